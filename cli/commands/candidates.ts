@@ -58,6 +58,9 @@ const below: Readonly<Record<string, string>> = {
 export const withDrafts = ({ options }: RouteCommand): Readonly<Record<string, string>> =>
   options.some(({ name }) => name === 'include_drafts') ? { include_drafts: 'true' } : {}
 
+/** Whether a command is about what is in the archive. */
+export const ofArchive = ({ path }: Pick<Entry, 'path'>): boolean => path === 'session unarchive'
+
 /** A list of the daemon in which the value stands that is being typed. */
 interface Wanted {
   readonly list: RouteCommand

@@ -40,10 +40,12 @@ function describeRoute(route: Route, cli: RouteCli): RouteCommand {
       return option === member.option ? member : { ...member, option, alias: member.option }
     })
     // A request that takes both takes the reference.
-    .filter(
-      (member, _, all) =>
-        member.option !== 'workspace' || member.name === 'workspace' || !all.some(({ name }) => name === 'workspace'),
-    )
+    .flatMap((member, _, all) => {
+      if (member.option !== 'workspace') return [member]
+      const [reference, id] = ['workspace', 'workspace_id'].map(name => all.find(other => other.name === name))
+      if (reference && id) return member === reference ? [{ ...member, alias: 'workspace-id' }] : []
+      return [member]
+    })
   const unknown = Object.keys(cli.options ?? {}).find(name => !members.some(member => member.name === name))
   if (unknown) throw new Error(`${where}: no query or body member is named ${unknown}`)
   const isMissing = cli.workspace !== undefined && ![...visible, ...members].some(({ name }) => name === cli.workspace)
@@ -121,11 +123,19 @@ function membersOf(schema: Route['query'], at: 'query' | 'body'): Parameter[] {
       name,
       option: optionName(name),
       in: at,
-      type: ['workspace', 'workspace_id'].includes(name) && type === 'text' ? 'workspace' : type,
+      type: isWorkspace({ name, type }) ? 'workspace' : type,
       required: fallback === undefined && (json.required?.includes(name) ?? false),
       ...(['string', 'number', 'boolean'].includes(typeof fallback) && { default: String(fallback) }),
       ...(values && { values }),
-      ...(summary !== undefined ? { summary } : name === 'workspace' && { summary: REFERENCE }),
+      ...(isWorkspace({ name, type })
+        ? {
+            summary:
+              summary?.replace(
+                /workspace id|(?:the workspace with this|id of the) id|ID of the workspace/,
+                REFERENCE,
+              ) ?? REFERENCE,
+          }
+        : summary !== undefined && { summary }),
     }
   })
 }
@@ -133,7 +143,8 @@ function membersOf(schema: Route['query'], at: 'query' | 'body'): Parameter[] {
 const REFERENCE = 'id, name or path of a workspace'
 
 /** A member that names a workspace, whichever way: `--workspace` takes a reference everywhere. */
-const isWorkspace = ({ name, type }: Parameter) => name === 'workspace_id' && type === 'workspace'
+const isWorkspace = ({ name, type }: Pick<Parameter, 'name' | 'type'>) =>
+  ['workspace', 'workspace_id'].includes(name) && ['workspace', 'text'].includes(type)
 
 /** `--global` where a command can be for a workspace and for none. */
 function globalOption(members: readonly Parameter[], scoped: RouteCli['scoped']): Parameter[] {

@@ -2,7 +2,7 @@ import { KEYS, SLASH } from '../../plugins/work/sessions/cli/keys.js'
 import { outputModes } from '../show/output.js'
 import { padText, textWidth, wrapText } from '../show/text.js'
 import { type CommandData, isWatchable } from './command-data.js'
-import { planningOf } from './command-options.js'
+import { GLOBAL, planningOf } from './command-options.js'
 import { exampleOf } from './example.js'
 import type { Entry } from './find-command.js'
 import { shorthandsFor } from './shorthands.js'
@@ -218,9 +218,9 @@ function namedValues(type: string, values: readonly string[] | undefined): strin
   return type === 'list' ? 'text' : type
 }
 
-const optionNotes: Readonly<Record<string, (option: string) => string>> = {
+const optionNotes: Readonly<Record<string, (option: string) => string | undefined>> = {
   list: () => '(may be repeated)',
-  boolean: option => `(or --no-${option})`,
+  boolean: option => (option === GLOBAL ? undefined : `(or --no-${option})`),
 }
 
 function optionRows(entry: Entry): { left: string; right: string; required: boolean }[] {

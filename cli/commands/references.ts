@@ -3,7 +3,7 @@ import { CliFault, exitCodes } from '../fault.js'
 import { rowsOf } from '../run-route.js'
 import { pick } from '../show/cells.js'
 import { cleanLine } from '../show/text.js'
-import { calledOf, listOf, several, withDrafts } from './candidates.js'
+import { calledOf, listOf, ofArchive, several, withDrafts } from './candidates.js'
 import type { CommandData, RouteCommand } from './command-data.js'
 import { idPrefixOf } from './example.js'
 import type { Entry } from './find-command.js'
@@ -46,7 +46,13 @@ export async function withReferences(
     if (name === 'ref' && text !== '@last' && !text.startsWith(prefix)) return undefined
     if (new RegExp(`^${prefix}[0-9a-f]{16}$`).test(text)) return undefined
     const list = listOf(wanted.name, entry, data, {})?.list
-    return list && chosen(text, prefix, await allRows(list, client), entry, list.path)
+    if (list === undefined) return undefined
+    const find = async (more: Readonly<Record<string, string>>) =>
+      chosen(text, prefix, await allRows(list, client, more), entry, list.path)
+    const found = ofArchive(entry) ? undefined : await find({})
+    // The list leaves out what is in the archive, which goes by the same names.
+    const hasArchive = list.options.some(({ name }) => name === 'archived') && (text !== '@last' || ofArchive(entry))
+    return found ?? (hasArchive ? find({ archived: 'true' }) : undefined)
   }
   for (const [name, text] of Object.entries(given.args)) args[name] = (await idOf(name, text)) ?? text
   for (const name of optionsWithId) {
@@ -93,12 +99,20 @@ function chosen(
 const newest = (row: unknown): unknown =>
   pick(row, 'created_at') ?? pick(row, 'queued_at') ?? pick(row, 'started_at') ?? pick(row, 'activated_at')
 
-async function allRows(list: RouteCommand, client: DaemonClient): Promise<unknown[]> {
+async function allRows(
+  list: RouteCommand,
+  client: DaemonClient,
+  more: Readonly<Record<string, string>>,
+): Promise<unknown[]> {
   const pages = list.options.some(({ option }) => option === 'cursor')
   const rows: unknown[] = []
   let cursor: unknown
   for (let page = 0; page < mostPages; page++) {
-    const query = new URLSearchParams({ ...withDrafts(list), ...(typeof cursor === 'string' ? { cursor } : {}) })
+    const query = new URLSearchParams({
+      ...withDrafts(list),
+      ...more,
+      ...(typeof cursor === 'string' ? { cursor } : {}),
+    })
     const body = await client.request('GET', `${list.url}${query.size > 0 ? `?${query}` : ''}`)
     rows.push(...(rowsOf(body, list.view) ?? []))
     cursor = pick(body, 'page.next_cursor')

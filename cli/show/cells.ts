@@ -12,11 +12,14 @@ export function pick(value: unknown, path: string): unknown {
   return at
 }
 
-/** What a row goes by: `id`, an id in its first column, else its name, else its first column. Undefined where that is no text or number. */
+/** What a row goes by: its id, an id in its first column, its name, its first column, or else an id of what it is about. */
 export function idOf(row: unknown, columns: readonly CliColumn[]): string | undefined {
   const [first] = columns
   const own = first?.path.endsWith('_id') ? pick(row, first.path) : undefined
-  const id = pick(row, 'id') ?? own ?? pick(row, 'name') ?? (first && pick(row, first.path))
+  const members = Object.keys(Object(row))
+  const about = members.find(name => name.endsWith('_id'))
+  const id =
+    pick(row, 'id') ?? own ?? pick(row, 'name') ?? (first && pick(row, first.path)) ?? (about && pick(row, about))
   return typeof id === 'number' || (typeof id === 'string' && id !== '') ? String(id) : undefined
 }
 

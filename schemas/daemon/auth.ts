@@ -8,11 +8,26 @@ export type AuthError = v.InferOutput<typeof AuthError>
 
 export const ApiKey = v.object({
   id: v.string(),
+  name: v.optional(v.string()),
   prefix: v.string(),
   created_at: Timestamp,
   last_used: v.optional(Timestamp),
 })
 export type ApiKey = v.InferOutput<typeof ApiKey>
+
+/** POST /api/v0/auth/generate. */
+export const GenerateBody = v.strictObject({
+  name: v.optional(
+    v.pipe(
+      v.string(),
+      v.trim(),
+      v.minLength(1),
+      v.maxLength(100),
+      v.regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'no characters that cannot be seen'),
+      v.description('what the key is for; no two keys have one name'),
+    ),
+  ),
+})
 
 /** POST /api/v0/auth/generate: the only time that the key is shown. */
 export const GenerateReply = v.object({

@@ -84,7 +84,7 @@ test('an id and a status are whole at any width that has room for one of them', 
     { header: 'SESSION', path: 'session_id' },
     { header: 'STATUS', path: 'status' },
     { header: 'WHY', path: 'why', below: true },
-  ]
+  ] as const
   for (let width = 34; width <= 100; width++) {
     const text = renderTable([{ ...row, why: 'because' }], columns, { width, now }).join('\n')
     for (const whole of [row.job.id, row.session_id, row.status]) assert.ok(text.includes(whole), `${width}:\n${text}`)

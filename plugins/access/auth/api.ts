@@ -24,5 +24,6 @@ export const AuthErrors = defineErrors({
     next: 'send the header `Authorization: Bearer <token>` with what `svc auth token` prints',
   },
   api_key_not_found: { status: 404, message: 'no such key', next: 'list keys: svc auth key list' },
+  api_key_name_taken: { status: 409, message: 'another key has this name', next: command('auth key list') },
   api_keys_full: { status: 409, message: 'there are as many keys as there can be', next: command('auth key list') },
 })

@@ -13,8 +13,8 @@ export async function run(context: CommandContext): Promise<void> {
   if (context.path === 'auth key create') return createKey(context, ask)
   if (context.path === 'auth key list') return listKeys(context, ask)
   const { id = '' } = context.args
-  await ask('DELETE', `/api/v0/auth/keys/${encodeURIComponent(id)}`)
-  context.out.line(`deleted ${id}`)
+  const { message } = (await ask('DELETE', `/api/v0/auth/keys/${encodeURIComponent(id)}`)) as { message: string }
+  context.out.line(message)
 }
 
 async function printToken(context: CommandContext): Promise<void> {
@@ -22,15 +22,16 @@ async function printToken(context: CommandContext): Promise<void> {
   context.out.value(await readToken(context))
 }
 
-type Ask = (method: string, url: string) => Promise<unknown>
+type Ask = (method: string, url: string, body?: unknown) => Promise<unknown>
 
 async function asOperator(context: CommandContext): Promise<Ask> {
   const headers = { authorization: `Bearer ${await readToken(context)}` }
-  return (method, url) => context.client.request(method, url, undefined, { headers })
+  return (method, url, body) => context.client.request(method, url, body, { headers })
 }
 
-async function createKey({ out }: CommandContext, ask: Ask): Promise<void> {
-  const { data } = (await ask('POST', '/api/v0/auth/generate')) as { data: { id: string; api_key: string } }
+async function createKey({ args, out }: CommandContext, ask: Ask): Promise<void> {
+  const body = args.name === undefined ? undefined : { name: args.name }
+  const { data } = (await ask('POST', '/api/v0/auth/generate', body)) as { data: { id: string; api_key: string } }
   if (out.json) return out.value(data)
   out.id(data.api_key)
   out.value(data.api_key)
@@ -41,6 +42,7 @@ async function listKeys({ out }: CommandContext, ask: Ask): Promise<void> {
   if (out.json) return out.value(data)
   const columns = [
     { header: 'ID', path: 'id' },
+    { header: 'NAME', path: 'name' },
     { header: 'CREATED', path: 'created_at', as: 'ago' },
     { header: 'LAST USED', path: 'last_used', as: 'ago' },
   ] as const

@@ -1,7 +1,14 @@
 import { cli, describe, runsCode } from '../../../kernel/kit/annotations/index.js'
 import { Callers } from '../../../kernel/platform.js'
 import { created, definePlugin, type Fault, ok, routeOf } from '../../../kernel/plugin.js'
-import { AuthError, AuthMessage, GenerateReply, KeysReply, MatrixReply } from '../../../schemas/daemon/auth.js'
+import {
+  AuthError,
+  AuthMessage,
+  GenerateBody,
+  GenerateReply,
+  KeysReply,
+  MatrixReply,
+} from '../../../schemas/daemon/auth.js'
 import { undo } from '../../desk/changes/api.js'
 import { Auth, AuthErrors } from './api.js'
 import { keyMigrations } from './keys.js'
@@ -38,13 +45,18 @@ export default definePlugin({
         { name: 'rotate', type: 'boolean', summary: 'generate a new token first; the old one becomes invalid' },
       ],
     },
-    { ...command, path: 'auth key create', summary: 'Create an API key and print it once' },
+    {
+      ...command,
+      path: 'auth key create',
+      summary: 'Create an API key and print it once',
+      args: [{ name: 'name', optional: true, summary: 'what the key is for; no two keys have one name' }],
+    },
     { ...command, path: 'auth key list', summary: 'List API keys and when they were last used' },
     {
       ...command,
       path: 'auth key delete',
       summary: 'Delete an API key and end its open requests',
-      args: [{ name: 'id', summary: 'id of the key, as in svc auth key list' }],
+      args: [{ name: 'id', summary: 'id or name of a key: svc auth key list' }],
     },
   ],
   routes: [
@@ -55,10 +67,12 @@ export default definePlugin({
       with: [undo({ by: 'never', why: 'a key may be in use already; delete it: svc auth key delete' })],
       summary: 'Create an API key; only this reply contains it',
       privileged: true,
+      body: GenerateBody,
+      bodyOptional: true,
       replies: { 201: GenerateReply },
-      handle: async (self, { headers }) => {
+      handle: async (self, { headers, body }) => {
         self.mustBeOperator(headers.authorization)
-        const { id, apiKey } = await self.createKey()
+        const { id, apiKey } = await self.createKey(body?.name)
         return created({ data: { api_key: apiKey, id }, message: 'keep the key: it is not shown again' })
       },
     }),
@@ -89,8 +103,7 @@ export default definePlugin({
       replies: { 200: AuthMessage },
       handle: async (self, { headers, params }) => {
         self.mustBeOperator(headers.authorization)
-        await self.deleteKey(params.id)
-        return ok({ message: `deleted ${params.id}` })
+        return ok({ message: `deleted ${await self.deleteKey(params.id)}` })
       },
     }),
     route({

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
+import { shown } from '../../../kernel/kit/text.js'
 import { type Clock, type Db, type Ids, iso, type Migration } from '../../../kernel/plugin.js'
 import type { ApiKey } from '../../../schemas/daemon/auth.js'
 import { AuthErrors } from './api.js'
@@ -15,10 +16,13 @@ export const keyMigrations: readonly Migration[] = [
         id TEXT PRIMARY KEY, sha256 BLOB NOT NULL, created_at INTEGER NOT NULL, last_used INTEGER
       ) STRICT`,
   },
+  { id: '002-name', sql: 'ALTER TABLE auth_key ADD COLUMN name TEXT' },
 ]
 
 interface Key {
   readonly id: string
+  /** What a person calls it; no two keys have the same. */
+  readonly name: string | undefined
   readonly sha256: Buffer
   readonly createdAt: number
   usedAt: number | undefined
@@ -39,43 +43,75 @@ export class ApiKeys {
   ) {}
 
   load(): void {
-    const rows = this.db.all<{ id: string; sha256: Uint8Array; created_at: number; last_used: number | null }>(
-      'SELECT id, sha256, created_at, last_used FROM auth_key ORDER BY created_at, id',
-    )
-    for (const { id, sha256, created_at: createdAt, last_used } of rows) {
+    const rows = this.db.all<{
+      id: string
+      name: string | null
+      sha256: Uint8Array
+      created_at: number
+      last_used: number | null
+    }>('SELECT id, name, sha256, created_at, last_used FROM auth_key ORDER BY created_at, id')
+    for (const { id, name, sha256, created_at: createdAt, last_used } of rows) {
       const usedAt = last_used ?? undefined
-      this.#keys.set(id, { id, sha256: Buffer.from(sha256), createdAt, usedAt, notedAt: usedAt ?? 0 })
+      this.#keys.set(id, {
+        id,
+        name: name ?? undefined,
+        sha256: Buffer.from(sha256),
+        createdAt,
+        usedAt,
+        notedAt: usedAt ?? 0,
+      })
     }
   }
 
-  /** Makes a key, which counts when this resolves. Throws `api_keys_full`. */
-  async create(): Promise<{ readonly id: string; readonly apiKey: string }> {
+  /** Makes a key, which counts when this resolves. Throws `api_keys_full`, `api_key_name_taken`. */
+  async create(name?: string): Promise<{ readonly id: string; readonly apiKey: string }> {
     if (this.#keys.size >= MOST) throw AuthErrors.api_keys_full(`there are ${MOST} keys; delete some`)
+    const taken = name === undefined ? undefined : this.#called(name)
+    if (taken) throw AuthErrors.api_key_name_taken(`the key ${taken.id} has the name ${shown(name ?? '')} already`)
     const id = this.ids.id('key')
     const apiKey = `svc_${id}_${this.ids.hex(32)}`
-    const key = { id, sha256: digestOf(apiKey), createdAt: this.clock.now(), usedAt: undefined, notedAt: 0 }
-    await this.db.tx(t =>
-      t.run('INSERT INTO auth_key (id, sha256, created_at) VALUES (?, ?, ?)', [id, key.sha256, key.createdAt]),
-    )
+    const key = { id, name, sha256: digestOf(apiKey), createdAt: this.clock.now(), usedAt: undefined, notedAt: 0 }
+    // At once: another request with this name must find it.
     this.#keys.set(id, key)
+    try {
+      await this.db.tx(t =>
+        t.run('INSERT INTO auth_key (id, name, sha256, created_at) VALUES (?, ?, ?, ?)', [
+          ...[id, name ?? null, key.sha256, key.createdAt],
+        ]),
+      )
+    } catch (error) {
+      this.#keys.delete(id)
+      throw error
+    }
     return { id, apiKey }
   }
 
   /** Oldest first. */
   list(): ApiKey[] {
-    return [...this.#keys.values()].map(({ id, createdAt, usedAt }) => ({
+    return [...this.#keys.values()].map(({ id, name, createdAt, usedAt }) => ({
       id,
+      ...(name !== undefined && { name }),
       prefix: `svc_${id}`,
       created_at: iso(createdAt),
       ...(usedAt === undefined ? {} : { last_used: iso(usedAt) }),
     }))
   }
 
-  /** Revokes a key at once; resolves when that is on the disk. Throws `api_key_not_found`. */
+  /** Id of the key that has this id or name. Throws `api_key_not_found`. */
+  idOf(reference: string): string {
+    const id = this.#keys.has(reference) ? reference : this.#called(reference)?.id
+    if (id !== undefined) return id
+    throw AuthErrors.api_key_not_found(`there is no key ${shown(reference)}. List keys: svc auth key list`)
+  }
+
+  /** Revokes a key at once; resolves when that is on the disk. */
   async delete(id: string): Promise<void> {
-    if (!this.#keys.delete(id))
-      throw AuthErrors.api_key_not_found(`there is no key ${id}. List keys: svc auth key list`)
+    this.#keys.delete(id)
     await this.db.tx(t => t.run('DELETE FROM auth_key WHERE id = ?', [id]))
+  }
+
+  #called(name: string): Key | undefined {
+    return [...this.#keys.values()].find(key => key.name === name)
   }
 
   /** Id of the key that this is, compared in constant time. */

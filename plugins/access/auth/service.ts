@@ -54,19 +54,21 @@ export class AuthService implements AuthApi {
     if (!this.hasOperatorToken(authorization)) throw AuthErrors.operator_token_required()
   }
 
-  createKey(): Promise<{ readonly id: string; readonly apiKey: string }> {
-    return this.#keys.create()
+  createKey(name?: string): Promise<{ readonly id: string; readonly apiKey: string }> {
+    return this.#keys.create(name)
   }
 
   keys(): ApiKey[] {
     return this.#keys.list()
   }
 
-  /** Revokes a key: its next request is refused, and what it has under way ends now. */
-  async deleteKey(id: string): Promise<void> {
+  /** Revokes the key of an id or a name: its next request is refused, and what it has under way ends now. Resolves to its id. */
+  async deleteKey(reference: string): Promise<string> {
+    const id = this.#keys.idOf(reference)
     const deleted = this.#keys.delete(id)
     this.kernel.needs.callers.dismiss(caller => caller.id === id, AuthErrors.token_unknown('the key was deleted'))
     await deleted
+    return id
   }
 
   /**

@@ -113,7 +113,6 @@ export const routes: readonly Route<SettingsService>[] = [
           columns: [
             { header: 'KEY', path: 'key' },
             { header: 'SOURCE', path: 'source' },
-            { header: 'LIFECYCLE', path: 'lifecycle', words: { 'restart-required': 'restart' } },
             { header: 'VALUE', path: 'value', below: true },
             { header: 'PENDING', path: 'pending' },
           ],

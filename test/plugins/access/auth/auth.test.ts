@@ -176,6 +176,32 @@ test('keys and the token outlive a restart; a token that others could read does 
   await rm(home, { recursive: true })
 })
 
+test('a key has a name that no other has, by which it is listed and deleted', () =>
+  during(async ({ tcp, token }) => {
+    const operator = await token()
+    const make = (name?: unknown) =>
+      tcp('POST', '/api/v0/auth/generate', operator, name === undefined ? {} : { body: { name } })
+    const made = await make('ci of web')
+    assert.is(made.status, 201)
+    await make()
+    assert.equal(
+      [(await make(' ci of web ')).code, (await make('a\nb')).status, (await make('')).status],
+      [...['api_key_name_taken', 400, 400]],
+    )
+    const twice = await Promise.all([make('two'), make('two')])
+    assert.equal(twice.map(({ status }) => status).sort(), [201, 409])
+    const names = async () =>
+      (await tcp('GET', '/api/v0/auth/keys', operator)).body.data.keys.map((key: { name?: string }) => key.name)
+    assert.equal(await names(), ['ci of web', undefined, 'two'])
+    const secret = made.body.data.api_key
+    assert.is((await tcp('GET', '/api/who', secret)).status, 200)
+    const gone = await tcp('DELETE', '/api/v0/auth/keys/ci%20of%20web', operator)
+    assert.equal(gone.body, { message: `deleted ${made.body.data.id}` })
+    assert.is((await tcp('GET', '/api/who', secret)).status, 401)
+    assert.is((await tcp('DELETE', '/api/v0/auth/keys/ci%20of%20web', operator)).code, 'api_key_not_found')
+    assert.equal(await names(), [undefined, 'two'])
+  }))
+
 test('every event says who acted and from where', () =>
   during(
     async ({ where, tcp, token, key, kernel }) => {
