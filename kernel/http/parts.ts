@@ -44,8 +44,9 @@ export const entrance = part('entrance', {}, app => {
 export const errors = part('errors', { dependencies: ['entrance'] }, (app, { context }) => {
   app.setErrorHandler((error, request, reply) => {
     // A body that ends early makes the parser throw, which is the caller's doing and no plugin's.
-    const fault = request.raw.readableAborted ? KernelErrors.unavailable('the caller hung up') : translated(error)
-    return sendFault(fault, request, reply, context)
+    const { raw, routeOptions } = request
+    if (raw.readableAborted) return sendFault(KernelErrors.unavailable('the caller hung up'), request, reply, context)
+    return sendFault(translated(error, routeOptions.bodyLimit), request, reply, context)
   })
 })
 

@@ -46,19 +46,19 @@ export function writeFault(response: ServerResponse, fault: Fault, headers = {})
 }
 
 /** What Fastify refuses by itself, in our words: its own may repeat what was sent. */
-const REFUSALS: Readonly<Record<string, () => Fault>> = {
+const REFUSALS: Readonly<Record<string, (limit: number | undefined) => Fault>> = {
   FST_ERR_BAD_URL: () => KernelErrors.invalid_request('the path is not validly percent-encoded'),
-  FST_ERR_CTP_BODY_TOO_LARGE: () => KernelErrors.payload_too_large(),
+  FST_ERR_CTP_BODY_TOO_LARGE: limit => KernelErrors.payload_too_large(`the body has over ${limit} bytes`),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () => HttpErrors.unsupported_media_type(),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => KernelErrors.invalid_request('the body is not as long as Content-Length'),
   FST_ERR_CTP_INVALID_JSON_BODY: () => HttpErrors.malformed_json(),
 }
 
-/** The fault for anything that a route, a guard or Fastify throws. */
-export function translated(error: unknown): Fault {
+/** The fault for anything that a route, a guard or Fastify throws. @param limit bytes that the body may have */
+export function translated(error: unknown, limit?: number): Fault {
   if (error instanceof Fault) return error
   const { code = '', statusCode = 500 } = error as { code?: string; statusCode?: number }
-  const own = REFUSALS[code]?.()
+  const own = REFUSALS[code]?.(limit)
   return own ?? (code.startsWith('FST_') && statusCode < 500 ? KernelErrors.invalid_request() : faultOf(error))
 }
 

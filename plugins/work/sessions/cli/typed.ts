@@ -1,5 +1,8 @@
 import type { TaskContext } from './task-context.js'
 
+/** Bytes of a prompt as JSON: the daemon takes bodies of 1 MiB, with little else in them. */
+const PROMPT_BYTES = 1024 * 1024 - 16 * 1024
+
 /** A question with yes as its usual answer. */
 export async function confirm(
   { terminal, out }: Pick<TaskContext, 'terminal' | 'out'>,
@@ -22,6 +25,14 @@ export async function promptText(context: TaskContext): Promise<string> {
   else if (given === undefined) text = (await typedLine(context, '> ')) ?? ''
   if (text.trim() === '')
     fault('usage', 'the text of the prompt is missing', 'svc run "Summarise the TODOs in this folder"')
+  // Before a session is made, which would stay behind without a prompt.
+  const bytes = Buffer.byteLength(JSON.stringify(text))
+  if (bytes > PROMPT_BYTES)
+    fault(
+      'prompt_too_large',
+      `the prompt has ${bytes} bytes as JSON, and a prompt has at most ${PROMPT_BYTES}. Send a long text as a file: --attach <file>`,
+      'svc run --attach <file> "Read the attached file"',
+    )
   return text
 }
 
