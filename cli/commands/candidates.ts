@@ -14,7 +14,8 @@ const mostShown = 100
 
 /** Arguments that take ids of several things, as the names of what is looked for: the first is what a name and `@last` mean. */
 export const several: Readonly<Record<string, readonly string[]>> = {
-  'why id': ['session_id', 'run_id', 'job_id'],
+  'audit list subject': ['session_id', 'run_id', 'job_id', 'trigger_id', 'task_id'],
+  'why id': ['session_id', 'run_id', 'job_id', 'trigger_id', 'task_id'],
   'bridge manifest slack id': ['bridge_id'],
   'bridge secret-bindings delete id': ['bridge_id'],
   'bridge secret-bindings list id': ['bridge_id'],

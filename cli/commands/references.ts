@@ -18,12 +18,15 @@ const optionsWithId = ['session', 'session-id', 'job-id', 'trigger-id', 'run-id'
 
 /** What kind of id an argument takes, and what such ids begin with; undefined when it takes something else. */
 export function wantedId(path: string, name: string, text: string): { name: string; prefix: string } | undefined {
-  const wanted = (several[`${path} ${name}`] ?? [name]).flatMap(name => {
+  const wanted = wantedIds(path, name)
+  return wanted.find(({ prefix }) => text.startsWith(prefix)) ?? wanted[0]
+}
+
+const wantedIds = (path: string, name: string) =>
+  (several[`${path} ${name}`] ?? [name]).flatMap(name => {
     const prefix = idPrefixOf(path, name)
     return prefix === undefined ? [] : { name, prefix: `${prefix}_` }
   })
-  return wanted.find(({ prefix }) => text.startsWith(prefix)) ?? wanted[0]
-}
 
 /**
  * The arguments and options with ids in the place of what stands for them: a name, a beginning that only one id has and that goes
@@ -41,14 +44,22 @@ export async function withReferences(
   const idOf = async (name: string, text: unknown): Promise<string | undefined> => {
     const wanted = typeof text === 'string' ? wantedId(entry.path, name, text) : undefined
     if (wanted === undefined || typeof text !== 'string') return undefined
-    const { prefix } = wanted
     // A budget is of a task or of an agent, which goes by its name.
-    if (name === 'ref' && text !== '@last' && !text.startsWith(prefix)) return undefined
-    if (new RegExp(`^${prefix}[0-9a-f]{16}$`).test(text)) return undefined
+    if (name === 'ref' && text !== '@last' && !text.startsWith(wanted.prefix)) return undefined
+    if (/^[a-z]+_[0-9a-f]{16}$/.test(text)) return undefined
+    const isKnown = text === '@last' || text.startsWith(wanted.prefix)
+    // A name may be that of any of the things that the argument takes; the first is what it usually is.
+    for (const one of isKnown ? [wanted] : wantedIds(entry.path, name)) {
+      const id = await idIn(one, text)
+      if (id !== undefined) return id
+    }
+    return undefined
+  }
+  const idIn = async (wanted: { name: string; prefix: string }, text: string): Promise<string | undefined> => {
     const list = listOf(wanted.name, entry, data, {})?.list
     if (list === undefined) return undefined
     const find = async (more: Readonly<Record<string, string>>) =>
-      chosen(text, prefix, await allRows(list, client, more), entry, list.path)
+      chosen(text, wanted.prefix, await allRows(list, client, more), entry, list.path)
     const found = ofArchive(entry) ? undefined : await find({})
     // The list leaves out what is in the archive, which goes by the same names.
     const hasArchive = list.options.some(({ name }) => name === 'archived') && (text !== '@last' || ofArchive(entry))
@@ -59,6 +70,9 @@ export async function withReferences(
     const id = await idOf(`${name.replace(/-id$/, '')}_id`, given.options[name])
     if (id !== undefined) options[name] = id
   }
+  const { subject } = given.options
+  const about = several[`${entry.path} subject`] && (await idOf('subject', subject))
+  if (about) options.subject = about
   return { ...given, args, options }
 }
 

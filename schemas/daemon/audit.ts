@@ -34,7 +34,9 @@ export type AuditEntry = v.InferOutput<typeof AuditEntry>
 export const AuditQuery = v.object({
   actor: v.optional(v.string()),
   action: v.optional(v.string()),
-  subject: v.optional(v.string()),
+  subject: v.optional(
+    v.pipe(v.string(), v.description('what was changed: a kind, kind/id, or the id of a session, run, job or request')),
+  ),
   since: v.optional(Timestamp),
   limit: v.optional(queryInteger(1, 500)),
   cursor: v.optional(v.string()),

@@ -107,6 +107,37 @@ test('why takes the newest session as @last, a session by name, and the beginnin
   assert.match(several.stderr, 'ambiguous_reference')
 })
 
+test('what is in the archive goes by its name and a beginning too, and why and audit take names of several things', async ({
+  daemon,
+}) => {
+  const page = { has_more: false, limit: 50 }
+  const archived = [{ id: 'ses_cc00000000000000', name: 'old one', workspace_id: 'ws_1' }]
+  daemon.answer('GET /api/sessions', (response, { url }) => {
+    const found = url.includes('archived=true') ? archived : sessions
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ sessions: found, page }))
+  })
+  daemon.reply('GET /api/sessions/ses_cc00000000000000/owner', 200, { workspace_id: 'ws_1' })
+  daemon.reply('POST /api/workspaces/ws_1/sessions/ses_cc00000000000000/unarchive', 200, { session: {} })
+  daemon.reply('GET /api/automation/runs', 200, { runs, page })
+  daemon.reply('GET /api/automation/jobs', 200, { jobs: [{ id: 'job_ad00000000000000', name: 'night' }], page })
+  daemon.reply('GET /api/automation/triggers', 200, { triggers: [], page })
+  daemon.reply('GET /api/tasks', 200, { tasks: [], page })
+  daemon.reply('GET /api/audit/why', 200, { end: 'request', chain: [] })
+  daemon.reply('GET /api/audit', 200, { entries: [], page })
+  const asked = async (...args: string[]) => {
+    const { code, stderr } = await runCli(daemon.home, args, { data, root: dist })
+    assert.is(code, 0, stderr)
+    return daemon.asked.splice(0).at(-1)?.url
+  }
+  const restored = '/api/workspaces/ws_1/sessions/ses_cc00000000000000/unarchive'
+  assert.is(await asked('session', 'unarchive', 'ses_cc'), restored)
+  assert.is(await asked('session', 'unarchive', 'old one'), restored)
+  assert.is(await asked('why', 'old one'), '/api/audit/why?id=ses_cc00000000000000')
+  assert.is(await asked('why', 'night'), '/api/audit/why?id=job_ad00000000000000')
+  assert.is(await asked('audit', 'list', '--subject', 'night'), '/api/audit?subject=job_ad00000000000000')
+  assert.is(await asked('audit', 'list', '--subject', 'agents'), '/api/audit?subject=agents')
+})
+
 test('a run of a task goes by @last and a beginning, a task by its identifier and as a draft, a budget by its task', async ({
   daemon,
 }) => {

@@ -119,10 +119,14 @@ export class Chain {
     ])
   }
 
-  /** The newest entry about a record of this id, of whatever kind. */
+  /** The newest entry about the record of this id, or about any other thing that has it. */
   newestOfId(id: string): ChainedRow | undefined {
-    const sql = `SELECT * FROM audit_entry WHERE substr(subject, -?) = ? AND action LIKE 'record.%' ORDER BY seq DESC LIMIT 1`
-    return this.db.get<ChainedRow>(sql, [id.length + 1, `/${id}`])
+    const ofId = (more: string) =>
+      this.db.get<ChainedRow>(
+        `SELECT * FROM audit_entry WHERE substr(subject, -?) = ? AND ${more} ORDER BY seq DESC LIMIT 1`,
+        [id.length + 1, `/${id}`],
+      )
+    return ofId("action LIKE 'record.%'") ?? ofId('cause IS NOT NULL')
   }
 
   /** Checks every entry; names the first one that is not as it was written. */
@@ -220,12 +224,13 @@ function conditions({ actor, action, subject, since }: Parameters<Chain['page']>
   where: string
   params: SqlValue[]
 } {
-  // A kind (`job`) matches all of its records, and a family (`record`) all of its actions.
+  // A kind (`job`) matches all of its records, and a family (`record`) all of its actions. An id matches whatever has it in its
+  // subject (`sessions/ses_1`) and what the request or event of that id led to.
   const parts: [sql: string, ...params: (SqlValue | undefined)[]][] = [
     // People call the owner `operator`; entries store the id of its authority.
     ['actor_id = ?', actor === OPERATOR ? operator.id : actor],
     [`(action = ? OR substr(action, 1, length(?) + 1) = ? || '.')`, action, action, action],
-    [`(subject = ? OR substr(subject, 1, length(?) + 1) = ? || '/')`, subject, subject, subject],
+    [`(instr('/' || subject || '/', '/' || ? || '/') > 0 OR cause = ?)`, subject, subject],
     ['at >= ?', since],
   ]
   const given = parts.filter(([, value]) => value !== undefined)

@@ -107,7 +107,11 @@ export default definePlugin({
       with: [
         cli('why', {
           args: [
-            { name: 'id', in: 'query', summary: 'a run, session, event, request, or kind/id@version of a record' },
+            {
+              name: 'id',
+              in: 'query',
+              summary: 'a session, run, job, trigger, task, event, request, or kind/id@version of a record',
+            },
           ],
           view: {
             item: '',

@@ -9,6 +9,8 @@ import { actorOf, type ChainedRow } from './entry.js'
 
 /** Longer chains are cut: no subsystem makes them, and a circle must end. */
 const MAX_STEPS = 64
+/** Events that are looked through, from the newest back. */
+const SEARCHED = 20_000
 
 /** Where a chain goes on: the id that caused the last step, and what is known of who did that. */
 interface Next {
@@ -22,32 +24,89 @@ interface Next {
  * @throws Fault `why_not_found`
  */
 export async function whyOf(id: string, chain: Chain, events: EventsApi): Promise<WhyReply> {
-  const found = begin(id, chain, events)
+  const found = begin(id, chain, events) ?? (await ofPayload(id, events))
   if (!found) throw AuditErrors.why_not_found(`nothing is recorded under ${shown(id)}`)
+  const newest = await follow(found, chain, events)
+  if (newest.end === REQUEST) return { id, ...newest }
+  // What happened to a thing last may have no cause; what was asked for last, and how it began, have.
+  let { chain: steps, complete, end } = newest
+  for (const other of [ofEntry(id, chain), await ofFirst(id, events)]) {
+    if (!other || steps.some(({ id }) => id === other.steps[0]?.id)) continue
+    const more = await follow(other, chain, events)
+    steps = [...steps, ...more.chain.filter(({ id }) => !steps.some(step => step.id === id))]
+    complete = more.complete
+    end = more.end
+  }
+  return { id, chain: steps, complete, end }
+}
+
+const REQUEST = 'a request'
+
+interface Begun {
+  readonly steps: WhyStep[]
+  readonly next: Next | undefined
+}
+
+async function follow(found: Begun, chain: Chain, events: EventsApi): Promise<Omit<WhyReply, 'id'>> {
   const steps = [...found.steps]
   let { next } = found
   while (next?.cause !== undefined && steps.length < MAX_STEPS) {
     const { cause } = next
     await turn()
-    if (steps.some(step => step.id === cause))
-      return { id, chain: steps, complete: false, end: `${cause} caused itself` }
+    if (steps.some(step => step.id === cause)) return { chain: steps, complete: false, end: `${cause} caused itself` }
     if (cause.startsWith('req_')) {
       steps.push(requestStep(cause, chain, next.of))
-      return { id, chain: steps, complete: true, end: 'a request' }
+      return { chain: steps, complete: true, end: REQUEST }
     }
     const event = events.find(cause)
     const entry = chain.newest('event', cause)
-    if (!event && !entry) return { id, chain: steps, complete: false, end: `${cause} is not kept any more` }
+    if (!event && !entry) return { chain: steps, complete: false, end: `${cause} is not kept any more` }
     const step = event ? eventStep(event, entry) : entryStep(entry as ChainedRow)
     steps.push(step)
     next = { cause: event?.cause ?? entry?.cause ?? undefined, of: step }
   }
   const isCut = next?.cause !== undefined
   const end = isCut ? `after ${MAX_STEPS} steps` : `${steps.at(-1)?.actor ?? 'the daemon'}, on its own`
-  return { id, chain: steps, complete: !isCut, end }
+  return { chain: steps, complete: !isCut, end }
 }
 
-function begin(id: string, chain: Chain, events: EventsApi): { steps: WhyStep[]; next: Next | undefined } | undefined {
+const isPlain = (id: string) => !/^(?:req|evt)_/.test(id) && !id.includes('/')
+
+/** The newest request about a thing. */
+function ofEntry(id: string, chain: Chain): Begun | undefined {
+  const entry = isPlain(id) ? chain.newestOfId(id) : undefined
+  if (!entry) return undefined
+  const step = entryStep(entry)
+  return { steps: [step], next: { cause: entry.cause ?? undefined, of: step } }
+}
+
+/** The oldest event about a thing, of those in the database. */
+async function ofFirst(id: string, events: EventsApi): Promise<Begun | undefined> {
+  if (!isPlain(id)) return undefined
+  const after = Math.max(0, events.last() - SEARCHED)
+  const [event] = await events.list({ subject: id, after, limit: 1 })
+  return event && begunBy(event)
+}
+
+/** The oldest of the newest events that tell of a run of a task, which are events about the task. */
+async function ofPayload(id: string, events: EventsApi): Promise<Begun | undefined> {
+  if (!id.startsWith('trun_')) return undefined
+  const last = events.last()
+  for (let after = Math.max(0, last - SEARCHED); after < last; ) {
+    const page = await events.list({ after, limit: 1000 })
+    const event = page.find(({ payload }) => Object(payload).run_id === id)
+    if (event) return begunBy(event)
+    after = page.at(-1)?.seq ?? last
+  }
+  return undefined
+}
+
+function begunBy(event: StoredEvent): Begun {
+  const step = eventStep(event, undefined)
+  return { steps: [step], next: { cause: event.cause, of: step } }
+}
+
+function begin(id: string, chain: Chain, events: EventsApi): Begun | undefined {
   if (id.startsWith('req_')) {
     const entry = chain.newest('cause', id)
     return entry && { steps: [requestStep(id, chain, entryStep(entry))], next: undefined }

@@ -3,8 +3,20 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as v from 'valibot'
+import { describe } from '../../../kernel/kit/annotations/index.js'
 import { openStore } from '../../../kernel/platform.js'
-import { definePlugin, event, kind, operator, Requests, surfaceOf } from '../../../kernel/plugin.js'
+import {
+  type Actor,
+  definePlugin,
+  event,
+  kind,
+  ok,
+  operator,
+  type PluginKernel,
+  Requests,
+  routeOf,
+  surfaceOf,
+} from '../../../kernel/plugin.js'
 import daemon from '../../../plugins/desk/daemon/index.js'
 import { AuditedEvents } from '../../../plugins/platform/audit/api.js'
 import { auditMigrations, Chain, type NewEntry, NOBODY } from '../../../plugins/platform/audit/chain.js'
@@ -313,6 +325,77 @@ test('why follows a record and an event back to the request, and says where a ch
   const started = (await entriesOf(host, '?action=daemon.started'))[0]
   const own = await why(started?.event as string)
   assert.equal([own.complete, own.end], [true, 'daemon/daemon, on its own'])
+  await host.close()
+})
+
+/** Things whose later events have no cause, as those of sessions and of runs of tasks. */
+function thingsPlugin() {
+  const Told = event('acme.told', v.looseObject({}))
+  const needs = { events: Events }
+  class Service {
+    constructor(readonly kernel: PluginKernel<typeof needs>) {}
+    tell(payload: object, subject: string, actor?: Actor) {
+      return this.kernel.db.tx(
+        t =>
+          void this.kernel.needs.events.emit(t, Told, payload, {
+            subject,
+            ...(actor && { actor, cause: actor.cause }),
+          }),
+      )
+    }
+  }
+  const own = routeOf<Service>(describe('Test'))
+  const tell = async (self: Service, id: string, actor: Actor) => {
+    await self.tell({ run_id: `trun_${id.slice(-16)}` }, id, actor)
+    await self.tell({ status: 'asks' }, id)
+    return ok({ thing: { id } })
+  }
+  return definePlugin({ name: 'things', version: '1', requires: needs, service: async () => Service }).surface({
+    events: [Told],
+    routes: [
+      own({
+        method: 'POST',
+        path: '/api/sessions/{id}',
+        summary: 'Make a thing',
+        replies: { 200: v.any() },
+        handle: (self, { params, actor }) => tell(self, params.id, actor),
+      }),
+      own({
+        method: 'POST',
+        path: '/api/sessions/{id}/stop',
+        summary: 'Stop a thing',
+        replies: { 200: v.any() },
+        handle: async (self, { params }) => {
+          await self.tell({ status: 'stopped' }, params.id)
+          return ok({})
+        },
+      }),
+    ],
+  })
+}
+
+test('a session and a run of a task lead to the requests about them, which the audit lists by any of their ids', async () => {
+  const host = await boot({ plugins: [...plugins, thingsPlugin()] })
+  const why = async (id: string) => (await host.request('GET', `/api/audit/why?id=${encodeURIComponent(id)}`)).body
+  const id = 'ses_00000000000000aa'
+  await host.request('POST', `/api/sessions/${id}`)
+  const requests = ({ chain }: { chain: { what: string }[] }) =>
+    chain.map(({ what }) => what).filter(what => /^POST/.test(what))
+  const begun = await why(id)
+  assert.equal([begun.complete, begun.end, begun.chain[0].what], [true, 'a request', 'acme.told: asks'])
+  assert.equal(requests(begun), ['POST /api/sessions/{id}'])
+  await host.request('POST', `/api/sessions/${id}/stop`)
+  assert.equal(requests(await why(id)), ['POST /api/sessions/{id}/stop', 'POST /api/sessions/{id}'])
+  assert.equal(requests(await why('trun_00000000000000aa')), ['POST /api/sessions/{id}'])
+  assert.is((await why('ses_00000000000000ab')).code, 'why_not_found')
+
+  const listed = async (subject: string) =>
+    (await entriesOf(host, `?subject=${encodeURIComponent(subject)}`)).map(({ action }) => action)
+  assert.equal(await listed(id), ['sessions.stop', 'sessions.created'])
+  assert.equal(await listed('ses_00000000000000a'), [])
+  const [stop] = await entriesOf(host, `?subject=${id}`)
+  assert.equal(await listed(String(stop?.cause)), ['sessions.stop'])
+  assert.equal(requests(await why(String(stop?.cause))), ['POST /api/sessions/{id}/stop'])
   await host.close()
 })
 
