@@ -109,12 +109,13 @@ test('doctor exits 1 when it finds an error, and prints all the same', async ({ 
   assert.is((await svc('doctor')).code, exitCodes.done)
 })
 
-test('a prompt that is too long is refused before a session is made', async ({ daemon }) => {
+test('a prompt that is too long is refused before it is sent', async ({ daemon }) => {
   const svc = inApp(daemon)
-  const refused = await svc('run', '--agent', 'report', 'x'.repeat(1024 * 1024))
+  daemon.reply('GET /api/sessions/ses_0000000000000001/owner', 200, { workspace_id: app.id })
+  const refused = await svc('session', 'prompt', 'ses_0000000000000001', 'x'.repeat(1024 * 1024))
   assert.is(refused.code, exitCodes.failed)
   assert.match(refused.stderr, 'code: prompt_too_large')
-  assert.not(refused.asked.some(url => url.startsWith('/api/sessions')))
+  assert.not(refused.asked.some(url => url.endsWith('/prompt')))
 })
 
 test.run()

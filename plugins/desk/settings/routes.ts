@@ -113,7 +113,7 @@ export const routes: readonly Route<SettingsService>[] = [
           columns: [
             { header: 'KEY', path: 'key' },
             { header: 'SOURCE', path: 'source' },
-            { header: 'VALUE', path: 'value', below: true },
+            { header: 'VALUE', path: 'value' },
             { header: 'PENDING', path: 'pending' },
           ],
           empty: 'no keys begin so; list all: svc config list',
