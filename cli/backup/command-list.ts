@@ -6,6 +6,11 @@ const opens: readonly CommandOption[] = [
   { name: 'passphrase-file', type: 'text', summary: 'file with the passphrase of the backup; - is standard input' },
 ]
 
+const encrypts: readonly CommandOption[] = [
+  { name: 'encrypt-to', type: 'list', summary: 'recipient of age (age1…) that can read the backup' },
+  { name: 'passphrase-file', type: 'text', summary: 'encrypt with the passphrase in a file; - is standard input' },
+]
+
 /** Backups: they are made, listed and checked with a daemon and without one. */
 export const backupCommands: readonly LocalCommand[] = [
   {
@@ -15,8 +20,7 @@ export const backupCommands: readonly LocalCommand[] = [
     args: [],
     options: [
       { name: 'to', type: 'text', summary: 'a new file, or a folder; default: the folder of backup.folder' },
-      { name: 'encrypt-to', type: 'list', summary: 'recipient of age (age1…) that can read the backup' },
-      { name: 'passphrase-file', type: 'text', summary: 'encrypt with the passphrase in a file; - is standard input' },
+      ...encrypts,
       { name: 'include-vault-key', type: 'boolean', summary: 'include the key of the vault, which opens all secrets' },
     ],
     load: () => import('./create.js').then(module => module.createBackup),
@@ -47,5 +51,21 @@ export const backupCommands: readonly LocalCommand[] = [
       ...opens,
     ],
     load: () => import('./restore.js').then(module => module.restore),
+  },
+  {
+    kind: 'local',
+    path: 'backup export',
+    summary: 'Write a backup into one file, which needs no other',
+    args: [{ name: 'file', summary: 'a backup, or its name in the folder of backups' }],
+    options: [{ name: 'to', type: 'text', summary: 'a new file' }, ...encrypts],
+    load: () => import('./export.js').then(module => module.exportOne),
+  },
+  {
+    kind: 'local',
+    path: 'backup delete',
+    summary: 'Delete a backup and what it alone needed',
+    args: [{ name: 'file', summary: 'a backup, or its name in the folder of backups' }],
+    options: [],
+    load: () => import('./export.js').then(module => module.deleteOne),
   },
 ]

@@ -1,10 +1,9 @@
 import { resolve } from 'node:path'
-import { Fault, iso, systemClock } from '../../kernel/plugin.js'
+import { Fault, systemClock } from '../../kernel/plugin.js'
 import { version } from '../../kernel/version.js'
-import { backupsIn, noteChecked, prune } from '../../plugins/desk/backup/folder.js'
+import { backupsIn } from '../../plugins/desk/backup/folder.js'
+import { putBackup } from '../../plugins/desk/backup/make/into-folder.js'
 import { withOfflineMaterial } from '../../plugins/desk/backup/make/offline.js'
-import { outputOf } from '../../plugins/desk/backup/make/output.js'
-import { writeBackup } from '../../plugins/desk/backup/make/write-backup.js'
 import type { BackupReply, CreateBackupBody, ListBackupsReply } from '../../schemas/daemon/backup.js'
 import { CliFault, exitCodes, exitOfStatus } from '../fault.js'
 import type { LocalContext } from '../local.js'
@@ -45,13 +44,16 @@ export async function listBackups(context: LocalContext): Promise<undefined> {
       kind: backup.kind === 'manual' ? '' : backup.kind,
       secured: backup.encrypted ? 'yes' : '',
       verified: backup.verified_at ?? '',
+      state: backup.incomplete ? 'incomplete: chunks that it needs are missing' : '',
     }))
     out.table(
       rows,
       [
         { header: 'Name', path: 'name' },
         { header: 'Created', path: 'created_at', as: 'ago' },
-        { header: 'Size', path: 'bytes', as: 'bytes' },
+        { header: 'Size', path: 'whole_bytes', as: 'bytes' },
+        { header: 'Adds', path: 'added_bytes', as: 'bytes' },
+        { header: 'Status', path: 'state', below: true },
         { header: 'Kind', path: 'kind', below: true },
         { header: 'Encrypted', path: 'secured', below: true },
         { header: 'Verified', path: 'verified', as: 'ago', below: true },
@@ -74,26 +76,12 @@ async function makeOffline({ home, signal }: LocalContext, body: CreateBackupBod
   const clock = systemClock()
   const { folder, keep } = configured(home)
   const sealing = { to: body.encrypt_to ?? [], passphrase: body.passphrase }
-  const isSealed = sealing.to.length > 0 || sealing.passphrase !== undefined
   const withVaultKey = body.include_vault_key === true
+  const kind = 'manual'
   return asFault(() =>
-    withOfflineMaterial({ home, kind: 'manual', version, withVaultKey, backups: folder, clock }, async material => {
-      const { home_id: homeId, created_at } = material.header
-      const output = await outputOf({ output: body.output, folder, now: clock.now(), kind: 'manual', isSealed, homeId })
-      const { bytes, files } = await writeBackup({ material, output, sealing, signal })
-      await noteChecked(output, clock.now())
-      const isOwn = resolve(output, '..') === folder
-      const removed = isOwn ? await prune(folder, { homeId, keep, now: clock.now() }) : []
-      const name = output.slice(resolve(output, '..').length + 1)
-      const at = { created_at: iso(created_at), verified_at: iso(clock.now()) }
-      return {
-        backup: { name, path: output, ...at, bytes, kind: 'manual', encrypted: isSealed },
-        files,
-        left_out: material.contents.leftOut.slice(0, 50),
-        vault_key: material.vaultKey,
-        removed,
-      } satisfies BackupReply
-    }),
+    withOfflineMaterial({ home, kind, version, withVaultKey, backups: folder, clock }, material =>
+      putBackup(material, { output: body.output, folder, keep, kind, sealing, signal, clock }),
+    ),
   )
 }
 
@@ -134,7 +122,8 @@ export async function passphraseOf({ options, readFile }: LocalContext): Promise
 
 function show({ out, home }: LocalContext, { backup, files, left_out, vault_key, removed }: BackupReply): void {
   out.id(backup.path)
-  out.line(`backed up ${files} files to ${backup.path} (${sizeText(backup.bytes)})`)
+  const added = backup.added_bytes < backup.whole_bytes ? `, of which ${sizeText(backup.added_bytes)} are new` : ''
+  out.line(`backed up ${files} files to ${backup.path} (${sizeText(backup.whole_bytes)}${added})`)
   for (const { path, why } of left_out) if (path !== 'vault.key') out.line(`left out: ${path}: ${why}`)
   if (!vault_key && left_out.some(({ path }) => path === 'vault.key'))
     out.line(

@@ -98,7 +98,7 @@ function tellSecrets({ out }: LocalContext, refs: readonly string[]): void {
 }
 
 /** A path, or a name in the folder of backups. */
-function fileOf({ args, cwd, home }: LocalContext): string {
+export function fileOf({ args, cwd, home }: LocalContext): string {
   const given = String(args.file)
   const file = resolve(cwd, given)
   if (existsSync(file) || given.includes('/')) return file

@@ -82,6 +82,8 @@ const written: Readonly<Record<string, string>> = {
   'automation triggers create': `after --event session.stopped --prompt 'Look at the tests'`,
   'automation triggers update': `after --prompt 'Look at the tests'`,
   'backup create': '',
+  'backup delete': 'svc-2030-01-31T090000000Z-0a1b2c3d.tar',
+  'backup export': 'svc-2030-01-31T090000000Z-0a1b2c3d.tar --to move.tar',
   'backup restore': 'svc-2030-01-31T090000000Z-0a1b2c3d.tar --home ~/restored',
   'backup verify': 'svc-2030-01-31T090000000Z-0a1b2c3d.tar',
   'bridge discard': '@last dlv_0000000000000001',

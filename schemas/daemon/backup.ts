@@ -12,9 +12,16 @@ export const Backup = v.object({
   name: v.string(),
   path: v.string(),
   created_at: Timestamp,
+  /** Size of its file. */
   bytes: Integer,
+  /** What it takes beyond older backups of its folder: its file, and the chunks that none of those needs. */
+  added_bytes: Integer,
+  /** What a copy of it takes that needs no chunks. */
+  whole_bytes: Integer,
   kind: BackupKind,
   encrypted: v.boolean(),
+  /** Chunks that it needs are missing: it cannot be restored. */
+  incomplete: v.optional(v.literal(true)),
   /** When its content was last checked against its hashes; absent: not since it was made or changed. */
   verified_at: v.optional(Timestamp),
 })

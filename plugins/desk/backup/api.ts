@@ -45,6 +45,11 @@ export const BackupErrors = defineErrors({
   backup_unreadable: { status: 422, message: 'the backup cannot be read', next: command('backup list') },
   backup_not_one: { status: 422, message: 'this is not a backup', next: command('backup list') },
   backup_damaged: { status: 422, message: 'the backup is damaged', next: command('backup list') },
+  backup_incomplete: {
+    status: 422,
+    message: 'the backup needs chunks that are not beside it',
+    next: command('backup export', placeholder('file'), '--to', placeholder('file')),
+  },
   backup_encrypted: {
     status: 422,
     message: 'the backup is encrypted',

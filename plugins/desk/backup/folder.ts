@@ -2,10 +2,13 @@ import fs from 'node:fs/promises'
 import path from 'node:path'
 import * as v from 'valibot'
 import { jsonFile } from '../../../kernel/kit/json-file.js'
+import { systemDisk } from '../../../kernel/platform.js'
 import { iso } from '../../../kernel/plugin.js'
 import type { Backup, BackupKind } from '../../../schemas/daemon/backup.js'
 import { sha256 } from './archive/manifest.js'
 import { lookAt } from './archive/read.js'
+import { type Collected, collect } from './chunks/collect.js'
+import { ChunkStore } from './chunks/store.js'
 import { isPartial } from './make/write-backup.js'
 
 /** Beside backups: when which of them were checked. */
@@ -30,6 +33,9 @@ export function nameOf(homeId: string, at: number, kind: BackupKind, isSealed: b
 /** Tells backups of several homes in one folder apart. */
 const shortOf = (homeId: string): string => sha256(homeId).slice(0, 8)
 
+/** Whether a file is called as backups are that get no other name. */
+export const isNamedAsBackup = (name: string): boolean => NAME.test(name)
+
 /** A backup in a folder, and a part of its name that stands for its home. */
 export interface Found extends Backup {
   readonly home: string
@@ -45,26 +51,46 @@ export async function backupsIn(folder: string): Promise<Found[]> {
     .read()
     .catch(() => ({}))
   const found: Found[] = []
+  const there = await ChunkStore.beside(folder).names()
+  const seen = new Set<string>()
+  // The oldest first: what an older one needs is not added by a later one.
   for (const name of names) {
-    const backup = await backupAt(path.join(folder, name), checks[name]).catch(() => undefined)
+    const backup = await backupAt(path.join(folder, name), checks[name], { there, seen }).catch(() => undefined)
     if (backup) found.push(backup)
   }
   return found.sort((a, b) => (a.created_at < b.created_at ? 1 : -1))
 }
 
-async function backupAt(file: string, check: Check | undefined): Promise<Found | undefined> {
+/** Chunks that are there, and those of backups before. */
+interface Chunks {
+  readonly there: ReadonlySet<string>
+  readonly seen: Set<string>
+}
+
+async function backupAt(file: string, check: Check | undefined, { there, seen }: Chunks): Promise<Found | undefined> {
   const stat = await fs.stat(file)
-  const seen = stat.isFile() ? await lookAt(file) : undefined
-  if (!seen) return undefined
+  const look = stat.isFile() ? await lookAt(file) : undefined
+  if (!look) return undefined
   const said = saidBy(path.basename(file))
   const isChecked = check?.bytes === stat.size && check.modified === Math.trunc(stat.mtimeMs)
+  let added = stat.size
+  let isIncomplete = false
+  const { chunks, chunked } = look.encrypted ? { chunks: [], chunked: 0 } : look
+  for (const [name, bytes] of chunks) {
+    if (!there.has(name)) isIncomplete = true
+    else if (!seen.has(name)) added += bytes
+    seen.add(name)
+  }
   return {
     name: path.basename(file),
     path: file,
     created_at: said.created_at,
     bytes: stat.size,
+    added_bytes: added,
+    whole_bytes: stat.size + chunked,
     kind: said.kind,
-    encrypted: seen.encrypted,
+    encrypted: look.encrypted,
+    ...(isIncomplete && { incomplete: true }),
     ...(isChecked ? { verified_at: check.at } : {}),
     home: said.home,
   }
@@ -95,24 +121,36 @@ export async function noteChecked(file: string, at: number): Promise<void> {
   } catch {}
 }
 
-/** Removes the oldest backups of a home beyond `keep` of each kind, and what killed processes left. Returns the names. */
-export async function prune(
-  folder: string,
-  { homeId, keep, now }: { homeId: string; keep: number; now: number },
-): Promise<string[]> {
-  const removed: string[] = []
+export interface KeepOptions {
+  readonly homeId: string
+  readonly keep: number
+  readonly now: number
+  /** The store of the folder, whose lock the caller has. */
+  readonly store: ChunkStore
+}
+
+/**
+ * Removes the oldest backups of a home beyond `keep` of each kind, the chunks that only they needed, and what killed processes left.
+ * Returns the names.
+ */
+export async function prune(folder: string, { homeId, keep, now, store }: KeepOptions): Promise<string[]> {
   const all = await backupsIn(folder)
-  for (const kind of ['manual', 'upgrade'] as const) {
-    const own = all.filter(backup => backup.kind === kind && backup.home === shortOf(homeId))
-    for (const { name } of own.slice(keep)) {
-      await fs.rm(path.join(folder, name), { force: true })
-      removed.push(name)
-    }
-  }
+  const old = (['manual', 'upgrade'] as const).flatMap(kind =>
+    all.filter(backup => backup.kind === kind && backup.home === shortOf(homeId)).slice(keep),
+  )
   for (const name of (await fs.readdir(folder)).filter(isPartial)) {
     const file = path.join(folder, name)
     const { mtimeMs } = await fs.stat(file).catch(() => ({ mtimeMs: now }))
     if (now - mtimeMs > ABANDONED_MS) await fs.rm(file, { force: true })
   }
-  return removed
+  const names = old.map(({ name }) => name)
+  await remove(folder, names, store)
+  return names
+}
+
+/** Removes backups and the chunks that no other one needs, with the lock of the store. */
+export async function remove(folder: string, names: readonly string[], store: ChunkStore): Promise<Collected> {
+  for (const name of names) await fs.rm(path.join(folder, name), { force: true })
+  await systemDisk().fsyncDir(folder)
+  return collect(folder, store, isNamedAsBackup)
 }

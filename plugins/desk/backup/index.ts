@@ -35,7 +35,7 @@ export default definePlugin({
       body: CreateBackupBody,
       replies: { 201: BackupReply },
       with: [
-        undo({ by: 'never', why: 'a backup changes nothing; delete its file where it is not needed' }),
+        undo({ by: 'never', why: 'a backup changes nothing; delete it where it is not needed: svc backup delete' }),
         runsCode(false),
         throws(
           BackupErrors.backup_busy,

@@ -1,12 +1,10 @@
 import fs from 'node:fs/promises'
 import path from 'node:path'
-import { type Actor, Fault, iso } from '../../../kernel/plugin.js'
+import { type Actor, Fault } from '../../../kernel/plugin.js'
 import type { BackupReply, CreateBackupBody, HoldReply, ListBackupsReply } from '../../../schemas/daemon/backup.js'
 import { BackupErrors, BackupFolder, BackupKeep } from './api.js'
 import type { K } from './needs.js'
 
-/** Files left out that a reply names. */
-const NAMED = 50
 /** Times that a backup is begun of a home whose files change. */
 const TRIES = 5
 
@@ -59,54 +57,24 @@ export class BackupService {
   }
 
   async #create(body: CreateBackupBody): Promise<BackupReply> {
-    const { clock, home, ids, log } = this.kernel
-    const [{ liveMaterial, removeStaging }, { writeBackup }, { outputOf }, { homeIdOf }, folders] = await Promise.all([
+    const { clock, config, home, ids, log } = this.kernel
+    const [{ liveMaterial, removeStaging }, { putBackup }] = await Promise.all([
       import('./make/live.js'),
-      import('./make/write-backup.js'),
-      import('./make/output.js'),
-      import('./make/rows.js'),
-      import('./folder.js'),
+      import('./make/into-folder.js'),
     ])
-    const sealing = { to: body.encrypt_to ?? [], passphrase: body.passphrase }
-    const isSealed = sealing.to.length > 0 || sealing.passphrase !== undefined
-    const kind = 'manual'
     const folder = this.folder
-    const output = await outputOf({
-      output: body.output,
-      folder,
-      now: clock.now(),
-      kind,
-      isSealed,
-      homeId: homeIdOf(this.kernel.db),
-    })
     const cache = home.path('cache')
     await removeStaging(cache, text => log.warn(text))
     const staging = path.join(cache, `backup-${ids.hex(6)}`)
     try {
       const withVaultKey = body.include_vault_key === true
+      const kind = 'manual'
       const material = await liveMaterial(this.kernel, { kind, withVaultKey, backups: folder, staging })
-      const { bytes, files } = await writeBackup({ material, output, sealing, signal: this.#stopping.signal })
-      await folders.noteChecked(output, clock.now())
-      const { home_id: homeId, created_at } = material.header
-      const removed =
-        path.dirname(output) === folder
-          ? await folders.prune(folder, { homeId, keep: this.kernel.config.get(BackupKeep), now: clock.now() })
-          : []
-      return {
-        backup: {
-          name: path.basename(output),
-          path: output,
-          created_at: iso(created_at),
-          bytes,
-          kind,
-          encrypted: isSealed,
-          verified_at: iso(clock.now()),
-        },
-        files,
-        left_out: material.contents.leftOut.slice(0, NAMED),
-        vault_key: material.vaultKey,
-        removed,
-      }
+      return await putBackup(material, {
+        ...{ output: body.output, folder, keep: config.get(BackupKeep), kind, clock },
+        sealing: { to: body.encrypt_to ?? [], passphrase: body.passphrase },
+        signal: this.#stopping.signal,
+      })
     } finally {
       await fs.rm(staging, { recursive: true, force: true })
     }

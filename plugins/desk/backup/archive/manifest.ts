@@ -3,8 +3,12 @@ import * as v from 'valibot'
 import { BackupKind } from '../../../../schemas/daemon/backup.js'
 import { LIMITS } from './limits.js'
 
+/** A backup that is whole in itself. */
+export const WHOLE_FORMAT = 1
+/** A backup of which large files are in chunks beside it. */
+export const CHUNKED_FORMAT = 2
 /** Changes when an earlier program cannot read what a later one writes. */
-export const FORMAT = 1
+const NEWEST_FORMAT = CHUNKED_FORMAT
 /** First entry of an archive, so that a list need not read it all. */
 export const HEADER_NAME = 'svc-backup.json'
 /** Last entry. */
@@ -17,7 +21,7 @@ const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
 
 /** What is said of a backup before its files. */
 export const Header = v.object({
-  format: v.literal(FORMAT),
+  format: v.picklist([WHOLE_FORMAT, CHUNKED_FORMAT]),
   kind: BackupKind,
   /** Epoch milliseconds. */
   created_at: count,
@@ -84,8 +88,8 @@ export function readHeader(
 
 function newerThan(found: unknown): { problem: string; isNewer: true } | undefined {
   const { format } = (found ?? {}) as { format?: unknown }
-  if (typeof format !== 'number' || format <= FORMAT) return undefined
-  return { problem: `it has format ${format}, this version reads ${FORMAT}`, isNewer: true }
+  if (typeof format !== 'number' || format <= NEWEST_FORMAT) return undefined
+  return { problem: `it has format ${format}, this version reads ${NEWEST_FORMAT}`, isNewer: true }
 }
 
 function parsed(bytes: Uint8Array): unknown {

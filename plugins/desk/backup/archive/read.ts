@@ -3,9 +3,12 @@ import fs from 'node:fs/promises'
 import path from 'node:path'
 import { Fault, messageOf } from '../../../../kernel/plugin.js'
 import { BackupErrors } from '../api.js'
-import { piecesOf } from '../make/write-backup.js'
+import { CHUNKS_NAME, type ChunkIndex, chunksOf, readIndex, sizeOf } from '../chunks/index-entry.js'
+import { type Chunk, ChunkProblem, ChunkStore } from '../chunks/store.js'
+import { piecesOf } from '../make/home-bytes.js'
 import { LIMITS } from './limits.js'
 import {
+  CHUNKED_FORMAT,
   HEADER_NAME,
   type Header,
   HOME_PREFIX,
@@ -34,23 +37,61 @@ export interface ReadOptions {
 
 /**
  * Reads a whole backup and compares every file with the manifest. What was taken is right only when this resolves.
- * @throws Fault `backup_not_found`, `backup_unreadable`, `backup_not_one`, `backup_damaged`, `backup_newer`, `backup_encrypted`,
- * `backup_key_wrong`
+ * @throws Fault those of {@link partsOf}
  */
-export async function readBackup({ file, opening, take, folder, signal }: ReadOptions): Promise<Manifest> {
+export async function readBackup({ take, folder, ...options }: ReadOptions): Promise<Manifest> {
+  let manifest: Manifest | undefined
+  for await (const part of partsOf(options)) {
+    if ('manifest' in part) manifest = part.manifest
+    else if ('folder' in part) await folder?.(part.folder)
+    else if ('file' in part) await take?.(part.file, part.bytes)
+  }
+  // It is the last part, without which reading fails.
+  return manifest as Manifest
+}
+
+/** A part of a backup, in the order in which they stand there; the manifest comes last, and everything before it was as it says. */
+export type Part =
+  | { readonly header: Header }
+  | { readonly folder: string }
+  | {
+      readonly file: { readonly path: string; readonly mode: number; readonly size: number }
+      /** Those that are in the backup itself and those that are in chunks; what is not read is passed over. */
+      readonly bytes: AsyncIterable<Uint8Array>
+    }
+  | { readonly manifest: Manifest }
+
+/**
+ * Reads a backup part by part.
+ * @throws Fault `backup_not_found`, `backup_unreadable`, `backup_not_one`, `backup_damaged`, `backup_newer`, `backup_encrypted`,
+ * `backup_key_wrong`, `backup_incomplete`
+ */
+export async function* partsOf({
+  file,
+  opening,
+  signal,
+}: Pick<ReadOptions, 'file' | 'opening' | 'signal'>): AsyncGenerator<Part> {
   const reader = new ByteReader(await openArchive(file, opening))
   try {
     const seen = new Map<string, Seen>()
     const folders = new Set<string>()
     let header: Header | undefined
+    let index: ChunkIndex | undefined
     let manifest: Manifest | undefined
+    const store = ChunkStore.beside(path.dirname(file))
     for await (const entry of entriesOf(reader)) {
       signal?.throwIfAborted()
       if (header === undefined) {
         header = headerIn(await firstBytes(entry, LIMITS.headerBytes), entry, file)
+        yield { header }
         continue
       }
       if (manifest !== undefined) throw new TarProblem('there are files behind its manifest')
+      if (header.format === CHUNKED_FORMAT && index === undefined) {
+        index = await indexIn(entry)
+        await checkComplete(index, store, file)
+        continue
+      }
       if (entry.path === MANIFEST_NAME) {
         manifest = manifestIn(await firstBytes(entry, LIMITS.manifestBytes), file)
         continue
@@ -62,12 +103,12 @@ export async function readBackup({ file, opening, take, folder, signal }: ReadOp
       if (seen.size + folders.size >= LIMITS.entries) throw new TarProblem(`it has more than ${LIMITS.entries} files`)
       if (entry.type === 'folder') {
         folders.add(at)
-        await folder?.(at)
-      } else seen.set(at, { size: entry.size, mode: entry.mode, sha256: await taken(entry, at, take) })
+        yield { folder: at }
+      } else seen.set(at, yield* fileIn(entry, { at, chunks: index?.get(at) ?? [], store, file }))
     }
     if (header === undefined || manifest === undefined) throw new TarProblem('its manifest is missing')
     compare(manifest, header, seen, folders)
-    return manifest
+    yield { manifest }
   } catch (error) {
     throw readFault(error, file)
   } finally {
@@ -75,13 +116,75 @@ export async function readBackup({ file, opening, take, folder, signal }: ReadOp
   }
 }
 
+interface FileIn {
+  readonly at: string
+  readonly chunks: readonly Chunk[]
+  readonly store: ChunkStore
+  /** The backup. */
+  readonly file: string
+}
+
+/** A file of a backup, and what was read of it. */
+async function* fileIn(entry: OpenEntry, { at, chunks, store, file }: FileIn): AsyncGenerator<Part, Seen> {
+  const { mode } = entry
+  const size = sizeOf(chunks) + entry.size
+  if (size > LIMITS.fileBytes) throw new TarProblem('a file in it is too large')
+  const hash = createHash('sha256')
+  const bytes = (async function* (): AsyncGenerator<Uint8Array> {
+    try {
+      for await (const piece of joined(chunks, entry, store)) {
+        hash.update(piece)
+        yield piece
+      }
+    } catch (error) {
+      throw readFault(error, file)
+    }
+  })()
+  // A loop that ends early leaves the rest to the one below.
+  yield { file: { path: at, mode, size }, bytes: { [Symbol.asyncIterator]: () => ({ next: () => bytes.next() }) } }
+  for await (const _ of bytes);
+  return { size, mode, sha256: hash.digest('hex') }
+}
+
+async function* joined(chunks: readonly Chunk[], entry: OpenEntry, store: ChunkStore): AsyncGenerator<Uint8Array> {
+  for (const chunk of chunks) yield await store.get(chunk)
+  yield* entry.bytes()
+}
+
+async function indexIn(entry: OpenEntry): Promise<ChunkIndex> {
+  const index = entry.path === CHUNKS_NAME ? readIndex(await firstBytes(entry, LIMITS.manifestBytes)) : undefined
+  if (index === undefined) throw new TarProblem('its list of chunks cannot be read')
+  return index
+}
+
+/** @throws Fault `backup_incomplete` before anything of the backup is taken */
+async function checkComplete(index: ChunkIndex, store: ChunkStore, file: string): Promise<void> {
+  const needed = [...chunksOf(index).keys()]
+  const there = await store.names()
+  const missing = needed.filter(name => !there.has(name)).length
+  if (missing > 0)
+    throw BackupErrors.backup_incomplete(
+      `${path.basename(file)} is not complete: ${missing} of the ${needed.length} chunks that it needs are not in ${store.folder}. Where they are, make a file that needs none of them and use that one`,
+    )
+}
+
 /** What was read of a file. */
 type Seen = Pick<ManifestFile, 'size' | 'mode' | 'sha256'>
 
-/** Whether a file is encrypted; undefined when it is no backup. */
-export async function lookAt(
-  file: string,
-): Promise<{ encrypted: true } | { encrypted: false; header: Header } | undefined> {
+/** What a file says of itself before its content. */
+export type Look =
+  | { readonly encrypted: true }
+  | {
+      readonly encrypted: false
+      readonly header: Header
+      /** Bytes of each chunk that it needs, by name. */
+      readonly chunks: ReadonlyMap<string, number>
+      /** Bytes in chunks, of all files. */
+      readonly chunked: number
+    }
+
+/** Whether a file is a backup, and of which kind; undefined when it is none or cannot be read. */
+export async function lookAt(file: string): Promise<Look | undefined> {
   try {
     if ((await beginOf(file)).equals(AGE_BEGIN)) return { encrypted: true }
   } catch {
@@ -89,10 +192,18 @@ export async function lookAt(
   }
   const again = new ByteReader(piecesOf(file))
   try {
+    let header: Header | undefined
     for await (const entry of entriesOf(again)) {
-      if (entry.path !== HEADER_NAME) return undefined
-      const read = readHeader(await firstBytes(entry, LIMITS.headerBytes))
-      return 'header' in read ? { encrypted: false, header: read.header } : undefined
+      if (header === undefined) {
+        if (entry.path !== HEADER_NAME) return undefined
+        const read = readHeader(await firstBytes(entry, LIMITS.headerBytes))
+        if (!('header' in read)) return undefined
+        header = read.header
+        if (header.format !== CHUNKED_FORMAT) return { encrypted: false, header, chunks: new Map(), chunked: 0 }
+        continue
+      }
+      const index = await indexIn(entry)
+      return { encrypted: false, header, chunks: chunksOf(index), chunked: sizeOf([...index.values()].flat()) }
     }
   } catch {
     return undefined
@@ -102,10 +213,15 @@ export async function lookAt(
   return undefined
 }
 
+/** Whether a file begins as a backup that is not encrypted does; one that is damaged further on does too. */
+export async function beginsAsBackup(file: string): Promise<boolean> {
+  return (await beginOf(file)).toString('latin1').startsWith(HEADER_NAME)
+}
+
 /** As many bytes as say what it is. */
 async function beginOf(file: string): Promise<Buffer> {
   const pieces: Buffer[] = []
-  for await (const piece of piecesOf(file, { most: AGE_BEGIN.length })) pieces.push(piece)
+  for await (const piece of piecesOf(file, { end: AGE_BEGIN.length })) pieces.push(piece)
   return Buffer.concat(pieces)
 }
 
@@ -122,19 +238,6 @@ async function openArchive(file: string, opening: Opening): Promise<AsyncIterabl
   } catch (error) {
     throw readFault(error, file)
   }
-}
-
-async function taken(entry: OpenEntry, at: string, take: Take | undefined): Promise<string> {
-  const hash = createHash('sha256')
-  const bytes = async function* (): AsyncGenerator<Uint8Array> {
-    for await (const piece of entry.bytes()) {
-      hash.update(piece)
-      yield piece
-    }
-  }
-  await take?.({ path: at, mode: entry.mode }, bytes())
-  for await (const piece of entry.bytes()) hash.update(piece)
-  return hash.digest('hex')
 }
 
 function compare(
@@ -181,7 +284,7 @@ async function firstBytes(entry: OpenEntry, most: number): Promise<Buffer> {
 
 function readFault(error: unknown, file: string): unknown {
   if (error instanceof Fault) return error
-  if (error instanceof TarProblem)
+  if (error instanceof TarProblem || error instanceof ChunkProblem)
     return BackupErrors.backup_damaged(`${path.basename(file)} is damaged: ${error.message}`)
   const { code, name } = error as NodeJS.ErrnoException
   if (name === 'AbortError') return error

@@ -99,22 +99,17 @@ async function hasData(home: string): Promise<boolean> {
 /** Path of the backup; undefined where none could be made: that is no reason not to start. */
 async function backUp({ home, version, clock, folder, keep, log }: UpgradeOptions): Promise<string | undefined> {
   const kind = 'upgrade'
-  const now = clock.now()
   try {
-    const [{ withLockedMaterial }, { outputOf }, { writeBackup }, { noteChecked, prune }] = await Promise.all([
+    const [{ withLockedMaterial }, { putBackup }] = await Promise.all([
       import('../make/offline.js'),
-      import('../make/output.js'),
-      import('../make/write-backup.js'),
-      import('../folder.js'),
+      import('../make/into-folder.js'),
     ])
     return await withLockedMaterial(
       { home, kind, version, withVaultKey: false, backups: folder, clock },
       async material => {
-        const { home_id: homeId } = material.header
-        const output = await outputOf({ output: undefined, folder, now, kind, isSealed: false, homeId })
-        await writeBackup({ material, output, sealing: { to: [] }, signal: new AbortController().signal })
-        await noteChecked(output, now)
-        await prune(folder, { homeId, keep, now })
+        const { signal } = new AbortController()
+        const made = await putBackup(material, { folder, keep, kind, sealing: { to: [] }, signal, clock })
+        const output = made.backup.path
         log('info', `this version has another schema than the one before: the home was backed up to ${output}`)
         return output
       },

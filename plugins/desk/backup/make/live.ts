@@ -3,7 +3,7 @@ import path from 'node:path'
 import { messageOf } from '../../../../kernel/plugin.js'
 import type { BackupKind } from '../../../../schemas/daemon/backup.js'
 import { BackupErrors } from '../api.js'
-import { FORMAT, schemaDigest } from '../archive/manifest.js'
+import { schemaDigest } from '../archive/manifest.js'
 import type { K } from '../needs.js'
 import { contentsOf } from './contents.js'
 import { homeIdOf, migrationsOf, rowCounts } from './rows.js'
@@ -84,7 +84,7 @@ async function look({ db, clock, home, needs }: K, options: LiveOptions): Promis
   const tables = await rowCounts(db)
   const about = { product_version: needs.host.version, home_id: homeIdOf(db), schema: schemaDigest(migrations) }
   return {
-    header: { format: FORMAT, kind, created_at: clock.now(), ...about },
+    header: { kind, created_at: clock.now(), ...about },
     contents,
     database: path.join(staging, 'svc.db'),
     migrations,

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { acquireLock, openStore } from '../../../../kernel/platform.js'
 import { type Clock, Fault } from '../../../../kernel/plugin.js'
 import type { BackupKind } from '../../../../schemas/daemon/backup.js'
-import { FORMAT, schemaDigest } from '../archive/manifest.js'
+import { schemaDigest } from '../archive/manifest.js'
 import { contentsOf } from './contents.js'
 import { homeIdOf, migrationsOf, rowCounts } from './rows.js'
 import type { Material } from './write-backup.js'
@@ -58,7 +58,7 @@ export async function withLockedMaterial<T>(
     const contents = await contentsOf(home, { withVaultKey, backups })
     const about = { product_version: version, home_id: id, schema: schemaDigest(migrations) }
     return await use({
-      header: { format: FORMAT, kind, created_at: clock.now(), ...about },
+      header: { kind, created_at: clock.now(), ...about },
       contents,
       database,
       migrations,

@@ -6,7 +6,7 @@ import { nameOf } from '../folder.js'
 
 export interface OutputOptions {
   /** File, or folder that is there; absolute. */
-  readonly output: string | undefined
+  readonly output?: string | undefined
   /** Where a backup goes for which nothing is said; it is made. */
   readonly folder: string
   readonly now: number

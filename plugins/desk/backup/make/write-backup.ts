@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto'
-import nodeFs from 'node:fs'
 import fs from 'node:fs/promises'
 import path from 'node:path'
-import { promisify } from 'node:util'
-import { openRegularFile } from '../../../../kernel/kit/read-file.js'
 import { isFull, systemDisk } from '../../../../kernel/platform.js'
 import { Fault, messageOf } from '../../../../kernel/plugin.js'
 import { BackupErrors } from '../api.js'
 import {
+  CHUNKED_FORMAT,
   HEADER_NAME,
   type Header,
   HOME_PREFIX,
@@ -15,14 +13,19 @@ import {
   type Manifest,
   type ManifestFile,
   manifestBytes,
+  WHOLE_FORMAT,
 } from '../archive/manifest.js'
 import { isSealing, type Sealing, sealed } from '../archive/seal.js'
 import { END, headerOf, paddingOf, type TarEntry } from '../archive/tar.js'
+import { CHUNKS_NAME, indexBytes, sizeOf } from '../chunks/index-entry.js'
+import { type Split, split } from '../chunks/split.js'
+import type { ChunkStore } from '../chunks/store.js'
 import type { Contents, HomeFile } from './contents.js'
+import { bytesOf, piecesOf } from './home-bytes.js'
 
 /** Everything that goes into one backup, as of one moment. */
 export interface Material {
-  readonly header: Header
+  readonly header: Omit<Header, 'format'>
   readonly contents: Contents
   /** The database, whole and without a log. */
   readonly database: string
@@ -36,40 +39,51 @@ export interface WriteOptions {
   /** Absolute path of the file; one that is there is not replaced. */
   readonly output: string
   readonly sealing: Sealing
+  /** Takes the large files; without it the backup is whole in itself. */
+  readonly store?: ChunkStore | undefined
   readonly signal: AbortSignal
 }
 
 export interface Written {
+  /** Size of the file. */
   readonly bytes: number
   readonly files: number
+  /** Bytes that a copy of the backup has which is whole in itself. */
+  readonly wholeBytes: number
 }
 
-const READ_BYTES = 256 * 1024
+/** An archive that is to be written. */
+export interface ArchiveOptions extends Pick<WriteOptions, 'output' | 'sealing' | 'signal'> {
+  readonly plain: AsyncIterable<Uint8Array>
+}
+
 const PARTIAL = '.partial'
-const read = promisify(nodeFs.read)
-const close = promisify(nodeFs.close)
 
 export const partialOf = (output: string): string =>
   path.join(path.dirname(output), `.${path.basename(output)}${PARTIAL}`)
 export const isPartial = (name: string): boolean => name.startsWith('.svc-') && name.endsWith(PARTIAL)
 
+/** Writes a backup of a home. @throws Fault those of {@link writeArchive} */
+export async function writeBackup({ material, output, sealing, store, signal }: WriteOptions): Promise<Written> {
+  const counted = { files: 0, chunked: 0 }
+  const plain = archiveOf(material, { store, signal, counted })
+  const bytes = await writeArchive({ plain, output, sealing, signal })
+  return { bytes, files: counted.files, wholeBytes: bytes + counted.chunked }
+}
+
 /**
- * Writes a backup beside its place, reads it back, and puts it there: it is whole and on the disk when this resolves, and there is
- * none when it rejects or the process is killed.
+ * Writes an archive beside its place, reads it back, and puts it there: it is whole and on the disk when this resolves, and there is
+ * none when it rejects or the process is killed. Returns the size of the file.
  * @throws Fault `backup_output_exists`, `backup_output_invalid`, `backup_failed`, `disk_full`, `backup_recipient_invalid`
  */
-export async function writeBackup({ material, output, sealing, signal }: WriteOptions): Promise<Written> {
+export async function writeArchive({ plain, output, sealing, signal }: ArchiveOptions): Promise<number> {
   const partial = partialOf(output)
-  let files = 0
   try {
     await fs.rm(partial, { force: true })
     const handle = await fs.open(partial, 'wx', 0o600)
     const hash = createHash('sha256')
     let bytes = 0
     try {
-      const plain = archiveOf(material, count => {
-        files = count
-      })
       for await (const piece of isSealing(sealing) ? await sealed(plain, sealing) : plain) {
         signal.throwIfAborted()
         hash.update(piece)
@@ -83,7 +97,7 @@ export async function writeBackup({ material, output, sealing, signal }: WriteOp
     if ((await hashOf(partial, signal)) !== hash.digest('hex'))
       throw new Error('what was read back is not what was written')
     await put(partial, output)
-    return { bytes, files }
+    return bytes
   } catch (error) {
     await fs.rm(partial, { force: true }).catch(() => {})
     throw faultFor(error, output)
@@ -112,68 +126,63 @@ async function put(partial: string, output: string): Promise<void> {
   await systemDisk().fsyncDir(path.dirname(output))
 }
 
-/** @param done told of the number of files at the end */
-async function* archiveOf(material: Material, done: (files: number) => void): AsyncGenerator<Uint8Array> {
-  const { header, contents, database, migrations, tables, vaultKey } = material
+interface ArchiveOf {
+  readonly store: ChunkStore | undefined
+  readonly signal: AbortSignal
+  /** Is told of the number of files and of the bytes in chunks. */
+  readonly counted: { files: number; chunked: number }
+}
+
+async function* archiveOf(
+  { header: about, contents, database, migrations, tables, vaultKey }: Material,
+  { store, signal, counted }: ArchiveOf,
+): AsyncGenerator<Uint8Array> {
+  // Chunks come first: a backup that is there never refers to one that is not.
+  const stored = store && (await split(contents, store, signal))
+  const header: Header = { ...about, format: stored ? CHUNKED_FORMAT : WHOLE_FORMAT }
   yield* entry({ path: HEADER_NAME, type: 'file', mode: 0o600 }, Buffer.from(`${JSON.stringify(header)}\n`))
+  if (stored) {
+    const index = new Map([...stored].map(([at, { chunks }]) => [at, chunks]))
+    yield* entry({ path: CHUNKS_NAME, type: 'file', mode: 0o600 }, indexBytes(index))
+  }
   for (const folder of contents.folders)
     yield headerOf({ path: `${HOME_PREFIX}${folder}/`, type: 'folder', mode: 0o700, size: 0 })
   const { size } = await fs.stat(database)
   const all: readonly HomeFile[] = [{ path: 'svc.db', mode: 0o600, size, from: { file: database } }, ...contents.files]
   const files: ManifestFile[] = []
-  for (const file of all) {
-    yield headerOf({ path: `${HOME_PREFIX}${file.path}`, type: 'file', mode: file.mode, size: file.size })
-    const hash = createHash('sha256')
-    let read = 0
-    for await (const piece of bytesOf(file)) {
-      hash.update(piece)
-      read += piece.length
-      yield piece
-    }
-    if (read !== file.size) throw new Error(`${file.path} has become shorter while it was read`)
-    yield Buffer.alloc(paddingOf(file.size))
-    files.push({ path: file.path, size: file.size, mode: file.mode, sha256: hash.digest('hex') })
-  }
+  for (const file of all) files.push(yield* fileOf(file, stored?.get(file.path), counted))
+  counted.files = files.length
   const manifest = { ...header, vault_key: vaultKey, migrations, tables, folders: contents.folders, files }
   yield* entry({ path: MANIFEST_NAME, type: 'file', mode: 0o600 }, manifestBytes(manifest))
   yield END
-  done(files.length)
 }
 
-async function* entry(about: Omit<TarEntry, 'size'>, bytes: Buffer): AsyncGenerator<Uint8Array> {
+/** A file, as far as it is not in chunks. */
+async function* fileOf(
+  file: HomeFile,
+  stored: Split | undefined,
+  counted: { chunked: number },
+): AsyncGenerator<Uint8Array, ManifestFile> {
+  const chunked = stored ? sizeOf(stored.chunks) : 0
+  counted.chunked += chunked
+  const size = file.size - chunked
+  yield headerOf({ path: `${HOME_PREFIX}${file.path}`, type: 'file', mode: file.mode, size })
+  const hash = createHash('sha256')
+  let read = 0
+  for await (const piece of bytesOf(file, chunked)) {
+    hash.update(piece)
+    read += piece.length
+    yield piece
+  }
+  if (read !== size) throw new Error(`${file.path} has become shorter while it was read`)
+  yield Buffer.alloc(paddingOf(size))
+  return { path: file.path, size: file.size, mode: file.mode, sha256: stored?.sha256 ?? hash.digest('hex') }
+}
+
+export async function* entry(about: Omit<TarEntry, 'size'>, bytes: Buffer): AsyncGenerator<Uint8Array> {
   yield headerOf({ ...about, size: bytes.length })
   yield bytes
   yield Buffer.alloc(paddingOf(bytes.length))
-}
-
-/** @throws Fault `backup_busy` for one that is written in place and was written meanwhile, such as a segment of an archive */
-async function* bytesOf({ path: name, from, size }: HomeFile): AsyncGenerator<Uint8Array> {
-  if ('bytes' in from) {
-    yield from.bytes
-    return
-  }
-  yield* piecesOf(from.file, { most: size, links: 'refuse' })
-  if (from.stamp !== undefined && (await fs.stat(from.file, { bigint: true })).mtimeNs !== from.stamp)
-    throw BackupErrors.backup_busy(`${name} was written while it was read; try again`)
-}
-
-/** The first bytes of a regular file, or all. */
-export async function* piecesOf(
-  file: string,
-  { most = Number.POSITIVE_INFINITY, links = 'follow' as 'follow' | 'refuse' } = {},
-): AsyncGenerator<Buffer> {
-  const handle = await openRegularFile(file, { links })
-  try {
-    for (let at = 0; at < most; ) {
-      const room = Buffer.allocUnsafe(Math.min(READ_BYTES, most - at))
-      const { bytesRead } = await read(handle, room, 0, room.length, at)
-      if (bytesRead === 0) return
-      at += bytesRead
-      yield room.subarray(0, bytesRead)
-    }
-  } finally {
-    await close(handle)
-  }
 }
 
 async function hashOf(file: string, signal: AbortSignal): Promise<string> {

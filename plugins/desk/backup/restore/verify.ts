@@ -1,7 +1,7 @@
 import fs from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { isDropIn, openStore } from '../../../../kernel/platform.js'
+import { isDropIn, isFull, openStore } from '../../../../kernel/platform.js'
 import { Fault, messageOf, systemClock } from '../../../../kernel/plugin.js'
 import { BackupErrors } from '../api.js'
 import type { Manifest } from '../archive/manifest.js'
@@ -43,6 +43,12 @@ export async function verifyBackup({ file, opening, knows, signal }: VerifyOptio
         `${path.basename(file)} was made by a later version: its database has migration ${unknown[1]} of ${unknown[0]}, which is unknown here`,
       )
     return { manifest, lockedSecrets: await checkDatabase(database, manifest, path.basename(file)) }
+  } catch (error) {
+    if (!isFull(error)) throw error
+    throw new Fault('disk_full', 507, `there is no room in ${os.tmpdir()} to check the database of ${file}`, {
+      next: 'free space, or name another folder with TMPDIR',
+      cause: error,
+    })
   } finally {
     await fs.rm(folder, { recursive: true, force: true })
   }

@@ -153,7 +153,7 @@ test('a manifest that says something else is found, also with the right hash', a
 
 test('a backup of a later version is refused by name', async ({ w, file, bytes }) => {
   const changes = {
-    format: (manifest: Record<string, unknown>) => Object.assign(manifest, { format: 2 }),
+    format: (manifest: Record<string, unknown>) => Object.assign(manifest, { format: 3 }),
     schema: (manifest: Record<string, unknown>) =>
       (manifest.migrations as unknown[]).push(['workspaces', '999-later', 'f'.repeat(64)]),
   }
