@@ -1,7 +1,8 @@
 // Proves that a backup under load is whole: `npm run prove:backup -- [--rounds N] [--seed S]`.
 // Sessions, jobs and workspaces are written without a pause while backups are made; the daemon, or the backup, or its restore is killed at
 // random moments. Each backup that is there is restored, in a home of its own, and compared through the API: all that was acknowledged
-// before it began is in it, what it has of a session is what the original has, and its home is held. Exits with 1 when that does not hold.
+// before it began is in it, what it has of a session is what the original has, and its home is held. Backups of the folder share chunks:
+// each of them is whole after every round, also after a deletion that was killed. Exits with 1 when that does not hold.
 import { parseArgs } from 'node:util'
 import { Life } from './backup/life.js'
 import { chance } from './library/chance.js'

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,7 +12,11 @@ const PATIENCE_MS = 120_000
 const WRITERS = 4
 const SESSIONS = 2
 /** What a round kills. */
-const KILLED = ['nothing', 'daemon', 'backup', 'restore'] as const
+const KILLED = ['nothing', 'daemon', 'backup', 'restore', 'delete'] as const
+/** Where a backup goes: into a file that is whole, or into the folder whose backups share chunks. */
+const PLACES = ['file', 'folder', 'folder'] as const
+/** Backups that the folder keeps, so that chunks are collected in most rounds. */
+const KEEP = 3
 
 // biome-ignore lint/suspicious/noExplicitAny: the body of any reply
 type Body = any
@@ -26,9 +30,9 @@ interface Ledger {
 
 /** A home that is written to without a pause, and its backups. */
 export class Life {
-  readonly #at = new Installed({ http: { port: 0 } })
+  readonly #at = new Installed({ http: { port: 0 }, backup: { keep: KEEP } })
   readonly #ledger: Ledger = { jobs: new Map(), prompts: new Map() }
-  readonly #counts = { made: 0, killed: 0, left: 0 }
+  readonly #counts = { made: 0, killed: 0, left: 0, deleted: 0, chunks: 0 }
   #daemon: Running | undefined
   #workspace = ''
   #written = 0
@@ -36,8 +40,8 @@ export class Life {
   #writers: Promise<unknown> = Promise.resolve()
 
   get counts(): string {
-    const { made, killed, left } = this.#counts
-    return `${made} backups restored (${left} of a command or daemon that was killed), ${killed} kills, ${this.#ledger.jobs.size} jobs`
+    const { made, killed, left, deleted, chunks } = this.#counts
+    return `${made} backups restored (${left} of a command or daemon that was killed), ${deleted} deleted, up to ${chunks} chunks, ${killed} kills, ${this.#ledger.jobs.size} jobs`
   }
 
   async begin(): Promise<void> {
@@ -61,14 +65,21 @@ export class Life {
   /** One backup under load, with a kill or without; what is wrong with it. */
   async round(n: number, luck: Chance): Promise<string[]> {
     const killed = luck.of(KILLED)
-    const file = path.join(this.#at.folder, `${n}.tar`)
+    const place = luck.of(PLACES)
+    const whole = path.join(this.#at.folder, `${n}.tar`)
+    const known = this.#inFolder()
+    // The backup of this round, once it is there.
+    const made = (): string | undefined => {
+      const file = place === 'file' ? whole : this.#inFolder().find(each => !known.includes(each))
+      return file !== undefined && existsSync(file) ? file : undefined
+    }
     this.#write()
     await sleep(luck.int(300))
     const before: Ledger = {
       jobs: new Map(this.#ledger.jobs),
       prompts: new Map([...this.#ledger.prompts].map(([id, texts]) => [id, new Set(texts)])),
     }
-    const backup = this.#at.start(['backup', 'create', '--to', file])
+    const backup = this.#at.start(['backup', 'create', ...(place === 'file' ? ['--to', whole] : [])])
     if (killed === 'daemon' || killed === 'backup') {
       await sleep(luck.int(1200))
       const child = killed === 'daemon' ? this.#daemon?.child : backup.child
@@ -84,22 +95,63 @@ export class Life {
       await this.#makeSessions()
     } else if (killed === 'backup') {
       // The daemon goes on with it.
-      for (let tries = 0; !existsSync(file) && tries < 200; tries++) await sleep(25)
+      for (let tries = 0; made() === undefined && tries < 200; tries++) await sleep(25)
     }
-    if (code === 0 && !existsSync(file)) return ['a backup that was reported is not there']
+    const file = made()
+    if (code === 0 && file === undefined) return ['a backup that was reported is not there']
     if (code !== 0 && killed !== 'daemon' && killed !== 'backup') return [`the backup failed: ${stderr}`]
-    if (!existsSync(file)) return []
+    if (file === undefined) return this.#checkFolder()
     if (code !== 0) this.#counts.left++
     try {
-      return await this.#check(file, before, killed === 'restore' ? luck : undefined)
+      const faults = await this.#check(
+        file,
+        path.join(this.#at.folder, `home-${n}`),
+        before,
+        killed === 'restore' ? luck : undefined,
+      )
+      if (killed === 'delete') await this.#delete(luck)
+      return [...faults, ...(await this.#checkFolder())]
     } finally {
-      rmSync(file, { force: true })
+      rmSync(whole, { force: true })
     }
   }
 
+  /** Backups of the folder, the oldest first. */
+  #inFolder(): string[] {
+    const folder = path.join(this.#at.home, 'backups')
+    const names = existsSync(folder) ? readdirSync(folder) : []
+    return names
+      .filter(name => /^svc-.*\.tar$/.test(name))
+      .sort()
+      .map(name => path.join(folder, name))
+  }
+
+  /** Deletes a backup of the folder and kills the command. */
+  async #delete(luck: Chance): Promise<void> {
+    const files = this.#inFolder()
+    if (files.length === 0) return
+    const command = this.#at.start(['backup', 'delete', luck.of(files)])
+    await sleep(luck.int(700))
+    command.child.kill('SIGKILL')
+    this.#counts.killed++
+    await command.ended
+    if (this.#inFolder().length < files.length) this.#counts.deleted++
+  }
+
+  /** Every backup of the folder has its chunks, whatever was killed. */
+  async #checkFolder(): Promise<string[]> {
+    const chunks = path.join(this.#at.home, 'backups', 'chunks')
+    if (existsSync(chunks)) this.#counts.chunks = Math.max(this.#counts.chunks, readdirSync(chunks).length)
+    const faults: string[] = []
+    for (const file of this.#inFolder()) {
+      const { code, stderr } = await this.#at.run(['backup', 'verify', file])
+      if (code !== 0) faults.push(`a backup of the folder is damaged: ${stderr}`)
+    }
+    return faults
+  }
+
   /** @param luck kills the restore first */
-  async #check(file: string, before: Ledger, luck: Chance | undefined): Promise<string[]> {
-    const home = `${file}-home`
+  async #check(file: string, home: string, before: Ledger, luck: Chance | undefined): Promise<string[]> {
     const env = { SVC_HOME: home }
     try {
       if (luck) {

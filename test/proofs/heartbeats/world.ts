@@ -21,6 +21,8 @@ export interface WorldOptions {
   readonly start: number
   readonly config?: Record<string, unknown>
   readonly plugins?: readonly Plugin[]
+  /** Files of the home, by name. */
+  readonly files?: Readonly<Record<string, string>>
 }
 
 /** A daemon with heartbeats on a clock that stands still, and sessions that do what their maker says. */
@@ -50,9 +52,10 @@ export interface World {
 
 export const ended: TurnOutcome = { status: 'completed', turnId: 'trn_1', stopReason: 'end_turn' }
 
-export async function openWorld({ start, config = {}, plugins = [] }: WorldOptions): Promise<World> {
+export async function openWorld({ start, config = {}, plugins = [], files = {} }: WorldOptions): Promise<World> {
   const home = await mkdtemp(path.join(os.tmpdir(), 'svc-heartbeats-'))
   await writeFile(path.join(home, 'config.json'), JSON.stringify({ agents: { heartbeat: config } }))
+  for (const [name, text] of Object.entries(files)) await writeFile(path.join(home, name), text)
   const clock = new VirtualClock(start)
   const all = new Map<string, SessionInfo>()
   let inside:
