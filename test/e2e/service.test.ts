@@ -1,6 +1,6 @@
 // proof, timeout: 120s: daemons as a service manager starts them, with a receiver of its datagrams
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
@@ -220,6 +220,99 @@ test('a manager with an abstract socket is told too, and one that is gone keeps 
   } finally {
     await on.remove()
   }
+})
+
+const AGENT = join(root, 'test/fixtures/acp-agent.mjs')
+
+/** A daemon with a session whose turn goes on until a file is there. */
+async function inTurn(on: Managed, config: object = {}) {
+  on.at.writeHome('config.json', JSON.stringify({ http: { port: 0 }, ...config }))
+  const command = `${process.execPath} ${AGENT} --load`
+  on.at.writeHome('agents/scripted/AGENT.md', `---\nname: scripted\ncommand: '${command}'\n---\nDo as told.\n`)
+  const gate = join(on.at.folder, 'gate')
+  const work = join(on.at.folder, 'work')
+  mkdirSync(work, { recursive: true })
+  await on.listen()
+  const daemon = on.start()
+  await on.told('READY')
+  // biome-ignore lint/suspicious/noExplicitAny: the body of any reply
+  const ask = async (method: string, url: string, body?: unknown): Promise<any> => {
+    const reply = await on.at.request('socket', method, url, body)
+    assert.ok(reply.status < 300, `${method} ${url}: ${reply.status} ${reply.text}`)
+    return JSON.parse(reply.text)
+  }
+  const { id: workspace } = (await ask('POST', '/api/workspaces/resolve', { path: work })).workspace
+  const { id } = (await ask('POST', '/api/sessions', { agent_name: 'scripted', workspace })).session
+  const at = `/api/workspaces/${workspace}/sessions/${id}`
+  const text = `say begun\nuntil ${gate}\nsay over`
+  const turn = (await ask('POST', `${at}/prompt`, { text })).prompt.new_turn_id
+  const events = async () =>
+    (await ask('GET', `${at}/events?turn_id=${turn}&limit=1000`)).events as {
+      type: string
+      content: Readonly<Record<string, unknown>>
+    }[]
+  await until(
+    async () => (await events()).some(({ type }) => type === 'agent_message') || undefined,
+    PATIENCE_MS,
+    () => `the turn${on.at.logTail()}`,
+  )
+  return { ...daemon, workspace, events, open: () => writeFileSync(gate, '') }
+}
+
+test('a stop by the manager waits for the turn of a session, asks for the time and admits nothing new', async ({
+  on,
+}) => {
+  const { child, ended, workspace, events, open } = await inTurn(on)
+  child.kill('SIGTERM')
+  await on.told('EXTEND_TIMEOUT_USEC', 2)
+  const stop = on.messages.filter(({ fields }) => !('WATCHDOG' in fields) && !('READY' in fields))
+  assert.equal(
+    stop.slice(0, 3).map(({ fields }) => Object.keys(fields)[0]),
+    ['STOPPING', 'EXTEND_TIMEOUT_USEC', 'EXTEND_TIMEOUT_USEC'],
+  )
+  assert.is(stop[1]?.fields.STATUS, 'stops: waits for the turns of 1 sessions')
+  assert.is(child.exitCode, null)
+  const body = { agent_name: 'scripted', workspace }
+  const refused = await on.at.request('socket', 'POST', '/api/sessions', body)
+  assert.equal([refused.status, JSON.parse(refused.text).code], [503, 'draining'])
+  open()
+  assert.is((await ended).code, 0)
+  // The next daemon finds a turn that came to its end.
+  const next = on.start()
+  await on.told('READY', 2)
+  const done = (await events()).filter(({ type }) => type === 'done' || type === 'session_stopped' || type === 'error')
+  assert.equal(
+    done.map(({ type, content }) => [type, content.status]),
+    [['done', 'completed']],
+  )
+  next.child.kill('SIGTERM')
+  assert.is((await next.ended).code, 0)
+})
+
+test('a stop by the manager ends within the time of the unit although a turn goes on', async ({ on }) => {
+  const { child, ended } = await inTurn(on, { daemon: { service: { stop_wait_seconds: 1 } } })
+  const printed = await on.at.run(['service', 'install', '--print', '--manager', 'systemd'])
+  const seconds = Number(/^TimeoutStopSec=(\d+)$/m.exec(printed.stdout)?.[1])
+  assert.ok(seconds > 1, printed.stdout)
+  child.kill('SIGTERM')
+  const { code, stderr } = await ended
+  const end = process.hrtime.bigint()
+  assert.is(code, 0, stderr)
+  const stopping = on.messages.find(({ fields }) => 'STOPPING' in fields)
+  // What systemd counts: the time of the unit, or what was asked for later.
+  const limits = on.messages.map(({ at, fields }) => at + Number(fields.EXTEND_TIMEOUT_USEC ?? 0) * 1000)
+  const limit = Math.max((stopping?.at ?? 0) + seconds * 1e9, ...limits)
+  assert.ok(Number(end) < limit, `${(limit - Number(end)) / 1e9} s were left`)
+  assert.match(on.at.logTail(), '1 sessions are stopped in the middle of a turn')
+})
+
+test('a second SIGTERM ends the wait', async ({ on }) => {
+  const { child, ended } = await inTurn(on, { daemon: { service: { stop_wait_seconds: 3600 } } })
+  child.kill('SIGTERM')
+  await on.told('EXTEND_TIMEOUT_USEC')
+  child.kill('SIGTERM')
+  assert.is((await ended).code, 0)
+  assert.match(on.at.logTail(), '1 sessions are stopped in the middle of a turn')
 })
 
 /** Runs a daemon on sockets that another program opened, with the program of systemd where it is there. */

@@ -14,12 +14,17 @@ test('no heartbeat fires in a held home; once it is confirmed they do, and none 
   try {
     await world.agent('late', POLICY)
     await world.session('ses_1', 'late')
+    const wakeEvents = async () => {
+      const url = '/api/agents/late/heartbeat/status?include_recent_wake_events=true'
+      return ((await world.request('GET', url)).body as { wake_events: unknown[] }).wake_events
+    }
     for (let n = 0; n < 18; n++) {
       await world.clock.advance(HOUR / 6)
       // Files are read meanwhile.
-      for (let asked = 0; asked < 3; asked++) await world.request('GET', '/api/agents/late/heartbeat/status')
+      for (let asked = 0; asked < 3; asked++) await wakeEvents()
     }
-    assert.equal(world.prompts, [])
+    // No wake-up was tried either.
+    assert.equal([world.prompts, await wakeEvents()], [[], []])
     const { status } = await world.request('POST', '/api/backups/confirm')
     assert.is(status, 200)
     const confirmed = world.clock.now()

@@ -15,7 +15,7 @@ test('in a restored home the questions of agents and who holds a session have en
   const world = await openWorld({ plugins: [backup] })
   let home: string | undefined
   try {
-    await world.agent('asks', { permissions: 'deny-all' })
+    await world.agent('asks', { permissions: 'approve-reads' })
     await world.agent('plain')
     const asking = await world.session('asks')
     const { at, id } = await world.session('plain')
@@ -23,7 +23,7 @@ test('in a restored home the questions of agents and who holds a session have en
     const held = await world.kernel.request('POST', `${at}/attach`, { attached_to: 'desk', ttl_seconds: 86_400 })
     assert.is(held.status, 200, JSON.stringify(held.body))
     await world.kernel.request('POST', `${asking.at}/prompt`, { text: question })
-    await world.until(asking.at, event => event.type === 'permission')
+    await world.until(asking.at, event => event.type === 'permission' && event.content.status === 'pending')
     const asked = async (kernel: typeof world.kernel): Promise<unknown[]> =>
       (await kernel.request('GET', '/api/inbox')).body.items.filter((item: Reply) => item.session_id === asking.id)
     assert.is((await asked(world.kernel)).length, 1)
