@@ -38,6 +38,7 @@ import type { IdleProcesses } from './lifecycle/idle-processes.js'
 import type { PermissionAsked, SessionHooks } from './points.js'
 import type { SessionLimits } from './settings.js'
 import type { SessionTable } from './table.js'
+import type { PromptFiles } from './turn/prompt-files.js'
 import type { PromptTable } from './turn/prompts.js'
 
 export type SessionsKernel = PluginKernel<{
@@ -64,6 +65,7 @@ export interface SessionsContext {
   readonly kernel: SessionsKernel
   readonly table: SessionTable
   readonly prompts: PromptTable
+  readonly promptFiles: PromptFiles
   readonly briefings: BriefingTable
   readonly logs: Logs
   readonly limits: SessionLimits

@@ -94,6 +94,11 @@ export const SessionErrors = defineErrors({
     message: 'the journal of this session is damaged and can only be read',
     next: command('doctor', '--only', 'sessions'),
   },
+  session_prompts_damaged: {
+    status: 503,
+    message: 'the finished prompts of this session cannot be read, so that a repetition would not be known',
+    next: 'restore this file from a backup while no daemon runs, or send the prompt without a key and a message id',
+  },
   runtime_invalid: {
     status: 400,
     message: 'the agent of this session cannot run so',

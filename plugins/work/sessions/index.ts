@@ -112,6 +112,7 @@ export default definePlugin({
       self => (t, workspace) => self.guardWorkspace(t, workspace),
     ),
   ],
+  services: [{ name: 'prompts', run: (self, signal) => self.context.promptFiles.run(signal) }],
   quiesce: [{ phase: 'sessions', run: self => self.stopAll() }],
   commands: commandList,
 })

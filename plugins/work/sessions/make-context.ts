@@ -14,6 +14,7 @@ import type { HealthNews } from './lifecycle/health-news.js'
 import { SessionParticipation } from './participation.js'
 import { type SessionLimits, SessionSettings } from './settings.js'
 import { SessionTable } from './table.js'
+import { PromptFiles } from './turn/prompt-files.js'
 import { PromptTable } from './turn/prompts.js'
 import { infoOf } from './wire.js'
 
@@ -49,6 +50,7 @@ export function contextOf(
     presence: new Presence(clock, ids),
     table,
     prompts: new PromptTable(db),
+    promptFiles: new PromptFiles(kernel, table),
     briefings: new BriefingTable(db),
     slots: new Slots(limits.maxAgents),
     watch: new ProcessWatch(clock, () => health.staleAfterMs),

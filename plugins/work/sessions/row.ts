@@ -65,6 +65,8 @@ export interface SessionRow {
   readonly goal: string | null
   /** A ResolvedParticipation as JSON, decided when it was made; null: local, which nothing asked for. */
   readonly participation: string | null
+  /** Its finished prompts are in a file; the highest generation of them. Null: they are in the catalog. */
+  readonly prompts_moved: number | null
   readonly last_activity_at: number
   readonly created_at: number
   readonly updated_at: number
@@ -119,6 +121,7 @@ export const COLUMNS: ReadonlySet<string> = new Set<keyof SessionRow>([
   'worktree_id',
   'goal',
   'participation',
+  'prompts_moved',
   'last_activity_at',
   'created_at',
   'updated_at',
@@ -146,4 +149,5 @@ export const NEW_ROW = {
   worktree_id: null,
   goal: null,
   participation: null,
+  prompts_moved: null,
 } as const

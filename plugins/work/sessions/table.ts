@@ -116,6 +116,7 @@ ALTER TABLE sessions_session ADD COLUMN rights TEXT;`,
   { id: '014-person', sql: 'ALTER TABLE sessions_prompt ADD COLUMN on_behalf_of TEXT' },
   { id: '015-participation', sql: 'ALTER TABLE sessions_session ADD COLUMN participation TEXT' },
   { id: '016-references', sql: REFERENCE_INDEXES },
+  { id: '017-prompts-moved', sql: 'ALTER TABLE sessions_session ADD COLUMN prompts_moved INTEGER' },
 ] as const
 
 /** Which sessions to list, in what order, from where. */
@@ -199,6 +200,12 @@ export class SessionTable {
       this.told(kind, id, row.workspace_id)
       if (change.attention_changed_at !== undefined) this.attention(row)
     })
+    this.note(t, id, change)
+  }
+
+  /** {@link update} of what readers of the catalog do not see: nobody is told. */
+  note(t: Tx, id: string, change: SessionChange): void {
+    this.#changed(id)
     const names = Object.keys(change).filter(name => COLUMNS.has(name))
     const values: SqlValue[] = names.map(name => change[name as keyof SessionChange] ?? null)
     t.run(`UPDATE sessions_session SET ${names.map(name => `${name} = ?`).join(', ')} WHERE id = ?`, [...values, id])

@@ -50,6 +50,7 @@ export async function checkSessions(context: SessionsContext, live: readonly Liv
     ...hung(live),
     ...floods(live),
     ...damagedJournals(context),
+    ...context.promptFiles.findings(),
     ...(await withoutRow(context)),
     ...failures(context),
   ]

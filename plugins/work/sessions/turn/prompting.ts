@@ -67,18 +67,22 @@ export class Prompting {
   ): Promise<PromptAnswer> {
     const text = textOf(body)
     if (text === undefined) return this.#resume(id)
-    const { prompts, kernel } = this.context
+    const { prompts, promptFiles, kernel } = this.context
     const mode: Mode = body.mode ?? 'queue'
     const digest = digestOf(text, mode, body.runtime, body.attachments)
     // A goal is set by the operator, not by a text that a plugin hands on.
     const goal = source === 'user' ? goalCommand(text) : undefined
     const messageId = body.message_id ?? body.messageId
+    const isRepeatable = body.idempotency_key !== undefined || messageId !== undefined
     return this.#decisions.run(id, async () => {
       const before = this.sessions.peek(id)?.turn
       // All but written down: a prompt that queues instead is written twice.
       if (before?.isEnding) await within(kernel.clock, END_WRITTEN_MS, before.over).catch(() => {})
       // Only now: a turn that failed ends with the stop of its session.
       await this.#stopped(id)
+      await promptFiles.recall(id).catch(error => {
+        if (isRepeatable) throw error
+      })
       const replay = prompts.replay(id, body.idempotency_key, messageId, digest)
       if (replay) return { status: 202, prompt: replay }
       await kernel.needs.daemon.admit('prompt')
@@ -129,7 +133,8 @@ export class Prompting {
     { text, key, attachments, ...prompt }: SessionPrompt & { readonly key: string },
     actor: Actor,
   ): Promise<QueuedTurn> {
-    const { prompts, logs } = this.context
+    const { prompts, promptFiles, logs } = this.context
+    await promptFiles.recall(id)
     const last = await logs.use(id, async log => log.last)
     if (!prompts.ofKey(id, key)) {
       const files = attachments?.length ? { attachments: [...attachments] } : {}

@@ -117,7 +117,9 @@ export class PromptTable {
 
   /** Rises with each interruption: what was queued before it is stale. */
   generation(sessionId: string): number {
-    const sql = 'SELECT max(generation) AS n FROM sessions_prompt WHERE session_id = ?'
+    const sql = `SELECT max(n) AS n FROM (
+      SELECT max(generation) AS n FROM sessions_prompt WHERE session_id = ?1
+      UNION ALL SELECT prompts_moved FROM sessions_session WHERE id = ?1)`
     return this.db.get<{ n: number | null }>(sql, [sessionId])?.n ?? 1
   }
 

@@ -48,7 +48,8 @@ export async function changeInQueue(
   { text, message_id, idempotency_key }: PutQueuedPromptBody,
 ): Promise<QueuedPrompt> {
   if (text.trim() === '') throw SessionErrors.prompt_text_missing()
-  const { kernel, prompts } = context
+  const { kernel, prompts, promptFiles } = context
+  await promptFiles.recall(row.id)
   const input = await changedText(context, row, id, text)
   return kernel.db.tx(t => {
     const entry = find(prompts.queued(row.id), id)
@@ -115,7 +116,8 @@ export async function steerFromQueue(
   running: () => Turn | undefined,
 ): Promise<SteerQueuedPromptReply['prompt']> {
   if (text.trim() === '') throw SessionErrors.prompt_text_missing()
-  const { kernel, prompts } = context
+  const { kernel, prompts, promptFiles } = context
+  await promptFiles.recall(row.id)
   const digest = digestOf(text, 'steer', undefined)
   const told = { delivery: 'steer' as const, idempotency_key, message_id }
   const replayed = () => prompts.replay(row.id, idempotency_key, undefined, digest)

@@ -1,0 +1,169 @@
+import { rm } from 'node:fs/promises'
+import { crc32 } from 'node:zlib'
+import * as v from 'valibot'
+import { jsonFile } from '../../../../kernel/kit/json-file.js'
+import { SerialBy } from '../../../../kernel/kit/serial.js'
+import { messageOf, type Tx, turn } from '../../../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
+import { SessionErrors } from '../api.js'
+import type { SessionsKernel } from '../context.js'
+import type { SessionTable } from '../table.js'
+import type { PromptRow } from './prompts.js'
+
+const DAY_MS = 24 * 60 * 60_000
+/** Time without activity after which the finished prompts of a session leave the catalog. */
+const RESTED_MS = DAY_MS
+/** After a start the daemon has other things to do. */
+const FIRST_MS = 90_000
+const EVERY_MS = 60 * 60_000
+/** Pause between two sessions, so that requests come in between. */
+const PAUSE_MS = 5
+/** Sessions that are looked for in one go. */
+const AT_ONCE = 64
+/** Two hundred prompts with their replies are far below it. */
+const MAX_BYTES = 8 * 1024 * 1024
+/** Damaged files that doctor names. */
+const MOST_NAMED = 50
+
+const ALIVE = "('queued', 'starting', 'running')"
+/** `prompts`: the rows, as JSON; `sum`: the CRC32 of that text. */
+const FILE = v.object({ sum: v.number(), prompts: v.string() })
+
+/**
+ * Finished prompts are kept so that a repetition is known. Those of a session at rest are in `prompts.json` of its folder, which
+ * counts while `prompts_moved` of the session is set. They come back as soon as something is sent to the session.
+ *
+ * Moving: write the file, durably; then delete the rows and set the column in one transaction. After a kill in between the move is
+ * done again. Coming back: insert the rows and clear the column in one transaction; a file that stays behind does not count.
+ */
+export class PromptFiles {
+  readonly #serial = new SerialBy()
+  readonly #damaged = new Map<string, string>()
+
+  constructor(
+    private readonly kernel: Pick<SessionsKernel, 'db' | 'clock' | 'log' | 'home'>,
+    private readonly table: SessionTable,
+  ) {}
+
+  /** Brings the finished prompts of a session back into the catalog. @throws Fault `session_prompts_damaged` */
+  async recall(id: string): Promise<void> {
+    if (this.table.get(id)?.prompts_moved == null) return
+    await this.#serial.run(id, async () => {
+      if (this.table.get(id)?.prompts_moved == null) return
+      const prompts = await this.#read(id)
+      await this.kernel.db.tx(t => {
+        for (const prompt of prompts) insert(t, prompt)
+        this.table.note(t, id, { prompts_moved: null })
+      })
+      await rm(this.#path(id), { force: true }).catch(() => {})
+    })
+  }
+
+  /** Moves prompts of sessions at rest, now and then, until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.kernel
+    for (let wait = FIRST_MS; ; wait = EVERY_MS) {
+      await clock.sleep(wait, signal).catch(() => {})
+      if (signal.aborted) return
+      await this.sweep(signal).catch(error => log.warn(`finished prompts stay in the catalog: ${messageOf(error)}`))
+    }
+  }
+
+  /** Moves the finished prompts of every session at rest; resolves to the number of sessions. */
+  async sweep(signal?: AbortSignal): Promise<number> {
+    const { clock, log } = this.kernel
+    const before = clock.now() - RESTED_MS
+    let moved = 0
+    for (let after: string | undefined = ''; after !== undefined && !signal?.aborted; ) {
+      const ids = this.#atRest(after, before)
+      after = ids.length === AT_ONCE ? ids.at(-1) : undefined
+      for (const id of ids) {
+        if (signal?.aborted) break
+        // One session whose folder cannot be written does not keep the others.
+        const done = await this.#move(id, before).catch(error => {
+          log.warn(`finished prompts of ${id} stay in the catalog: ${messageOf(error)}`)
+          return false
+        })
+        if (done) moved++
+        if (signal) await clock.sleep(PAUSE_MS, signal).catch(() => {})
+        else await turn()
+      }
+    }
+    return moved
+  }
+
+  /** Findings for `svc doctor`: files that could not be read. */
+  findings(): DiagnosticItem[] {
+    return [...this.#damaged].slice(0, MOST_NAMED).map(([id, why]) => ({
+      id: `sessions.prompts.${id}`,
+      code: 'session_prompts_damaged',
+      category: 'sessions',
+      severity: 'error' as const,
+      title: 'Finished prompts of a session cannot be read',
+      message: `${why}; prompts with a key or a message id are refused in ${id}, other sessions are not concerned`,
+      data_freshness: 'live',
+      suggested_command: 'svc backup list',
+      evidence: { session_id: id },
+    }))
+  }
+
+  /** Sessions that have finished prompts in the catalog and no others, and that were not used since. */
+  #atRest(after: string, before: number): string[] {
+    const sql = `SELECT id FROM sessions_session s WHERE id > ? AND last_activity_at < ?
+      AND EXISTS (SELECT 1 FROM sessions_prompt WHERE session_id = s.id)
+      AND NOT EXISTS (SELECT 1 FROM sessions_prompt WHERE session_id = s.id AND status IN ${ALIVE})
+      ORDER BY id LIMIT ${AT_ONCE}`
+    return this.kernel.db.rows(sql, [after, before]).map(([id]) => String(id))
+  }
+
+  #move(id: string, before: number): Promise<boolean> {
+    const { db } = this.kernel
+    const sql = 'SELECT * FROM sessions_prompt WHERE session_id = ? ORDER BY seq'
+    return this.#serial.run(id, async () => {
+      const rows = db.all<PromptRow>(sql, [id])
+      // What came while the file could not be read goes behind what is there, once it can.
+      const there = this.table.get(id)?.prompts_moved == null ? [] : await this.#read(id)
+      const all = [...there, ...rows]
+      const prompts = JSON.stringify(all)
+      if (prompts.length > MAX_BYTES / 4) throw new Error(`they have ${prompts.length} characters`)
+      await this.#file(id).write({ sum: crc32(prompts), prompts })
+      return db.tx(t => {
+        const row = this.table.get(id)
+        if (!row || row.last_activity_at >= before || !sameRows(rows, t.all<PromptRow>(sql, [id]))) return false
+        t.run('DELETE FROM sessions_prompt WHERE session_id = ?', [id])
+        const generation = Math.max(...all.map(prompt => prompt.generation))
+        this.table.note(t, id, { prompts_moved: generation })
+        return true
+      })
+    })
+  }
+
+  async #read(id: string): Promise<readonly PromptRow[]> {
+    try {
+      const found = await this.#file(id).read()
+      if (found === null) throw new Error(`${this.#path(id)} is missing`)
+      if (found.sum !== crc32(found.prompts)) throw new Error(`${this.#path(id)} is not as it was written`)
+      const prompts = JSON.parse(found.prompts) as readonly PromptRow[]
+      this.#damaged.delete(id)
+      return prompts
+    } catch (error) {
+      const why = messageOf(error)
+      if (!this.#damaged.has(id)) this.kernel.log.error(`the finished prompts of ${id} cannot be read: ${why}`)
+      this.#damaged.set(id, why)
+      throw SessionErrors.session_prompts_damaged(`the finished prompts of ${id} cannot be read: ${why}`, {
+        cause: error,
+      })
+    }
+  }
+
+  readonly #path = (id: string) => this.kernel.home.path('sessions', id, 'prompts.json')
+  readonly #file = (id: string) => jsonFile(this.#path(id), FILE, null, { maxBytes: MAX_BYTES })
+}
+
+function insert(t: Tx, prompt: PromptRow): void {
+  const names = Object.keys(prompt)
+  const marks = names.map(() => '?').join(', ')
+  t.run(`INSERT OR IGNORE INTO sessions_prompt (${names.join(', ')}) VALUES (${marks})`, Object.values(prompt))
+}
+
+const sameRows = (a: readonly PromptRow[], b: readonly PromptRow[]) => JSON.stringify(a) === JSON.stringify(b)
