@@ -3,6 +3,8 @@ import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { type Db, defineErrors, type Migration, type Tx, token } from '../../../kernel/plugin.js'
 
+export { SegmentIndex, segmentTables } from './segment-index.js'
+
 /**
  * The archive of one plugin: a series of databases, the segments, with the tables of the plugin. Each is loaded when it is used
  * and leaves memory soon afterwards. What is where stands in a table of the plugin, in the catalog: rows of a segment count only

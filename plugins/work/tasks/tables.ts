@@ -1,4 +1,4 @@
-import { ARCHIVED_PARTS_TABLE, ARCHIVED_TABLE } from './archive/table.js'
+import { ARCHIVED_KEYS_TABLES, ARCHIVED_PARTS_TABLE, ARCHIVED_TABLE } from './archive/table.js'
 import { BUDGET_TABLES } from './budgets/tables.js'
 import { KEPT_TABLE } from './kept/table.js'
 import { REVIEW_TABLE } from './reviews/review-row.js'
@@ -131,4 +131,5 @@ ALTER TABLE tasks_run ADD COLUMN next_run TEXT;`,
   },
   { id: '019-archived', sql: ARCHIVED_TABLE },
   { id: '020-archived-parts', sql: ARCHIVED_PARTS_TABLE },
+  { id: '021-archived-keys', sql: ARCHIVED_KEYS_TABLES },
 ] as const

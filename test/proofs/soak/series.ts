@@ -38,7 +38,7 @@ export const RULES: readonly (readonly [name: RegExp, rule: Rule])[] = [
   [/^table hooks_run$/, { most: 50_000 }],
   [/^table notifications_notice$/, { most: 1000 }],
   // A row of 30 bytes for each task in the archive.
-  [/^table tasks_archived$/, { perOperation: 1 }],
+  [/^table tasks_archived_task$/, { perOperation: 1 }],
   [/^(file|bytes) (archives|audit)\b/, { perOperation: 20_000 }],
   [/^bytes /, { flat: 0.25, within: 2_000_000 }],
 ]

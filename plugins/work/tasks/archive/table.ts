@@ -1,10 +1,23 @@
-/** Tasks that are in the archive, and the segment that holds each: rows there count only as far as this table names them. */
+import { SegmentIndex, segmentTables } from '../../../desk/archives/api.js'
+
+/** Ids of archived tasks that the kernel did not make, and those of earlier versions: see {@link archivedTasks}. */
 export const ARCHIVED_TABLE = `
 CREATE TABLE tasks_archived (id TEXT PRIMARY KEY NOT NULL, segment INTEGER NOT NULL) STRICT, WITHOUT ROWID;`
 
-/** Runs and reviews of those tasks, which requests name without their task. */
+/** The same of their runs and reviews: see {@link archivedParts}. */
 export const ARCHIVED_PARTS_TABLE = `
 CREATE TABLE tasks_archived_part (id TEXT PRIMARY KEY NOT NULL, segment INTEGER NOT NULL) STRICT, WITHOUT ROWID;`
+
+export const ARCHIVED_KEYS_TABLES = segmentTables('tasks_archived_task', 'tasks_archived_run', 'tasks_archived_review')
+
+/** Tasks that are in the archive, and the segment that holds each: rows there count only as far as this says so. */
+export const archivedTasks = new SegmentIndex({ task: 'tasks_archived_task' }, 'tasks_archived')
+
+/** Runs and reviews of those tasks, which requests name without their task. */
+export const archivedParts = new SegmentIndex(
+  { trun: 'tasks_archived_run', trev: 'tasks_archived_review' },
+  'tasks_archived_part',
+)
 
 /** The rows of a task that move with it, by the column that names it. */
 export const MOVED = [

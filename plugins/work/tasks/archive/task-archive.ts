@@ -8,7 +8,7 @@ import { FINAL_TASK } from '../states.js'
 import { TASK_TABLES } from '../tables.js'
 import type { TaskRow } from '../tasks/task-row.js'
 import { runKinds } from '../totals.js'
-import { HELD, MOVED } from './table.js'
+import { archivedParts, archivedTasks, HELD, MOVED } from './table.js'
 
 const DAY_MS = 24 * 60 * 60_000
 /** After a start the daemon has other things to do. */
@@ -21,6 +21,8 @@ const ROOTS = 64
 /** Tasks and events of one move; each move holds the loop for a few milliseconds. */
 const MOST_TASKS = 64
 const MOST_EVENTS = 1000
+/** Ids that one transaction stores anew. */
+const SHORTENED = 500
 /** A larger tree stays where it is. */
 const LARGEST_TREE = 500
 
@@ -38,6 +40,8 @@ type Place = readonly [at: number, id: string]
 export class TaskArchive {
   #archive: Archive | undefined
   readonly #unread = new Map<number, string>()
+  /** Read once until something moves: all ids have to be looked at. */
+  #segments: readonly number[] | undefined
 
   constructor(
     private readonly core: TaskCore,
@@ -48,14 +52,12 @@ export class TaskArchive {
 
   /** Segment of a task that was moved. */
   segmentOf(id: string, reads: Reads = this.core.kernel.db): number | undefined {
-    const found = reads.row('SELECT segment FROM tasks_archived WHERE id = ?', [id])?.[0]
-    return typeof found === 'number' ? found : undefined
+    return archivedTasks.segmentOf(reads, id)
   }
 
   /** Segment of a run or review whose task was moved. */
   segmentOfPart(id: string): number | undefined {
-    const found = this.core.kernel.db.row('SELECT segment FROM tasks_archived_part WHERE id = ?', [id])?.[0]
-    return typeof found === 'number' ? found : undefined
+    return archivedParts.segmentOf(this.core.kernel.db, id)
   }
 
   /** Reads a segment. @throws Fault `archive_missing`, `task_archive_off` where the plugin `archives` does not run */
@@ -94,9 +96,9 @@ export class TaskArchive {
   }
 
   /** Segments with tasks, the newest first. */
-  segments(): number[] {
-    const sql = 'SELECT DISTINCT segment FROM tasks_archived ORDER BY segment DESC'
-    return this.core.kernel.db.rows(sql).map(([segment]) => Number(segment))
+  segments(): readonly number[] {
+    this.#segments ??= archivedTasks.segments(this.core.kernel.db)
+    return this.#segments
   }
 
   /** Moves what is old, now and then, until the signal aborts. */
@@ -112,6 +114,7 @@ export class TaskArchive {
   /** Moves every finished tree of tasks that is old enough; resolves to the number of tasks. */
   async sweep(signal?: AbortSignal): Promise<number> {
     const { clock } = this.core.kernel
+    await this.#shorten(signal)
     const days = this.days()
     if (days === 0 || !this.archives()) return 0
     const before = clock.now() - days * DAY_MS
@@ -141,14 +144,28 @@ export class TaskArchive {
         const there = ids.filter(one => this.segmentOf(one, t) === segment)
         if (there.length !== ids.length) return
         insertRows(t, rows)
-        for (const [table, gone] of [
-          ['tasks_archived', ids],
-          ['tasks_archived_part', partsOf(rows)],
-        ] as const)
-          t.run(`DELETE FROM ${table} WHERE id IN (SELECT value FROM json_each(?))`, [JSON.stringify(gone)])
+        archivedTasks.remove(t, ids)
+        archivedParts.remove(t, partsOf(rows))
+        this.#moved(t)
         this.#count(t, rows, 1)
       })
       await old.tx(t => deleteRows(t, ids))
+    })
+  }
+
+  /** Ids that an earlier version stored as text, some at a time. */
+  async #shorten(signal?: AbortSignal): Promise<void> {
+    const { db, clock } = this.core.kernel
+    for (const ids of [archivedTasks, archivedParts])
+      while (!signal?.aborted && (await db.tx(t => ids.shorten(t, SHORTENED))) === SHORTENED)
+        await clock.sleep(PAUSE_MS, signal).catch(() => {})
+  }
+
+  /** What is known of the segments may not hold any more. */
+  #moved(t: Tx): void {
+    this.#segments = undefined
+    this.core.kernel.db.onDurable(t, () => {
+      this.#segments = undefined
     })
   }
 
@@ -207,14 +224,9 @@ export class TaskArchive {
       const roots = (rows[0] as unknown as readonly TaskRow[]).filter(({ parent_task_id: parent }) => parent === null)
       if (!roots.every(({ id }) => this.#finished(id, before, t)) || !sameRows(rows, rowsOf(t, ids))) return 0
       deleteRows(t, ids)
-      for (const [table, moved] of [
-        ['tasks_archived', ids],
-        ['tasks_archived_part', partsOf(rows)],
-      ] as const)
-        t.run(`INSERT OR REPLACE INTO ${table} (id, segment) SELECT value, ? FROM json_each(?)`, [
-          segment,
-          JSON.stringify(moved),
-        ])
+      archivedTasks.put(t, ids, segment)
+      archivedParts.put(t, partsOf(rows), segment)
+      this.#moved(t)
       this.#count(t, rows, -1)
       return ids.length
     })

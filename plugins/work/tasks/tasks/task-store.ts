@@ -3,6 +3,7 @@ import { shown } from '../../../../kernel/kit/text.js'
 import type { Db, Reads } from '../../../../kernel/plugin.js'
 import type { BlockedReason, Task } from '../../../../schemas/tasks.js'
 import { TaskErrors } from '../api.js'
+import { archivedTasks } from '../archive/table.js'
 import { type TaskMore, type TaskRow, taskToWire } from './task-row.js'
 
 /** An open block of a task. */
@@ -26,7 +27,7 @@ export class TaskStore {
   /** Throws `task_not_found` (404), `task_archived` (409) for one that has to be brought back before it changes. */
   find(id: string, reads: Reads = this.db): TaskRow {
     const row = this.get(id, reads)
-    if (!row && reads.row('SELECT 1 FROM tasks_archived WHERE id = ?', [id]))
+    if (!row && archivedTasks.segmentOf(reads, id) !== undefined)
       throw TaskErrors.task_archived(`task ${shown(id)} is in the archive, where it can be read only`, {
         next: command('task restore', id),
       })

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { openStore } from '../../../../kernel/store/index.js'
 import archives from '../../../../plugins/desk/archives/index.js'
 import { EventReader } from '../../../../testing/index.js'
 import { type Reply, temporaryFolder, whileTimePasses } from '../../../harness/kernel.js'
@@ -233,6 +234,50 @@ test('a damaged segment costs its own tasks: they are refused with its name, lis
   const { items: findings } = await get(again, '/api/doctor')
   assert.ok(findings.some(({ code }: { code: string }) => code === 'task_archive_unreadable'))
   await again.close()
+})
+
+test('ids that an earlier version stored as text, and ids that a person chose, are found, and brought back once', async () => {
+  const home = await temporaryFolder('tasks-ids')
+  const world = await open({ home })
+  const chosen = await done(world, { id: 'my-own-id' })
+  const made = await done(world)
+  const ids = [chosen, made]
+  const runs = await Promise.all(ids.map(async id => (await get(world, `/api/tasks/${id}/runs`)).runs[0].id))
+  world.clock.jump(31 * DAY)
+  await swept(world, 0)
+  await world.kernel.close()
+  const store = await openStore({ path: `${home}/svc.db`, now: () => world.clock.now() })
+  await store.db.tx(t => {
+    for (const [table, texts, all] of [
+      ['tasks_archived_task', 'tasks_archived', ids],
+      ['tasks_archived_run', 'tasks_archived_part', runs],
+    ] as const) {
+      assert.ok(t.run(`DELETE FROM ${table}`).changes > 0)
+      for (const id of all) t.run(`INSERT OR REPLACE INTO ${texts} (id, segment) VALUES (?, 1)`, [id])
+    }
+  })
+  await store.close()
+  const again = await open({ home, clock: world.clock })
+  const found = async () => {
+    for (const id of ids) assert.is((await again.request('GET', `/api/tasks/${id}`)).status, 200, id)
+    for (const id of runs) assert.is((await again.request('GET', `/api/task-runs/${id}`)).status, 200, id)
+    assert.equal((await listed(again, 'limit=10')).toSorted(), ids.toSorted())
+  }
+  await found()
+  world.clock.jump(31 * DAY)
+  await done(again)
+  world.clock.jump(31 * DAY)
+  await swept(again, 0)
+  for (const id of ids) assert.is((await again.request('GET', `/api/tasks/${id}`)).status, 200, id)
+  assert.is((await again.post(`/api/tasks/${chosen}/restore`, {})).status, 200)
+  assert.is((await again.post(`/api/tasks/${made}/restore`, {})).status, 200)
+  assert.is(await inCatalog(again), 2)
+  assert.is((await listed(again, 'limit=10')).length, 3)
+  await again.kernel.close()
+  const after = await openStore({ path: `${home}/svc.db`, now: () => world.clock.now() })
+  for (const table of ['tasks_archived', 'tasks_archived_part'])
+    assert.equal(after.db.rows(`SELECT id FROM ${table}`), [], `${table}: all are integers, or back`)
+  await after.close()
 })
 
 test('0 days: nothing is moved', async () => {
