@@ -18,11 +18,15 @@ export class BroughtHooks {
   /** By workspace id; the empty id holds global hooks. */
   #ofPlaces: ReadonlyMap<string, ByEvent> = new Map()
   readonly #turns = new Serial()
+  #first: Promise<void> | undefined
+  #isRead = false
 
   constructor(private readonly kernel: BroughtKernel) {}
 
+  /** Before the hooks of places were read, any event may have one. */
   has(event: HookEvent, sessionId: string): boolean {
     const own = this.#ofSessions.get(sessionId)
+    if (!own && !this.#isRead && this.#isUsed) return true
     return own ? hasEnabled(own.hooks, event) : [...this.#ofPlaces.values()].some(hooks => hasEnabled(hooks, event))
   }
 
@@ -34,7 +38,7 @@ export class BroughtHooks {
   /** Loads the hooks of a session that is about to start; the id may be provisional. */
   async adopt(sessionId: string, place: HookPlace): Promise<void> {
     if (!this.#isUsed) return
-    this.#ofSessions.set(sessionId, { place, hooks: byEvent(await this.read(place)) })
+    this.#ofSessions.set(sessionId, { place, hooks: byEvent(await this.hooksOf(place)) })
   }
 
   /** Loads the hooks of a session on its first event, which may precede its start. */
@@ -50,24 +54,36 @@ export class BroughtHooks {
     return this.#ofSessions.delete(sessionId)
   }
 
+  /** Whether the hooks of places were read, so that no event has to wait for them. */
+  get isRead(): boolean {
+    return this.#isRead
+  }
+
+  /** Reads the hooks of places, once: thousands of skills would hold up the start, so the first event that may have one asks. */
+  read(): Promise<void> {
+    this.#first ??= this.refresh()
+    return this.#first
+  }
+
   /** Reloads all hooks. */
   refresh(): Promise<void> {
     return this.#turns.run(async () => {
       if (!this.#isUsed) return
       const places: [string, HookPlace][] = [['', {}]]
       for (const workspace of this.kernel.needs.workspaces.list()) places.push([workspace.id, { workspace }])
-      const read = places.map(async ([id, place]) => [id, byEvent(await this.read(place))] as const)
+      const read = places.map(async ([id, place]) => [id, byEvent(await this.hooksOf(place))] as const)
       // Consulted for every event, so places without hooks are omitted.
       this.#ofPlaces = new Map((await Promise.all(read)).filter(([, hooks]) => hooks.size > 0))
+      this.#isRead = true
       for (const [id, { place }] of [...this.#ofSessions]) {
-        const hooks = byEvent(await this.read(place))
+        const hooks = byEvent(await this.hooksOf(place))
         if (this.#ofSessions.has(id)) this.#ofSessions.set(id, { place, hooks })
       }
     })
   }
 
   /** The hooks of a place. An invalid declaration is logged and does not affect the others. */
-  async read(place: HookPlace): Promise<DeclaredHook[]> {
+  async hooksOf(place: HookPlace): Promise<DeclaredHook[]> {
     const workspaceId = place.workspace?.id
     const all: DeclaredHook[] = []
     for (const { owner, entry } of this.kernel.collect(HookDeclarers)) {

@@ -93,5 +93,6 @@ export default definePlugin({
   ],
   quiesce: [{ phase: 'hooks', run: self => self.quiesce() }],
   // Plugins that start later may contribute hooks.
-  hooks: { running: self => self.refresh(), admit: (self, incoming) => self.nesting.nest(incoming) },
+  services: [{ name: 'warm', run: (self, signal) => self.warm(signal) }],
+  hooks: { running: self => self.started(), admit: (self, incoming) => self.nesting.nest(incoming) },
 })

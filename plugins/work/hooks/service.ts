@@ -41,6 +41,8 @@ export type HooksKernel = PluginKernel<
 
 /** Time for async hooks to finish during shutdown, in milliseconds. */
 const DRAIN_MS = 10_000
+/** What a start does first has no competition from the reading of all skills. */
+const WARM_MS = 3000
 /** How long the hooks of an agent outlive its session, in milliseconds. */
 const LINGER_MS = 5000
 
@@ -120,7 +122,8 @@ export class HooksService implements HooksApi {
     await Promise.all(sessions.unstopped().map(session => sessions.guard(session.id, GUARD, guardOf(session))))
   }
 
-  dispatch(event: HookEvent, whom: Whom, payload: HookPayload): Promise<Dispatched> {
+  async dispatch(event: HookEvent, whom: Whom, payload: HookPayload): Promise<Dispatched> {
+    if (!this.#brought.isRead) await this.#brought.read()
     return this.#dispatcher.dispatch(event, whom, payload)
   }
 
@@ -128,10 +131,30 @@ export class HooksService implements HooksApi {
     return this.#dispatcher.running(name)
   }
 
-  async refresh(): Promise<void> {
+  /** Plugins were started, at first those of the boot: what skills bring is read after it, by {@link warm} or the first event. */
+  async started(): Promise<void> {
+    if (this.#isReady) return this.refresh()
     this.#isReady = true
+    this.#readDeclared()
+    this.#dropPrograms()
+    await this.#renewGuards()
+  }
+
+  /** Reads what skills bring before an event has to wait for it. */
+  async warm(signal: AbortSignal): Promise<void> {
+    await this.kernel.clock.sleep(WARM_MS, signal).catch(() => {})
+    if (!signal.aborted) await this.#brought.read()
+    if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+  }
+
+  #readDeclared(): void {
     this.#resolved = resolve(readDeclarations(this.kernel))
     this.#byEvent = byEvent(this.#resolved.map(({ hook }) => hook))
+  }
+
+  async refresh(): Promise<void> {
+    this.#isReady = true
+    this.#readDeclared()
     await this.#brought.refresh()
     this.#dropPrograms()
     await this.#renewGuards()
@@ -273,7 +296,10 @@ export class HooksService implements HooksApi {
     const workspace = query.workspace === undefined ? undefined : await workspaces.find(query.workspace)
     const own = query.agent === undefined ? [] : await this.#agentHooks(query.agent, workspace)
     const { agent } = query
-    const brought = await this.#brought.read({ ...(workspace && { workspace }), ...(agent !== undefined && { agent }) })
+    const brought = await this.#brought.hooksOf({
+      ...(workspace && { workspace }),
+      ...(agent !== undefined && { agent }),
+    })
     const all = [...this.#resolved.map(({ hook }) => hook), ...(typeof own === 'string' ? [] : own), ...brought]
     const shadowed = this.#resolved.flatMap(entry => entry.shadowed)
     const here = resolve([...all, ...shadowed]).filter(
@@ -296,6 +322,7 @@ export class HooksService implements HooksApi {
   /** The hooks of all sources and places, as far as they are known without a session. */
   async declared(): Promise<readonly DeclaredHook[]> {
     const { agents, workspaces } = this.kernel.needs
+    await this.#brought.read()
     const ofAgents: DeclaredHook[] = []
     for (const workspace of workspaces.list())
       for (const { name, hooks } of await agents.list(workspace)) {
