@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
+import { systemCall } from '../../kernel/kit/system-calls.js'
 import { runCached } from './code-cache.js'
 import { NODE_FLAGS } from './daemon-arguments.js'
 import type { DaemonOptions } from './run-daemon.js'
@@ -17,9 +18,26 @@ export async function loadDaemon(root: string, home: string): Promise<Daemon['ru
   setFlagsFromString('--wasm-tiering-budget=200000000')
   // Flags are part of a code cache: a process that was started without these can use it too.
   for (const flag of NODE_FLAGS) setFlagsFromString(flag)
+  shareArena()
   const { runDaemon, keep } = await loaded(root, home)
   return (options: DaemonOptions) =>
     runDaemon({ ...options, ...(keep && { onReady: () => setTimeout(keep, keepAfterMs).unref() }) })
+}
+
+/** Parameter of `mallopt` of the GNU C library. */
+const M_ARENA_MAX = -8
+
+/**
+ * Each thread that allocates has an arena of its own in the GNU C library, which keeps what was freed in it: some 15 MiB of an idle
+ * daemon. Few of its threads allocate at once, so they share one. Other C libraries have no arenas.
+ */
+function shareArena(): void {
+  if (process.platform !== 'linux') return
+  try {
+    systemCall('int mallopt(int, int)')(M_ARENA_MAX, 1)
+  } catch {
+    // The memory of arenas is not worth a start.
+  }
 }
 
 /** The same code, for what is judged without a daemon. */

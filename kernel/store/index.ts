@@ -69,19 +69,19 @@ export async function proveEngine(options?: EngineOptions): Promise<Engine> {
   return engine
 }
 
-/** From this size on a database is rewritten at its opening when more than half of its pages are free. */
+/** From this size on a database is rewritten at its opening when more than a third of its pages are free. */
 const COMPACTED_BYTES = 32 * 1024 * 1024
 
 /**
  * Opens the database, making it when there is none: self-test, recovery by SQLite, one checkpoint. A large one of which more
- * than half is free is rewritten first: one transaction of SQLite, and then a new engine, whose memory has the new size.
+ * than a third is free is rewritten first: one transaction of SQLite, and then a new engine, whose memory has the new size.
  * @throws StoreError `sqlite_pin`, `sqlite_self_test`, `store_damaged`, `store_open_failed`
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const store = await open(options)
   const { compactedBytes = COMPACTED_BYTES, engine, ...rest } = options
   const { bytes, stalled } = store.status()
-  const sql = 'SELECT 2 * freelist_count > page_count FROM pragma_freelist_count, pragma_page_count'
+  const sql = 'SELECT 3 * freelist_count > page_count FROM pragma_freelist_count, pragma_page_count'
   if (bytes < compactedBytes || stalled !== undefined || store.db.row(sql)?.[0] !== 1) return store
   await store.rewrite()
   spare.length = 0

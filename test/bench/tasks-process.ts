@@ -142,17 +142,29 @@ async function double(times: number): Promise<void> {
   const store = await openStore({ path: path.join(home, 'svc.db'), now: Date.now })
   const columnsOf = (table: string) =>
     store.db.rows(`SELECT name FROM pragma_table_info('${table}')`).map(([name]) => String(name))
-  const statements = Object.entries(NAMES).map(([table, names]) => {
-    const value = (column: string) =>
-      names.includes(column) ? `${column} || ?1` : column === 'seq' ? 'seq + ?2' : column
-    const columns = columnsOf(table)
-    return `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${columns.map(value).join(', ')} FROM ${table}`
-  })
   for (let n = 0; n < times; n++)
     await store.db.tx(t => {
-      for (const sql of statements) t.run(sql, [`-${n}`, SEQ_STRIDE * 2 ** n].slice(0, sql.includes('?2') ? 2 : 1))
+      for (const [table, names] of Object.entries(NAMES)) {
+        const copied = (column: string) => {
+          if (column === 'seq') return `seq + ${SEQ_STRIDE * 2 ** n}`
+          if (!names.includes(column)) return column
+          return column === 'idempotency_key' ? `${column} || '-${n}'` : otherId(column, n)
+        }
+        const columns = columnsOf(table)
+        t.run(`INSERT INTO ${table} (${columns.join(', ')}) SELECT ${columns.map(copied).join(', ')} FROM ${table}`)
+      }
     })
   await store.close()
+}
+
+const DIGITS = '0123456789abcdef'
+
+/** SQL of an id of the same form: the n-th bit of its random bytes is the other one. */
+function otherId(column: string, n: number): string {
+  const [place, bit] = [`instr(${column}, '_') + ${1 + (n >> 2)}`, 1 << (n & 3)]
+  const digit = `(instr('${DIGITS}', substr(${column}, ${place}, 1)) - 1)`
+  const other = `substr('${DIGITS}', (${digit} | ${bit}) - (${digit} & ${bit}) + 1, 1)`
+  return `substr(${column}, 1, ${place} - 1) || ${other} || substr(${column}, ${place} + 1)`
 }
 export type TasksProcess = typeof handlers
 answer(handlers)
