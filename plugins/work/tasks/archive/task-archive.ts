@@ -179,10 +179,11 @@ export class TaskArchive {
   /** Tasks of the next trees that may move, and where to go on. */
   #next(after: Place, before: number): { readonly ids: string[]; readonly last?: Place } {
     const { db } = this.core.kernel
+    // With the plus the index by status is not used, by which each move would read and sort all finished tasks.
     const roots = db.all<Pick<TaskRow, 'id' | 'last_activity_at'>>(
       `SELECT id, last_activity_at FROM tasks_task
        WHERE (last_activity_at, id) > (?, ?) AND last_activity_at < ? AND parent_task_id IS NULL
-         AND status IN ('completed', 'failed', 'canceled')
+         AND +status IN ('completed', 'failed', 'canceled')
        ORDER BY last_activity_at, id LIMIT +?`,
       [...after, before, ROOTS],
     )
