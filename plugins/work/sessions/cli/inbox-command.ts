@@ -1,13 +1,11 @@
 import type { CliColumn } from '../../../../kernel/kit/annotations/index.js'
-import type { Clarification, InboxItem, InboxReply, InteractionReply } from '../../../../schemas/sessions.js'
+import type { Clarification, InboxQuestion, InboxReply, InteractionReply } from '../../../../schemas/sessions.js'
 import type { Decision } from '../requests/permission-rules.js'
 import { showQuestion, verdictText } from './approve-command.js'
 import { oneLine } from './one-line.js'
 import type { TaskContext } from './task-context.js'
 import { typedLine } from './typed.js'
 import { answerOf } from './whole-commands.js'
-
-type Question = Extract<InboxItem, { readonly session_id: string }>
 
 const COLUMNS: readonly CliColumn[] = [
   { header: 'NO', path: 'number' },
@@ -58,8 +56,9 @@ export async function runInbox(context: TaskContext): Promise<void> {
     return fault('inbox_item_not_found', `nothing has the number ${oneLine(args.number)}: ${known}`, 'svc inbox')
   }
   if (out.json) return out.value({ item })
-  if (!('session_id' in item)) {
+  if (!('interaction_id' in item)) {
     out.line(out.color('bold', oneLine(item.title)))
+    if ('show' in item && item.show !== undefined) out.line(`show: ${item.show}`)
     return out.line(`next: ${item.command}`)
   }
   const base = `/api/workspaces/${encodeURIComponent(item.workspace_id)}/sessions/${encodeURIComponent(item.session_id)}`
@@ -71,7 +70,7 @@ export async function runInbox(context: TaskContext): Promise<void> {
 }
 
 /** A request for permission is shown whole before it is answered: the number may be that of another one by now. */
-async function answerPermission(context: TaskContext, item: Question, base: string): Promise<void> {
+async function answerPermission(context: TaskContext, item: InboxQuestion, base: string): Promise<void> {
   const { client, out, terminal } = context
   const path = `${base}/interactions/${encodeURIComponent(item.interaction_id)}`
   const { interaction } = (await client.request('GET', path)) as InteractionReply
@@ -85,7 +84,7 @@ async function answerPermission(context: TaskContext, item: Question, base: stri
   out.line(verdictText(context, decision, status))
 }
 
-async function answerWords(context: TaskContext, item: Question, base: string): Promise<void> {
+async function answerWords(context: TaskContext, item: InboxQuestion, base: string): Promise<void> {
   const { client, out, terminal } = context
   const reply = (await client.request('GET', `${base}/clarifications`)) as { clarifications: Clarification[] }
   const asked = reply.clarifications.find(one => one.request_id === item.interaction_id)
