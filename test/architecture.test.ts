@@ -93,6 +93,7 @@ const OPENS: Readonly<Record<string, string>> = {
   'cli/watchdog-thread.ts': 'reads /proc',
   'cli/named-file.ts': 'opens a pipe that a person named, with O_NONBLOCK',
   'cli/daemon/start-daemon.ts': 'makes a new file in a new folder',
+  'cli/tasks/external-editor.ts': 'makes a new file in a new folder',
   'cli/build-data.ts': 'writes the build',
   'cli/setup/settings-file.ts': 'makes a new file with O_EXCL',
   'cli/daemon/code-cache.ts': 'reads the build, makes a new file with O_EXCL',

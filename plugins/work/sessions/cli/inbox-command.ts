@@ -40,14 +40,11 @@ export async function runInbox(context: TaskContext): Promise<void> {
       const rows = reply.items.map((item, at) => ({ ...item, number: at + 1 }))
       to.table(rows, COLUMNS, 'nothing waits for you')
     }
-    if (options.watch !== true) {
-      const reply = await ask()
-      show(reply, out)
-      if (!out.json && reply.items.length > 0) out.line(out.color('dim', 'to answer one: svc inbox <number>'))
-      return
-    }
-    if (!watch) return fault('usage', '--watch shows a list on a terminal, or as JSON', 'svc inbox')
-    return watch(ask, (reply, to) => show(reply as InboxReply, to))
+    if (options.watch === true && watch) return watch(ask, (reply, to) => show(reply as InboxReply, to))
+    const reply = await ask()
+    show(reply, out)
+    if (!out.json && reply.items.length > 0) out.line(out.color('dim', 'to answer one: svc inbox <number>'))
+    return
   }
   const { items } = await ask()
   const item = /^\d+$/.test(args.number) ? items[Number(args.number) - 1] : undefined
