@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { hostname, userInfo } from 'node:os'
+import { clip } from '../../../../kernel/kit/text.js'
 import type { TaskContext } from './task-context.js'
 import { confirm } from './typed.js'
 
 /** Seconds for which a terminal holds a session, and how often it says so again: one that is gone frees it soon. */
 const HELD_SECONDS = 60
 const RENEW_MS = 15_000
+/** Characters of the name of an account and of a machine that are told. */
+const MAX_NAME = 60
 
 /** A session that is held by this terminal. */
 export interface HeldSession {
@@ -20,7 +23,7 @@ export interface HeldSession {
  */
 export async function holdSession(context: TaskContext, base: string, lost: () => void): Promise<HeldSession> {
   const { client, every, options } = context
-  const attached_to = `terminal-${randomBytes(4).toString('hex')} (${personName()}@${hostname().slice(0, 60)})`
+  const attached_to = `terminal-${randomBytes(4).toString('hex')} (${personName()}@${clip(hostname(), MAX_NAME)})`
   const hold = (body: object) => client.request('POST', `${base}/attach`, { attached_to, ...body })
   const begin = (take_over: boolean) => hold({ ttl_seconds: HELD_SECONDS, ...(take_over && { take_over }) })
   try {
@@ -60,7 +63,7 @@ const isHeld = (error: unknown) => (error as { code?: unknown }).code === 'sessi
 /** Not every account has a name. */
 function personName(): string {
   try {
-    return userInfo().username.slice(0, 60)
+    return clip(userInfo().username, MAX_NAME)
   } catch {
     return 'somebody'
   }
