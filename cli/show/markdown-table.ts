@@ -102,6 +102,7 @@ function cellsOf(line: string): string[] {
       .trim()
       .replaceAll('\\|', '|')
       .replace(/\*\*([^*]+)\*\*/g, '$1')
+      .replace(/(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])/g, '$1')
       .replace(/`([^`]+)`/g, '$1')
       .replace(/!?\[([^\][]*)\]\(([^()\s]+)\)/g, (_, label: string, url: string) =>
         label === '' || label === url ? url : `${label} (${url})`,

@@ -82,7 +82,7 @@ const TABLE = [
   '| Name | What it does |',
   '|:---|---|',
   '| `a` | one |',
-  '| b | **two** and more words than fit |',
+  '| b | **two** and *more* words than fit |',
   '',
 ].join('\n')
 
