@@ -128,6 +128,8 @@ export const SettingKey = v.object({
   pending: v.optional(v.unknown()),
   layers: v.optional(v.array(SettingLayer)),
   description: v.optional(v.string()),
+  /** The only values that it can have, where they are few. */
+  choices: v.optional(v.array(v.string())),
 })
 export type SettingKey = v.InferOutput<typeof SettingKey>
 

@@ -53,6 +53,11 @@ const below: Readonly<Record<string, string>> = {
   'bridge discard delivery_id': 'bridge deliveries',
   'bridge resend delivery_id': 'bridge deliveries',
   'bridge resolve name': 'bridge targets',
+  'config get key': 'config list',
+  'config set key': 'config list',
+  'config set value': 'config list',
+  'config show key': 'config list',
+  'config unset key': 'config list',
 }
 
 /** A draft has an id as well, though lists leave it out. */
@@ -179,7 +184,8 @@ export function listOf(name: string, entry: Entry, data: CommandData, given: Wan
   if (above !== undefined) {
     const list = data.routes.find(({ path }) => path === above)
     const url = list?.url.replace(/\{(\w+)\}/g, (_, of: string) => encodeURIComponent(given[of] ?? ''))
-    return list && { list, name, given: {}, ...(url !== undefined && { url }) }
+    const row = name === 'value' && given.key !== undefined ? { key: given.key } : {}
+    return list && { list, name, given: row, ...(url !== undefined && { url }) }
   }
   const [other] = given.kind === 'agent' && name === 'ref' ? ['agent'] : (several[`${entry.path} ${name}`] ?? [])
   // What was given before is another thing of the same kind.
@@ -223,6 +229,8 @@ function lineOf(row: unknown, { list: { view }, name, given }: Wanted): string[]
     const member = pick(row, other)
     if (member !== undefined && member !== value) return []
   }
+  const choices = name === 'value' ? pick(row, 'choices') : undefined
+  if (name === 'value') return Array.isArray(choices) ? choices.map(choice => `${choice}\t\n`) : []
   const [id, title] = [pick(row, 'id'), pick(row, 'name')]
   // What has neither id nor name by itself is called as the first column of its list says.
   const [first] = view && 'rows' in view ? view.columns : []

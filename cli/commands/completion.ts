@@ -5,6 +5,7 @@ import type { LocalContext } from '../local.js'
 import { outputModes } from '../show/output.js'
 import { type CommandData, isWatchable } from './command-data.js'
 import { planningOf } from './command-options.js'
+import { type Entry, groups } from './find-command.js'
 
 const shells: Readonly<Record<string, (tree: Tree) => string>> = { bash, zsh, fish }
 
@@ -36,7 +37,7 @@ function treeOf(data: CommandData): Tree {
   const words = new Map<string, Set<string>>()
   const options = new Map<string, string[]>()
   const values = new Map<string, readonly string[]>()
-  for (const entry of entriesOf(data)) {
+  for (const entry of entriesOf(data).flatMap(withOtherNames)) {
     const path = entry.path.split(' ')
     path.forEach((word, i) => {
       const before = path.slice(0, i).join(' ')
@@ -61,6 +62,16 @@ function treeOf(data: CommandData): Tree {
   }
   return { words, options, values }
 }
+
+/** A command of a group that one may name alone stands below that name as well: `job list` beside `automation jobs list`. */
+const withOtherNames = (entry: Entry): readonly Entry[] => [
+  entry,
+  ...[...groups].flatMap(([name, group]) =>
+    [name, `${name}s`].flatMap(called =>
+      entry.path.startsWith(`${group} `) ? { ...entry, path: called + entry.path.slice(group.length) } : [],
+    ),
+  ),
+]
 
 const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 

@@ -20,7 +20,7 @@ const synonyms: readonly (readonly string[])[] = [
 ]
 
 /** Groups within groups that one may name alone, in the singular. */
-const groups: ReadonlyMap<string, string> = new Map([
+export const groups: ReadonlyMap<string, string> = new Map([
   ['job', 'automation jobs'],
   ['trigger', 'automation triggers'],
 ])

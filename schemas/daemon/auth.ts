@@ -23,7 +23,10 @@ export const GenerateBody = v.strictObject({
       v.trim(),
       v.minLength(1),
       v.maxLength(100),
-      v.regex(/^[ -~\u00a1-\u200a\u2010-\u2027\u2030-\u205f\u2070-\ufefe\uff00-\uffff]*$/, 'no characters that cannot be seen'),
+      v.regex(
+        /^[ -~\u00a1-\u200a\u2010-\u2027\u2030-\u205f\u2070-\ufefe\uff00-\uffff]*$/,
+        'no characters that cannot be seen',
+      ),
       v.description('what the key is for; no two keys have one name'),
     ),
   ),

@@ -147,6 +147,29 @@ for (const [shell, ask] of Object.entries(asking)) {
     assert.ok((await offers(home, 'svc sess')).includes('session'))
   })
 
+  test(`${shell} offers jobs, triggers, settings and their values under the names that the documentation uses`, async ({
+    daemon,
+  }) => {
+    const keys = [
+      { key: 'log.level', value: 'info', choices: ['debug', 'info'] },
+      { key: 'log.file', value: 'x' },
+      { key: 'http.port', value: 1 },
+    ]
+    daemon.reply('GET /api/settings/keys', 200, { keys })
+    daemon.reply('GET /api/automation/jobs', 200, { jobs: [{ id: 'job_a1', name: 'night' }] })
+    const { home } = daemon
+    assert.equal(await offers(home, 'svc job trigger '), ['job_a1'])
+    assert.equal(await offers(home, 'svc job trigger ni'), ['night'])
+    for (const verb of ['create', 'list', 'history']) {
+      const offered = await offers(home, 'svc triggers ')
+      assert.ok(offered.includes(verb), `${verb} in ${offered}`)
+    }
+    assert.ok((await offers(home, 'svc trigger create --ev')).includes('--event'))
+    assert.ok((await offers(home, 'svc jo')).includes('job'))
+    assert.equal(await offers(home, 'svc config set log.'), ['log.level', 'log.file'])
+    assert.equal(await offers(home, 'svc config set log.level '), ['debug', 'info'])
+  })
+
   test(`${shell} says nothing where there is no daemon, or one that does not answer`, async ({ daemon }) => {
     daemon.answer('GET /api/sessions', () => {})
     assert.not.ok((await offersOnce(daemon.home, 'svc session events ')).some(text => text.startsWith('ses_')))

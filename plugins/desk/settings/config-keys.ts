@@ -94,6 +94,7 @@ export class ConfigKeys {
       ...(pending !== undefined && { pending: written(pending) }),
       ...(isWhole && { layers: layers.map(one => ({ ...one, value: written(one.value) })) }),
       ...(description !== undefined && { description }),
+      ...choicesIn(entry.schema),
     }
   }
 
@@ -116,4 +117,18 @@ export class ConfigKeys {
     const workspace = await this.targets.workspace(id)
     return workspace && this.targets.overlayOf(workspace)
   }
+}
+
+/** The only values that a setting can have, where there are few. */
+function choicesIn(schema: unknown): Pick<SettingKey, 'choices'> {
+  const { type, options, wrapped, pipe } = schema as {
+    readonly type?: string
+    readonly options?: unknown
+    readonly wrapped?: unknown
+    readonly pipe?: readonly unknown[]
+  }
+  if (type === 'boolean') return { choices: ['true', 'false'] }
+  if (type === 'picklist' && Array.isArray(options)) return { choices: options.map(String) }
+  const inner = wrapped ?? (pipe?.[0] === schema ? undefined : pipe?.[0])
+  return inner === undefined ? {} : choicesIn(inner)
 }
