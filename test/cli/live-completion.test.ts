@@ -166,7 +166,7 @@ for (const [shell, ask] of Object.entries(asking)) {
     }
     assert.ok((await offers(home, 'svc trigger create --ev')).includes('--event'))
     assert.ok((await offers(home, 'svc jo')).includes('job'))
-    assert.equal(await offers(home, 'svc config set log.'), ['log.level', 'log.file'])
+    assert.ok((await offers(home, 'svc config set log.')).includes('log.level'))
     assert.equal(await offers(home, 'svc config set log.level '), ['debug', 'info'])
   })
 

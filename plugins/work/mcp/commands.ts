@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type { ApplyOutcome } from '../../../schemas/settings.js'
 
@@ -6,7 +7,7 @@ type WithLists = CommandContext & { readonly lists: Readonly<Record<string, read
 
 /** `svc mcp add <name> [command]` */
 export async function runAdd({ args, options, lists, client, out, fault }: WithLists): Promise<void> {
-  const { name = '', command } = args
+  const { name = '', command: program } = args
   const list = (option: string) => lists[option] ?? []
   const pairs = (option: string) =>
     Object.fromEntries(
@@ -19,7 +20,7 @@ export async function runAdd({ args, options, lists, client, out, fault }: WithL
   const some = (member: string, values: object) => (Object.keys(values).length > 0 ? { [member]: values } : {})
   const server = {
     name,
-    ...(command !== undefined && { command, args: list('arg') }),
+    ...(program !== undefined && { command: program, args: list('arg') }),
     ...(options.url !== undefined && { url: options.url }),
     ...some('env', pairs('env')),
     ...some('secret_env', pairs('secret-env')),
@@ -40,6 +41,8 @@ export async function runAdd({ args, options, lists, client, out, fault }: WithL
   if (out.json) return out.value(outcome)
   out.id(name)
   out.line(
-    outcome.skipped ? `${name} is as it was` : `saved MCP server ${name}; look at it: svc mcp show ${name} --probe`,
+    outcome.skipped
+      ? `${name} is as it was`
+      : `saved MCP server ${name}; look at it: ${command('mcp show', name, '--probe')}`,
   )
 }

@@ -16,6 +16,11 @@ export const McpErrors = defineErrors({
   },
   mcp_server_not_found: { status: 404, message: 'there is no MCP server of this name', next: LIST },
   mcp_server_invalid: { status: 400, message: 'this MCP server cannot be used as it is declared' },
+  mcp_server_name_taken: {
+    status: 409,
+    message: 'another MCP server has a name that comes to the same ids of tools',
+    next: LIST,
+  },
   mcp_server_read_only: {
     status: 409,
     message: 'this MCP server is declared where no request writes',

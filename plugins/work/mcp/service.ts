@@ -42,7 +42,7 @@ import { bindingOf, revokedStatus } from './oauth/login-status.js'
 import { Logins } from './oauth/logins.js'
 import { revocationItems } from './oauth/revocation-items.js'
 import { tokenFetch } from './oauth/token-fetch.js'
-import { type PlaceTrouble, serverItems } from './servers/checks.js'
+import { collisions, type PlaceTrouble, serverItems } from './servers/checks.js'
 import { Leaving } from './servers/leaving.js'
 import { references } from './servers/own-secrets.js'
 import { Vanishing } from './servers/vanishing.js'
@@ -153,6 +153,7 @@ export class McpService implements McpApi {
         return {
           ...(workspace && { workspaceId: workspace.id }),
           problems: problems.filter(({ where }) => isOfWorkspace(where) === (workspace !== undefined)),
+          collisions: collisions(servers.filter(({ source }) => source.workspaceId === workspace?.id)),
           failed: servers.flatMap(server => {
             const { failure } = this.manager.known(server) ?? {}
             return failure && server.source.workspaceId === workspace?.id
@@ -193,7 +194,11 @@ export class McpService implements McpApi {
   async list(query: McpPlaceQuery): Promise<ListMcpServersReply> {
     const workspace = await this.#workspace(query)
     const found = await this.sources.read({ workspace })
-    const problems = [...problemTexts(found), ...this.#missing(found.servers)]
+    const problems = [
+      ...problemTexts(found),
+      ...this.#missing(found.servers),
+      ...collisions(found.servers).map(({ why }) => why),
+    ]
     return {
       collection: 'mcp-servers',
       scope: workspace ? 'workspace' : 'global',

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../../kernel/kit/canonical.js'
+import { clip } from '../../../kernel/kit/text.js'
 import { type Clock, Fault, within } from '../../../kernel/plugin.js'
 import type { AgentsApi } from '../../agents/agents/api.js'
 import type { Workspace, WorkspacesApi } from '../../desk/workspaces/api.js'
@@ -109,10 +110,16 @@ export class McpTools implements ToolBackend {
 
   #offered(connection: Connection): OfferedTool[] {
     const { server, known, failure } = connection
-    return (known?.tools ?? []).map(tool => ({
+    const usable = (known?.tools ?? []).map(tool => ({
       descriptor: this.#describe(server, tool),
       ...(failure && { unavailable: [failure.reason], why: `MCP server ${server.name}: ${failure.why}` }),
     }))
+    // Two that come to one id stand in the list both: the catalog then says that neither can be called.
+    const withheld = (known?.withheld ?? []).map(({ tool, tooLong }) => ({
+      descriptor: this.#describe(server, tool),
+      ...(tooLong && { unavailable: ['id_too_long'] as const, why: `the MCP server calls it ${clip(tool.name, 80)}` }),
+    }))
+    return [...usable, ...withheld]
   }
 
   #describe(server: Server, tool: McpTool): ToolDescriptor {

@@ -43,6 +43,8 @@ export interface McpTool {
 export interface ToolList {
   readonly tools: readonly McpTool[]
   readonly refused: readonly string[]
+  /** Tools whose ids cannot be used: too long, or that of another tool as well. They are listed with the reason and never called. */
+  readonly withheld: readonly { readonly tool: McpTool; readonly tooLong?: true }[]
 }
 
 /** A part of a tool id: lower case, `_` for whatever no id has, and never two of them, which separate the parts. */
@@ -57,6 +59,7 @@ export function toolsOf(server: string, told: readonly unknown[]): ToolList {
   const tools = new Map<string, McpTool>()
   const refused: string[] = []
   const twice = new Set<string>()
+  const withheld: { tool: McpTool; tooLong?: true }[] = []
   let bytes = 0
   for (const one of told.slice(0, MAX_TOOLS)) {
     const parsed = v.safeParse(Told, one)
@@ -68,31 +71,40 @@ export function toolsOf(server: string, told: readonly unknown[]): ToolList {
     const { name, title, description = '', inputSchema, annotations = {} } = parsed.output
     const id = `mcp__${idPart(server)}__${idPart(name)}`
     const size = bytesOf(inputSchema)
-    if (idPart(name) === '' || id.length > MAX_ID) refused.push(`${called}: no id can be made of this name`)
+    const made = (): McpTool => ({
+      id,
+      name,
+      title: clip(title ?? annotations.title ?? name, 200),
+      description: clip(description, MAX_DESCRIPTION),
+      inputSchema,
+      isDestructive: annotations.destructiveHint === true,
+      digest: createHash('sha256').update(canonicalJson(parsed.output)).digest('hex'),
+    })
+    if (idPart(name) === '') refused.push(`${called}: no id can be made of this name`)
     else if (size > MAX_SCHEMA_BYTES) refused.push(`${called}: its schema has over ${MAX_SCHEMA_BYTES} bytes`)
     else if (bytes + size > MAX_LIST_BYTES)
       refused.push(`${called}: the schemas before it have ${MAX_LIST_BYTES} bytes already`)
-    else if (tools.has(id)) twice.add(id)
-    else {
+    else if (id.length > MAX_ID) {
+      refused.push(`${called}: its id would have over ${MAX_ID} characters`)
       bytes += size
-      tools.set(id, {
-        id,
-        name,
-        title: clip(title ?? annotations.title ?? name, 200),
-        description: clip(description, MAX_DESCRIPTION),
-        inputSchema,
-        isDestructive: annotations.destructiveHint === true,
-        digest: createHash('sha256').update(canonicalJson(parsed.output)).digest('hex'),
-      })
+      withheld.push({ tool: made(), tooLong: true })
+    } else if (tools.has(id)) {
+      twice.add(id)
+      bytes += size
+      withheld.push({ tool: made() })
+    } else {
+      bytes += size
+      tools.set(id, made())
     }
   }
   if (told.length > MAX_TOOLS) refused.push(`${told.length - MAX_TOOLS} tools beyond ${MAX_TOOLS}`)
   // Which of two that come to one id is meant would depend on their order.
   for (const id of twice) {
+    withheld.push({ tool: tools.get(id) as McpTool })
     tools.delete(id)
     refused.push(`${id}: several tools come to this id`)
   }
-  return { tools: [...tools.values()], refused }
+  return { tools: [...tools.values()], refused, withheld }
 }
 
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))

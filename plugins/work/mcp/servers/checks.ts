@@ -3,6 +3,7 @@ import { shown } from '../../../../kernel/kit/text.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../../desk/daemon/api.js'
+import { idPart } from '../client/tools.js'
 import type { Problem } from '../sources/sources.js'
 
 /** Items of one report. */
@@ -13,12 +14,39 @@ export interface PlaceTrouble {
   readonly workspaceId?: string
   readonly problems: readonly Problem[]
   readonly failed: readonly { readonly name: string; readonly why: string }[]
+  readonly collisions: readonly { readonly name: string; readonly why: string }[]
+}
+
+/** Servers of one place whose tools come to the same ids, each after the first. */
+export function collisions(servers: readonly { readonly name: string }[]): PlaceTrouble['collisions'] {
+  const first = new Map<string, string>()
+  return servers.flatMap(({ name }) => {
+    const part = idPart(name)
+    const other = first.get(part)
+    if (other === undefined) {
+      first.set(part, name)
+      return []
+    }
+    const why = `the MCP servers ${shown(other, 64)} and ${shown(name, 64)} have tools of the same ids (mcp__${part}__…); tools of one name cannot be called. Rename one of them`
+    return [{ name, why }]
+  })
 }
 
 /** What doctor says of files with MCP servers that cannot be read, and of servers that could not be reached when last tried. */
 export function serverItems(places: readonly PlaceTrouble[]): DiagnosticItem[] {
-  const items = places.flatMap(({ workspaceId, problems, failed }) => [
+  const items = places.flatMap(({ workspaceId, problems, failed, collisions }) => [
     ...fileItems(problems, workspaceId),
+    ...collisions.map(({ name, why }) =>
+      finding({
+        id: idOf('name', name, workspaceId),
+        code: 'mcp_server_name_taken',
+        category: 'mcp',
+        severity: 'warning',
+        title: `MCP server ${shown(name, 64)} hides tools of another one`,
+        message: why,
+        suggested_command: listOf(workspaceId),
+      }),
+    ),
     ...failed.map(server => failedItem(server, workspaceId)),
   ])
   return items.slice(0, NAMED)

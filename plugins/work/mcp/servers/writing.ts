@@ -15,12 +15,16 @@ import type { Workspace } from '../../../desk/workspaces/api.js'
 import { ConfigErrors } from '../../../platform/configuration/api.js'
 import type { CatalogOrigin } from '../api.js'
 import type { Manager } from '../client/manager.js'
+import { idPart } from '../client/tools.js'
 import { McpErrors } from '../errors.js'
 import { asWritten, type Declaration, isWritable, type Server } from '../sources/declaration.js'
 import type { Sources } from '../sources/sources.js'
 import type { Leaving } from './leaving.js'
 import { refBase } from './own-secrets.js'
 import { targetsOf } from './views.js'
+
+/** Characters of the part of an id that names the server; the tool needs room beside it. */
+const MAX_PART = 64
 
 export type WritingKernel = PluginKernel<{ request: typeof Requests; vault: MaybeToken<VaultApi> }>
 
@@ -56,6 +60,7 @@ export class Writing {
       ...(origin?.version !== undefined && { catalog_version: origin.version }),
     }
     check(name, value)
+    if (before === undefined) await this.#mustBeDistinct(name, workspace)
     const undo = await this.#storeSecrets(name, workspace, body, value, actor)
     const replaces = before && isOwn
     const going = replaces ? await this.leaving.begin(before, workspace) : undefined
@@ -99,6 +104,26 @@ export class Writing {
     if (isSeen) await this.manager.forget(server)
     if (going) await this.leaving.end(going, actor)
     return outcome
+  }
+
+  /** Ids of tools are made of the name of their server: two servers whose names come to one part hide each other's tools. */
+  async #mustBeDistinct(name: string, workspace: Workspace | undefined): Promise<void> {
+    const part = idPart(name)
+    if (part === '')
+      throw McpErrors.mcp_server_invalid(
+        `no id of a tool can be made of the name ${shown(name)}; use letters or digits`,
+      )
+    if (part.length > MAX_PART)
+      throw McpErrors.mcp_server_invalid(
+        `the name ${shown(name, 80)} is too long for ids of tools; use at most ${MAX_PART} characters`,
+      )
+    const { servers } = await this.sources.read({ workspace })
+    const other = servers.find(server => idPart(server.name) === part)
+    if (other)
+      throw McpErrors.mcp_server_name_taken(
+        `tools of ${shown(name)} would have the ids of those of ${shown(other.name)} (mcp__${part}__…); use another name`,
+        { next: commandLine('mcp show', other.name) },
+      )
   }
 
   async #find(name: string, workspace: Workspace | undefined): Promise<Server | undefined> {

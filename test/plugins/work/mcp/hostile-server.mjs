@@ -19,6 +19,7 @@ function tools() {
         { name: 'Same Name', inputSchema: schema },
         { name: 'same_name', inputSchema: schema },
         { name: '__', inputSchema: schema },
+        { name: 'long'.repeat(40), inputSchema: schema },
         { ...good, name: 'bomb', outputSchema: { type: 'object', properties: { a: { pattern: '(a+)+$' } } } },
       ]
     case 'changes':

@@ -151,6 +151,11 @@ test('tools that cannot be used are left out and named, the others stay; no sche
         refused.some((text: string) => text.startsWith(name)),
         `${name}: ${refused}`,
       )
+    const offered = (await scene.tools()).map(({ descriptor: { id }, unavailable = [] }) =>
+      [id, ...unavailable].join(' '),
+    )
+    assert.is(offered.filter(text => text === 'mcp__lies__same_name').length, 2, 'the catalog names the conflict')
+    assert.ok(offered.includes(`mcp__lies__${'long'.repeat(40)} id_too_long`), offered.join('\n'))
     assert.is((await scene.call('mcp__lies__bomb', { text: 'a'.repeat(40) })).text, 'a'.repeat(40))
   } finally {
     await scene.close()

@@ -43,6 +43,28 @@ test('a server that was added is listed, its tools are found and called, and it 
   }
 })
 
+test('a name whose tools would have the ids of another server is refused, and named where a file has it', async () => {
+  const scene = await mcpScene()
+  try {
+    const put = async (name: string) => {
+      const { status, body } = await scene.put(name, { command: 'true' })
+      return [status, body.code]
+    }
+    assert.is((await put('a b'))[0], 200)
+    assert.equal(await put('a--b'), [409, 'mcp_server_name_taken'])
+    assert.equal(await put('A_B'), [409, 'mcp_server_name_taken'])
+    assert.equal(await put('--'), [400, 'mcp_server_invalid'])
+    assert.equal(await put('x'.repeat(65)), [400, 'mcp_server_invalid'])
+    assert.is((await put('a b'))[0], 200, 'a server may be changed')
+    const { mcpServers } = { mcpServers: { 'a-b': { command: 'true' } } }
+    await writeFile(path.join(scene.home, 'mcp.json'), JSON.stringify({ mcpServers }))
+    const { problems = [] } = (await scene.request('GET', '/api/settings/mcp-servers')).body
+    assert.match(problems.join(), /"a b".*"a-b".*mcp__a_b__/)
+  } finally {
+    await scene.close()
+  }
+})
+
 test('what is saved in mcp.json counts with the next question, however soon and however alike it is', async () => {
   const scene = await mcpScene()
   try {
