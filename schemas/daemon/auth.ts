@@ -20,7 +20,6 @@ export const GenerateBody = v.strictObject({
   name: v.optional(
     v.pipe(
       v.string(),
-      v.trim(),
       v.minLength(1),
       v.maxLength(100),
       v.regex(

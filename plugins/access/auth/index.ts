@@ -72,7 +72,7 @@ export default definePlugin({
       replies: { 201: GenerateReply },
       handle: async (self, { headers, body }) => {
         self.mustBeOperator(headers.authorization)
-        const { id, apiKey } = await self.createKey(body?.name)
+        const { id, apiKey } = await self.createKey(body?.name?.trim() || undefined)
         return created({ data: { api_key: apiKey, id }, message: 'keep the key: it is not shown again' })
       },
     }),
