@@ -5,8 +5,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
+import { waitForTurns } from '../../cli/daemon/manager/wait-for-turns.js'
 import { lastingFolders, type ServiceFacts, secretNames } from '../../cli/service/facts.js'
 import { launchdPlist } from '../../cli/service/launchd-plist.js'
+import { isLingering, lingerCommand } from '../../cli/service/linger.js'
 import { socketUnit, systemdUnit } from '../../cli/service/systemd-unit.js'
 import { markOf, readService, servicePlaces, serviceProblems } from '../../plugins/desk/daemon/installed-service.js'
 import { serviceItems } from '../../plugins/desk/daemon/service-check.js'
@@ -238,6 +240,44 @@ test('homes have services of their own, and a search path keeps what lasts', () 
   const env = { PATH: 'relative:/usr/bin::/usr/bin:/tmp:/nowhere:/run/x', XDG_RUNTIME_DIR: '/run/user/1' }
   assert.equal(lastingFolders(env), ['/usr/bin'])
   assert.equal(secretNames({ A_TOKEN: 'x', PATH: '/bin', B_API_KEY: 'y', C_SECRET: '' }), ['A_TOKEN', 'B_API_KEY'])
+})
+
+test('linger is what logind keeps a file of, also for a user of a domain, and the command is one of loginctl', ({
+  person,
+}) => {
+  const folder = join(person.folder, 'linger')
+  mkdirSync(folder)
+  assert.is(isLingering('ada', folder), false)
+  for (const name of ['ada', 'CORP\\\\ada']) writeFileSync(join(folder, name), '')
+  assert.equal(
+    ['ada', 'CORP\\ada', 'eve'].map(user => isLingering(user, folder)),
+    [true, true, false],
+  )
+  assert.equal(['ada', 'CORP\\ada'].map(lingerCommand), [
+    'loginctl enable-linger ada',
+    "loginctl enable-linger 'CORP\\ada'",
+  ])
+  const loginctl = '/usr/bin/loginctl'
+  if (existsSync(loginctl)) assert.match(spawnSync(loginctl, ['--help'], { encoding: 'utf8' }).stdout, 'enable-linger')
+})
+
+test('a stop waits no longer than it may although the daemon does not say whether turns run', async () => {
+  const asked: string[] = []
+  const kernel = {
+    inject: ({ url }: { url: string }) => {
+      asked.push(url)
+      return url === '/api/drain' ? Promise.resolve({ status: 200, body: '{}' }) : new Promise(() => {})
+    },
+  }
+  const again = new AbortController()
+  const logged: string[] = []
+  const log = ({ msg }: { msg: string }) => logged.push(msg)
+  await waitForTurns(kernel as never, { extend: () => {} } as never, 20, again.signal, log as never)
+  assert.equal(asked, ['/api/drain', '/api/status'])
+  assert.match(logged.join(), 'does not say whether turns run')
+  const endless = waitForTurns(kernel as never, { extend: () => {} } as never, 3_600_000, again.signal, log as never)
+  again.abort()
+  await endless
 })
 
 test.run()

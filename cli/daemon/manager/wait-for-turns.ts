@@ -20,21 +20,35 @@ export async function waitForTurns(
   log: DaemonLog,
 ): Promise<void> {
   if (ms === 0) return
-  await kernel.inject({ method: 'POST', url: '/api/drain' })
-  const until = performance.now() + ms
-  let told = -1
-  for (;;) {
-    const turns = await turnsOf(kernel)
-    if (turns === 0 || again.aborted || performance.now() >= until) {
-      if (turns > 0) log({ level: 'warn', msg: `${turns} sessions are stopped in the middle of a turn` })
-      return
+  const ending = new AbortController()
+  // A daemon that does not answer is not waited for any longer either.
+  const over = sleep(ms, undefined, { signal: AbortSignal.any([again, ending.signal]) }).catch(() => {})
+  let isOver = false
+  void over.then(() => {
+    isOver = true
+  })
+  try {
+    await Promise.race([kernel.inject({ method: 'POST', url: '/api/drain' }), over])
+    let told = -1
+    for (;;) {
+      const turns = await Promise.race([turnsOf(kernel), over])
+      if (turns === 0) return
+      if (turns === undefined || isOver) {
+        const which = turns === undefined ? 'the daemon does not say whether turns run' : inTheMiddle(turns)
+        log({ level: 'warn', msg: which })
+        return
+      }
+      if (turns !== told) log({ level: 'info', msg: `the stop waits for ${turns} sessions, at most ${ms / 1000} s` })
+      told = turns
+      manager.extend(EXTEND_MS, `stops: waits for the turns of ${turns} sessions`)
+      await Promise.race([sleep(LOOK_MS), over])
     }
-    if (turns !== told) log({ level: 'info', msg: `the stop waits for ${turns} sessions, at most ${ms / 1000} s` })
-    told = turns
-    manager.extend(EXTEND_MS, `stops: waits for the turns of ${turns} sessions`)
-    await sleep(LOOK_MS, undefined, { signal: again }).catch(() => {})
+  } finally {
+    ending.abort()
   }
 }
+
+const inTheMiddle = (turns: number): string => `${turns} sessions are stopped in the middle of a turn`
 
 /** Sessions in a turn that does something; those that wait for an answer could wait for days. */
 async function turnsOf(kernel: Kernel): Promise<number> {

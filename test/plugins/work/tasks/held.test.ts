@@ -1,12 +1,16 @@
 import { rm } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { Requests } from '../../../../kernel/plugin.js'
+import { DaemonErrors } from '../../../../plugins/desk/daemon/api.js'
 import { backup } from '../../../../plugins/index.js'
 import type { SessionInfo } from '../../../../plugins/work/sessions/api.js'
+import { probe } from '../../../../testing/look.js'
 import { restoredOf } from '../../desk/backup/restored.js'
 import { scene } from './scene.js'
 
 const LOOK_MS = 5250
+const SWEEP_MS = 16_000
 
 test('in a restored home leases have ended and no run gets a session; once it is confirmed runs go on', async () => {
   const sessions = new Map<string, SessionInfo>()
@@ -39,6 +43,41 @@ test('in a restored home leases have ended and no run gets a session; once it is
     for (let looks = 0; looks < 20 && held.created.length === 0; looks++) await held.pass(LOOK_MS)
     assert.ok(held.created.length > 0, 'the run that waited gets its session')
     assert.is((await next.claim({ run_id: run })).status, 200)
+  } finally {
+    await held.close()
+    await rm(home, { recursive: true, force: true })
+  }
+})
+
+test('a wake-up that waited in a restored home is delivered once the hold has ended', async () => {
+  const look = probe({ request: Requests })
+  let refusal: Error | undefined = DaemonErrors.draining()
+  const sessions = new Map<string, SessionInfo>()
+  const plugins = [backup, look.plugin]
+  const before = await scene({ sessions, plugins, refuses: () => refusal })
+  const boss = before.agent()
+  const actor = { ...look.kernel().actor, onBehalfOf: { kind: 'agent_session', id: boss.id } } as const
+  const body = { title: 'part', scope: 'workspace' }
+  const made = await look.kernel().needs.request({ method: 'POST', url: '/api/tasks', body }, actor)
+  const { task } = JSON.parse(made.body)
+  await before.post(`/api/tasks/${task.id}/start`)
+  const blocked = await before.post(`/api/tasks/${task.id}/blocks`, { kind: 'needs_input', reason: 'which colour?' })
+  assert.ok(blocked.status < 300, JSON.stringify(blocked.body))
+  await before.pass(LOOK_MS)
+  assert.equal(before.woken, [])
+  const home = await restoredOf(before)
+  await before.close()
+  refusal = undefined
+  const held = await scene({ home, clock: before.clock, plugins, sessions })
+  try {
+    for (let looks = 0; looks < 10; looks++) await held.pass(SWEEP_MS)
+    assert.equal(held.woken, [])
+    assert.is((await held.request('POST', '/api/backups/confirm')).status, 200)
+    for (let looks = 0; looks < 20 && held.woken.length === 0; looks++) await held.pass(SWEEP_MS)
+    assert.equal(
+      held.woken.map(({ id }) => id),
+      [boss.id],
+    )
   } finally {
     await held.close()
     await rm(home, { recursive: true, force: true })
