@@ -109,7 +109,9 @@ const READS: Readonly<Record<string, string>> = {
   'plugins/delivery/extensions/subprocess/instance.ts':
     'hands the log of an extension on by bytes a turn; its ring mutes and ends it',
   'plugins/desk/backup/archive/read.ts': 'keeps none but small entries, whose size is bounded',
+  'plugins/desk/backup/chunks/split.ts': 'keeps one chunk at a time',
   'plugins/desk/backup/make/write-backup.ts': 'hashes and writes piece by piece',
+  'plugins/desk/backup/restore/export.ts': 'writes piece by piece',
   'plugins/desk/backup/restore/restore.ts': 'writes piece by piece',
 }
 
