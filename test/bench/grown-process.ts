@@ -92,8 +92,7 @@ const handlers = {
   /** Opens the home so many days later and moves out what is old; entries that moved. */
   async pass(days: number): Promise<number> {
     const kernel = await open(days)
-    const moved =
-      ((await seen.tasks?.archive.sweep()) ?? 0) + ((await seen.sessions?.context.promptFiles.sweep()) ?? 0)
+    const moved = ((await seen.tasks?.archive.sweep()) ?? 0) + ((await seen.sessions?.context.promptFiles.sweep()) ?? 0)
     await kernel.close()
     return moved
   },

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { type Db, defineErrors, type Migration, type Tx, token } from '../../../kernel/plugin.js'
 
-export { SegmentIndex, segmentTables } from './segment-index.js'
+export { SegmentIndex } from './segment-index.js'
 
 /**
  * The archive of one plugin: a series of databases, the segments, with the tables of the plugin. Each is loaded when it is used

@@ -5,12 +5,6 @@ import type { Reads, Tx } from '../../../kernel/plugin.js'
 const MADE = /^([a-z]+)_([0-9a-f]{16})$/
 const HEX = '[0-9a-f]'.repeat(16)
 
-/** Tables for {@link SegmentIndex}: a row of about 14 bytes for each id. */
-export const segmentTables = (...names: readonly string[]): string =>
-  names
-    .map(name => `CREATE TABLE ${name} (id INTEGER PRIMARY KEY NOT NULL, segment INTEGER NOT NULL) STRICT;`)
-    .join('\n')
-
 /**
  * Which segment of an archive holds what, in tables of the catalog. An id that the kernel made is stored as the integer of its
  * random bytes, in the table of its prefix; any other id as text.
@@ -20,7 +14,7 @@ export class SegmentIndex {
   readonly #texts: string
 
   /**
-   * @param integers the {@link segmentTables}, by the prefix of their ids
+   * @param integers tables with the columns `id INTEGER PRIMARY KEY` and `segment INTEGER`, by the prefix of their ids
    * @param texts table with the columns `id TEXT PRIMARY KEY` and `segment INTEGER` for other ids
    */
   constructor(integers: Readonly<Record<string, string>>, texts: string) {

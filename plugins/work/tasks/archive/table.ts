@@ -1,4 +1,4 @@
-import { SegmentIndex, segmentTables } from '../../../desk/archives/api.js'
+import { SegmentIndex } from '../../../desk/archives/api.js'
 
 /** Ids of archived tasks that the kernel did not make, and those of earlier versions: see {@link archivedTasks}. */
 export const ARCHIVED_TABLE = `
@@ -8,7 +8,10 @@ CREATE TABLE tasks_archived (id TEXT PRIMARY KEY NOT NULL, segment INTEGER NOT N
 export const ARCHIVED_PARTS_TABLE = `
 CREATE TABLE tasks_archived_part (id TEXT PRIMARY KEY NOT NULL, segment INTEGER NOT NULL) STRICT, WITHOUT ROWID;`
 
-export const ARCHIVED_KEYS_TABLES = segmentTables('tasks_archived_task', 'tasks_archived_run', 'tasks_archived_review')
+/** A row of about 14 bytes for each id: see {@link SegmentIndex}. */
+export const ARCHIVED_KEYS_TABLES = `CREATE TABLE tasks_archived_task (id INTEGER PRIMARY KEY NOT NULL, segment INTEGER NOT NULL) STRICT;
+CREATE TABLE tasks_archived_run (id INTEGER PRIMARY KEY NOT NULL, segment INTEGER NOT NULL) STRICT;
+CREATE TABLE tasks_archived_review (id INTEGER PRIMARY KEY NOT NULL, segment INTEGER NOT NULL) STRICT;`
 
 /** Tasks that are in the archive, and the segment that holds each: rows there count only as far as this says so. */
 export const archivedTasks = new SegmentIndex({ task: 'tasks_archived_task' }, 'tasks_archived')
