@@ -189,4 +189,18 @@ test('what is wrong with a hook of one skill leaves those of others alone', asyn
   assert.equal(found.map(({ title }: { title: string }) => title.split('"')[1]).sort(), ['local', 'odd', 'wrong'])
 })
 
+test('the hook of a skill runs for the first event after a start, also about a session that is not open', async ({
+  scene,
+}) => {
+  const at = await skill(path.join(scene.home, 'skills'), 'early', [], 'session.attention.changed')
+  const { id, at: session } = await scene.session('ada', { sandbox: 'none' })
+  await scene.prompt(session, 'pid')
+  const changed = () => existsSync(path.join(at, 'ran.txt'))
+  await eventually(async () => changed(), 'the session wants attention')
+  await rm(path.join(at, 'ran.txt'))
+  await scene.restart()
+  assert.ok((await scene.kernel.request('POST', `${session}/archive`)).status < 300)
+  await eventually(async () => changed(), `the hook about ${id}`)
+})
+
 test.run()
