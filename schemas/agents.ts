@@ -40,6 +40,11 @@ export const McpServer = v.object({
   url: v.optional(v.string()),
   /** The sandbox profile in which its program runs. */
   sandbox: v.optional(v.string()),
+  /** A session is refused when it cannot start. */
+  required: v.optional(v.boolean()),
+  /** Durations: how long it may take to start, and one call of a tool. */
+  start_timeout: v.optional(v.string()),
+  call_timeout: v.optional(v.string()),
 })
 export type McpServer = v.InferOutput<typeof McpServer>
 

@@ -3,7 +3,7 @@ import { secretRef } from '../../../../kernel/kit/secret-ref.js'
 import { text } from '../../../../kernel/kit/text.js'
 import { AgentSkills, PermissionMode, ReasoningEffort } from '../../../../schemas/agents.js'
 import { StringMap } from '../../../../schemas/kernel/common.js'
-import { SandboxName } from '../../../../schemas/settings/entries.js'
+import { McpServerPolicy, SandboxName } from '../../../../schemas/settings/entries.js'
 
 /** Names of agents: a folder's name and a part of peer ids, so lower case and short. */
 export const AGENT_NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
@@ -56,6 +56,7 @@ export const McpServerInput = v.pipe(
     url: v.optional(text(2048)),
     auth: v.optional(McpAuthInput),
     sandbox: SandboxName,
+    ...McpServerPolicy,
   }),
   v.check(
     server => (server.command === undefined) !== (server.url === undefined),

@@ -37,7 +37,7 @@ export async function runInbox(context: TaskContext): Promise<void> {
   if (args.number === undefined) {
     const show = (reply: InboxReply, to: TaskContext['out']) => {
       if (to.json) return to.value(reply)
-      const rows = reply.items.map((item, at) => ({ ...item, number: at + 1 }))
+      const rows = reply.items.map((item, at) => ({ ...item, id: goesBy(item), number: at + 1 }))
       to.table(rows, COLUMNS, 'nothing waits for you')
     }
     if (options.watch === true && watch) return watch(ask, (reply, to) => show(reply as InboxReply, to))
@@ -64,6 +64,13 @@ export async function runInbox(context: TaskContext): Promise<void> {
   if (item.show !== undefined) return answerPermission(context, item, base)
   out.line(out.color('bold', oneLine(item.title)))
   out.line(`answer: ${item.answer}`)
+}
+
+/** What an item of the list is known by. */
+function goesBy(item: InboxReply['items'][number]): string {
+  if ('item_id' in item) return item.item_id
+  if ('suggestion_id' in item) return item.suggestion_id
+  return 'task_id' in item ? item.task_id : item.session_id
 }
 
 /** A request for permission is shown whole before it is answered: the number may be that of another one by now. */

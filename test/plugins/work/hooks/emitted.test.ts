@@ -107,13 +107,13 @@ test.after(async () => {
 test('session, turn, message, tool and permission events are emitted', async () => {
   const { id, at } = await world.session('plain', { sandbox: 'none' })
   const result = { sessionUpdate: 'tool_call', toolCallId: 'a', title: 'well', kind: 'read', status: 'completed' }
-  const usage = (used: number) => `update ${JSON.stringify({ sessionUpdate: 'usage_update', used, size: 1000 })}`
+  const usage = (used: number) => `update ${JSON.stringify({ sessionUpdate: 'usage_update', used, size: 10_000 })}`
   const lines = [
     'say hello',
     `update ${JSON.stringify(result)}`,
     `update ${JSON.stringify({ ...result, toolCallId: 'b', status: 'failed' })}`,
-    usage(900),
-    usage(100),
+    usage(9000),
+    usage(1000),
     `call fs/read_text_file ${JSON.stringify({ path: 'there' })}`,
   ]
   await world.prompt(at, lines.join('\n'))

@@ -160,15 +160,16 @@ test('a failure gives the reason: of the error data, of the line that tells it, 
 })
 
 test('a secret of an MCP server that is not there is named, and is not told', async () => {
-  const attempt = async (name: string, reference: string) => {
+  const attempt = async (name: string, reference: string, required = true) => {
     const folder = path.join(world.root, '.svc', 'agents', name)
     await mkdir(folder, { recursive: true })
     const command = `${process.execPath} ${path.resolve('test/fixtures/acp-agent.mjs')}`
-    const server = `mcp_servers:\n  - name: db\n    command: db-server\n    secret_env:\n      DB_TOKEN: '${reference}'`
+    const server = `mcp_servers:\n  - name: db\n    command: db-server\n    required: ${required}\n    secret_env:\n      DB_TOKEN: '${reference}'`
     const head = `name: ${name}\npermissions: approve-all\ncommand: '${command}'\n${server}`
     await writeFile(path.join(folder, 'AGENT.md'), `---\n${head}\n---\nDo as told.\n`)
     const { at } = await world.session(name)
-    return (await world.prompt(at, 'say hello')).at(-1)
+    const end = (await world.prompt(at, 'say hello')).at(-1)
+    return { ...end, warnings: await world.events(at, '?type=runtime_warning') }
   }
   const absent = await attempt('with-vault', 'vault:mcp/global/db/env/TOKEN')
   assert.is(absent.failure.kind, 'startup_failure')
@@ -177,7 +178,10 @@ test('a secret of an MCP server that is not there is named, and is not told', as
   const plain = await attempt('with-secret', 'hunter2hunter2')
   assert.match(plain.failure.summary, /is not a .*reference/)
   assert.not.match(JSON.stringify(plain), /hunter2/)
-  assert.is((await attempt('with-path', 'env:PATH')).type, 'done')
+  assert.is((await attempt('with-path', 'env:PATH', false)).type, 'done')
+  const without = await attempt('without', 'env:SVC_NOT_SET', false)
+  assert.is(without.type, 'done', 'a server that is not required costs itself')
+  assert.match(JSON.stringify(without.warnings), /without the MCP server .*db.*no variable SVC_NOT_SET/)
 })
 
 test('a stop while the process is starting ends both', async () => {
