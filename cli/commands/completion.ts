@@ -37,8 +37,8 @@ function treeOf(data: CommandData): Tree {
   const words = new Map<string, Set<string>>()
   const options = new Map<string, string[]>()
   const values = new Map<string, readonly string[]>()
-  for (const entry of entriesOf(data).flatMap(withOtherNames)) {
-    const path = entry.path.split(' ')
+  for (const [entry, called] of entriesOf(data).flatMap(entry => pathsOf(entry).map(path => [entry, path] as const))) {
+    const path = called.split(' ')
     path.forEach((word, i) => {
       const before = path.slice(0, i).join(' ')
       words.set(before, (words.get(before) ?? new Set()).add(word))
@@ -50,26 +50,24 @@ function treeOf(data: CommandData): Tree {
     const plans = planningOf(entry).map(({ name }) => name)
     const all = new Set([...own, ...follow, ...watch, 'output', 'json', 'quiet', ...plans, 'help'])
     options.set(
-      entry.path,
+      called,
       [...all].map(name => `--${name}`),
     )
     for (const { option, values: known } of entry.kind === 'route' ? entry.options : []) {
-      if (known) values.set(`${entry.path} --${option}`, known)
+      if (known) values.set(`${called} --${option}`, known)
     }
     for (const { name, values: known } of entry.kind === 'route' ? [] : entry.options) {
-      if (known) values.set(`${entry.path} --${name}`, known)
+      if (known) values.set(`${called} --${name}`, known)
     }
   }
   return { words, options, values }
 }
 
 /** A command of a group that one may name alone stands below that name as well: `job list` beside `automation jobs list`. */
-const withOtherNames = (entry: Entry): readonly Entry[] => [
-  entry,
+const pathsOf = ({ path }: Entry): readonly string[] => [
+  path,
   ...[...groups].flatMap(([name, group]) =>
-    [name, `${name}s`].flatMap(called =>
-      entry.path.startsWith(`${group} `) ? { ...entry, path: called + entry.path.slice(group.length) } : [],
-    ),
+    path.startsWith(`${group} `) ? [name, `${name}s`].map(called => called + path.slice(group.length)) : [],
   ),
 ]
 

@@ -24,6 +24,7 @@ test('svc bundle: every command exists, with its options', () => {
     '--scope?',
     '--workspace?',
     '--confirm-network-requirement?',
+    '--global?',
   ]
   assert.equal(Object.fromEntries([...commands].map(([path, entry]) => [path, shape(entry)])), {
     'bundle catalog': [],

@@ -91,7 +91,7 @@ test('windows are arranged by words, and shown as a tree', async () => {
   assert.match(await call('window navigate', ['a', '/inbox']), 'mail /inbox  a')
   assert.match(await call('layout balance', [], { preview: true }), 'nothing to change')
   await call('window open', ['chat'], { id: 'd', preview: true })
-  assert.equal(made, ['a', 'b', 'c'], 'for --quiet')
+  assert.equal(made, ['desktop-1', 'a', 'b', 'c'], 'for --quiet')
   assert.match(await call('layout undo'), 'mail  a')
 })
 

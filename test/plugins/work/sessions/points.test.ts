@@ -74,20 +74,20 @@ const names = () => [...heard.keys()].sort()
 test('a session, its turns, messages, tools and its end are told, each with its payload', async () => {
   const { id, at } = await world.session('plain')
   const result = { sessionUpdate: 'tool_call', toolCallId: 'a', title: 'well', kind: 'read', status: 'completed' }
-  const usage = (used: number) => `update ${JSON.stringify({ sessionUpdate: 'usage_update', used, size: 1000 })}`
+  const usage = (used: number) => `update ${JSON.stringify({ sessionUpdate: 'usage_update', used, size: 10_000 })}`
   const text = [
     'say hello',
     `update ${JSON.stringify(result)}`,
     `update ${JSON.stringify({ ...result, toolCallId: 'b', status: 'failed' })}`,
-    usage(900),
-    usage(100),
+    usage(9000),
+    usage(1000),
     `call fs/read_text_file ${JSON.stringify({ path: 'there' })}`,
   ]
   await writeFile(path.join(world.root, 'there'), 'x')
   const options = [{ optionId: 'no', kind: 'reject_once', name: 'no' }]
   const events = await world.prompt(at, text.join('\n'))
   const compacted = events.find(({ type }) => type === 'session.compaction_fired')
-  assert.equal([compacted!.content.before, compacted!.content.after], [900, 100])
+  assert.equal([compacted!.content.before, compacted!.content.after], [9000, 1000])
   await world.kernel.request('POST', `${at}/stop`)
   const asks = await world.session('asks')
   const asked = {
