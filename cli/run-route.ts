@@ -132,7 +132,7 @@ async function decodeGiven(entry: RouteCommand, given: Given, world: World): Pro
 }
 
 const isGlobalOption = ({ name, in: at }: Parameter) => name === GLOBAL && at === 'shorthand'
-/** One that is opened is found further down. */
+/** A workspace that has to be opened is resolved later. */
 const takesId = ({ name, type, in: at }: Parameter, { scoped }: RouteCommand) =>
   type === 'workspace' && name === 'workspace_id' && at !== 'path' && scoped?.workspace !== name
 
@@ -299,7 +299,7 @@ export function rowsOf(body: unknown, view: RouteCommand['view']): readonly unkn
   return lists.length === 1 ? lists[0] : undefined
 }
 
-/** The id of a row, or of what a body is about. */
+/** The id of a row, or of the subject of a body. */
 function printId(row: unknown, out: Output, view: RouteCommand['view']): void {
   const isRow = view !== undefined && 'rows' in view
   const columns = isRow ? view.columns : view && 'item' in view ? view.fields : []

@@ -12,7 +12,7 @@ export function pick(value: unknown, path: string): unknown {
   return at
 }
 
-/** What a row goes by: its id, an id in its first column, its name, its first column, or else an id of what it is about. */
+/** The identifier of a row: its id, an id in its first column, its name, its first column, or any other id in it. */
 export function idOf(row: unknown, columns: readonly CliColumn[]): string | undefined {
   const [first] = columns
   const own = first?.path.endsWith('_id') ? pick(row, first.path) : undefined

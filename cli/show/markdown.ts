@@ -218,7 +218,7 @@ export class MarkdownText {
     return true
   }
 
-  /** What a link says and where it leads: a person sees both. */
+  /** Text and target of a link, both visible. */
   #linked({ label, url }: Extract<Held, { kind: 'link' }>): void {
     const shown = label === '' || label === url ? '' : label
     for (const char of shown) this.#plain(char, this.#style())
@@ -250,7 +250,7 @@ export class MarkdownText {
     return true
   }
 
-  /** What was held back is text. */
+  /** The buffered lines turned out to be text. */
   #release(): void {
     const held = this.#held
     this.#held = undefined
@@ -363,7 +363,7 @@ export class MarkdownText {
   }
 }
 
-/** What stands for the mark of a list item. */
+/** The symbol shown for the marker of a list item. */
 function bulletOf(sign: string): string {
   if (/^[-*+] \[/.test(sign)) return / \[ \]/.test(sign) ? '☐ ' : '☑ '
   return /^[-*+] $/.test(sign) ? '• ' : sign

@@ -9,9 +9,9 @@ const shownCharacters = 800
 /** Pastes that are remembered for lines that the arrow keys bring back. */
 const mostRemembered = 20
 
-/** Text that a terminal marks as pasted: its line breaks enter nothing, and what is long stands in the line by its size. */
+/** Pasted text, as the terminal marks it: line breaks do not submit, and a long paste is shown by its size. */
 export class Pastes {
-  /** What came of a paste that has not ended. */
+  /** Received part of an unfinished paste. */
   #open: string | undefined
   readonly #texts = new Map<string, string>()
   #count = 0
@@ -28,7 +28,7 @@ export class Pastes {
     return 'more'
   }
 
-  /** The text as it stands in the line. */
+  /** The text shown in the line. */
   shown(text: string): string {
     const lines = text.split('\n').length
     if (lines <= shownLines && text.length <= shownCharacters) return text
@@ -38,7 +38,7 @@ export class Pastes {
     return mark
   }
 
-  /** The line with what was pasted in place of the marks that stand for it. */
+  /** The line with each placeholder replaced by its paste. */
   whole(line: string): string {
     return line.replace(/\[pasted \d+ (?:lines|characters) #\d+\]/g, mark => this.#texts.get(mark) ?? mark)
   }

@@ -39,7 +39,7 @@ export async function pipedText(
     }
   } catch (error) {
     if (error instanceof CliFault) throw error
-    // What was read until it broke off is all that there is.
+    // The input ends where reading it failed.
   }
   return text
 }

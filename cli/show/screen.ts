@@ -21,7 +21,7 @@ const pasteMarks = { on: '\x1b[?2004h', off: '\x1b[?2004l' }
 /** Characters of the stream that are kept while an editor has the terminal; what comes before them is left out. */
 const mostHeld = 4 * 1024 * 1024
 
-/** What a key does before it edits the line: nothing (`edit`), all (`taken`), or it is typed into the line that was set aside. */
+/** The effect of a key before the line is edited: none (`edit`), complete (`taken`), or a character for the draft set aside. */
 export type KeyUse = 'edit' | 'taken' | 'aside'
 
 /** How a line is taken in. */
@@ -32,7 +32,7 @@ export interface EditOptions {
   readonly history?: readonly string[]
   /** A text that was typed, and how it stood in the line; undefined: the end of the input (Ctrl-D). */
   readonly take: (text: string | undefined, shown: string) => void
-  /** Is told each key first: its name (`enter`, `escape`, `tab`, `ctrl-o`), or what it types; `paste` is pasted text. */
+  /** Receives each key first: its name (`enter`, `escape`, `tab`, `ctrl-o`) or its text; `paste` is pasted text. */
   readonly key?: (key: string, typed: string) => KeyUse
   /** Resolves to what the Tab key puts in place of the text before the cursor, undefined for nothing. */
   readonly complete?: (before: string) => Promise<string | undefined>
@@ -64,16 +64,16 @@ export class Screen implements Sink {
   #writtenAt = 0
   #frame = 0
   #timer: NodeJS.Timeout | undefined
-  /** What stands below the stream now: rows above the line that is typed, and whether that is there. */
+  /** State below the stream: rows above the input line, and whether that line is shown. */
   #shown: { readonly above: number; readonly prompt: boolean } | undefined
   /** Lines about what goes on. */
   #live: readonly string[] = []
   #options: EditOptions | undefined
   #openedAt = 0
-  /** What was being typed when something else was asked. */
+  /** The draft set aside for a question. */
   #aside: string | undefined
   readonly #pastes = new Pastes()
-  /** What comes while an editor has the terminal. */
+  /** Output buffered while an editor has the terminal. */
   #held: string | undefined
 
   constructor(
@@ -360,7 +360,7 @@ export class Screen implements Sink {
   }
 }
 
-/** What a key is called; `newline` is what begins another line without entering what is typed. */
+/** The name of a key; `newline` begins another line without submitting. */
 function nameOf(text: string | undefined, { name, ctrl, meta, shift, sequence }: Key): string {
   // Shift-Enter, as terminals send it that tell it from Enter; Ctrl-J; Alt-Enter.
   if (sequence === '\x1b[13;2u' || name === 'enter' || (name === 'return' && (meta || shift))) return 'newline'

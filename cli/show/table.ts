@@ -37,7 +37,7 @@ export function renderTable(rows: readonly unknown[], columns: readonly CliColum
   return [header, ...lines.flatMap((line, i) => withBelow(line, rows[i], { below, moved, edge }, style))]
 }
 
-/** The columns that can stand beside each other with what is never cut whole. */
+/** Columns that fit beside each other with every id and status uncut. */
 function withinWidth(rows: readonly unknown[], columns: readonly CliColumn[], style: TableStyle): CliColumn[] {
   const beside = [...columns]
   const widths = new Map(columns.map(column => [column, widthsOf(rows, column, style)]))

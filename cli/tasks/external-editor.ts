@@ -25,7 +25,7 @@ export async function composeText(
     const file = join(folder, 'prompt.md')
     await writeFile(file, text, { mode: 0o600 })
     const editor = env.VISUAL || env.EDITOR || usual
-    // What git does with such a variable: it is a command line of the caller, and the file is an argument of its own.
+    // As in git: the variable is a command line of the caller, and the file is a separate argument.
     const child = spawn('/bin/sh', ['-c', `${editor} "$@"`, editor, file], { stdio: 'inherit', env })
     const code = await new Promise<number | null>(resolve => {
       child.once('error', () => resolve(null))

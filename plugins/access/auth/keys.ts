@@ -21,7 +21,7 @@ export const keyMigrations: readonly Migration[] = [
 
 interface Key {
   readonly id: string
-  /** What a person calls it; no two keys have the same. */
+  /** A name given by a person, unique among keys. */
   readonly name: string | undefined
   readonly sha256: Buffer
   readonly createdAt: number

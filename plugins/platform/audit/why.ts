@@ -28,7 +28,7 @@ export async function whyOf(id: string, chain: Chain, events: EventsApi): Promis
   if (!found) throw AuditErrors.why_not_found(`nothing is recorded under ${shown(id)}`)
   const newest = await follow(found, chain, events)
   if (newest.end === REQUEST) return { id, ...newest }
-  // What happened to a thing last may have no cause; what was asked for last, and how it began, have.
+  // The newest event may have no cause; the newest request and the first event have one.
   let { chain: steps, complete, end } = newest
   for (const other of [ofEntry(id, chain), await ofFirst(id, events)]) {
     if (!other || steps.some(({ id }) => id === other.steps[0]?.id)) continue
@@ -88,7 +88,7 @@ async function ofFirst(id: string, events: EventsApi): Promise<Begun | undefined
   return event && begunBy(event)
 }
 
-/** The oldest of the newest events that tell of a run of a task, which are events about the task. */
+/** The oldest of the newest events about a task that mention one of its runs. */
 async function ofPayload(id: string, events: EventsApi): Promise<Begun | undefined> {
   if (!id.startsWith('trun_')) return undefined
   const last = events.last()

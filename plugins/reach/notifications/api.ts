@@ -87,7 +87,7 @@ export const AttentionAsked = event(
   }),
 )
 
-/** A question of an agent ended because nobody answered it in time. */
+/** An agent's question expired without an answer. */
 export const AttentionExpired = event(
   'attention.expired',
   v.object({

@@ -227,12 +227,12 @@ function describe(error: unknown): string {
   return error instanceof Fault ? coded(error.code, error.message) : messageOf(error)
 }
 
-/** A turn that ended after nobody answered one of its questions did not do what it was asked for. */
+/** A turn with an expired question did not do its work. */
 function completed(expired: number): Ending {
   if (expired === 0) return { status: 'completed' }
   const count = expired === 1 ? '1 question' : `${expired} questions`
   return { status: 'failed', error: coded(QUESTION_EXPIRED, `${count} expired without an answer`) }
 }
 
-/** Nobody answers the next attempt either. */
+/** A retry would wait for the same absent person. */
 const isRetried = ({ status, error = '' }: Ending) => status === 'failed' && !error.startsWith(`${QUESTION_EXPIRED}:`)

@@ -41,7 +41,7 @@ export type HooksKernel = PluginKernel<
 
 /** Time for async hooks to finish during shutdown, in milliseconds. */
 const DRAIN_MS = 10_000
-/** What a start does first has no competition from the reading of all skills. */
+/** The delay keeps the reading of all skills out of the way of the start. */
 const WARM_MS = 3000
 /** How long the hooks of an agent outlive its session, in milliseconds. */
 const LINGER_MS = 5000

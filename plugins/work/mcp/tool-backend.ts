@@ -114,7 +114,7 @@ export class McpTools implements ToolBackend {
       descriptor: this.#describe(server, tool),
       ...(failure && { unavailable: [failure.reason], why: `MCP server ${server.name}: ${failure.why}` }),
     }))
-    // Two that come to one id stand in the list both: the catalog then says that neither can be called.
+    // Two tools with the same id are both listed: the catalog then marks both as not callable.
     const withheld = (known?.withheld ?? []).map(({ tool, tooLong }) => ({
       descriptor: this.#describe(server, tool),
       ...(tooLong && { unavailable: ['id_too_long'] as const, why: `the MCP server calls it ${clip(tool.name, 80)}` }),

@@ -67,7 +67,7 @@ const inWorkspaces = { section: 'general', apply: 'live', overlay: true } as con
 const texts = (most: number) =>
   v.pipe(v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(1024))), v.maxLength(most))
 
-/** What a new git worktree is given beside what is committed; a trusted workspace may say it itself. Durations in milliseconds. */
+/** Contents of a new git worktree beside the committed files; a trusted workspace may set them itself. Durations in milliseconds. */
 export const WorktreeSettings = {
   /** Patterns as in `.gitignore`: ignored files of the workspace that are copied. */
   carry: { path: 'session.worktree.carry', schema: texts(100), default: [], ...inWorkspaces } as Setting<string[]>,

@@ -203,7 +203,7 @@ export class SessionTable {
     this.note(t, id, change)
   }
 
-  /** {@link update} of what readers of the catalog do not see: nobody is told. */
+  /** {@link update} of columns outside the catalog: its readers are not notified. */
   note(t: Tx, id: string, change: SessionChange): void {
     this.#changed(id)
     const names = Object.keys(change).filter(name => COLUMNS.has(name))

@@ -56,7 +56,7 @@ export type Part =
   | { readonly folder: string }
   | {
       readonly file: { readonly path: string; readonly mode: number; readonly size: number }
-      /** Those that are in the backup itself and those that are in chunks; what is not read is passed over. */
+      /** Entries of the backup file and entries kept in chunks. Unread content is skipped. */
       readonly bytes: AsyncIterable<Uint8Array>
     }
   | { readonly manifest: Manifest }
@@ -171,7 +171,7 @@ async function checkComplete(index: ChunkIndex, store: ChunkStore, file: string)
 /** What was read of a file. */
 type Seen = Pick<ManifestFile, 'size' | 'mode' | 'sha256'>
 
-/** What a file says of itself before its content. */
+/** The header of a file, before its content. */
 export type Look =
   | { readonly encrypted: true }
   | {

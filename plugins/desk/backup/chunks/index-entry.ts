@@ -8,7 +8,7 @@ export const CHUNKS_NAME = 'svc-chunks.json'
 
 const Entry = v.object({
   path: v.pipe(v.string(), v.maxLength(LIMITS.path)),
-  /** What comes before the bytes of the file that are in the backup itself. */
+  /** The header before those bytes of the file that are in the backup itself. */
   chunks: v.pipe(
     v.array(
       v.tuple([

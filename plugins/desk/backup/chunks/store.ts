@@ -75,7 +75,7 @@ export class ChunkStore {
       const isLeftover = /^\.[0-9a-f]{64}\.tmp$/.test(name)
       if (!isLeftover && (!NAME.test(name) || names.has(name))) continue
       const file = path.join(this.folder, name)
-      // One that cannot be removed is tried again by the next collection.
+      // The next collection tries again to remove such a chunk.
       const size = await fs.lstat(file).then(
         found => found.size,
         () => 0,

@@ -129,7 +129,7 @@ async function put(partial: string, output: string): Promise<void> {
 interface ArchiveOf {
   readonly store: ChunkStore | undefined
   readonly signal: AbortSignal
-  /** Is told of the number of files and of the bytes in chunks. */
+  /** Receives the number of files and the bytes stored in chunks. */
   readonly counted: { files: number; chunked: number }
 }
 

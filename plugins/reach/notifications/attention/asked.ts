@@ -15,7 +15,7 @@ const Pending = v.object({
   command: v.optional(v.string()),
 })
 
-/** What a journal says of a question that nobody answered in time. */
+/** The journal entry of an expired question. */
 const Expired = v.object({ request_id: v.string(), resolved_by: v.literal('timeout') })
 
 /** Tells the event log of the questions of agents, which are else in the journals of their sessions alone. */

@@ -69,7 +69,7 @@ export class Attention {
     )
   }
 
-  /** {@link unseen} of what events told of. */
+  /** The {@link unseen} entries that events caused. */
   unseenTroubles(): AttentionEntry[] {
     return this.#withoutReceipt(this.troubles.entries())
   }

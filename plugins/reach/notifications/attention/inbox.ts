@@ -2,7 +2,7 @@ import type { InboxItem, InboxMishap, InboxQuestion, InboxSuggestion, InboxTask 
 import type { FinishedSession } from '../../../work/sessions/api.js'
 import type { AttentionEntry } from '../api.js'
 
-/** What waits in sessions, tasks and automation, as entries; mishaps are entries by themselves. */
+/** Entries for questions, tasks and suggestions that wait; mishaps are entries already. */
 export const inboxEntries = (items: readonly InboxItem[]): AttentionEntry[] =>
   items
     .filter(waits)

@@ -11,7 +11,7 @@ import type { Attention } from './attention.js'
 /** Doctor items of one report. */
 const LISTED = 50
 
-/** What went wrong while nobody looked: jobs that failed or were not run, and questions that nobody answered in time. */
+/** Mishaps since the last look: jobs that failed or were not run, and questions that expired. */
 export class Mishaps {
   constructor(private readonly attention: Attention) {}
 
@@ -72,7 +72,7 @@ export class Mishaps {
   }
 }
 
-/** In the order in which they are told: singular and plural. */
+/** Words by kind, singular and plural, in the order of the summary. */
 const WORDS = [
   ['failed', 'job failed', 'jobs failed'],
   ['missed', 'job was not run', 'jobs were not run'],

@@ -37,6 +37,6 @@ export interface AgentStart {
   readonly redact: Redact
   /** How one logs in, for an agent that wants it; undefined where nobody knows. */
   readonly login: string | undefined
-  /** Names the secrets that the agent is not given, for whoever cannot log in. */
+  /** The names of secrets withheld from the agent, for a person whose login fails. */
   readonly withheld: () => string | undefined
 }

@@ -75,7 +75,7 @@ async function wholeOf({ client }: TaskContext, base: string, id: string): Promi
   return ((await client.request('GET', path)) as InteractionReply).interaction
 }
 
-/** What became of an answer. */
+/** The result of an answer, in words. */
 export function verdictText({ out }: TaskContext, decision: string, status: string): string {
   return status === 'allowed' ? out.color('green', `${decision}: allowed`) : out.color('yellow', status)
 }

@@ -20,7 +20,7 @@ const HISTORY = 100
 /** Columns of a terminal that does not say how wide it is, and the widest line of a list. */
 const USUAL_WIDTH = 80
 
-/** Commands of the agent that `/help` lists, and characters of what it says of one. */
+/** Bounds of `/help`: commands of the agent, and characters of one description. */
 const MAX_COMMANDS = 60
 /** Columns before what a key or a command does. */
 const COLUMN = 20

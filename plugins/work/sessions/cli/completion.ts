@@ -22,7 +22,7 @@ interface Followed {
   readonly id: string
 }
 
-/** What the Tab key makes of the text before the cursor: `@file` below the folder of the session, or `/command`. */
+/** The completion of the text before the cursor: `@file` below the folder of the session, or `/command`. */
 export function completer({ client }: TaskContext, { base, root, talk }: Followed) {
   const candidatesOf = async (before: string): Promise<{ typed: string; found: readonly string[] } | undefined> => {
     const [, command] = /^(\/\S*)$/.exec(before) ?? []

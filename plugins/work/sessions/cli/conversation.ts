@@ -236,7 +236,7 @@ function placeOf({ terminal, screen, out }: TaskContext): QuestionPlace | undefi
   return { now, ask, hasKeys: false, isTyping: () => false }
 }
 
-/** What helps somebody who types. */
+/** Completion, editor and keys of the line that is typed. */
 export interface TypingHelp {
   /** Earlier prompts, the newest first. */
   readonly history?: readonly string[]

@@ -31,7 +31,7 @@ export class EventLines {
   /** Calls whose diff was shown, with the question about them or as their result. */
   readonly #diffed = new Set<unknown>()
   readonly #prose: Prose | undefined
-  /** Tools that run, by the id of their call: the line that tells of them stands below the stream, where there is a screen. */
+  /** Running tools by the id of their call. With a screen, their lines stand below the stream. */
   readonly #running = new Map<unknown, string>()
   /** Results with more than was shown of them, the newest first. */
   #results: Content[] = []
@@ -163,7 +163,7 @@ export class EventLines {
     }
   }
 
-  /** Whoever reads a journal sees when a call began; everybody else sees it once, with its result. */
+  /** A journal shows the beginning of a call too; other views show a call once, with its result. */
   #toolCall(content: Content): Line | undefined {
     const text = `• ${oneLine(content.title)} [${oneLine(content.kind)}]`
     if (!this.isTimed) {

@@ -66,7 +66,7 @@ export async function runInbox(context: TaskContext): Promise<void> {
   out.line(`answer: ${item.answer}`)
 }
 
-/** What an item of the list is known by. */
+/** The id of an item. */
 function goesBy(item: InboxReply['items'][number]): string {
   if ('item_id' in item) return item.item_id
   if ('suggestion_id' in item) return item.suggestion_id

@@ -7,7 +7,7 @@ import { confirm } from './typed.js'
 /** Seconds for which a terminal holds a session, and how often it says so again: one that is gone frees it soon. */
 const HELD_SECONDS = 60
 const RENEW_MS = 15_000
-/** Characters of the name of an account and of a machine that are told. */
+/** Longest shown name of an account or a machine, in characters. */
 const MAX_NAME = 60
 
 /** A session that is held by this terminal. */

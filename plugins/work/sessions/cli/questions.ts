@@ -70,7 +70,7 @@ export class Questions {
   #quietMs = TOO_SOON_MS
   /** The question that was answered and whose answer did not come back yet. */
   #answered: string | undefined
-  /** What is typed is to be done instead of what is asked. */
+  /** The typed text replaces the requested action. */
   #isInstead = false
   #isHinted = false
 

@@ -163,7 +163,7 @@ async function converse(
   return end === 'completed' && talk.denied + expired > 0 ? 'denied' : end
 }
 
-/** A context that shows nothing and asks nobody. */
+/** A context without output and without questions. */
 function withoutOutput(context: TaskContext): TaskContext {
   const { out } = context
   const nothing = () => {}
@@ -172,7 +172,7 @@ function withoutOutput(context: TaskContext): TaskContext {
   return { ...rest, out: { json: false, ...silent, color: (name, text) => out.color(name, text) } }
 }
 
-/** What an agent said last in a run, and what it failed with. */
+/** The last answer of a run, and its error. */
 class Answer {
   text = ''
   failure: string | undefined
@@ -180,7 +180,7 @@ class Answer {
   take(event: SessionEvent): void {
     const { text, error, stop_reason: reason } = contentOf(event)
     if (event.type === 'agent_message') this.text += String(text ?? '')
-    // What it said before it went on working is no answer.
+    // Text before further tool calls is no answer.
     else if (event.type === 'tool_call' || event.type === 'user_message') this.text = ''
     else if (event.type === 'error') this.failure = String(error)
     else if (event.type === 'done') this.failure = `the agent stopped before it had finished (${String(reason)})`

@@ -149,7 +149,7 @@ export async function runAttach(context: TaskContext): Promise<number> {
 /** Does the input come from a pipe or a file, and so have an end. */
 const isPiped = ({ terminal, unseen }: TaskContext) => terminal === undefined && unseen === undefined
 
-/** What comes on standard input of `svc session attach` is one prompt; at its end, or that of its turn, the command leaves. */
+/** Standard input of `svc session attach` is one prompt. The command ends with that input, or with the turn. */
 class PipedInput {
   code = 0
   #turn: string | undefined

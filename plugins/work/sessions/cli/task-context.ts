@@ -18,7 +18,7 @@ export interface FolderChanges {
   readonly head?: string
 }
 
-/** What a key does before it edits the line: nothing (`edit`), all (`taken`), or it is typed into the line that was set aside. */
+/** The effect of a key before the line is edited: none (`edit`), complete (`taken`), or a character for the draft set aside. */
 export type KeyUse = 'edit' | 'taken' | 'aside'
 
 /** A terminal on which a stream goes on above the line that is typed. */
@@ -33,7 +33,7 @@ export interface TaskScreen {
     readonly history?: readonly string[]
     /** A text that was typed, and how it stood in the line; undefined: the end of the input. */
     readonly take: (text: string | undefined, shown: string) => void
-    /** Is told each key first: its name (`enter`, `escape`, `ctrl-o`), or what it types. */
+    /** Receives each key first: its name (`enter`, `escape`, `ctrl-o`) or its text. */
     readonly key?: (key: string, typed: string) => KeyUse
     /** Resolves to what the Tab key puts in place of the text before the cursor. */
     readonly complete?: (before: string) => Promise<string | undefined>
@@ -72,7 +72,7 @@ export interface TaskContext extends CommandContext {
    * nothing can.
    */
   readonly piped?: ((withinMs: number) => Promise<string | undefined>) | undefined
-  /** Is told each event that is followed. */
+  /** Receives each followed event. */
   readonly watched?: (event: SessionEvent) => void
   readonly screen?: TaskScreen
   /** Edits a text with the editor of the caller; undefined: it was not saved. */

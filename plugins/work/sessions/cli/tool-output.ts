@@ -7,7 +7,7 @@ const PRINTED = ['formatted_output', 'aggregated_output', 'output', 'stdout', 'r
 /** Lines that are kept of one output. */
 const MAX_LINES = 10_000
 
-/** What a tool printed, line by line, with characters that cannot be seen marked; none where it printed nothing. */
+/** The output of a tool in lines, with invisible characters marked; empty without output. */
 export function outputLines({ content, raw_output: raw }: Content): readonly string[] {
   const blocks = (Array.isArray(content) ? content : []) as ({ readonly content?: Content } | null)[]
   const texts = blocks.map(block => block?.content?.text).filter(text => typeof text === 'string')

@@ -13,7 +13,7 @@ export interface SessionWorktree {
   readonly workspaceId?: string
   /** Submodules that were checked out in it. */
   readonly submodules?: readonly SubmoduleTree[]
-  /** Digest of what was not committed when it was handed out; absent: there was nothing. */
+  /** Digest of uncommitted files when the worktree was handed out; absent: there were none. */
   readonly untouched?: string
 }
 
@@ -28,7 +28,7 @@ export interface SubmoduleTree {
 
 /** A worktree that was made, or that was there. */
 export interface WorktreeInUse extends SessionWorktree {
-  /** What the workspace has and the worktree has not, a line each. */
+  /** Parts of the workspace that the worktree lacks, a line each. */
   readonly warnings: readonly string[]
   /** Nothing is left of one that was made; one that was there stays. Never throws. */
   undo(): Promise<void>

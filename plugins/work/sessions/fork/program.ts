@@ -6,7 +6,7 @@ import type { SessionsKernel } from '../context.js'
 
 /** A program that works on a worktree. */
 export interface WorktreeProgram {
-  /** What it is, for people. */
+  /** Name for people. */
   readonly label: string
   readonly argv: readonly string[]
   readonly cwd: string
@@ -45,7 +45,7 @@ export async function runProgram(kernel: SessionsKernel, program: WorktreeProgra
     if (isLate)
       throw SessionErrors.worktree_failed(`${label} did not end within ${durationText(limit)} (setting ${within.path})`)
     if (code !== 0) {
-      // What it left running may hold its output open.
+      // A process that it started may keep its output open.
       await Promise.race([read, kernel.clock.sleep(WORDS_MS)])
       const words = kernel.redact.text(lastLine(stderr.text()) || lastLine(stdout.text()), WORDS)
       throw SessionErrors.worktree_failed(`${label} failed: ${words || `it ended with ${code ?? signal}`}`)

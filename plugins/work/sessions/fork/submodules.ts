@@ -12,7 +12,7 @@ import { addWorktree, placeOf, type Undoing } from './worktree-files.js'
 /** Of submodules in submodules. */
 const MAX_DEPTH = 5
 
-/** What became of the submodules of a worktree. */
+/** Submodules of a worktree after its checkout. */
 interface CheckedOut {
   readonly trees: readonly SubmoduleTree[]
   /** A line for each that was not checked out. */

@@ -10,7 +10,7 @@ export type Undoing = (() => Promise<unknown>)[]
 /** A worktree that is to be made. */
 interface NewWorktree {
   readonly folder: string
-  /** What is checked out in it: `ref: refs/heads/…`, or the id of a commit. */
+  /** Content of its HEAD: `ref: refs/heads/…`, or the id of a commit. */
   readonly head: string
   /** An empty folder is there already. */
   readonly isThere?: boolean

@@ -13,7 +13,7 @@ const Stored = v.object({
   ),
 })
 
-/** What counts of an event. */
+/** The counted members of an event. */
 interface Counted {
   readonly type: string
   readonly turnId: string

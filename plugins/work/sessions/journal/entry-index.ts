@@ -1,6 +1,6 @@
 /** Events of one stretch: what is read at most to find where an entry begins. */
 const STRETCH = 1000
-/** Of what was counted by an earlier version nobody knows where its entries begin. */
+/** The start of an entry that an earlier version counted is unknown. */
 const UNKNOWN = -1
 
 const ALONE: ReadonlySet<string> = new Set(['user_message', 'system', 'session_stopped'])

@@ -63,7 +63,7 @@ export interface ClarificationContext {
   record(turnId: string, content: EventContent): void
   /** Writes a warning into the journal. */
   warn(turnId: string, content: EventContent): void
-  /** Nobody answered a question of this turn in time. */
+  /** A question of this turn expired. */
   expired(turnId: string): void
 }
 

@@ -47,7 +47,7 @@ export async function chooseRuntime(agent: Choosable, wish: RuntimeWish): Promis
   // The efforts that there are may be those of the model.
   const effort = wish.effort ?? currentEffort(agent.choices.began)
   const way = effort === undefined ? undefined : wayToEffort(agent.choices.options, effort)
-  // That another model has not the effort with which the agent began is against nobody's wish.
+  // The effort that the agent began with was nobody's choice, so a model without it is no conflict.
   if (way && (wish.effort !== undefined || way.way !== 'none')) await go(`effort ${effort}`, way)
   const resolution = wish.speed && (await chooseSpeed(agent, wish.speed))
   const told = currentModel(agent.choices.options)

@@ -121,7 +121,7 @@ export class PromptFiles {
     const sql = 'SELECT * FROM sessions_prompt WHERE session_id = ? ORDER BY seq'
     return this.#serial.run(id, async () => {
       const rows = db.all<PromptRow>(sql, [id])
-      // What came while the file could not be read goes behind what is there, once it can.
+      // Prompts accepted while the file was unreadable are appended once it can be read.
       const there = this.table.get(id)?.prompts_moved == null ? [] : await this.#read(id)
       const all = [...there, ...rows]
       const prompts = JSON.stringify(all)

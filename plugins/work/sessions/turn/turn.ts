@@ -13,7 +13,7 @@ import { promptEvent } from './prompts.js'
 import { Supervision } from './supervision.js'
 import { ToolCalls } from './tool-calls.js'
 
-/** Activity that is an answer, or work that may stand for one. A thought or a plan alone answers nothing. */
+/** Activity that counts as an answer: text, or work. A thought or a plan alone is none. */
 const SEEN: ReadonlySet<string> = new Set(['agent_message', 'tool_call', 'permission', 'left_out'])
 /** Some agents end a turn whose model failed as if it had gone well. */
 const EMPTY = {

@@ -13,7 +13,7 @@ import type { ToolCall, ToolCalls } from './tool-calls.js'
 /** Characters of one chunk of text that are kept. */
 const MAX_CHUNK = 1024 * 1024
 const MAX_COMMANDS = 200
-/** A context of less than this part of what it was has been shortened; one of fewer tokens is no context yet. */
+/** A context that shrinks below this part of its size was compacted; a context below the minimum is too small to tell. */
 const COMPACTED = 0.7
 const MIN_CONTEXT = 2000
 /** Words of an agent's program that are no part of an answer, though they come as one. */
@@ -163,7 +163,7 @@ export class Updates {
     target.touched(text.trim() === '' ? 'blank' : type, '')
   }
 
-  /** What stands between two messages that come one after the other: without it the second would go on in the line of the first. */
+  /** Separator of two consecutive messages, which would otherwise share a line. */
   #between(id: unknown, text: string): string {
     const before = this.#message
     if (text !== '') this.#message = { id, isEnded: text.endsWith('\n') }
@@ -177,7 +177,7 @@ export class Updates {
       target.touched('tool_call', 'a tool call without an id')
       return
     }
-    // What follows a tool call begins a line of its own.
+    // Text after a tool call begins a new line.
     this.#message = undefined
     const events = target.calls.take(target.turnId, parsed.output)
     for (const event of events) {

@@ -161,7 +161,7 @@ export class TaskArchive {
         await clock.sleep(PAUSE_MS, signal).catch(() => {})
   }
 
-  /** What is known of the segments may not hold any more. */
+  /** The cached knowledge of segments may be outdated. */
   #moved(t: Tx): void {
     this.#segments = undefined
     this.core.kernel.db.onDurable(t, () => {
