@@ -56,7 +56,7 @@ import { pastOf, type SessionPast } from './read/past.js'
 import { groupByTurn, openStream, readEvents, readTranscript } from './read/reading.js'
 import { answerPermission } from './requests/answer.js'
 import type { Rewinding } from './rewind/rewind.js'
-import { changeAgentMode } from './runtime/agent-mode.js'
+import { checkedAgentMode } from './runtime/agent-mode.js'
 import { changePermissions } from './runtime/permissions.js'
 import type { SessionRow } from './table.js'
 import { Prompting } from './turn/prompting.js'
@@ -294,11 +294,13 @@ export class SessionsService implements SessionsApi {
   }
 
   async change(row: SessionRow, { name, permissions, agent_mode: mode }: PatchSessionBody): Promise<SessionDetail> {
+    // All of the request is checked before any of it is carried out.
+    const giveMode = mode === undefined ? undefined : checkedAgentMode(this.live(row.id), mode, permissions)
     // Where a mode is to change the name may be the one that it has, also none.
     const isNamed = permissions === undefined && mode === undefined
     if (isNamed || name !== row.name) await catalog.renameSession(this.context, row, name)
     if (permissions !== undefined) await changePermissions(this.context, row.id, this.live(row.id), permissions)
-    if (mode !== undefined) await changeAgentMode(this.live(row.id), mode)
+    await giveMode?.()
     return this.detail(this.find(row.id))
   }
 

@@ -1,4 +1,5 @@
 import { shown } from '../../../../kernel/kit/text.js'
+import type { PermissionMode } from '../../../agents/agents/api.js'
 import { ASKING, MODE_NAMES } from '../agent/modes.js'
 import { SessionErrors } from '../api.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
@@ -9,13 +10,18 @@ const UNASKED: ReadonlySet<string> = new Set(MODE_NAMES['approve-all'].filter(mo
 const PLAN = 'plan'
 
 /**
- * Gives the agent of a session another mode of its own, until its process ends or the permission mode changes.
+ * Checks that the agent of a session can be given another mode of its own under the permissions that the session has or gets.
+ * @returns what gives it that mode, until its process ends or the permission mode changes.
  * @throws Fault `agent_mode_invalid` (409)
  */
-export async function changeAgentMode(live: LiveSession | undefined, mode: string): Promise<void> {
+export function checkedAgentMode(
+  live: LiveSession | undefined,
+  mode: string,
+  asked?: PermissionMode,
+): () => Promise<void> {
   const running = live?.binding.running
   if (!running) throw SessionErrors.agent_mode_invalid('the agent has no process; its first prompt starts it')
-  const { agent, permissions, guards } = running
+  const { agent, guards } = running
   const { modes } = agent.session
   if (!modes.includes(mode)) {
     throw SessionErrors.agent_mode_invalid(
@@ -28,10 +34,11 @@ export async function changeAgentMode(live: LiveSession | undefined, mode: strin
       `${guard} has to be asked before each operation, and in the mode ${shown(mode)} the agent does not ask`,
     )
   }
-  if (UNASKED.has(mode) && permissions.mode !== 'approve-all') {
+  const permissions = asked ?? running.permissions.mode
+  if (UNASKED.has(mode) && permissions !== 'approve-all') {
     throw SessionErrors.agent_mode_invalid(
-      `in the mode ${shown(mode)} the agent asks nothing; the session has permissions ${permissions.mode}`,
+      `in the mode ${shown(mode)} the agent asks nothing; the session has permissions ${permissions}`,
     )
   }
-  await agent.setMode(mode)
+  return () => agent.setMode(mode)
 }

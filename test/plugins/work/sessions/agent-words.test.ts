@@ -99,6 +99,10 @@ test('a mode of the agent is set where it keeps what the session promises', asyn
   const { id, at } = await world.session('moded')
   const set = (agent_mode: string) => world.kernel.request('PATCH', at, { name: 'moded', agent_mode })
   assert.is((await set('plan')).body.code, 'agent_mode_invalid', 'it has no process yet')
+  const several = { name: 'other', permissions: 'deny-all', agent_mode: 'plan' }
+  assert.is((await world.kernel.request('PATCH', at, several)).status, 409)
+  const { name = '', permissions } = await world.row(id)
+  assert.equal([name, permissions], ['', 'approve-reads'], 'a request that is refused changes nothing')
   await world.prompt(at, 'say begun')
   assert.is((await set('plan')).status, 200)
   assert.match(said(await world.prompt(at, 'mode')), /mode plan/)
