@@ -80,9 +80,11 @@ async function decodeGiven(entry: RouteCommand, given: Given, world: World): Pro
   const { io, client } = world
   const values: Values = { path: {}, query: {}, body: await wholeBody(given.options.data, io) }
   const isGlobal = given.options[GLOBAL] === true && entry.options.some(isGlobalOption)
-  const contextOf = ({ fromContext }: Parameter) =>
-    // A session says itself which workspace is meant.
-    fromContext && !isGlobal && given.options.session === undefined ? currentWorkspace(io, client) : undefined
+  const contextOf = ({ fromContext, in: at }: Parameter) =>
+    // A session says itself which workspace is meant, but where the path names one.
+    fromContext && !isGlobal && (given.options.session === undefined || at === 'path')
+      ? currentWorkspace(io, client)
+      : undefined
   const short = expandShorthands(entry, given.options)
   Object.assign(values.body, short)
   type Typed = string | boolean | readonly string[] | undefined
