@@ -89,7 +89,7 @@ test('svc auth matrix lists every route, and marks those that can make code run'
   assert.ok(routes.length > 100)
   assert.ok(routes.some(({ path, runs_code }) => path.endsWith('/prompt') && runs_code))
   const table = await at.svc('auth', 'matrix')
-  assert.match(table, /METHOD +PATH +CLASS +AGENT +CODE/)
+  assert.match(table, /PATH +METHOD +CLASS +AGENT +CODE/)
 })
 
 test.run()

@@ -34,7 +34,8 @@ export async function waitForTurns(
       const turns = await Promise.race([turnsOf(kernel), over])
       if (turns === 0) return
       if (turns === undefined || isOver) {
-        const which = turns === undefined ? 'the daemon does not say whether turns run' : inTheMiddle(turns)
+        const newest = turns ?? told
+        const which = newest < 0 ? 'the daemon does not say whether turns run' : inTheMiddle(newest)
         log({ level: 'warn', msg: which })
         return
       }
