@@ -34,7 +34,7 @@ const part = <O extends PartOptions>(
     ...meta,
   })
 
-/** What a request has from the entrance on: how it arrived, and its call once it is let in. */
+/** Members of a request from its entrance on: the way it arrived, and its call once it is admitted. */
 export const entrance = part('entrance', {}, app => {
   app.decorateRequest('arrival')
   app.decorateRequest('call', null)

@@ -76,7 +76,7 @@ export async function sendFault(
   // A refusal can tell of a state that is not on the disk yet; a failed store must not keep it back.
   await durableToRead(options).catch(() => {})
   if (fault.retryAfter !== undefined) reply.header('retry-after', String(fault.retryAfter))
-  // Who is at the other end of the next connection is looked up anew.
+  // The peer of the next connection is looked up again.
   if (fault.code === 'unauthorized_peer') reply.header('connection', 'close')
   const { headers, payload } = wordsOf(options.redact.fault(fault), bound?.route.faults, failed)
   return reply.code(fault.status).headers(headers).send(payload)

@@ -1,3 +1,6 @@
+import { createHash } from 'node:crypto'
+import { lstat } from 'node:fs/promises'
+import path from 'node:path'
 import type { Git } from '../../../../kernel/kit/git/index.js'
 import type { SessionWorktree } from '../api.js'
 import type { SessionsKernel } from '../context.js'
@@ -45,4 +48,23 @@ export async function submodules(git: Git): Promise<(readonly [path: string, com
     const [, commit = '', name = ''] = /^160000 (\S+) \d\t(.+)$/s.exec(entry) ?? []
     return name === '' ? [] : [[name, commit] as const]
   })
+}
+
+/**
+ * Digest of the uncommitted files of a worktree; undefined: there are none. A folder that git ignores as a whole counts by its name
+ * alone.
+ */
+export async function uncommitted(git: Git, folder: string): Promise<string | undefined> {
+  const [status, index] = await Promise.all([
+    git(['status', '--porcelain', '-z', '--ignored', '--ignore-submodules=all']),
+    // Only compares with the index: git starts nothing in a nested repository for it.
+    git(['diff-index', '--cached', '--name-only', '-z', '--ignore-submodules=none', 'HEAD']),
+  ])
+  if (status === '' && index === '') return undefined
+  const hash = createHash('sha256').update(JSON.stringify([status, index]))
+  for (const entry of status.split('\0')) {
+    const about = await lstat(path.join(folder, entry.slice(3))).catch(() => undefined)
+    if (about && !about.isDirectory()) hash.update(`${about.size} ${about.mtimeMs}\0`)
+  }
+  return hash.digest('hex')
 }

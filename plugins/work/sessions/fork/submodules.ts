@@ -6,7 +6,7 @@ import { isInside } from '../../../desk/workspaces/api.js'
 import type { SessionsKernel } from '../context.js'
 import type { SubmoduleTree } from './api.js'
 import { inRepository } from './git.js'
-import { submodules } from './save.js'
+import { submodules, uncommitted } from './save.js'
 import { addWorktree, placeOf, type Undoing } from './worktree-files.js'
 
 /** Of submodules in submodules. */
@@ -77,13 +77,7 @@ async function repositoryOf({ top, commonDir }: RepositoryPlace, name: string): 
 export async function isUntouched(kernel: SessionsKernel, folder: string, tree: SubmoduleTree): Promise<boolean> {
   if ((await headOf(tree.gitDir)) !== tree.commit) return false
   const place = await placeOf(path.join(folder, tree.path), tree.gitDir)
-  const changed = await inRepository(kernel, place, git =>
-    Promise.all([
-      git(['status', '--porcelain', '--ignored', '--ignore-submodules=all']),
-      git(['diff-index', '--cached', '--name-only', '--ignore-submodules=none', 'HEAD']),
-    ]),
-  )
-  return changed.every(text => text.trim() === '')
+  return (await inRepository(kernel, place, git => uncommitted(git, place.top))) === undefined
 }
 
 /** Removes what git keeps of the submodules of a worktree whose folder is gone. */

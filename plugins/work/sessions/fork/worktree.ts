@@ -1,14 +1,7 @@
-import { createHash } from 'node:crypto'
 import { lstat, readdir, realpath, rm, rmdir } from 'node:fs/promises'
 import path from 'node:path'
 import { shellWord } from '../../../../kernel/kit/commands/command-line.js'
-import {
-  findRepository,
-  type Git,
-  headOf,
-  type RepositoryPlace,
-  repositoryAt,
-} from '../../../../kernel/kit/git/index.js'
+import { findRepository, headOf, type RepositoryPlace, repositoryAt } from '../../../../kernel/kit/git/index.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import type { ForkSessionBody } from '../../../../schemas/sessions.js'
 import { type Workspace, WorkspaceErrors } from '../../../desk/workspaces/api.js'
@@ -17,7 +10,7 @@ import type { SessionsKernel } from '../context.js'
 import { WorktreeSettings } from '../settings.js'
 import { carryFiles } from './carry.js'
 import { inRepository } from './git.js'
-import { saveWorktree, submodules as submodulesOf } from './save.js'
+import { saveWorktree, submodules as submodulesOf, uncommitted } from './save.js'
 import { settingOf, setUp, tearDown } from './set-up.js'
 import { checkOutSubmodules, forgetSubmodules, isUntouched } from './submodules.js'
 import { addWorktree, placeOf, type Undoing, worktreeFolders } from './worktree-files.js'
@@ -180,25 +173,6 @@ async function placeIn(top: string, below: string): Promise<string | undefined> 
 
 async function worktreeAt(name: string, { top, gitDir }: RepositoryPlace): Promise<SessionWorktree> {
   return { name, folder: await realpath(top), branch: branchOf(await headOf(gitDir)), gitDir }
-}
-
-/**
- * A digest of what is in a worktree and is not committed; undefined: nothing. Of a folder that git ignores as a whole only its
- * name counts.
- */
-async function uncommitted(git: Git, folder: string): Promise<string | undefined> {
-  const [status, index] = await Promise.all([
-    git(['status', '--porcelain', '-z', '--ignored', '--ignore-submodules=all']),
-    // Only compares with the index: git starts nothing in a nested repository for it.
-    git(['diff-index', '--cached', '--name-only', '-z', '--ignore-submodules=none', 'HEAD']),
-  ])
-  if (status === '' && index === '') return undefined
-  const hash = createHash('sha256').update(JSON.stringify([status, index]))
-  for (const entry of status.split('\0')) {
-    const about = await lstat(path.join(folder, entry.slice(3))).catch(() => undefined)
-    if (about && !about.isDirectory()) hash.update(`${about.size} ${about.mtimeMs}\0`)
-  }
-  return hash.digest('hex')
 }
 
 /** Empty: a commit is checked out, and no branch. */
