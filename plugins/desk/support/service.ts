@@ -105,13 +105,16 @@ export class SupportService {
       this.#forget()
       const next = await this.#sweep().catch(error => {
         log.warn(`archives of support bundles cannot be removed: ${messageOf(error)}`)
-        return RETENTION_MS
+        return clock.now() + RETENTION_MS
       })
       if (signal.aborted) return
+      // The clock may have moved during the sweep, so the wait is counted from now.
+      const wait = next === undefined ? undefined : next - clock.now()
+      if (wait !== undefined && wait <= 0) continue
       const over = new AbortController()
       const both = AbortSignal.any([signal, over.signal])
       const aborted = new Promise<void>(resolve => both.addEventListener('abort', () => resolve(), { once: true }))
-      const due = next === undefined ? aborted : clock.sleep(next, both).catch(() => {})
+      const due = wait === undefined ? aborted : clock.sleep(wait, both).catch(() => {})
       await Promise.race([woken, due])
       over.abort()
     }
@@ -162,7 +165,7 @@ export class SupportService {
       if (completedAt !== undefined && now - completedAt >= RETENTION_MS) this.#operations.delete(id)
   }
 
-  /** @returns milliseconds until the next archive has to go; undefined where there is none */
+  /** @returns the epoch milliseconds at which the next archive has to go; undefined where there is none */
   async #sweep(): Promise<number | undefined> {
     const now = this.kernel.clock.now()
     const names = await readdir(this.kernel.home.path(FOLDER)).catch(() => [])
@@ -172,9 +175,9 @@ export class SupportService {
       const about = await lstat(this.#path(name)).catch(() => undefined)
       if (!about?.isFile()) continue
       // A clock that was set back makes no archive older than now.
-      const left = Math.min(RETENTION_MS, about.mtimeMs + RETENTION_MS - now)
-      if (left <= 0) await rm(this.#path(name), { force: true })
-      else next = Math.min(next ?? left, left)
+      const due = Math.min(now, about.mtimeMs) + RETENTION_MS
+      if (due <= now) await rm(this.#path(name), { force: true })
+      else next = Math.min(next ?? due, due)
     }
     return next === undefined ? undefined : next + 1
   }
