@@ -69,6 +69,7 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'session.worktree.setup_timeout': 'Time that each of the two programs has',
   'session.worktree.git_timeout': 'Time that one call of git has on a worktree, such as its checkout',
   'automation.enabled': 'Whether jobs and triggers fire',
+  'automation.archive_after_days': 'Days after which an ended run of a job is moved to the archive; 0: never',
   'automation.queue_wait': 'Time that a due run waits for a free slot before it is dropped; 0: no wait',
   'automation.timezone': 'IANA time zone of cron expressions that name none; `local`: that of the machine',
   'automation.max_concurrent_jobs': 'Maximum number of concurrent runs of all jobs and triggers',

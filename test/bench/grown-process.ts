@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { systemClock } from '../../kernel/clock.js'
 import { createKernel } from '../../kernel/index.js'
-import { definePlugin } from '../../kernel/plugin.js'
+import { type Db, definePlugin } from '../../kernel/plugin.js'
 import { openStore } from '../../kernel/store/index.js'
 import { inTree } from '../../plugins/index.js'
 import type { SessionsService } from '../../plugins/work/sessions/service.js'
@@ -16,14 +16,18 @@ const JOBS = 50
 /** Prompts of a session that are kept for repetitions. */
 const PROMPTS = 5
 
-const seen: { sessions?: SessionsService; tasks?: TaskService } = {}
+/** Runs of a job that stay in the catalog at any age. */
+const LATEST_RUNS = 50
+
+const seen: { sessions?: SessionsService; tasks?: TaskService; db?: Db } = {}
 const opener = definePlugin({
   name: 'opener',
   version: '1.0.0',
   requires: { sessions: { id: 'sessions@1' }, tasks: { id: 'tasks@1' } },
   service: async () =>
     class {
-      constructor({ needs }: { needs: Record<string, unknown> }) {
+      constructor({ needs, db }: { needs: Record<string, unknown>; db: Db }) {
+        seen.db = db
         seen.sessions = needs.sessions as SessionsService
         seen.tasks = needs.tasks as TaskService
       }
@@ -71,7 +75,7 @@ const handlers = {
       t.run(
         `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
          INSERT INTO automation_run (id, job_id, status, attempt, fire_id, scheduled_at, started_at, ended_at, session_id, event)
-         SELECT printf('run_%016x', i), ids.value, 'completed', 1, printf('fire_%016x', i), ?2 - (?1 - i) * 60000,
+         SELECT printf('run_%024x', i), ids.value, 'completed', 1, printf('fire_%024x', i), ?2 - (?1 - i) * 60000,
            ?2 - (?1 - i) * 60000, ?2 - (?1 - i) * 60000 + 5000, printf('ses_%016x', i), printf('evt_%016x', i)
          FROM n JOIN json_each(?3) ids ON ids.key = i % ?4`,
         [runs, now, JSON.stringify(ids), JOBS],
@@ -92,9 +96,14 @@ const handlers = {
   /** Opens the home so many days later and moves out what is old; entries that moved. */
   async pass(days: number): Promise<number> {
     const kernel = await open(days)
+    const runs = () => Number(seen.db?.row('SELECT count(*) FROM automation_run')?.[0])
+    const before = runs()
     const moved = ((await seen.tasks?.archive.sweep()) ?? 0) + ((await seen.sessions?.context.promptFiles.sweep()) ?? 0)
+    // Runs move by themselves, beginning two minutes after the start.
+    while (runs() > JOBS * LATEST_RUNS) await new Promise(resolve => setTimeout(resolve, 1000))
+    const movedRuns = before - runs()
     await kernel.close()
-    return moved
+    return moved + movedRuns
   },
 }
 

@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { type Db, defineErrors, type Migration, type Tx, token } from '../../../kernel/plugin.js'
 
+export { type ArchiveOwner, ArchiveReader } from './reader.js'
 export { SegmentIndex } from './segment-index.js'
 
 /**
@@ -24,6 +25,8 @@ export interface Archive {
    * @throws Fault `archive_missing`, `archive_damaged`
    */
   use<T>(segment: number, use: (db: Db) => T | Promise<T>): Promise<T>
+  /** Removes the file of a segment, unless somebody reads it. */
+  remove(segment: number): Promise<void>
 }
 
 export interface ArchivesApi {

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises'
+import { rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { openStore, systemDisk } from '../../../kernel/platform.js'
 import { type Clock, type Db, type Migration, messageOf, type Timer } from '../../../kernel/plugin.js'
@@ -45,6 +45,14 @@ export class Segments {
     } finally {
       this.#give(segment.file, open)
     }
+  }
+
+  /** Removes the files of a segment, unless somebody uses it. */
+  async remove(file: string): Promise<void> {
+    await this.#end(file)
+    if (this.#open.has(file)) return
+    // The database goes first: what an interrupted removal leaves beside it is in no list.
+    for (const name of [file, `${file}-wal`, `${file}-mark`]) await rm(name, { force: true })
   }
 
   async close(): Promise<void> {

@@ -45,6 +45,7 @@ export class ArchivesService {
           }
         }),
       use: (number, use) => this.#segments.use(segment(number), false, use),
+      remove: number => this.#segments.remove(segment(number).file),
     }
   }
 }

@@ -123,6 +123,11 @@ export interface Observation {
 export const AutomationErrors = defineErrors({
   job_not_found: { status: 404, message: 'job not found', next: command('automation jobs list') },
   run_not_found: { status: 404, message: 'run not found', next: command('automation runs list') },
+  run_archive_off: {
+    status: 503,
+    message: 'the run is in the archive, and the plugin archives does not run',
+    next: command('plugin show', 'archives'),
+  },
   trigger_not_found: { status: 404, message: 'trigger not found', next: command('automation triggers list') },
   job_in_use: {
     status: 409,

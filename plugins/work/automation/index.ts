@@ -2,6 +2,7 @@ import { DiskSpace, definePlugin, type EventType, maybe, perConsumer, surfaceOf 
 import { SecretOwners, Vault } from '../../access/vault/api.js'
 import { Agents } from '../../agents/agents/api.js'
 import { ResourceFamilies } from '../../delivery/extensions/api.js'
+import { Archives } from '../../desk/archives/api.js'
 import { Changes } from '../../desk/changes/api.js'
 import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
@@ -21,6 +22,7 @@ import {
   RunStarted,
   TriggerKind,
 } from './api.js'
+import { archivedTables } from './archive/table.js'
 import { commands } from './command-list.js'
 import { bootColumns, countIndexes, cursorTables } from './cursors.js'
 import { keptZoneTable } from './default-zone.js'
@@ -62,6 +64,7 @@ export default definePlugin({
     agents: maybe(Agents),
     vault: maybe(Vault),
     tasks: maybe(Tasks),
+    archives: maybe(Archives),
   },
   provides: perConsumer(Automation, (self: AutomationService, consumer) => self.for(consumer)),
   service: () => import('./service.js').then(m => m.AutomationService),
@@ -86,6 +89,7 @@ export default definePlugin({
     { id: '013-left-sessions', sql: leftTable },
     // Without a number: the version before starts on a home that has it.
     { id: 'kept-zone', sql: keptZoneTable },
+    { id: '014-archive', sql: archivedTables },
   ],
   owned: [
     { by: Workspaces, table: 'automation_place', column: 'workspace_id' },
@@ -98,6 +102,7 @@ export default definePlugin({
   services: [
     { name: 'scheduler', run: (self, signal) => self.schedule(signal) },
     { name: 'retention', run: (self, signal) => self.forgetDeleted(signal) },
+    { name: 'archive', run: (self, signal) => self.archive.run(signal) },
   ],
   taps: [
     tap(

@@ -19,9 +19,11 @@ import type {
   Run,
 } from '../../../schemas/automation.js'
 import type { StatusAutomation } from '../../../schemas/daemon.js'
+import { durationMs } from '../../../schemas/duration.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type { VaultApi } from '../../access/vault/api.js'
 import type { AgentsApi } from '../../agents/agents/api.js'
+import type { ArchivesApi } from '../../desk/archives/api.js'
 import type { Planning, Undoing } from '../../desk/changes/api.js'
 import type { Daemon } from '../../desk/daemon/api.js'
 import type { Workspaces } from '../../desk/workspaces/api.js'
@@ -32,6 +34,7 @@ import type { HookRequest } from '../hooks/api.js'
 import type { Sessions } from '../sessions/api.js'
 import type { TasksApi } from '../tasks/api.js'
 import { type AutomationApi, AutomationErrors, points } from './api.js'
+import { RunArchive } from './archive/run-archive.js'
 import { Claims, startOf } from './claim.js'
 import { CursorStore, cursorToWire } from './cursors.js'
 import { DefaultZone } from './default-zone.js'
@@ -85,6 +88,7 @@ type Needs = {
   agents: MaybeToken<AgentsApi>
   vault: MaybeToken<VaultApi>
   tasks: MaybeToken<TasksApi>
+  archives: MaybeToken<ArchivesApi>
 }
 
 /** Jobs, triggers and their runs. */
@@ -98,6 +102,7 @@ export class AutomationService {
   readonly suggestions: Suggestions
   readonly emitted: EmittedEvents
   readonly runs: RunViews
+  readonly archive: RunArchive
   readonly webhooks: Webhooks
   readonly configured: ConfiguredDefinitions
   #isConfigured = false
@@ -162,7 +167,15 @@ export class AutomationService {
     this.simulator = new Simulator(kernel, { cursors: this.#cursors, runs: this.#runs, triggers, observed, limits })
     this.suggestions = new Suggestions(kernel, this.jobs, triggers)
     this.emitted = new EmittedEvents(kernel)
-    this.runs = new RunViews(this.#runs, this.jobs, triggers)
+    this.archive = new RunArchive(kernel, this.#left, {
+      archives: () => kernel.needs.archives.current,
+      days: () => kernel.config.get(AutomationSettings.archiveAfterDays),
+      window: job => {
+        const record = kernel.records.get(JobKind.name, job)
+        return record && (durationMs((decodeJob(record)?.spec.fire_limit ?? fireLimit).window) ?? 0)
+      },
+    })
+    this.runs = new RunViews(this.#runs, this.archive, this.jobs, triggers)
     const work = {
       triggers,
       observed,
@@ -364,6 +377,7 @@ export class AutomationService {
       ...placeItems(this.kernel),
       ...this.#zone.items(),
       ...this.configured.items(),
+      ...this.archive.findings(),
     ]
   }
 }

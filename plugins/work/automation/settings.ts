@@ -32,6 +32,8 @@ export const AutomationSettings = {
   ),
   /** Milliseconds that a scheduled occurrence waits for one of these slots; 0: not at all. */
   queueWait: setting('queue_wait', Duration, 10 * 60_000),
+  /** Days after which an ended run of a job is moved to the archive; 0: never. */
+  archiveAfterDays: setting('archive_after_days', v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(3650)), 7),
   /** Fire limit of jobs and triggers that set none. */
   fireLimit: setting(
     'default_fire_limit',

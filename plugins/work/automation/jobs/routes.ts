@@ -176,7 +176,7 @@ export const jobRoutes = [
       cli('automation jobs history', { args: [jobId], view: runRows }),
       tool('automation_jobs_history', ['automation']),
     ],
-    handle: (self, { actor, params, query }) => ok({ runs: self.runs.ofJob(actor, params.id, query) }),
+    handle: async (self, { actor, params, query }) => ok({ runs: await self.runs.ofJob(actor, params.id, query) }),
   }),
   route({
     method: 'POST',

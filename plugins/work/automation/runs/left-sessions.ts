@@ -35,6 +35,17 @@ export class LeftSessions {
     this.kernel.db.onDurable(t, () => this.start())
   }
 
+  /** Notes sessions, each with the time at which its run ended, in epoch milliseconds. */
+  noteEach(t: Tx, sessions: readonly (readonly [id: string, endedAt: number])[]): void {
+    for (const [id, endedAt] of sessions)
+      t.run(
+        `INSERT INTO automation_left_session (session_id, ended_at, due_at) VALUES (?, ?, 0)
+         ON CONFLICT (session_id) DO UPDATE SET ended_at = max(ended_at, excluded.ended_at), due_at = 0`,
+        [id, endedAt],
+      )
+    this.kernel.db.onDurable(t, () => this.start())
+  }
+
   /** Removes what is due, and sets a timer for the rest. */
   start(): void {
     if (this.#closed) return

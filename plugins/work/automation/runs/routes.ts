@@ -45,7 +45,7 @@ export const runRoutes = [
     query: ListRunsQuery,
     replies: { 200: ListRunsReply },
     with: [cli('automation runs list', { view: runRows }), tool('automation_runs_list', ['automation'])],
-    handle: (self, { actor, query }) => ok({ runs: self.runs.list(actor, query) }),
+    handle: async (self, { actor, query }) => ok({ runs: await self.runs.list(actor, query) }),
   }),
   route({
     method: 'GET',
@@ -59,6 +59,6 @@ export const runRoutes = [
       }),
       tool('automation_runs_info', ['automation']),
     ],
-    handle: (self, { actor, params }) => ok({ run: self.runs.get(actor, params.id) }),
+    handle: async (self, { actor, params }) => ok({ run: await self.runs.get(actor, params.id) }),
   }),
 ]

@@ -1,9 +1,11 @@
-import type { EventType, PluginKernel, SqlValue, Tx } from '../../../../kernel/plugin.js'
+import type { EventType, PluginKernel, Tx } from '../../../../kernel/plugin.js'
 import type { EmitOptions, Events, StoredEvent } from '../../../platform/events/api.js'
 import { RunCreated, RunEnded, RunStarted, type RunStatus } from '../api.js'
+import { archivedRuns } from '../archive/table.js'
 import { EveryNth } from './every-nth.js'
 import type { LeftSessions } from './left-sessions.js'
 import type { RunBook } from './room.js'
+import { queryRuns, type RunFilter } from './run-query.js'
 import {
   columnOf,
   INSERT_RUN,
@@ -17,8 +19,8 @@ import {
 } from './run-row.js'
 
 /** Retention per definition: the newest KEPT_RUNS runs, and older ones for KEPT_MS. */
-const KEPT_RUNS = 1000
-const KEPT_MS = 7 * 24 * 60 * 60_000
+export const KEPT_RUNS = 1000
+export const KEPT_MS = 7 * 24 * 60 * 60_000
 /** Runs of a deleted definition that one transaction removes; the others go a day later. */
 const FORGOTTEN = 2000
 /** Canceled runs are not kept for their age; open runs are always kept. */
@@ -47,18 +49,6 @@ export type NewRun = RunOf & {
   readonly depth?: number | undefined
 }
 
-/** Which runs a list shows. */
-export interface RunFilter {
-  readonly jobId?: string | undefined
-  readonly triggerId?: string | undefined
-  readonly status?: RunStatus | undefined
-  readonly since?: number | undefined
-  readonly until?: number | undefined
-  /** Only runs of this workspace and global runs. */
-  readonly workspace?: string | undefined
-  readonly limit: number
-}
-
 /** The runs of all jobs and triggers. Every change writes one row and one event in the caller's transaction. */
 export class RunStore implements RunBook {
   readonly #pruning = new EveryNth(PRUNED_EVERY)
@@ -74,21 +64,9 @@ export class RunStore implements RunBook {
     return this.kernel.db.get<RunRow>('SELECT * FROM automation_run WHERE id = ?', [id])
   }
 
-  /** Newest first. */
-  list({ jobId, triggerId, status, since, until, workspace, limit }: RunFilter): RunRow[] {
-    const conditions: [string, SqlValue | undefined][] = [
-      ['job_id = ?', jobId],
-      ['trigger_id = ?', triggerId],
-      // Failed runs have a partial index, which SQLite only uses when the status is a literal.
-      [status === 'failed' ? "status = 'failed' AND ? IS NOT NULL" : 'status = ?', status],
-      ['started_at >= ?', since],
-      ['started_at <= ?', until],
-      ['(scope IS NULL OR scope = ?)', workspace],
-    ]
-    const given = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
-    const where = given.length > 0 ? `WHERE ${given.map(([sql]) => sql).join(' AND ')}` : ''
-    const params = [...given.map(([, value]) => value), limit]
-    return this.kernel.db.all<RunRow>(`SELECT * FROM automation_run ${where} ORDER BY seq DESC LIMIT +?`, params)
+  /** Runs of the catalog, the newest first; the archive has those of jobs that ended long ago. */
+  list(filter: RunFilter): RunRow[] {
+    return queryRuns(this.kernel.db, filter)
   }
 
   /** Scheduled and running runs, of one job or of all. */
@@ -99,8 +77,13 @@ export class RunStore implements RunBook {
       : this.kernel.db.all<RunRow>(`${sql} AND job_id = ? ORDER BY seq`, [jobId])
   }
 
+  /** Whether the run exists, in the catalog or in the archive. */
   has(run: string): boolean {
-    return this.kernel.db.row('SELECT 1 FROM automation_run WHERE id = ?', [run]) !== undefined
+    const { db } = this.kernel
+    return (
+      db.row('SELECT 1 FROM automation_run WHERE id = ?', [run]) !== undefined ||
+      archivedRuns.segmentOf(db, run) !== undefined
+    )
   }
 
   openOf(job: string): number {

@@ -142,7 +142,7 @@ export const triggerRoutes = [
       }),
       tool('automation_triggers_history', ['automation']),
     ],
-    handle: (self, { actor, params, query }) => ok({ runs: self.runs.ofTrigger(actor, params.id, query) }),
+    handle: async (self, { actor, params, query }) => ok({ runs: await self.runs.ofTrigger(actor, params.id, query) }),
   }),
   route({
     method: 'POST',

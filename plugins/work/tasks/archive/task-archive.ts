@@ -1,7 +1,6 @@
 import { type Db, messageOf, type Reads, type SqlValue, type Tx, turn } from '../../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
-import type { Archive, ArchivesApi } from '../../../desk/archives/api.js'
-import { finding } from '../../../desk/daemon/api.js'
+import { ArchiveReader, type ArchivesApi } from '../../../desk/archives/api.js'
 import { TaskErrors } from '../api.js'
 import type { TaskCore } from '../core.js'
 import { FINAL_TASK } from '../states.js'
@@ -26,7 +25,6 @@ const SHORTENED = 500
 /** A larger tree stays where it is. */
 const LARGEST_TREE = 500
 
-const UNREADABLE: ReadonlySet<string> = new Set(['archive_missing', 'archive_damaged'])
 const PARTS: ReadonlySet<string> = new Set(['tasks_run', 'tasks_review'])
 
 type Row = Readonly<Record<string, SqlValue>>
@@ -38,8 +36,7 @@ type Place = readonly [at: number, id: string]
 
 /** Finished tasks outside of the catalog. */
 export class TaskArchive {
-  #archive: Archive | undefined
-  readonly #unread = new Map<number, string>()
+  readonly #reader: ArchiveReader
   /** Read once until something moves: all ids have to be looked at. */
   #segments: readonly number[] | undefined
 
@@ -48,7 +45,20 @@ export class TaskArchive {
     private readonly archives: () => ArchivesApi | undefined,
     /** Days after which a finished task is moved; 0: never. */
     private readonly days: () => number,
-  ) {}
+  ) {
+    this.#reader = new ArchiveReader({
+      log: core.kernel.log,
+      archives,
+      tables: TASK_TABLES,
+      off: TaskErrors.task_archive_off,
+      unreadable: {
+        id: 'tasks.archive',
+        code: 'task_archive_unreadable',
+        category: 'tasks',
+        title: 'tasks of the archive cannot be read',
+      },
+    })
+  }
 
   /** Segment of a task that was moved. */
   segmentOf(id: string, reads: Reads = this.core.kernel.db): number | undefined {
@@ -62,37 +72,17 @@ export class TaskArchive {
 
   /** Reads a segment. @throws Fault `archive_missing`, `task_archive_off` where the plugin `archives` does not run */
   use<T>(segment: number, use: (db: Db) => T | Promise<T>): Promise<T> {
-    return this.#open().use(segment, use)
+    return this.#reader.use(segment, use)
   }
 
-  /** {@link use} for lists: a segment that cannot be read is passed over, and told in the log and by `svc doctor`. */
-  async look<T>(segment: number, use: (db: Db) => T | Promise<T>): Promise<T | undefined> {
-    try {
-      const found = await this.use(segment, use)
-      this.#unread.delete(segment)
-      return found
-    } catch (error) {
-      if (!UNREADABLE.has(String((error as { code?: unknown }).code))) throw error
-      if (!this.#unread.has(segment)) this.core.kernel.log.error(messageOf(error))
-      this.#unread.set(segment, messageOf(error))
-      return undefined
-    }
+  /** {@link use} for lists: see {@link ArchiveReader.look}. */
+  look<T>(segment: number, use: (db: Db) => T | Promise<T>): Promise<T | undefined> {
+    return this.#reader.look(segment, use)
   }
 
   /** Findings for `svc doctor`: segments that could not be read. */
   findings(): DiagnosticItem[] {
-    return [...this.#unread].map(([segment, message]) =>
-      finding({
-        id: `tasks.archive.${segment}`,
-        code: 'task_archive_unreadable',
-        category: 'tasks',
-        severity: 'error',
-        title: 'tasks of the archive cannot be read',
-        message,
-        suggested_command: 'svc backup list',
-        evidence: { segment },
-      }),
-    )
+    return this.#reader.findings()
   }
 
   /** Segments with tasks, the newest first. */
@@ -169,13 +159,6 @@ export class TaskArchive {
     })
   }
 
-  #open(): Archive {
-    const archives = this.archives()
-    if (!archives) throw TaskErrors.task_archive_off()
-    this.#archive ??= archives.open(TASK_TABLES)
-    return this.#archive
-  }
-
   /** Tasks of the next trees that may move, and where to go on. */
   #next(after: Place, before: number): { readonly ids: string[]; readonly last?: Place } {
     const { db } = this.core.kernel
@@ -220,7 +203,7 @@ export class TaskArchive {
   async #move(ids: readonly string[], before: number): Promise<number> {
     const { db } = this.core.kernel
     const rows = rowsOf(db, ids)
-    const segment = await this.#open().add(t => insertRows(t, rows))
+    const segment = await this.#reader.add(t => insertRows(t, rows))
     return db.tx(t => {
       const roots = (rows[0] as unknown as readonly TaskRow[]).filter(({ parent_task_id: parent }) => parent === null)
       if (!roots.every(({ id }) => this.#finished(id, before, t)) || !sameRows(rows, rowsOf(t, ids))) return 0

@@ -1,0 +1,37 @@
+import type { Reads, SqlValue } from '../../../../kernel/plugin.js'
+import type { RunStatus } from '../api.js'
+import type { RunRow } from './run-row.js'
+
+/** Which runs a list shows. */
+export interface RunFilter {
+  readonly jobId?: string | undefined
+  readonly triggerId?: string | undefined
+  readonly status?: RunStatus | undefined
+  /** Epoch milliseconds; both ends belong to the list. */
+  readonly since?: number | undefined
+  readonly until?: number | undefined
+  /** Only runs of this workspace and global runs. */
+  readonly workspace?: string | undefined
+  /** Only runs that were claimed before the one of this number. */
+  readonly beforeSeq?: number | undefined
+  readonly limit: number
+}
+
+/** Runs in one database, the newest first. */
+export function queryRuns(reads: Reads, filter: RunFilter): RunRow[] {
+  const { jobId, triggerId, status, since, until, workspace, beforeSeq, limit } = filter
+  const conditions: [string, SqlValue | undefined][] = [
+    ['job_id = ?', jobId],
+    ['trigger_id = ?', triggerId],
+    // Failed runs have a partial index, which SQLite only uses when the status is a literal.
+    [status === 'failed' ? "status = 'failed' AND ? IS NOT NULL" : 'status = ?', status],
+    ['started_at >= ?', since],
+    ['started_at <= ?', until],
+    ['(scope IS NULL OR scope = ?)', workspace],
+    ['seq < ?', beforeSeq],
+  ]
+  const given = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
+  const where = given.length > 0 ? `WHERE ${given.map(([sql]) => sql).join(' AND ')}` : ''
+  const params = [...given.map(([, value]) => value), limit]
+  return reads.all<RunRow>(`SELECT * FROM automation_run ${where} ORDER BY seq DESC LIMIT +?`, params)
+}
