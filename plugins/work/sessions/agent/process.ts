@@ -12,13 +12,14 @@ import { type Block, promptBlocks } from '../attachments/blocks.js'
 import type { AssembledPrompt } from '../points.js'
 import { AgentChoices } from '../runtime/agent-choices.js'
 import type { Choice } from '../runtime/options.js'
+import { SessionSettings } from '../settings.js'
 import { AgentFailure, type LastWords } from './failure.js'
 import { reasonIn } from './last-words.js'
 import { reachable, serverName } from './mcp.js'
 import { ASKING, MODE_NAMES } from './modes.js'
 import { stoppedGroups } from './pulse.js'
 import { describe, refused, refusesServers } from './refused.js'
-import type { AgentStart } from './start.js'
+import type { AgentStart, StartBound } from './start.js'
 import { withHint } from './withheld.js'
 
 const STDERR_BYTES = 16 * 1024
@@ -154,7 +155,8 @@ export class AgentProcess {
 
   async #handshake(): Promise<AgentSession> {
     const { start } = this
-    const request = async <T>(kind: FailureKind, method: string, params: unknown, ms: number): Promise<T> => {
+    const request = async <T>(kind: FailureKind, method: string, params: unknown, bound: StartBound): Promise<T> => {
+      const ms = start[bound]
       let isAnswered = false
       const answer = this.#connection.agent.request<T>(method, params).finally(() => {
         isAnswered = true
@@ -162,7 +164,7 @@ export class AgentProcess {
       try {
         return await within(start.clock, ms, answer)
       } catch (error) {
-        if (!isAnswered) throw new AgentFailure(kind, `${method}: ${this.#silence(ms)}`, error)
+        if (!isAnswered) throw new AgentFailure(kind, `${method}: ${this.#silence(bound)}`, error)
         if (!this.#connection.signal.aborted) throw refused(kind, method, error, start.redact, start.login)
         const failure = await this.ended
         throw new AgentFailure('startup_failure', `${method}: ${failure.message}`, failure)
@@ -180,7 +182,7 @@ export class AgentProcess {
           elicitation: { form: {} },
         },
       },
-      start.initializeMs,
+      'initializeTimeout',
     )
     const initialized = v.safeParse(InitializeResult, hello)
     if (!initialized.success) throw new AgentFailure('handshake_failure', 'initialize: the answer is no object')
@@ -201,10 +203,10 @@ export class AgentProcess {
         ...more,
       }
       try {
-        return await request(kind, method, { ...place, mcpServers: handed }, start.newSessionMs)
+        return await request(kind, method, { ...place, mcpServers: handed }, 'newSessionTimeout')
       } catch (error) {
         if (handed.length === 0 || !refusesServers(error)) throw error
-        const opened = await request(kind, method, { ...place, mcpServers: [] }, start.newSessionMs)
+        const opened = await request(kind, method, { ...place, mcpServers: [] }, 'newSessionTimeout')
         start.leftOut(handed.map(serverName), messageOf(error))
         handed = []
         return opened
@@ -249,9 +251,9 @@ export class AgentProcess {
     }
   }
 
-  #silence(ms: number): string {
+  #silence(bound: StartBound): string {
     const stands = stoppedGroups().has(this.handle.pid) ? '; its process was stopped from outside (state T)' : ''
-    return `no answer within ${ms / 1000} s${stands}`
+    return `no answer within ${this.start[bound] / 1000} s (setting ${SessionSettings[bound].path})${stands}`
   }
 
   /** Ends the connection for a reason of the daemon's own: {@link ended} resolves with it. */

@@ -2,10 +2,14 @@ import type { Clock, Redact } from '../../../../kernel/plugin.js'
 import type { PermissionMode } from '../../../agents/agents/api.js'
 import type { ProcessHandle } from '../../../platform/processes/api.js'
 import type { ClientMethods } from '../requests/client-methods.js'
+import type { SessionLimits } from '../settings.js'
 import type { AgentGuards } from './guard.js'
 
+/** Settings that bound a request to an agent that starts, in milliseconds. */
+export type StartBound = 'initializeTimeout' | 'newSessionTimeout'
+
 /** What a process is started with, once it is spawned. */
-export interface AgentStart {
+export interface AgentStart extends Pick<SessionLimits, StartBound> {
   /** Whose process it is, for people. */
   readonly owner: string
   readonly handle: ProcessHandle
@@ -19,8 +23,6 @@ export interface AgentStart {
   readonly version: string
   /** Id that the agent gave an earlier session of which this is the continuation. */
   readonly load: string | undefined
-  readonly initializeMs: number
-  readonly newSessionMs: number
   /** The methods that the agent may call. */
   readonly methods: ClientMethods
   /** Parameters of a `session/update`, in order; not called while an old session is replayed. */

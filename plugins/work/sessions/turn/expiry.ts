@@ -1,4 +1,4 @@
-import type { SessionLimits } from '../settings.js'
+import { type SessionLimits, SessionSettings } from '../settings.js'
 import type { CancelReason } from './turn.js'
 
 /** Which limit ended a turn, and how that is told; undefined when none did. */
@@ -6,21 +6,21 @@ export function expiryOf(
   cancel: CancelReason | undefined,
   limits: SessionLimits,
 ): { readonly kind: 'timeout' | 'cancellation'; readonly error: string; readonly summary: string } | undefined {
+  const bound = (name: keyof SessionLimits) =>
+    `${Math.round(limits[name] / 1000)} s (setting ${SessionSettings[name].path})`
   const timeout = (summary: string) => ({ kind: 'timeout', error: `timeout: ${summary}`, summary }) as const
   switch (cancel) {
     case 'activity_timeout':
-      return timeout(`nothing came from the agent for ${seconds(limits.inactivityTimeout)}`)
+      return timeout(`nothing came from the agent for ${bound('inactivityTimeout')}`)
     case 'turn_timeout':
-      return timeout(`the turn took longer than ${seconds(limits.turnTimeout)}`)
+      return timeout(`the turn took longer than ${bound('turnTimeout')}`)
     case 'frozen':
-      return timeout(`the agent process was frozen (state T) for ${seconds(limits.frozenAfter)}`)
+      return timeout(`the agent process was frozen (state T) for ${bound('frozenAfter')}`)
     case 'max_iterations': {
-      const summary = `the agent began more than ${limits.maxIterations} tool calls in one turn (session.limits.max_iterations)`
+      const summary = `the agent began more than ${limits.maxIterations} tool calls in one turn (setting ${SessionSettings.maxIterations.path})`
       return { kind: 'cancellation', error: `max_iterations: ${summary}`, summary }
     }
     default:
       return undefined
   }
 }
-
-const seconds = (ms: number) => `${Math.round(ms / 1000)} s`
