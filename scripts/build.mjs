@@ -22,6 +22,7 @@ import { dirname, join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { digestOfInputs, stampOf } from './build-inputs.mjs'
 import { pluginFolders } from './plugin-folders.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
@@ -436,12 +437,16 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 const begun = performance.now()
+const isWhole = !process.argv.includes('--code')
 try {
+  rmSync(stampOf(root), { force: true })
+  const digest = digestOfInputs(root)
   beginOperations()
   const made = await buildCode()
   await buildData(made)
   await keepCodeCache()
-  if (!process.argv.includes('--code')) await checkAndDeclare()
+  if (isWhole) await checkAndDeclare()
+  if (isWhole) put({ path: stampOf(root), contents: Buffer.from(digest), mode: 0o644 })
   console.log(`built ${made.length} entries in ${Math.round(performance.now() - begun)} ms`)
 } catch (error) {
   console.error(`build failed: ${error.message}`)

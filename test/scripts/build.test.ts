@@ -133,4 +133,29 @@ test('the whole build checks types and declares kernel, schemas and plugins only
   assert.is(build('--quick').status, 2)
 })
 
+test('npm builds once for the same sources, and again after a change, a partial build or one that failed', () => {
+  // The build of this tree makes no operations of its own.
+  for (const name of ['client/operations.ts', 'client/commands.ts', 'schemas/openapi.json'])
+    tree.write({ [name]: '{}' })
+  tree.write({ 'cli/svc.ts': `export const right: string = 'text'\n` })
+  const prepare = () => {
+    const { status, stdout } = spawnSync(process.execPath, ['scripts/prepare.mjs'], {
+      cwd: tree.path,
+      encoding: 'utf8',
+    })
+    return [status, /up to date/.test(stdout) ? 'left out' : 'built']
+  }
+  assert.equal(prepare(), [0, 'built'])
+  assert.equal(prepare(), [0, 'left out'])
+  tree.write({ 'kernel/heavy.ts': `export const weight = 'third'\n` })
+  assert.equal(prepare(), [0, 'built'])
+  assert.is(chunks('third').length, 1)
+  assert.equal(prepare(), [0, 'left out'])
+  built('--code')
+  assert.equal(prepare(), [0, 'built'])
+  tree.write({ 'cli/svc.ts': `export const wrong: number = 'text'\n` })
+  assert.equal(prepare(), [1, 'built'])
+  assert.equal(prepare(), [1, 'built'])
+})
+
 test.run()
