@@ -10,22 +10,28 @@ import type { Redaction } from './redaction.js'
 import type { Store } from './store/index.js'
 import { version } from './version.js'
 
+/** What is marked as internal is not declared for others: it would bring the types of libraries with it. */
 interface Sources {
   readonly options: KernelOptions
   /** Epoch milliseconds. */
   readonly startedAt: number
   readonly pid: number
-  /** Made after those who look at it. */
+  /** Made after those who look at it. @internal */
   readonly host: () => PluginHost
+  /** @internal */
   readonly transport: Transport
+  /** @internal */
   readonly faults: FaultLog
+  /** @internal */
   readonly redact: Redaction
   readonly collect: PluginKernel['collect']
+  /** @internal */
   readonly store: Store
 }
 
 /** The facts about the host that plugins can read. */
-export function hostView({ options, startedAt, pid, host, transport, faults, redact, collect, store }: Sources) {
+export function hostView(sources: Sources) {
+  const { options, startedAt, pid, host, transport, faults, redact, collect, store } = sources
   const { safeMode, env = {}, listen: doors = [], formerNames = {} } = options
   return {
     version,

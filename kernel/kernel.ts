@@ -3,7 +3,6 @@ import { systemClock } from './clock.js'
 import { Collected } from './contract/bound.js'
 import { Fault } from './contract/errors.js'
 import type { Report } from './contract/hook.js'
-import type { InjectReply, InjectRequest } from './contract/kernel-tokens.js'
 import * as tokens from './contract/kernel-tokens.js'
 import { type Consumer, isDropIn } from './contract/plugin.js'
 import type { Home, PluginKernel } from './contract/plugin-kernel.js'
@@ -40,7 +39,7 @@ export interface Kernel {
   readonly host: HostView & Pick<Host, 'load' | 'unload' | 'reload'> & { readonly report: Report }
   readonly home: Home
   /** A request as the Unix socket's actor, without a socket. */
-  inject(request: InjectRequest): Promise<InjectReply>
+  inject(request: tokens.InjectRequest): Promise<tokens.InjectReply>
   /** Value of a setting, the kernel's own ones among them. */
   setting<T>(entry: Setting<T>): T
   /** For what the embedder writes by itself. */

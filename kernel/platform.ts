@@ -4,12 +4,12 @@
  * entry alone.
  */
 
-export type { Bound, BoundOwned, BoundRoute } from './contract/bound.js'
-export { Collected } from './contract/bound.js'
+export { type Bound, type BoundOwned, type BoundRoute, Collected } from './contract/bound.js'
 export type { Configuring, SettingSource } from './contract/config.js'
 export { Callers, SettingValues, Sockets } from './contract/kernel-tokens.js'
 export { isDropIn, reasonOf } from './contract/plugin.js'
 export type { Ports, Starting } from './contract/ports.js'
+export { operatorAt } from './contract/record.js'
 export { Redactors } from './contract/redact.js'
 export { isSchema, operationId } from './contract/route.js'
 export type { DiskKeeper, MigrationStream, StoreStatus } from './contract/storage.js'
@@ -28,9 +28,7 @@ export {
   type ServerFollower,
   Servers,
 } from './http/listeners.js'
-export { durableToRead, errorBody } from './http/reply.js'
-export { operatorAt } from './http/request.js'
-export { refuseHandshake } from './http/serve-route.js'
+export { durableToRead, errorBody, refuseHandshake } from './http/reply.js'
 export { acquireLock } from './lock/index.js'
 export { KernelSettings } from './settings.js'
 export { type Disk, type OpenMode, readIfThere, readInto, replaceFile, systemDisk } from './store/disk.js'

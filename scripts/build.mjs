@@ -115,21 +115,22 @@ const daemonCode = { 'run-daemon': 'cli/daemon/run-daemon.ts' }
 const daemonFile = join(dist, 'run-daemon.cjs')
 
 /**
- * What stays an import: SQLite is read as files whose bytes are pinned; Fastify's own compilers of schemas are never called,
- * but their packages are large; koffi loads a binary, which most daemons never need.
+ * What stays an import: Fastify's own compilers of schemas, which are never called and large, and koffi, which loads a binary that
+ * most daemons never need.
  */
-const external = [
-  './run-daemon.js',
-  'sql.js',
-  '@fastify/ajv-compiler',
-  '@fastify/fast-json-stringify-compiler',
-  'koffi',
-]
+const external = ['./run-daemon.js', '@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler', 'koffi']
 
-/** Packages whose modules stand beside the CommonJS files that they name as their main. */
+/** The build of SQLite that the store loads, as files of dist/: the package of sql.js has fourteen more, of 30 MB. */
+const sqlite = ['sql-wasm.js', 'sql-wasm.wasm']
+
+/** Packages whose modules stand beside the CommonJS files that they name as their main, and where dist/ has the files of one. */
 const packages = {
   name: 'packages',
-  setup({ onResolve }) {
+  setup({ onLoad, onResolve }) {
+    onLoad({ filter: /\/kernel\/store\/engine\.ts$/ }, ({ path }) => ({
+      ...withReplaced(path, "'sql.js/dist/", "'#sqlite/"),
+      loader: 'ts',
+    }))
     const installed = path => join(root, 'node_modules', path)
     onResolve({ filter: /^jsonc-parser$/ }, () => ({ path: installed('jsonc-parser/lib/esm/main.js') }))
     // What is not used of a module is left out: of the one for traces, all that is for metrics and logs.
@@ -272,6 +273,7 @@ async function buildCode() {
   for (const [name, entry] of Object.entries(launchers))
     if (files.some(({ path }) => path === join(dist, entry))) putLauncher(name, entry)
   putExtensions()
+  putSqlite()
   putLicences(outputs)
   removeStale(new Set(files.map(({ path }) => path)))
   return Object.keys(entryPoints)
@@ -313,9 +315,17 @@ function putExtensions() {
   }
 }
 
+const sqliteFolder = 'node_modules/sql.js/dist'
+
+function putSqlite() {
+  for (const name of existsSync(join(root, sqliteFolder)) ? sqlite : [])
+    put({ path: join(dist, 'sqlite', name), contents: readFileSync(join(root, sqliteFolder, name)), mode: 0o644 })
+}
+
 /** The licence of each package that is part of the build, beside it. */
 function putLicences(outputs) {
-  const inputs = Object.values(outputs).flatMap(output => Object.keys(output.inputs))
+  const copied = existsSync(join(root, sqliteFolder)) ? [`${sqliteFolder}/${sqlite[0]}`] : []
+  const inputs = [...copied, ...Object.values(outputs).flatMap(output => Object.keys(output.inputs))]
   const folders = new Set(inputs.flatMap(input => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0] ?? []))
   const texts = [...folders].sort().map(folder => {
     const { name, version, license } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))

@@ -1,7 +1,7 @@
 // `node scripts/check-install.mjs`: packs this package, installs the archive globally into a temporary prefix, and runs what a
 // new user would on an empty home. Needs a build and the npm registry, for the dependencies. Exits with 1 when anything fails.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -93,6 +93,12 @@ try {
     .at(-1)
   const install = ['install', '--global', '--prefix', prefix, '--no-audit', '--no-fund', join(folder, archive)]
   step('npm install --global', 'npm', install, npm)
+  const installed = readdirSync(join(prefix, 'lib/node_modules/svc/node_modules'), { recursive: true })
+    .filter(name => /^(@[^/]+\/)?[^/]+\/package\.json$/.test(name))
+    .map(name => dirname(name))
+  const unknown = installed.filter(name => !/^(valibot|koffi|@koromix\/koffi-[a-z0-9-]+)$/.test(name))
+  if (unknown.length > 0)
+    throw new Error(`the installation has packages that are bundled or unknown: ${unknown.join(', ')}`)
   step('svc --version', 'svc', ['--version'], { expect: new RegExp(`^${version.replaceAll('.', '\\.')}\n$`) })
   step('svc --help', 'svc', ['--help'], { expect: /run \[prompt\]/ })
   const run = ['run', '--agent', 'report', '--permissions', 'approve-all', 'Report on this folder']

@@ -28,9 +28,15 @@ const tree = [
 
 const plugins = pluginFolders(root)
 
-type Package = { readonly dependencies?: Readonly<Record<string, string>> }
-const dependenciesOf = (file: string) =>
-  Object.keys((JSON.parse(readFileSync(path.join(root, file), 'utf8')) as Package).dependencies ?? {})
+type Package = Partial<
+  Record<'dependencies' | 'devDependencies' | 'optionalDependencies', Readonly<Record<string, string>>>
+>
+const dependenciesOf = (file: string) => {
+  const { dependencies, devDependencies, optionalDependencies } = JSON.parse(
+    readFileSync(path.join(root, file), 'utf8'),
+  ) as Package
+  return Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies })
+}
 
 /** Libraries that only the packages below `packages/` have. */
 const librariesOfPackages = new Set(

@@ -57,6 +57,11 @@ export const operator: Actor = {
   source: { kind: 'daemon', id: 'system' },
 }
 
+/** The operator, at one of the kernel's own doors; `uds` also for what is injected on nobody's behalf. */
+export function operatorAt(origin: 'cli' | 'uds' | 'http' | 'web', cause: string): Actor {
+  return { ...operator, origin, cause }
+}
+
 /** A plugin acting on its own. */
 export function pluginActor(name: string): Actor {
   const party = { kind: 'daemon', id: name }

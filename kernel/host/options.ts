@@ -14,6 +14,7 @@ export type OwnedTapper = Tapper & { readonly scope: OwnedScope }
 
 export interface HostOptions extends SlotOptions {
   readonly clock: Clock
+  /** @internal */
   readonly hooks: KernelHooks
   readonly report: Report
   /** Services of the kernel itself, which are there before any plugin is. */

@@ -59,6 +59,7 @@ export interface SlotOptions {
   readonly replace: readonly string[]
   /** Names that plugins had, and the plugin that does their work now, or `kernel`. */
   readonly formerNames: Readonly<Record<string, string>>
+  /** @internal */
   readonly hooks: Pick<KernelHooks, 'changed'>
 }
 

@@ -3,14 +3,14 @@ import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify
 import type { BoundRoute } from '../contract/bound.js'
 import { Fault, KernelErrors } from '../contract/errors.js'
 import { isDropIn } from '../contract/plugin.js'
-import { type Actor, anonymous } from '../contract/record.js'
+import { type Actor, anonymous, operatorAt } from '../contract/record.js'
 import type { Admission, Call } from './admission.js'
 import type { Carrier } from './carrier.js'
 import { HttpErrors } from './errors.js'
 import { headRefusal, requestRefusal } from './guards.js'
 import type { Handler } from './listeners.js'
 import { writeFault } from './reply.js'
-import { Arrival, arrivalOf, type From, operatorAt } from './request.js'
+import { Arrival, arrivalOf, type From } from './request.js'
 import type { TransportOptions } from './transport.js'
 
 /** Names the actor of an injected request; what comes through a listener is never looked at for it. */

@@ -1,13 +1,10 @@
 import type { ServerResponse } from 'node:http'
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Fault, faultOf, KernelErrors } from '../contract/errors.js'
-import { type BytesReply, isSchema, type Route } from '../contract/route.js'
+import type { Fault } from '../contract/errors.js'
+import type { BytesReply } from '../contract/route.js'
+import type { Db } from '../contract/storage.js'
 import { HttpErrors } from './errors.js'
-import type { TransportOptions } from './transport.js'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
-
-type Headers = Readonly<Record<string, string>>
 
 /** A page of the daemon is of the same site as its API: unless a route says otherwise it runs no script and asks for nothing. */
 const HEADERS = {
@@ -16,18 +13,18 @@ const HEADERS = {
 }
 
 /** Content type of a reply that is not JSON. */
-export const typeOf = ({ types: [first = '*/*'] }: BytesReply, headers: Headers = {}): string =>
+export const typeOf = ({ types: [first = '*/*'] }: BytesReply, headers: Record<string, string> = {}): string =>
   Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? first
 
 /** Headers of a reply that is not JSON, those that its handler gives before those that it has by itself. */
-export const bytesHeaders = (declared: BytesReply, headers: Headers = {}) => ({
+export const bytesHeaders = (declared: BytesReply, headers: Record<string, string> = {}) => ({
   ...HEADERS,
   ...headers,
   'content-type': typeOf(declared, headers),
 })
 
 /** Resolves when all that is read is on the disk. A full one keeps nothing back: what is ahead of it, nobody was told is done. */
-export async function durableToRead({ db }: Pick<TransportOptions, 'db'>): Promise<void> {
+export async function durableToRead({ db }: { readonly db: Pick<Db, 'durable'> }): Promise<void> {
   await db.durable().catch(error => {
     if (error.code !== 'disk_full') throw error
   })
@@ -45,52 +42,9 @@ export function writeFault(response: ServerResponse, fault: Fault, headers = {})
   response.writeHead(fault.status, { 'content-type': JSON_TYPE, ...headers }).end(JSON.stringify(errorBody(fault)))
 }
 
-/** What Fastify refuses by itself, in our words: its own may repeat what was sent. */
-const REFUSALS: Readonly<Record<string, (limit: number | undefined) => Fault>> = {
-  FST_ERR_BAD_URL: () => KernelErrors.invalid_request('the path is not validly percent-encoded'),
-  FST_ERR_CTP_BODY_TOO_LARGE: limit => KernelErrors.payload_too_large(`the body has over ${limit} bytes`),
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => HttpErrors.unsupported_media_type(),
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => KernelErrors.invalid_request('the body is not as long as Content-Length'),
-  FST_ERR_CTP_INVALID_JSON_BODY: () => HttpErrors.malformed_json(),
-}
-
-/** The fault for anything that a route, a guard or Fastify throws. @param limit bytes that the body may have */
-export function translated(error: unknown, limit?: number): Fault {
-  if (error instanceof Fault) return error
-  const { code = '', statusCode = 500 } = error as { code?: string; statusCode?: number }
-  const own = REFUSALS[code]?.(limit)
-  return own ?? (code.startsWith('FST_') && statusCode < 500 ? KernelErrors.invalid_request() : faultOf(error))
-}
-
-/** Answers with a fault, in the words of its route where that has its own. */
-export async function sendFault(
-  fault: Fault,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  options: Pick<TransportOptions, 'db' | 'redact' | 'report'>,
-) {
-  const bound = request.arrival?.bound
-  const owner = bound?.owner ?? 'kernel'
-  const failed = (error: unknown) => options.report({ owner, hook: `${request.method} ${bound?.route.path}`, error })
-  if (fault.status >= 500 && fault.cause !== undefined) failed(fault.cause)
-  // A refusal can tell of a state that is not on the disk yet; a failed store must not keep it back.
-  await durableToRead(options).catch(() => {})
-  if (fault.retryAfter !== undefined) reply.header('retry-after', String(fault.retryAfter))
-  // The peer of the next connection is looked up again.
-  if (fault.code === 'unauthorized_peer') reply.header('connection', 'close')
-  const { headers, payload } = wordsOf(options.redact.fault(fault), bound?.route.faults, failed)
-  return reply.code(fault.status).headers(headers).send(payload)
-}
-
-const jsonOf = (body: unknown) => ({ headers: { 'content-type': JSON_TYPE }, payload: JSON.stringify(body) })
-
-function wordsOf(fault: Fault, faults: Route['faults'], failed: (error: unknown) => void) {
-  try {
-    if (faults && !isSchema(faults.reply))
-      return { headers: bytesHeaders(faults.reply), payload: String(faults.body(fault)) }
-    if (faults) return jsonOf(faults.body(fault))
-  } catch (error) {
-    failed(error)
-  }
-  return jsonOf(errorBody(fault))
+/** Throws `upgrade_required`, its reply saying by header what to ask for. */
+export function refuseHandshake(response: ServerResponse): never {
+  response.setHeader('upgrade', 'websocket')
+  response.setHeader('sec-websocket-version', '13')
+  throw HttpErrors.upgrade_required()
 }

@@ -6,7 +6,7 @@ import * as v from 'valibot'
 import type { BoundRoute } from '../contract/bound.js'
 import { type Fault, KernelErrors } from '../contract/errors.js'
 import type { Caller, Exchange, Identified } from '../contract/kernel-hooks.js'
-import { type Actor, operator, type Party } from '../contract/record.js'
+import type { Actor, Party } from '../contract/record.js'
 import { type Door, isSchema, type Route } from '../contract/route.js'
 import { issueText } from '../kit/issue-text.js'
 import { HALVES, wellFormed } from '../kit/text.js'
@@ -15,12 +15,6 @@ import type { Doorkeeper, Upgrade } from './listeners.js'
 
 /** Levels of nesting that what walks over a value can take. */
 const JSON_DEPTH = 100
-
-/** The operator, at one of the kernel's own doors; `uds` also for what is injected on nobody's behalf. */
-export function operatorAt(origin: 'cli' | 'uds' | 'http' | 'web', cause: string): Actor {
-  const { kind, id, owner, source } = operator
-  return { kind, id, owner, source, origin, cause }
-}
 
 /** Under which a request has its arrival: a symbol that only this file has, so nothing that is sent can stand there. */
 const mark = Symbol('arrival')

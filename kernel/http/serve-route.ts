@@ -1,4 +1,4 @@
-import { type ServerResponse, validateHeaderValue } from 'node:http'
+import { validateHeaderValue } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import type { Awaitable } from '../contract/basics.js'
@@ -11,7 +11,7 @@ import type { Carry } from './carrier.js'
 import { HttpErrors } from './errors.js'
 import type { GenerationContext } from './generation.js'
 import { payloadOf } from './payload.js'
-import { bytesHeaders, durableToRead, JSON_TYPE } from './reply.js'
+import { bytesHeaders, durableToRead, JSON_TYPE, refuseHandshake } from './reply.js'
 import { checkReply, type PlainReply } from './reply-checks.js'
 import { type Arrival, decoderOf } from './request.js'
 
@@ -129,13 +129,6 @@ function refuseDoor(route: Route, { door, headers, actor, from: { keeper } }: Ar
   if (door === 'inject') return
   if (route.listeners && route.listeners !== 'both' && route.listeners !== door) throw KernelErrors.route_not_found()
   if (route.privileged && keeper && !keeper.isLocal(headers)) throw HttpErrors.privileged_only()
-}
-
-/** Throws `upgrade_required`, its reply saying by header what to ask for. */
-export function refuseHandshake(response: ServerResponse): never {
-  response.setHeader('upgrade', 'websocket')
-  response.setHeader('sec-websocket-version', '13')
-  throw HttpErrors.upgrade_required()
 }
 
 /**

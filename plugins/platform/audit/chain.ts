@@ -1,5 +1,4 @@
-import type { Db, Migration, SqlValue, Tx } from '../../../kernel/plugin.js'
-import { operator, turn } from '../../../kernel/plugin.js'
+import { type Db, type Migration, operator, type SqlValue, type Tx, turn } from '../../../kernel/plugin.js'
 import type { VerifyAuditReply } from '../../../schemas/daemon/audit.js'
 import { OPERATOR } from '../../access/identity/api.js'
 import { type ChainedRow, COLUMNS, type EntryRow, GENESIS, hashOf, valuesOf } from './entry.js'

@@ -1,6 +1,5 @@
 import * as v from 'valibot'
-import type { CliColumn } from '../../../kernel/kit/annotations/index.js'
-import { cli, describe } from '../../../kernel/kit/annotations/index.js'
+import { type CliColumn, cli, describe } from '../../../kernel/kit/annotations/index.js'
 import { Paging } from '../../../kernel/kit/page.js'
 import { shown } from '../../../kernel/kit/text.js'
 import {

@@ -17,6 +17,7 @@ export interface SessionUses {
   readonly updated: Hook<(sessionId: string, use: SessionUse) => unknown>
 }
 
+/** @internal */
 export const usesOf = (context: SessionsContext, updated: SessionUses['updated']): SessionUses => ({
   of: async id => {
     const row = context.table.get(id)

@@ -22,6 +22,7 @@ export interface SessionPast {
   longest(since: number, until: number, workspaceId?: string): SessionSpan | undefined
 }
 
+/** @internal */
 export function pastOf({ kernel: { db }, usageDays }: SessionsContext): SessionPast {
   return {
     usageDays: usageDays.keepDays,
