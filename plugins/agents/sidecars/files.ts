@@ -234,6 +234,6 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
       const payload = { agent_name: agent, sidecar: this.which, operation, revision_id: row.id }
       events.emit(t, SidecarChanged, payload, { actor, scope: workspace?.id, subject: agent })
     })
-    return { ...row, seq: 0 }
+    return { ...row, place: '', seq: 0 }
   }
 }

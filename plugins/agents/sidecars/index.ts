@@ -6,7 +6,7 @@ import { HealthTimings, SessionBriefings, Sessions } from '../../work/sessions/a
 import { Agents } from '../agents/api.js'
 import { AgentHeartbeatKind, AgentSoulKind, SidecarChanged, SidecarErrors, Sidecars, SoulRefreshed } from './api.js'
 import { refreshTable } from './persona.js'
-import { revisionTable } from './revisions.js'
+import { placeColumn, revisionTable } from './revisions.js'
 import { sidecarRoutes } from './routes.js'
 import type { SidecarsService } from './service.js'
 import { HeartbeatSetting, SoulSetting } from './settings.js'
@@ -109,6 +109,7 @@ export default definePlugin({
   tables: [
     { id: '001-revision', sql: revisionTable },
     { id: '002-refresh', sql: refreshTable },
+    { id: '003-place', sql: placeColumn },
   ],
   owned: [{ by: Sessions, table: 'sidecars_refresh', column: 'session_id' }],
   commands: [

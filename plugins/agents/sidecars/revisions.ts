@@ -1,8 +1,10 @@
+import path from 'node:path'
 import * as v from 'valibot'
 import { History } from '../../../kernel/kit/history.js'
 import { Paging } from '../../../kernel/kit/page.js'
-import { type Actor, type Db, iso, type Tx } from '../../../kernel/plugin.js'
+import { type Actor, iso, messageOf, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
 import type { HeartbeatRevision, SoulRevision } from '../../../schemas/agents/sidecars.js'
+import { isInside, type Workspaces } from '../../desk/workspaces/api.js'
 import { SidecarErrors } from './api.js'
 import { SIDECARS, type Which } from './places.js'
 
@@ -17,6 +19,10 @@ export const revisionTable = `CREATE TABLE sidecars_revision (
   snapshot_id TEXT, text TEXT, idempotency_key TEXT, request TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
 CREATE INDEX sidecars_revision_of ON sidecars_revision (which, path, seq)`
 
+/** A version from before writes rows without a place; the next start gives them one. */
+export const placeColumn = `ALTER TABLE sidecars_revision ADD COLUMN place TEXT;
+CREATE INDEX sidecars_revision_at ON sidecars_revision (which, place, seq)`
+
 export type Operation = 'write' | 'delete' | 'rollback'
 export type RevisionActor = HeartbeatRevision['actor']
 
@@ -25,7 +31,10 @@ export type RevisionRow = {
   readonly seq: number
   readonly id: string
   readonly which: Which
+  /** Where the file was when it was changed; of a row that was read, where it is now. */
   readonly path: string
+  /** The path below the home or a workspace, which stays the same when that is moved. */
+  readonly place: string
   readonly agent_name: string
   readonly operation: Operation
   readonly actor_kind: RevisionActor['kind']
@@ -41,34 +50,40 @@ export type RevisionRow = {
   readonly at: number
 }
 
+type Kernel = Pick<PluginKernel<{ workspaces: typeof Workspaces }>, 'db' | 'home' | 'log' | 'needs'>
+
+/** Agents of the home, in a path of a home that was elsewhere; `.svc/agents` is the folder of a workspace. */
+const OF_FORMER_HOME = /(?:^|\/)(?<!\/\.svc\/)(agents\/[^/]+\/(?:SOUL|HEARTBEAT)\.md)$/
+
 /** The history of sidecars: what stood in each file, so that it can stand there again. */
 export class Revisions {
   readonly #history: History<RevisionRow>
 
-  constructor(private readonly db: Db) {
-    this.#history = new History(db, { table: 'sidecars_revision' })
+  constructor(private readonly kernel: Kernel) {
+    this.#history = new History(kernel.db, { table: 'sidecars_revision' })
+    this.#placeOldRows()
   }
 
   newest(which: Which, path: string): RevisionRow | undefined {
-    return this.#history.newest({ which, path })
+    return at(path, this.#history.newest({ which, place: this.#placeOf(path) }))
   }
 
   /** Inserts a row and forgets those that it pushes out. */
-  insert(t: Tx, row: Omit<RevisionRow, 'seq'>): void {
-    const { which, path } = row
-    this.#history.append(t, row)
-    this.#history.prune(t, { which, path }, { newest: KEPT })
+  insert(t: Tx, row: Omit<RevisionRow, 'seq' | 'place'>): void {
+    const place = this.#placeOf(row.path)
+    this.#history.append(t, { ...row, place })
+    this.#history.prune(t, { which: row.which, place }, { newest: KEPT })
   }
 
   /** The change that a key was given for before. Throws `sidecar_idempotency_conflict` (409) when it was another one. */
   replay(which: Which, path: string, key: string | undefined, request: string): RevisionRow | undefined {
     if (key === undefined) return undefined
-    const row = this.db.get<RevisionRow>(
-      'SELECT * FROM sidecars_revision WHERE which = ? AND path = ? AND idempotency_key = ?',
-      [which, path, key],
+    const row = this.kernel.db.get<RevisionRow>(
+      'SELECT * FROM sidecars_revision WHERE which = ? AND place = ? AND idempotency_key = ?',
+      [which, this.#placeOf(path), key],
     )
     if (row && row.request !== request) throw SidecarErrors.sidecar_idempotency_conflict()
-    return row
+    return at(path, row)
   }
 
   /** By id, or the newest with a digest. Throws `sidecar_revision_not_found` (404), `sidecar_revision_empty` (409). */
@@ -79,10 +94,10 @@ export class Revisions {
     agent: string,
   ): RevisionRow & { readonly text: string } {
     if (by.id === undefined && by.digest === undefined) throw SidecarErrors.sidecar_revision_unnamed()
-    const row = this.db.get<RevisionRow>(
-      `SELECT * FROM sidecars_revision WHERE which = ? AND path = ? AND ${by.id === undefined ? 'new_digest' : 'id'} = ?
+    const row = this.kernel.db.get<RevisionRow>(
+      `SELECT * FROM sidecars_revision WHERE which = ? AND place = ? AND ${by.id === undefined ? 'new_digest' : 'id'} = ?
        ORDER BY seq DESC LIMIT 1`,
-      [which, path, by.id ?? by.digest ?? ''],
+      [which, this.#placeOf(path), by.id ?? by.digest ?? ''],
     )
     if (!row) {
       throw SidecarErrors.sidecar_revision_not_found(
@@ -92,7 +107,7 @@ export class Revisions {
     }
     const { text } = row
     if (text === null) throw SidecarErrors.sidecar_revision_empty()
-    return { ...row, text }
+    return { ...row, path, text }
   }
 
   /** Newest first. @throws Fault `sidecar_cursor_invalid` */
@@ -102,13 +117,44 @@ export class Revisions {
     actor: Actor,
     { limit = DEFAULT_PAGE, cursor }: { limit?: number | undefined; cursor?: string | undefined },
   ) {
-    const of = { actor, query: { which, path } }
+    const place = this.#placeOf(path)
+    const of = { actor, query: { which, place } }
     const behind = paging.after(of, cursor)
-    const found = this.#history.page({ which, path }, { limit: limit + 1, behind })
+    const found = this.#history.page({ which, place }, { limit: limit + 1, behind }).map(row => ({ ...row, path }))
     const { has_more: _, ...page } = paging.cut(of, found, limit, ({ seq }) => seq)
     return page
   }
+
+  #placeOf(file: string): string {
+    const { home, needs } = this.kernel
+    if (isInside(file, home.path('agents'))) return `home:${path.relative(home.root, file)}`
+    const [nearest] = needs.workspaces
+      .list()
+      .filter(({ rootDir }) => isInside(file, rootDir))
+      .sort((a, b) => b.rootDir.length - a.rootDir.length)
+    return nearest ? `${nearest.id}:${path.relative(nearest.rootDir, file)}` : file
+  }
+
+  /** Gives rows of a version from before their place, also where the home has been moved since. */
+  #placeOldRows(): void {
+    const { db, log } = this.kernel
+    const paths = db.rows('SELECT DISTINCT path FROM sidecars_revision WHERE place IS NULL').map(([file]) => `${file}`)
+    if (paths.length === 0) return
+    const placed = db.tx(t => {
+      for (const file of paths) {
+        const place = this.#placeOf(file)
+        const [, below] = (place === file && OF_FORMER_HOME.exec(file)) || []
+        t.run('UPDATE sidecars_revision SET place = ? WHERE path = ? AND place IS NULL', [
+          below === undefined ? place : `home:${below}`,
+          file,
+        ])
+      }
+    })
+    placed.catch(error => log.warn(`histories of personas and policies were not upgraded: ${messageOf(error)}`))
+  }
 }
+
+const at = (path: string, row: RevisionRow | undefined) => row && { ...row, path }
 
 /** Who changed a file, as a history names them. */
 export function actorOf({ kind, id, owner }: Actor): RevisionActor {

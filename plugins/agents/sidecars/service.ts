@@ -42,7 +42,7 @@ export class SidecarsService implements SidecarsApi {
     this.soulResolved = own.soulResolved
     this.configured = own.configured
     const places = new Places(kernel.needs.agents, kernel.records, () => kernel.ids.hex(6))
-    const revisions = new Revisions(kernel.db)
+    const revisions = new Revisions(kernel)
     this.souls = new SidecarFiles('soul', kernel, places, revisions, source =>
       soulOf(source, kernel.config.get(SoulSetting)),
     )

@@ -21,10 +21,13 @@ export interface Scene extends TestKernel {
   end(): Promise<void>
 }
 
+/** Without which there are no agents. */
+export const PLUGINS = [daemon, resources, workspaces, providers, agents]
+
 export async function scene(options: Partial<BootOptions> = {}): Promise<Scene> {
   const home = options.home ?? (await temporaryFolder('agents-home'))
   const root = await temporaryFolder('agents-root')
-  const plugins = [daemon, resources, workspaces, providers, agents, ...(options.plugins ?? [])]
+  const plugins = [...PLUGINS, ...(options.plugins ?? [])]
   const host = await boot({ ...options, home, plugins })
   const made = await host.request('POST', '/api/workspaces', { root_dir: root, name: 'w' })
   assert.is(made.status, 201)

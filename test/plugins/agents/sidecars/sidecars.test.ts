@@ -1,12 +1,16 @@
-import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { definePlugin } from '../../../../kernel/plugin.js'
 import sidecars from '../../../../plugins/agents/sidecars/index.js'
+import { revisionTable } from '../../../../plugins/agents/sidecars/revisions.js'
 import sessions from '../../../../plugins/work/sessions/index.js'
 import { openWorld, said } from '../../../fixtures/session-world.js'
-import { temporaryFolder } from '../../../harness/kernel.js'
-import { type Scene, scene } from '../agents/agents-scene.js'
+import { boot, temporaryFolder } from '../../../harness/kernel.js'
+import { PLUGINS as AGENTS, type Scene, scene } from '../agents/agents-scene.js'
+
+const PLUGINS = [...AGENTS, sessions, sidecars]
 
 const POLICY = '---\nsummary: Look.\npreferences: { min_interval: 10m }\n---\nAsk.\n'
 const at = (which: string, agent = 'writer', rest = '') => `/api/agents/${agent}/${which}${rest}`
@@ -132,6 +136,93 @@ for (const [which, file] of [
     await s.end()
   })
 }
+
+test('the history of SOUL.md and HEARTBEAT.md survives a move of the home and of a workspace', async () => {
+  const folder = await temporaryFolder('moved')
+  const [before, home] = [path.join(folder, 'before'), path.join(folder, 'after')]
+  await mkdir(before)
+  const first = await scene({ plugins: [sessions, sidecars], home: before })
+  await first.write(first.homeAgents, 'writer')
+  await first.write(first.own, 'local')
+  const queries = { writer: '', local: `?workspace_id=${first.workspaceId}` }
+  for (const which of ['soul', 'heartbeat'])
+    for (const agent of ['writer', 'local'] as const) {
+      const asked = agent === 'local' ? { workspace_id: first.workspaceId } : {}
+      const one = await first.request('PUT', at(which, agent), { ...asked, body: 'One.', expected_digest: '' })
+      const change = { ...asked, body: 'Two.', expected_digest: one.body[which].digest }
+      assert.is(await first.outcome('PUT', at(which, agent), change), '200')
+    }
+  const root = `${first.root}-moved`
+  await first.close()
+  await rename(before, home)
+  await rename(first.root, root)
+  const svc = await boot({ home, plugins: PLUGINS })
+  try {
+    assert.is((await svc.request('POST', '/api/workspaces', { root_dir: root })).body.workspace.id, first.workspaceId)
+    for (const which of ['soul', 'heartbeat'])
+      for (const agent of ['writer', 'local'] as const) {
+        const query = queries[agent]
+        const { revisions } = (await svc.request('GET', `${at(which, agent, '/history')}${query}`)).body
+        assert.is(revisions.length, 2, `${which} of ${agent}`)
+        const now = await svc.request('GET', `${at(which, agent)}${query}`)
+        assert.is(revisions[0].source_path, now.body.source_path)
+        if (which === 'soul') assert.is(now.body.revision_id, revisions[0].id)
+        const back = {
+          ...(agent === 'local' && { workspace_id: first.workspaceId }),
+          revision_id: revisions[1].id,
+          expected_digest: now.body.digest,
+        }
+        assert.is((await svc.request('POST', at(which, agent, '/rollback'), back)).status, 200)
+        assert.is(await readFile(now.body.source_path, 'utf8'), 'One.')
+      }
+  } finally {
+    await svc.close()
+    await rm(folder, { recursive: true, force: true })
+    await rm(root, { recursive: true, force: true })
+  }
+})
+
+test('a history of the version before is found again, also where the home has moved since', async () => {
+  const home = await temporaryFolder('old-rows')
+  let written = () => {}
+  const isWritten = new Promise<void>(resolve => {
+    written = resolve
+  })
+  // What a version without the column did: a row of a path of then, and no place.
+  const old = definePlugin({ name: 'sidecars', version: '0.0.1' }).surface({
+    tables: [{ id: '001-revision', sql: revisionTable }],
+    services: [
+      {
+        name: 'writes',
+        run: async kernel => {
+          await kernel.db.tx(t => {
+            const row = `INSERT INTO sidecars_revision (id, which, path, agent_name, operation, actor_kind, actor_ref, text, request, at)
+              VALUES (?, 'soul', ?, 'writer', 'write', 'user', 'file', 'Old.', '', 1)`
+            t.run(row, ['rev_here', path.join(home, 'agents/writer/SOUL.md')])
+            t.run(row, ['rev_there', '/srv/former/home/agents/writer/SOUL.md'])
+            t.run(row, ['rev_of_workspace', '/srv/project/.svc/agents/writer/SOUL.md'])
+          })
+          written()
+        },
+      },
+    ],
+  })
+  const before = await boot({ home, plugins: [old] })
+  await isWritten
+  await before.close()
+  const s = await scene({ plugins: [sessions, sidecars], home })
+  try {
+    await s.write(s.homeAgents, 'writer')
+    const { revisions } = (await s.request('GET', at('soul', 'writer', '/history'))).body
+    assert.equal(
+      revisions.map(({ id }: { id: string }) => id),
+      ['rev_there', 'rev_here'],
+    )
+  } finally {
+    await s.end()
+    await rm(home, { recursive: true })
+  }
+})
 
 test('a link that leads out of the agent is neither read nor written through', async () => {
   const s = await scene({ plugins: [sessions, sidecars] })
