@@ -16,7 +16,7 @@ import type { AgentFolder } from './definition/files.js'
 import type { HookInput, McpServerInput } from './definition/frontmatter.js'
 
 export { AgentKind, AgentSpec } from './definition/agent-kind.js'
-export { type AgentFolder, readDefinitionFile } from './definition/files.js'
+export { type AgentFolder, readDefinitionFile, stampOf } from './definition/files.js'
 export { AGENT_NAME, RESERVED_NAMES } from './definition/frontmatter.js'
 
 export type PermissionMode = 'deny-all' | 'approve-reads' | 'approve-all'

@@ -125,7 +125,7 @@ export default definePlugin({
   ],
   routes: sidecarRoutes,
   registries: [
-    contribute(Checks, self => [{ id: 'sidecars', category: 'agents', run: () => self.check() }]),
+    contribute(Checks, self => [{ id: 'sidecars', category: 'agents', run: signal => self.check(signal) }]),
     contribute(SessionBriefings, self => [self.persona]),
     contribute(HealthTimings, self => [
       {

@@ -21,6 +21,7 @@ import { Places, type Which } from './places.js'
 import { heartbeatRevision, Revisions, soulRevision } from './revisions.js'
 import { type HeartbeatConfig, HeartbeatSetting, type SidecarsKernel, SoulSetting } from './settings.js'
 import { soulOf } from './soul.js'
+import { Survey } from './survey.js'
 
 /** Personas and heartbeat policies: the files beside an agent definition. */
 export class SidecarsService implements SidecarsApi {
@@ -34,6 +35,7 @@ export class SidecarsService implements SidecarsApi {
   readonly heartbeatDesk: SidecarDesk<Heartbeat, HeartbeatChangeReply, HeartbeatRevision>
   readonly persona: Personas
   readonly #follower: Follower
+  readonly #survey: Survey
 
   constructor(private readonly kernel: SidecarsKernel) {
     const own = kernel.hooks.of(points)
@@ -67,6 +69,9 @@ export class SidecarsService implements SidecarsApi {
       (which, agent, workspace) => void this.#changedByHand(which, agent, workspace),
     )
     kernel.scope.defer('watched folders', () => this.#follower.close())
+    this.#survey = new Survey(kernel.clock, (which, { definition: { name }, workspace }) =>
+      (which === 'soul' ? this.souls : this.heartbeats).read(name, workspace),
+    )
     this.persona = new Personas(kernel, this.souls, this.soulResolved)
   }
 
@@ -117,17 +122,13 @@ export class SidecarsService implements SidecarsApi {
   }
 
   /** Doctor: sidecars that are not valid, of the agents of the home and of every workspace. */
-  async check(): Promise<DiagnosticItem[]> {
+  async check(signal: AbortSignal): Promise<DiagnosticItem[]> {
     const { agents, workspaces } = this.kernel.needs
-    const seen = new Map<string, Heartbeat | Soul>()
-    for (const workspace of [undefined, ...workspaces.list()]) {
-      for (const { name } of await agents.list(workspace)) {
-        for (const one of [await this.souls.read(name, workspace), await this.heartbeats.read(name, workspace)]) {
-          if (one.validation_status === 'invalid') seen.set(one.source_path ?? name, one)
-        }
-      }
-    }
-    return brokenSidecars([...seen.values()])
+    const all = []
+    for (const workspace of [undefined, ...workspaces.list()])
+      for (const definition of await agents.list(workspace)) all.push({ definition, workspace })
+    const settings = [this.kernel.config.get(SoulSetting), this.kernel.config.get(HeartbeatSetting)]
+    return brokenSidecars(await this.#survey.invalid(all, settings, signal))
   }
 
   async #changedByHand(which: Which, agent: string, workspace: Workspace | undefined): Promise<void> {

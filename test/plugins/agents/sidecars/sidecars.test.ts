@@ -303,6 +303,18 @@ test('doctor names what is not valid, and a file that cannot be read is a findin
   await writeFile(path.join(folder, 'HEARTBEAT.md'), Buffer.from([0xff, 0xfe]))
   const { items } = (await s.request('GET', '/api/doctor?only=sidecars')).body
   assert.equal(items.map(({ code }: { code: string }) => code).sort(), ['heartbeat_invalid', 'soul_invalid'])
+  // What a report knows of a file holds until the file changes, by its content or by an agent that comes.
+  const codes = async () =>
+    (await s.request('GET', '/api/doctor?only=sidecars')).body.items.map(({ code }: { code: string }) => code).sort()
+  await writeFile(path.join(folder, 'SOUL.md'), 'You doubt.\n')
+  assert.equal(await codes(), ['heartbeat_invalid'])
+  assert.equal(await codes(), ['heartbeat_invalid'])
+  await writeFile(path.join(folder, 'SOUL.md'), '---\nmodel: m\n---\n')
+  const other = path.dirname(await s.write(s.own, 'other'))
+  await writeFile(path.join(other, 'SOUL.md'), '---\nmodel: m\n---\n')
+  assert.equal(await codes(), ['heartbeat_invalid', 'soul_invalid', 'soul_invalid'])
+  await rm(other, { recursive: true })
+  assert.equal(await codes(), ['heartbeat_invalid', 'soul_invalid'])
   await rm(path.join(folder, 'HEARTBEAT.md'))
   await mkdir(path.join(folder, 'HEARTBEAT.md'))
   const seen = await s.request('GET', at('heartbeat'))

@@ -1,0 +1,91 @@
+import path from 'node:path'
+import { type Clock, Fault, turn } from '../../../kernel/plugin.js'
+import type { Heartbeat, Soul } from '../../../schemas/agents/sidecars.js'
+import type { Workspace } from '../../desk/workspaces/api.js'
+import { type AgentDefinition, stampOf } from '../agents/api.js'
+import { SIDECARS, type Which } from './places.js'
+
+/** Agents that are looked at at the same time. */
+const PARALLEL = 8
+
+/** A file and the state of it that was judged. */
+interface Judged {
+  readonly stamp: string
+  readonly invalid: Heartbeat | Soul | undefined
+}
+
+/** The sidecars of one agent as the survey finds them. */
+export interface Surveyed {
+  readonly definition: AgentDefinition
+  readonly workspace: Workspace | undefined
+}
+
+/**
+ * Finds the sidecars that are not valid. An agent without the file costs one look at its folder, and a file is read again only when
+ * it or the settings have changed.
+ */
+export class Survey {
+  #judged = new Map<string, Judged>()
+  #settings: unknown
+
+  constructor(
+    private readonly clock: Pick<Clock, 'now'>,
+    private readonly read: (which: Which, of: Surveyed) => Promise<Heartbeat | Soul>,
+  ) {}
+
+  /** @param settings what a judgement depends on beside the file, compared by identity of its members */
+  async invalid(all: readonly Surveyed[], settings: readonly unknown[], signal: AbortSignal) {
+    const before = isEqual(settings, this.#settings) ? this.#judged : new Map<string, Judged>()
+    const now = new Map<string, Judged>()
+    const todo = all.flatMap(of => (['soul', 'heartbeat'] as const).map(which => ({ which, of })))
+    const seen = new Set<string>()
+    const records: (Heartbeat | Soul)[] = []
+    let next = 0
+    const work = async () => {
+      for (let one = todo[next++]; one && !signal.aborted; one = todo[next++]) {
+        const { which, of } = one
+        const { path: definition } = of.definition
+        if (definition === undefined) {
+          const found = await this.read(which, of)
+          if (found.validation_status === 'invalid') records.push(found)
+          continue
+        }
+        const file = path.join(path.dirname(definition), SIDECARS[which].file)
+        if (seen.has(file)) continue
+        seen.add(file)
+        const judged = await this.#judge(file, one, before.get(file))
+        if (judged) now.set(file, judged)
+        if (seen.size % 256 === 0) await turn()
+      }
+    }
+    await Promise.all(Array.from({ length: PARALLEL }, work))
+    // What was judged before the deadline counts for the next report.
+    this.#judged = signal.aborted ? new Map([...before, ...now]) : now
+    this.#settings = settings
+    return [...records, ...[...now.values()].flatMap(({ invalid }) => invalid ?? [])]
+  }
+
+  async #judge(
+    file: string,
+    { which, of }: { readonly which: Which; readonly of: Surveyed },
+    before: Judged | undefined,
+  ): Promise<Judged | undefined> {
+    const stamp = await stampOf(file, this.clock.now()).catch((error: NodeJS.ErrnoException) =>
+      error.code === 'ENOENT' || error.code === 'ENOTDIR' ? undefined : '',
+    )
+    if (stamp === undefined) return undefined
+    if (stamp !== '' && before?.stamp === stamp) return before
+    const found = await this.read(which, of).catch(error => {
+      // The agent went after it was listed.
+      if (error instanceof Fault && error.code === 'agent_not_found') return undefined
+      throw error
+    })
+    if (!found) return undefined
+    const invalid = found.validation_status === 'invalid' ? found : undefined
+    // What cannot be read may become readable without a change of the file.
+    return { stamp: invalid?.diagnostics?.some(({ code }) => /unreadable|escape/.test(code)) ? '' : stamp, invalid }
+  }
+}
+
+const isEqual = (one: readonly unknown[], other: unknown) =>
+  Array.isArray(other) && one.length === other.length && one.every((value, at) => Object.is(value, other[at]))
