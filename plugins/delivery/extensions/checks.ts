@@ -49,6 +49,11 @@ export function itemsOf({
     const why = health.message ?? 'its health check fails'
     return [item('extension_unhealthy', 'warning', `${key} is not well`, why, undefined)]
   }
+  const { former = [] } = generation ?? {}
+  if (former.length > 0) {
+    const told = `it fails where its code uses what apiVersion 1 had: ${former.join('; ')}`
+    return [item('extension_api_gone', 'warning', `${key} is written for an earlier version`, told, undefined)]
+  }
   const { muted } = log
   if (muted) {
     const told = `its standard error is more than its log takes; ${Math.ceil(muted.dropped / 1024)} KiB were dropped`

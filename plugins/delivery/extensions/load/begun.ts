@@ -3,7 +3,7 @@ import type { Code } from './in-process.js'
 import type { LogRing } from './log-ring.js'
 
 /** Code of an extension that the boot started, or tried to. */
-export interface BegunCode extends Required<Omit<Code, 'waits'>> {
+export interface BegunCode extends Required<Omit<Code, 'waits' | 'former'>> {
   readonly name: string
   /** Whose code it is: what is installed under that name, or one of the links to it. */
   readonly key: string

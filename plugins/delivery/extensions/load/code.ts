@@ -14,7 +14,7 @@ import { formProblems } from './form-problems.js'
 import { importModule } from './import-module.js'
 import { leftOutOf } from './left-out.js'
 import { linkPackages } from './package.js'
-import { fromVersionOne } from './version-one.js'
+import { formerUses, fromVersionOne } from './version-one.js'
 import { wrappedPlugin } from './wrapped.js'
 
 /** Bounds of a folder whose code is loaded into the daemon. */
@@ -218,20 +218,31 @@ export async function importPlugin(folder: string, manifest: Manifest): Promise<
   if (typeof plugin !== 'object' || plugin === null || typeof plugin.apply !== 'function' || !plugin.surface) {
     throw bad('its default export is not a plugin, { name, version, requires, surface, apply }')
   }
+  const problems: string[] = []
   for (const [key, want] of Object.entries({ name, version, replaces: manifest.replaces })) {
     const has = plugin[key as 'name' | 'version' | 'replaces']
-    if (has !== want) throw bad(`the plugin says ${key} ${has ?? 'nothing'}, the manifest ${want ?? 'nothing'}`)
+    if (has !== want) problems.push(`the plugin says ${key} ${has ?? 'nothing'}, the manifest ${want ?? 'nothing'}`)
   }
   const wrapped = wrappedPlugin(plugin.surface)
   if (wrapped !== undefined) throw bad(`its surface is that of the plugin ${wrapped}; ${NO_WRAPPER}`)
   const prefix = `/api/ext/${name}`
-  const astray = plugin.surface.routes?.find(route => route.path !== prefix && !route.path.startsWith(`${prefix}/`))
-  if (astray && manifest.replaces === undefined) throw bad(`the route ${astray.path} is not below ${prefix}/`)
-  const today = manifest.apiVersion === 1 ? fromVersionOne(plugin as Plugin) : (plugin as Plugin)
-  const [malformed] = manifest.apiVersion === 1 ? [] : formProblems(today)
-  if (malformed !== undefined) throw bad(malformed)
-  const [misnamed] = namespaceProblems(today)
-  if (misnamed !== undefined) throw bad(`${misnamed}; names of an extension begin with its vendor`)
+  const astray = (plugin.surface.routes ?? []).filter(
+    ({ path }) => manifest.replaces === undefined && path !== prefix && !path.startsWith(`${prefix}/`),
+  )
+  problems.push(...astray.map(route => `the route ${route.path} is not below ${prefix}/`))
+  const isOld = manifest.apiVersion === 1
+  const today = isOld ? fromVersionOne(plugin as Plugin) : (plugin as Plugin)
+  if (!isOld) problems.push(...formProblems(today))
+  const misnamed = namespaceProblems(today)
+  problems.push(...misnamed.map(one => `${one}; names of an extension begin with its vendor`))
+  if (isOld && problems.length > 0) problems.push(...(await formerUses(folder)))
+  const [first, ...others] = problems
+  if (first !== undefined)
+    throw bad(
+      others.length === 0
+        ? first
+        : `${problems.length} faults: ${problems.map((text, n) => `(${n + 1}) ${text}`).join('; ')}`,
+    )
   return { plugin: today, module: file }
 }
 

@@ -14,6 +14,7 @@ import { importPlugin } from './code.js'
 import type { InstanceHost } from './instance-host.js'
 import type { LogRing } from './log-ring.js'
 import { placed, syntaxErrorIn, type Where } from './places.js'
+import { formerUses } from './version-one.js'
 
 /** Milliseconds that code has to be imported. Nobody waits for it meanwhile. */
 const IMPORT_MS = 20_000
@@ -27,6 +28,8 @@ export interface Code {
   readonly plugin?: Plugin
   /** File of the plugin, in the cache; absent while it is not to run. */
   readonly module?: string
+  /** What its code uses that is gone. */
+  readonly former?: readonly string[]
   /** Why it does not run although it is loaded. */
   readonly waits?: string
 }
@@ -56,13 +59,15 @@ export async function bringCode(
   const { name } = manifest
   const { hash, folder } = await host.code.copy(name, root, host.unique(), manifest.apiVersion)
   try {
-    if (known?.plugin && known.hash === hash) return { hash, plugin: known.plugin, module: known.module ?? '' }
+    const former = manifest.apiVersion === 1 ? await formerUses(folder) : []
+    if (known?.plugin && known.hash === hash) return { hash, plugin: known.plugin, module: known.module ?? '', former }
+    for (const use of former) whose.log.note(use)
     const begun = before || anew ? undefined : host.begun(whose)
     const running = begun?.hash === hash ? host.stateOf(name) : undefined
     if (begun && running) {
       // The boot's own hold on the copy is given back with it.
       host.code.release(hash)
-      return { hash, plugin: begun.plugin, module: begun.module, ...waiting(name, running) }
+      return { hash, plugin: begun.plugin, module: begun.module, former, ...waiting(name, running) }
     }
     const where = { folder, root }
     const { plugin, module } = await within(host.clock, IMPORT_MS, importPlugin(folder, manifest)).catch(
@@ -77,7 +82,7 @@ export async function bringCode(
     if (before?.plugin && before.plugin.replaces !== plugin.replaces) await host.dropIns.remove(name)
     const state = await host.dropIns.put(guarded(host.clock, overheard(plugin, whose.log), where))
     if (state.status === 'failed') await host.dropIns.remove(name)
-    return { hash, plugin, module, ...waiting(name, state) }
+    return { hash, plugin, module, former, ...waiting(name, state) }
   } catch (error) {
     host.code.release(hash)
     throw error

@@ -1,8 +1,20 @@
-import type { Plugin } from '../../../../kernel/plugin.js'
+import type { Plugin, PluginKernel } from '../../../../kernel/plugin.js'
 import { annotated } from '../version-one/routes.js'
+import { readSources } from './sources.js'
 
 /** Hooks of the kernel that are gone. The first entry of each counted, and that was never one of an extension. */
 const GONE = ['reply', 'encode']
+
+/** Members that the kernel had before, and what is written instead. */
+const SUCCESSORS: Readonly<Record<string, string>> = {
+  setting: 'kernel.config.get(TheSetting)',
+  events: 'requires: { events: Events } of svc/plugins/events, and kernel.needs.events.emit(t, …)',
+  tap: 'an entry of taps on the surface: tap(Token, provider => provider.hook, self => …)',
+}
+const USES = new RegExp(`\\bkernel\\s*\\??\\.\\s*(${Object.keys(SUCCESSORS).join('|')})\\b`, 'g')
+
+/** Uses in one extension that are listed. */
+const LISTED = 20
 
 /** The plugin of an extension of `apiVersion = 1` in the form of today. */
 export function fromVersionOne(plugin: Plugin): Plugin {
@@ -12,5 +24,32 @@ export function fromVersionOne(plugin: Plugin): Plugin {
     ...(routes && { routes: routes.map(annotated) }),
     ...(hooks && { hooks: Object.fromEntries(Object.entries(hooks).filter(([name]) => !GONE.includes(name))) }),
   }
-  return { ...plugin, surface }
+  return { ...plugin, surface, apply: kernel => plugin.apply(withoutFormer(kernel)) }
+}
+
+/** A kernel whose former members say what is written instead. */
+function withoutFormer(kernel: PluginKernel): PluginKernel {
+  const former = Object.entries(SUCCESSORS).map(([member, successor]) => {
+    const get = () => {
+      throw new TypeError(`kernel.${member} is gone; write ${successor}`)
+    }
+    return [member, { get }] as const
+  })
+  return Object.defineProperties({ ...kernel }, Object.fromEntries(former))
+}
+
+/**
+ * Where the code of an extension of `apiVersion = 1` uses a member of the kernel that is gone, found in its text: nothing is known of
+ * code that names its kernel otherwise, and a comment may be meant.
+ */
+export async function formerUses(folder: string): Promise<string[]> {
+  const found: string[] = []
+  for await (const { file, text } of readSources(folder)) {
+    for (const [at, line] of text.split('\n').entries()) {
+      for (const [, member = ''] of line.matchAll(USES))
+        found.push(`${file}:${at + 1} uses kernel.${member}, which is gone; write ${SUCCESSORS[member]}`)
+      if (found.length >= LISTED) return found.slice(0, LISTED)
+    }
+  }
+  return found
 }

@@ -9,7 +9,7 @@ import { writeTypes } from '../../../../plugins/delivery/extensions/authoring/ty
 import { CodeCache } from '../../../../plugins/delivery/extensions/load/code.js'
 import { annotated } from '../../../../plugins/delivery/extensions/version-one/routes.js'
 import { temporaryFolder } from '../../../harness/kernel.js'
-import { active, scene } from './scene.js'
+import { active, failed, scene } from './scene.js'
 
 /** The values of `svc/plugin` on the day before version 2 began, which extensions of version 1 may use for ever. */
 const NAMES_OF_ONE =
@@ -62,6 +62,63 @@ test('an extension of apiVersion 1 has all names of svc/plugin and svc that it h
       ({ code }: { code: string }) => code === 'extension_api_old',
     )
     assert.match(item.message, /^acme\.old runs by the translation of apiVersion 1/)
+  } finally {
+    await svc.close()
+  }
+})
+
+test('what apiVersion 1 had and is gone is told when the extension loads, and where it is used', async () => {
+  const main = `import { definePlugin, ok, routeOf } from 'svc/plugin'
+import * as v from 'valibot'
+const route = routeOf()
+export default definePlugin({ name: 'acme.old', version: '1.0.0', service: async () => class {
+  constructor(kernel) { this.kernel = kernel }
+  title() { return this.kernel.setting('acme.old.title') }
+  publish() { return this.kernel.events.emit() }
+} }).surface({
+  routes: [route({ method: 'GET', path: '/api/ext/acme.old/say', summary: 'Say', replies: { 200: v.object({ a: v.string() }) },
+    handle: self => { try { self.title() } catch (error) { return ok({ a: error.message }) } } })],
+})
+`
+  const svc = await scene({ 'acme.old': { 'extension.toml': manifest(1), 'main.js': main } })
+  try {
+    await svc.until('acme.old', active)
+    const { items } = (await svc.request('GET', '/api/doctor?only=extensions')).body
+    const item = items.find(({ code }: { code: string }) => code === 'extension_api_gone')
+    assert.match(
+      item?.message,
+      /main\.js:6 uses kernel\.setting, which is gone; write kernel\.config\.get\(TheSetting\)/,
+    )
+    assert.match(item?.message, /main\.js:7 uses kernel\.events/)
+    const said = (await svc.request('GET', '/api/ext/acme.old/say')).body.a
+    assert.is(said, 'kernel.setting is gone; write kernel.config.get(TheSetting)')
+  } finally {
+    await svc.close()
+  }
+})
+
+test('all that keeps an extension from being loaded is told at once', async () => {
+  const main = `import { defineErrors, definePlugin, event, ok, routeOf } from 'svc/plugin'
+import * as v from 'valibot'
+const route = routeOf()
+const read = kernel => kernel.setting('x')
+export default definePlugin({ name: 'acme.old', version: '1.0.0' }).surface({
+  events: [event('noted', v.object({}))],
+  errors: [defineErrors({ lost: { status: 404, message: 'lost' } })],
+  routes: [route({ method: 'GET', path: '/api/other', summary: 'Say', replies: { 200: v.object({}) }, handle: () => ok({}) })],
+})
+`
+  const svc = await scene({ 'acme.old': { 'extension.toml': manifest(1), 'main.js': main } })
+  try {
+    const { last_error } = await svc.until('acme.old', failed)
+    for (const part of [
+      '4 faults',
+      'the route /api/other',
+      'the event noted',
+      'the error code lost',
+      'main.js:4 uses kernel.setting',
+    ])
+      assert.ok(last_error.includes(part), `${part} in ${last_error}`)
   } finally {
     await svc.close()
   }
