@@ -131,8 +131,15 @@ export const DaemonErrors = defineErrors({
     message: 'no probe or category of that name; svc doctor lists them',
     next: command('doctor'),
   },
+  verify_busy: {
+    status: 503,
+    message: 'the database was checkpointed while it was copied; try again',
+    next: command('db verify'),
+  },
   plugin_not_found: { status: 404, message: 'no such plugin', next: command('plugin list') },
 })
+
+export { copiedUnchanged, holdingCheckpoints } from './database.js'
 
 /**
  * Opens a copy of the database of a home, in a temporary folder that is removed afterwards. The home stays as it is, whether a daemon

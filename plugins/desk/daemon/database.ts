@@ -1,3 +1,4 @@
+import fs from 'node:fs/promises'
 import type { HostView } from '../../../kernel/plugin.js'
 import type { DbStatusReply, DiskHealth } from '../../../schemas/daemon.js'
 
@@ -25,4 +26,28 @@ export function schemaStreams({ streams }: Pick<Store, 'streams'>): DbStatusRepl
     applied_count: applied,
     sum_digest: digest,
   }))
+}
+
+/** Copies of one database that are being made: none may be ended by the checkpoint that another one allows. */
+const copies = new WeakMap<HostView, number>()
+
+/** Runs work while the log of the database grows without being moved into its file, unless somebody asks for that. */
+export async function holdingCheckpoints<T>(host: HostView, work: () => Promise<T>): Promise<T> {
+  copies.set(host, (copies.get(host) ?? 0) + 1)
+  host.autocheckpoint(false)
+  try {
+    return await work()
+  } finally {
+    const left = (copies.get(host) ?? 1) - 1
+    copies.set(host, left)
+    if (left === 0) host.autocheckpoint(true)
+  }
+}
+
+/** Copies a file; false when it was written meanwhile. */
+export async function copiedUnchanged(from: string, to: string): Promise<boolean> {
+  const stamp = async () => (await fs.stat(from, { bigint: true })).mtimeNs
+  const before = await stamp()
+  await fs.copyFile(from, to, fs.constants.COPYFILE_FICLONE)
+  return (await stamp()) === before
 }

@@ -81,6 +81,7 @@ const SETTLED_MS = 4_000
 export class DaemonService implements DaemonApi {
   readonly admission
   #admission: Admission = 'active'
+  #verifying: Promise<DbVerifyReply> | undefined
   #measuring: Promise<DbSizeReply> | undefined
   readonly #hold: Hold
 
@@ -220,10 +221,17 @@ export class DaemonService implements DaemonApi {
     return measure({ db, clock, root: home.root, owners, signal: scope.signal })
   }
 
-  /** Checks what the database holds in memory: see `verifyDatabase` for what blocks. */
-  async verify(): Promise<DbVerifyReply> {
-    const { verifyDatabase } = await import('./verify.js')
-    const checked = await verifyDatabase(this.kernel.db)
+  /** Checks a copy of the database in a thread. One check at a time: whoever asks meanwhile gets the result of the one that runs. */
+  verify(): Promise<DbVerifyReply> {
+    this.#verifying ??= this.#verify().finally(() => {
+      this.#verifying = undefined
+    })
+    return this.#verifying
+  }
+
+  async #verify(): Promise<DbVerifyReply> {
+    const [{ readingCopy }, { verifyDatabase }] = await Promise.all([import('./verify-copy.js'), import('./verify.js')])
+    const checked = await readingCopy(this.kernel, verifyDatabase)
     return {
       status: checked.some(({ problems }) => problems.length > 0) ? 'damaged' : 'ok',
       checked: checked.map(entry => ({ ...entry, problems: [...entry.problems] })),

@@ -92,6 +92,35 @@ test('db status and checkpoint tell of the files and empty the log; a running da
   await rm(home, { recursive: true })
 })
 
+test('a running daemon checks a copy of its file, once for all who ask, and leaves nothing of it', async () => {
+  const home = await temporaryFolder('db')
+  const { host, put } = await running(home)
+  try {
+    for (let i = 0; i < 20; i++) await put(`n${i}`)
+    const [one, other] = await Promise.all(['', ''].map(() => host.request('GET', '/api/db/verify')))
+    assert.equal([one?.status, one?.body.status, other?.body], [200, 'ok', one?.body])
+    const entries = (body: { checked: { name: string; entries: number }[] }) =>
+      body.checked.find(({ name }) => name === 'kernel_record')?.entries
+    assert.is(entries(one?.body), 20)
+    await put('later')
+    assert.is(entries((await host.request('GET', '/api/db/verify')).body), 21)
+    // The kind of the page that the records are in.
+    const file = path.join(home, 'svc.db')
+    const whole = readFileSync(file)
+    const page = whole.readUInt16BE(16)
+    whole[Math.floor(whole.lastIndexOf('x'.repeat(200)) / page) * page] = 0
+    writeFileSync(file, whole)
+    const damaged = await host.request('GET', '/api/db/verify')
+    assert.is(damaged.body.status, 'damaged')
+    assert.is((await host.request('GET', '/api/resources/note/later')).status, 200)
+    const left = readdirSync(path.join(home, 'cache')).filter(name => name.startsWith('verify-'))
+    assert.equal(left, [])
+  } finally {
+    await host.close()
+    await rm(home, { recursive: true })
+  }
+})
+
 test('on a stopped home the database and every journal are checked, and nothing there is changed', async () => {
   const home = await stoppedHome()
   const before = digests(home)

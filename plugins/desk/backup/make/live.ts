@@ -2,6 +2,7 @@ import fs from 'node:fs/promises'
 import path from 'node:path'
 import { messageOf } from '../../../../kernel/plugin.js'
 import type { BackupKind } from '../../../../schemas/daemon/backup.js'
+import { copiedUnchanged, holdingCheckpoints } from '../../daemon/api.js'
 import { BackupErrors } from '../api.js'
 import { schemaDigest } from '../archive/manifest.js'
 import type { K } from '../needs.js'
@@ -23,21 +24,23 @@ export interface LiveOptions {
 /**
  * The home of a running daemon as of one moment. Transactions wait while its files are looked at (0.1 s for 10,000 sessions) and go
  * on while the database, which stays as it is, is copied; what is written meanwhile stays in its log.
+ * @throws Fault `backup_busy` after a checkpoint during the copy
  */
 export async function liveMaterial(kernel: K, options: LiveOptions): Promise<Material> {
   const { host } = kernel.needs
   await fs.mkdir(options.staging, { recursive: true, mode: 0o700 })
   const pause = new Pause(kernel)
-  host.autocheckpoint(false)
   try {
-    await host.checkpoint()
-    const looked = await look(kernel, options)
-    pause.end()
-    await copyDatabase(kernel.home.database, looked.database)
-    return looked
+    return await holdingCheckpoints(host, async () => {
+      await host.checkpoint()
+      const looked = await look(kernel, options)
+      pause.end()
+      if (!(await copiedUnchanged(kernel.home.database, looked.database)))
+        throw BackupErrors.backup_busy('the database was checkpointed meanwhile; try again')
+      return looked
+    })
   } finally {
     pause.end()
-    host.autocheckpoint(true)
   }
 }
 
@@ -91,14 +94,6 @@ async function look({ db, clock, home, needs }: K, options: LiveOptions): Promis
     tables,
     vaultKey: contents.files.some(file => file.path === 'vault.key'),
   }
-}
-
-/** @throws Fault `backup_busy` after a checkpoint during the copy */
-async function copyDatabase(from: string, to: string): Promise<void> {
-  const stamp = async () => (await fs.stat(from, { bigint: true })).mtimeNs
-  const before = await stamp()
-  await fs.copyFile(from, to, fs.constants.COPYFILE_FICLONE)
-  if ((await stamp()) !== before) throw BackupErrors.backup_busy('the database was checkpointed meanwhile; try again')
 }
 
 /** Removes what is left of backups that were being made when the daemon was killed. */
