@@ -86,7 +86,7 @@ export function pluginItems(plugins: readonly PluginInfo[]): DiagnosticItem[] {
   const items = plugins.flatMap(({ name, state }) => {
     const common = { id: `daemon.plugins.${name}`, category: 'daemon' }
     if (state.status === 'failed') {
-      const ahead = /schema_ahead/.test(state.error)
+      const ahead = /schema_ahead|\bthe database has migration\b/.test(state.error)
       const code = ahead ? 'schema_ahead' : 'plugin_failed'
       const helps = state.next === undefined ? {} : { suggested_command: state.next }
       const title = `Plugin ${name} failed`

@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto'
 import fs from 'node:fs/promises'
 import path from 'node:path'
-import { acquireLock, isDropIn, type PluginInfo, type StoreStatus, systemDisk } from '../../../../kernel/platform.js'
+import {
+  acquireLock,
+  isDropIn,
+  type PluginInfo,
+  StoreError,
+  type StoreStatus,
+  systemDisk,
+} from '../../../../kernel/platform.js'
 import { type Clock, type Fault, messageOf } from '../../../../kernel/plugin.js'
 import { BackupErrors } from '../api.js'
 import type { Take } from '../archive/read.js'
@@ -59,7 +66,8 @@ export async function startUpgraded<T extends Started>(
   try {
     kernel = await start(locked)
   } catch (error) {
-    if (backup === undefined || !FAILED.test(textOf(error))) throw error
+    const ahead = aheadOf(error, options)
+    if (ahead || backup === undefined || !FAILED.test(textOf(error))) throw ahead ?? error
     throw await undone(options, backup, messageOf(error))
   }
   const failed = isNew ? failedUpgrade(kernel) : undefined
@@ -69,8 +77,24 @@ export async function startUpgraded<T extends Started>(
   }
   const home = await fs.realpath(options.home)
   const mark = readMark(home)
-  if (isNew && failed === undefined && mark) writeMark(home, { ...mark, schema, product_version: version })
+  const ahead = kernel.host.plugins().find(({ state }) => state.status === 'failed' && AHEAD.test(state.error))
+  if (ahead && mark?.product_version !== undefined)
+    options.log('error', `${ahead.name} cannot read its tables; svc ${mark.product_version} ran this home last`)
+  else if (mark && failed === undefined && (isNew || mark.product_version !== version))
+    writeMark(home, { ...mark, schema, product_version: version })
   return kernel
+}
+
+const AHEAD = /\bschema_ahead\b|\bthe database has migration\b/
+
+/** The refusal of a database that is ahead, with the version of the program that wrote it; undefined of anything else. */
+function aheadOf(error: unknown, { home, version }: UpgradeOptions): StoreError | undefined {
+  const by = readMark(home)?.product_version
+  if (by === undefined || !AHEAD.test(textOf(error))) return undefined
+  const writer = by === version ? `another build of svc ${by}` : `svc ${by}`
+  const message = `${messageOf(error)}; ${writer} ran this home last, and this is svc ${version}`
+  const hint = `start ${writer}, or restore a backup from before: svc backup list`
+  return new StoreError('schema_ahead', message, hint, error)
 }
 
 /** A plugin of the program that failed with a migration that is not applied. */

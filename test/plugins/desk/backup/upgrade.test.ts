@@ -18,7 +18,13 @@ const FIRST = 'CREATE TABLE notes_one (id TEXT PRIMARY KEY) STRICT'
 const SECOND = 'CREATE TABLE notes_two (id TEXT PRIMARY KEY) STRICT'
 const BROKEN = 'CREATE TABLE others_three (id TEXT PRIMARY KEY) STRICT'
 
-const test = suite<{ folder: string; home: string; log: string[] }>('upgrades')
+interface World {
+  home: string
+  log: string[]
+  critical?: string[]
+}
+
+const test = suite<World & { folder: string }>('upgrades')
 test.before.each(async context => {
   context.folder = await temporaryFolder('upgrade')
   context.home = path.join(context.folder, 'home')
@@ -27,7 +33,7 @@ test.before.each(async context => {
 test.after.each(({ folder }) => rm(folder, { recursive: true, force: true }))
 
 /** Starts a program with these migrations of notes on a home. */
-function start({ home, log }: { home: string; log: string[] }, ...steps: string[]): Promise<Kernel> {
+function start({ home, log, critical }: World, ...steps: string[]): Promise<Kernel> {
   const plugin = notes(...steps)
   const plugins = [...base, daemon, resources, workspaces, plugin]
   const options = {
@@ -36,7 +42,9 @@ function start({ home, log }: { home: string; log: string[] }, ...steps: string[
     folder: path.join(home, 'backups'),
     log: (_: string, text: string) => log.push(text),
   }
-  return startUpgraded(options, locked => createKernel({ home, plugins, locked, env: { HOME: home } }))
+  return startUpgraded(options, locked =>
+    createKernel({ home, plugins, locked, env: { HOME: home }, critical: critical ?? [] }),
+  )
 }
 
 /** What a start is refused with. */
@@ -61,6 +69,24 @@ test('the first start of a version with another schema backs the home up, and la
     assert.match(`${only}`, /-upgrade\.tar$/)
     assert.equal([others, world.log.length], [[], 1])
     assert.ok(world.log[0]?.includes(`${only}`))
+  }
+})
+
+test('a database that is ahead is refused with the version that wrote it', async world => {
+  await (await start(world, FIRST)).close()
+  await (await start(world, FIRST, SECOND)).close()
+  const error = await refusal(start({ ...world, critical: ['notes'] }, FIRST))
+  assert.is(error.code, 'schema_ahead')
+  assert.match(error.message, /migration 002 of notes/)
+  assert.match(error.message, /svc 0\.2\.0 ran this home last, and this is svc 0\.1\.0/)
+  // Where the daemon runs without that plugin, its log says it, and each later start does so again.
+  for (const _ of [1, 2]) {
+    world.log.length = 0
+    await (await start(world, FIRST)).close()
+    assert.ok(
+      world.log.some(line => /notes cannot read its tables; svc 0\.2\.0 ran this home last/.test(line)),
+      world.log.join(),
+    )
   }
 })
 
