@@ -4,6 +4,7 @@ import { type Actor, defineErrors, event, registry, token } from '../../../kerne
 import type { CuratedModel, ProviderSettings, PutProviderBody } from '../../../schemas/settings/entries.js'
 
 export { BUILT_IN_PROVIDER, OWN_AGENT } from './built-in.js'
+export { findExecutable } from './detect.js'
 export { ISOLATED, looksSecret, searchPath } from './environment.js'
 
 export type ProviderSecret = NonNullable<PutProviderBody['secrets']>[number]

@@ -42,7 +42,7 @@ import { bindingOf, revokedStatus } from './oauth/login-status.js'
 import { Logins } from './oauth/logins.js'
 import { revocationItems } from './oauth/revocation-items.js'
 import { tokenFetch } from './oauth/token-fetch.js'
-import { collisions, type PlaceTrouble, serverItems } from './servers/checks.js'
+import { collisions, isFolder, type PlaceTrouble, programTrouble, serverItems } from './servers/checks.js'
 import { Leaving } from './servers/leaving.js'
 import { references } from './servers/own-secrets.js'
 import { Vanishing } from './servers/vanishing.js'
@@ -144,26 +144,35 @@ export class McpService implements McpApi {
     return revocationItems(this.logins.farewells.failed(), id => this.kernel.needs.workspaces.get(id) !== undefined)
   }
 
-  /** What doctor says of files that cannot be read and of servers that failed, of the home and of each workspace. */
+  /** What doctor says of files that cannot be read and of servers that failed or cannot start, of the home and of each workspace. */
   async serverItems(): Promise<DiagnosticItem[]> {
     const { workspaces } = this.kernel.needs
     const places = [undefined, ...workspaces.list().slice(0, MOST_PLACES)].map(
-      async (workspace): Promise<PlaceTrouble> => {
+      async (workspace): Promise<PlaceTrouble | undefined> => {
+        // A workspace without its folder is an item of its own.
+        if (workspace && !(await isFolder(workspace.rootDir))) return undefined
         const { servers, problems } = await this.sources.read({ workspace })
+        const own = servers.filter(({ source }) => source.workspaceId === workspace?.id)
+        const root = workspace?.rootDir ?? this.kernel.home.root
+        const programless: { name: string; why: string }[] = []
+        for (const server of own) {
+          if (this.manager.known(server)?.failure) continue
+          const why = await programTrouble(server, this.kernel.env, root)
+          if (why !== undefined) programless.push({ name: server.name, why })
+        }
         return {
+          programless,
           ...(workspace && { workspaceId: workspace.id }),
           problems: problems.filter(({ where }) => isOfWorkspace(where) === (workspace !== undefined)),
-          collisions: collisions(servers.filter(({ source }) => source.workspaceId === workspace?.id)),
-          failed: servers.flatMap(server => {
+          collisions: collisions(own),
+          failed: own.flatMap(server => {
             const { failure } = this.manager.known(server) ?? {}
-            return failure && server.source.workspaceId === workspace?.id
-              ? [{ name: server.name, why: failure.why }]
-              : []
+            return failure ? [{ name: server.name, why: failure.why }] : []
           }),
         }
       },
     )
-    return serverItems(await Promise.all(places))
+    return serverItems((await Promise.all(places)).filter(place => place !== undefined))
   }
 
   /** A workspace that is gone has nobody but everybody to act for it. */

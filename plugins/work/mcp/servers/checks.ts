@@ -1,9 +1,14 @@
+import { stat } from 'node:fs/promises'
+import path from 'node:path'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
+import { findExecutable, searchPath } from '../../../agents/providers/api.js'
 import { finding } from '../../../desk/daemon/api.js'
 import { idPart } from '../client/tools.js'
+import type { Server } from '../sources/declaration.js'
+import { folderOf } from '../sources/foreign.js'
 import type { Problem } from '../sources/sources.js'
 
 /** Items of one report. */
@@ -15,7 +20,40 @@ export interface PlaceTrouble {
   readonly problems: readonly Problem[]
   readonly failed: readonly { readonly name: string; readonly why: string }[]
   readonly collisions: readonly { readonly name: string; readonly why: string }[]
+  readonly programless: readonly { readonly name: string; readonly why: string }[]
 }
+
+/**
+ * Why the program of a server cannot be started; undefined where it is there, or runs in a sandbox that has files of its own. Nothing is
+ * started: a report must not run programs.
+ * @param env of the daemon
+ * @param root folder that the server is started in
+ */
+export async function programTrouble(
+  { name, declaration }: Server,
+  env: Readonly<Record<string, string | undefined>>,
+  root: string,
+): Promise<string | undefined> {
+  const { command: program, args = [], env: own, secret_env: secret, sandbox } = declaration
+  if (program === undefined || sandbox !== undefined || secret?.PATH !== undefined) return undefined
+  const within = folderOf(program, args) ?? { folder: root, program }
+  const cannot = `the MCP server ${shown(name, 64)} cannot start`
+  if (!(await isFolder(within.folder))) return `${cannot}: its folder ${shown(within.folder, 200)} is not there`
+  const PATH = own?.PATH ?? env.PATH
+  // Another form is a reference, which is looked up when the server starts.
+  if (PATH !== undefined && !PATH.startsWith('/')) return undefined
+  const isPath = within.program.includes('/')
+  const wanted = isPath ? path.resolve(within.folder, within.program) : within.program
+  if ((await findExecutable(wanted, searchPath({ PATH }))) !== undefined) return undefined
+  const is = isPath ? 'is not an executable file' : 'is not found in PATH'
+  return `${cannot}: its program ${shown(within.program, 200)} ${is}`
+}
+
+export const isFolder = (folder: string) =>
+  stat(folder).then(
+    info => info.isDirectory(),
+    () => false,
+  )
 
 /** Servers of one place whose tools come to the same ids, each after the first. */
 export function collisions(servers: readonly { readonly name: string }[]): PlaceTrouble['collisions'] {
@@ -32,9 +70,9 @@ export function collisions(servers: readonly { readonly name: string }[]): Place
   })
 }
 
-/** What doctor says of files with MCP servers that cannot be read, and of servers that could not be reached when last tried. */
+/** What doctor says of files with MCP servers that cannot be read, of servers that failed when last tried and of missing programs. */
 export function serverItems(places: readonly PlaceTrouble[]): DiagnosticItem[] {
-  const items = places.flatMap(({ workspaceId, problems, failed, collisions }) => [
+  const items = places.flatMap(({ workspaceId, problems, failed, collisions, programless }) => [
     ...fileItems(problems, workspaceId),
     ...collisions.map(({ name, why }) =>
       finding({
@@ -48,6 +86,17 @@ export function serverItems(places: readonly PlaceTrouble[]): DiagnosticItem[] {
       }),
     ),
     ...failed.map(server => failedItem(server, workspaceId)),
+    ...programless.map(({ name, why }) =>
+      finding({
+        id: idOf('server', name, workspaceId),
+        code: 'mcp_server_program_missing',
+        category: 'mcp',
+        severity: 'warning',
+        title: `MCP server ${shown(name, 64)} cannot start`,
+        message: `${why}. Install it or change the server`,
+        suggested_command: probeOf(name, workspaceId),
+      }),
+    ),
   ])
   return items.slice(0, NAMED)
 }

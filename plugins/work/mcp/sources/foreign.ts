@@ -231,11 +231,18 @@ function started(given: Members, reading: Reading): Members {
   }
 }
 
+const GO_AND_RUN = ['-c', 'cd "$1" && shift && exec "$@"', 'sh']
+
 /** A shell goes to the folder first: a declaration has no member for it. */
 const inFolder = (command: string, args: readonly string[], cwd: string | undefined): Members =>
-  cwd === undefined
-    ? { command, args }
-    : { command: 'sh', args: ['-c', 'cd "$1" && shift && exec "$@"', 'sh', cwd, command, ...args] }
+  cwd === undefined ? { command, args } : { command: 'sh', args: [...GO_AND_RUN, cwd, command, ...args] }
+
+/** The folder and the program of a server that a shell starts in a folder; undefined of any other. */
+export function folderOf(command: string, args: readonly string[]) {
+  const [folder, program] = args.slice(GO_AND_RUN.length)
+  const isOurs = command === 'sh' && GO_AND_RUN.every((word, at) => args[at] === word)
+  return isOurs && folder !== undefined && program !== undefined ? { folder, program } : undefined
+}
 
 function reached(given: Members, url: string, reading: Reading): Members {
   const { plain, secret } = valuesOf(given.headers, 'headers', reading)

@@ -1,5 +1,5 @@
 // timeout: 60s
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -100,13 +100,44 @@ test('the doctor names each file that cannot be read, what that costs, and a ser
     for (const file of [path.join(scene.home, 'mcp.json'), path.join(root, '.svc/mcp.json')])
       await writeFile(file, '{}')
     await scene.put('broken', { command: '/nonexistent/server' })
-    assert.equal(await items(), [], 'nobody tried it')
+    await scene.put('absent', { command: 'no-such-program-at-all' })
+    await scene.put('present', { command: 'sh' })
+    await writeFile(
+      path.join(scene.home, 'mcp.json'),
+      JSON.stringify({
+        mcpServers: { away: { command: 'sh', cwd: '/nonexistent/folder' }, here: { command: 'sh', cwd: '/' } },
+      }),
+    )
+    // Nobody tried them yet.
+    const cannot = await items()
+    assert.equal(
+      cannot.map(item => [item.id, item.code]),
+      ['absent', 'away', 'broken'].map(name => [`mcp:server:${name}`, 'mcp_server_program_missing']),
+    )
+    assert.match(cannot[0]?.message ?? '', /its program "no-such-program-at-all" is not found in PATH/)
+    assert.match(cannot[1]?.message ?? '', /its folder "\/nonexistent\/folder" is not there/)
+    assert.match(cannot[2]?.message ?? '', /its program "\/nonexistent\/server" is not an executable file/)
+    await scene.request('DELETE', '/api/settings/mcp-servers/absent')
+    await writeFile(path.join(scene.home, 'mcp.json'), '{}')
     await scene.request('GET', '/api/settings/mcp-servers/broken?probe=true')
     const [failed, ...more] = await items()
     assert.equal([failed?.id, failed?.code, failed?.severity], ['mcp:server:broken', 'mcp_server_failed', 'warning'])
     assert.match(failed?.message ?? '', /the MCP server "broken" failed when it was last tried: \S/)
     assert.is(failed?.suggested_command, 'svc mcp show broken --probe')
     assert.equal(more, [])
+    // What is wrong with a workspace without its folder is said once.
+    await writeFile(path.join(root, '.svc/mcp.json'), '[]')
+    await rename(root, `${root}-gone`)
+    assert.equal(
+      (await items()).map(item => item.id),
+      ['mcp:server:broken'],
+    )
+    const others = (await scene.request('GET', '/api/doctor')).body.items as { message: string }[]
+    assert.equal(
+      others.filter(({ message }) => message.includes('ENOENT')),
+      [],
+    )
+    await rename(`${root}-gone`, root)
   } finally {
     await scene.close()
   }
