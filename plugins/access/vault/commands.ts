@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type { VaultSecretReply } from '../../../schemas/vault.js'
 
@@ -29,5 +30,5 @@ async function readValue({ unseen, stdin, options, fault }: CommandContext, ref:
   // Of what `echo` writes, one line break at the end is not part of the value.
   const value = typed?.replace(/\r?\n$/, '')
   if (value) return value
-  return fault('usage', 'no value was given: type it, or hand it to standard input', `svc vault put ${ref}`)
+  return fault('usage', 'no value was given: type it, or hand it to standard input', command('vault put', ref))
 }

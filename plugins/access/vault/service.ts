@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { SecretResolver } from '../../../kernel/kit/secret-ref.js'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { shown } from '../../../kernel/kit/text.js'
@@ -54,7 +55,7 @@ export class VaultService {
   readonly resolver: SecretResolver = {
     scheme: 'vault',
     resolve: (rest, asker) => this.for({ name: asker }).reveal(`${SCHEME}${rest}`),
-    missing: rest => ({ why: 'the vault has no such secret', next: `svc vault put ${SCHEME}${rest}` }),
+    missing: rest => ({ why: 'the vault has no such secret', next: command('vault put', `${SCHEME}${rest}`) }),
   }
 
   constructor(private readonly kernel: PluginKernel<{ events: typeof Events }>) {
@@ -326,7 +327,7 @@ export class VaultService {
   }
 
   #damage(ref: string): Fault {
-    const next = `svc vault put ${ref}`
+    const next = command('vault put', ref)
     return this.damaged.get(ref) === 'vault_key_wrong'
       ? VaultErrors.vault_key_wrong(`${ref} is sealed with a key that the daemon does not have`, { next })
       : VaultErrors.vault_secret_damaged(`${ref} cannot be opened: its record was changed or damaged`, { next })

@@ -21,14 +21,12 @@ export function outdated({ id, version }: Activation, expected: number) {
   )
 }
 
-const word = (text: string) => (/^[\w.@:/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
-
 export function unconfirmed({ bundle, profile }: Found, { scope, workspace }: BundleActivationRequest) {
-  const where = scope === 'workspace' && workspace ? ` --scope workspace --workspace ${word(workspace)}` : ''
-  const [extension, name, own] = [bundle.extension, bundle.name, profile.name].map(word)
+  const where = scope === 'workspace' && workspace ? ['--scope', 'workspace', '--workspace', workspace] : []
+  const named = ['--extension', bundle.extension, '--bundle', bundle.name, '--profile', profile.name]
   return BundleErrors.bundle_confirmation_required(undefined, {
     details: { network_requirement_digest: bundle.requirement },
-    next: `svc bundle activate --extension ${extension} --bundle ${name} --profile ${own}${where} --confirm-network-requirement`,
+    next: command('bundle activate', ...named, ...where, '--confirm-network-requirement'),
   })
 }
 

@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../desk/daemon/api.js'
 import { placeOf } from './identity.js'
@@ -19,7 +20,7 @@ export function itemsOf({
   found,
   log,
 }: Instance): DiagnosticItem[] {
-  const at = link ? ` --workspace '${placeOf({ name, key })}'` : ''
+  const at = link ? ['--workspace', placeOf({ name, key })] : []
   const item = (code: string, severity: string, title: string, message: string, next: string | undefined) =>
     finding({
       id: `extension.${key}`,
@@ -28,7 +29,7 @@ export function itemsOf({
       severity,
       title,
       message,
-      suggested_command: next === undefined || GENERAL.includes(next) ? `svc extension logs ${name}${at}` : next,
+      suggested_command: next === undefined || GENERAL.includes(next) ? command('extension logs', name, ...at) : next,
     })
   if (!enabled) return []
   if (problem && generation) {
@@ -67,7 +68,7 @@ export function itemsOf({
         'info',
         `${key} is linked, and nobody follows it`,
         told,
-        `svc extension remove ${name}${at}`,
+        command('extension remove', name, ...at),
       ),
     ]
   }

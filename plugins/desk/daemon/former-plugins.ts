@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { KernelSettings } from '../../../kernel/platform.js'
 import type { HostView } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
@@ -30,7 +31,7 @@ export function formerPluginItems(former: FormerNames, settings: readonly NamedP
         title: `The plugin ${name} is ${where}`,
         message: `${path} names ${name}, which is ${where} now and cannot be ${done} any more; the entry has no effect`,
         suggested_command:
-          left.length === 0 ? `svc config unset ${path}` : `svc config set ${path} '${JSON.stringify(left)}'`,
+          left.length === 0 ? command('config unset', path) : command('config set', path, JSON.stringify(left)),
       })
     })
   })

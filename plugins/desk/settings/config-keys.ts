@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../kernel/kit/text.js'
 import { messageOf, type Setting } from '../../../kernel/plugin.js'
 import type {
@@ -109,7 +110,7 @@ export class ConfigKeys {
     const [near] = [...known.keys()].filter(path => path.startsWith(`${key}.`))
     throw SettingsErrors.setting_not_found(
       near === undefined ? `there is no setting ${shown(key)}` : `${shown(key)} is a group of settings, like ${near}`,
-      near === undefined ? {} : { next: `svc config list --prefix ${key}.` },
+      near === undefined ? {} : { next: command('config list', '--prefix', `${key}.`) },
     )
   }
 

@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import {
   ConfigErrors,
   type ConfigProblem,
@@ -27,7 +28,7 @@ export function repaired(
   if (first && !edits.every(({ keys }) => before.some(({ path }) => isRelated(path, keys.join('.')))))
     throw ConfigErrors.config_file_invalid(
       before.map(problemText).join('\n'),
-      first.path === '' ? {} : { next: `svc config unset ${first.path}` },
+      first.path === '' ? {} : { next: command('config unset', first.path) },
     )
   const bad = problemsOf(after).find(problem => isEdited(problem) || !before.some(({ path }) => path === problem.path))
   if (bad) throw ConfigErrors.setting_invalid(bad.text)

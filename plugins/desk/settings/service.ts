@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { SecretSet } from '../../../kernel/kit/secret-set.js'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { shown } from '../../../kernel/kit/text.js'
@@ -302,5 +303,5 @@ export class SettingsService implements WorkspaceSettingsApi {
 
 const missing = ({ one, path }: Collection, name: string) =>
   SettingsErrors.setting_entry_not_found(`there is no ${one} ${shown(name)} in the configuration`, {
-    next: `svc config get ${path}`,
+    next: command('config get', path),
   })

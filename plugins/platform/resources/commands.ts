@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../kernel/plugin.js'
 
 /** `svc resource put <kind> <id> (--file <path> | --spec <json>)`: a PUT whose body comes from a file or an option. */
@@ -8,7 +9,7 @@ export async function run({ args, options, client, out, readFile, fault }: Comma
     fault(
       'usage',
       'give the spec with exactly one of --file and --spec',
-      `svc resource put ${kind} ${id} --file spec.json`,
+      command('resource put', kind, id, '--file', 'spec.json'),
     )
   }
   const text = inline === undefined ? await readFile(String(file)) : String(inline)
@@ -35,7 +36,7 @@ export async function run({ args, options, client, out, readFile, fault }: Comma
     // A daemon that does not tell its kinds judges by itself.
     if (kinds && !kinds.includes(kind)) {
       const text = `no plugin has the kind ${JSON.stringify(kind)}: it would be stored and do nothing; there are ${kinds.join(', ')}`
-      fault('kind_unknown', text, `svc resource put ${kind} ${id} --file spec.json --force`)
+      fault('kind_unknown', text, command('resource put', kind, id, '--file', 'spec.json', '--force'))
     }
   }
   const path = `/api/resources/${encodeURIComponent(kind)}/${encodeURIComponent(id)}`

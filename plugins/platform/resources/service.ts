@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../kernel/kit/text.js'
 import {
   type Actor,
@@ -78,7 +79,7 @@ export class ResourcesService {
   get(as: Actor, kind: string, id: string) {
     const [record] = this.texts.list({ kind, id, as })
     if (!record) {
-      const next = `svc resource list ${kind}`
+      const next = command('resource list', kind)
       throw KernelErrors.record_not_found(`there is no ${kind} record ${shown(id)}`, { next })
     }
     return { record }

@@ -36,6 +36,10 @@ export function findings(
   return [finding({ id: 'scheduler', category: 'automation', ...scheduler }), ...troubled.map(trouble)]
 }
 
+/** What lets a run go on that nobody watches: a mode that asks less, since an upgrade or another setting may have one that asks more. */
+const UNATTENDED =
+  '. Runs that nobody watches ask as the agent says in `permissions`, else as the setting permissions.mode (svc config get permissions.mode)'
+
 /** Doctor item for the latest run of a job or trigger. */
 function trouble(run: RunRow): DiagnosticItem {
   const [noun, of] = run.trigger_id === null ? ['job', run.job_id] : ['trigger', run.trigger_id]
@@ -48,7 +52,7 @@ function trouble(run: RunRow): DiagnosticItem {
     title: expired
       ? `the latest run of ${noun} ${of} asked, and nobody answered in time`
       : `the latest run of ${noun} ${of} failed`,
-    message: run.error ?? 'no error message was recorded',
+    message: `${run.error ?? 'no error message was recorded'}${expired ? UNATTENDED : ''}`,
     suggested_command: noun === 'job' ? `svc automation jobs history ${of}` : `svc automation triggers history ${of}`,
     evidence: { run_id: run.id, ...(run.session_id === null ? {} : { session_id: run.session_id }) },
   })

@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { type CommandContext, Fault } from '../../../../kernel/plugin.js'
 import type { Manifest } from '../manifest/manifest.js'
 import { typeOf } from '../manifest/manifest.js'
@@ -51,13 +52,19 @@ export const runBuild = told(async context => {
   const { manifest, root, problems } = await validated(context)
   const [problem] = problems
   if (problem !== undefined)
-    return fault('extension_invalid', problem, `svc extension validate ${context.args.dir ?? ''}`.trim())
+    return fault(
+      'extension_invalid',
+      problem,
+      command('extension validate', ...(context.args.dir === undefined ? [] : [context.args.dir])),
+    )
   const file = path.resolve(cwd, String(options.out ?? archiveName(manifest)))
   const packed = await packFolder(root, manifest, file)
   if (out.json) return out.value({ name: manifest.name, version: manifest.version, ...packed })
   out.line(`packed ${packed.files} files in ${path.relative(cwd, file)}, ${packed.bytes} bytes`)
   out.line(`sha256 ${packed.sha256}`)
-  out.line(out.color('dim', `next: svc extension install ${path.relative(cwd, file)} --checksum ${packed.sha256}`))
+  out.line(
+    out.color('dim', `next: ${command('extension install', path.relative(cwd, file), '--checksum', packed.sha256)}`),
+  )
 })
 
 /** `svc extension publish [dir] --to <folder>` */
@@ -69,7 +76,11 @@ export const runPublish = told(async context => {
   const { manifest, root, problems } = await validated(context)
   const [problem] = problems
   if (problem !== undefined)
-    return fault('extension_invalid', problem, `svc extension validate ${context.args.dir ?? ''}`.trim())
+    return fault(
+      'extension_invalid',
+      problem,
+      command('extension validate', ...(context.args.dir === undefined ? [] : [context.args.dir])),
+    )
   const catalog = path.resolve(cwd, String(options.to))
   const published = await publishTo(catalog, root, manifest, {
     ...(options.key !== undefined && { key: path.resolve(cwd, String(options.key)) }),

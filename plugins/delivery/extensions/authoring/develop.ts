@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { Serial } from '../../../../kernel/kit/serial.js'
 import { type CommandContext, messageOf } from '../../../../kernel/plugin.js'
 import type { DevExtensionReply } from '../../../../schemas/extensions.js'
@@ -76,8 +77,8 @@ async function unlink({ client, out }: CommandContext, name: string, workspace: 
   } catch (error) {
     if (isGone(error)) return
     if (!out.json) {
-      const command = `svc extension remove ${name} --workspace '${workspace}'`
-      out.line(out.color('red', `${name} stays linked; ${command} unlinks it`))
+      const unlink = command('extension remove', name, '--workspace', workspace)
+      out.line(out.color('red', `${name} stays linked; ${unlink} unlinks it`))
     }
     throw error
   }

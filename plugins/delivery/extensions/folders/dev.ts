@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { SerialBy } from '../../../../kernel/kit/serial.js'
 import { type Actor, messageOf, type PluginKernel } from '../../../../kernel/plugin.js'
 import { ExtensionDevLinked, ExtensionDevUnlinked, ExtensionErrors } from '../api.js'
@@ -123,10 +124,10 @@ export class DevLinks {
     const other = this.#linked.get(key)
     if (other && other.link.origin !== origin) {
       throw ExtensionErrors.extension_dev_taken(`${key} is linked to ${other.link.origin} already`, {
-        next: `svc extension remove ${name} --workspace '${at}'`,
+        next: command('extension remove', name, '--workspace', at),
       })
     }
-    checkAgreed(manifest, [other?.link.agreed, confirmed], `svc extension dev ${origin} --workspace '${at}'`)
+    checkAgreed(manifest, [other?.link.agreed, confirmed], command('extension dev', origin, '--workspace', at))
     const link = { ...wanted, agreed: requirementDigest(manifest) }
     const { instance, close } = await this.#open(link)
     if (instance.problem && !instance.generation && !other) {
@@ -267,4 +268,4 @@ export class DevLinks {
 
 /** The command that reads a link again. */
 const reloadOf = ({ name, ...link }: DevLink) =>
-  `svc extension reload ${name} --workspace '${placeOf({ name, key: keyOf(name, link) })}'`
+  command('extension reload', name, '--workspace', placeOf({ name, key: keyOf(name, link) }))

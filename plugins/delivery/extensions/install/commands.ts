@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../../kernel/plugin.js'
 import type { InstallPreview, InstallPreviewReply, UpdateAllReply } from '../../../../schemas/extensions/install.js'
 import type { ExtensionReply, RemoveExtensionReply, UpdateExtensionReply } from '../../../../schemas/extensions.js'
@@ -43,7 +44,7 @@ async function allowed(context: WithLists, { consents_asked, consents_given, nam
   const { options, lists, out, terminal, path: called, args } = context
   const missing = consents_asked.filter(one => !consents_given.includes(one))
   if (lists?.allow?.length || missing.length === 0) return {}
-  const again = `${called === 'extension update' ? `svc extension update ${name}` : `svc extension install ${args.source ?? name}`} ${missing.map(one => `--allow ${one}`).join(' ')}`
+  const again = commandAgain(called, args.source, name, ...missing.flatMap(one => ['--allow', one]))
   if (!terminal || options.yes === true) {
     out.line(out.color('yellow', `not granted: ${missing.join(', ')}; allow it with ${again}`))
     return {}
@@ -51,6 +52,12 @@ async function allowed(context: WithLists, { consents_asked, consents_given, nam
   const question = `Allow ${missing.map(one => `${one} (${MEANINGS[one]})`).join(' and ')}?`
   return (await confirmed(context, question)) ? { allow: [...consents_given, ...missing] } : {}
 }
+
+/** The command that was called, with options that it lacked. */
+const commandAgain = (called: string, source: string | undefined, name: string, ...options: readonly string[]) =>
+  called === 'extension update'
+    ? command('extension update', name, ...options)
+    : command('extension install', source ?? name, ...options)
 
 /** What a person has looked at, for the request that takes exactly that. */
 const seen = ({ tree_digest, consent_digest }: InstallPreview) => ({
@@ -86,9 +93,7 @@ async function isWanted(
     fault(
       'confirmation_required',
       `${name} asks for consent: ${more.join(', ')}`,
-      called === 'extension update'
-        ? `svc extension update ${name} --yes`
-        : `svc extension install ${args.source ?? name} --yes`,
+      commandAgain(called, args.source, name, '--yes'),
     )
   }
   return confirmed({ terminal, out }, question)

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { type Actor, faultOf } from '../../../../kernel/plugin.js'
 import type {
   InstallExtensionBody,
@@ -83,7 +84,7 @@ export class InstallDoor {
     if (link) {
       const place = placeOf(link)
       throw ExtensionErrors.extension_in_use(`${link.key} is linked and has the same tables`, {
-        next: `svc extension remove ${name} --workspace '${place}'`,
+        next: command('extension remove', name, '--workspace', place),
       })
     }
     await this.installer.remove(name, { purge }, actor)

@@ -235,7 +235,7 @@ export async function importPlugin(folder: string, manifest: Manifest): Promise<
   if (!isOld) problems.push(...formProblems(today))
   const misnamed = namespaceProblems(today)
   problems.push(...misnamed.map(one => `${one}; names of an extension begin with its vendor`))
-  if (isOld && problems.length > 0) problems.push(...(await formerUses(folder)))
+  if (isOld && problems.length > 0) problems.push(...(await formerUses(await filesOf(folder))))
   const [first, ...others] = problems
   if (first !== undefined)
     throw bad(

@@ -10,7 +10,7 @@ import {
 import { Extensions } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { Manifest } from '../manifest/manifest.js'
-import { importPlugin } from './code.js'
+import { filesOf, importPlugin } from './code.js'
 import type { InstanceHost } from './instance-host.js'
 import type { LogRing } from './log-ring.js'
 import { placed, syntaxErrorIn, type Where } from './places.js'
@@ -59,7 +59,7 @@ export async function bringCode(
   const { name } = manifest
   const { hash, folder } = await host.code.copy(name, root, host.unique(), manifest.apiVersion)
   try {
-    const former = manifest.apiVersion === 1 ? await formerUses(folder) : []
+    const former = manifest.apiVersion === 1 ? await formerUses(await filesOf(folder)) : []
     if (known?.plugin && known.hash === hash) return { hash, plugin: known.plugin, module: known.module ?? '', former }
     for (const use of former) whose.log.note(use)
     const begun = before || anew ? undefined : host.begun(whose)

@@ -1,15 +1,15 @@
-import path from 'node:path'
 import { readRegularFile } from '../../../../kernel/kit/read-file.js'
-import { filesOf } from './code.js'
 
 /** Larger files are bundles or data, in which nobody looks for a line. */
 const MAX_BYTES = 1024 * 1024
 
 /** The modules of an extension by path, those of its packages excepted. */
-export async function* readSources(folder: string): AsyncIterable<{ readonly file: string; readonly text: string }> {
-  for (const { relative } of await filesOf(folder)) {
+export async function* readSources(
+  files: readonly { readonly relative: string; readonly absolute: string }[],
+): AsyncIterable<{ readonly file: string; readonly text: string }> {
+  for (const { relative, absolute } of files) {
     if (!/\.[cm]?js$/.test(relative) || relative.split('/').includes('node_modules')) continue
-    const bytes = await readRegularFile(path.join(folder, relative), { maxBytes: MAX_BYTES }).catch(() => undefined)
+    const bytes = await readRegularFile(absolute, { maxBytes: MAX_BYTES }).catch(() => undefined)
     if (bytes) yield { file: relative, text: bytes.toString() }
   }
 }

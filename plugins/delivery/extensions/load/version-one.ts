@@ -42,9 +42,9 @@ function withoutFormer(kernel: PluginKernel): PluginKernel {
  * Where the code of an extension of `apiVersion = 1` uses a member of the kernel that is gone, found in its text: nothing is known of
  * code that names its kernel otherwise, and a comment may be meant.
  */
-export async function formerUses(folder: string): Promise<string[]> {
+export async function formerUses(files: Parameters<typeof readSources>[0]): Promise<string[]> {
   const found: string[] = []
-  for await (const { file, text } of readSources(folder)) {
+  for await (const { file, text } of readSources(files)) {
     for (const [at, line] of text.split('\n').entries()) {
       for (const [, member = ''] of line.matchAll(USES))
         found.push(`${file}:${at + 1} uses kernel.${member}, which is gone; write ${SUCCESSORS[member]}`)

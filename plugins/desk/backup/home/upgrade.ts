@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import fs from 'node:fs/promises'
 import path from 'node:path'
+import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
 import {
   acquireLock,
   isDropIn,
@@ -152,7 +153,7 @@ async function undone({ home, clock, log }: UpgradeOptions, backup: string, why:
     log('error', `the database from before was not put back: ${messageOf(error)}`)
     return BackupErrors.upgrade_failed(
       `the upgrade failed, and the database from before was not put back (${messageOf(error)}): ${why}. It is in ${backup}`,
-      { next: `svc backup restore ${backup} --home <folder>` },
+      { next: command('backup restore', backup, '--home', placeholder('folder')) },
     )
   }
   return BackupErrors.upgrade_failed(

@@ -1,5 +1,6 @@
 import fs from 'node:fs/promises'
 import path from 'node:path'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { jsonFile } from '../../../../kernel/kit/json-file.js'
 import { acquireLock, isFull, openStore, systemDisk } from '../../../../kernel/platform.js'
 import { type Clock, type Db, Fault, iso, messageOf } from '../../../../kernel/plugin.js'
@@ -73,7 +74,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Verified> 
     return verified
   } catch (error) {
     if (error instanceof Fault || (error as Error).name === 'AbortError') throw error
-    const next = `svc backup restore ${file} --home ${home}`
+    const next = command('backup restore', file, '--home', home)
     if (isFull(error))
       throw new Fault('disk_full', 507, `there is no room for the home in ${home}; free space and restore again`, {
         next,
