@@ -1,4 +1,4 @@
-import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
+import { cli, describe, runsCode, throws, tool } from '../../../kernel/kit/annotations/index.js'
 import { SecretResolvers } from '../../../kernel/kit/secret-ref.js'
 import { definePlugin, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import {
@@ -285,6 +285,7 @@ export default definePlugin({
       summary: 'Check every table of the open database',
       privileged: true,
       replies: { 200: DbVerifyReply },
+      with: [throws(DaemonErrors.verify_busy)],
       handle: async self => ok(await self.verify()),
     }),
   ],
