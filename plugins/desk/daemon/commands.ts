@@ -5,7 +5,7 @@ import { verifyJournals } from '../../platform/journals/api.js'
 export { runSize } from './size-command.js'
 
 /**
- * `svc db verify`: a running daemon checks the database that it works on; without one, the files of the home are checked,
+ * `svc db verify`: a running daemon checks a copy of its database; without one, the files of the home are checked,
  * archives and journals too. Returns the exit code: 1 when something is damaged.
  */
 export async function run({ client, out, home, fault }: CommandContext): Promise<number> {
@@ -46,7 +46,7 @@ function show({ checked }: DbVerifyReply, running: boolean, out: CommandContext[
   for (const { name, problems } of damaged) for (const text of problems) out.line(out.color('red', `${name}: ${text}`))
   out.line(`${checked.length} checked, ${damaged.length} damaged`)
   if (running)
-    out.line(out.color('dim', 'the files on the disk, archives and journals are checked while no daemon runs'))
+    out.line(out.color('dim', 'the log of the database, archives and journals are checked while no daemon runs'))
 }
 
 function codeOf(error: unknown): string | undefined {
