@@ -49,6 +49,10 @@ export interface Io {
   readonly signal: AbortSignal
   /** Takes the next Ctrl-C before the signal aborts, see there; default: nobody can. */
   readonly onInterrupt?: CommandContext['onInterrupt']
+  /**
+   * Rejects when nothing is under way any more that could bring a command on: the process would end as if all was well. Default: never.
+   */
+  readonly idle?: () => Promise<never>
   /** When a request takes long the daemon is asked whether it lives, so often and with so long to answer; milliseconds. */
   readonly probe?: { readonly everyMs: number; readonly withinMs: number }
   /** Command data instead of `commands.json` of {@link root}. */

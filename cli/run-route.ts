@@ -59,11 +59,13 @@ export async function runRoute(entry: RouteCommand, given: Given, world: World):
 
 /** A list that is longer than what was shown says so: half a list must not pass for the whole. */
 function notePage(entry: RouteCommand, body: unknown, out: Output): void {
-  if (out.json || pick(body, 'page.has_more') !== true) return
+  // Lists of the daemon say it in `page`, those that spread `Paging.cut` beside their rows.
+  const at = pick(body, 'page') === undefined ? '' : 'page.'
+  if (out.json || pick(body, `${at}has_more`) !== true) return
   const takes = (name: string) => entry.options.some(({ option }) => option === name)
-  const cursor = pick(body, 'page.next_cursor')
+  const cursor = pick(body, `${at}next_cursor`)
   const next = takes('cursor') && cursor ? `--cursor ${cursor}` : takes('limit') ? '--limit <more>' : undefined
-  const total = pick(body, 'page.total')
+  const total = pick(body, `${at}total`)
   const shown = `${rowsOf(body, entry.view)?.length ?? 'part'}`
   out.note(
     `${typeof total === 'number' ? `${shown} of ${total} shown` : `${shown} shown, more follow`}${next ? `; next page: ${next}` : ''}`,

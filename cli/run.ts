@@ -142,7 +142,7 @@ async function carryOut(entry: Entry, given: Given, world: World): Promise<numbe
   const isLocal = entry.kind === 'local'
   try {
     const run = isLocal ? await entry.load() : await loadModule(entry, world.io.root)
-    return (await run(context)) ?? exitCodes.done
+    return (await Promise.race([run(context), ...(world.io.idle ? [world.io.idle()] : [])])) ?? exitCodes.done
   } catch (error) {
     if (error instanceof CliFault || world.io.signal.aborted) throw error
     // Files and programs fail with errors of their own; a reply of another form is a TypeError.

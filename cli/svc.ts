@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { exitCodes } from './fault.js'
+import { CliFault, exitCodes } from './fault.js'
 import { Interrupts } from './interrupts.js'
 import { run } from './run.js'
 import { isAsciiLocale } from './show/ascii.js'
@@ -59,6 +59,11 @@ run(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   signal: controller.signal,
+  idle: () =>
+    new Promise((_, reject) => {
+      const text = 'the command waits for something that cannot happen any more'
+      process.once('beforeExit', () => reject(new CliFault('command_stuck', text)))
+    }),
   onInterrupt: (take, options) => {
     if (options?.anyEnd) listen()
     return interrupts.onNext(take, options)

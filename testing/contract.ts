@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type Plugin, type PluginKernel, within } from '../kernel/plugin.js'
+import { messageOf, type Plugin, type PluginKernel, within } from '../kernel/plugin.js'
 import { surfaceProblems } from '../plugins/delivery/extensions/authoring/surface-problems.js'
 import { Checks } from '../plugins/desk/daemon/api.js'
 import { replacementProblems } from './judge.js'
@@ -36,6 +36,16 @@ export async function leavesNothing<T>({ load, unload, look }: Subject<T>): Prom
 /** What is on the surface of a plugin can be told to others, and it requires what it taps. @throws AssertionError */
 export function describesItself(plugin: Plugin): void {
   assert.deepEqual(surfaceProblems(plugin), [])
+}
+
+/** The modules of its commands can be loaded, and each has a function `run`. @throws AssertionError */
+export async function commandsLoad({ surface: { commands = [] } }: Pick<Plugin, 'surface'>): Promise<void> {
+  for (const { path, load } of commands) {
+    const { run } = await load().catch(error =>
+      assert.fail(`the module of the command ${path} does not load: ${messageOf(error)}`),
+    )
+    assert.equal(typeof run, 'function', `the module of the command ${path} exports no function run`)
+  }
 }
 
 /**

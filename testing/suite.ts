@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { inTree } from '../plugins/index.js'
-import { answersInTime, describesItself, leavesNothing, servesAsMuchAs } from './contract.js'
+import { answersInTime, commandsLoad, describesItself, leavesNothing, servesAsMuchAs } from './contract.js'
 import { StartedExtension } from './extension.js'
 import { Leaks } from './leaks.js'
 import { tracesOf } from './look.js'
@@ -34,6 +34,11 @@ export function extensionContract(folder: string): void {
     then('routes and commands are describable', async extension => {
       const { code } = installedOf(extension)
       if (code) describesItself((await import(pathToFileURL(code.module).href)).default)
+    })
+
+    then('the modules of its commands load', async extension => {
+      const { code } = installedOf(extension)
+      if (code) await commandsLoad((await import(pathToFileURL(code.module).href)).default)
     })
 
     then('in the place of a plugin, it has what others rely on', async extension => {

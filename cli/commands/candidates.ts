@@ -14,6 +14,7 @@ const mostShown = 100
 
 /** Arguments that take ids of several things, as the names of what is looked for: the first is what a name and `@last` mean. */
 export const several: Readonly<Record<string, readonly string[]>> = {
+  'agent heartbeat wake session': ['session_id'],
   'audit list subject': ['session_id', 'run_id', 'job_id', 'trigger_id', 'task_id'],
   'why id': ['session_id', 'run_id', 'job_id', 'trigger_id', 'task_id'],
   'bridge manifest slack id': ['bridge_id'],

@@ -161,8 +161,8 @@ export interface Surface<S> {
 export function surfaceOf<S>() {
   return {
     reconciler: <T>(entry: Reconciler<S, T>): Reconciler<S, T> => entry,
-    contribute: <T>(to: RegistryToken<T>, entries: (self: S) => readonly NoInfer<T>[]) => ({ to, entries }),
-    tap: <T, F>(on: Token<T> | MaybeToken<T>, hook: (service: T) => Hook<F>, fn: (self: S) => NoInfer<F>): Tap<S> => ({
+    contribute: <T>(to: RegistryToken<T>, entries: NoInfer<(self: S) => readonly T[]>) => ({ to, entries }),
+    tap: <T, F>(on: Token<T> | MaybeToken<T>, hook: (service: T) => Hook<F>, fn: NoInfer<(self: S) => F>): Tap<S> => ({
       on,
       hook: hook as (service: unknown) => Hook<never>,
       fn,

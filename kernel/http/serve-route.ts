@@ -84,6 +84,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
         const working = arrival.call(() => route.handle(self, asked as never), asked as Asked)
         const given = await call.orLeaving(working as Awaitable<Reply>)
         if (body?.errored) throw body.errored
+        if (!given) throw new TypeError('the handler returned no reply: return ok(body) or noContent()')
         const result = checkReplies ? checkReply(route, given) : given
         if (route.method !== 'GET' && handled.isUsed()) {
           const { id, params } = request

@@ -135,6 +135,12 @@ test('a list says when it is not the whole list, beside the rows', async ({ daem
   assert.is(part.stdout.trimEnd().split('\n').length, 2)
   for (const option of ['--json', '--quiet'])
     assert.is((await runCli(daemon.home, ['thing', 'list', option])).stderr, '', option)
+  // As `Paging.cut` gives it to the routes of an extension.
+  daemon.reply('GET /api/things', 200, { things: [thing], has_more: true, next_cursor: 'c' })
+  assert.is(
+    (await runCli(daemon.home, ['thing', 'list'])).stderr,
+    'note: 1 shown, more follow; next page: --limit <more>\n',
+  )
   daemon.reply('GET /api/things', 200, { things: [thing], page: { has_more: false, limit: 1, total: 1 } })
   assert.is((await runCli(daemon.home, ['thing', 'list'])).stderr, '')
 })

@@ -30,7 +30,10 @@ test.before(async () => {
     external: ['*/plugins/index.js', '*/kernel/index.js'],
     outExtension: { '.js': '.mjs' },
   })
-  writeFileSync(join(folder, 'commands.json'), writeCommandLines(thingsData))
+  const command = { kind: 'module', args: [], options: [], module: 'stuck.mjs', export: 'run' } as const
+  const commands = [{ ...command, path: 'thing wait', summary: 'Wait for what never comes' }]
+  writeFileSync(join(folder, 'stuck.mjs'), 'export const run = () => new Promise(() => {})')
+  writeFileSync(join(folder, 'commands.json'), writeCommandLines({ ...thingsData, commands }))
 })
 test.after(() => rmSync(folder, { recursive: true, force: true }))
 test.before.each(async context => {
@@ -96,6 +99,12 @@ test('exit codes reach the shell', async ({ daemon }) => {
   assert.is((await result(svc(daemon.home, 'thing', 'nope'))).code, 2)
   assert.is((await result(svc(join(daemon.home, 'none'), 'thing', 'list'))).code, 3)
   assert.is((await result(svc(daemon.home, '--version'))).stdout, '1.2.3\n')
+})
+
+test('a command that waits for what cannot happen fails and says so', async ({ daemon }) => {
+  const { code, stdout, stderr } = await result(svc(daemon.home, 'thing', 'wait'))
+  assert.equal([code, stdout], [1, ''])
+  assert.match(stderr, 'command_stuck')
 })
 
 /** The command line on a pseudo-terminal; what it drew, and its exit code. */

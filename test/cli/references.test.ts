@@ -70,7 +70,7 @@ test('every argument with an id takes @last, a unique beginning and a name, or i
   let seen = 0
   for (const entry of entries)
     for (const { name } of entry.kind === 'local' ? [] : entry.args) {
-      if (!/(?:^|_)id$/.test(name)) continue
+      if (!/(?:^|_)id$|^session$/.test(name)) continue
       if (resolves(entry, name)) seen++
       else open.push(`${entry.path} ${name}`)
     }

@@ -6,7 +6,7 @@ import { createKernel } from '../../kernel/index.js'
 import { Redactors } from '../../kernel/platform.js'
 import type { Plugin, RegistryToken } from '../../kernel/plugin.js'
 import { configuration, critical, filePorts, inTree } from '../../plugins/index.js'
-import { answersInTime, describesItself, leavesNothing } from '../../testing/contract.js'
+import { answersInTime, commandsLoad, describesItself, leavesNothing } from '../../testing/contract.js'
 import { probe, tracesOf } from '../../testing/look.js'
 import { WaitingTime } from '../../testing/time.js'
 import { boot, temporaryFolder } from '../harness/kernel.js'
@@ -84,6 +84,15 @@ test('each plugin loads alone, and unloaded leaves nothing: no tap, route, timer
 
 test('what is on the surface of each plugin can be told to others', () => {
   for (const plugin of inTree) assert.not.throws(() => describesItself(plugin), plugin.name)
+})
+
+test('the modules of commands load, and one that does not is named', async () => {
+  for (const plugin of inTree) await commandsLoad(plugin)
+  const lost = { path: 'acme gone', summary: 'Gone', load: () => Promise.reject(new Error('Cannot find module')) }
+  const failed = await commandsLoad({ surface: { commands: [lost] } }).catch(error => error.message)
+  assert.match(failed, 'the module of the command acme gone does not load: Cannot find module')
+  const idle = { ...lost, load: async () => ({ run: undefined }) }
+  assert.match(await commandsLoad({ surface: { commands: [idle] } }).catch(error => error.message), 'no function run')
 })
 
 test('each registry that a plugin contributes to is declared by one', () => {

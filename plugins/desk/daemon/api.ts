@@ -96,8 +96,15 @@ export const Checks = registry<Check>(
 /** Tells names that `plugins.disabled` and `plugins.replace` may hold although no plugin has them, or none that runs. */
 export const KnownNames = registry<() => readonly string[]>('daemon.known_names@1', v.function())
 
-/** A doctor item that was found just now. */
-export function finding(item: Omit<DiagnosticItem, 'data_freshness'>): DiagnosticItem {
+/** How urgent an item is. */
+export type Severity = 'critical' | 'error' | 'warning' | 'info'
+
+/** A doctor item that was found just now. A severity that is written out has to be one that doctor counts. */
+export function finding<S extends string>(
+  item: Omit<DiagnosticItem, 'data_freshness' | 'severity'> & {
+    readonly severity: S & (string extends S ? unknown : Severity)
+  },
+): DiagnosticItem {
   return { ...item, data_freshness: 'live' }
 }
 

@@ -3,13 +3,15 @@ import { shown } from '../../../kernel/kit/text.js'
 import { type Clock, iso, messageOf } from '../../../kernel/plugin.js'
 import type { DoctorQuery, DoctorReply } from '../../../schemas/daemon.js'
 import { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
-import { type Check, DaemonErrors, finding } from './api.js'
+import { type Check, DaemonErrors, finding, type Severity } from './api.js'
 
 /** Milliseconds that a probe has. */
 export const PROBE_DEADLINE_MS = 5000
 
-/** Most urgent first; a severity that is not listed sorts between warning and info. */
-const SEVERITIES = ['critical', 'error', 'warning', 'info']
+/** Most urgent first. */
+const SEVERITIES: readonly Severity[] = ['critical', 'error', 'warning', 'info']
+/** An item of a probe: a severity that nobody knows would count nowhere. */
+const Item = v.object({ ...DiagnosticItem.entries, severity: v.picklist(SEVERITIES) })
 
 /**
  * Runs the probes that a query names concurrently, and reports their items: most urgent first, then by id.
@@ -68,7 +70,7 @@ async function probe(check: Check, clock: Clock, signal: AbortSignal): Promise<D
     // The probe may throw before it returns a promise.
     const work = (async () => check.run(AbortSignal.any([signal, deadline.signal])))()
     const result = await Promise.race([work, late])
-    if (result !== 'late') return v.parse(v.array(DiagnosticItem), result)
+    if (result !== 'late') return v.parse(v.array(Item), result)
     const message = `the probe ${check.id} did not answer within ${PROBE_DEADLINE_MS / 1000} seconds`
     return [failure(check, 'probe_timeout', 'warning', 'Probe timed out', message)]
   } catch (error) {
@@ -84,10 +86,7 @@ function failure(check: Check, code: string, severity: string, title: string, me
   return finding({ id: check.id, code, category: check.category, severity, title, message })
 }
 
-const rank = (severity: string) => {
-  const at = SEVERITIES.indexOf(severity)
-  return at < 0 ? 2.5 : at
-}
+const rank = (severity: string) => SEVERITIES.findIndex(one => one === severity)
 
 function byUrgency(a: DiagnosticItem, b: DiagnosticItem): number {
   const urgency = rank(a.severity) - rank(b.severity)

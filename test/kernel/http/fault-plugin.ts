@@ -82,6 +82,13 @@ export const faults: Plugin = definePlugin({
     }),
     route({
       method: 'GET',
+      path: '/api/silent',
+      summary: 'Returns nothing',
+      replies: { 200: name },
+      handle: () => undefined as never,
+    }),
+    route({
+      method: 'GET',
       path: '/api/wrong',
       summary: 'Does not keep its word',
       replies: { 200: name },

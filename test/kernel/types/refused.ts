@@ -25,6 +25,7 @@ declare const kernel: PluginKernel<{ things: typeof Things; other: ReturnType<ty
 const hook = () => kernel.hooks.notify<[name: string]>('heard')
 const Things = token<ThingsApi>('things@1')
 const Numbers = registry<{ readonly n: number }>('things.numbers@1')
+const Levels = registry<{ readonly at: `GET /${string}`; readonly level: 'low' | 'high' }>('things.levels@1')
 const route = routeOf<Service>()
 const { contribute, tap } = surfaceOf<Service>()
 
@@ -119,6 +120,13 @@ export const taps = [
 
 // @ts-expect-error TS2322 a contribution that the registry does not hold
 export const contribution = contribute(Numbers, () => [{ n: 'one' }])
+
+export const literals = contribute(Levels, () => [{ at: 'GET /things', level: 'low' }])
+
+export const wrongLiteral = contribute(Levels, () => [
+  // @ts-expect-error TS2322 a text that is none of those of the entry
+  { at: 'GET /things', level: 'middle' },
+])
 
 export const needs = definePlugin({
   name: 'needs',

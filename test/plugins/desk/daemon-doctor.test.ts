@@ -69,6 +69,7 @@ test('doctor: probes that throw, answer garbage or never answer are items; the o
           })
         }),
     },
+    { id: 'guest.warns', category: 'guest', run: async () => [item('warn', 'guest.warns', 'guest_warns')] },
     { id: 'guest.fine', category: 'guest', run: async () => [item('info', 'guest.fine', 'guest_ok')] },
   ]
   const { plugin } = guest({ checks })
@@ -79,7 +80,13 @@ test('doctor: probes that throw, answer garbage or never answer are items; the o
   const report = await answer
   assert.equal(
     report.items.map((entry: { id: string; code: string }) => `${entry.id} ${entry.code}`),
-    ['guest.garbage probe_failed', 'guest.throws probe_failed', 'guest.hangs probe_timeout', 'guest.fine guest_ok'],
+    [
+      'guest.garbage probe_failed',
+      'guest.throws probe_failed',
+      'guest.warns probe_failed',
+      'guest.hangs probe_timeout',
+      'guest.fine guest_ok',
+    ],
   )
   assert.is(aborted, true)
   await host.close()

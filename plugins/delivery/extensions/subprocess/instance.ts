@@ -132,7 +132,10 @@ export class Instance {
       const answer = await this.request('health_check', {}, this.start.times.healthTimeout)
       const { healthy, message } = (answer ?? {}) as { healthy?: unknown; message?: unknown }
       if (healthy === true) return undefined
-      return this.start.logs.redact(typeof message === 'string' ? clip(message, 500) : 'it says that it is not healthy')
+      if (typeof message === 'string') return this.start.logs.redact(clip(message, 500))
+      return healthy === false
+        ? 'it says that it is not healthy'
+        : 'its answer to health_check has no member healthy that is true or false'
     } catch (error) {
       return this.start.logs.redact(messageOf(error))
     }

@@ -46,6 +46,9 @@ const doings = {
   unhealthy: () => {
     health = { healthy: false, message: 'the source is away' }
   },
+  vague: () => {
+    health = { status: 'ok' }
+  },
   deaf: () => {
     lines.close()
     process.stdin.pause()

@@ -135,6 +135,16 @@ test('health is asked for: well, unwell, and ended after three complaints in a r
   await runtime.stop({ deadlineMs: 0 })
 })
 
+test('an answer to a health check without the member that it needs is told as such', async () => {
+  const { runtime, tell } = await world.make()
+  await runtime.start()
+  await tell('vague')
+  await clock.advance(30_000)
+  await until(() => runtime.health().health === 'unhealthy')
+  assert.is(runtime.health().message, 'its answer to health_check has no member healthy that is true or false')
+  await runtime.stop({ deadlineMs: 0 })
+})
+
 test('a process that answers no health check is unhealthy', async () => {
   const { runtime } = await world.make({ ways: { ignore: ['health_check'] } })
   await runtime.start()
