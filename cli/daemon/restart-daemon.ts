@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Operations, type StoredOperation } from '../../plugins/platform/restart/operations.js'
 import { isOpen } from '../../plugins/platform/restart/states.js'
 import type { RestartStatus, RestartTriggered } from '../../schemas/daemon/restart.js'
+import type { StatusReply } from '../../schemas/daemon.js'
 import { runningDaemon } from '../address.js'
 import { CliFault } from '../fault.js'
 import type { LocalContext } from '../local.js'
@@ -34,16 +35,16 @@ export async function restartDaemon(context: LocalContext): Promise<undefined> {
   const asked = await ask(context, operations)
   if (asked === 'unknown') {
     const old = await stopRunning(context)
-    return report(context, await bringUp(context), old === undefined ? {} : { old_pid: old })
+    return await report(context, await bringUp(context), old === undefined ? {} : { old_pid: old })
   }
-  if (asked === undefined) return report(context, await bringUp(context), before ?? {})
+  if (asked === undefined) return await report(context, await bringUp(context), before ?? {})
   const ended = await follow(context, operations, asked)
   if (ended.status === 'failed') {
     const text = `the restart failed: ${ended.failure_reason ?? 'it does not say why'}`
     const next = (await runningDaemon(context.home)) === undefined ? 'svc daemon start' : 'svc logs'
     throw new CliFault('restart_failed', text, { next, details: { operation_id: ended.operation_id } })
   }
-  return report(context, await bringUp(context), ended)
+  return await report(context, await bringUp(context), ended)
 }
 
 /**
@@ -105,11 +106,11 @@ async function follow(
 }
 
 /** `before`: the daemon that was there, and the operation, as far as there were any. */
-function report(
-  { out }: LocalContext,
+async function report(
+  { out, client }: LocalContext,
   started: Started,
   { old_pid, operation_id }: Partial<Pick<StoredOperation, 'old_pid' | 'operation_id'>>,
-): undefined {
+): Promise<undefined> {
   const { pid } = started.identity.daemon
   const { where, ...served } = shownAddress(started.identity)
   const status = old_pid === undefined ? 'started' : 'restarted'
@@ -117,5 +118,12 @@ function report(
     out.value({ status, pid, ...(old_pid && { old_pid }), ...(operation_id && { operation_id }), ...served })
   else if (old_pid === undefined) out.line(`no daemon was running: daemon started (pid ${pid}), ${where}`)
   else out.line(`daemon restarted (pid ${old_pid}, now ${pid}), ${where}`)
+  // A restart repeats how the daemon was started.
+  const { daemon } = (await client.request('GET', '/api/status').catch(() => ({ daemon: {} }))) as Pick<
+    StatusReply,
+    'daemon'
+  >
+  if (!out.json && daemon.safe_mode !== undefined)
+    out.note(`no extension runs: ${daemon.safe_mode}. To run them: svc daemon stop && svc daemon start`)
   return undefined
 }

@@ -115,6 +115,8 @@ test('a person starts in safe mode, where extensions can be switched off', async
   holder(at, 'acme.hold')
   await at.svc('daemon', 'start', '--safe-mode')
   assert.match((await statusOf(at))?.safe_mode ?? '', '--safe-mode')
+  const { stderr } = await at.run(['daemon', 'restart'])
+  assert.match(stderr, 'no extension runs: it was started with --safe-mode', 'a restart repeats that, and says so')
   await at.svc('extension', 'disable', 'acme.hold')
   const again = await at.run(['daemon', 'start', '--safe-mode'])
   assert.is(again.code, 5, again.stderr)

@@ -36,7 +36,7 @@ const CASES: readonly (readonly [url: string, ask: Ask, status: number, code: st
   ['/api/faults/%c3', {}, 400, 'invalid_request'],
   ['/api/faults/unauthorized', {}, 401, 'who_are_you'],
   ['/api/faults/forbidden', {}, 403, 'forbidden'],
-  ['/api/silent', {}, 404, 'route_not_found'],
+  ['/api/nothing', {}, 404, 'route_not_found'],
   ['/', {}, 404, 'route_not_found'],
   ['/api/faults/a', { method: 'DELETE' }, 404, 'route_not_found'],
   ['/api/faults/a', { method: 'OPTIONS' }, 404, 'route_not_found'],
@@ -136,7 +136,7 @@ for (const door of DOORS) {
       await put('{}', { 'content-encoding': secret }),
       await ask(doors.where[door], `/api/faults/a?limit=${secret}`),
       await ask(doors.where[door], '/api/faults/error', { headers: { authorization: `Bearer ${secret}` } }),
-      await ask(doors.where[door], `/api/silent?token=${secret}`),
+      await ask(doors.where[door], `/api/nothing?token=${secret}`),
       await ask(doors.where[door], `/api/faults/%zz${secret}`),
     ]
     for (const [i, { status, text }] of replies.entries()) {
