@@ -185,7 +185,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
         actor: pluginActor(name),
         db: db.bind({ name, tables: stream, inherits: inherits.flatMap(({ prefixes }) => prefixes) }),
         records,
-        hooks: hookFactory(name, report, clock),
+        hooks: hookFactory(name, report, clock, tapper.scope.hooks),
         config: { get: entry => config.get(entry), onChange: (entry, fn) => config.of(entry).tap(tapper, fn) },
         collect,
       }),

@@ -1,11 +1,14 @@
 import { within } from './clock.js'
 import type { Clock, Scope } from './contract/basics.js'
 import { messageOf } from './contract/errors.js'
+import type { HookEntry } from './contract/hook.js'
 
 /** Scope with its owner's side: the release. */
 export class OwnedScope implements Scope {
   readonly #stack = new Map<symbol, { label: string; release: () => unknown; deadlineMs: number | undefined }>()
   readonly #abort = new AbortController()
+  /** Hooks that its owner made. */
+  readonly hooks: HookEntry<unknown>[] = []
   #dead = false
 
   constructor(
@@ -28,9 +31,7 @@ export class OwnedScope implements Scope {
     }
   }
 
-  held(): string[] {
-    return [...this.#stack.values()].map(entry => entry.label)
-  }
+  readonly held = (): string[] => [...this.#stack.values()].map(entry => entry.label)
 
   /** Releases everything in reverse; each step gets `usualMs`, unless it named a deadline of its own. Errors are collected and returned, later steps run. */
   async release(usualMs: number): Promise<Error[]> {

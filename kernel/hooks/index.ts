@@ -117,18 +117,16 @@ export function hookFor<C>(entry: HookEntry<C>, name: string, report: Report, cl
   return make[kind]() as Made<C>
 }
 
-/** Makes the hooks of one plugin, all with its name before theirs. */
-export function hookFactory(owner: string, report: Report, clock: Clock): HookFactory {
+/** Makes the hooks of one plugin, all with its name before theirs. `made` gets the entry of each. */
+export function hookFactory(owner: string, report: Report, clock: Clock, made: HookEntry<unknown>[]): HookFactory {
+  const make = <C>(entry: HookEntry<C>) => {
+    made.push(entry)
+    return hookFor(entry, `${owner}.${entry.name}`, report, clock)
+  }
   const one = <C>(kind: HookEntry<C>['kind'], name: string, options: contract.HookOptions<never> = {}) =>
-    hookFor({ kind, name, summary: '', ...options } as HookEntry<C>, `${owner}.${name}`, report, clock) as never
+    make({ kind, name, summary: '', ...options } as HookEntry<C>) as never
   return {
-    of: table =>
-      Object.fromEntries(
-        Object.entries(table).map(([member, entry]) => [
-          member,
-          hookFor(entry, `${owner}.${entry.name}`, report, clock),
-        ]),
-      ) as never,
+    of: table => Object.fromEntries(Object.entries(table).map(([member, entry]) => [member, make(entry)])) as never,
     notify: (name, options) => one('notify', name, options),
     pipeline: (name, options) => one('pipeline', name, options),
     gate: (name, options) => one('gate', name, options as contract.HookOptions<never>),

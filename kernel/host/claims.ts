@@ -70,6 +70,5 @@ export function lackOf(plugin: Plugin, original: Plugin | undefined): string | u
   if (!original) return undefined
   const has = new Set(offersOf(plugin))
   const lacks = [...new Set(offersOf(original))].filter(offer => !has.has(offer))
-  if (lacks.length === 0) return undefined
-  return `it lacks what ${original.name} has and others use: ${lacks.join(', ')}`
+  return lacks.length === 0 ? undefined : `it lacks what ${original.name} has and others use: ${lacks.join(', ')}`
 }

@@ -29,6 +29,8 @@ export interface PluginInfo {
   readonly replacedBy?: string
   /** Labels of what its scope holds. */
   readonly holds: readonly string[]
+  /** The hooks that it made. */
+  readonly hooks: OwnedScope['hooks']
 }
 
 /** A name and who runs, or does not run, under it. */
@@ -269,6 +271,7 @@ export class Slots {
         ...(plugin.provides ? { provides: plugin.provides.id } : {}),
         ...(by ? { replacedBy: by } : {}),
         holds: scope?.held() ?? [],
+        hooks: scope?.hooks ?? [],
       }))
       .sort((a, b) => (a.name < b.name ? -1 : 1))
   }

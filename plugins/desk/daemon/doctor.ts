@@ -86,7 +86,7 @@ function failure(check: Check, code: string, severity: string, title: string, me
   return finding({ id: check.id, code, category: check.category, severity, title, message })
 }
 
-const rank = (severity: string) => SEVERITIES.findIndex(one => one === severity)
+const rank = (severity: string) => SEVERITIES.indexOf(severity as Severity)
 
 function byUrgency(a: DiagnosticItem, b: DiagnosticItem): number {
   const urgency = rank(a.severity) - rank(b.severity)

@@ -11,6 +11,7 @@ import {
   DrainReply,
   IdentityReply,
   PluginListReply,
+  PluginQuery,
   PluginReply,
   StatusQuery,
   StatusReply,
@@ -202,6 +203,7 @@ export default definePlugin({
       path: '/api/plugins/{name}',
       summary: 'Show what a plugin requires, provides and holds, and its errors',
       recovery: true,
+      query: PluginQuery,
       replies: { 200: PluginReply },
       with: [
         cli('plugin show', {
@@ -219,10 +221,19 @@ export default definePlugin({
               { header: 'Holds', path: 'holds', as: 'list' },
               { header: 'Faults', path: 'faults', as: 'list' },
             ],
+            table: {
+              path: 'surface',
+              columns: [
+                { header: 'Offers', path: 'what' },
+                { header: 'Name', path: 'name' },
+                { header: 'About', path: 'about', below: true },
+                { header: 'Used by', path: 'used_by', as: 'list', below: true },
+              ],
+            },
           },
         }),
       ],
-      handle: (self, { params }) => ok(self.plugin(params.name)),
+      handle: (self, { params, query }) => ok(self.plugin(params.name, query)),
     }),
     route({
       method: 'GET',

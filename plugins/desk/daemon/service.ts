@@ -23,6 +23,7 @@ import type {
   DoctorReply,
   IdentityReply,
   PluginListReply,
+  PluginQuery,
   PluginReply,
   StatusQuery,
   StatusReply,
@@ -66,6 +67,7 @@ import { nodeItems } from './node-release.js'
 import { pluginDetail, pluginSummary } from './plugins.js'
 import { ownServiceOwner, serviceItems } from './service-check.js'
 import { emptyStatus, mergeMember, reconcileStatus, socketPath, tcpAddress, tcpState } from './status.js'
+import { offersOf } from './surface.js'
 import { variablesOf } from './variables.js'
 
 /** Milliseconds that a contributor of the status has. */
@@ -251,10 +253,13 @@ export class DaemonService implements DaemonApi {
   }
 
   /** @throws Fault `plugin_not_found` */
-  plugin(name: string): PluginReply {
+  plugin(name: string, query: PluginQuery): PluginReply {
     const { host } = this.kernel.needs
     const info = host.plugins().find(plugin => plugin.name === name)
-    if (info) return { plugin: pluginDetail(info, host) }
+    if (info) {
+      const surface = query.surface ? { surface: offersOf(info, host) } : {}
+      return { plugin: { ...pluginDetail(info, host), ...surface } }
+    }
     const where = wentTo(host.formerNames, name)
     if (where === undefined) throw DaemonErrors.plugin_not_found(`no plugin is named ${name}`)
     const successor = host.formerNames[name]

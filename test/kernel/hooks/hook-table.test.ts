@@ -17,7 +17,7 @@ const points = hookTable({
 
 function made() {
   const { clock, reports, report, tapper } = scene()
-  const hooks: HooksOf<typeof points> = hookFactory('acme', report, clock).of(points)
+  const hooks: HooksOf<typeof points> = hookFactory('acme', report, clock, []).of(points)
   const taps: TapsOf<typeof points> = hooks
   return { clock, reports, tapper, hooks, taps }
 }

@@ -37,6 +37,30 @@ test('plugins are listed with their state and shown with what they hold and what
   await svc.close()
 })
 
+test('a plugin shows what it offers, and who uses it', async () => {
+  const { plugin } = guest({ checks: [] })
+  const svc = await boot({ plugins: [daemon, plugin] })
+  const shown = async (query: string) => (await svc.request('GET', `/api/plugins/daemon${query}`)).body.plugin
+  assert.is((await shown('')).surface, undefined, 'only where it is asked for')
+  const { surface } = await shown('?surface=true')
+  const find = (what: string, name: string) =>
+    surface.find((one: { what: string; name: string }) => one.what === what && one.name === name)
+  assert.equal(find('service', 'daemon@1').used_by, ['guest'])
+  assert.equal(find('route', 'POST /api/drain').about, 'Refuse new work and let running work finish')
+  for (const [what, name] of [
+    ['command', 'svc drain'],
+    ['tool', 'observe_doctor'],
+    ['event', 'daemon.draining'],
+    ['error', 'draining'],
+    ['entries', 'secrets.resolvers@1'],
+  ])
+    assert.ok(find(what as string, name as string), `${what} ${name}`)
+  assert.match(find('hook', 'admission').about, /^gate: ./)
+  assert.equal(find('tapped', 'admission').used_by, ['guest'])
+  assert.equal(find('registry', 'daemon.checks@1').used_by, ['guest'])
+  await svc.close()
+})
+
 test('a fault that comes again and again is one entry with a count, and one item of the doctor', async () => {
   const { plugin } = guest({
     checks: [],
