@@ -18,6 +18,7 @@ import bundles from './delivery/bundles/index.js'
 import extensions from './delivery/extensions/index.js'
 import { markInTree } from './delivery/extensions/load/wrapped.js'
 import marketplace from './delivery/marketplace/index.js'
+import storage from './delivery/storage/index.js'
 import archives from './desk/archives/index.js'
 import backup from './desk/backup/index.js'
 import changes from './desk/changes/index.js'
@@ -99,6 +100,7 @@ export {
   settings,
   sidecars,
   skills,
+  storage,
   streams,
   support,
   tasks,
@@ -146,6 +148,7 @@ export const inTree: readonly Plugin[] = [
   automation,
   tasks,
   extensions,
+  storage,
   windowManager,
   hooks,
   tools,

@@ -240,6 +240,38 @@ export const points = hookTable({
   ),
 })
 
+/** A key of the storage of an extension. */
+export interface StoredKey {
+  readonly key: string
+  /** Bytes of the key and of its value as JSON. */
+  readonly bytes: number
+  readonly updated_at: string
+}
+
+/**
+ * What an extension keeps beside its tables. It lasts over updates, reloads and restarts, and goes with `svc extension remove --purge`. Its
+ * process has the same values by `state/*`, and the same folder.
+ */
+export interface ExtensionStorage {
+  /** The value of a key; undefined: it has none. */
+  get(key: string): Promise<unknown>
+  /**
+   * Stores any JSON of at most 64 KiB; resolves when it is on the disk.
+   * @throws Fault `extension_state_invalid`, `extension_state_too_large`: all keys and values together have at most 16 MiB
+   */
+  put(key: string, value: unknown): Promise<void>
+  /** @returns whether there was one */
+  delete(key: string): Promise<boolean>
+  /** Keys in ascending order: those that begin with `prefix`, behind `after`, at most `limit` (1 to 1,000; default 200). */
+  list(options?: {
+    readonly prefix?: string
+    readonly after?: string
+    readonly limit?: number
+  }): Promise<{ readonly entries: readonly StoredKey[]; readonly has_more: boolean }>
+  /** Path of its folder for files, mode 0700, made when it is not there. Nothing watches it. */
+  folder(): Promise<string>
+}
+
 export interface ExtensionsApi extends TapsOf<typeof points> {
   /** Those with a valid manifest, by key, whether loaded or not. */
   installed(): readonly InstalledExtension[]
@@ -281,6 +313,8 @@ export interface ExtensionsApi extends TapsOf<typeof points> {
     work: (process: ControlProcess) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T>
+  /** What the extension of that name keeps; a plugin requires `Storage` of `svc/plugins/storage` for its own. */
+  storageOf(name: string): ExtensionStorage
   /** Ends the process of the extension of that key and starts another one with what {@link ProvisionOwner.runtime} says now. */
   restart(key: string): Promise<void>
 }

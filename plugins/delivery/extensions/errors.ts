@@ -2,6 +2,7 @@ import { command, placeholder } from '../../../kernel/kit/commands/command-line.
 import { defineErrors } from '../../../kernel/plugin.js'
 
 export const ExtensionErrors = defineErrors({
+  extension_state_invalid: { status: 400, message: 'this is no key, or no value, that can be kept' },
   extension_not_found: { status: 404, message: 'no such extension', next: command('extension list') },
   extension_manifest_missing: {
     status: 422,

@@ -6,6 +6,7 @@ import {
   ExtensionDisabled,
   ExtensionEnabled,
   ExtensionErrors,
+  type ExtensionStorage,
   type ExtensionsApi,
   type InstalledExtension,
   points,
@@ -38,6 +39,7 @@ import { unrouted } from './load/unrouted.js'
 import type { Manifest, SourceTier } from './manifest/manifest.js'
 import type { ExtensionNeeds } from './needs.js'
 import { Secrets } from './secrets.js'
+import { storageOf } from './storage.js'
 import { Provisions } from './subprocess/provisions.js'
 import { runtimeFor } from './subprocess/wiring.js'
 import { FlagTable } from './tables.js'
@@ -241,6 +243,8 @@ export class ExtensionsService implements ExtensionsApi {
     if (bundled?.installed && new Provisions(this.kernel).isNeeded(bundled.installed)) await this.#bundled.load(key)
     await this.#changed(key, runtime => runtime.reconsider())
   }
+
+  storageOf = (name: string): ExtensionStorage => storageOf(this.kernel, name)
 
   restart = async (key: string): Promise<void> => this.#changed(key, runtime => runtime.restart())
 

@@ -44,6 +44,10 @@ export function fakeExtensions() {
       return [...this.#all.values()]
     }
 
+    storageOf(name: string): never {
+      throw new Error(`${name} keeps nothing`)
+    }
+
     isLoading() {
       return false
     }
