@@ -1,6 +1,8 @@
 import type { LogLine, LogPort } from '../../kernel/index.js'
+import { isDropIn } from '../../kernel/platform.js'
 import type { Redact } from '../../kernel/plugin.js'
 import type { LogFile } from './log-file.js'
+import { LogLimit } from './log-limit.js'
 import { redact } from './redact.js'
 
 /** A line of the program itself. */
@@ -16,7 +18,11 @@ export interface DaemonLog {
 }
 
 /** The log of a daemon; in the foreground it goes to standard output as well. */
-export async function openDaemonLog(file: LogFile, foreground: boolean): Promise<DaemonLog> {
+export async function openDaemonLog(
+  file: LogFile,
+  foreground: boolean,
+  clock = { monotonic: () => performance.now() },
+): Promise<DaemonLog> {
   const { default: pino } = await import('pino')
   if (foreground) process.stdout.on('error', () => {})
   const write = (text: string): void => {
@@ -29,7 +35,7 @@ export async function openDaemonLog(file: LogFile, foreground: boolean): Promise
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (level: string) => ({ level }) },
   }
-  const port = redacting(pino(options, { write }))
+  const port = redacting(pino(options, { write }), new LogLimit(clock))
   let known: Redact | undefined
   const log = ({ level, ...line }: DaemonLine) => {
     const { msg, ...fields } = known?.value(line) ?? line
@@ -42,7 +48,7 @@ export async function openDaemonLog(file: LogFile, foreground: boolean): Promise
 }
 
 /** A logger and its children, each of which gets only what is redacted. */
-function redacting(logger: LogPort): LogPort {
+function redacting(logger: LogPort, limit: LogLimit): LogPort {
   const at =
     (level: LogLine['level']): LogPort['info'] =>
     (fields, msg) =>
@@ -54,7 +60,11 @@ function redacting(logger: LogPort): LogPort {
     set level(level) {
       logger.level = level
     },
-    child: bindings => redacting(logger.child(redact(bindings) as typeof bindings)),
+    child: bindings => {
+      const child = redacting(logger.child(redact(bindings) as typeof bindings), limit)
+      const { plugin = '' } = bindings
+      return isDropIn(plugin) ? limit.of(plugin, child) : child
+    },
     debug: at('debug'),
     info: at('info'),
     warn: at('warn'),

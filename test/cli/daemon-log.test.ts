@@ -39,6 +39,41 @@ test('a line is level, time, plugin, fields and message, of a child as of the pr
   assert.equal(rest, { level: 'warn', plugin: 'things', n: 1, nested: { token: '[redacted]' }, msg: 'careful' })
 })
 
+test('an extension that floods the log is muted for a while, over its reloads; others are heard', async ({ home }) => {
+  let now = 0
+  const path = join(home, 'flooded')
+  const { port } = await openDaemonLog(new LogFile(path), false, { monotonic: () => now })
+  const flood = () => {
+    const child = port.child({ plugin: 'acme.flood' })
+    for (let n = 0; n < 20_000; n++) child.info({ n }, 'x'.repeat(100))
+  }
+  flood()
+  port.child({ plugin: 'acme.calm' }).info({}, 'calm')
+  port.child({ plugin: 'things' }).info({}, 'a plugin of the package')
+  // Loaded anew, it has the bucket that it emptied.
+  flood()
+  const lines = () =>
+    readFileSync(path, 'utf8')
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line))
+  const others = () => lines().filter(({ msg }) => !/^x+$/.test(msg))
+  assert.equal(
+    others().map(({ plugin, msg }) => [plugin, msg.slice(0, 30)]),
+    [
+      ['acme.flood', 'it logs more than 1 MiB at once'],
+      ['acme.calm', 'calm'],
+      ['things', 'a plugin of the package'],
+    ].map(([plugin, msg]) => [plugin, msg?.slice(0, 30)]),
+  )
+  const heard = lines().length
+  assert.ok(heard > 5000 && heard < 10_000, `${heard}`)
+  now = 600_000
+  port.child({ plugin: 'acme.flood' }).info({}, 'quiet again')
+  const [told, said] = others().slice(-2)
+  assert.equal([told.msg, told.dropped, said.msg], ['its lines are written again', 40_003 - heard, 'quiet again'])
+})
+
 test('the level of a child is its own: lines of the program are written whatever it is', ({ log, lines }) => {
   const child = log.port.child({ plugin: 'things' })
   child.level = 'error'
