@@ -29,6 +29,7 @@ export type InstallExtensionBody = v.InferOutput<typeof InstallExtensionBody>
 export const UpdateExtensionBody = v.strictObject({
   allow_unverified: v.optional(v.boolean()),
   check_only: v.optional(v.boolean()),
+  path: v.optional(v.pipe(v.string(), v.description('archive of another version, of one that came from this machine'))),
   version: text,
   checksum: text,
   tree_digest: text,

@@ -25,6 +25,9 @@ export async function runInstall(context: WithLists): Promise<void> {
     return
   }
   const allow = await allowed(context, preview)
+  // The archive of another version.
+  if (preview.action === 'update' && /\.(tar\.gz|tgz)$/i.test(String(body.path ?? '')))
+    return update(context, preview, { path: body.path, ...trustOf(context), ...seen(preview), ...allow })
   const reply = await client.request('POST', '/api/extensions', { ...body, ...seen(preview), ...allow })
   if (out.json) return out.value(reply)
   const { extension } = reply as ExtensionReply
@@ -112,12 +115,12 @@ function confirmed({ terminal, out }: Pick<CommandContext, 'terminal' | 'out'>, 
 
 /** `svc extension update [name]`: one, after a look at what it asks for, or without a name all that were installed. */
 export async function runUpdate(context: WithLists): Promise<number | undefined> {
-  const { client, out, options, args } = context
+  const { out, options, args } = context
   const { name } = args
   if (name === undefined) return updateAll(context)
-  const url = `/api/extensions/${encodeURIComponent(name)}`
   const version = options.ref === undefined ? {} : { version: options.ref }
-  const body = { ...version, ...trustOf(context) }
+  const archive = typeof options.archive === 'string' ? { path: path.resolve(context.cwd, options.archive) } : {}
+  const body = { ...version, ...archive, ...trustOf(context) }
   out.line(out.color('dim', `reading the source of ${name}`))
   const preview = await previewOf(context, { ...body, name })
   show(context, preview)
@@ -128,14 +131,24 @@ export async function runUpdate(context: WithLists): Promise<number | undefined>
     return undefined
   }
   const allow = await allowed(context, preview)
-  const reply = await client.request('PUT', url, { ...body, ...seen(preview), ...allow })
+  await update(context, preview, { ...body, ...seen(preview), ...allow })
+  return undefined
+}
+
+/** Updates one that the person has looked at. */
+async function update(
+  { client, out }: CommandContext,
+  { name, source_url }: InstallPreview,
+  body: object,
+): Promise<void> {
+  const url = `/api/extensions/${encodeURIComponent(name)}`
+  const reply = await client.request('PUT', url, body)
   if (out.json) out.value(reply)
   const { update } = reply as UpdateExtensionReply
-  if (update.status !== 'updated') return void out.line(`${name} is up to date`)
+  if (update.status !== 'updated') return out.line(`${name} is up to date with ${source_url}`)
   const { extension } = (await client.request('GET', url)) as ExtensionReply
   out.line(`updated ${name} to ${update.latest_version}, ${extension.state}`)
   if (extension.last_error) out.line(out.color('red', extension.last_error))
-  return undefined
 }
 
 /** `svc extension remove <name>` */

@@ -16,7 +16,7 @@ import { hasNothingNew, type Provenance, ProvenanceTable, provenanceFrom } from 
 import type { BatchItem, InstallRequest, Updated, UpdateRequest } from './requests.js'
 import type { Candidate } from './source/candidate.js'
 import { readFolder } from './source/folder.js'
-import { addressOf, type Source, tierOf, withoutSecrets, withVersion } from './source/source.js'
+import { addressOf, type Source, sourceOf, tierOf, withoutSecrets, withVersion } from './source/source.js'
 import { treeDigest } from './source/tree.js'
 import { type Judged, SourceReader } from './source-reader.js'
 import { decide } from './trust.js'
@@ -104,8 +104,8 @@ export class Installer {
   }
 
   /** What {@link update} would do now. */
-  previewUpdate(name: string, request: UpdateRequest): Promise<Preview> {
-    const source = withVersion(this.#installedOf(name).source, request.version)
+  async previewUpdate(name: string, request: UpdateRequest): Promise<Preview> {
+    const source = await nextSourceOf(this.#installedOf(name), request)
     return this.#reader.read({ ...request, source }, (_, candidate) => this.#previewOf(source, candidate, request))
   }
 
@@ -126,10 +126,18 @@ export class Installer {
             const { name } = provenance
             const before = this.#provenance.get(name)
             const isSame = before && addressOf(before.source) === addressOf(source)
+            const isNext =
+              before?.source.kind === 'local_path' && source.kind === 'local_path' && source.form === 'archive'
             if (await isThere(this.folderOf(name)))
               throw InstallErrors.extension_installed(
                 `extension ${name} is there already, in ${this.folderOf(name)}${isSame ? '' : OTHER_SOURCE}`,
-                { next: isSame ? `svc extension update ${name}` : `svc extension remove ${name}` },
+                {
+                  next: isSame
+                    ? command('extension update', name)
+                    : isNext
+                      ? command('extension update', name, '--archive', source.path)
+                      : command('extension remove', name),
+                },
               )
             return this.#place(candidate, provenance, false, actor)
           })
@@ -138,7 +146,7 @@ export class Installer {
   }
 
   /**
-   * Takes what the source of an installed extension has now; whether it is enabled stays.
+   * Takes what the source of an installed extension has now, or the archive that the request names; whether it is enabled stays.
    * @param checkOnly looks and changes nothing
    * @throws Fault like {@link install}; `extension_not_installed` (404), `extension_not_updatable`, `extension_changed_name`
    */
@@ -201,7 +209,7 @@ export class Installer {
 
   async #update(name: string, request: UpdateRequest, actor: Actor, checkOnly: boolean): Promise<Updated> {
     const previous = this.#installedOf(name)
-    const wanted = withVersion(previous.source, request.version)
+    const wanted = await nextSourceOf(previous, request)
     return this.#reader.read({ ...request, source: wanted }, async (source, candidate) => {
       if (candidate.manifest.name !== name)
         throw InstallErrors.extension_changed_name(
@@ -285,6 +293,22 @@ function consentsOf(
 ): Consentable[] {
   if (tierOf(source) !== 'marketplace') return []
   return consentableOf(manifest).filter(one => allow.includes(one) || previous?.consents?.includes(one))
+}
+
+/**
+ * Where the next version is: where the installed one came from, or in an archive that the request names, since each version that an
+ * author sends is a file of its own. What a catalog or a repository has is updated from there alone.
+ * @throws Fault `extension_not_updatable`
+ */
+async function nextSourceOf({ name, source: before }: Provenance, { path, version }: UpdateRequest): Promise<Source> {
+  if (path === undefined) return withVersion(before, version)
+  const source = await sourceOf({ source: 'local_path', path, version })
+  if (source.kind === 'local_path' && source.form === 'archive' && before.kind === 'local_path') return source
+  const why =
+    before.kind === 'local_path'
+      ? `${path} is a folder; the next version of ${name} is taken from an archive, or from ${addressOf(before)}`
+      : `${name} came from ${addressOf(before)} and is updated from there alone`
+  throw InstallErrors.extension_not_updatable(why, { next: command('extension update', name) })
 }
 
 /** An update looks where the installed one came from, and nowhere else. */

@@ -17,6 +17,8 @@ export interface InstallRequest extends SourceRequest {
 }
 
 export interface UpdateRequest {
+  /** An archive on this machine, of an extension that was installed from this machine; default: where the installed one came from. */
+  readonly path?: string | undefined
   /** Another branch, tag or commit than before, of a repository. */
   readonly version?: string | undefined
   readonly checksum?: string | undefined

@@ -140,6 +140,7 @@ const installOptions = [
 
 const updateOptions = [
   ...trustOptions,
+  { name: 'archive', type: 'text', summary: 'a .tar.gz file with another version, in the place of its source' },
   { name: 'yes', type: 'boolean', summary: 'accept everything that it brings and asks for' },
 ] as const
 

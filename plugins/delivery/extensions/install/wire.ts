@@ -21,8 +21,8 @@ export function requestOf(body: InstallExtensionBody): InstallRequest {
 
 export function updateRequestOf(body: Omit<UpdateExtensionBody, 'check_only'>): UpdateRequest {
   const { allow_unverified: allowUnverified, tree_digest: treeDigest, consent_digest: consentDigest } = body
-  const { version, checksum, allow } = body
-  return { version, checksum, allow, allowUnverified, treeDigest, consentDigest }
+  const { path, version, checksum, allow } = body
+  return { path, version, checksum, allow, allowUnverified, treeDigest, consentDigest }
 }
 
 export function provenanceToWire(provenance: Provenance): wire.Provenance {

@@ -1,4 +1,4 @@
-import { readdir, rm } from 'node:fs/promises'
+import { readdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -7,7 +7,7 @@ import { runUpdate } from '../../../../../plugins/delivery/extensions/install/co
 import { temporaryFolder } from '../../../../harness/kernel.js'
 import { active, scene as hosted, speaking } from '../scene.js'
 import { faultFrom, files } from './scene.js'
-import { manifest } from './tarball.js'
+import { manifest, tarball } from './tarball.js'
 
 const work = await temporaryFolder('routed')
 const svc = await hosted()
@@ -112,6 +112,53 @@ test('refusals have their status, code and reason', async () => {
   assert.match(wrong.body.error, /^extension\.toml:\d+: colour: unknown member$/)
   assert.is((await svc.request('PUT', '/api/extensions/nobody', {})).body.code, 'extension_not_installed')
   assert.is((await svc.request('DELETE', '/api/extensions/nobody')).status, 404)
+})
+
+const packed = async (name: string, entries: Readonly<Record<string, string>>) => {
+  const file = path.join(work, name)
+  await writeFile(file, tarball(...Object.entries(entries).map(([at, body]) => ({ path: at, body }))))
+  return file
+}
+const send = (text: string, version: string, more = '') => {
+  const sent = talking(text, version)
+  return { ...sent, 'main.js': `${more}${sent['main.js']}` }
+}
+
+test('the archive of the next version takes the place of the one that is installed, with its data, and goes back', async () => {
+  const first = await packed('acme.talk-1.0.0.tar.gz', send('one', '1.0.0'))
+  const second = await packed('acme.talk-2.0.0.tar.gz', send('two', '2.0.0'))
+  const broken = await packed('acme.talk-3.0.0.tar.gz', send('three', '3.0.0', 'throw new Error("no")\n'))
+  const install = (file: string) => svc.request('POST', '/api/extensions', { path: file })
+  const update = (file: string) => svc.request('PUT', '/api/extensions/acme.talk', { path: file })
+  const said = async () => (await svc.request('GET', '/api/ext/acme.talk/say')).body.text
+  const source = async () =>
+    (await svc.request('GET', '/api/extensions/acme.talk/provenance')).body.provenance.source_url
+  assert.equal([(await install(first)).status, await said()], [201, 'one'])
+  const refused = await install(second)
+  assert.is(refused.body.details.next, `svc extension update acme.talk --archive ${second}`)
+  const { preview } = (await svc.request('POST', '/api/extensions/preview', { path: second })).body
+  assert.equal([preview.action, preview.previous_version, preview.version], ['update', '1.0.0', '2.0.0'])
+  const done = await update(second)
+  assert.equal([done.status, done.body.update?.latest_version, await said()], [200, '2.0.0', 'two'], done.body.error)
+  assert.is(await source(), second, 'an update looks there from now on')
+
+  const failed = await update(broken)
+  assert.is(failed.body.code, 'extension_update_failed')
+  assert.equal([await said(), await source()], ['two', second])
+  await update(first)
+  assert.is(await said(), 'one', 'an older one that is named is taken')
+
+  // A folder may be another extension of that name, under development.
+  const folder = await files(path.join(work, 'talk-3'), talking('four', '4.0.0'))
+  assert.is((await update(folder)).body.code, 'extension_not_updatable')
+  const other = await packed('other.tar.gz', { 'extension.toml': manifest('other') })
+  assert.is((await update(other)).body.code, 'extension_changed_name')
+  assert.is((await update(path.join(work, 'none.tar.gz'))).body.code, 'extension_source_invalid')
+  await svc.request('POST', '/api/extensions/acme.talk/disable')
+  await update(second)
+  const { extension } = (await svc.request('GET', '/api/extensions/acme.talk')).body
+  assert.equal([extension.state, extension.version], ['disabled', '2.0.0'], 'it stays disabled')
+  assert.is((await svc.request('DELETE', '/api/extensions/acme.talk?purge=true')).status, 200)
 })
 
 test.run()
