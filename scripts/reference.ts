@@ -1,6 +1,8 @@
-// Writes docs/reference, docs/configuration.md and test/contract/surface.txt from the code: `npm run docs:reference`. A test holds the committed pages against it.
+// Writes docs/reference, docs/configuration.md and test/contract/surface.txt from the code: `npm run docs:reference`; with
+// `-- --release`, as a part of a release, also test/contract/exports.txt. A test holds the committed pages against it.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { entrySources, exportsOf } from './reference/exports.js'
 import { pages } from './reference/pages.js'
 import { configurationPage } from './reference/settings.js'
 import { surfaceLines } from './reference/surface.js'
@@ -11,3 +13,7 @@ for (const [name, text] of Object.entries(await pages())) writeFileSync(path.joi
 writeFileSync(path.join(folder, '../configuration.md'), configurationPage())
 const document = JSON.parse(readFileSync(path.join(import.meta.dirname, '../schemas/openapi.json'), 'utf8'))
 writeFileSync(path.join(import.meta.dirname, '../test/contract/surface.txt'), surfaceLines(document))
+if (process.argv.includes('--release')) {
+  const lines = [...entrySources()].map(([entry, file]) => [entry, ...[...exportsOf(file)].sort()].join(' '))
+  writeFileSync(path.join(import.meta.dirname, '../test/contract/exports.txt'), `${lines.join('\n')}\n`)
+}

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import * as svc from '../../kernel/index.js'
@@ -5,6 +7,7 @@ import * as kit from '../../kernel/kit/index.js'
 import * as platform from '../../kernel/platform.js'
 import * as plugin from '../../kernel/plugin.js'
 import { type ApiEntry, apiValues, mostValues } from '../../scripts/reference/api.js'
+import { exportLines } from '../../scripts/reference/exports.js'
 
 const modules: Readonly<Record<ApiEntry, object>> = {
   svc,
@@ -51,6 +54,50 @@ test('every value of the kernel says what it is for', () => {
     silent.map(({ name }) => name),
     [],
   )
+})
+
+const root = path.join(import.meta.dirname, '../..')
+const read = (file: string) => readFileSync(path.join(root, file), 'utf8')
+/** Entry, name and where it is now, of each line of the page. */
+const moved = [...read('docs/moved.md').matchAll(/^\| `(svc[^`]*)` \| `(\w+)` \| (.+) \|$/gm)].map(
+  ([, entry = '', name = '', now = '']) => ({ entry, name, now }),
+)
+/** Lines of the released names that are not exported, by what is exported. */
+const goneFrom = (released: readonly string[], now: ReadonlySet<string>) => released.filter(line => !now.has(line))
+
+test('a name that the last version exported is exported, or has a line in docs/moved.md', () => {
+  const released = read('test/contract/exports.txt')
+    .trim()
+    .split('\n')
+    .flatMap(line => {
+      const [entry, ...names] = line.split(' ')
+      return names.map(name => `${entry} ${name}`)
+    })
+  assert.ok(released.length > 2000)
+  const told = new Set(moved.map(({ entry, name }) => `${entry} ${name}`))
+  const now = new Set(exportLines())
+  assert.equal(
+    goneFrom(released, now).filter(line => !told.has(line)),
+    [],
+    'it is gone from its entry: put it back, or say in docs/moved.md where it is now',
+  )
+  assert.equal(goneFrom(['svc/plugin definePlugin', 'svc/plugin isMissing'], now), ['svc/plugin isMissing'])
+})
+
+test('docs/moved.md leads to names that are there', () => {
+  const exported = new Set(exportLines())
+  const wrong = moved.filter(({ entry, name, now }) => {
+    if (exported.has(`${entry} ${name}`)) return true
+    const to = /^`(svc[^`]*)`$/.exec(now)?.[1]
+    return to !== undefined && !exported.has(`${to} ${name}`)
+  })
+  assert.equal(wrong, [])
+})
+
+test('the names of an entry are those that its module has', () => {
+  const names = new Set(exportLines())
+  for (const entry of entries)
+    for (const name of Object.keys(modules[entry])) assert.ok(names.has(`${entry} ${name}`), `${entry} ${name}`)
 })
 
 test.run()
