@@ -49,11 +49,36 @@ export async function commandsLoad({ surface: { commands = [] } }: Pick<Plugin, 
 }
 
 /**
- * What takes the place of a plugin has everything of it that others rely on: routes, kinds, events, settings, registries.
+ * What takes the place of a plugin has everything of it that others rely on: routes with what they take, kinds, events, settings,
+ * registries.
  * @throws AssertionError that lists what is missing
  */
 export function servesAsMuchAs(replaced: Plugin, plugin: Pick<Plugin, 'surface' | 'provides'>): void {
   assert.deepEqual(replacementProblems({ ...plugin, replaces: replaced.name }), [])
+  assert.deepEqual(untakenBy(plugin, replaced), [])
+}
+
+/** Members of queries and bodies that routes of a plugin take, and those of what replaces it do not. */
+function untakenBy({ surface }: Pick<Plugin, 'surface'>, replaced: Plugin): string[] {
+  const plainPath = ({ method, path }: Asking) => `${method} ${path.replace(/\{[^}]+\}/g, '{}')}`
+  const own = new Map((surface.routes ?? []).map(route => [plainPath(route), route]))
+  return (replaced.surface.routes ?? []).flatMap(route => {
+    const its = own.get(plainPath(route))
+    if (!its) return []
+    return (['query', 'body'] as const).flatMap(at => {
+      const taken = membersOf(its[at])
+      const missing = membersOf(route[at])?.filter(name => !taken?.includes(name)) ?? []
+      return missing.map(name => `${route.method} ${route.path} takes no ${name} in its ${at}`)
+    })
+  })
+}
+
+type Asking = { readonly method: string; readonly path: string }
+
+/** Names of the members of a schema of an object; undefined for any other schema. */
+function membersOf(schema: unknown): string[] | undefined {
+  const { entries, pipe } = Object(schema) as { entries?: object; pipe?: readonly unknown[] }
+  return entries ? Object.keys(entries) : pipe?.map(membersOf).find(names => names !== undefined)
 }
 
 /** Every probe of the doctor, or those of one plugin, answers in time. @throws AssertionError @returns how many there are */

@@ -47,13 +47,21 @@ export class StartedExtension {
 
   #kernel: Kernel | undefined
 
-  static async start(folder: string, options: StartOptions = {}): Promise<StartedExtension> {
-    const folders = [...(options.with ?? []), folder]
+  static start(folder: string, options: StartOptions = {}): Promise<StartedExtension> {
+    return StartedExtension.#on([...(options.with ?? []), folder], options)
+  }
+
+  /** The plugins of the package alone, to compare with. */
+  static plain(): Promise<StartedExtension> {
+    return StartedExtension.#on([], {})
+  }
+
+  static async #on(folders: readonly string[], options: StartOptions): Promise<StartedExtension> {
     const manifests = await Promise.all(folders.map(each => readManifest(each)))
     const names = manifests.map(({ name }) => name)
     const replacing = manifests.filter(({ replaces }) => replaces !== undefined).map(({ name }) => name)
     const home = await realpath(await mkdtemp(path.join(os.tmpdir(), 'svc-extension-home-')))
-    const self = new StartedExtension(names.at(-1) as string, home)
+    const self = new StartedExtension(names.at(-1) ?? '', home)
     try {
       await mkdir(path.join(home, 'extensions'))
       for (const [at, each] of folders.entries())

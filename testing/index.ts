@@ -4,6 +4,7 @@ import { type DaemonOptions, StartedDaemon } from './daemon.js'
 import { StartedExtension, type StartOptions } from './extension.js'
 import { extensionContract } from './suite.js'
 
+export { answersAlike, type Behaviour, behaviours } from './behaviour.js'
 export { answersInTime, commandsLoad, describesItself, leavesNothing, type Subject } from './contract.js'
 export { type DaemonOptions, type Ran, StartedDaemon } from './daemon.js'
 export { type Reply, StartedExtension, type StartOptions } from './extension.js'

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { messageOf } from '../kernel/plugin.js'
 import { inTree } from '../plugins/index.js'
+import { answersAlike, behaviours } from './behaviour.js'
 import { answersInTime, commandsLoad, describesItself, leavesNothing, servesAsMuchAs } from './contract.js'
 import { StartedExtension } from './extension.js'
 import { Leaks } from './leaks.js'
@@ -45,6 +47,30 @@ export function extensionContract(folder: string): void {
       const { code, manifest } = installedOf(extension)
       const replaced = inTree.find(({ name }) => name === manifest.replaces)
       if (code && replaced) servesAsMuchAs(replaced, (await import(pathToFileURL(code.module).href)).default)
+    })
+
+    /** The plugin whose place it takes, and how often it was asked. */
+    const replacedBy = (extension: StartedExtension) => {
+      const { code, manifest } = installedOf(extension)
+      return code && inTree.find(({ name }) => name === manifest.replaces)
+    }
+
+    then('in the place of a plugin, its routes answer as those of that one', async extension => {
+      const replaced = replacedBy(extension)
+      if (!replaced) return
+      const original = await StartedExtension.plain()
+      try {
+        await answersAlike(replaced, original, extension)
+      } finally {
+        await original.close()
+      }
+    })
+
+    then('in the place of a plugin, it behaves as others rely on', async extension => {
+      for (const { name, check } of behaviours[replacedBy(extension)?.name ?? ''] ?? [])
+        await check(extension).catch(error => {
+          throw new Error(`${name}: ${messageOf(error)}`, { cause: error })
+        })
     })
 
     then('its probes of the doctor answer in time', async extension => {

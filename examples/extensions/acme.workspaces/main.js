@@ -52,9 +52,10 @@ export default definePlugin({
       method: 'GET',
       path: all,
       summary: 'Registered workspaces',
+      query: wire.ListWorkspacesQuery,
       replies: { 200: wire.ListWorkspacesReply },
       with: [tool('workspace_list', toolsets, { visibility: 'operator' })],
-      handle: self => ok({ workspaces: self.list().map(wireOf) }),
+      handle: async (self, { query, actor }) => ok({ workspaces: (await self.around(query.path, actor)).map(wireOf) }),
     }),
     route({
       method: 'POST',

@@ -40,6 +40,13 @@ export class Registered {
     return this.#select('ORDER BY created_at, rowid')
   }
 
+  /** All, or the one that an absolute path belongs to. */
+  async around(path, actor) {
+    if (path === undefined) return this.list()
+    const found = await this.#find(absolute(path, 'path'), actor)
+    return found ? [found] : []
+  }
+
   async find(reference, actor = this.kernel.actor) {
     const found = await this.#find(reference, actor)
     if (found) return found

@@ -1,0 +1,74 @@
+import path from 'node:path'
+import { suite } from 'uvu'
+import * as assert from 'uvu/assert'
+import type { Plugin } from '../../kernel/plugin.js'
+import { heartbeats, workspaces } from '../../plugins/index.js'
+import { servesAsMuchAs } from '../../testing/contract.js'
+import { answersAlike, behaviours, StartedExtension, startExtension } from '../../testing/index.js'
+
+const example = (name: string) => path.join(import.meta.dirname, '../../examples/extensions', name)
+const test = suite<{ original: StartedExtension; replaced: StartedExtension }>('behaviour of replacements')
+test.before(async context => {
+  context.original = await StartedExtension.plain()
+  context.replaced = await startExtension(example('acme.workspaces'))
+})
+test.after(async ({ original, replaced }) => {
+  await original.close()
+  await replaced.close()
+})
+
+test('the plugins of the package behave as others rely on, and so does an extension in the place of one', async ({
+  original,
+  replaced,
+}) => {
+  const checked: string[] = []
+  for (const [subject, names] of [
+    [original, [workspaces.name, heartbeats.name]],
+    [replaced, [workspaces.name]],
+  ] as const)
+    for (const { name, check } of names.flatMap(plugin => behaviours[plugin] ?? [])) {
+      await check(subject)
+      checked.push(name)
+    }
+  assert.is(checked.length, 5)
+})
+
+test('the routes of a replacement answer as those of its original; one that does not is named', async ({
+  original,
+  replaced,
+}) => {
+  assert.ok((await answersAlike(workspaces, original, replaced)) > 5)
+  const changed = {
+    ...replaced,
+    time: replaced.time,
+    request: async (method: string, url: string, body?: unknown) => {
+      const reply = await replaced.request(method, url, body)
+      return url === '/api/workspaces' && method === 'GET' ? { ...reply, body: { list: [] } } : reply
+    },
+  }
+  const failed = await answersAlike(workspaces, original, changed).catch(error => error.message)
+  assert.match(failed, 'GET /api/workspaces: 200')
+})
+
+test('a replacement whose route takes less than that of its original is named', async ({ replaced }) => {
+  const installed = replaced.extensions.installed().find(({ name }) => name === 'acme.workspaces')
+  const file = `file://${installed?.code?.module}`
+  const { default: plugin } = (await import(file)) as { default: Plugin }
+  assert.not.throws(() => servesAsMuchAs(workspaces, plugin))
+  const routes = plugin.surface.routes?.map(({ query: _, ...route }) => route)
+  const lesser = { ...plugin, surface: { ...plugin.surface, routes } } as Plugin
+  assert.throws(() => servesAsMuchAs(workspaces, lesser), 'GET /api/workspaces takes no path in its query')
+})
+
+test('a replacement that keeps what it should forget does not behave', async ({ replaced }) => {
+  const keeps = {
+    ...replaced,
+    time: replaced.time,
+    request: async (method: string, url: string, body?: unknown) =>
+      method === 'DELETE' ? { status: 204, headers: {}, body: undefined } : replaced.request(method, url, body),
+  }
+  const [goes] = behaviours.workspaces ?? []
+  assert.match(await goes?.check(keeps).catch(error => error.message), '404')
+})
+
+test.run()
