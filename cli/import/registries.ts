@@ -1,5 +1,8 @@
+import { basename } from 'node:path'
+import * as v from 'valibot'
 import { clip, shown } from '../../kernel/kit/text.js'
 import { catalog } from '../../plugins/agents/providers/catalog.js'
+import { ProviderEntry } from '../../plugins/agents/providers/entry.js'
 import {
   type Document,
   ForeignFileError,
@@ -213,21 +216,41 @@ function wantProvider(id: string, entry: Members, place: Place, { platform }: Ar
   const distribution = objectOf(entry.distribution) ?? {}
   const [npx, uvx] = [objectOf(distribution.npx), objectOf(distribution.uvx)]
   const way = npx ?? uvx
-  if (!way) {
-    const target = `${platform}-${ARCHITECTURES[process.arch] ?? process.arch}`
-    const binary = objectOf(objectOf(distribution.binary)?.[target])
-    throw new NotCarried(
-      binary
-        ? `it is a binary: install ${shown(String(binary.archive), 120)}, then svc config set providers.${id}.command ${shown(String(binary.cmd), 80)}`
-        : `it has no package, and no binary for ${target}`,
-    )
-  }
-  const args = Array.isArray(way.args) ? way.args : []
-  const words = [...(npx ? ['npx', '-y'] : ['uvx']), way.package, ...args]
-  if (!words.every(word => typeof word === 'string' && /^[@\w=:,./+~^-]+$/.test(word)))
+  if (!way) throw new NotCarried(binaryText(id, distribution, platform))
+  const words = [...(npx ? ['npx', '-y'] : ['uvx']), way.package, ...argumentsIn(way)]
+  if (!areWords(words))
     throw new NotCarried('its package or an argument has characters that svc does not put into a command')
-  for (const name of Object.keys(objectOf(way.env) ?? {}))
-    found.leave(place, `${id} ${inner(name)}`, 'set it in the environment of the daemon; a provider has no variables')
-  const title = typeof entry.name === 'string' ? { display_name: clip(entry.name, 200) } : {}
-  found.want({ kind: 'provider', ...place, name: id, settings: { ...title, command: words.join(' ') }, notes: [] })
+  const env: Record<string, string> = {}
+  for (const [name, value] of Object.entries(objectOf(way.env) ?? {})) {
+    if (typeof value === 'string' && value !== '' && v.safeParse(ProviderEntry, { env: { [name]: value } }).success)
+      env[name] = value
+    else
+      found.leave(
+        place,
+        `${id} ${inner(name)}`,
+        `a person has to give its value: set it for the daemon, then svc config set providers.${id}.env_allow '["${inner(name)}"]'`,
+      )
+  }
+  const settings = {
+    ...(typeof entry.name === 'string' && { display_name: clip(entry.name, 200) }),
+    command: words.join(' '),
+    ...(Object.keys(env).length > 0 && { env }),
+  }
+  found.want({ kind: 'provider', ...place, name: id, settings, notes: [] })
+}
+
+const argumentsIn = ({ args }: Members): unknown[] => (Array.isArray(args) ? args : [])
+
+/** Words that stand for themselves in a command. */
+const areWords = (words: readonly unknown[]): words is string[] =>
+  words.every(word => typeof word === 'string' && /^[@\w=:,./+~^-]+$/.test(word))
+
+/** What a person does with an agent that is a binary. */
+function binaryText(id: string, distribution: Members, platform: string): string {
+  const target = `${platform}-${ARCHITECTURES[process.arch] ?? process.arch}`
+  const binary = objectOf(objectOf(distribution.binary)?.[target])
+  if (!binary) return `it has no package, and no binary for ${target}`
+  const words = [basename(String(binary.cmd)), ...argumentsIn(binary)]
+  const line = areWords(words) ? words.join(' ') : '<program>'
+  return `it is a binary: put ${words[0]} of ${shown(String(binary.archive), 120)} on the PATH, then svc config set providers.${id} '{"command":"${line}"}'`
 }

@@ -33,8 +33,51 @@ export const CuratedModel = v.strictObject({
 })
 export type CuratedModel = v.InferOutput<typeof CuratedModel>
 
+/** A path below HOME: relative, and of no other folder. */
+const belowHome = v.pipe(
+  line(512),
+  v.check(
+    path => /^[^/\0]/.test(path) && path.split('/').every(part => !['', '.', '..'].includes(part)),
+    'a path below HOME, without ~, . and ..',
+  ),
+)
+const words = v.pipe(v.array(line(4096)), v.maxLength(64))
+const names = v.pipe(v.array(v.pipe(line(256), v.minLength(1))), v.maxLength(64))
+
+/** What an agent needs of the daemon: the members that the catalog states of the agents that it knows. */
+const agentNeeds = {
+  /** Another provider, whose needs count where an entry states none of its own. */
+  like: v.optional(line(64)),
+  /** Further names of its program, and the packages of a registry that contain it. */
+  programs: v.optional(names),
+  packages: v.optional(names),
+  install_command: v.optional(line(1024)),
+  /** Files and folders of its own below HOME, its login among them: a sandbox lets it write there. */
+  own_files: v.optional(v.pipe(v.array(belowHome), v.maxLength(64))),
+  /** Variables that name another folder for them. */
+  own_files_env: v.optional(names),
+  /** Files that make it run code at its next start, below HOME or in a workspace. */
+  code_files: v.optional(v.pipe(v.array(belowHome), v.maxLength(64))),
+  /** Variables of its processes; no secrets. */
+  env: v.optional(v.pipe(variables, v.maxEntries(64))),
+  /** Variables that make it ask where its own defaults would not. */
+  asking_env: v.optional(v.pipe(variables, v.maxEntries(64))),
+  /** Arguments and variables with which it does without a sandbox of its own, for a session in a sandbox that asks. */
+  sandboxed_args: v.optional(words),
+  /** What such a session tells the agent beside its instructions. */
+  sandboxed_note: v.optional(line(2048)),
+  /** Variables that hold its key, for a hint when one is withheld. */
+  key_variables: v.optional(names),
+  never_asks: v.optional(v.boolean()),
+  /** Capabilities of a client that it is not offered, because it fails with them. */
+  withholds: v.optional(v.pipe(v.array(v.picklist(['fs', 'terminal', 'elicitation'])), v.maxLength(3))),
+  /** How it reaches MCP servers, where it reaches fewer than it says; empty: none. */
+  mcp_transports: v.optional(v.pipe(v.array(v.picklist(['stdio', 'http'])), v.maxLength(2))),
+}
+
 /** A provider as its entry in the configuration has it; values of secrets never stand in it. */
 export const ProviderSettings = v.strictObject({
+  ...agentNeeds,
   auth_login_command: v.optional(line(1024)),
   auth_mode: v.optional(v.picklist(['native_cli', 'bound_secret', 'none'])),
   auth_status_command: v.optional(line(1024)),

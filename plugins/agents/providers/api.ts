@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { command as commandLine } from '../../../kernel/kit/commands/command-line.js'
 import { type Actor, defineErrors, event, registry, token } from '../../../kernel/plugin.js'
 import type { CuratedModel, ProviderSettings, PutProviderBody } from '../../../schemas/settings/entries.js'
+import { ProviderEntry, ProviderName } from './entry.js'
 
 export { BUILT_IN_PROVIDER, OWN_AGENT } from './built-in.js'
 export { findExecutable } from './detect.js'
@@ -30,12 +31,22 @@ export interface Provider {
   readonly envPolicy: 'filtered' | 'isolated'
   readonly homePolicy: 'operator' | 'isolated'
   readonly runtimeProvider: string
+  /** Further names of its program. */
+  readonly programs?: readonly string[]
+  /** Packages of a registry that contain it, without versions: what `npx` and its kin start is known by them. */
+  readonly packages?: readonly string[]
+  /** Variables of its processes; no secrets. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Capabilities of a client that it is not offered, because it fails with them. */
+  readonly withholds?: readonly ('fs' | 'terminal' | 'elicitation')[]
+  /** How it reaches MCP servers, where it reaches fewer than it says. */
+  readonly mcpTransports?: readonly ('stdio' | 'http')[]
   /** The shell command that a person types to install it; shown, never run. */
   readonly install?: string
   /** The shell command that a person types to log in; shown, never run. */
   readonly login?: string
   /** It has no questions at all: what its tools do, it does without asking. */
-  readonly neverAsks?: true
+  readonly neverAsks?: boolean
   /** Variables that make it ask where its own defaults would not. */
   readonly askingEnv?: Readonly<Record<string, string>>
   /**
@@ -43,6 +54,8 @@ export interface Provider {
    * whatever is not known to be harmless. Given in a sandbox to a session that asks; one with `approve-all` asks it for no sandbox.
    */
   readonly sandboxedArgs?: readonly string[]
+  /** What such a session tells it beside its instructions, where arguments are not enough. */
+  readonly sandboxedNote?: string
   /** Variables that hold its key, for a hint when one is set and withheld. */
   readonly keyVariables?: readonly string[]
   /** Names of variables of the daemon that its processes get although they look like secrets. */
@@ -74,7 +87,7 @@ export interface ProvidersApi {
   named(name: string): Provider
   /** What the configuration says of a provider; undefined when that is nothing. */
   entry(name: string): ProviderSettings | undefined
-  /** The one whose program a command line starts, by the name of the program. */
+  /** The one whose program a command line starts: by the name of the program, or by the package that a launcher starts. */
   programOf(argv: readonly string[]): Provider | undefined
   /** The one that runs an agent's own command. */
   readonly builtIn: Provider
@@ -123,6 +136,19 @@ export interface ProviderUser {
 }
 
 export const ProviderUsers = registry<ProviderUser>('providers.users@1', v.looseObject({ read: v.function() }))
+
+/** A provider of an extension, with the members of an entry of the configuration. */
+export interface CatalogEntry {
+  /** Of a-z, 0-9, _ and -; a name that is built in is not taken. */
+  readonly name: string
+  readonly settings: ProviderSettings
+}
+
+/** Contributes providers to the catalog. An entry of the configuration changes them as it changes built-in ones. */
+export const ProviderCatalog = registry<CatalogEntry>(
+  'providers.catalog@1',
+  v.looseObject({ name: ProviderName, settings: ProviderEntry }),
+)
 
 export const Providers = token<ProvidersApi>('providers@1')
 

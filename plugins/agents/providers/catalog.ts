@@ -26,10 +26,15 @@ function nativeCli(
     | 'neverAsks'
     | 'askingEnv'
     | 'sandboxedArgs'
+    | 'sandboxedNote'
     | 'keyVariables'
     | 'ownFiles'
     | 'ownFilesEnv'
     | 'codeFiles'
+    | 'programs'
+    | 'packages'
+    | 'withholds'
+    | 'mcpTransports'
   > & { readonly harness?: Provider['harness'] },
 ): Provider {
   return {
@@ -45,13 +50,22 @@ function nativeCli(
   }
 }
 
-/** Every provider, in the order in which they are tried. Another one is another entry here. */
+/**
+ * Every provider that is built in, in the order in which they are tried. The configuration and extensions add others, with the same
+ * members (`schemas/settings/entries.ts`).
+ */
 export const catalog: readonly Provider[] = [
   builtIn,
   nativeCli('claude', 'Claude', ['claude-agent-acp'], {
     install: 'npm install -g @agentclientprotocol/claude-agent-acp',
     login: 'claude-agent-acp --cli auth login --claudeai',
     loginCheck: ['claude-agent-acp', '--cli', 'auth', 'status'],
+    programs: ['claude-code-acp'],
+    packages: [
+      '@agentclientprotocol/claude-agent-acp',
+      '@zed-industries/claude-agent-acp',
+      '@zed-industries/claude-code-acp',
+    ],
     keyVariables: ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'CLAUDE_CODE_OAUTH_TOKEN'],
     ownFiles: ['.claude', '.claude.json'],
     ownFilesEnv: ['CLAUDE_CONFIG_DIR'],
@@ -67,7 +81,11 @@ export const catalog: readonly Provider[] = [
     install: 'npm install -g @zed-industries/codex-acp @openai/codex',
     login: 'codex login',
     loginCheck: ['codex', 'login', 'status'],
+    packages: ['@zed-industries/codex-acp', '@agentclientprotocol/codex-acp'],
     sandboxedArgs: ['-c', 'sandbox_mode="danger-full-access"', '-c', 'approval_policy="untrusted"'],
+    // The adapter of the Agent Client Protocol takes no arguments and knows no mode that asks and starts no sandbox.
+    sandboxedNote:
+      'Your commands run in a sandbox already, inside which a second one cannot be started. Ask to run each command outside of your own sandbox: sandbox_permissions "require_escalated" with a justification.',
     keyVariables: ['OPENAI_API_KEY', 'CODEX_API_KEY'],
     ownFiles: ['.codex'],
     ownFilesEnv: ['CODEX_HOME'],
@@ -76,6 +94,9 @@ export const catalog: readonly Provider[] = [
   nativeCli('gemini', 'Gemini CLI', ['gemini', '--acp'], {
     install: 'npm install -g @google/gemini-cli',
     login: 'gemini',
+    packages: ['@google/gemini-cli'],
+    // It takes the answer that a file is missing for a failure, and so creates none; without `fs` it reads and writes by itself.
+    withholds: ['fs'],
     keyVariables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
     ownFiles: ['.gemini'],
     codeFiles: ['.gemini/settings.json', '.gemini/extensions', '.gemini/hooks'],
@@ -83,6 +104,7 @@ export const catalog: readonly Provider[] = [
   nativeCli('opencode', 'OpenCode', ['opencode', 'acp'], {
     install: 'npm install -g opencode-ai',
     login: 'opencode auth login',
+    packages: ['opencode-ai'],
     askingEnv: { OPENCODE_PERMISSION: '{"edit":"ask","bash":"ask","webfetch":"ask"}' },
     ownFiles: ['.config/opencode', '.local/share/opencode', '.local/state/opencode', '.cache/opencode'],
     ownFilesEnv: ['OPENCODE_CONFIG_DIR'],
@@ -91,6 +113,9 @@ export const catalog: readonly Provider[] = [
   nativeCli('copilot', 'GitHub Copilot CLI', ['copilot', '--acp'], {
     install: 'npm install -g @github/copilot',
     login: 'copilot login',
+    packages: ['@github/copilot'],
+    // It accepts servers that are programs and starts none of them.
+    mcpTransports: ['http'],
     keyVariables: ['COPILOT_GITHUB_TOKEN', 'GH_TOKEN', 'GITHUB_TOKEN'],
     ownFiles: ['.copilot'],
     codeFiles: ['.copilot/mcp-config.json', '.github/hooks'],
@@ -98,6 +123,7 @@ export const catalog: readonly Provider[] = [
   nativeCli('qwen', 'Qwen Code', ['qwen', '--acp'], {
     install: 'npm install -g @qwen-code/qwen-code',
     login: 'qwen auth',
+    packages: ['@qwen-code/qwen-code'],
     keyVariables: ['OPENAI_API_KEY', 'DASHSCOPE_API_KEY'],
     ownFiles: ['.qwen'],
     codeFiles: ['.qwen/settings.json', '.qwen/extensions', '.qwen/hooks'],
@@ -106,13 +132,19 @@ export const catalog: readonly Provider[] = [
     install: 'npm install -g @moonshot-ai/kimi-code',
     login: 'kimi login',
     keyVariables: ['KIMI_MODEL_API_KEY', 'KIMI_API_KEY', 'MOONSHOT_API_KEY'],
-    ownFiles: ['.kimi'],
-    codeFiles: ['.kimi/config.toml', '.kimi/mcp.json'],
+    packages: ['@moonshot-ai/kimi-code', 'kimi-cli'],
+    // The folders of Kimi Code and of its predecessor.
+    ownFiles: ['.kimi-code', '.kimi'],
+    ownFilesEnv: ['KIMI_CODE_HOME'],
+    codeFiles: ['.kimi-code', '.kimi'].flatMap(folder =>
+      ['config.toml', 'mcp.json', 'plugins', 'hooks'].map(name => `${folder}/${name}`),
+    ),
   }),
   nativeCli('pi', 'Pi', ['pi-acp'], {
     harness: 'pi_acp',
     install: 'npm install -g pi-acp @earendil-works/pi-coding-agent',
     login: 'pi-acp --terminal-login',
+    packages: ['pi-acp'],
     neverAsks: true,
     ownFiles: ['.pi'],
     codeFiles: ['.pi/settings.json', '.pi/extensions', '.pi/agent/settings.json', '.pi/agent/extensions'],

@@ -1,25 +1,39 @@
 import type { ProviderSettings } from '../../../schemas/settings/entries.js'
-import type { Provider } from './api.js'
+import type { CatalogEntry, Provider } from './api.js'
 import { OWN_AGENT_PROGRAM } from './built-in.js'
+import { programOf } from './program.js'
+
+/** The providers that there are, and the entries of extensions whose names others have. */
+export interface Providing {
+  readonly all: readonly Provider[]
+  readonly taken: readonly string[]
+}
 
 /**
- * The providers that there are: the built-in ones, each as its entry of the configuration changes it, and the entries of other
- * names that have a command.
+ * The providers that there are: the built-in ones and those of extensions, each as its entry of the configuration changes it, and
+ * the entries of other names that have a command.
  */
 export function withEntries(
   catalog: readonly Provider[],
+  contributed: readonly CatalogEntry[],
   entries: Readonly<Record<string, ProviderSettings>>,
-): readonly Provider[] {
-  const changed = catalog.map(provider => {
+): Providing {
+  const known = [...catalog]
+  const taken: string[] = []
+  for (const { name, settings } of contributed) {
+    if (known.some(provider => provider.name === name)) taken.push(name)
+    else known.push(over(fresh(name), settings, known))
+  }
+  const changed = known.map(provider => {
     const entry = Object.hasOwn(entries, provider.name) ? entries[provider.name] : undefined
     if (!entry) return provider
     // The one that runs an agent's own command has none, whatever an entry says.
-    return provider.argv.length > 0 ? over(provider, entry) : { ...provider, ...passed(entry) }
+    return provider.argv.length > 0 ? over(provider, entry, known) : { ...provider, ...stated(entry), ...passed(entry) }
   })
   const added = Object.entries(entries).flatMap(([name, entry]) =>
-    entry.command?.trim() && !catalog.some(provider => provider.name === name) ? [over(fresh(name), entry)] : [],
+    entry.command?.trim() && !known.some(provider => provider.name === name) ? [over(fresh(name), entry, known)] : [],
   )
-  return [...changed, ...added]
+  return { all: [...changed, ...added], taken }
 }
 
 const fresh = (name: string): Provider => ({
@@ -33,12 +47,17 @@ const fresh = (name: string): Provider => ({
   runtimeProvider: name,
 })
 
-function over(provider: Provider, entry: ProviderSettings): Provider {
-  const argv = wordsOf(entry.command)
+function over(provider: Provider, entry: ProviderSettings, known: readonly Provider[]): Provider {
+  const words = wordsOf(entry.command)
+  const argv = words.length > 0 ? words : provider.argv
   const loginCheck = wordsOf(entry.auth_status_command)
+  const model = entry.like === undefined ? undefined : known.find(({ name }) => name === entry.like)
+  // One that starts the agent of another provider needs what that one needs.
+  const alike = model ?? (provider.packages || provider.ownFiles ? undefined : programOf(known, argv))
   return {
     ...provider,
-    ...(argv.length > 0 && { argv }),
+    ...(alike && needsOf(alike)),
+    argv,
     ...(argv[0] === OWN_AGENT_PROGRAM && { needsEndpoint: true as const }),
     ...(entry.base_url && { baseUrl: entry.base_url }),
     ...(loginCheck.length > 0 && { loginCheck }),
@@ -49,7 +68,48 @@ function over(provider: Provider, entry: ProviderSettings): Provider {
     ...(entry.home_policy && { homePolicy: entry.home_policy }),
     ...(entry.runtime_provider && { runtimeProvider: entry.runtime_provider }),
     ...(entry.auth_login_command && { login: entry.auth_login_command }),
+    ...stated(entry),
     ...passed(entry),
+  }
+}
+
+/** The members of a provider that say what its agent needs. */
+const NEEDS = [
+  'install',
+  'login',
+  'loginCheck',
+  'ownFiles',
+  'ownFilesEnv',
+  'codeFiles',
+  'askingEnv',
+  'sandboxedArgs',
+  'sandboxedNote',
+  'keyVariables',
+  'neverAsks',
+  'withholds',
+  'mcpTransports',
+] as const satisfies readonly (keyof Provider)[]
+
+const needsOf = (provider: Provider): Partial<Provider> =>
+  Object.fromEntries(NEEDS.flatMap(name => (provider[name] === undefined ? [] : [[name, provider[name]]])))
+
+/** What an entry states of the needs of its agent. */
+function stated(entry: ProviderSettings): Partial<Provider> {
+  return {
+    ...(entry.install_command && { install: entry.install_command }),
+    ...(entry.programs && { programs: entry.programs }),
+    ...(entry.packages && { packages: entry.packages }),
+    ...(entry.own_files && { ownFiles: entry.own_files }),
+    ...(entry.own_files_env && { ownFilesEnv: entry.own_files_env }),
+    ...(entry.code_files && { codeFiles: entry.code_files }),
+    ...(entry.env && { env: entry.env }),
+    ...(entry.asking_env && { askingEnv: entry.asking_env }),
+    ...(entry.sandboxed_args && { sandboxedArgs: entry.sandboxed_args }),
+    ...(entry.sandboxed_note && { sandboxedNote: entry.sandboxed_note }),
+    ...(entry.key_variables && { keyVariables: entry.key_variables }),
+    ...(entry.never_asks !== undefined && { neverAsks: entry.never_asks }),
+    ...(entry.withholds && { withholds: entry.withholds }),
+    ...(entry.mcp_transports && { mcpTransports: entry.mcp_transports }),
   }
 }
 
@@ -85,4 +145,21 @@ export const entryOf = (provider: Provider): ProviderSettings => ({
   ...(provider.argv.length > 0 && { command: provider.argv.join(' ') }),
   ...(provider.login !== undefined && { auth_login_command: provider.login }),
   ...(provider.loginCheck && { auth_status_command: provider.loginCheck.join(' ') }),
+  ...(provider.install && { install_command: provider.install }),
+  ...lists(provider),
+  ...(provider.askingEnv && { asking_env: { ...provider.askingEnv } }),
+  ...(provider.sandboxedNote && { sandboxed_note: provider.sandboxedNote }),
+  ...(provider.neverAsks && { never_asks: true }),
+})
+
+const lists = (provider: Provider): ProviderSettings => ({
+  ...(provider.programs && { programs: [...provider.programs] }),
+  ...(provider.packages && { packages: [...provider.packages] }),
+  ...(provider.ownFiles && { own_files: [...provider.ownFiles] }),
+  ...(provider.ownFilesEnv && { own_files_env: [...provider.ownFilesEnv] }),
+  ...(provider.codeFiles && { code_files: [...provider.codeFiles] }),
+  ...(provider.sandboxedArgs && { sandboxed_args: [...provider.sandboxedArgs] }),
+  ...(provider.keyVariables && { key_variables: [...provider.keyVariables] }),
+  ...(provider.withholds && { withholds: [...provider.withholds] }),
+  ...(provider.mcpTransports && { mcp_transports: [...provider.mcpTransports] }),
 })

@@ -69,6 +69,7 @@ export function environmentOf(provider: Provider, env: Env, places: Places): Rec
   }
   return {
     ...result,
+    ...provider.env,
     ...(provider.needsEndpoint && endpointOf(provider, places)),
     PATH: searchPath(env).join(path.delimiter),
     ...(env.SVC_BIN_DIR ? { SVC_BIN: path.join(env.SVC_BIN_DIR, 'svc') } : {}),

@@ -10,6 +10,7 @@ import { Processes } from '../../platform/processes/api.js'
 import { Sessions } from '../../work/sessions/api.js'
 import {
   ProviderAuthRequired,
+  ProviderCatalog,
   ProviderErrors,
   ProviderPermissionDenied,
   ProviderRateLimited,
@@ -50,7 +51,7 @@ export default definePlugin({
   provides: Providers,
   service: () => import('./service.js').then(m => m.ProvidersService),
 }).surface({
-  declares: [ProviderUsers],
+  declares: [ProviderUsers, ProviderCatalog],
   settings: [DefaultProvider, ProviderEntries],
   errors: [ProviderErrors],
   tables: [

@@ -7,12 +7,14 @@ import type { Probe } from './probe.js'
  * Whether a provider is ready: `ready` means that its login was checked, or says that nothing can check it.
  * @param probe the last answer about its login
  * @param lacked what its secrets lack
+ * @param canAsk the program that tells it is there
  */
 export function stateOf(
-  { name, displayName, argv, authMode, login, loginCheck }: Provider,
+  { name, displayName, argv, authMode, install, login, loginCheck }: Provider,
   missing: Missing | undefined,
   probe: Probe | undefined,
   lacked: string | undefined,
+  canAsk: boolean,
 ): Pick<ProviderAuthStatus, 'state' | 'code' | 'message'> {
   const help = login ? `; log in: ${login}` : ''
   if (missing) {
@@ -31,6 +33,11 @@ export function stateOf(
     return { state: 'not_authenticated', code: 'provider_not_authenticated', message }
   }
   if (probe || argv.length === 0 || authMode !== 'native_cli') return { state: 'ready' }
+  if (loginCheck && !canAsk) {
+    const how = install ? `; install it: ${install}` : ''
+    const message = `installed; ${loginCheck[0]}, which tells whether it is logged in, is not on the PATH of the daemon${how}`
+    return { state: 'ready', code: 'provider_login_unknown', message }
+  }
   if (loginCheck) {
     const message = `whether it is logged in was not asked yet: svc provider auth status ${name}`
     return { state: 'unchecked', code: 'provider_login_unchecked', message }

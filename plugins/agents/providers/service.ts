@@ -1,5 +1,4 @@
 import { mkdir } from 'node:fs/promises'
-import path from 'node:path'
 import { shown } from '../../../kernel/kit/text.js'
 import { type Actor, iso, type MaybeToken, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import type { StatusProvider } from '../../../schemas/daemon.js'
@@ -18,6 +17,7 @@ import type { Processes } from '../../platform/processes/api.js'
 import type { SessionsApi } from '../../work/sessions/api.js'
 import {
   type Provider,
+  ProviderCatalog,
   ProviderErrors,
   type ProviderSecret,
   Providers,
@@ -25,7 +25,7 @@ import {
   ProviderUsers,
 } from './api.js'
 import { builtIn, catalog } from './catalog.js'
-import { entryOf, withEntries } from './configured.js'
+import { entryOf, type Providing, withEntries } from './configured.js'
 import { findExecutable, packageVersion } from './detect.js'
 import { EntrySecrets } from './entry-secrets.js'
 import { environmentOf, looksSecret, searchPath } from './environment.js'
@@ -33,6 +33,7 @@ import { ProviderHealth } from './health.js'
 import { stateOf } from './login-state.js'
 import { foundElsewhere, hasEndpoint, missingOf, missingProgram } from './missing.js'
 import { type Probe, runProbe } from './probe.js'
+import { programOf } from './program.js'
 import { DefaultProvider, ProviderEntries } from './settings.js'
 import { configuredSlots, isPresent, slotValues, storeSecrets } from './slots.js'
 
@@ -52,7 +53,7 @@ type ProviderNeeds = {
 export class ProvidersService implements ProvidersApi {
   readonly builtIn = builtIn
   /** Providers of the entries that the configuration had last. */
-  #made: { readonly entries: object; readonly all: readonly Provider[] } | undefined
+  #made: { readonly of: readonly object[]; readonly providing: Providing } | undefined
   /** The last answer about the login, by provider. */
   readonly #probes = new Map<string, Probe>()
 
@@ -69,9 +70,16 @@ export class ProvidersService implements ProvidersApi {
   }
 
   list(): readonly Provider[] {
+    return this.#providing.all
+  }
+
+  get #providing(): Providing {
     const entries = this.kernel.config.get(ProviderEntries)
-    if (this.#made?.entries !== entries) this.#made = { entries, all: withEntries(catalog, entries) }
-    return this.#made.all
+    const contributed = this.kernel.collect(ProviderCatalog).map(({ entry }) => entry)
+    const of = [entries, ...contributed]
+    const isSame = this.#made?.of.length === of.length && of.every((one, at) => one === this.#made?.of[at])
+    if (!this.#made || !isSame) this.#made = { of, providing: withEntries(catalog, contributed, entries) }
+    return this.#made.providing
   }
 
   get(name: string): Provider | undefined {
@@ -94,9 +102,8 @@ export class ProvidersService implements ProvidersApi {
     return [...new Set(names)].sort()
   }
 
-  programOf([program = '']: readonly string[]): Provider | undefined {
-    const name = path.basename(program)
-    return name === '' ? undefined : this.list().find(provider => provider.argv[0] === name)
+  programOf(argv: readonly string[]): Provider | undefined {
+    return programOf(this.list(), argv)
   }
 
   get preferred(): Provider | undefined {
@@ -218,9 +225,11 @@ export class ProvidersService implements ProvidersApi {
   }
 
   async #stateOf(provider: Provider, installed: boolean, probe: Probe | undefined, elsewhere: string | undefined) {
-    if (installed) return stateOf(provider, undefined, probe, await this.#lackedSecret(provider))
+    const [asker] = provider.loginCheck ?? []
+    const canAsk = asker !== undefined && (await this.executable(asker)) !== undefined
+    if (installed) return stateOf(provider, undefined, probe, await this.#lackedSecret(provider), canAsk)
     const missing = missingOf(provider, this.kernel.env)
-    return stateOf(provider, elsewhere === undefined ? missing : foundElsewhere(elsewhere), probe, undefined)
+    return stateOf(provider, elsewhere === undefined ? missing : foundElsewhere(elsewhere), probe, undefined, canAsk)
   }
 
   /** What a required secret of a provider lacks; undefined when all are there. */
@@ -286,6 +295,34 @@ export class ProvidersService implements ProvidersApi {
     ]
   }
 
+  /** Entries that are not what they say: of extensions, whose names others have, and those like a provider that there is not. */
+  #entryItems(): DiagnosticItem[] {
+    const item = { category: 'providers', severity: 'warning', data_freshness: 'live' } as const
+    const taken = this.#providing.taken.map(name => ({
+      ...item,
+      id: `runtime.providers:taken:${name}`,
+      code: 'provider_name_taken',
+      title: `a second provider ${name} is left out`,
+      message: `an extension adds a provider ${name}, and there is one of this name; it has to choose another name`,
+    }))
+    const unknown = Object.entries(this.kernel.config.get(ProviderEntries)).flatMap(([name, { like }]) =>
+      like === undefined || this.get(like)
+        ? []
+        : [
+            {
+              ...item,
+              id: `runtime.providers:like:${name}`,
+              code: 'provider_unknown',
+              title: `provider ${name} is like one that there is not`,
+              message: `providers.${name}.like is ${shown(like)}; choose ${this.list()
+                .map(p => p.name)
+                .join(', ')}`,
+            },
+          ],
+    )
+    return [...taken, ...unknown]
+  }
+
   /** Doctor: the commands of definitions in use that are not there, each once. */
   async check(): Promise<DiagnosticItem[]> {
     const uses = (await Promise.all(this.kernel.collect(ProviderUsers).map(({ entry }) => entry.read()))).flat()
@@ -314,6 +351,7 @@ export class ProvidersService implements ProvidersApi {
         evidence: { command, used_by: names },
       })
     }
+    items.push(...this.#entryItems())
     const wanted = this.kernel.config.get(DefaultProvider)
     if (wanted !== '' && !this.preferred) {
       items.push({

@@ -277,7 +277,13 @@ test('entries of the ACP registry become providers', () => {
             version: '1.4.0',
             distribution: { npx: { package: '@agentclientprotocol/codex-acp@1.4.0' } },
           },
-          { id: 'py', name: 'Py', distribution: { uvx: { package: 'py-acp', args: ['--acp'], env: { PY_KEY: '' } } } },
+          {
+            id: 'py',
+            name: 'Py',
+            distribution: {
+              uvx: { package: 'py-acp', args: ['--acp'], env: { PY_KEY: '', PY_UPDATE: 'off', LD_PRELOAD: 'x' } },
+            },
+          },
           {
             id: 'bin',
             name: 'Bin',
@@ -295,12 +301,23 @@ test('entries of the ACP registry become providers', () => {
     found.wanted.map(one => (one.kind === 'provider' ? [one.name, one.settings] : [])),
     [
       ['codex-acp', { display_name: 'Codex', command: 'npx -y @agentclientprotocol/codex-acp@1.4.0' }],
-      ['py', { display_name: 'Py', command: 'uvx py-acp --acp' }],
+      ['py', { display_name: 'Py', command: 'uvx py-acp --acp', env: { PY_UPDATE: 'off' } }],
     ],
   )
   assert.equal(
     found.left.map(({ what }) => what),
-    ['py PY_KEY', 'bin', 'claude', 'evil', '<b>'],
+    ['py PY_KEY', 'py LD_PRELOAD', 'bin', 'claude', 'evil', '<b>'],
+  )
+})
+
+test('an agent of the ACP registry that is a binary is said to need a person, with the command that follows', () => {
+  const arch = process.arch === 'arm64' ? 'aarch64' : 'x86_64'
+  const binary = { [`linux-${arch}`]: { archive: 'https://x/y.tgz', cmd: './bin', args: ['acp', '--fast'] } }
+  const entry = { id: 'bin', name: 'Bin', distribution: { binary } }
+  const found = importAcpRegistry([file('/r/agent.json', entry)], around({ platform: 'linux' }))
+  assert.match(
+    left(found).join('\n'),
+    /put bin of "https:\/\/x\/y\.tgz" on the PATH, then svc config set providers\.bin '\{"command":"bin acp --fast"\}'/,
   )
 })
 

@@ -255,6 +255,20 @@ test('ready means that the login was checked, or says that nothing can; a progra
   for (const folder of [bin, fresh, home]) await rm(folder, { recursive: true })
 })
 
+test('a login that no program here can tell is not said to be unchecked', async () => {
+  const bin = await temporaryFolder('providers-bin')
+  await writeFile(path.join(bin, 'codex-acp'), '#!/bin/sh\n', { mode: 0o755 })
+  const kernel = await boot({ plugins: [daemon, providers], env: { PATH: bin } })
+  const { state, code, message } = (await kernel.request('GET', '/api/providers/codex')).body.auth_status
+  assert.equal([state, code], ['ready', 'provider_login_unknown'])
+  assert.match(
+    message,
+    /codex, which tells whether it is logged in, is not on the PATH.*npm install -g .*@openai\/codex/,
+  )
+  await kernel.close()
+  await rm(bin, { recursive: true })
+})
+
 test('the login is asked by a program of its own; what it prints is not kept', async () => {
   const bin = await temporaryFolder('providers-bin')
   const kernel = await boot({ plugins: [daemon, providers], env: { PATH: `${bin}:/usr/bin:/bin` } })

@@ -33,6 +33,7 @@ import { AgentFailure } from './failure.js'
 import { AgentGuards } from './guard.js'
 import { serversFor } from './mcp.js'
 import type { AgentProcess } from './process.js'
+import type { LeftOut } from './start.js'
 import { loginText, withHint, withheldText } from './withheld.js'
 
 /** What has to be known before a process can be started; all of it checked. */
@@ -146,7 +147,9 @@ async function start(
   const isBound = mode !== 'approve-all' || mustAsk()
   const learnsToAsk = isBound || command.isGuardable === true
   const confinement = confinementOf(row)
-  const argv = [...command.argv, ...((learnsToAsk && confinement?.kind === 'sandbox' && program?.sandboxedArgs) || [])]
+  const isSandboxed = confinement?.kind === 'sandbox'
+  const argv = [...command.argv, ...((learnsToAsk && isSandboxed && program?.sandboxedArgs) || [])]
+  const note = isBound && isSandboxed ? program?.sandboxedNote : undefined
   const asksIn = (mode: PermissionMode) => (mode === 'approve-all' && mustAsk() ? 'approve-reads' : mode)
   const allowedServers = rightsOf(row)?.mcpServers
   const warning = 'mcp_server_left_out'
@@ -155,7 +158,7 @@ async function start(
     {
       env: { ...base, ...(learnsToAsk && program?.askingEnv), ...ownVariables(context, row) },
       mcpServers: await serversFor(kernel, plan.definition, workspace, allowedServers, { sessionId: row.id, leftOut }),
-      preamble: envelope(row, workspace, cwd, [plan.definition.prompt, briefing].filter(Boolean).join('\n\n')),
+      preamble: envelope(row, workspace, cwd, [plan.definition.prompt, note, briefing].filter(Boolean).join('\n\n')),
     },
     info,
   )
@@ -245,12 +248,11 @@ async function start(
         activity: () => listener.activity(),
         fault: error => kernel.needs.report(owner, 'stdout', error),
         refused: why => permissions.asking.refuse(why),
-        leftOut: (servers, refusal) =>
-          leftOut(
-            `the agent ${refusal === undefined ? 'reaches no MCP servers over HTTP' : `takes no MCP servers (${refusal})`}; it does without ${servers.join(', ')}`,
-          ),
+        leftOut: (servers, why) => leftOut(`the agent ${whyLeftOut(why)}; it does without ${servers.join(', ')}`),
+        withholds: (program ?? provider)?.withholds ?? [],
+        mcpTransports: (program ?? provider)?.mcpTransports,
         redact: kernel.redact,
-        login: loginText(program ?? provider),
+        login: loginText(program ?? provider, isSandboxed),
         withheld: () => withheldText(kernel.needs.providers, program, provider),
         log: (text, fields) => kernel.log.warn(text, { session: row.id, ...fields }),
       })
@@ -290,6 +292,12 @@ async function start(
     confinement,
     provider: plan.provider,
   }
+}
+
+/** Why an agent does without servers, for people. */
+function whyLeftOut(why: LeftOut): string {
+  if ('refusal' in why) return `takes no MCP servers (${why.refusal})`
+  return why.transport === 'http' ? 'reaches no MCP servers over HTTP' : 'starts no MCP servers that are programs'
 }
 
 /** The refusal to start an agent that acts without asking where something has to be asked first. */

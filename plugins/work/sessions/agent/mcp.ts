@@ -17,13 +17,23 @@ export async function serversFor(
 /** The name of a server that an agent is handed. */
 export const serverName = (server: unknown): string => String((Object(server) as { name?: unknown }).name)
 
-/** The servers that an agent can be handed, and the names of those over HTTP, where it has no way to reach them. */
-export function reachable(servers: readonly unknown[], overHttp: boolean) {
-  const leftOut: string[] = []
+type Transport = 'stdio' | 'http'
+
+/**
+ * The servers that an agent can be handed, and the names of those that it has no way to reach, by their transport.
+ * @param overHttp it says that it reaches servers over HTTP
+ * @param known how it reaches servers, where that is less than the protocol and its own word say
+ */
+export function reachable(
+  servers: readonly unknown[],
+  overHttp: boolean,
+  known: readonly string[] = ['stdio', 'http'],
+) {
+  const leftOut = new Map<Transport, string[]>()
   const handed = servers.filter(server => {
-    const { type } = Object(server) as { type?: unknown }
-    if (overHttp || type !== 'http') return true
-    leftOut.push(serverName(server))
+    const transport = (Object(server) as { type?: unknown }).type === 'http' ? 'http' : 'stdio'
+    if (known.includes(transport) && (transport === 'stdio' || overHttp)) return true
+    leftOut.set(transport, [...(leftOut.get(transport) ?? []), serverName(server)])
     return false
   })
   return { handed, leftOut }

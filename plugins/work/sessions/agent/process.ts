@@ -170,6 +170,7 @@ export class AgentProcess {
         throw new AgentFailure('startup_failure', `${method}: ${failure.message}`, failure)
       }
     }
+    const isOffered = (capability: string) => !start.withholds.includes(capability)
     const hello = await request(
       'handshake_failure',
       methods.agent.initialize,
@@ -177,9 +178,9 @@ export class AgentProcess {
         protocolVersion: PROTOCOL_VERSION,
         clientInfo: { name: 'svc', version: start.version },
         clientCapabilities: {
-          fs: { readTextFile: true, writeTextFile: true },
-          terminal: true,
-          elicitation: { form: {} },
+          ...(isOffered('fs') && { fs: { readTextFile: true, writeTextFile: true } }),
+          ...(isOffered('terminal') && { terminal: true }),
+          ...(isOffered('elicitation') && { elicitation: { form: {} } }),
         },
       },
       'initializeTimeout',
@@ -192,8 +193,8 @@ export class AgentProcess {
       throw new AgentFailure('handshake_failure', `the agent speaks version ${versions} of the protocol`)
     }
     const supportsLoad = agentCapabilities?.loadSession === true
-    const servers = reachable(start.mcpServers, agentCapabilities?.mcpCapabilities?.http === true)
-    if (servers.leftOut.length > 0) start.leftOut(servers.leftOut)
+    const servers = reachable(start.mcpServers, agentCapabilities?.mcpCapabilities?.http === true, start.mcpTransports)
+    for (const [transport, names] of servers.leftOut) start.leftOut(names, { transport })
     let handed = servers.handed
     // An agent that refuses MCP servers is asked once more without them, and handed none from then on.
     const open = async (kind: FailureKind, method: string, more: object): Promise<unknown> => {
@@ -207,7 +208,7 @@ export class AgentProcess {
       } catch (error) {
         if (handed.length === 0 || !refusesServers(error)) throw error
         const opened = await request(kind, method, { ...place, mcpServers: [] }, 'newSessionTimeout')
-        start.leftOut(handed.map(serverName), messageOf(error))
+        start.leftOut(handed.map(serverName), { refusal: messageOf(error) })
         handed = []
         return opened
       }

@@ -8,6 +8,9 @@ import type { AgentGuards } from './guard.js'
 /** Settings that bound a request to an agent that starts, in milliseconds. */
 export type StartBound = 'initializeTimeout' | 'newSessionTimeout'
 
+/** Why an agent does without MCP servers. */
+export type LeftOut = { readonly transport: 'stdio' | 'http' } | { readonly refusal: string }
+
 /** What a process is started with, once it is spawned. */
 export interface AgentStart extends Pick<SessionLimits, StartBound> {
   /** Whose process it is, for people. */
@@ -18,6 +21,10 @@ export interface AgentStart extends Pick<SessionLimits, StartBound> {
   readonly addDirs: readonly string[]
   readonly mcpServers: readonly unknown[]
   readonly mode: PermissionMode
+  /** Capabilities of a client that the agent is not offered. */
+  readonly withholds: readonly string[]
+  /** How it reaches MCP servers, as far as that is less than it says. */
+  readonly mcpTransports: readonly string[] | undefined
   /** An agent that offers no mode in which it asks is not started under a guard. */
   readonly guards: Pick<AgentGuards, 'first'>
   readonly version: string
@@ -31,8 +38,8 @@ export interface AgentStart extends Pick<SessionLimits, StartBound> {
   activity(): void
   /** The agent broke the protocol, or flooded it. */
   fault(error: Error): void
-  /** MCP servers, by name, that the agent does without: it cannot reach them over HTTP, or `refusal` says why it takes none. */
-  leftOut(servers: readonly string[], refusal?: string): void
+  /** MCP servers, by name, that the agent does without: it has no way to reach them, or says why it takes none. */
+  leftOut(servers: readonly string[], why: LeftOut): void
   /** A request was refused unseen. */
   refused(why: string): void
   log(text: string, fields: Readonly<Record<string, unknown>>): void

@@ -33,7 +33,12 @@ export function withHint(error: AgentFailure, hint: string | undefined): AgentFa
 }
 
 /** How one logs in to a provider that has an agent of its own; one with an endpoint has a key and no login. */
-export const loginText = (provider: Provider | undefined) =>
-  provider && provider.argv.length > 0 && !provider.needsEndpoint
-    ? `log in, then send the prompt again: svc provider auth login ${provider.name}`
-    : undefined
+export function loginText(provider: Provider | undefined, isSandboxed: boolean): string | undefined {
+  if (provider === undefined || provider.needsEndpoint) return undefined
+  const { name, argv, ownFiles = [], ownFilesEnv = [] } = provider
+  // What a login left in the home is seen in a sandbox only where it is known which files those are.
+  if (isSandboxed && ownFiles.length + ownFilesEnv.length === 0) {
+    return `the sandbox hides its files in the home folder; name them: svc config set providers.${name}.own_files '[".config/…"]'`
+  }
+  return argv.length > 0 ? `log in, then send the prompt again: svc provider auth login ${name}` : undefined
+}

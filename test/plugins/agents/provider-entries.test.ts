@@ -1,0 +1,215 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { definePlugin, surfaceOf } from '../../../kernel/plugin.js'
+import { ProviderCatalog, Providers, type ProvidersApi } from '../../../plugins/agents/providers/api.js'
+import providers from '../../../plugins/agents/providers/index.js'
+import daemon from '../../../plugins/desk/daemon/index.js'
+import { auth, identity, sandboxes, settings } from '../../../plugins/index.js'
+import { AGENT, openWorld, said } from '../../fixtures/session-world.js'
+import { boot, temporaryFolder } from '../../harness/kernel.js'
+import { scene } from '../desk/settings/scene.js'
+
+/** A daemon with entries of providers, and what an extension adds. */
+async function booted(entries: object, added: readonly object[] = []) {
+  const home = await temporaryFolder('entries')
+  await writeFile(path.join(home, 'config.json'), JSON.stringify({ providers: entries }))
+  let api: ProvidersApi | undefined
+  const { contribute } = surfaceOf<object>()
+  const extension = definePlugin({
+    name: 'acme.agents',
+    version: '1.0.0',
+    requires: { providers: Providers },
+    service: async () =>
+      class {
+        constructor(kernel: { needs: { providers: ProvidersApi } }) {
+          api = kernel.needs.providers
+        }
+      },
+  }).surface({ registries: [contribute(ProviderCatalog, () => added as never)] })
+  const kernel = await boot({ home, plugins: [daemon, providers, extension] })
+  return {
+    kernel,
+    api: api as ProvidersApi,
+    async close() {
+      await kernel.close()
+      await rm(home, { recursive: true })
+    },
+  }
+}
+
+test('an agent is known by its program and by the package that a launcher starts', async () => {
+  const { api, close } = await booted({
+    first: { command: 'npx -y @acme/first-acp@1.2.3' },
+    second: { command: 'npx -y @acme/second-acp' },
+    snake: { command: 'uvx --python 3.12 --from snake-acp==2.0 snake' },
+  })
+  const known = (line: string) => api.programOf(line.split(' '))?.name
+  for (const [line, name] of [
+    ['npx -y @acme/second-acp@9 --acp', 'second'],
+    ['npx --package=@acme/first-acp first', 'first'],
+    ['uvx snake-acp', 'snake'],
+    ['env A=b C=d gemini --acp', 'gemini'],
+    ['/opt/bin/claude-code-acp', 'claude'],
+    ['npx -y @agentclientprotocol/claude-agent-acp@0.101.0', 'claude'],
+    ['node /x/node_modules/@agentclientprotocol/codex-acp/dist/index.js', 'codex'],
+    ['npx -y somebody-else', undefined],
+    ['node agent.js', undefined],
+    ['npx', undefined],
+    ['', undefined],
+  ] as const)
+    assert.is(known(line), name, line)
+  await close()
+})
+
+test('an entry states what its agent needs; one that starts the agent of another provider, or is like it, needs the same', async () => {
+  const { api, close } = await booted({
+    goose: { command: 'goose acp', own_files: ['.config/goose'], code_files: ['.config/goose/config.yaml'] },
+    pinned: { command: 'npx -y @google/gemini-cli@0.61.0 --acp', own_files: ['.gemini-2'] },
+    wrapped: { command: 'my-claude', like: 'claude', env: { CLAUDE_MODE: 'x' } },
+    kimi: { withholds: ['terminal'] },
+  })
+  assert.equal(api.get('goose')?.ownFiles, ['.config/goose'])
+  assert.equal([api.get('pinned')?.withholds, api.get('pinned')?.ownFiles], [['fs'], ['.gemini-2']])
+  const wrapped = api.named('wrapped')
+  assert.equal([wrapped.ownFiles, wrapped.argv], [api.get('claude')?.ownFiles, ['my-claude']])
+  assert.is((await api.environment(wrapped)).CLAUDE_MODE, 'x')
+  assert.equal(api.get('kimi')?.withholds, ['terminal'])
+  assert.ok(api.get('kimi')?.ownFiles?.includes('.kimi-code'))
+  await close()
+})
+
+test('an extension adds providers; a name that is taken and an entry that is wrong cost themselves', async () => {
+  const { kernel, api, close } = await booted({ acme: { own_files: ['.acme-2'] } }, [
+    { name: 'acme', settings: { command: 'acme --acp', display_name: 'Acme', own_files: ['.acme'] } },
+    { name: 'claude', settings: { command: 'evil' } },
+    { name: 'far', settings: { command: 'far', own_files: ['../.ssh'] } },
+  ])
+  const listed = (await kernel.request('GET', '/api/providers/acme')).body
+  assert.equal([listed.display_name, listed.command], ['Acme', 'acme --acp'])
+  assert.equal(api.get('acme')?.ownFiles, ['.acme-2'])
+  assert.is(api.get('claude')?.argv[0], 'claude-agent-acp')
+  assert.is(api.get('far'), undefined)
+  const { items } = (await kernel.request('GET', '/api/doctor?only=runtime.providers')).body
+  const taken = items.find((item: { code: string }) => item.code === 'provider_name_taken')
+  assert.match(taken.message, /an extension adds a provider claude/)
+  await close()
+})
+
+test('paths that leave the home, and variables that are secrets or decide what is started, are refused', async () => {
+  const kernel = await scene()
+  const put = (entry: object) => kernel.request('PUT', '/api/settings/providers/acme', { settings: entry })
+  for (const wrong of [
+    { own_files: ['/etc'] },
+    { own_files: ['..'] },
+    { own_files: ['.'] },
+    { own_files: ['.config/../../x'] },
+    { code_files: ['~/x/'] },
+    { env: { API_KEY: 'x' } },
+    { env: { LD_PRELOAD: 'x' } },
+    { asking_env: { PATH: 'x' } },
+    { withholds: ['everything'] },
+  ]) {
+    const { status } = await put({ command: 'acme', ...wrong })
+    assert.is(status, 400, JSON.stringify(wrong))
+  }
+  assert.ok((await put({ command: 'acme', own_files: ['.acme'], like: 'gone' })).status < 300)
+  const { items } = (await kernel.request('GET', '/api/doctor?only=runtime.providers')).body
+  assert.match(
+    items.find((item: { code: string }) => item.code === 'provider_unknown')?.message,
+    /providers\.acme\.like is "gone"; choose local, claude/,
+  )
+  await kernel.close()
+})
+
+test('an agent is not offered what its provider withholds, and is handed only MCP servers that it can reach', async () => {
+  const home = await temporaryFolder('entries-home')
+  const bin = path.join(home, 'bin')
+  mkdirSync(bin)
+  const script = (name: string) =>
+    writeFileSync(path.join(bin, name), `#!/bin/sh\nexec '${process.execPath}' '${AGENT}' --mcp-http "$@"\n`, {
+      mode: 0o755,
+    })
+  script('acme')
+  const world = await openWorld({
+    config: { providers: { acme: { command: 'acme', withholds: ['fs', 'elicitation'], mcp_transports: ['http'] } } },
+  })
+  await world.agent('plain')
+  await world.agent('less', {
+    command: path.join(bin, 'acme'),
+    lines: [
+      'mcp_servers:',
+      '  - name: near',
+      '    command: node',
+      '  - name: far',
+      '    transport: http',
+      '    url: http://127.0.0.1:9/mcp',
+    ],
+  })
+  const [plain, less] = [await world.session('plain'), await world.session('less')]
+  assert.match(said(await world.prompt(plain.at, 'capabilities')), /capabilities elicitation fs terminal\n/)
+  const text = said(await world.prompt(less.at, 'capabilities\nhanded'))
+  assert.match(text, /capabilities terminal\n/)
+  assert.match(text, /far/)
+  assert.not.match(text, /near/)
+  const warned = (await world.events(less.at)).filter(({ content }) => content.warning === 'mcp_server_left_out')
+  assert.equal(
+    warned.map(({ content }) => content.text),
+    ['the agent starts no MCP servers that are programs; it does without near'],
+  )
+  await world.close()
+  rmSync(home, { recursive: true })
+})
+
+test('in a sandbox an agent has its own files; where none are known, a login that fails says that they are hidden', async () => {
+  const user = await temporaryFolder('entries-user')
+  const login = path.join(user, '.acme/login')
+  mkdirSync(path.dirname(login))
+  writeFileSync(login, '')
+  const file = path.join(user, 'bin/acme-agent')
+  mkdirSync(path.dirname(file))
+  writeFileSync(file, `#!/bin/sh\nexec '${process.execPath}' '${AGENT}' '--login-file=${login}' "$@"\n`, {
+    mode: 0o755,
+  })
+  const world = await openWorld({ plugins: [auth, identity, sandboxes, settings], env: { ...process.env, HOME: user } })
+  await world.agent('ada', { command: file })
+  const hidden = await world.prompt((await world.session('ada')).at, 'say in')
+  assert.match(
+    hidden.at(-1)?.content.error,
+    /wants a login.*the sandbox hides its files in the home folder; name them: svc config set providers\.local\.own_files/,
+  )
+  const put = await world.kernel.request('PUT', '/api/settings/providers/acme', {
+    settings: { command: 'acme-agent', own_files: ['.acme'] },
+  })
+  assert.ok(put.status < 300, JSON.stringify(put.body))
+  const { at } = await world.session('ada')
+  assert.match(said(await world.prompt(at, 'say in')), /in\n/)
+  assert.is(readFileSync(login, 'utf8'), '')
+  await world.close()
+  rmSync(user, { recursive: true })
+})
+
+test('a session in a sandbox that asks tells its agent what the provider says of that', async () => {
+  const user = await temporaryFolder('entries-user')
+  const file = path.join(user, 'bin/acme')
+  mkdirSync(path.dirname(file))
+  writeFileSync(file, `#!/bin/sh\nexec '${process.execPath}' '${AGENT}' "$@"\n`, { mode: 0o755 })
+  const world = await openWorld({
+    plugins: [auth, identity, sandboxes],
+    config: { providers: { acme: { command: 'acme', sandboxed_note: 'Ask before each command.' } } },
+    env: { ...process.env, HOME: user },
+  })
+  await world.agent('asking', { command: file, permissions: 'approve-reads' })
+  await world.agent('free', { command: file })
+  const told = async (agent: string, body: object) =>
+    said(await world.prompt((await world.session(agent, body as never)).at, 'echo'))
+  assert.match(await told('asking', { sandbox: 'default' }), /Ask before each command\./)
+  assert.not.match(await told('asking', { sandbox: 'none' }), /Ask before/)
+  assert.not.match(await told('free', {}), /Ask before/)
+  await world.close()
+  rmSync(user, { recursive: true })
+})
+
+test.run()
