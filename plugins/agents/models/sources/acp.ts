@@ -45,7 +45,10 @@ export function acpSource(
   }
 }
 
-/** The models in the answer to `session/new`: those of its list, else the values of its option `model`. */
+/**
+ * The models in the answer to `session/new`: the values of its option `model`, by which a session chooses, with what its list says
+ * of them; else those of the list.
+ */
 export function modelsOffered(opened: unknown): FoundModel['facts'][] {
   if (!isObject(opened)) return []
   const options = objectsIn(opened.configOptions)
@@ -53,7 +56,9 @@ export function modelsOffered(opened: unknown): FoundModel['facts'][] {
   const listed = objectsIn(isObject(opened.models) ? opened.models.availableModels : undefined)
   // Values may stand in groups.
   const values = objectsIn(option?.options).flatMap(one => (one.options ? objectsIn(one.options) : [one]))
-  const entries = listed.length > 0 ? listed : values.map(({ value, name }) => ({ id: value, name }))
+  const ofList = (value: unknown) => listed.find(({ modelId }) => modelId === value)
+  const entries =
+    values.length === 0 ? listed : values.map(({ value, name }) => ({ ...ofList(value), id: value, name }))
   const efforts = effortsIn(options.find(({ category }) => category === 'thought_level'))
   return entries.flatMap(entry => {
     const facts = factsOf(entry)

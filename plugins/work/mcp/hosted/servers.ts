@@ -41,6 +41,9 @@ const CallInput = v.object({
   input: v.optional(v.record(v.string(), v.unknown()), {}),
 })
 
+/** Clients that hide tools behind a search of their own show these: they are a search already. */
+const ALWAYS_SHOWN = { _meta: { 'anthropic/alwaysLoad': true } } as const
+
 /** All that a model is told of however many tools there are: it searches, looks at one, calls it. */
 const AGENT_TOOLS: readonly Listed[] = [
   {
@@ -79,7 +82,7 @@ export async function agentServer(hosted: Hosted): Promise<Server> {
   const { tools, place, actor } = hosted
   return serverOf(
     hosted,
-    async () => AGENT_TOOLS,
+    async () => AGENT_TOOLS.map(tool => ({ ...tool, ...ALWAYS_SHOWN })),
     async (name, input, signal) => {
       if (name === 'tool_search') {
         const { query, limit } = parsed(SearchInput, input)

@@ -38,9 +38,9 @@ export class Grants {
     return this.#use(({ action, canonical, lasting }) => coversWrite(action, canonical, lasting, write))
   }
 
-  /** May this command run; a grant for once is used up. */
-  useForCommand(argv: readonly string[]): boolean {
-    return this.#use(({ action }) => coversCommand(action, argv))
+  /** May this command run; a grant for once is used up. @param root the folder of the session */
+  useForCommand(argv: readonly string[], root?: string): boolean {
+    return this.#use(({ action }) => coversCommand(action, argv, root))
   }
 
   /** What was allowed once is no longer. */

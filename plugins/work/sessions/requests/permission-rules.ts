@@ -130,13 +130,17 @@ export function wantedAction(call: ToolCallFields | undefined, known: Partial<To
 }
 
 /**
- * Does an answered request cover this very command: the same words, or a shell that is handed them as one. What did not say
- * its command covers none.
+ * Does an answered request cover this very command: the same words, or a shell that is handed them as one, from the folder of the
+ * session at most. What did not say its command covers none.
+ * @param root the folder of the session, to which some agents change first
  */
-export function coversCommand(action: WantedAction, argv: readonly string[]): boolean {
+export function coversCommand(action: WantedAction, argv: readonly string[], root?: string): boolean {
   const told = action.command ?? action.written
   if (action.kind !== 'execute' || told === undefined) return false
-  return argv.join(' ') === told || (argv.length === 3 && /^-[a-z]*c$/.test(argv[1]!) && argv[2] === told)
+  if (argv.join(' ') === told) return true
+  if (argv.length !== 3 || !/^-[a-z]*c$/.test(argv[1]!)) return false
+  const names = root === undefined ? [] : [shellWord(root), `'${root.replaceAll("'", "'\\''")}'`]
+  return argv[2] === told || names.some(name => argv[2] === `cd ${name} && ${told}`)
 }
 
 /** A file that an agent has the daemon write. */

@@ -34,10 +34,16 @@ test('an extension lists models of several providers, or its own; an answer that
   }
 })
 
-test('the answer to session/new: a list of models wins over the option; anything else offers nothing', () => {
+test('the answer to session/new: the option, by which a session chooses, wins over a list of models; anything else offers nothing', () => {
   const models = { currentModelId: 'a', availableModels: [{ modelId: 'a', name: 'A', _meta: { contextLimit: 10 } }] }
   const configOptions = [{ id: 'model', options: [{ value: 'b' }] }]
-  assert.equal(modelsOffered({ models, configOptions }), [{ id: 'a', display_name: 'A', context_window: 10 }])
+  assert.equal(modelsOffered({ models, configOptions }), [{ id: 'b' }])
+  const both = [{ id: 'model', options: [{ value: 'a', name: 'The A' }, { value: 'b' }] }]
+  assert.equal(modelsOffered({ models, configOptions: both }), [
+    { id: 'a', display_name: 'The A', context_window: 10 },
+    { id: 'b' },
+  ])
+  assert.equal(modelsOffered({ models }), [{ id: 'a', display_name: 'A', context_window: 10 }])
   assert.equal(modelsOffered({ configOptions }), [{ id: 'b' }])
   for (const odd of [null, 5, {}, { models: [] }, { configOptions: 'x' }, { models: { availableModels: [1, null] } }])
     assert.equal(modelsOffered(odd), [])

@@ -74,6 +74,8 @@ test('an agent finds tools of the daemon by search and calls them, as its sessio
       ['tool_search', 'tool_show', 'tool_call'],
     )
     assert.ok(Buffer.byteLength(JSON.stringify(listed)) <= 8000)
+    // An agent that hides tools behind its own search shows these all the same.
+    assert.ok(listed.tools.every(({ _meta }) => _meta?.['anthropic/alwaysLoad'] === true))
     const found = JSON.parse(textOf(await client.callTool({ name: 'tool_search', arguments: { query: 'echo' } })))
     assert.is(found.incomplete, undefined)
     tools.starting = ['late']

@@ -103,6 +103,13 @@ test('what an answered request covers', () => {
   const shell = call({ kind: 'execute', rawInput: { command: 'ls | wc' } })
   assert.ok(rules.coversCommand(shell, ['bash', '-lc', 'ls | wc']))
   assert.not(rules.coversCommand(shell, ['bash', '-lc', 'ls | wc; rm x']))
+  for (const line of ['cd /w && ls | wc', "cd '/w' && ls | wc"]) {
+    assert.ok(rules.coversCommand(shell, ['bash', '-c', line], '/w'), line)
+    assert.not(rules.coversCommand(shell, ['bash', '-c', line], '/w/other'), line)
+    assert.not(rules.coversCommand(shell, ['bash', '-c', `${line}; rm x`], '/w'), line)
+    assert.not(rules.coversCommand(shell, ['bash', '-c', line]), line)
+  }
+  assert.ok(rules.coversCommand(shell, ['sh', '-c', "cd '/w'\\''s; rm x' && ls | wc"], "/w's; rm x"))
   assert.ok(rules.coversCommand(call({ kind: 'execute', rawInput: { cmd: ['a', 'b'] } }), ['a', 'b']))
   assert.not(rules.coversCommand(call({ kind: 'execute' }), ['anything']), 'one that names no command covers none')
   const text = (text: string) => [{ type: 'content', content: { type: 'text', text } }]
