@@ -68,6 +68,8 @@ const agentNeeds = {
   sandboxed_note: v.optional(line(2048)),
   /** Variables that hold its key, for a hint when one is withheld. */
   key_variables: v.optional(names),
+  /** Ids of its own modes in which it asks, where these are other ones than agents mostly have. */
+  asking_modes: v.optional(names),
   never_asks: v.optional(v.boolean()),
   /** Capabilities of a client that it is not offered, because it fails with them. */
   withholds: v.optional(v.pipe(v.array(v.picklist(['fs', 'terminal', 'elicitation'])), v.maxLength(3))),

@@ -47,6 +47,8 @@ export interface Provider {
   readonly login?: string
   /** It has no questions at all: what its tools do, it does without asking. */
   readonly neverAsks?: boolean
+  /** Ids of its own modes in which it asks, where these are other ones than agents mostly have. */
+  readonly askingModes?: readonly string[]
   /** Variables that make it ask where its own defaults would not. */
   readonly askingEnv?: Readonly<Record<string, string>>
   /**

@@ -25,6 +25,7 @@ function nativeCli(
     | 'loginCheck'
     | 'neverAsks'
     | 'askingEnv'
+    | 'askingModes'
     | 'sandboxedArgs'
     | 'sandboxedNote'
     | 'keyVariables'
@@ -114,6 +115,8 @@ export const catalog: readonly Provider[] = [
     install: 'npm install -g @github/copilot',
     login: 'copilot login',
     packages: ['@github/copilot'],
+    // The mode in which it begins, and in which it asks.
+    askingModes: ['https://agentclientprotocol.com/protocol/session-modes#agent'],
     // It accepts servers that are programs and starts none of them.
     mcpTransports: ['http'],
     keyVariables: ['COPILOT_GITHUB_TOKEN', 'GH_TOKEN', 'GITHUB_TOKEN'],

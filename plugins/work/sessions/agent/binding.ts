@@ -55,7 +55,12 @@ export class AgentBinding implements Watched {
     private readonly owner: BindingOwner,
   ) {
     this.#looks = new Looks(context.kernel.clock)
-    this.updates = new Updates(owner, context, () => this.#running?.agent.session.acpSessionId)
+    this.updates = new Updates(
+      owner,
+      context,
+      () => this.#running?.agent.session.acpSessionId,
+      id => this.#running?.terminals.printed(id),
+    )
   }
 
   get running(): RunningAgent | undefined {

@@ -249,6 +249,7 @@ async function start(
         fault: error => kernel.needs.report(owner, 'stdout', error),
         refused: why => permissions.asking.refuse(why),
         leftOut: (servers, why) => leftOut(`the agent ${whyLeftOut(why)}; it does without ${servers.join(', ')}`),
+        askingModes: (program ?? provider)?.askingModes ?? [],
         withholds: (program ?? provider)?.withholds ?? [],
         mcpTransports: (program ?? provider)?.mcpTransports,
         redact: kernel.redact,

@@ -288,7 +288,8 @@ export class AgentProcess {
     current: string | undefined,
     mode: PermissionMode,
   ): Promise<void> {
-    const modeId = MODE_NAMES[mode].find(name => offered.includes(name))
+    const names = mode === 'approve-all' ? MODE_NAMES[mode] : [...this.start.askingModes, ...MODE_NAMES[mode]]
+    const modeId = names.find(name => offered.includes(name))
     if (modeId === undefined || modeId === current) return
     const chosen = this.#connection.agent.request(methods.agent.session.setMode, { sessionId, modeId })
     await within(this.start.clock, SET_MODE_MS, chosen).catch(error => {
@@ -307,7 +308,8 @@ export class AgentProcess {
   /** An agent without modes is taken at its word that it asks; one whose modes are known must have one in which it does. */
   #checkAsks(offered: readonly string[]): void {
     const guardedBy = this.start.guards.first?.by
-    if (guardedBy === undefined || offered.length === 0 || ASKING.some(mode => offered.includes(mode))) return
+    const asking = [...this.start.askingModes, ...ASKING]
+    if (guardedBy === undefined || offered.length === 0 || asking.some(mode => offered.includes(mode))) return
     throw new AgentFailure(
       'startup_failure',
       `${guardedBy} has to be asked before each operation, and the agent has no mode in which it asks (${offered.join(', ')})`,

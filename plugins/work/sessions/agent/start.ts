@@ -21,6 +21,8 @@ export interface AgentStart extends Pick<SessionLimits, StartBound> {
   readonly addDirs: readonly string[]
   readonly mcpServers: readonly unknown[]
   readonly mode: PermissionMode
+  /** Ids of modes in which the agent asks, beside those that agents mostly have. */
+  readonly askingModes: readonly string[]
   /** Capabilities of a client that the agent is not offered. */
   readonly withholds: readonly string[]
   /** How it reaches MCP servers, as far as that is less than it says. */

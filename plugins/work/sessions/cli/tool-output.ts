@@ -9,8 +9,10 @@ const MAX_LINES = 10_000
 
 /** The output of a tool in lines, with invisible characters marked; empty without output. */
 export function outputLines({ content, raw_output: raw }: Content): readonly string[] {
-  const blocks = (Array.isArray(content) ? content : []) as ({ readonly content?: Content } | null)[]
-  const texts = blocks.map(block => block?.content?.text).filter(text => typeof text === 'string')
+  const blocks = (Array.isArray(content) ? content : []) as ((Content & { readonly content?: Content }) | null)[]
+  const texts = blocks
+    .map(block => (block?.type === 'terminal' ? block.output : block?.content?.text))
+    .filter(text => typeof text === 'string')
   const text = texts.length > 0 ? withoutFence(texts.join('\n')) : printedIn(raw)
   const lines = text
     // biome-ignore lint/suspicious/noControlCharactersInRegex: colours that a program printed

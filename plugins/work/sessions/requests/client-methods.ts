@@ -103,7 +103,10 @@ export class ClientMethods {
     const chosen = (params.env ?? []).length > 0 ? { setsEnvironment: true as const } : {}
     const { argv = asked } = await this.before({ kind: 'execute', title: asked.join(' '), argv: asked, ...chosen })
     const action = terminalAction(argv, params.env ?? [], place.path === territory.roots[0] ? undefined : place.path)
-    await this.permissions.allow({ action, place, isGranted: grants => grants.useForCommand(argv, territory.roots[0]) }, signal)
+    await this.permissions.allow(
+      { action, place, isGranted: grants => grants.useForCommand(argv, territory.roots[0]) },
+      signal,
+    )
     const [command = '', ...args] = argv
     // What nobody changed is run as the agent wrote it, which may be a line for a shell.
     const wanted = argv === asked ? params : { ...params, command, args }

@@ -2,6 +2,7 @@ import { type Clock, type Ids, within } from '../../../../kernel/plugin.js'
 import { keep, OutputEnd, type ProcessHandle } from '../../../platform/processes/api.js'
 import { notPossible } from '../acp/error.js'
 import type { CreateTerminalParams } from '../acp/schemas.js'
+import { endOf, type TerminalOutput, TerminalOutputs } from '../turn/terminal-output.js'
 import { terminalArgv } from './command-line.js'
 
 const MAX_TERMINALS = 32
@@ -35,6 +36,7 @@ export interface TerminalsContext {
 /** The terminals of one session (ACP `terminal/*`): processes of their own, started by argument lists. */
 export class Terminals {
   readonly #terminals = new Map<string, Terminal>()
+  readonly #released = new TerminalOutputs()
   #opening = 0
   #closed = false
 
@@ -77,6 +79,12 @@ export class Terminals {
     return { output: output.text(), truncated: output.truncated, ...(exit && { exitStatus: exit }) }
   }
 
+  /** What one printed, also after its release; undefined: there was no such terminal, or it was long ago. */
+  printed(id: string): TerminalOutput | undefined {
+    const terminal = this.#terminals.get(id)
+    return terminal ? printedOf(terminal) : this.#released.get(id)
+  }
+
   async waitForExit(id: string) {
     const terminal = this.#find(id)
     await terminal.done
@@ -90,6 +98,7 @@ export class Terminals {
   async release(id: string): Promise<void> {
     const terminal = this.#find(id)
     this.#terminals.delete(id)
+    this.#released.set(id, printedOf(terminal))
     await end(terminal)
   }
 
@@ -123,6 +132,11 @@ export class Terminals {
     const terminal: Terminal = { handle, output, done: Promise.resolve().then(finish), exit: undefined }
     return terminal
   }
+}
+
+function printedOf({ output, exit }: Terminal): TerminalOutput {
+  const { output: text, truncated } = endOf(output.text())
+  return { output: text, truncated: truncated || output.truncated, ...(exit && { exitCode: exit.exitCode }) }
 }
 
 async function end({ handle }: Terminal): Promise<void> {

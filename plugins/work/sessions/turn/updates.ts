@@ -8,6 +8,7 @@ import { boundText, boundValue } from '../journal/bounds.js'
 import type { SessionLog } from '../journal/session-log.js'
 import { NO_USAGE, useOf, withEvent } from '../journal/usage.js'
 import type { SessionHooks } from '../points.js'
+import { type TerminalOutput, TerminalOutputs, withOutputs } from './terminal-output.js'
 import type { ToolCall, ToolCalls } from './tool-calls.js'
 
 /** Characters of one chunk of text that are kept. */
@@ -41,6 +42,7 @@ export class Updates {
   commands: readonly AgentCommand[] = []
   /** A title that the agent gave to the session. */
   title: string | undefined
+  readonly #printed = new TerminalOutputs()
   #plan: unknown
   #usage: unknown
   /** Tokens of the context of which the agent told last. */
@@ -55,6 +57,8 @@ export class Updates {
       readonly points: Pick<SessionHooks, 'used'>
     },
     private readonly acpSessionId: () => string | undefined,
+    /** What a terminal of the session printed. */
+    private readonly outputOf: (terminalId: string) => TerminalOutput | undefined = () => undefined,
   ) {}
 
   /** Takes the parameters of one `session/update`. Never throws for what an agent sends. */
@@ -179,7 +183,8 @@ export class Updates {
     }
     // Text after a tool call begins a new line.
     this.#message = undefined
-    const events = target.calls.take(target.turnId, parsed.output)
+    this.#printed.note(update._meta)
+    const events = target.calls.take(target.turnId, this.#withOutput(parsed.output, target.calls))
     for (const event of events) {
       // Results are what a restart must not lose.
       const sync = event.type === 'tool_result'
@@ -187,6 +192,15 @@ export class Updates {
     }
     if (target.calls.ended) target.toolEnded(target.calls.ended)
     target.touched('tool_call', target.calls.get(parsed.output.toolCallId)?.title ?? '')
+  }
+
+  /** A call that is over, with what its terminals printed: afterwards they are released. */
+  #withOutput(fields: ToolCallFields, calls: ToolCalls): ToolCallFields {
+    if (fields.status !== 'completed' && fields.status !== 'failed') return fields
+    const content = fields.content ?? calls.get(fields.toolCallId)?.fields.content
+    const printed = withOutputs(content, id => this.outputOf(id) ?? this.#printed.get(id))
+    // Secrets may have been split between pieces.
+    return printed ? { ...fields, content: this.context.kernel.redact.value(printed) } : fields
   }
 
   #planned(update: SessionUpdate, target: UpdateTarget): void {

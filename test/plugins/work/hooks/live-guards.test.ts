@@ -111,6 +111,18 @@ test('the list says from when a guard holds for an agent that cannot be kept ask
   await remove('late')
 })
 
+test('an agent whose asking mode has an id of its own is kept asking', async () => {
+  const mode = 'https://agentclientprotocol.com/protocol/session-modes#agent'
+  const program = path.join(scene.root, 'copilot')
+  await writeFile(program, `#!/bin/sh\nexec ${process.execPath} ${AGENT} '--modes=${mode},other'\n`, { mode: 0o755 })
+  await scene.agent('odd', { command: program })
+  await scene.configure({ early: guard() })
+  const { at } = await scene.session('odd')
+  assert.is(said(await scene.prompt(at, ask('touch x'))), 'answer: reject_once\n')
+  assert.is(said(await scene.prompt(at, 'mode')), `mode ${mode}\n`)
+  await remove('early')
+})
+
 test('an agent of which it is known that it never asks is named as well', async () => {
   const program = path.join(scene.root, 'pi-acp')
   await writeFile(program, `#!/bin/sh\nexec ${process.execPath} ${AGENT}\n`, { mode: 0o755 })

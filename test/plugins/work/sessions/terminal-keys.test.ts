@@ -109,6 +109,59 @@ test('a tool is shown once, and Ctrl-O shows what it printed', async () => {
   assert.is(piped.text.match(/seq 1 50/g)?.length, 1, piped.text)
 })
 
+test('Ctrl-O shows what a terminal printed: one of the session, released already, and one of the agent', async () => {
+  await world.agent('free')
+  const { id, at } = await world.session('free')
+  const shell = await attached(id)
+  const call = { toolCallId: 't', title: 'rows', kind: 'execute' }
+  const start = JSON.stringify({ command: 'sh', args: ['-c', 'seq 1 7 | sed "s/^/near row /"; exit 3'] })
+  const ended = (terminalId: string, more: object = {}) => ({
+    ...call,
+    status: 'failed',
+    content: [{ type: 'terminal', terminalId }],
+    ...more,
+  })
+  const own = 'far row 1\nfar row 2\n'
+  const steps = [
+    `call terminal/create ${start}`,
+    'terminal terminal/wait_for_exit',
+    update({ sessionUpdate: 'tool_call', ...call, status: 'in_progress' }),
+    'terminal terminal/release',
+    update({ sessionUpdate: 'tool_call_update', ...ended('TERMINAL') }),
+    update({
+      sessionUpdate: 'tool_call',
+      toolCallId: 'f',
+      title: 'far',
+      kind: 'execute',
+      status: 'in_progress',
+      content: [{ type: 'terminal', terminalId: 'own' }],
+    }),
+    ...[own.slice(0, 12), own.slice(12)].map(data =>
+      update({
+        sessionUpdate: 'tool_call_update',
+        toolCallId: 'f',
+        _meta: { terminal_output_delta: { terminal_id: 'own', data } },
+      }),
+    ),
+    update({
+      sessionUpdate: 'tool_call_update',
+      toolCallId: 'f',
+      status: 'completed',
+      _meta: { terminal_exit: { terminal_id: 'own', exit_code: 0 } },
+    }),
+  ]
+  await prompt(at, steps.join('\n'))
+  await shell.shows(/rows \[execute\] ✗.*7 lines, Ctrl-O/s)
+  await shell.shows(/far \[execute\] ✓ · 2 lines, Ctrl-O.*— done/s)
+  shell.type('\x0f')
+  await shell.shows(/ {4}far row 1\r\n.* {4}far row 2/s)
+  const results = (await world.events(at)).filter(({ type }) => type === 'tool_result')
+  assert.match(results[0]?.content.content[0].output, /near row 7/)
+  assert.is(results[0]?.content.content[0].exitCode, 3)
+  shell.type('\x04')
+  assert.is(await shell.ended, 0, shell.text)
+})
+
 test('Escape cancels the running turn', async () => {
   const { id, at } = await world.session('asks')
   const shell = await attached(id)
