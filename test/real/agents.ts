@@ -1,5 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
+import { looksSecret } from '../../plugins/agents/providers/api.js'
 import { catalog } from '../../plugins/agents/providers/catalog.js'
 
 /** Where things are for an agent that is started. */
@@ -23,17 +24,63 @@ export interface RealAgent {
   readonly neverAsks?: true
   /** Name of its entry in the catalog of providers, which says by what name and with which arguments it is started. */
   readonly provider: string
-  /** Writes the agent's own configuration; returns its program and what it needs in its environment. */
+  /**
+   * Writes the agent's own files, its credentials among them, where its login puts them; returns its program and what else it needs
+   * in its environment, which holds no credentials.
+   */
   start(place: Place): { readonly cmd: readonly string[]; readonly env: Readonly<Record<string, string>> }
   /**
    * What makes the model call a shell tool with a command.
    * @param asks so that the agent has to ask permission for it; without, as a model does where everything is allowed
    */
   tool(command: string, asks?: boolean): string
+  /** What makes the model write a file, and change a passage of one, with the agent's own file tools; absolute paths. */
+  readonly files: {
+    write(file: string, text: string): string
+    edit(file: string, before: string, after: string): string
+  }
+  /** In a sandbox its model is told to ask for each command, and does. */
+  readonly asksInSandbox?: true
+  /** Names of tools by which the model asks the person, as a pattern, and what one is called with. */
+  readonly question?: { readonly tool: string; readonly args: object }
   /** A second model that it can be given without internet; undefined where its set-up here has one model alone. */
   readonly otherModel?: string
+  /** What makes the model call the tool `note_it` of an MCP server where that has a way of its own. */
+  readonly callNoteIt?: (args: object) => string
   /** What makes the model look up the tools of MCP servers, where the agent does not offer them from the beginning. */
   readonly lookUp?: string
+}
+
+const call = (tool: string, args: object) => `[[do:^(${tool})$ ${JSON.stringify(args)}]]`
+
+const put = (file: string, value: unknown) => {
+  fs.mkdirSync(path.dirname(file), { recursive: true })
+  fs.writeFileSync(file, typeof value === 'string' ? value : JSON.stringify(value))
+}
+
+/** A question with two choices, as the tools that ask several at once take it. */
+const COLOUR = {
+  question: 'Which colour?',
+  header: 'Colour',
+  options: [
+    { label: 'Red', description: 'warm' },
+    { label: 'Blue', description: 'cold' },
+  ],
+}
+
+/** Programs that need a newer Node than the tests run on have it as a package beside them. */
+const NODE_24 = { node: '24' }
+const node24 = (root: string, name: string) => path.join(root, name, 'node_modules/node/bin/node')
+
+/** It takes a patch as the command of its shell. */
+const patch = (lines: readonly string[]) =>
+  call('exec_command', {
+    cmd: ["apply_patch <<'EOF'", '*** Begin Patch', ...lines, '*** End Patch', 'EOF'].join('\n'),
+  })
+
+const codexFiles: RealAgent['files'] = {
+  write: (file, text) => patch([`*** Add File: ${file}`, `+${text}`]),
+  edit: (file, before, after) => patch([`*** Update File: ${file}`, '@@', `-${before}`, `+${after}`]),
 }
 
 const codex: RealAgent = {
@@ -50,19 +97,15 @@ const codex: RealAgent = {
       'name = "fake"',
       `base_url = "${base}/v1"`,
       'wire_api = "responses"',
-      'env_key = "FAKE_KEY"',
+      'experimental_bearer_token = "x"',
       'requires_openai_auth = false',
       '[analytics]',
       'enabled = false',
       '',
     ]
-    const folder = path.join(home, '.codex')
-    fs.mkdirSync(folder, { recursive: true })
-    fs.writeFileSync(path.join(folder, 'config.toml'), config.join('\n'))
-    return {
-      cmd: [path.join(root, 'codex/node_modules/.bin/codex-acp')],
-      env: { FAKE_KEY: 'x', OPENAI_API_KEY: 'sk-fake', CODEX_API_KEY: 'sk-fake', NO_BROWSER: '1', CODEX_HOME: folder },
-    }
+    put(path.join(home, '.codex/config.toml'), config.join('\n'))
+    put(path.join(home, '.codex/auth.json'), { OPENAI_API_KEY: 'sk-fake' })
+    return { cmd: [path.join(root, 'codex/node_modules/.bin/codex-acp')], env: { NO_BROWSER: '1' } }
   },
   tool(command, asks = true) {
     // Without bubblewrap on the machine a sandboxed command fails; one that wants out of the sandbox is asked about.
@@ -70,6 +113,26 @@ const codex: RealAgent = {
     const wish = { cmd: command, ...(asks && escalated) }
     return `[[tool:^exec_command$ ${JSON.stringify(wish)}]]`
   },
+  files: codexFiles,
+  question: {
+    tool: 'request_user_input',
+    args: { questions: [{ id: 'colour', ...COLOUR }] },
+  },
+}
+
+const codexNew: RealAgent = {
+  ...codex,
+  asksInSandbox: true,
+  otherModel: 'gpt-5.5',
+  package: '@agentclientprotocol/codex-acp',
+  version: '2.6.0',
+  start: place => ({
+    ...codex.start(place),
+    cmd: [
+      process.execPath,
+      path.join(place.root, 'codex-new/node_modules/@agentclientprotocol/codex-acp/dist/index.js'),
+    ],
+  }),
 }
 
 const claude: RealAgent = {
@@ -77,22 +140,39 @@ const claude: RealAgent = {
   otherModel: 'haiku',
   package: '@agentclientprotocol/claude-agent-acp',
   version: '0.49.0',
-  start: ({ root, base }) => ({
-    cmd: [process.execPath, path.join(root, 'claude/node_modules/@agentclientprotocol/claude-agent-acp/dist/index.js')],
-    env: {
-      ANTHROPIC_BASE_URL: base,
-      ANTHROPIC_API_KEY: 'sk-ant-fake',
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-      DISABLE_AUTOUPDATER: '1',
-      IS_SANDBOX: '1',
-    },
-  }),
+  start({ root, home, base }) {
+    put(path.join(home, '.claude/settings.json'), {
+      env: { ANTHROPIC_API_KEY: 'sk-ant-fake', ANTHROPIC_BASE_URL: base },
+    })
+    return {
+      cmd: [
+        process.execPath,
+        path.join(root, 'claude/node_modules/@agentclientprotocol/claude-agent-acp/dist/index.js'),
+      ],
+      env: { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1', IS_SANDBOX: '1' },
+    }
+  },
   tool: command => `[[tool:^Bash$ ${JSON.stringify({ command })}]]`,
+  files: {
+    write: (file_path, content) => call('Write', { file_path, content }),
+    edit: (file_path, old_string, new_string) =>
+      `${call('Read', { file_path })}${call('Edit', { file_path, old_string, new_string })}`,
+  },
+  question: { tool: 'AskUserQuestion', args: { questions: [{ ...COLOUR, multiSelect: false }] } },
 }
 
-const put = (file: string, value: unknown) => {
-  fs.mkdirSync(path.dirname(file), { recursive: true })
-  fs.writeFileSync(file, JSON.stringify(value))
+const claudeNew: RealAgent = {
+  ...claude,
+  version: '0.101.0',
+  with: NODE_24,
+  start: place => ({
+    ...claude.start(place),
+    cmd: [
+      node24(place.root, 'claude-new'),
+      path.join(place.root, 'claude-new/node_modules/@agentclientprotocol/claude-agent-acp/dist/index.js'),
+    ],
+  }),
+  lookUp: '[[tool:^ToolSearch$ {"query":"note_it","max_results":5}]][[say:looked up]]',
 }
 
 const opencode: RealAgent = {
@@ -105,7 +185,8 @@ const opencode: RealAgent = {
       'fake-model': { name: 'fake-model', limit: { context: 100_000, output: 4000 }, tool_call: true },
       'other-model': { name: 'other-model', limit: { context: 100_000, output: 4000 }, tool_call: true },
     }
-    const options = { baseURL: `${base}/v1`, apiKey: 'x' }
+    const options = { baseURL: `${base}/v1` }
+    put(path.join(home, '.local/share/opencode/auth.json'), { fake: { type: 'api', key: 'x' } })
     put(path.join(home, '.config/opencode/opencode.json'), {
       autoupdate: false,
       share: 'disabled',
@@ -125,11 +206,24 @@ const opencode: RealAgent = {
     }
   },
   tool: command => `[[tool:^bash$ ${JSON.stringify({ command, description: 'for the test' })}]]`,
+  files: {
+    write: (filePath, content) => call('write', { filePath, content }),
+    edit: (filePath, oldString, newString) =>
+      `${call('read', { filePath })}${call('edit', { filePath, oldString, newString })}`,
+  },
+  question: { tool: 'question', args: { questions: [COLOUR] } },
 }
 
 /** The shell tool of Gemini CLI and of what was made from it. */
 const runShellCommand = (command: string) =>
   `[[tool:^run_shell_command$ ${JSON.stringify({ command, description: 'for the test', is_background: false })}]]`
+
+/** Their file tools. */
+const geminiFiles: RealAgent['files'] = {
+  write: (file_path, content) => call('write_file', { file_path, content }),
+  edit: (file_path, old_string, new_string) =>
+    `${call('read_file', { file_path })}${call('replace|edit', { file_path, old_string, new_string, instruction: 'change it' })}`,
+}
 
 const gemini: RealAgent = {
   provider: 'gemini',
@@ -144,12 +238,15 @@ const gemini: RealAgent = {
       telemetry: { enabled: false },
       model: { name: 'gemini-2.5-flash' },
     })
+    put(path.join(home, '.gemini/.env'), 'GEMINI_API_KEY=fake\n')
     return {
       cmd: [path.join(root, 'gemini/node_modules/.bin/gemini')],
-      env: { GEMINI_API_KEY: 'fake', GOOGLE_GEMINI_BASE_URL: base, GEMINI_CLI_TRUST_WORKSPACE: 'true' },
+      env: { GOOGLE_GEMINI_BASE_URL: base, GEMINI_CLI_TRUST_WORKSPACE: 'true' },
     }
   },
   tool: runShellCommand,
+  files: geminiFiles,
+  question: { tool: 'ask_user', args: { questions: [{ ...COLOUR, type: 'choice' }] } },
 }
 
 const qwen: RealAgent = {
@@ -163,41 +260,83 @@ const qwen: RealAgent = {
       telemetry: { enabled: false },
       general: { disableAutoUpdate: true, disableUpdateNag: true },
     })
+    put(path.join(home, '.qwen/.env'), `OPENAI_API_KEY=x\nOPENAI_BASE_URL=${base}/v1\nOPENAI_MODEL=fake-model\n`)
     return {
       cmd: [fs.realpathSync(path.join(root, 'qwen/node_modules/.bin/qwen'))],
-      env: {
-        OPENAI_API_KEY: 'x',
-        OPENAI_BASE_URL: `${base}/v1`,
-        OPENAI_MODEL: 'fake-model',
-        QWEN_CODE_NO_TELEMETRY: '1',
-      },
+      env: { QWEN_CODE_NO_TELEMETRY: '1', OPENAI_BASE_URL: `${base}/v1`, OPENAI_MODEL: 'fake-model' },
     }
   },
   lookUp: '[[tool:^tool_search$ {"query":"note_it"}]][[say:looked up]]',
   tool: runShellCommand,
+  files: geminiFiles,
+  question: { tool: 'ask_user_question', args: { questions: [{ ...COLOUR, multiSelect: false }] } },
+}
+
+const qwenNew: RealAgent = {
+  ...qwen,
+  callNoteIt: args => `[[tool:^tool_call$ ${JSON.stringify({ name: 'mcp__notebook__note_it', arguments: args })}]]`,
+  version: '0.24.4',
+  with: NODE_24,
+  start: place => ({
+    ...qwen.start(place),
+    cmd: [node24(place.root, 'qwen-new'), fs.realpathSync(path.join(place.root, 'qwen-new/node_modules/.bin/qwen'))],
+  }),
+}
+
+const copilot: RealAgent = {
+  provider: 'copilot',
+  package: '@github/copilot',
+  version: '1.0.102',
+  start: ({ root, base }) => ({
+    cmd: [path.join(root, 'copilot/node_modules/.bin/copilot')],
+    // A model of one's own needs neither an account nor a key.
+    env: {
+      COPILOT_PROVIDER_BASE_URL: `${base}/v1`,
+      COPILOT_PROVIDER_TYPE: 'openai',
+      COPILOT_MODEL: 'fake-model',
+      COPILOT_OFFLINE: 'true',
+      COPILOT_AUTO_UPDATE: 'false',
+    },
+  }),
+  tool: command => `[[tool:^bash$ ${JSON.stringify({ command, description: 'for the test' })}]]`,
+  files: {
+    write: (file, file_text) => call('create', { path: file, file_text }),
+    edit: (file, old_str, new_str) => call('edit|str_replace', { path: file, old_str, new_str }),
+  },
+  question: { tool: 'ask_user', args: { question: 'Which colour?', choices: ['Red', 'Blue'] } },
 }
 
 const kimi: RealAgent = {
   provider: 'kimi',
   package: '@moonshot-ai/kimi-code',
   version: '2.1.0',
-  // It needs Node 22.19, which comes as a package, whatever Node the tests run on.
-  with: { node: '24' },
-  start: ({ root, base }) => ({
-    cmd: [
-      path.join(root, 'kimi/node_modules/node/bin/node'),
-      fs.realpathSync(path.join(root, 'kimi/node_modules/.bin/kimi')),
-    ],
-    env: {
-      KIMI_MODEL_NAME: 'fake-model',
-      KIMI_MODEL_PROVIDER_TYPE: 'openai',
-      KIMI_MODEL_BASE_URL: `${base}/v1`,
-      KIMI_MODEL_API_KEY: 'x',
-      KIMI_MODEL_MAX_CONTEXT_SIZE: '100000',
-      KIMI_DISABLE_TELEMETRY: '1',
-    },
-  }),
+  with: NODE_24,
+  start({ root, home, base }) {
+    const config = [
+      'default_model = "fake"',
+      'telemetry = false',
+      '[providers.fake]',
+      'type = "openai"',
+      `base_url = "${base}/v1"`,
+      'api_key = "x"',
+      '[models.fake]',
+      'provider = "fake"',
+      'model = "fake-model"',
+      'max_context_size = 100000',
+      '',
+    ]
+    put(path.join(home, '.kimi-code/config.toml'), config.join('\n'))
+    return {
+      cmd: [node24(root, 'kimi'), fs.realpathSync(path.join(root, 'kimi/node_modules/.bin/kimi'))],
+      env: { KIMI_DISABLE_TELEMETRY: '1' },
+    }
+  },
   tool: command => `[[tool:^(Bash|Shell|bash)$ ${JSON.stringify({ command })}]]`,
+  files: {
+    write: (file, content) => call('Write|WriteFile', { path: file, content }),
+    edit: (file, old_string, new_string) => call('Edit|StrReplaceFile', { path: file, old_string, new_string }),
+  },
+  question: { tool: 'AskUserQuestion', args: { questions: [{ ...COLOUR, multi_select: false }] } },
 }
 
 const pi: RealAgent = {
@@ -241,12 +380,43 @@ const pi: RealAgent = {
     }
   },
   tool: command => `[[tool:^bash$ ${JSON.stringify({ command })}]]`,
+  files: {
+    write: (file, content) => call('write', { path: file, content }),
+    edit: (file, oldText, newText) => call('edit', { path: file, edits: [{ oldText, newText }] }),
+  },
+}
+
+const piNew: RealAgent = {
+  ...pi,
+  version: '0.0.34',
+  with: { '@earendil-works/pi-coding-agent': '1.6.0', ...NODE_24 },
+  start(place) {
+    const bin = path.join(place.root, 'pi-new/node_modules/.bin')
+    const { env } = pi.start(place)
+    return {
+      cmd: [node24(place.root, 'pi-new'), path.join(place.root, 'pi-new/node_modules/pi-acp/dist/index.js')],
+      env: { ...env, PATH: `${path.dirname(node24(place.root, 'pi-new'))}:${bin}:${process.env.PATH}` },
+    }
+  },
 }
 
 /** Tried at each change; the others take `npm run test:real -- --all`. */
 export const AT_EACH_CHANGE: readonly string[] = ['codex', 'claude']
 
-export const realAgents: Readonly<Record<string, RealAgent>> = { codex, claude, opencode, gemini, qwen, kimi, pi }
+export const realAgents: Readonly<Record<string, RealAgent>> = {
+  codex,
+  'codex-new': codexNew,
+  claude,
+  'claude-new': claudeNew,
+  opencode,
+  gemini,
+  qwen,
+  'qwen-new': qwenNew,
+  kimi,
+  copilot,
+  pi,
+  'pi-new': piNew,
+}
 
 /**
  * The command of an agent as its entry in the catalog has it, with the program replaced by a script of the same name that
@@ -254,6 +424,8 @@ export const realAgents: Readonly<Record<string, RealAgent>> = { codex, claude, 
  */
 export function commandOf(agent: RealAgent, place: Place): string {
   const { cmd, env } = agent.start(place)
+  const secret = Object.keys(env).find(looksSecret)
+  if (secret) throw new Error(`${secret} is a credential: it stands in a file, as after a login`)
   const [program = '', ...args] = catalog.find(({ name }) => name === agent.provider)?.argv ?? []
   const script = path.join(place.home, 'bin', program)
   const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`

@@ -3,7 +3,10 @@ import { realAgents } from './agents.js'
 /** What a real agent has to do through the daemon, as a column of the table in docs/agents.md. */
 export const capabilities = {
   questions: 'asks permission',
+  files: 'edits a file with its own tool',
+  ownQuestions: 'puts its own questions',
   hook: 'hooks can refuse',
+  hookAll: 'hooks under approve-all',
   cancel: 'cancel',
   errors: 'reports a failing model within 30 s',
   dropped: 'survives a dropped stream',
@@ -61,12 +64,12 @@ export function resultsTable(
     row(['---', ...names.map(() => ':---:')]),
     ...Object.entries(agents).map(([name, agent]) => {
       const marks = names.map(what => mark(agent[what]))
-      return row([`${name}: \`${agent.package}\` ${agent.version}`, ...marks])
+      return row([`${realAgents[name]?.provider ?? name}: \`${agent.package}\` ${agent.version}`, ...marks])
     }),
   ]
 }
 
 function mark(cell: Cell | undefined): string {
   if (typeof cell === 'string') return cell
-  return cell === undefined ? '' : cell ? '✓' : '✗'
+  return cell === undefined ? 'not watched' : cell ? '✓' : '✗'
 }
