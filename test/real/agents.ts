@@ -42,7 +42,7 @@ export interface RealAgent {
   /** In a sandbox its model is told to ask for each command, and does. */
   readonly asksInSandbox?: true
   /** Names of tools by which the model asks the person, as a pattern, and what one is called with. */
-  readonly question?: { readonly tool: string; readonly args: object }
+  readonly question: { readonly tool: string; readonly args: object }
   /** A second model that it can be given without internet; undefined where its set-up here has one model alone. */
   readonly otherModel?: string
   /** What makes the model call the tool `note_it` of an MCP server where that has a way of its own. */
@@ -384,6 +384,7 @@ const pi: RealAgent = {
     write: (file, content) => call('write', { path: file, content }),
     edit: (file, oldText, newText) => call('edit', { path: file, edits: [{ oldText, newText }] }),
   },
+  question: { tool: '.*(?:ask|question).*', args: {} },
 }
 
 const piNew: RealAgent = {
