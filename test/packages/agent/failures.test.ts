@@ -119,8 +119,27 @@ test('an answer that never ends is cut', async () => {
 })
 
 test('an error in the middle of a stream is passed on', async () => {
-  const error = await failure({ body: 'data: {"error":{"message":"out of memory"}}\n\n' })
-  assert.match(error.message, 'out of memory')
+  const body = 'data: {"error":{"message":"out of memory"}}\n\n'
+  assert.match(
+    (await failure({ body }, { body }, { body })).message,
+    'failed in the middle of its answer: out of memory',
+  )
+  world.model.script([{ body }, { text: 'second try' }])
+  assert.equal(await world.prompt('again'), { stopReason: 'end_turn' })
+  assert.match(world.said(), 'second try')
+})
+
+test('an event without choices is none', async () => {
+  const events = [
+    { choices: null, usage: { prompt_tokens: 1 } },
+    { choices: [{ index: 0, delta: { content: 'all the same' } }] },
+    { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] },
+  ]
+  world.model.script([
+    { body: `${events.map(event => `data: ${JSON.stringify(event)}\n\n`).join('')}data: [DONE]\n\n` },
+  ])
+  assert.equal(await world.prompt('go'), { stopReason: 'end_turn' })
+  assert.match(world.said(), 'all the same')
 })
 
 test('an endpoint that is gone, and none at all, are told as such', async () => {

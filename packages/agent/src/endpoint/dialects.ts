@@ -39,6 +39,8 @@ class Answer {
     // A count that is none would spoil the answer that it came with.
     if (value.usage !== undefined && !(isObject(value.usage) && Object.values(value.usage).some(Number.isFinite)))
       delete value.usage
+    // An event without a choice, as one that only counts tokens.
+    if (value.choices === null) value.choices = []
     for (const choice of objectsIn(value.choices)) this.#mend(choice)
     return JSON.stringify(value)
   }

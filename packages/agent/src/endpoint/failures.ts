@@ -57,6 +57,11 @@ export function failureOf(error: unknown, context: FailureContext): EndpointFail
   if (cause !== undefined && !isAnswered) {
     return new EndpointFailure('unreachable', `the endpoint ${baseUrl} cannot be reached (${cause}): is it running?`)
   }
+  // The SDK hands on what a stream says of its failure as it stands there.
+  if (typeof error === 'string') {
+    const text = `the endpoint ${baseUrl} failed in the middle of its answer: ${said(shortened(error, 300))}`
+    return new EndpointFailure('broken', text)
+  }
   if (!APICallError.isInstance(error)) {
     const text = `the endpoint ${baseUrl} answers something else than chat completions: ${said(reasonOf(error))}`
     return new EndpointFailure('half_protocol', text)

@@ -41,12 +41,15 @@ export function answerOf({ result, truncated, artifact, bytes }: ToolOutcome): M
   }
 }
 
-/** A refusal that a model can act on: its code, what is wrong, and what to do. */
-export function refusalOf(error: unknown): McpAnswer {
+/**
+ * A refusal that a model can act on: its code, what is wrong, and what to do.
+ * @param called what stands for a command of a person in what to do
+ */
+export function refusalOf(error: unknown, called = (next: string) => next): McpAnswer {
   const { code, next, details } =
     error instanceof Fault ? error : { code: 'internal', next: undefined, details: undefined }
   const reasons = details?.reason_codes ? ` (${details.reason_codes})` : ''
-  const text = `${code}${reasons}: ${messageOf(error)}${next ? `. ${next}` : ''}`
+  const text = `${code}${reasons}: ${messageOf(error)}${next ? `. ${called(next)}` : ''}`
   return { content: [{ type: 'text', text }], isError: true }
 }
 

@@ -95,6 +95,8 @@ export async function agentServer(hosted: Hosted): Promise<Server> {
       const call = parsed(CallInput, input)
       return answerOf(await tools.call(call.id, call.input, { ...place, actor, signal }, { wait: true }))
     },
+    // An agent may not run these commands, and has the same as tools.
+    next => next.replaceAll(/\bsvc tool (search|show|call)\b/g, 'tool_$1'),
   )
 }
 
@@ -120,6 +122,7 @@ async function serverOf(
   { version }: Hosted,
   list: () => Promise<readonly Listed[]>,
   call: (name: string, input: unknown, signal: AbortSignal) => Promise<McpAnswer | undefined>,
+  called?: (next: string) => string,
 ): Promise<Server> {
   const [{ Server }, { CallToolRequestSchema, ListToolsRequestSchema }] = await Promise.all([
     import('@modelcontextprotocol/sdk/server/index.js'),
@@ -131,7 +134,7 @@ async function serverOf(
     try {
       return (await call(name, input, signal)) ?? refusalOf(noTool(name))
     } catch (error) {
-      return refusalOf(error)
+      return refusalOf(error, called)
     }
   })
   return server

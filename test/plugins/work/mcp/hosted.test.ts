@@ -97,6 +97,8 @@ test('an agent finds tools of the daemon by search and calls them, as its sessio
     const refused = await call('service__remove_all', {})
     assert.is(refused.isError, true)
     assert.match(textOf(refused), 'tool_denied (approval_timed_out): nobody allowed it')
+    // What a person would type is a tool of the agent.
+    assert.match(textOf(refused), /see why: tool_show /)
     assert.match(textOf(await client.callTool({ name: 'tool_show', arguments: { id: 'no' } })), 'tool_not_found')
     const unknown = await client.callTool({ name: 'service__echo', arguments: {} })
     assert.match(textOf(unknown), /^tool_not_found: no such tool: "service__echo"\. tools\/list /)
