@@ -29,7 +29,7 @@ test('a run of one agent leaves what is known of the others', () => {
   const before = withRun(undefined, { codex: { cancel: true }, claude: { cancel: false } })
   const after = withRun(before, { claude: { cancel: true } })
   assert.equal([after.agents.codex?.cancel, after.agents.claude?.cancel], [true, true])
-  assert.match(resultsTable(before).at(-1) ?? '', /^\| claude: `.+` [\d.]+ \| {2}\| {2}\| ✗ \|/)
+  assert.match(resultsTable(before).at(-1) ?? '', /^\| claude: `.+` [\d.]+ \| not watched \|.*\| ✗ \|/)
 })
 
 test.run()
