@@ -58,8 +58,8 @@ export function failureOf(error: unknown, context: FailureContext): EndpointFail
     return new EndpointFailure('unreachable', `the endpoint ${baseUrl} cannot be reached (${cause}): is it running?`)
   }
   // The SDK hands on what a stream says of its failure as it stands there.
-  if (typeof error === 'string') {
-    const text = `the endpoint ${baseUrl} failed in the middle of its answer: ${said(shortened(error, 300))}`
+  if (!(error instanceof Error)) {
+    const text = `the endpoint ${baseUrl} failed in the middle of its answer: ${said(reasonOf(error))}`
     return new EndpointFailure('broken', text)
   }
   if (!APICallError.isInstance(error)) {
