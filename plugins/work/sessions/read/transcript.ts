@@ -85,22 +85,22 @@ export interface TranscriptPage {
 export async function readPage(log: SessionLog, limit: number, before?: number): Promise<TranscriptPage> {
   const maxSequence = log.last
   const end = Math.min(before ?? maxSequence + 1, maxSequence + 1)
-  const starts = await startsOfEntries(log, end, limit)
+  const { starts, hasOlder } = await startsOfEntries(log, end, limit)
   const folder = new TranscriptFolder()
   const entries: TranscriptEntry[] = []
   for (const [n, start] of starts.entries()) {
     const entry = await foldEntry(log, folder, start, (starts[n + 1] ?? end) - 1)
     if (entry) entries.push(entry)
   }
-  const [start = end] = starts
-  const hasOlder = start > Math.max(log.first, 1)
-  return { entries, hasOlder, nextBefore: hasOlder ? start : undefined, maxSequence }
+  return { entries, hasOlder, nextBefore: hasOlder ? starts[0] : undefined, maxSequence }
 }
 
 /** A folder that knows the entry which the event at `cursor` belongs to. */
 export async function folderAt(log: SessionLog, cursor: number): Promise<TranscriptFolder> {
   const folder = new TranscriptFolder()
-  const [start = cursor + 1] = await startsOfEntries(log, cursor + 1, 1)
+  const {
+    starts: [start = cursor + 1],
+  } = await startsOfEntries(log, cursor + 1, 1)
   await foldEntry(log, folder, start, cursor)
   return folder
 }
@@ -162,10 +162,15 @@ export async function summarize(log: SessionLog, max: number, before?: number): 
 }
 
 /**
- * Where the newest `count` entries before `end` begin, ascending; only positions are kept, however long an entry is. Of a long
- * one no more is read than to the end of a stretch of which the log knows where its entry begins.
+ * Where the newest `count` entries before `end` begin, ascending, and whether an older one is there: what a rewind or a clear took
+ * away is none. Only positions are kept, however long an entry is. Of a long one no more is read than to the end of a stretch of which
+ * the log knows where its entry begins.
  */
-async function startsOfEntries(log: SessionLog, end: number, count: number): Promise<number[]> {
+async function startsOfEntries(
+  log: SessionLog,
+  end: number,
+  count: number,
+): Promise<{ readonly starts: readonly number[]; readonly hasOlder: boolean }> {
   const starts: number[] = []
   let later: StoredSessionEvent | undefined
   for (let next: number | undefined = end; next !== undefined; ) {
@@ -173,7 +178,8 @@ async function startsOfEntries(log: SessionLog, end: number, count: number): Pro
     next = undefined
     for await (const event of log.backwards(before)) {
       const sameAsLater = later && !standsAlone(event.type) && !standsAlone(later.type) && later.turnId === event.turnId
-      if (!sameAsLater && starts.push(event.sequence) > count) return starts.slice(0, count).reverse()
+      if (!sameAsLater && starts.push(event.sequence) > count)
+        return { starts: starts.slice(0, count).reverse(), hasOlder: true }
       starts[starts.length - 1] = event.sequence
       later = event
       const begin = log.entryStart(event.sequence)
@@ -183,7 +189,7 @@ async function startsOfEntries(log: SessionLog, end: number, count: number): Pro
       break
     }
   }
-  return starts.reverse()
+  return { starts: starts.reverse(), hasOlder: false }
 }
 
 function openEntry(event: StoredSessionEvent, role: OpenEntry['role']): OpenEntry {

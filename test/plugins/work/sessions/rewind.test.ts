@@ -133,4 +133,26 @@ test('clear begins with nothing, and who follows gets a snapshot of that', async
   for (const one of [reader, raw, old]) one.close()
 })
 
+test('a reader who pages back comes to an end behind a cut, and is told of no older messages there', async () => {
+  const { at } = await world.session('loads')
+  for (const text of ['say one', 'say two']) await world.prompt(at, text)
+  assert.is((await request('POST', `${at}/clear`)).status, 200)
+  const { max_sequence: newest } = (await request('GET', `${at}/transcript`)).body
+  for (let before = 1; before <= newest + 1; before++) {
+    const { body } = await request('GET', `${at}/transcript?before_sequence=${before}`)
+    assert.equal([body.has_older, body.next_before_sequence], [false, undefined], `before ${before}`)
+  }
+  for (const text of ['say three', 'say four']) await world.prompt(at, text)
+  const pages: number[] = []
+  for (let query = '?limit=1'; ; ) {
+    const { body } = await request('GET', `${at}/transcript${query}`)
+    pages.push(body.entries.length)
+    if (!body.has_older) break
+    assert.ok(pages.length < 10, 'the pages come to an end')
+    query = `?limit=1&before_sequence=${body.next_before_sequence}`
+  }
+  // The mark of the cut, two prompts and two answers.
+  assert.equal(pages, [1, 1, 1, 1, 1])
+})
+
 test.run()
