@@ -255,8 +255,14 @@ export const points = hookTable({
     'Before a tool call: a file or a command that the agent has the daemon touch or run. A tap may refuse it, and change the command.',
     decide,
   ),
-  toolPostCall: notify<[event: Recorded]>('tool.post_call', 'After a tool call succeeded.'),
-  toolPostError: notify<[event: Recorded]>('tool.post_error', 'After a tool call failed.'),
+  toolPostCall: notify<[event: Recorded]>(
+    'tool.post_call',
+    'After a tool call succeeded: one that the agent reported, or that the daemon carried out for it, which is in no journal.',
+  ),
+  toolPostError: notify<[event: Recorded]>(
+    'tool.post_error',
+    'After a tool call failed: one that the agent reported, or that the daemon was to carry out for it.',
+  ),
   permissionResolved: notify<[event: Recorded]>('permission.resolved', 'After a permission request was answered.'),
   permissionDenied: notify<[event: Recorded]>('permission.denied', 'After a permission request was denied.'),
   contextCompacted: notify<[event: Recorded]>('context.post_compact', 'After the context of an agent was compacted.'),

@@ -20,8 +20,10 @@ import { SessionErrors } from '../errors.js'
 import type { EventContent } from '../events.js'
 import { checkResume } from '../lifecycle/catalog.js'
 import { Clarifications } from '../requests/clarifications.js'
+import type { CallWatch } from '../requests/client-methods.js'
 import { contains, resolveInside, type Territory } from '../requests/paths.js'
 import { Permissions } from '../requests/permissions.js'
+import { bounded } from '../requests/question.js'
 import { Terminals } from '../requests/terminals.js'
 import { ToolRights } from '../requests/tool-rights.js'
 import { otherProviderOf, wishOf } from '../runtime/selection.js'
@@ -209,10 +211,19 @@ async function start(
     env: begin.env,
     spawn: ({ label, argv, cwd, env }) => spawn(`${row.id} ${label}`, { argv, cwd, env }),
   })
-  const before = async (call: ClientCall) => {
-    const { deny, ...wanted } = await points.toolPreCall.run(call, info)
-    if (deny !== undefined) throw permissionDenied(`permission denied: ${deny}`)
-    return wanted
+  const watch: CallWatch = {
+    async before(call) {
+      const { deny, ...wanted } = await points.toolPreCall.run(call, info)
+      if (deny !== undefined) throw permissionDenied(`permission denied: ${deny}`)
+      return wanted
+    },
+    after({ kind, title, argv: [command, ...args] = [] }, error) {
+      const input = command === undefined ? { path: title } : { command, args }
+      const ended = error === undefined ? { status: 'completed' } : { status: 'failed', error: bounded(error) }
+      const content = { kind, title, raw_input: input, ...ended }
+      const told = { sessionId: row.id, type: 'tool_result', turnId: listener.turnId() ?? '', content } as const
+      void (error === undefined ? points.toolPostCall : points.toolPostError).call(told)
+    },
   }
   const connect = async (loadId: string | undefined) => {
     listener.signal.throwIfAborted()
@@ -242,7 +253,7 @@ async function start(
         load: loadId,
         initializeTimeout: limits.initializeTimeout,
         newSessionTimeout: limits.newSessionTimeout,
-        methods: new ClientMethods(permissions, clarifications, terminals, before),
+        methods: new ClientMethods(permissions, clarifications, terminals, watch),
         update: params => listener.update(params),
         room: () => listener.room(),
         activity: () => listener.activity(),

@@ -1,15 +1,24 @@
 import { type ClientApp, methods, RequestError } from '@agentclientprotocol/sdk'
 import * as v from 'valibot'
 import { issueText } from '../../../../kernel/kit/issue-text.js'
+import { messageOf } from '../../../../kernel/plugin.js'
 import { notPossible, refusalOf } from '../acp/error.js'
 import * as schemas from '../acp/schemas.js'
 import type { ClientCall } from '../points.js'
 import { type Clarifications, ElicitationParams } from './clarifications.js'
 import { terminalAction } from './command-line.js'
 import { readTextFile, textBefore, writeTextFile } from './files.js'
-import { contains, PathRefused, placeOf } from './paths.js'
+import { contains, PathRefused, type Place, placeOf } from './paths.js'
 import type { Permissions } from './permissions.js'
 import type { Terminals } from './terminals.js'
+
+/** Plugins that look at what an agent has the daemon do. */
+export interface CallWatch {
+  /** Plugins may refuse a call, and change the command of one. Throws an error of the protocol. */
+  before(call: ClientCall): Promise<ClientCall>
+  /** A call that `before` let pass is over; `error`: it failed, or was not permitted. */
+  after(call: ClientCall, error?: string): void
+}
 
 /** The client methods that an agent may call: files, terminals, permission. */
 export class ClientMethods {
@@ -17,8 +26,7 @@ export class ClientMethods {
     private readonly permissions: Permissions,
     private readonly clarifications: Clarifications,
     private readonly terminals: Terminals,
-    /** Others may refuse a call, and change the command of one. Throws an error of the protocol. */
-    private readonly before: (call: ClientCall) => Promise<ClientCall>,
+    private readonly watch: CallWatch,
   ) {}
 
   /** Puts the methods on an ACP client. */
@@ -58,10 +66,11 @@ export class ClientMethods {
 
   async #read({ path, line, limit }: v.InferOutput<typeof schemas.ReadFileParams>, signal: AbortSignal) {
     const place = await placeOf(this.permissions.territory, path, 'daemon-reads')
-    await this.before({ kind: 'read', title: place.path })
-    const action = { kind: 'read', title: `read ${place.path}`, paths: [place.path], diffs: [] }
-    await this.permissions.allow({ action, place, isGranted: grants => grants.useForRead(place.path) }, signal)
-    return { content: await readTextFile(place.path, line, limit) }
+    return this.#watched({ kind: 'read', title: place.path }, async () => {
+      const action = { kind: 'read', title: `read ${place.path}`, paths: [place.path], diffs: [] }
+      await this.permissions.allow({ action, place, isGranted: grants => grants.useForRead(place.path) }, signal)
+      return { content: await readTextFile(place.path, line, limit) }
+    })
   }
 
   async #write({ path, content }: v.InferOutput<typeof schemas.WriteFileParams>, signal: AbortSignal): Promise<void> {
@@ -71,7 +80,15 @@ export class ClientMethods {
     if (territory.readOnly?.some(guarded => contains(guarded, target))) {
       throw new PathRefused(`${path} would run code outside of the sandbox; inside it is read-only`)
     }
-    await this.before({ kind: 'edit', title: target })
+    await this.#watched({ kind: 'edit', title: target }, () => this.#writeAt({ path, content }, place, signal))
+  }
+
+  async #writeAt(
+    { path, content }: v.InferOutput<typeof schemas.WriteFileParams>,
+    place: Place,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const target = place.path
     const action = { kind: 'edit', title: `write ${target}`, paths: [target], diffs: [] }
     let shown: { readonly before: string | undefined } | undefined
     const look = async () => {
@@ -97,11 +114,33 @@ export class ClientMethods {
   }
 
   async #createTerminal(params: schemas.CreateTerminalParams, signal: AbortSignal) {
-    const { territory } = this.permissions
-    const place = await placeOf(territory, params.cwd ?? '.')
+    const place = await placeOf(this.permissions.territory, params.cwd ?? '.')
     const asked = [params.command, ...(params.args ?? [])]
     const chosen = (params.env ?? []).length > 0 ? { setsEnvironment: true as const } : {}
-    const { argv = asked } = await this.before({ kind: 'execute', title: asked.join(' '), argv: asked, ...chosen })
+    const call = await this.watch.before({ kind: 'execute', title: asked.join(' '), argv: asked, ...chosen })
+    const { argv = asked } = call
+    try {
+      const terminalId = await this.#runCommand(params, place, asked, argv, signal)
+      // The call is over with its command: one that is released or ends with the session has no exit code.
+      void this.terminals.waitForExit(terminalId).then(
+        ({ exitCode }) => this.watch.after(call, exitCode === 0 ? undefined : endOf(exitCode)),
+        error => this.watch.after(call, messageOf(error)),
+      )
+      return { terminalId }
+    } catch (error) {
+      this.watch.after(call, messageOf(error))
+      throw error
+    }
+  }
+
+  async #runCommand(
+    params: v.InferOutput<typeof schemas.CreateTerminalParams>,
+    place: Place,
+    asked: readonly string[],
+    argv: readonly string[],
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { territory } = this.permissions
     const action = terminalAction(argv, params.env ?? [], place.path === territory.roots[0] ? undefined : place.path)
     await this.permissions.allow(
       { action, place, isGranted: grants => grants.useForCommand(argv, territory.roots[0]) },
@@ -110,9 +149,25 @@ export class ClientMethods {
     const [command = '', ...args] = argv
     // What nobody changed is run as the agent wrote it, which may be a line for a shell.
     const wanted = argv === asked ? params : { ...params, command, args }
-    return { terminalId: await this.terminals.create(wanted, place.path) }
+    return this.terminals.create(wanted, place.path)
+  }
+
+  /** Asks and tells the plugins that look at calls. */
+  async #watched<T>(call: ClientCall, run: () => Promise<T>): Promise<T> {
+    await this.watch.before(call)
+    try {
+      const done = await run()
+      this.watch.after(call)
+      return done
+    } catch (error) {
+      this.watch.after(call, messageOf(error))
+      throw error
+    }
   }
 }
+
+const endOf = (exitCode: number | null | undefined): string =>
+  typeof exitCode === 'number' ? `exit code ${exitCode}` : 'ended by a signal'
 
 function decode<T>(schema: v.GenericSchema<unknown, T>, params: unknown): T {
   const result = v.safeParse(schema, params ?? {})

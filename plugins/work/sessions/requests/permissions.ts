@@ -229,7 +229,9 @@ export class Permissions {
       return { allowed: false, verdict: CANCELED, option: undefined }
     const createdAt = this.context.clock.now()
     const asked = { requestId, turnId, question, createdAt, options }
-    const waiting = this.#waiting.wait(asked, signal, given => this.#conclude(wish, { request_id: requestId }, given))
+    const waiting = this.#waiting.wait(asked, signal, given =>
+      this.#conclude(wish, { request_id: requestId, kind: action.kind }, given),
+    )
     const expires_at = iso(createdAt + this.context.timeoutMs)
     const content = questionContent(requestId, toolCallId, question, options)
     this.context.record(turnId, { ...content, status: 'pending', expires_at })

@@ -1,0 +1,119 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
+import { type HookPayload, type NativeHook, NativeHooks } from '../../../../plugins/work/hooks/api.js'
+import { eventually } from '../../../fixtures/session-world.js'
+import { openScene, type Scene } from './scene.js'
+
+const heard: [string, HookPayload][] = []
+const hook = (
+  name: string,
+  event: NativeHook['event'],
+  matcher: NonNullable<NativeHook['matcher']> = {},
+): NativeHook => ({ name, event, matcher, run: payload => void heard.push([name, payload]) })
+const listener = definePlugin({ name: 'test.ends', version: '1.0.0' }).surface({
+  registries: [
+    surfaceOf().contribute(NativeHooks, () => [
+      hook('resolved execute', 'permission.resolved', { tool_name: 'execute' }),
+      hook('resolved by class', 'permission.resolved', { decision_class: 'execute' }),
+      hook('resolved edit', 'permission.resolved', { tool_name: 'edit' }),
+      hook('denied execute', 'permission.denied', { tool_name: 'execute' }),
+      hook('before', 'tool.pre_call'),
+      hook('after', 'tool.post_call'),
+      hook('failed', 'tool.post_error'),
+    ]),
+  ],
+})
+
+let scene: Scene
+test.before(async () => {
+  scene = await openScene({}, { plugins: [listener] })
+})
+test.before.each(() => {
+  heard.length = 0
+})
+test.after(() => scene.close())
+
+const wait = (count: number) => eventually(async () => heard.length >= count, `${count} hooks, not ${heard.length}`)
+const names = () => heard.map(([name]) => name).sort()
+
+const question = (kind: string) => {
+  const options = ['allow', 'reject'].map(way => ({ optionId: way, name: way, kind: `${way}_once` }))
+  return `ask ${JSON.stringify({ toolCall: { toolCallId: 'c1', title: 'rm x', kind, rawInput: { command: 'rm x' } }, options })}`
+}
+
+test('a hook on the answer to a permission is matched by tool and class, whoever answers', async () => {
+  await scene.agent('careful', { permissions: 'approve-reads' })
+  for (const [decision, wanted] of [
+    ['reject-once', ['denied execute', 'resolved by class', 'resolved execute']],
+    ['allow-once', ['resolved by class', 'resolved execute']],
+  ] as const) {
+    heard.length = 0
+    const { at } = await scene.session('careful')
+    const prompted = await scene.kernel.request('POST', `${at}/prompt`, { text: question('execute') })
+    assert.is(prompted.status, 200, JSON.stringify(prompted.body))
+    const asked = await scene.until(at, ({ type, content }) => type === 'permission' && content.status === 'pending')
+    const { content, turn_id } = asked
+    const answer = { request_id: content.request_id, turn_id, decision }
+    assert.is((await scene.kernel.request('POST', `${at}/approve`, answer)).status, 200)
+    await wait(wanted.length)
+    await scene.kernel.request('POST', `${at}/stop`)
+    assert.equal(names(), wanted)
+    assert.equal(
+      heard.map(([, { decision_class: by, tool_name: tool }]) => [by, tool]),
+      wanted.map(() => ['execute', 'execute']),
+    )
+  }
+})
+
+test('each file and command that the daemon sees to for an agent has an end: it succeeded, failed or was not permitted', async () => {
+  await scene.agent('free')
+  await scene.agent('held', { permissions: 'deny-all' })
+  const file = path.join(scene.root, 'notes.txt')
+  await writeFile(file, 'words')
+  const lines = [
+    `call fs/read_text_file ${JSON.stringify({ path: file })}`,
+    `call fs/read_text_file ${JSON.stringify({ path: path.join(scene.root, 'missing.txt') })}`,
+    `call fs/write_text_file ${JSON.stringify({ path: path.join(scene.root, 'new.txt'), content: 'x' })}`,
+    `call terminal/create ${JSON.stringify({ command: 'true' })}`,
+    `call terminal/create ${JSON.stringify({ command: 'false' })}`,
+  ]
+  const { id, at } = await scene.session('free')
+  await scene.prompt(at, lines.join('\n'))
+  await wait(10)
+  const told = (wanted: string) =>
+    heard
+      .filter(([name]) => name === wanted)
+      .map(([, { tool_name, content }]) => {
+        const { title, raw_input: input, error } = (content ?? {}) as HookPayload
+        return [tool_name, path.basename(String(title)), error === undefined || String(error).length > 0, input]
+      })
+      .sort((a, b) => String(a).localeCompare(String(b)))
+  assert.equal(
+    told('after').map(([tool, title]) => [tool, title]),
+    [
+      ['edit', 'new.txt'],
+      ['execute', 'true'],
+      ['read', 'notes.txt'],
+    ],
+  )
+  assert.equal(
+    told('failed').map(([tool, title]) => [tool, title]),
+    [
+      ['execute', 'false'],
+      ['read', 'missing.txt'],
+    ],
+  )
+  assert.equal(heard.filter(([name]) => name === 'before').length, 5)
+  assert.ok(heard.every(([, payload]) => payload.session_id === id))
+
+  heard.length = 0
+  const held = await scene.session('held')
+  await scene.prompt(held.at, lines[0] ?? '')
+  await wait(2)
+  assert.equal(names(), ['before', 'failed'])
+})
+
+test.run()
