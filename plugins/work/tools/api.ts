@@ -59,6 +59,8 @@ export interface ToolDescriptor {
   readonly tags?: readonly string[]
   readonly concurrencySafe?: boolean
   readonly requiresInteraction?: boolean
+  /** Milliseconds that it waits for a person, which its call may take beyond its bound. */
+  readonly waitsMs?: number
   /** It calls any other tool, which is judged then: its own risk says nothing of what it can do. */
   readonly judgedInside?: true
   /** Bytes of a result that a caller is handed; more is kept as an artifact. Default 262,144. */

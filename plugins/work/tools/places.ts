@@ -2,7 +2,7 @@ import { command } from '../../../kernel/kit/commands/command-line.js'
 import { clip, shown } from '../../../kernel/kit/text.js'
 import { type Actor, KernelErrors, type PluginKernel } from '../../../kernel/plugin.js'
 import { agentSessionOf } from '../../access/identity/api.js'
-import type { AgentDefinition, AgentsApi } from '../../agents/agents/api.js'
+import type { AgentDefinition, AgentsApi, PermissionMode } from '../../agents/agents/api.js'
 import type { WorkspacesApi } from '../../desk/workspaces/api.js'
 import type { SessionInfo, SessionsApi } from '../sessions/api.js'
 import { type ToolPlace, toolFault } from './api.js'
@@ -50,8 +50,11 @@ export class Places {
     const found = reference === undefined ? undefined : this.needs.workspaces.find(reference)
     // To an agent a workspace that there is not is none that it is in, like any other.
     const workspaceId = (await (own === undefined ? found : found?.catch(() => ({ id: '' }))))?.id
-    if (sessionId === undefined)
+    if (sessionId === undefined) {
+      // An agent that is not there is an error, not one that may do everything.
+      if (agent_name) await this.needs.agents.find(agent_name, this.#workspace(workspaceId))
       return { ...(workspaceId === undefined ? {} : { workspaceId }), ...(agent_name ? { agentName: agent_name } : {}) }
+    }
     const session = this.#session(sessionId)
     if (workspaceId !== undefined && workspaceId !== session.workspaceId)
       throw toolFault(
@@ -67,25 +70,23 @@ export class Places {
   /** What the rules are asked about; `expand` gives the tools of toolsets. */
   async judged(place: ToolPlace, expand: (ids: readonly string[]) => readonly string[]): Promise<Place> {
     const { workspaceId, agentName, sessionId } = place
-    if (sessionId === undefined)
-      return { ...(workspaceId === undefined ? {} : { workspaceId }), ...(agentName ? { agentName } : {}) }
-    const info = this.#session(sessionId)
-    const definition = await this.#definition(info)
+    const info = sessionId === undefined ? undefined : this.#session(sessionId)
+    const where = info?.workspaceId ?? workspaceId
+    const name = info?.agentName ?? agentName
+    const about = { ...(where === undefined ? {} : { workspaceId: where }), ...(name ? { agentName: name } : {}) }
+    if (!name) return about
+    const definition = await this.#definition(name, where)
     const { tools = [], toolsets = [] } = definition ?? {}
     const isLimited = tools.length + toolsets.length > 0
-    return {
-      workspaceId: info.workspaceId,
-      agentName: info.agentName,
-      session: {
-        info,
-        definition,
-        mode: info.permissions ?? definition?.permissions ?? 'approve-reads',
-        // An agent whose definition cannot be read any more is allowed nothing by it.
-        allowed:
-          definition === undefined ? new Set() : isLimited ? new Set([...tools, ...expand(toolsets)]) : undefined,
-        rights: info.lineage?.permission_policy?.tools,
-      },
+    const agent = {
+      definition,
+      mode: info?.permissions ?? definition?.permissions ?? (await this.#defaultMode(name, where)),
+      // An agent whose definition cannot be read any more is allowed nothing by it.
+      allowed:
+        definition === undefined ? new Set<string>() : isLimited ? new Set([...tools, ...expand(toolsets)]) : undefined,
+      rights: info?.lineage?.permission_policy?.tools,
     }
+    return info ? { ...about, agent, session: { ...agent, info } } : { ...about, agent }
   }
 
   #session(id: string): SessionInfo {
@@ -95,14 +96,26 @@ export class Places {
   }
 
   /** The definition as it is now: what it allows or denies counts for running sessions as well. */
-  #definition({ agentName, workspaceId }: SessionInfo): Promise<AgentDefinition | undefined> {
-    const key = `${workspaceId}\n${agentName}`
+  #definition(agentName: string, workspaceId: string | undefined): Promise<AgentDefinition | undefined> {
+    const key = `${workspaceId ?? ''}\n${agentName}`
     const now = this.kernel.clock.monotonic()
     const known = this.#definitions.get(key)
     if (known && known.until > now) return known.definition
-    const definition = this.needs.agents.find(agentName, this.needs.workspaces.get(workspaceId)).catch(() => undefined)
+    const definition = this.needs.agents.find(agentName, this.#workspace(workspaceId)).catch(() => undefined)
     if (this.#definitions.size > 1000) this.#definitions.clear()
     this.#definitions.set(key, { until: now + KEPT_MS, definition })
     return definition
+  }
+
+  /** The mode in which a session of an agent without one of its own would begin. */
+  #defaultMode(agentName: string, workspaceId: string | undefined): Promise<PermissionMode> {
+    return this.needs.agents.plan(agentName, this.#workspace(workspaceId)).then(
+      ({ permissions }) => permissions,
+      () => 'approve-reads',
+    )
+  }
+
+  #workspace(id: string | undefined) {
+    return id === undefined ? undefined : this.needs.workspaces.get(id)
   }
 }

@@ -5,19 +5,23 @@ import type { SessionInfo } from '../sessions/api.js'
 import { type ReasonCode, type ToolDecision, type ToolDescriptor, toolFault } from './api.js'
 import type { Entry } from './registry/catalog.js'
 
-/** For whom is judged. Without a session it is a person or a program of theirs, whom the rules of agents do not bind. */
+/** What a definition says of the tools of its agent. */
+export interface AgentRules {
+  readonly definition: AgentDefinition | undefined
+  readonly mode: PermissionMode
+  /** What the definition allows, its toolsets expanded; undefined: everything. */
+  readonly allowed: ReadonlySet<string> | undefined
+  /** Patterns to which a parent has held the session. */
+  readonly rights: readonly string[] | undefined
+}
+
+/** For whom is judged. Without an agent it is a person or a program of theirs, whom the rules of agents do not bind. */
 export interface Place {
   readonly workspaceId?: string
   readonly agentName?: string
-  readonly session?: {
-    readonly info: SessionInfo
-    readonly definition: AgentDefinition | undefined
-    readonly mode: PermissionMode
-    /** What the definition allows, its toolsets expanded; undefined: everything. */
-    readonly allowed: ReadonlySet<string> | undefined
-    /** Patterns to which a parent has held the session. */
-    readonly rights: readonly string[] | undefined
-  }
+  readonly session?: AgentRules & { readonly info: SessionInfo }
+  /** The rules of a session, or those of an agent that was named without one. */
+  readonly agent?: AgentRules
 }
 
 export interface Rules {
@@ -60,24 +64,24 @@ const RULES: Readonly<Record<Layer, Rule>> = {
     return descriptor.visibility === 'internal' ? deny('visibility_denied') : allow
   },
   availability: ({ unavailable = [] }) => (unavailable.length > 0 ? deny(...unavailable) : allow),
-  source: ({ descriptor }, { session }, { externalDefault }) => {
-    if (!session || descriptor.backend.kind === 'native' || externalDefault === 'enabled') return allow
-    if (isNamed(descriptor, session)) return allow
+  source: ({ descriptor }, { agent }, { externalDefault }) => {
+    if (!agent || descriptor.backend.kind === 'native' || externalDefault === 'enabled') return allow
+    if (isNamed(descriptor, agent)) return allow
     return externalDefault === 'ask' ? ask : deny('source_disabled')
   },
-  agent: ({ descriptor: { id, visibility } }, { session }) => {
-    if (!session) return allow
+  agent: ({ descriptor: { id, visibility } }, { agent }) => {
+    if (!agent) return allow
     if (visibility === 'operator') return deny('visibility_denied')
-    if (session.allowed && !namedBy(session.allowed, id)) return deny('policy_denied')
-    return names(session.definition?.denyTools ?? [], id) ? deny('policy_denied') : allow
+    if (agent.allowed && !namedBy(agent.allowed, id)) return deny('policy_denied')
+    return names(agent.definition?.denyTools ?? [], id) ? deny('policy_denied') : allow
   },
-  session: ({ descriptor }, { session }) => {
-    if (!session) return allow
-    if (session.rights && !names(session.rights, descriptor.id)) return deny('session_denied')
+  session: ({ descriptor }, { agent }) => {
+    if (!agent) return allow
+    if (agent.rights && !names(agent.rights, descriptor.id)) return deny('session_denied')
     // What makes code run in the daemon, or changes what may, a person decides, whatever the mode.
     const needsPerson =
       descriptor.requiresInteraction || (descriptor.backend.kind === 'native' && descriptor.risk === 'destructive')
-    switch (session.mode) {
+    switch (agent.mode) {
       case 'approve-all':
         return needsPerson ? ask : allow
       case 'approve-reads':
@@ -99,7 +103,7 @@ function namedBy(allowed: ReadonlySet<string>, id: string): boolean {
 }
 
 /** The agent names the tool, or the server that it comes from: whoever wrote that wants it used. */
-function isNamed({ id, backend }: ToolDescriptor, { allowed, definition }: NonNullable<Place['session']>): boolean {
+function isNamed({ id, backend }: ToolDescriptor, { allowed, definition }: AgentRules): boolean {
   if (allowed && namedBy(allowed, id)) return true
   return (
     backend.mcpServer !== undefined && (definition?.mcpServers ?? []).some(({ name }) => name === backend.mcpServer)
@@ -140,7 +144,7 @@ export function judgeLeaving(toolId: string, { info, mode }: NonNullable<Place['
 }
 
 /** Whether a tool is listed for a place: what an agent may never call is not shown to it, what it cannot call now is. */
-export function isShown({ descriptor: { visibility } }: Entry, { session }: Place, { deniedBy }: Judgement): boolean {
+export function isShown({ descriptor: { visibility } }: Entry, { agent }: Place, { deniedBy }: Judgement): boolean {
   if (visibility === 'internal') return false
-  return !session || (visibility !== 'operator' && deniedBy !== 'agent' && deniedBy !== 'session')
+  return !agent || (visibility !== 'operator' && deniedBy !== 'agent' && deniedBy !== 'session')
 }

@@ -105,8 +105,8 @@ export class ToolsService implements ToolsApi {
   async list(place: ToolPlace): Promise<readonly JudgedTool[]> {
     const scene = await this.scene(place)
     const all = () => [...this.#shown(scene, '', Number.POSITIVE_INFINITY)].map(listed)
-    if (scene.place.session) return all()
-    // Without a session the catalog and the rules alone decide.
+    if (scene.place.agent) return all()
+    // Without an agent the catalog and the rules alone decide.
     const rules = JSON.stringify(scene.rules)
     const known = this.#listed.get(scene.catalog)
     if (known?.rules === rules) return known.tools
@@ -163,12 +163,12 @@ export class ToolsService implements ToolsApi {
 
   async toolsets(asked: AskedPlace, actor: ToolCaller['actor']): Promise<Toolset[]> {
     const scene = await this.scene(await this.places.asked(asked, actor))
-    return scene.toolsets.list(id => this.#callable(scene, id))
+    return scene.toolsets.list(id => this.#denied(scene, id))
   }
 
   async toolset(asked: AskedPlace, actor: ToolCaller['actor'], id: string): Promise<Toolset> {
     const scene = await this.scene(await this.places.asked(asked, actor))
-    const toolset = scene.toolsets.show(id, tool => this.#callable(scene, tool))
+    const toolset = scene.toolsets.show(id, tool => this.#denied(scene, tool))
     if (!toolset)
       throw toolFault('tool_not_found', ['toolset_unknown'], 'no such toolset', { next: command('toolset list') })
     return toolset
@@ -210,9 +210,11 @@ export class ToolsService implements ToolsApi {
     this.extension.renew([])
   }
 
-  #callable(scene: Scene, id: string): boolean {
+  #denied(scene: Scene, id: string) {
     const entry = scene.catalog.get(id)
-    return entry !== undefined && judge(entry, scene.place, scene.rules).callable
+    if (!entry) return ['tool_unknown'] as const
+    const { callable, reasons } = judge(entry, scene.place, scene.rules)
+    return callable ? undefined : reasons
   }
 
   *#shown({ catalog, place, rules }: Scene, query: string, limit: number): Generator<readonly [Entry, Judgement]> {

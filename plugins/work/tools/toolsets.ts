@@ -9,6 +9,9 @@ export interface ToolsetSpec {
   readonly toolsets: readonly string[]
 }
 
+/** Why a tool of a set cannot be called; undefined where it can. */
+type Denied = (id: string) => readonly ReasonCode[] | undefined
+
 /** Sets of the program that hold others. */
 const NESTED: Readonly<Partial<Record<(typeof NATIVE_TOOLSETS)[number], readonly string[]>>> = {
   core: ['bootstrap', 'catalog', 'tool_artifacts'],
@@ -37,19 +40,23 @@ export class Toolsets {
     for (const [id, spec] of Object.entries(configured)) if (!this.#isNative(id)) this.#specs.set(id, spec)
   }
 
-  list(callable: (id: string) => boolean): Toolset[] {
-    return [...this.#specs.keys()].sort().map(id => this.show(id, callable) as Toolset)
+  list(denied: Denied): Toolset[] {
+    return [...this.#specs.keys()].sort().map(id => this.show(id, denied) as Toolset)
   }
 
-  /** Undefined for a set that there is not. `status`: `available`, `partially_available` or `unavailable`. */
-  show(id: string, callable: (id: string) => boolean): Toolset | undefined {
+  /** Undefined for a set that there is not. `status`: `available`, `partially_available` or `unavailable`, with the reasons. */
+  show(id: string, denied: Denied): Toolset | undefined {
     const spec = this.#specs.get(id)
     if (!spec) return undefined
     const { tools, reasons } = this.expand([id])
-    const can = tools.filter(callable).length
-    const problems: ReasonCode[] = [
-      ...reasons,
-      ...(tools.length === 0 && reasons.length === 0 ? (['dependency_missing'] as const) : []),
+    const denials = tools.flatMap(tool => denied(tool) ?? [])
+    const can = tools.filter(tool => !denied(tool)).length
+    const problems: readonly ReasonCode[] = [
+      ...new Set([
+        ...reasons,
+        ...(tools.length === 0 && reasons.length === 0 ? (['dependency_missing'] as const) : []),
+        ...denials,
+      ]),
     ]
     const isBroken = reasons.includes('toolset_cycle')
     return {
@@ -63,7 +70,7 @@ export class Toolsets {
           : can < tools.length || problems.length > 0
             ? 'partially_available'
             : 'available',
-      ...(problems.length > 0 ? { reason_codes: problems } : {}),
+      ...(problems.length > 0 ? { reason_codes: [...problems] } : {}),
     }
   }
 

@@ -47,7 +47,7 @@ export function toolToWire(entry: Entry, place: Place, judgement: Judgement): To
       source_policy_result: layers.source,
       agent_policy_result: layers.agent,
       session_policy_result: layers.session,
-      ...(place.session ? { system_permission_mode: place.session.mode } : {}),
+      ...(place.agent ? { system_permission_mode: place.agent.mode } : {}),
       ...(reasons.length > 0 ? { reason_codes: [...reasons] } : {}),
     },
     descriptor: descriptorToWire(descriptor),

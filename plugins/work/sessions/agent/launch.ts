@@ -6,14 +6,7 @@ import { BUILT_IN_PROVIDER, type Provider } from '../../../agents/providers/api.
 import { type Workspace, WorkspaceErrors } from '../../../desk/workspaces/api.js'
 import { permissionDenied } from '../acp/error.js'
 import type { ToolCallFields } from '../acp/schemas.js'
-import type {
-  ClientCall,
-  SessionCommand,
-  SessionConfinement,
-  SessionInfo,
-  SessionRights,
-  SessionStart,
-} from '../api.js'
+import type { SessionCommand, SessionConfinement, SessionInfo, SessionRights, SessionStart } from '../api.js'
 import { allowed, permissionGate } from '../asked.js'
 import type { SessionsContext } from '../context.js'
 import { SessionErrors } from '../errors.js'

@@ -41,8 +41,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
       tool('clarify', ['sessions'], {
         description:
           'Ask the person something that you cannot find out yourself, in words or with choices, and wait for the answer. `fallback` true: nobody answered; go on by yourself',
-        // Less than a call of a tool may take.
-        fixed: { timeout_seconds: 100 },
+        fixed: { timeout_seconds: ASK_SECONDS },
         // It changes nothing, and what it asks is answered by a person.
         risk: 'read',
       }),

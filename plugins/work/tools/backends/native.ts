@@ -159,6 +159,8 @@ function offer(
     ...(tool.tags === undefined ? {} : { tags: tool.tags }),
     concurrencySafe: risk === 'read',
     ...(tool.inside === 'judged' && { judgedInside: true as const }),
+    // What waits for a person for a fixed time waits for all of it.
+    ...(typeof tool.fixed?.timeout_seconds === 'number' && { waitsMs: tool.fixed.timeout_seconds * 1000 }),
     digest: digestOf([id, tool.route, risk, inputSchema, tool.fixed ?? null]),
   }
   return bound

@@ -46,7 +46,8 @@ async function run(tools: ToolsService, { descriptor, backend }: Entry, input: I
   const toolId = descriptor.id
   const stop = new AbortController()
   const cancel = () => stop.abort(toolFault('tool_canceled', ['call_canceled'], undefined, { toolId }))
-  const timer = clock.timeout(config.get(ToolSettings.callTimeout), () =>
+  const limit = config.get(ToolSettings.callTimeout) + (descriptor.waitsMs ?? 0)
+  const timer = clock.timeout(limit, () =>
     stop.abort(toolFault('tool_timed_out', ['call_timed_out'], undefined, { toolId })),
   )
   by.signal.addEventListener('abort', cancel, { once: true })

@@ -79,8 +79,9 @@ at('an agent asks the person of its session in words, and of no other session', 
       return body.clarifications.find((one: Wire) => one.request_id !== id)
     }, 'the question')
   const call = ada.call('service__clarify', { question: 'Which branch?', choices: ['main', 'next'] })
-  const { request_id, agent_name, question } = await waiting('')
+  const { request_id, agent_name, question, asked_at, deadline } = await waiting('')
   assert.equal([agent_name, question], ['ada', 'Which branch?'])
+  assert.is(Date.parse(deadline) - Date.parse(asked_at), 300_000)
   const answered = await scene.operator('POST', `${ada.at}/clarifications/${request_id}/answer`, { choice_index: 1 })
   assert.is(answered.status, 200)
   const { status, body } = await call
@@ -90,6 +91,27 @@ at('an agent asks the person of its session in words, and of no other session', 
   assert.is(foreign.status, 403, JSON.stringify(foreign.body))
   assert.is((await ada.call('service__clarify', { question: 'How long?', timeout_seconds: 3600 })).status, 400)
   for (const one of [ada, eve]) await scene.operator('POST', `${one.at}/stop`)
+})
+
+at('a question waits for its person for longer than a call of a tool may take', async () => {
+  const config = { tools: { policy: { call_timeout: '200ms' } } }
+  const scene = await openScene({ config })
+  try {
+    const ada = await working(scene, 'ada')
+    const call = ada.call('service__clarify', { question: 'Which branch?' })
+    const late = await until(async () => {
+      const [one] = (await scene.operator('GET', `${ada.at}/clarifications`)).body.clarifications
+      return one && Date.now() - Date.parse(one.asked_at) > 400 ? one : undefined
+    }, 'a question that is older than the bound of a call')
+    const answer = { text: 'main' }
+    const answered = await scene.operator('POST', `${ada.at}/clarifications/${late.request_id}/answer`, answer)
+    assert.is(answered.status, 200, JSON.stringify(answered.body))
+    const { status, body } = await call
+    assert.is(status, 200, JSON.stringify(body))
+    assert.match(JSON.stringify(body), /main/)
+  } finally {
+    await scene.close()
+  }
 })
 
 at(

@@ -246,4 +246,33 @@ test('toolsets are expanded; one in a circle gives nothing, and says so', async 
   assert.not.ok((await show('core')).expanded_tools.includes('mcp__far__x'), 'a set of the program keeps its meaning')
 })
 
+test('an agent that is named without a session is judged by its definition, and one that is not there is an error', async ({
+  scene,
+}) => {
+  await scene.agent('narrow', { permissions: 'approve-reads', lines: ['tools: ["service__session_*"]'] })
+  const at = `agent_name=narrow&workspace_id=${scene.world.workspaceId}`
+  const shown = (await scene.operator('GET', `/api/tools/service__tool_list?${at}`)).body.tool
+  assert.equal(
+    [shown.decision.callable, shown.decision.agent_policy_result, shown.decision.reason_codes],
+    [false, 'deny', ['policy_denied']],
+  )
+  assert.is(shown.decision.system_permission_mode, 'approve-reads')
+  const idsOf = ({ body }: Wire) => body.tools.map(({ descriptor }: Wire) => descriptor.tool_id)
+  const isOwn = (id: string) => id.startsWith('service__')
+  const listed = idsOf(await scene.operator('GET', `/api/tools?${at}`)).filter(isOwn)
+  assert.ok(listed.length > 0)
+  assert.ok(
+    listed.every((id: string) => id.startsWith('service__session_')),
+    String(listed),
+  )
+  const search = { query: 'session', agent_name: 'narrow', workspace_id: scene.world.workspaceId }
+  const found = idsOf(await scene.operator('POST', '/api/tools/search', search)).filter(isOwn)
+  assert.ok(found.length > 0 && found.every((id: string) => id.startsWith('service__session_')), String(found))
+  const { toolset } = (await scene.operator('GET', `/api/toolsets/workspace?${at}`)).body
+  assert.is(toolset.status, 'unavailable')
+  assert.ok(toolset.reason_codes.includes('policy_denied'), String(toolset.reason_codes))
+  for (const url of ['/api/tools', '/api/tools/mcp__far__x', '/api/toolsets'])
+    assert.is((await scene.operator('GET', `${url}?agent_name=nobody`)).status, 404, url)
+})
+
 test.run()
