@@ -20,6 +20,14 @@ export const ProviderEntry = v.pipe(
     'a slot has a secret_ref like env:NAME or vault:… and a target_env that is the name of a variable',
   ),
   v.check(
+    ({ credential_slots: slots = [] }) =>
+      slots.every(({ secret_ref: ref }) => {
+        const { scheme, rest = '' } = parseSecretRef(ref) ?? {}
+        return scheme !== 'vault' || rest.startsWith('providers/')
+      }),
+    'a slot has a secret of providers: vault:providers/…',
+  ),
+  v.check(
     ({ env_allow: names = [] }) => names.every(name => VARIABLE.test(name)),
     'env_allow lists names of variables, not their values',
   ),

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Actor } from '../../../kernel/plugin.js'
 import type { ApplyOutcome } from '../../../schemas/settings.js'
 import { SettingsErrors } from './errors.js'
@@ -24,15 +25,25 @@ export class AgentSections {
     }
   }
 
-  /** @throws Fault `settings_target_invalid` for members that no definition has */
-  async patch(section: Section, body: unknown, actor: Actor, query: ScopeQuery): Promise<ApplyOutcome> {
+  /**
+   * @param everywhere the reply about the section without an agent: a member that is sent back as it is there is no change
+   * @throws Fault `settings_target_invalid` for members that no definition has
+   */
+  async patch(
+    section: Section,
+    body: unknown,
+    actor: Actor,
+    query: ScopeQuery,
+    everywhere: Record<string, unknown>,
+  ): Promise<ApplyOutcome> {
     const { agent, workspace, of } = await this.#find(section, actor, query)
     const changes = keysIn(section.members).flatMap(({ member, key }) => {
       const value = (body as Record<string, unknown>)[member]
       if (value === undefined) return []
-      if (member !== of.member)
+      if (member === of.member) return [{ key: pathOf(section.prefix, member, key), value }]
+      if (!isDeepStrictEqual(value, (everywhere.config as Record<string, unknown>)[member]))
         throw SettingsErrors.settings_target_invalid(`${member} is not of an agent; ${of.member} is`)
-      return [{ key: pathOf(section.prefix, member, key), value }]
+      return []
     })
     const target = agent.origin === 'workspace' ? 'workspace-agent-file' : 'global-agent-file'
     const outcome = await this.targets.writeAgent({ changes, actor, target, workspace, agentName: agent.name })

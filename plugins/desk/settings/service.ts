@@ -125,7 +125,8 @@ export class SettingsService implements WorkspaceSettingsApi {
 
   /** Changes the members of a body that are different from what is in force, or will be. */
   async patch(section: Section, body: unknown, actor: Actor, query: ScopeQuery): Promise<ApplyOutcome> {
-    if (query.scope === 'agent') return this.#agents.patch(section, body, actor, query)
+    if (query.scope === 'agent')
+      return this.#agents.patch(section, body, actor, query, await this.read(section, actor, {}))
     const workspace = await this.#scope(query)
     const overlay = workspace && (await this.#targets.overlayOf(workspace))
     const changes = () =>

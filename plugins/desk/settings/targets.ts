@@ -213,7 +213,9 @@ export class Targets {
 /** Without a provider that the definition does not name: it must not be pinned to the one that was detected. */
 function written({ provider, ...agent }: AgentReply['agent']): Partial<AgentReply['agent']> {
   const source = agent.effective_runtime?.sources.provider ?? 'agent'
-  return { ...agent, ...(source === 'agent' && provider !== '' && { provider }) }
+  // A list that the definition leaves out is told as an empty one, and stays out.
+  const told = Object.entries(agent).filter(([, value]) => !Array.isArray(value) || value.length > 0)
+  return { ...Object.fromEntries(told), ...(source === 'agent' && provider !== '' && { provider }) }
 }
 
 const isServer = (value: unknown) =>

@@ -10,7 +10,8 @@ import { fieldsOf, vocabularyOf } from './families.js'
 import { globOf, globTest, isGlob } from './glob.js'
 import { hookEvents } from './hook-events.js'
 
-const Reference = secretRef({ env: '', vault: '' })
+/** What a reference leads to depends on who wrote the record: an extension has its own secrets alone. */
+const Reference = secretRef({ env: '', vault: ['hooks/', 'extensions/'] })
 const Duration = v.pipe(
   v.string(),
   v.regex(/^(?:\d{1,9}(?:\.\d{1,6})?(?:ms|s|m|h))+$/, 'must be a duration such as 5s or 1m30s'),

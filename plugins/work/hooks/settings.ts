@@ -8,7 +8,10 @@ const { name: _, ...members } = Written.entries
 /** Validates a declaration whose members have the right types. */
 function problemOf(declaration: unknown): string | undefined {
   const parsed = v.safeParse(HookSpec, { ...(declaration as object), name: 'x' })
-  return parsed.success ? hookProblem(parsed.output) : issueText(parsed.issues[0])
+  if (!parsed.success) return issueText(parsed.issues[0])
+  const foreign = Object.entries(parsed.output.secret_env ?? {}).find(([, ref]) => ref.startsWith('vault:extensions/'))
+  if (foreign) return `secret_env.${foreign[0]}: a hook of the configuration has secrets of its own: vault:hooks/…`
+  return hookProblem(parsed.output)
 }
 
 /** A hook of the configuration; the key is its name. */

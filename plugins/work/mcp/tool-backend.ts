@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../../kernel/kit/canonical.js'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { clip } from '../../../kernel/kit/text.js'
 import { type Clock, Fault, within } from '../../../kernel/plugin.js'
 import type { AgentsApi } from '../../agents/agents/api.js'
@@ -14,7 +15,7 @@ import {
   toolFault,
 } from '../tools/api.js'
 import { type Connection, SessionRefused } from './client/connection.js'
-import type { McpTool } from './client/tools.js'
+import { idPart, type McpTool } from './client/tools.js'
 import type { Server } from './sources/declaration.js'
 import type { Sources } from './sources/sources.js'
 
@@ -69,6 +70,21 @@ export class McpTools implements ToolBackend {
     if (silent.length === 0) return []
     await within(this.world.clock, COMPLETE_MS, Promise.allSettled(silent.map(one => one.tools()))).catch(() => {})
     return silent.filter(isSilent).map(({ server }) => server.name)
+  }
+
+  async missing(id: string, place: ToolPlace): Promise<Fault | undefined> {
+    const isOf = ({ server }: Connection) => id.startsWith(`mcp__${idPart(server.name)}__`)
+    const connection = (await this.#connections(place)).find(isOf)
+    if (!connection) return undefined
+    const asked = connection.tools().catch(() => {})
+    if (connection.isUnknown) await within(this.world.clock, COMPLETE_MS, asked).catch(() => {})
+    const { failure, server, isUnknown } = connection
+    if (!failure && !isUnknown) return undefined
+    const why = failure?.why ?? 'it has not told its tools yet'
+    return toolFault('tool_unavailable', [failure?.reason ?? 'mcp_unreachable'], `MCP server ${server.name}: ${why}`, {
+      toolId: clip(id, 256),
+      next: command('mcp show', server.name, '--probe'),
+    })
   }
 
   async call(tool: ToolDescriptor, input: Readonly<Record<string, unknown>>, by: ToolPlace & { signal: AbortSignal }) {

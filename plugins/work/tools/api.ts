@@ -3,6 +3,7 @@ import type { RouteTool } from '../../../kernel/kit/annotations/index.js'
 import {
   type Actor,
   type Awaitable,
+  type Fault,
   hookTable,
   type Method,
   pipeline,
@@ -131,6 +132,11 @@ export interface ToolBackend {
   readonly revive?: (tool: ToolDescriptor, place: ToolPlace) => Promise<void>
   /** Waits a while for servers that have told nothing yet; resolves with the names of those that still have not. Never throws. */
   readonly complete?: (place: ToolPlace) => Promise<readonly string[]>
+  /**
+   * Why a tool that no list has may still be there: {@link toolFault} of a server that has not told its tools, after a while of waiting
+   * for it; undefined where the id is none of its. Never throws.
+   */
+  readonly missing?: (id: string, place: ToolPlace) => Promise<Fault | undefined>
 }
 
 /** Contributes a backend: `contribute(ToolBackends, self => [self.backend])`. */
@@ -143,6 +149,7 @@ export const ToolBackends = registry<ToolBackend>(
     leaves: v.optional(v.function()),
     revive: v.optional(v.function()),
     complete: v.optional(v.function()),
+    missing: v.optional(v.function()),
   }),
 )
 

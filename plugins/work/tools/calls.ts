@@ -52,7 +52,7 @@ export class Calls {
 
   /** How things are, after the backend of a tool that cannot be called now has done what it can about that. */
   async #readied(id: string, by: ToolCaller, among: CallOptions['among']): Promise<Scene> {
-    const scene = await this.tools.scene(by)
+    const scene = await this.tools.wanted(by, id)
     const { backend, descriptor, unavailable = [] } = this.tools.entryOf(scene, id)
     if (among && !among(descriptor)) throw noTool(id)
     if (unavailable.length === 0 || !backend.revive) return scene

@@ -1,5 +1,5 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import type { PluginKernel, Requests } from '../../../kernel/plugin.js'
+import { Fault, type PluginKernel, type Requests } from '../../../kernel/plugin.js'
 import type { Tool, Toolset } from '../../../schemas/tools.js'
 import type { Agents } from '../../agents/agents/api.js'
 import type { Extensions } from '../../delivery/extensions/api.js'
@@ -23,7 +23,7 @@ import { ExtensionBackend } from './backends/extension.js'
 import { NativeBackend } from './backends/native.js'
 import { type CallOptions, Calls, type Input, inputOf } from './calls.js'
 import { digestOf } from './digest.js'
-import { ApprovalErrors, noTool } from './faults.js'
+import { ApprovalErrors, noTool, reasonsOf } from './faults.js'
 import { type AskedPlace, Places } from './places.js'
 import { isShown, type Judgement, judge, type Place, type Rules } from './policy.js'
 import { type Catalog, Catalogs, type Entry } from './registry/catalog.js'
@@ -156,7 +156,11 @@ export class ToolsService implements ToolsApi {
   }
 
   async shown(asked: AskedPlace, actor: ToolCaller['actor'], id: string): Promise<Tool> {
-    const scene = await this.scene(await this.places.asked(asked, actor))
+    const scene = await this.wanted(await this.places.asked(asked, actor), id).catch(error => {
+      throw error instanceof Fault && error.code === 'tool_unavailable'
+        ? toolFault('tool_not_found', reasonsOf(error), error.message, { toolId: id, next: error.next })
+        : error
+    })
     const entry = this.entryOf(scene, id)
     return toolToWire(entry, scene.place, judge(entry, scene.place, scene.rules))
   }
@@ -187,6 +191,18 @@ export class ToolsService implements ToolsApi {
       place: await this.places.judged(place, ids => toolsets.expand(ids).tools),
       rules: { enabled: config.get(ToolSettings.enabled), externalDefault: config.get(ToolSettings.externalDefault) },
     }
+  }
+
+  /**
+   * How things are where a tool is wanted: after its server, which nobody has asked yet, has told its tools. Throws
+   * `tool_unavailable` where that cannot be reached, which is not the same as a tool that is not there.
+   */
+  async wanted(place: ToolPlace, id: string): Promise<Scene> {
+    const scene = await this.scene(place)
+    if (scene.catalog.get(id)) return scene
+    const fault = await this.#catalogs.missing(id, place)
+    if (fault) throw fault
+    return this.scene(place)
   }
 
   /** Throws `tool_not_found`, also for a tool that is not shown in this place. */

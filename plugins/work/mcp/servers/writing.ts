@@ -20,7 +20,7 @@ import { McpErrors } from '../errors.js'
 import { asWritten, type Declaration, isWritable, type Server } from '../sources/declaration.js'
 import type { Sources } from '../sources/sources.js'
 import type { Leaving } from './leaving.js'
-import { refBase } from './own-secrets.js'
+import { refBase, references } from './own-secrets.js'
 import { targetsOf } from './views.js'
 
 /** Characters of the part of an id that names the server; the tool needs room beside it. */
@@ -60,6 +60,13 @@ export class Writing {
       ...(origin?.version !== undefined && { catalog_version: origin.version }),
     }
     check(name, value)
+    const foreign = references({ name, ...value } as Declaration).find(
+      ref => ref.startsWith('vault:') && !ref.startsWith('vault:mcp/'),
+    )
+    if (foreign !== undefined)
+      throw McpErrors.mcp_server_invalid(
+        `${shown(foreign)} is no secret of an MCP server: those are vault:mcp/… and env:NAME`,
+      )
     if (before === undefined) await this.#mustBeDistinct(name, workspace)
     const undo = await this.#storeSecrets(name, workspace, body, value, actor)
     const replaces = before && isOwn

@@ -1,4 +1,4 @@
-import type { PluginKernel } from '../../../../kernel/plugin.js'
+import type { Fault, PluginKernel } from '../../../../kernel/plugin.js'
 import { messageOf, within } from '../../../../kernel/plugin.js'
 import type { ReasonCode } from '../../../../schemas/tools.js'
 import { type OfferedTool, type ToolBackend, ToolBackends, type ToolDescriptor, type ToolPlace } from '../api.js'
@@ -65,6 +65,12 @@ export class Catalogs {
   /** Waits a while for what tells its tools late; resolves with the names of what still has not. */
   async complete(place: ToolPlace): Promise<readonly string[]> {
     return (await Promise.all(this.#backends().map(backend => backend.complete?.(place) ?? []))).flat()
+  }
+
+  /** Why a tool that no list has may still be there. */
+  async missing(id: string, place: ToolPlace): Promise<Fault | undefined> {
+    const told = await Promise.all(this.#backends().map(backend => backend.missing?.(id, place)))
+    return told.find(fault => fault !== undefined)
   }
 
   #backends(): readonly ToolBackend[] {

@@ -240,11 +240,15 @@ test('the settings of skills are those of the home, or those of one agent', asyn
 
   const of = '?scope=agent&agent_name=writer'
   assert.equal((await world.request('GET', at, '', of)).body.config.disabled_skills, [])
-  const mine = await world.kernel.request('PATCH', at + of, { config: { disabled_skills: ['svc-schedule'] } })
+  const { config } = (await world.request('GET', at, '', of)).body
+  const whole = { config: { ...config, disabled_skills: ['svc-schedule'] } }
+  const mine = await world.kernel.request('PATCH', at + of, whole)
   assert.equal([mine.status, mine.body.scope], [200, 'agent'])
   assert.equal((await world.request('GET', at, '', of)).body.config.disabled_skills, ['svc-schedule'])
-  assert.match(await readFile(path.join(folder, 'AGENT.md'), 'utf8'), /svc-schedule[\s\S]*You write\./)
-  const other = await world.kernel.request('PATCH', at + of, { config: { enabled: false } })
+  const definition = await readFile(path.join(folder, 'AGENT.md'), 'utf8')
+  assert.match(definition, /svc-schedule[\s\S]*You write\./)
+  assert.not.match(definition, /toolsets|deny_tools/)
+  const other = await world.kernel.request('PATCH', at + of, { config: { ...config, enabled: false } })
   assert.is(other.body.code, 'settings_target_invalid')
   assert.is((await world.kernel.request('GET', `${at}?scope=agent`)).body.code, 'settings_scope_invalid')
 
