@@ -48,7 +48,7 @@ export async function pageDefinitions<F extends Facts, W>(
     invalid: () => KernelErrors.invalid_cursor(undefined, { next }),
   })
   const limit = Math.min(query.limit || DEFAULT_LIMIT, MAX_LIMIT)
-  const of = { actor, query }
+  const of = { actor, query: { ...query, kind } }
   const before = paging.after(of, query.cursor) ?? Number.POSITIVE_INFINITY
   const columns = columnFilter(kind, query)
   const matches = specFilter(query, reader)

@@ -47,6 +47,9 @@ export interface Family<S> {
   readonly problem: (spec: S, scope: RecordScope) => JobProblem | undefined
 }
 
+/** Control characters, line breaks among them. */
+const UNPRINTABLE = /\p{Cc}/u
+
 type DefinitionWrite = Omit<RecordWrite, 'kind'>
 
 /** Requested scope of a definition. */
@@ -141,10 +144,16 @@ export abstract class Definitions<S extends JobSpec | TriggerSpec, W> {
     this.#named.delete(nameKey(record))
   }
 
-  /** Refuses a prompt that would stop the daemon, inside the transaction of any write. */
+  /** Refuses a prompt that would stop the daemon, and texts that no terminal shows, inside the transaction of any write. */
   guard(change: RecordChange): Fault | undefined {
     if (change.verb !== 'put' || jobSource(change.after) !== 'dynamic') return undefined
-    return lifecycleFault(change.after.spec as Partial<JobSpec>)
+    const { name = '', prompt = '', ...rest } = change.after.spec as Partial<JobSpec>
+    // What an earlier version stored is not refused for it: only a change is.
+    const before = Object(change.before?.spec) as Partial<JobSpec>
+    if (name !== before.name && UNPRINTABLE.test(name))
+      return this.#fault('invalid')('name: line breaks and other control characters are not allowed')
+    if (prompt !== before.prompt && prompt.includes('\0')) return this.#fault('invalid')('prompt: NUL is not allowed')
+    return lifecycleFault({ ...rest, prompt })
   }
 
   /** Refuses a name already used in the same scope. */

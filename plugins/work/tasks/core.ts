@@ -51,6 +51,8 @@ export class TaskCore {
   readonly #reconciler: Reconciler
   /** Callers waiting in {@link untilClaimable}. */
   readonly #waiting = new Set<() => void>()
+  #wakings = 0
+  #placeWanted = false
   /** Queues a run for a task that became unblocked. */
   autoEnqueue: (task: string) => void = () => {}
   /** Cancels the open reviews of a task. */
@@ -125,13 +127,29 @@ export class TaskCore {
     this.#settle(t, who, this.#reconciler.rollUp(t, who, parent))
   }
 
-  /** Wakes the waiting claims: a run has become claimable. */
+  /** How often waiting claims were woken. */
+  get wakings(): number {
+    return this.#wakings
+  }
+
+  /** A claim waits for a place in its workspace: the end of any run may free one. */
+  waitForPlace(): void {
+    this.#placeWanted = true
+  }
+
+  /** Wakes the waiting claims: a run has become claimable, or a place free. */
   tellClaimable(): void {
+    this.#wakings++
+    this.#placeWanted = false
     for (const tell of [...this.#waiting]) tell()
   }
 
-  /** Resolves when a run becomes claimable, after the poll interval, or when the signal aborts. */
-  untilClaimable(signal: AbortSignal): Promise<void> {
+  /**
+   * Resolves when waiting claims are woken, after the poll interval, or when the signal aborts.
+   * @param since what `wakings` was before the claim was tried: a waking since then is not missed
+   */
+  untilClaimable(signal: AbortSignal, since: number): Promise<void> {
+    if (since !== this.#wakings) return Promise.resolve()
     return new Promise(resolve => {
       const end = () => {
         timer.cancel()
@@ -148,9 +166,9 @@ export class TaskCore {
 
   #settle(t: Tx, who: Who, ids: readonly string[]): void {
     const { enqueue, claimable } = this.#reconciler.reconcile(t, who, ids)
-    if (enqueue.length === 0 && !claimable) return
+    if (enqueue.length === 0 && !claimable && !this.#placeWanted) return
     this.kernel.db.onDurable(t, () => {
-      if (claimable) this.tellClaimable()
+      if (claimable || this.#placeWanted) this.tellClaimable()
       for (const id of enqueue) this.autoEnqueue(id)
     })
   }

@@ -62,7 +62,7 @@ import { statusOf } from './views/status.js'
 import { TaskHistory } from './views/timeline.js'
 import { waitingTasks } from './views/waiting.js'
 import { Wakes } from './wakes/wakes.js'
-import { sessionOf, type Who, whoOf, whoOfSession } from './who.js'
+import { foreignWorkspace, sessionOf, type Who, whoOf, whoOfSession } from './who.js'
 import { Admission } from './workers/admission.js'
 import { Coordinators, runtimeOf } from './workers/coordinators.js'
 import { Ladder } from './workers/ladder.js'
@@ -331,12 +331,12 @@ export class TaskService implements TasksApi {
     const session = sessionOf(actor)
     const own = session === undefined ? undefined : this.kernel.needs.sessions.get(session)?.workspaceId
     const asked = query.workspace && (await this.kernel.needs.workspaces.find(query.workspace)).id
-    if (own !== undefined && asked && asked !== own) throw TaskErrors.task_workspace_foreign()
+    if (own !== undefined && asked && asked !== own) throw foreignWorkspace()
     return this.#catalog.list(actor, query, own ?? (asked || undefined))
   }
 
   /**
-   * Reads a task where it is: in the catalog or in the archive. Throws `task_not_found` (404), `task_workspace_foreign` (403)
+   * Reads a task where it is: in the catalog or in the archive. Throws `task_not_found` (404), `identity_unauthorized` (403)
    * when an agent reads a task of another workspace.
    */
   async reading<T>(actor: Actor, id: string, read: (views: TaskReading) => T): Promise<T> {
@@ -409,7 +409,7 @@ export class TaskService implements TasksApi {
     return core.runs.list(task, filter).map(runToWire)
   }
 
-  /** Throws `task_workspace_foreign` (403) when an agent accesses a task of another workspace. */
+  /** Throws `identity_unauthorized` (403) when an agent accesses a task of another workspace. */
   visible(who: Who, id: string): void {
     this.#admit(who, this.#core.tasks.find(id))
   }
@@ -417,7 +417,7 @@ export class TaskService implements TasksApi {
   #admit({ by }: Who, task: Pick<TaskRow, 'workspace_id'>): void {
     if (by.kind !== 'agent_session') return
     const own = this.kernel.needs.sessions.get(by.ref)?.workspaceId
-    if (task.workspace_id !== null && task.workspace_id !== own) throw TaskErrors.task_workspace_foreign()
+    if (task.workspace_id !== null && task.workspace_id !== own) throw foreignWorkspace()
   }
 
   /**
@@ -451,7 +451,7 @@ export class TaskService implements TasksApi {
     }
     if (!workspace && own === undefined) throw TaskErrors.task_invalid('workspace: required for scope workspace')
     const { id } = workspace ? await workspaces.find(workspace) : { id: own ?? '' }
-    if (own !== undefined && id !== own) throw TaskErrors.task_workspace_foreign()
+    if (own !== undefined && id !== own) throw foreignWorkspace()
     return { scope, workspaceId: id }
   }
 }

@@ -1,6 +1,6 @@
 import { type Actor, operator } from '../../../kernel/plugin.js'
 import type { TaskActor, TaskOrigin } from '../../../schemas/tasks.js'
-import { AGENT_SESSION, namedActor, OPERATOR } from '../../access/identity/api.js'
+import { AGENT_SESSION, IdentityErrors, namedActor, OPERATOR } from '../../access/identity/api.js'
 
 /** The actor of an operation. */
 export interface Who {
@@ -31,6 +31,10 @@ export function sessionOf({ id, origin, onBehalfOf }: Actor): string | undefined
   if (origin === AGENT_SESSION) return id
   return onBehalfOf?.kind === AGENT_SESSION ? onBehalfOf.id : undefined
 }
+
+/** The refusal of what an agent wants of another workspace than its own. */
+export const foreignWorkspace = (text = 'an agent can only access tasks in its own workspace') =>
+  IdentityErrors.identity_unauthorized(text)
 
 /** A stored actor as it is told. */
 export const actorToWire = (kind: TaskActor['kind'], ref: string | null): TaskActor =>

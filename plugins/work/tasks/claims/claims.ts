@@ -13,7 +13,7 @@ import { leaseToWire, type RunRow, runToWire } from '../runs/run-row.js'
 import type { SchedulerState } from '../scheduler/state.js'
 import { summaryToWire, type TaskRow } from '../tasks/task-row.js'
 import { checked, checkedKey, invalid } from '../tasks/write.js'
-import type { Who } from '../who.js'
+import { foreignWorkspace, type Who } from '../who.js'
 import { offeredTo } from '../workers/worker-row.js'
 import type { Recovery } from './recovery.js'
 import { type Claimant, selectRun } from './select.js'
@@ -41,9 +41,10 @@ export class Claims {
     while (!signal.aborted) {
       await this.core.kernel.needs.daemon.admit('task run claim')
       await this.budgets.learn(session.id)
+      const { wakings } = this.core
       const claim = await this.#claim(claimant, who, leaseMs, body)
       if (claim || !body.wait) return claim
-      await this.core.untilClaimable(signal)
+      await this.core.untilClaimable(signal, wakings)
     }
     throw KernelErrors.invalid_request('the caller disconnected')
   }
@@ -155,7 +156,10 @@ export class Claims {
       [place, this.core.now()],
     )
     if (Number(held?.[0] ?? 0) < most) return false
-    if (waits) return true
+    if (waits) {
+      this.core.waitForPlace()
+      return true
+    }
     throw TaskErrors.AUTONOMY_WORKSPACE_FULL(`workspace ${place} has reached its limit of ${most} active runs`)
   }
 }
@@ -180,9 +184,7 @@ export function leaseOf(seconds: number | undefined): number | undefined {
 function claimantOf(session: SessionInfo, body: ClaimNextBody): Omit<Claimant, 'tells'> {
   const { workspace_id: workspace, run_id: runId, required_capabilities: names = [] } = body
   if (workspace && workspace !== session.workspaceId)
-    throw TaskErrors.task_workspace_foreign(
-      `session ${session.id} belongs to workspace ${session.workspaceId}, not ${shown(workspace)}`,
-    )
+    throw foreignWorkspace(`session ${session.id} belongs to workspace ${session.workspaceId}, not ${shown(workspace)}`)
   if (names.length > LIMITS.capabilities)
     throw invalid(`required_capabilities: at most ${LIMITS.capabilities} entries of at most ${LIMITS.key} characters`)
   const capabilities = names.flatMap((name, at) => checked(`required_capabilities.${at}`, name, LIMITS.key) ?? [])

@@ -19,7 +19,7 @@ import { update } from '../rows.js'
 import { FINAL_TASK, type RunMove } from '../states.js'
 import { look, NO_ATTENTION } from '../tasks/task-row.js'
 import { bounded, checked, invalid } from '../tasks/write.js'
-import type { Who } from '../who.js'
+import { foreignWorkspace, type Who } from '../who.js'
 import { type RunRow, runToWire } from './run-row.js'
 import { unleased } from './run-state.js'
 
@@ -67,6 +67,7 @@ export class RunControl {
       const claimed =
         run.status === 'queued' ? this.core.runs.move(t, run, 'claim', { ...by, claimed_at: this.core.now() }) : run
       this.core.runs.move(t, claimed, 'bind', { session_id: session })
+      if (run.status !== 'starting') this.core.journal.write(t, who, 'task.run_starting', { task, run: id })
       this.core.journal.write(t, who, 'task.run_session_bound', { task, run: id, payload: { session_id: session } })
       settle(task.id)
     })
@@ -74,7 +75,7 @@ export class RunControl {
 
   start(who: Who, id: string): Promise<TaskRun> {
     return this.#write(who, id, (t, run, settle) => {
-      const begun = run.status === 'claimed' ? this.core.runs.move(t, run, 'bind') : run
+      const begun = unleased(run).status === 'claimed' ? this.core.runs.move(t, run, 'bind') : run
       this.#apply(t, who, begun, settle, { move: 'start', event: 'task.run_started' })
     })
   }
@@ -281,7 +282,7 @@ export class RunControl {
     this.#refuseAgent(who)
     if (by.kind === 'agent_session') {
       const own = this.core.kernel.needs.sessions.get(by.ref)?.workspaceId
-      if (run.place !== '' && run.place !== own) throw TaskErrors.task_workspace_foreign()
+      if (run.place !== '' && run.place !== own) throw foreignWorkspace()
     }
     const { count, windowMs } = LIMITS.force
     const key = `${by.kind}/${by.ref}/${run.task_id}`

@@ -53,6 +53,7 @@ export const runRoutes = [
     summary: 'List the runs of a task, newest first',
     origins: [AGENT_SESSION],
     query: ListTaskRunsQuery,
+    invalid,
     replies: { 200: TaskRunsReply },
     with: [cli('task run list', { args: [TASK_ARG], view: runRows }), tool('task_runs', ['tasks'])],
     handle: (self, { actor, params, query }) =>

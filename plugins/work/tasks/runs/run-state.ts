@@ -27,7 +27,10 @@ export function isLive(core: TaskCore, session: string): boolean {
 export function unleased(run: RunRow): RunRow {
   if (run.lease_until === null) return run
   const holder = run.session_id === null ? `${run.claimed_by_ref}` : `session ${run.session_id}`
-  throw TaskErrors.task_run_leased(`run ${run.id} is leased to ${holder}; only the holder can complete or fail it`, {
-    next: command('task run show', run.id),
-  })
+  throw TaskErrors.task_run_leased(
+    `run ${run.id} is leased to ${holder}; only the holder can start, complete or fail it`,
+    {
+      next: command('task run show', run.id),
+    },
+  )
 }

@@ -54,6 +54,8 @@ export class Blocks {
     const expires = body.expires_at ? Date.parse(body.expires_at) : null
     if ((expires !== null) !== (body.kind === 'transient'))
       throw invalid(`expires_at: ${body.kind === 'transient' ? 'required' : 'only allowed'} for kind transient`)
+    if (expires !== null && expires <= this.core.now())
+      throw invalid(`expires_at: must be in the future, not ${body.expires_at}`)
     return this.core.write(who, (t, settle) => {
       const task = this.core.tasks.find(id, t)
       if (FINAL_TASK.has(task.status))

@@ -48,6 +48,7 @@ export const viewRoutes = [
     path: '/api/tasks/{id}/timeline',
     summary: 'List the events of a task, oldest first',
     query: TimelineQuery,
+    invalid: 422,
     origins: [AGENT_SESSION],
     replies: { 200: TimelineReply },
     with: [
@@ -76,6 +77,7 @@ export const viewRoutes = [
     path: '/api/tasks/{id}/stream',
     summary: 'Stream the events of a task',
     query: TimelineQuery,
+    invalid: 422,
     headers: { 'Last-Event-ID': { required: false } },
     contentType: 'text/event-stream',
     replies: { 200: TaskFrame },

@@ -78,7 +78,7 @@ export class Workers {
       } catch (error) {
         log.error(`the worker pass failed: ${messageOf(error)}`)
       }
-      await this.core.untilClaimable(signal)
+      await this.core.untilClaimable(signal, this.core.wakings)
       if (!signal.aborted) await clock.sleep(OFFER_MS, signal).catch(() => {})
     }
   }

@@ -321,4 +321,43 @@ test('runs are listed newest first, filtered, and found by id', async () => {
   await b.end()
 })
 
+test('a cursor of the jobs is none of the triggers', async () => {
+  const b = await bench()
+  const trigger = { ...base, schedule: undefined, event: 'session.stopped' }
+  for (const name of ['a', 'b']) {
+    assert.is((await b.request('POST', '/api/automation/jobs', { ...base, name })).status, 201)
+    assert.is((await b.request('POST', '/api/automation/triggers', { ...trigger, name })).status, 201)
+  }
+  for (const [one, other] of [
+    ['jobs', 'triggers'],
+    ['triggers', 'jobs'],
+  ]) {
+    const { page } = (await b.request('GET', `/api/automation/${one}?limit=1`)).body
+    assert.is((await b.request('GET', `/api/automation/${one}?limit=1&cursor=${page.next_cursor}`)).status, 200)
+    const refused = await b.request('GET', `/api/automation/${other}?limit=1&cursor=${page.next_cursor}`)
+    assert.equal([refused.status, refused.body.code], [400, 'invalid_cursor'])
+  }
+})
+
+test('names and prompts of jobs and triggers have no characters that no terminal shows', async () => {
+  const b = await bench()
+  const trigger = { ...base, schedule: undefined, event: 'session.stopped' }
+  for (const [noun, body] of [
+    ['job', base],
+    ['trigger', trigger],
+  ] as const) {
+    const url = `/api/automation/${noun}s`
+    for (const wrong of [{ name: 'a\0b' }, { name: 'a\nb' }, { name: 'a\u001b[31mb' }, { prompt: 'a\0b' }]) {
+      const refused = await b.request('POST', url, { ...body, ...wrong })
+      assert.equal([refused.status, refused.body.code], [400, `${noun}_invalid`], JSON.stringify(wrong))
+    }
+    const made = await b.request('POST', url, { ...body, prompt: 'One line.\nAnother one.' })
+    assert.is(made.status, 201, JSON.stringify(made.body))
+    const changed = await b.request('PATCH', `${url}/${made.body[noun].id}`, { name: 'a\nb' })
+    assert.equal([changed.status, changed.body.code], [400, `${noun}_invalid`])
+  }
+  const record = { scope: { kind: 'global' }, spec: hourly({ name: 'a\nb' }) }
+  assert.is((await b.request('PUT', '/api/resources/automation.job/odd', record)).status, 400)
+})
+
 test.run()

@@ -88,7 +88,7 @@ test('agents can force runs of their workspace unless task.recovery.allow_agent_
   const own = await world.queued({ scope: 'workspace', workspace: world.workspace })
   const bob = world.agent({ workspaceId: 'ws_other' })
   const foreign = await as(bob, `/api/runs/${own.run}/fail`, { reason: 'mine' })
-  assert.equal([foreign.status, foreign.body.code], [403, 'task_workspace_foreign'])
+  assert.equal([foreign.status, foreign.body.code], [403, 'identity_unauthorized'])
   const strict = await scene({ plugins: [look.plugin], config: { task: { recovery: { allow_agent_force: false } } } })
   const work = await strict.queued()
   const refused = await as(strict.agent(), `/api/runs/${work.run}/fail`, { reason: 'mine' })

@@ -332,7 +332,65 @@ test('a workspace has at most 16 active runs', async ({ world }) => {
   const full = await world.agent().claim({ workspace_id: world.workspace })
   assert.equal([full.status, full.body.code], [409, 'AUTONOMY_WORKSPACE_FULL'])
   const foreign = await world.agent().claim({ workspace_id: 'ws_other' })
-  assert.equal([foreign.status, foreign.body.code], [403, 'task_workspace_foreign'])
+  assert.equal([foreign.status, foreign.body.code], [403, 'identity_unauthorized'])
+})
+
+test('a claim that waits for a place in its workspace has it as soon as another run ends, however it ends', async ({
+  world,
+}) => {
+  for (let n = 0; n < 20; n++) await world.queued({ scope: 'workspace', workspace: world.workspace })
+  const holders: { agent: ReturnType<typeof world.agent>; run: string }[] = []
+  for (let n = 0; n < 16; n++) {
+    const agent = world.agent()
+    holders.push({ agent, run: (await agent.claim({ scope: 'workspace' })).body.claim.run.id })
+  }
+  const ends = [
+    ({ agent, run }: (typeof holders)[number]) => agent.act('complete', run),
+    ({ agent, run }: (typeof holders)[number]) => agent.act('fail', run, { error: 'no' }),
+    ({ run }: (typeof holders)[number]) => world.post(`/api/task-runs/${run}/cancel`),
+    ({ run }: (typeof holders)[number]) => world.post(`/api/runs/${run}/fail`, { reason: 'no' }),
+  ]
+  // No time passes on the clock of the daemon: nothing is found by a later look.
+  for (const [n, end] of ends.entries()) {
+    const waiting = world.agent().claim({ scope: 'workspace', wait: true })
+    await world.pass(0)
+    assert.is((await end(holders[n]!)).status, 200, `end ${n}`)
+    assert.is((await waiting).status, 200, `after end ${n}`)
+  }
+})
+
+test('a run under a lease is started by its holder alone', async ({ world }) => {
+  const { run } = await world.queued()
+  const ada = world.agent()
+  await ada.claim({ run_id: run })
+  const refused = await world.post(`/api/task-runs/${run}/start`)
+  assert.equal([refused.status, refused.body.code], [409, 'task_run_leased'])
+  assert.is((await ada.act('start', run)).status, 200)
+})
+
+test('a run that a person attaches a session to is starting, which its timeline tells', async ({ world }) => {
+  const { task, run } = await world.queued()
+  assert.is((await world.post(`/api/task-runs/${run}/attach-session`, { session_id: world.agent().id })).status, 200)
+  const { timeline } = (await world.request('GET', `/api/tasks/${task}/timeline`)).body
+  const types: string[] = timeline.map(({ event_type: type }: { event_type: string }) => type)
+  assert.equal(
+    types.filter(type => /run_(starting|session_bound)/.test(type)),
+    ['task.run_starting', 'task.run_session_bound'],
+  )
+})
+
+test('a transient block has to end in the future', async ({ world }) => {
+  const { task } = await world.queued()
+  const block = { kind: 'transient', reason: 'the network', expires_at: '2020-01-01T00:00:00Z' }
+  const { status, body } = await world.post(`/api/tasks/${task}/blocks`, block)
+  assert.equal([status, body.code], [422, 'task_invalid'])
+  assert.match(body.error, /expires_at: must be in the future/)
+})
+
+test('a query about one task that is not valid is unprocessable', async ({ world }) => {
+  const { task } = await world.queued()
+  for (const url of ['runs?limit=-1', 'timeline?limit=-1', 'stream?after_sequence=-1'])
+    assert.is((await world.request('GET', `/api/tasks/${task}/${url}`)).status, 422, url)
 })
 
 test('a draining daemon queues and claims nothing, and lease holders continue', async ({ world }) => {
