@@ -39,7 +39,7 @@ export const ToolReply = v.object({ tool: Tool })
 /** POST …/tools/search; an empty query gives the list. */
 export const SearchToolsBody = v.strictObject({
   agent_name: v.optional(v.string()),
-  limit: v.optional(Integer),
+  limit: v.optional(v.pipe(Integer, v.minValue(1))),
   query: v.string(),
   session_id: v.optional(v.string()),
   workspace_id: v.optional(v.string()),

@@ -100,7 +100,10 @@ export const HookDeclaration = v.strictObject({
   format: v.optional(v.picklist(['svc', 'claude'])),
 })
 
-export const PutHookBody = v.strictObject({ declaration: HookDeclaration })
+/** A declaration without a matcher is for every event of its name. */
+export const PutHookBody = v.strictObject({
+  declaration: v.strictObject({ ...HookDeclaration.entries, matcher: v.optional(HookMatcher, {}) }),
+})
 export type PutHookBody = v.InferOutput<typeof PutHookBody>
 
 /** A hook and its source. */

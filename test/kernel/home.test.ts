@@ -44,6 +44,10 @@ test('a home with data and no catalog is not taken for a new one; a new catalog 
     assert.not(existsSync(database), 'a refused start makes none')
 
     await writeFile(path.join(world.home, 'svc.db-mark'), 'what is left')
+    // As a kill leaves one between its file and the catalog: nobody was told of it.
+    const begun = path.join(world.home, 'sessions', 'ses_0123456789abcdef')
+    await mkdir(begun)
+    await writeFile(path.join(begun, 'meta.json'), '{}')
     await world.restart({ newCatalog: true })
     const aside = (await readdir(world.home)).find(name => name.startsWith('catalog-'))
     assert.equal(await readdir(path.join(world.home, aside ?? '')), ['svc.db-mark'])

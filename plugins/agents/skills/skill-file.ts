@@ -17,7 +17,12 @@ export function parseSkillFile(text: string): { readonly spec: SkillSpec; readon
     throw new Error('it must start with a line ---, and a second one closes the frontmatter')
   const head = headValues(parseHead(split.head))
   const { name, description, version, metadata } = head
-  const fields = { name, description, ...(version !== undefined && { version: plainVersion(version) }), metadata }
+  const fields = {
+    name,
+    description,
+    ...(version !== undefined && { version: plainVersion(version, split.head) }),
+    metadata,
+  }
   const decoded = v.safeParse(SkillSchema, { ...fields, body: split.body.trim() })
   if (!decoded.success) {
     const [issue] = decoded.issues
@@ -26,5 +31,6 @@ export function parseSkillFile(text: string): { readonly spec: SkillSpec; readon
   return { spec: decoded.output, unknown: Object.keys(head).filter(key => !KNOWN.has(key)) }
 }
 
-/** YAML takes `1.0` for a number. */
-const plainVersion = (version: unknown) => (typeof version === 'number' ? String(version) : version)
+/** YAML takes `1.10` for the number 1.1: a version is what the file has. */
+const plainVersion = (version: unknown, head: string) =>
+  typeof version === 'number' ? (/^version[ \t]*:[ \t]*([0-9.]+)/m.exec(head)?.[1] ?? String(version)) : version

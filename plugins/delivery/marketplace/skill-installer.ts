@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { shown } from '../../../kernel/kit/text.js'
-import { type Actor, Fault, iso, messageOf } from '../../../kernel/plugin.js'
+import { type Actor, Fault, iso, KernelErrors, messageOf } from '../../../kernel/plugin.js'
 import type {
   SkillInstallResult,
   SkillRemoveResult,
@@ -67,6 +67,7 @@ export class SkillInstaller {
     { name, all = false, check_only: isCheck = false }: UpdateSkillsBody,
     actor: Actor,
   ): Promise<SkillUpdateResult[]> {
+    if (name !== undefined && all) throw KernelErrors.invalid_request('name, all: give one of them, not both')
     return this.#serial.run(async () => {
       const managed = await this.#managed()
       const chosen = managed.filter(skill => name === undefined || skill.name === name || skill.meta.slug === name)

@@ -1,4 +1,4 @@
-import { realpath, stat } from 'node:fs/promises'
+import { lstat, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { readRegularFile } from '../../../../kernel/kit/read-file.js'
 import { messageOf } from '../../../../kernel/plugin.js'
@@ -67,12 +67,24 @@ export async function readDefinition(
     return { stamp, found: { ok: true, name, path: file, definition } }
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code
-    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    const wrong = error instanceof DefinitionError ? error : new DefinitionError('unreadable', messageOf(error))
+    const isAbsent = code === 'ENOENT' || code === 'ENOTDIR'
+    if (isAbsent && !(await isLink(file))) return undefined
+    const wrong = isAbsent
+      ? new DefinitionError('unreadable', 'it is a link to a file that is not there')
+      : error instanceof DefinitionError
+        ? error
+        : new DefinitionError('unreadable', messageOf(error))
     // What cannot be opened can become readable without a change of the file: a folder above may be opened.
     return { stamp: wrong.kind === 'unreadable' ? '' : stamp, found: { ok: false, name, path: file, error: wrong } }
   }
 }
+
+/** A link is there although what it leads to is not. */
+const isLink = (file: string) =>
+  lstat(file).then(
+    found => found.isSymbolicLink(),
+    () => false,
+  )
 
 /**
  * Tells one version of a file or folder from another; by the inode behind a link, and by its change time, which nobody can

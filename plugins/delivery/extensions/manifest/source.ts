@@ -48,6 +48,16 @@ function nearest(lineOf: LineOf, keys: readonly string[]): number {
 }
 
 function readJson(text: string, bad: Bad): Read {
+  try {
+    return readTree(text, bad)
+  } catch (error) {
+    // The parser is recursive, and so is the search for lines.
+    if (error instanceof RangeError) throw bad(1, [], 'it is nested too deeply')
+    throw error
+  }
+}
+
+function readTree(text: string, bad: Bad): Read {
   const errors: ParseError[] = []
   const root = parseTree(text, errors, { disallowComments: true })
   const lineAt = (offset: number) => text.slice(0, offset).split('\n').length

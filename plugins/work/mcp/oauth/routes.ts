@@ -39,16 +39,20 @@ export const authRoutes = [
     path: '/api/mcp/oauth/callback',
     summary: 'Complete a login to an MCP server; the browser is redirected here',
     query: v.object({
-      state: v.pipe(v.string(), v.maxLength(512)),
+      state: v.optional(v.pipe(v.string(), v.maxLength(512)), ''),
       code: v.optional(v.pipe(v.string(), v.maxLength(8192))),
       error: v.optional(v.pipe(v.string(), v.maxLength(512))),
       error_description: v.optional(v.pipe(v.string(), v.maxLength(4096))),
       iss: v.optional(v.pipe(v.string(), v.maxLength(2048))),
     }),
+    headers: { 'Sec-Purpose': { required: false } },
     public: true,
     navigation: true,
     replies: { 200: HTML, 400: HTML, 503: HTML },
-    handle: async (self, { query }) => {
+    handle: async (self, { query, headers }) => {
+      // A browser that only loads ahead must not use the login up, which counts once.
+      if (headers['sec-purpose']?.includes('prefetch'))
+        return { status: 503, body: page('Not yet', 'Open this page to complete the login.'), headers: PAGE_HEADERS }
       try {
         const { name } = await self.logins.callback(query)
         const text = `The MCP server ${name} can be used now. You can close this page.`

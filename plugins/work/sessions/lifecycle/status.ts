@@ -112,10 +112,19 @@ function damagedJournals({ logs }: SessionsContext): DiagnosticItem[] {
   }))
 }
 
+/** A folder in which a session was begun and nothing of it was written. */
+async function isBegun(folder: string): Promise<boolean> {
+  const files = await readdir(folder).catch(() => ['unreadable'])
+  return files.every(name => name === 'meta.json')
+}
+
 /** Sessions that the catalog does not know, as after a new one was begun: their folders stay, nothing reads them. */
 async function withoutRow({ kernel, table }: SessionsContext): Promise<DiagnosticItem[]> {
   const folders = await readdir(kernel.home.path('sessions'))
-  const unknown = folders.filter(name => !name.startsWith('.') && table.get(name) === undefined)
+  const missing = folders.filter(name => !name.startsWith('.') && table.get(name) === undefined)
+  const begun = await Promise.all(missing.map(name => isBegun(kernel.home.path('sessions', name))))
+  // A kill came before the catalog had it: nobody was told of such a session, and nothing of it is lost.
+  const unknown = missing.filter((_, n) => !begun[n])
   if (unknown.length === 0) return []
   return [
     {

@@ -42,7 +42,7 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
     path: '/api/sessions',
     with: [
       undo({ by: 'never', why: 'what a session has done stays done; stop it: svc session stop' }),
-      describe(area),
+      describe(area, { errors: [410] }),
       tool('session_create', ['sessions']),
     ],
     summary: 'Start a session',

@@ -1,4 +1,4 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -131,12 +131,14 @@ test('odd files: binary, huge, empty, folders with other names; each is told of 
   await put('Fine', '---\nname: fine\n---\nx')
   await put('odd name; rm -rf', '---\nname: x\n---\nx')
   await mkdir(path.join(s.own, 'only-notes'))
+  await mkdir(path.join(s.own, 'led-away'))
+  await symlink(path.join(s.own, 'nothing'), path.join(s.own, 'led-away', 'AGENT.md'))
   const { agents, diagnostics } = (await s.request('GET', '/api/agents?workspace=w')).body
   assert.equal(names({ agents }), ['fine', 'general'])
   const kinds = diagnostics.map((one: { error_kind: string }) => one.error_kind).sort()
-  assert.equal(kinds, ['name', 'name', 'no_frontmatter', 'too_large', 'unreadable'])
+  assert.equal(kinds, ['name', 'name', 'no_frontmatter', 'too_large', 'unreadable', 'unreadable'])
   const { items } = (await s.request('GET', '/api/doctor?only=agents')).body
-  assert.is(items.length, 5)
+  assert.is(items.length, 6)
   for (const item of items) {
     assert.is(item.code, 'agent_invalid')
     assert.match(item.message, item.evidence.path)

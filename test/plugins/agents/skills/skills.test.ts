@@ -279,4 +279,10 @@ test('files that are odd are told of, and hide nothing else', async () => {
   assert.not(skills.some((skill: { name: string }) => skill.name === 'far'))
 })
 
+test('a version is what the file has, also where YAML takes it for a number', async () => {
+  await using world = await openSkills()
+  await writeSkill(world.homeSkills, 'brief', 'Write.', ['version: 1.10'])
+  assert.is((await world.show('brief')).version, '1.10')
+})
+
 test.run()

@@ -66,4 +66,14 @@ test('a secret of another consumer is refused when a server, hook or provider is
   assert.is((await scene.request('PUT', '/api/settings/hooks/thief', own)).status, 200)
 })
 
+test('a hook without a matcher is for every event of its name; a search gives at least one tool', async ({ scene }) => {
+  const declaration = { name: 'all', event: 'session.post_create', command: 'true' }
+  const put = await scene.request('PUT', '/api/settings/hooks/all', { declaration })
+  assert.is(put.status, 200, JSON.stringify(put.body))
+  for (const limit of [0, -1])
+    assert.is((await scene.request('POST', '/api/tools/search', { query: 'list', limit })).status, 400, `${limit}`)
+  const both = await scene.request('POST', '/api/skills/marketplace/update', { name: 'x', all: true })
+  assert.equal([both.status, both.body.error], [400, 'name, all: give one of them, not both'])
+})
+
 test.run()

@@ -91,6 +91,14 @@ test('state, issuer and addresses are held to the server that the login was begu
     assert.is(await code(led), 'mcp_auth_state_invalid', 'the state was used by the attempt')
     const page = await scene.kernel.inject({ method: 'GET', url: `/api/mcp/oauth/callback?state=x&error=<script>` })
     assert.equal([page.status, page.headers['content-type']], [400, 'text/html; charset=utf-8'])
+    const bare = await scene.kernel.inject({ method: 'GET', url: '/api/mcp/oauth/callback?code=1' })
+    assert.equal([bare.status, bare.headers['content-type']], [400, 'text/html; charset=utf-8'], 'without a state')
+    const ahead = (await begin(scene)).body
+    const landing = new URL(await browse(ahead.authorization_url, ahead.callback_url))
+    const url = landing.pathname + landing.search
+    const prefetched = await scene.kernel.inject({ method: 'GET', url, headers: { 'sec-purpose': 'prefetch' } })
+    assert.is(prefetched.status, 503, 'a page that is only loaded ahead')
+    assert.is((await scene.kernel.inject({ method: 'GET', url })).status, 200, 'the login is still there')
     const again = (await begin(scene)).body
     const refused = await scene.kernel.inject({
       method: 'GET',

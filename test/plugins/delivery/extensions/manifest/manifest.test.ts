@@ -103,6 +103,15 @@ test('TOML is read before JSON; a folder without either is named', async () => {
   assert.match(huge.message, '262144')
 })
 
+test('a manifest that is nested too deeply is refused like any other that cannot be read', () => {
+  const deep = '['.repeat(20_000) + ']'.repeat(20_000)
+  for (const text of [deep, `{"name":"demo","version":"1.0.0","resources":${deep}}`]) {
+    const { code, message } = refusal(text, '/x/extension.json')
+    assert.is(code, 'extension_manifest_invalid')
+    assert.match(message, '/x/extension.json:1: it is nested too deeply')
+  }
+})
+
 test('ids of tools, versions, and the size of the Host API', () => {
   assert.is(toolId('Vendor.Demo-Pack', '--Find Things!'), 'ext__vendor_demo_pack__find_things')
   assert.ok(isAtLeast('0.3.0', '0.3.0'))
