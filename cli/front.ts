@@ -20,7 +20,7 @@ const argv = process.argv.slice(2)
 /** Standard output; where it is no terminal, without the streams of Node. */
 function openOutput(): Sink {
   const stat = fstatSync(1)
-  if (!stat.isFIFO() && !stat.isFile()) return process.stdout
+  if (!stat.isFIFO() && !stat.isFile()) return process.stdout.on('error', cannotWrite)
   return { write: text => writeWhole(Buffer.from(text)) }
 }
 
@@ -33,8 +33,13 @@ function writeWhole(bytes: Buffer): void {
     // A pipe that somebody opened so that it does not wait: Node's stream does.
     if (code === 'EAGAIN') process.stdout.write(bytes.subarray(at))
     // The reader has seen enough.
-    else if (code !== 'EPIPE') throw error
+    else if (code !== 'EPIPE') cannotWrite(error as Error)
   }
+}
+
+function cannotWrite({ message }: Error): never {
+  process.stderr.write(`error: the output cannot be written: ${message}\n`)
+  process.exit(1)
 }
 
 /** Prints the help that is asked for; false where there is something else to say or to do. */

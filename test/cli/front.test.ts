@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync } from 'node:fs'
+import { existsSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'uvu'
@@ -51,6 +51,19 @@ test('help goes into a pipe that nobody reads, one that is full, and a file', ()
   const [piped, written] = stdout.trim().split('\n')
   assert.is(piped, written)
   assert.ok(Number(piped) > 20)
+})
+
+test('an output that cannot be written fails the command, without a trace', () => {
+  if (!existsSync('/dev/full')) return
+  for (const args of [['--help'], ['version'], ['skill', '--help']]) {
+    const { status, stderr } = spawnSync(
+      'sh',
+      ['-c', '"$0" "$@" >/dev/full', process.execPath, join(dist, 'bin/svc'), ...args],
+      { encoding: 'utf8', env: { ...process.env, SVC_HOME: '/nonexistent' } },
+    )
+    assert.is(status, 1, `${args.join(' ')}: ${stderr}`)
+    assert.not.match(stderr, /\n\s+at /)
+  }
 })
 
 test.run()
