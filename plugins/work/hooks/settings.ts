@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { issueText } from '../../../kernel/kit/issue-text.js'
+import { parseSecretRef } from '../../../kernel/kit/secret-ref.js'
 import type { Setting } from '../../../kernel/plugin.js'
 import { HookSpec, hookProblem, Written } from './hook-kind.js'
 
@@ -9,7 +10,9 @@ const { name: _, ...members } = Written.entries
 function problemOf(declaration: unknown): string | undefined {
   const parsed = v.safeParse(HookSpec, { ...(declaration as object), name: 'x' })
   if (!parsed.success) return issueText(parsed.issues[0])
-  const foreign = Object.entries(parsed.output.secret_env ?? {}).find(([, ref]) => ref.startsWith('vault:extensions/'))
+  const foreign = Object.entries(parsed.output.secret_env ?? {}).find(
+    ([, reference]) => parseSecretRef(reference)?.rest.startsWith('extensions/') === true,
+  )
   if (foreign) return `secret_env.${foreign[0]}: a hook of the configuration has secrets of its own: vault:hooks/…`
   return hookProblem(parsed.output)
 }

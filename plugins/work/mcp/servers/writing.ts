@@ -1,4 +1,5 @@
 import { command as commandLine } from '../../../../kernel/kit/commands/command-line.js'
+import { parseSecretRef } from '../../../../kernel/kit/secret-ref.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import {
   type Actor,
@@ -25,6 +26,12 @@ import { targetsOf } from './views.js'
 
 /** Characters of the part of an id that names the server; the tool needs room beside it. */
 const MAX_PART = 64
+
+/** A secret of the vault that servers may not use. */
+function isForeign(reference: string): boolean {
+  const { scheme, rest = '' } = parseSecretRef(reference) ?? {}
+  return scheme === 'vault' && !rest.startsWith('mcp/')
+}
 
 export type WritingKernel = PluginKernel<{ request: typeof Requests; vault: MaybeToken<VaultApi> }>
 
@@ -60,9 +67,7 @@ export class Writing {
       ...(origin?.version !== undefined && { catalog_version: origin.version }),
     }
     check(name, value)
-    const foreign = references({ name, ...value } as Declaration).find(
-      ref => ref.startsWith('vault:') && !ref.startsWith('vault:mcp/'),
-    )
+    const foreign = references({ name, ...value } as Declaration).find(isForeign)
     if (foreign !== undefined)
       throw McpErrors.mcp_server_invalid(
         `${shown(foreign)} is no secret of an MCP server: those are vault:mcp/… and env:NAME`,
