@@ -53,9 +53,9 @@ test('help goes into a pipe that nobody reads, one that is full, and a file', ()
   assert.ok(Number(piped) > 20)
 })
 
-test('an output that cannot be written fails the command, without a trace', () => {
+test('help into an output that cannot be written fails, without a trace', () => {
   if (!existsSync('/dev/full')) return
-  for (const args of [['--help'], ['version'], ['skill', '--help']]) {
+  for (const args of [['--help'], ['skill', '--help']]) {
     const { status, stderr } = spawnSync(
       'sh',
       ['-c', '"$0" "$@" >/dev/full', process.execPath, join(dist, 'bin/svc'), ...args],
