@@ -28,10 +28,7 @@ export class OperatorToken {
     const unusable = await this.#read()
     if (unusable === undefined) return
     if (unusable !== '') this.log.warn(`a new operator token is made, for ${unusable}`)
-    await this.rotate().catch(error => {
-      const what = `${this.file} cannot hold the operator token, so that every caller over TCP is refused`
-      throw new Error(`${what}: ${messageOf(error)}. Move it away, then: svc daemon restart`, { cause: error })
-    })
+    await this.rotate()
   }
 
   /** Makes another token, which counts when this resolves; the one before counts no more. */
