@@ -35,12 +35,15 @@ export function commandsIn(text: string): { whole: string[]; mentioned: string[]
   }
 }
 
-/** The words of a call of `command`, in whose place any stands: those that are written out as they are, `x` for the others. */
+/**
+ * The words of a call of `command`, in whose place any stands: those that are written out as they are, `x` for the others. What is
+ * spread are options, or nothing.
+ */
 function wordsOf(text: string): string[] {
   const words = text
     .split(/,(?![^(]*\))/)
     .map(word => word.trim())
-    .filter(word => word !== '')
+    .filter(word => word !== '' && !word.startsWith('...'))
   const named = words.map(
     word => /^'([^']*)'$/.exec(word)?.[1] ?? /^placeholder\('([^']*)'\)$/.exec(word)?.[1]?.replace(/.*/, '<$&>') ?? 'x',
   )
