@@ -9,7 +9,7 @@ import { sha256 } from './archive/manifest.js'
 import { lookAt } from './archive/read.js'
 import { type Collected, collect } from './chunks/collect.js'
 import { ChunkStore } from './chunks/store.js'
-import { isPartial } from './make/write-backup.js'
+import { ofPartial } from './make/write-backup.js'
 
 /** Beside backups: when which of them were checked. */
 const CHECKS_FILE = 'checks.json'
@@ -138,14 +138,20 @@ export async function prune(folder: string, { homeId, keep, now, store }: KeepOp
   const old = (['manual', 'upgrade'] as const).flatMap(kind =>
     all.filter(backup => backup.kind === kind && backup.home === shortOf(homeId)).slice(keep),
   )
-  for (const name of (await fs.readdir(folder)).filter(isPartial)) {
+  await removeAbandoned(folder, now)
+  const names = old.map(({ name }) => name)
+  await remove(folder, names, store)
+  return names
+}
+
+/** Removes from a folder what processes that were killed left of backups there. */
+export async function removeAbandoned(folder: string, now: number): Promise<void> {
+  const names = await fs.readdir(folder).catch(() => [] as string[])
+  for (const name of names.filter(name => isNamedAsBackup(ofPartial(name) ?? ''))) {
     const file = path.join(folder, name)
     const { mtimeMs } = await fs.stat(file).catch(() => ({ mtimeMs: now }))
     if (now - mtimeMs > ABANDONED_MS) await fs.rm(file, { force: true })
   }
-  const names = old.map(({ name }) => name)
-  await remove(folder, names, store)
-  return names
 }
 
 /** Removes backups and the chunks that no other one needs, with the lock of the store. */

@@ -4,7 +4,7 @@ import type { BackupKind, BackupReply } from '../../../../schemas/daemon/backup.
 import { isSealing, type Sealing } from '../archive/seal.js'
 import { collect, withStore } from '../chunks/collect.js'
 import type { ChunkStore } from '../chunks/store.js'
-import { isNamedAsBackup, noteChecked, prune } from '../folder.js'
+import { isNamedAsBackup, noteChecked, prune, removeAbandoned } from '../folder.js'
 import { outputOf } from './output.js'
 import { type Material, type Written, writeBackup } from './write-backup.js'
 
@@ -52,6 +52,7 @@ export async function putBackup(material: Material, options: PutOptions): Promis
       }
     }))
   } else {
+    await removeAbandoned(path.dirname(output), now)
     written = await write()
     if (path.dirname(output) === folder) removed = await withStore(folder, clock, finish)
     else await noteChecked(output, clock.now())

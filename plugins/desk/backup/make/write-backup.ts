@@ -61,7 +61,9 @@ const PARTIAL = '.partial'
 
 export const partialOf = (output: string): string =>
   path.join(path.dirname(output), `.${path.basename(output)}${PARTIAL}`)
-export const isPartial = (name: string): boolean => name.startsWith('.svc-') && name.endsWith(PARTIAL)
+/** Name of the archive that a half-written file was to become; undefined for another file. */
+export const ofPartial = (name: string): string | undefined =>
+  name.startsWith('.') && name.endsWith(PARTIAL) ? name.slice(1, -PARTIAL.length) : undefined
 
 /** Writes a backup of a home. @throws Fault those of {@link writeArchive} */
 export async function writeBackup({ material, output, sealing, store, signal }: WriteOptions): Promise<Written> {

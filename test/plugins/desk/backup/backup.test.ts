@@ -1,8 +1,8 @@
-import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
-import { boot } from '../../../harness/kernel.js'
+import { boot, temporaryFolder } from '../../../harness/kernel.js'
 import { codeOf, filesBelow, plugins, type World, world } from './world.js'
 
 const test = suite<{ w: World }>('backup')
@@ -154,6 +154,22 @@ test('a backup goes to a new file or into a folder, and never over a file', asyn
     (await filesBelow(w.folder)).filter(name => name.includes('partial')),
     [],
   )
+})
+
+test('what killed processes left of backups goes after a day, also from a folder that was named', async ({ w }) => {
+  const folder = await temporaryFolder('backup-named')
+  const at = new Date(Date.now() - 25 * 3_600_000)
+  const left = '.svc-2030-01-31T090000000Z-01234567.tar.partial'
+  for (const name of [left, '.mine.partial', '.svc-notes.partial']) {
+    await writeFile(path.join(folder, name), 'x')
+    await utimes(path.join(folder, name), at, at)
+  }
+  const recent = '.svc-2030-01-31T090000001Z-01234567.tar.partial'
+  await writeFile(path.join(folder, recent), 'x')
+  await w.create({ output: folder })
+  const partial = (await readdir(folder)).filter(name => name.endsWith('.partial'))
+  assert.equal(partial.toSorted(), ['.mine.partial', '.svc-notes.partial', recent].toSorted())
+  await rm(folder, { recursive: true })
 })
 
 test('backup.keep bounds the backups of the folder, the newest are listed first', async ({ w }) => {
