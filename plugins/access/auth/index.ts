@@ -1,6 +1,6 @@
 import { cli, describe, runsCode } from '../../../kernel/kit/annotations/index.js'
 import { Callers } from '../../../kernel/platform.js'
-import { created, definePlugin, type Fault, ok, routeOf } from '../../../kernel/plugin.js'
+import { created, definePlugin, type Fault, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import {
   AuthError,
   AuthMessage,
@@ -10,11 +10,13 @@ import {
   MatrixReply,
 } from '../../../schemas/daemon/auth.js'
 import { undo } from '../../desk/changes/api.js'
+import { Checks } from '../../desk/daemon/api.js'
 import { Auth, AuthErrors } from './api.js'
 import { keyMigrations } from './keys.js'
 import type { AuthService } from './service.js'
 
 const route = routeOf<AuthService>(describe('Authentication'))
+const { contribute } = surfaceOf<AuthService>()
 /** Routes about credentials take the operator token on both doors, and tell of faults in a shape of their own. */
 const credentials = {
   headers: { Authorization: { required: true } },
@@ -35,7 +37,13 @@ export default definePlugin({
   tables: keyMigrations,
   errors: [AuthErrors],
   secrets: [self => self.hidden],
-  hooks: { authenticate: (self, incoming) => self.authenticate(incoming) },
+  hooks: {
+    authenticate: (self, incoming) => self.authenticate(incoming),
+    replied: (self, exchange) => self.unknown.note(exchange),
+  },
+  registries: [
+    contribute(Checks, self => [{ id: 'auth', category: 'auth', run: async () => self.unknown.findings() }]),
+  ],
   commands: [
     {
       ...command,

@@ -7,6 +7,7 @@ import { accessTo } from './access.js'
 import { type AuthApi, AuthErrors, TOKEN_FILE } from './api.js'
 import { ApiKeys } from './keys.js'
 import { OperatorToken } from './operator-token.js'
+import { UnknownTokens } from './unknown-tokens.js'
 
 /** Tokens of other plugins begin otherwise. */
 const OURS = /^svc_(op|key)_/
@@ -17,6 +18,7 @@ const BEARER = /^Bearer +(\S{1,400})$/i
 export class AuthService implements AuthApi {
   /** The operator token; keys are not kept, so that none can be hidden. */
   readonly hidden = new SecretSet()
+  readonly unknown: UnknownTokens
   readonly #token: OperatorToken
   readonly #keys: ApiKeys
   readonly #rotations = new Serial()
@@ -26,6 +28,7 @@ export class AuthService implements AuthApi {
     const { db, clock, ids, home, log } = kernel
     this.#token = new OperatorToken(home.path(TOKEN_FILE), ids, log, value => this.#hide(value))
     this.#keys = new ApiKeys(db, clock, ids)
+    this.unknown = new UnknownTokens(kernel)
   }
 
   async start(): Promise<void> {

@@ -226,4 +226,23 @@ test('every event says who acted and from where', () =>
     [daemon, resources, teller],
   ))
 
+test('refused tokens are told once a minute in the log, and by doctor when they are many', () =>
+  during(
+    async ({ tcp, token, log }) => {
+      const lines = () => log.filter(line => JSON.stringify(line).includes('its token is not valid'))
+      const doctor = async () => (await tcp('GET', '/api/doctor', await token())).body.items
+      const told = async () => (await doctor()).filter(({ code }: { code: string }) => code === 'unknown_tokens')
+      for (let n = 0; n < 9; n++) await tcp('GET', '/api/who', n % 2 === 0 ? 'somebody-elses' : `svc_op_${n}`)
+      await tcp('GET', '/api/who')
+      assert.equal(await told(), [])
+      await tcp('GET', '/api/who', 'somebody-elses')
+      const [item] = await told()
+      assert.match(item.message, /^10 requests over TCP within an hour .* from 127\.0\.0\.1 at /)
+      assert.is(lines().length, 1)
+      assert.not(JSON.stringify([log, item]).includes('somebody-elses'))
+    },
+    {},
+    [daemon],
+  ))
+
 test.run()
