@@ -18,6 +18,7 @@ import { Checks } from '../../desk/daemon/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../../desk/workspaces/api.js'
 import { Providers, ProviderUsers } from '../providers/api.js'
 import { AgentActivities, AgentErrors, AgentKind, AgentSourceFolders, Agents } from './api.js'
+import { modeTable } from './mode-change.js'
 import type { AgentsService } from './service.js'
 import { DefaultPermissions } from './settings.js'
 import { ofCopy, ofCreation, ofRemoval, ofUpdate } from './undo.js'
@@ -61,6 +62,8 @@ export default definePlugin({
   errors: [AgentErrors],
   settings: [DefaultPermissions],
   kinds: [AgentKind],
+  // Without a number: the version before starts on a home that has it.
+  tables: [{ id: 'default-mode', sql: modeTable }],
   reconcilers: [reconciler({ kind: AgentKind, run: (self, batch) => self.reconcile(batch) })],
   services: [{ name: 'read', run: (self, signal) => self.warm(signal) }],
   commands: [

@@ -32,6 +32,7 @@ import type { Broken } from './definition/view.js'
 import { AgentEditing } from './editing.js'
 import { invalid, notFound } from './faults.js'
 import { planOf } from './launch-plan.js'
+import { ModeChange } from './mode-change.js'
 import { type Resolver, resolveProvider, resolverOf } from './runtime.js'
 import { DefaultPermissions } from './settings.js'
 import { checkTrusted, nobodyTrusted } from './trusted.js'
@@ -54,6 +55,7 @@ export class AgentsService implements AgentsApi {
   readonly #sources: AgentSources
   readonly editing: AgentEditing
   readonly #wire: WireCache
+  readonly #mode: ModeChange
   readonly packaged = new PackagedAgents()
   #resolver: { readonly at: number; readonly resolver: Promise<Resolver> } | undefined
 
@@ -68,7 +70,12 @@ export class AgentsService implements AgentsApi {
     this.deleting = kernel.hooks.of(points).deleting
     this.#sources = new AgentSources(kernel)
     this.#wire = new WireCache(kernel.config.get(DefaultPermissions), kernel.needs.providers)
+    this.#mode = new ModeChange(kernel)
     this.editing = new AgentEditing(kernel, this.#sources, this)
+  }
+
+  start(): Promise<void> {
+    return this.#mode.note()
   }
 
   /** Reads all definitions once, so that no request has to; thousands of them would hold up the start. */
@@ -166,7 +173,7 @@ export class AgentsService implements AgentsApi {
     }
   }
 
-  /** Doctor: definition files that are not valid, in the home and in every workspace. */
+  /** Doctor: definition files that are not valid, in the home and in every workspace, and a default mode that has changed. */
   async check(): Promise<DiagnosticItem[]> {
     const broken = new Map<string, { readonly found: Broken; readonly workspaceId: string | undefined }>()
     for (const index of this.#allFolders()) {
@@ -174,7 +181,7 @@ export class AgentsService implements AgentsApi {
       const { workspaceId } = index.where
       for (const found of index.found()) if (!found.ok) broken.set(found.path, { found, workspaceId })
     }
-    return brokenItems([...broken.values()])
+    return [...this.#mode.findings(), ...brokenItems([...broken.values()])]
   }
 
   /** What providers are used for, for their doctor check. */

@@ -1,0 +1,58 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
+import { iso, type PluginKernel } from '../../../kernel/plugin.js'
+import type { PermissionMode } from '../../../schemas/agents.js'
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
+import { finding } from '../../desk/daemon/api.js'
+import { DefaultPermissions } from './settings.js'
+
+/** One row: the mode of agents that set none, the one before it, and since when, in epoch milliseconds. */
+export const modeTable =
+  'CREATE TABLE agents_default_mode (mode TEXT NOT NULL, former TEXT, changed_at INTEGER NOT NULL) STRICT;'
+
+interface ModeRow {
+  readonly mode: PermissionMode
+  readonly former: PermissionMode | null
+  readonly changed_at: number
+}
+
+const TOLD_MS = 14 * 24 * 60 * 60_000
+
+/**
+ * Remembers the permission mode of agents that set none, so that doctor tells of one that an upgrade or a setting has changed: what ran
+ * unattended may ask now, and a question that nobody answers ends a run.
+ */
+export class ModeChange {
+  constructor(private readonly kernel: Pick<PluginKernel, 'clock' | 'config' | 'db' | 'log'>) {}
+
+  /** Compares the mode of this start with that of the last one. */
+  async note(): Promise<void> {
+    const { clock, config, db, log } = this.kernel
+    const mode = config.get(DefaultPermissions)
+    const before = this.#row()
+    if (before?.mode === mode) return
+    if (before) log.warn(`permissions.mode is ${mode}, and was ${before.mode} when this home ran last`)
+    await db.tx(t => {
+      t.run('DELETE FROM agents_default_mode')
+      const values = [mode, before?.mode ?? null, clock.now()]
+      t.run('INSERT INTO agents_default_mode (mode, former, changed_at) VALUES (?, ?, ?)', values)
+    })
+  }
+
+  findings(): DiagnosticItem[] {
+    const { mode, former, changed_at: at } = this.#row() ?? { mode: null, former: null, changed_at: 0 }
+    if (mode === null || former === null || this.kernel.clock.now() - at > TOLD_MS) return []
+    return [
+      finding({
+        ...{ id: 'agents.permissions_mode', code: 'permissions_mode_changed', category: 'agents', severity: 'warning' },
+        title: `agents without permissions of their own run with ${mode}`,
+        message: `permissions.mode was ${former} until ${iso(at)}. Jobs and triggers of such agents may ask now where they did not, and a question that nobody answers ends the run`,
+        suggested_command: command('config set', DefaultPermissions.path, former),
+        evidence: { mode, former },
+      }),
+    ]
+  }
+
+  #row(): ModeRow | undefined {
+    return this.kernel.db.get<ModeRow>('SELECT * FROM agents_default_mode')
+  }
+}
