@@ -154,6 +154,8 @@ function bundle(entryPoints, how) {
     external,
     legalComments: 'inline',
     sourcemap: 'linked',
+    // A stack needs names and lines alone; the sources of all packages would be a third of dist/.
+    sourcesContent: false,
     metafile: true,
     write: false,
     logLevel: 'warning',
@@ -197,7 +199,7 @@ const whole = {
 }
 
 /** A call of the command line is mostly V8 reading it; names stay, for stacks tell them. */
-const short = { minifyWhitespace: true, minifySyntax: true, sourcesContent: false }
+const short = { minifyWhitespace: true, minifySyntax: true }
 
 /**
  * clipanion as the command line needs it. `Cli` takes the standard streams as its default context when its module is evaluated,
@@ -235,8 +237,6 @@ const nothingLater = {
 /** What `runCached` runs: a function instead of a module, for V8 caches scripts alone. */
 const cached = {
   ...whole,
-  // The shared files have the sources.
-  sourcesContent: false,
   charset: 'ascii',
   // V8 keeps the text of all of it in memory. Lines stay short enough to find a place of a stack in.
   minifyWhitespace: true,
@@ -257,9 +257,9 @@ async function buildCode() {
     bundle(Object.fromEntries(all.filter(entry => !isData(entry))), shared),
     bundle(existing(programs), { ...whole, ...short, plugins: [packages, clipanion] }),
     bundle(existing(front), { ...whole, ...short, plugins: [packages, nothingLater], banner: {} }),
-    bundle(existing(agentCode), { ...whole, sourcesContent: false }),
+    bundle(existing(agentCode), whole),
     // Libraries look at the names of classes.
-    bundle(existing(extensionCode), { ...whole, sourcesContent: false, keepNames: true, plugins: [packages] }),
+    bundle(existing(extensionCode), { ...whole, keepNames: true, plugins: [packages] }),
     bundle(existing(library), { format: 'esm', sourcemap: false, plugins: [packages] }),
     bundle(existing(daemonCode), cached),
   ])
