@@ -4,7 +4,7 @@ import { ArchiveReader, type ArchivesApi } from '../../../desk/archives/api.js'
 import { AutomationErrors } from '../api.js'
 import type { LeftSessions } from '../runs/left-sessions.js'
 import { queryRuns, type RunFilter } from '../runs/run-query.js'
-import type { RunRow } from '../runs/run-row.js'
+import { isFinal, type RunRow } from '../runs/run-row.js'
 import { KEPT_MS, KEPT_RUNS } from '../runs/runs.js'
 import { archivedRuns, SEGMENT_TABLES } from './table.js'
 
@@ -76,7 +76,8 @@ export class RunArchive {
   /** What a list of the catalog shows, and with it what is in the archive; a segment that cannot be read is passed over. */
   async list(filter: RunFilter, found: readonly RunRow[]): Promise<readonly RunRow[]> {
     const { db } = this.kernel
-    if (filter.triggerId !== undefined || !this.options.archives()) return found
+    const isOpen = filter.status !== undefined && !isFinal(filter.status)
+    if (isOpen || filter.triggerId !== undefined || !this.options.archives()) return found
     let rows = found
     const isFull = () => rows.length >= filter.limit
     for (const { segment, newest_seq: newest, newest_at: at } of this.#parts(filter.jobId)) {
