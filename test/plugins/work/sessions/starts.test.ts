@@ -46,7 +46,12 @@ test('starts that fail say why', async () => {
     failing('login', '--login', 'startup_failure', /wants a login/),
     failing('gone', '--exit-at-once=0', 'startup_failure', /ended with code 0/),
     failing('gone-wrong', '--exit-at-once=9', 'startup_failure', /ended with code 9/),
-    failing('mute', '--mute', 'handshake_failure', /initialize: no answer within 10 s \(setting session\.startup\.initialize_timeout\)$/),
+    failing(
+      'mute',
+      '--mute',
+      'handshake_failure',
+      /initialize: no answer within 10 s \(setting session\.startup\.initialize_timeout\)$/,
+    ),
     failing('stopped', '--stop-at-start', 'handshake_failure', /stopped from outside \(state T\)/),
     failing('text', '--initialize=42', 'handshake_failure', /no object/),
     failing('no-id', '--new={}', 'startup_failure', /no sessionId/),
