@@ -57,7 +57,7 @@ export class AgentsService implements AgentsApi {
   readonly #wire: WireCache
   readonly #mode: ModeChange
   readonly packaged = new PackagedAgents()
-  #resolver: { readonly at: number; readonly resolver: Promise<Resolver> } | undefined
+  #resolver: { readonly of: unknown; readonly at: number; readonly resolver: Promise<Resolver> } | undefined
 
   constructor(
     private readonly kernel: PluginKernel<{
@@ -221,9 +221,11 @@ export class AgentsService implements AgentsApi {
   /** For lists: detection of all providers looks at many files. */
   #lateResolver(): Promise<Resolver> {
     const now = this.kernel.clock.monotonic()
-    if (!this.#resolver || now - this.#resolver.at > RESOLVER_MS) {
-      this.#resolver = { at: now, resolver: resolverOf(this.kernel.needs.providers) }
-    }
+    const { providers } = this.kernel.needs
+    const of = providers.list()
+    // Another list is another configuration; a program that was installed is found later.
+    if (this.#resolver?.of !== of || now - this.#resolver.at > RESOLVER_MS)
+      this.#resolver = { of, at: now, resolver: resolverOf(providers) }
     return this.#resolver.resolver
   }
 

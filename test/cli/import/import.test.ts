@@ -139,6 +139,17 @@ test('every other kind of file: a second import changes nothing', async () => {
   }
 })
 
+test('an agent that is imported is the provider of agents that name none at once', async () => {
+  const ofGeneral = async () => {
+    const { agents } = (await world.kernel.request('GET', '/api/agents')).body
+    return agents.find(({ name }: { name: string }) => name === 'general').provider
+  }
+  assert.is((await svc('config', 'unset', 'providers.acme-acp')).code, 0)
+  assert.is(await ofGeneral(), '')
+  assert.is((await imported('agent.json')).counts.create, 1)
+  assert.is(await ofGeneral(), 'acme-acp')
+})
+
 test('one entry that the daemon refuses costs itself, and the command says so', async () => {
   const long = 'x'.repeat(5000)
   put('long.json', `{"servers": {"long": {"command": "${long}"}, "fine": {"command": "x"}}}`)
