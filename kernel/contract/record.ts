@@ -14,7 +14,7 @@ export interface Actor {
   /** An `extension` reads its own records within its grants and writes what it publishes only; the others read and write. */
   readonly kind: 'operator' | 'daemon' | 'extension'
   readonly id: string
-  /** What an extension writes is owned by its source, whatever stands here. */
+  /** Owner of the records that the actor writes; records of an extension are always owned by its source. */
   readonly owner: Party
   readonly source: Party
   /** Of the process that speaks for the source: only the newest one publishes. */
@@ -33,7 +33,7 @@ export interface Actor {
   readonly confined?: true
   /** Id of the request or event that led here; travels into events as their `cause`. */
   readonly cause?: string
-  /** For whom it acts, where that was proven. Travels into events and the audit. */
+  /** The party on whose behalf the actor acts, once that is proven; events and the audit carry it. */
   readonly onBehalfOf?: Party
 }
 
@@ -49,7 +49,7 @@ export function isActor(value: unknown): value is Actor {
   )
 }
 
-/** Who owns the daemon: the actor of the Unix socket, of `inject`, and over TCP of whoever an authenticator takes for it. */
+/** The owner of the daemon: the actor of the Unix socket, of `inject`, and of TCP requests that an authenticator accepts as the owner's. */
 export const operator: Actor = {
   kind: 'daemon',
   id: 'daemon-control',
@@ -57,7 +57,7 @@ export const operator: Actor = {
   source: { kind: 'daemon', id: 'system' },
 }
 
-/** The operator, at one of the kernel's own doors; `uds` also for what is injected on nobody's behalf. */
+/** The operator as the caller of a request through one of the kernel's doors; injected requests without a caller have `uds`. */
 export function operatorAt(origin: 'cli' | 'uds' | 'http' | 'web', cause: string): Actor {
   return { ...operator, origin, cause }
 }
@@ -68,7 +68,7 @@ export function pluginActor(name: string): Actor {
   return { kind: 'daemon', id: name, owner: party, source: party, origin: isDropIn(name) ? 'extension' : 'daemon' }
 }
 
-/** Whoever calls a public route and is known to nobody: reads and writes no record. */
+/** The actor of a request to a public route whose caller is unknown; it reads and writes no record. */
 export const anonymous: Actor = {
   kind: 'extension',
   id: 'anonymous',

@@ -5,7 +5,7 @@ import type { Archive, ArchivesApi } from './api.js'
 
 const UNREADABLE: ReadonlySet<string> = new Set(['archive_missing', 'archive_damaged'])
 
-/** What the owner of an archive says of it. */
+/** An archive as its owner describes it. */
 export interface ArchiveOwner {
   readonly log: Pick<Log, 'error'>
   /** The plugin `archives`, while it runs. */

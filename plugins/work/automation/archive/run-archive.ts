@@ -73,7 +73,10 @@ export class RunArchive {
     return this.#reader.use(segment, db => db.get<RunRow>('SELECT * FROM automation_run WHERE id = ?', [id]))
   }
 
-  /** What a list of the catalog shows, and with it what is in the archive; a segment that cannot be read is passed over. */
+  /**
+   * The runs of a list, from the catalog and the archive; a segment that cannot be read is passed over.
+   * @param found the runs that the catalog has for this filter
+   */
   async list(filter: RunFilter, found: readonly RunRow[]): Promise<readonly RunRow[]> {
     const { db } = this.kernel
     const isOpen = filter.status !== undefined && !isFinal(filter.status)
@@ -104,7 +107,7 @@ export class RunArchive {
     return this.#reader.findings()
   }
 
-  /** Moves what is old, now and then, until the signal aborts. */
+  /** Moves old runs every hour until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.kernel
     for (let wait = FIRST_MS; ; wait = EVERY_MS) {
