@@ -1,3 +1,4 @@
+import { eastAsianWidth } from 'get-east-asian-width'
 import { isJoiner, UNSEEN, visible } from '../../kernel/kit/text.js'
 
 // biome-ignore-start lint/suspicious/noControlCharactersInRegex: these are what is looked for
@@ -141,24 +142,9 @@ function clusterWidth(cluster: string): number {
   return width
 }
 
-const wide: readonly (readonly [number, number])[] = [
-  [0x1100, 0x115f],
-  [0x2e80, 0x303e],
-  [0x3041, 0xa4cf],
-  [0xa960, 0xa97f],
-  [0xac00, 0xd7a3],
-  [0xf900, 0xfaff],
-  [0xfe10, 0xfe19],
-  [0xfe30, 0xfe6f],
-  [0xff00, 0xff60],
-  [0xffe0, 0xffe6],
-  [0x16fe0, 0x1b2ff],
-  [0x20000, 0x3fffd],
-]
-
 function charWidth(char: string): number {
   const code = char.codePointAt(0) as number
   if (code < 0x300) return 1
   if (noWidth.test(char)) return 0
-  return wide.some(([from, to]) => code >= from && code <= to) || /^\p{Emoji_Presentation}$/u.test(char) ? 2 : 1
+  return eastAsianWidth(code)
 }

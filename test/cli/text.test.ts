@@ -130,6 +130,22 @@ test('cells', () => {
   assert.is(pick({}, '__proto__.x'), undefined)
 })
 
+test('a text takes the columns of its characters', () => {
+  for (const [text, columns] of [
+    ['plain', 5],
+    ['日本', 4],
+    ['ｆ', 2],
+    ['한글', 4],
+    ['é', 1],
+    ['e\u0301', 1],
+    ['👩‍👩‍👧', 2],
+    ['🇩🇪', 2],
+    ['☰', 2],
+    ['㉈', 1],
+  ] as const)
+    assert.is(textWidth(text), columns, text)
+})
+
 test('toon', () => {
   const value = {
     name: 'demo',
@@ -160,7 +176,7 @@ test('toon', () => {
     'empty: ""',
     'lines: "a\\n\\"b\\"\\\\"',
     'tags[3]: x,y z,""',
-    'nothing[0]:',
+    'nothing: []',
     'rows[2]{id,n}:',
     '  a,1',
     '  "b,c",null',
@@ -178,6 +194,9 @@ test('toon', () => {
   ])
   assert.is(toToon([{ a: 1 }]), '[1]{a}:\n  1')
   assert.is(toToon('x'), 'x')
+  const hostile = toToon({ a: '\x1b[31m', b: 'x\x9b\u202ey', '\x9bk': ['\x1b]0;t\x07', '\x7f'] })
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+  assert.not(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/.test(hostile), hostile)
 })
 
 test.run()
