@@ -303,8 +303,13 @@ const rules: Rule[] = [
     ],
   },
   {
-    says: 'the client imports Node, ws and itself',
-    broken: s => only(s, 'client', to => to.startsWith('node:') || to === 'ws' || inside(to, 'client')),
+    says: 'the client imports Node, ws, the parser of event streams and itself',
+    broken: s =>
+      only(
+        s,
+        'client',
+        to => to.startsWith('node:') || ['ws', 'eventsource-parser'].includes(to) || inside(to, 'client'),
+      ),
     mutants: [
       ['client/a.ts', "import * as v from 'valibot'"],
       ['client/a.ts', "import { x } from '../schemas/daemon.js'"],
@@ -324,7 +329,7 @@ const rules: Rule[] = [
             to =>
               /^(packages\/|@svc\/)/.test(to) ||
               (librariesOfPackages.has(packageOf(to)) && !inside(s.file, 'test/bench')) ||
-              (/^@modelcontextprotocol\/sdk/.test(to) && !/^(plugins\/work\/mcp|test\/bench)\//.test(s.file)),
+              (/^@modelcontextprotocol\/(?!server-)/.test(to) && !/^(plugins\/work\/mcp|test\/bench)\//.test(s.file)),
           ),
     mutants: [
       ['packages/agent/src/a.ts', "import { x } from '../../../kernel/kit/text.js'"],
@@ -334,7 +339,7 @@ const rules: Rule[] = [
       ['plugins/a/service.ts', "import { streamText } from 'ai'"],
       ['plugins/a/service.ts', "import { WebClient } from '@slack/web-api'"],
       ['cli/a.ts', "import { settingsOf } from '../packages/agent/src/settings.js'"],
-      ['plugins/a/b.ts', "import { Client } from '@modelcontextprotocol/sdk/client/index.js'"],
+      ['plugins/a/b.ts', "import { Client } from '@modelcontextprotocol/client'"],
     ],
   },
   {

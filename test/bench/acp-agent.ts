@@ -2,8 +2,8 @@
 // over TCP: see RELAY in acp-script.ts. Plain JSON-RPC, line by line.
 import net from 'node:net'
 import { createInterface } from 'node:readline'
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import type { Script } from './acp-script.js'
 import { answer } from './child.js'
 import { pause } from './measure.js'

@@ -1,6 +1,6 @@
 // A client of the MCP SDK with connections to several servers.
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { answer } from './child.js'
 import { median } from './measure.js'
 

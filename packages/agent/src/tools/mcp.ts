@@ -1,5 +1,5 @@
 import type { McpServer } from '@agentclientprotocol/sdk/unstable'
-import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import type { Client, ClientOptions } from '@modelcontextprotocol/client'
 import { clip, headAndTail, reasonOf, shortened } from '../text.js'
 import { Refused } from '../workspace/places.js'
 import type { Tool } from './tool.js'
@@ -56,9 +56,16 @@ export class McpServers {
   }
 
   async #connect(server: McpServer): Promise<Tool[]> {
+    return this.#connectBy(server, {}).catch(error => {
+      if (!isOfLaterLine(error)) throw error
+      return this.#connectBy(server, { versionNegotiation: { mode: { pin: LATER_LINE } } })
+    })
+  }
+
+  async #connectBy(server: McpServer, options: ClientOptions): Promise<Tool[]> {
     // Loaded when there is a server: most sessions have none.
-    const { Client } = await import('@modelcontextprotocol/sdk/client/index.js')
-    const client = new Client({ name: 'svc-agent', version: '1.0.0' })
+    const { Client } = await import('@modelcontextprotocol/client')
+    const client = new Client({ name: 'svc-agent', version: '1.0.0' }, options)
     const limit = { timeout: CONNECT_MS }
     try {
       await client.connect(await this.#transport(server), limit)
@@ -67,7 +74,8 @@ export class McpServers {
       const tools: Tool[] = []
       let cursor: string | undefined
       for (let page = 0; page < MAX_PAGES && tools.length < MAX_TOOLS_EACH; page++) {
-        const list = await client.listTools(cursor === undefined ? {} : { cursor }, limit)
+        const params = cursor === undefined ? {} : { cursor }
+        const list = await client.request({ method: 'tools/list', params }, limit)
         for (const tool of list.tools) {
           if (JSON.stringify(tool.inputSchema).length <= MAX_SCHEMA) tools.push(toolOf(server.name, client, tool))
         }
@@ -87,13 +95,13 @@ export class McpServers {
       const headers = Object.fromEntries(server.headers.map(({ name, value }) => [name, value]))
       const options = { requestInit: { headers } }
       if (server.type === 'sse') {
-        const { SSEClientTransport } = await import('@modelcontextprotocol/sdk/client/sse.js')
+        const { SSEClientTransport } = await import('@modelcontextprotocol/client')
         return new SSEClientTransport(new URL(server.url), options)
       }
-      const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/sdk/client/streamableHttp.js')
+      const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
       return new StreamableHTTPClientTransport(new URL(server.url), options)
     }
-    const { getDefaultEnvironment, StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js')
+    const { getDefaultEnvironment, StdioClientTransport } = await import('@modelcontextprotocol/client/stdio')
     return new StdioClientTransport({
       command: server.command,
       args: [...server.args],
@@ -103,6 +111,15 @@ export class McpServers {
       stderr: 'ignore',
     })
   }
+}
+
+/** The revision of the protocol without a handshake. A server that speaks it alone refuses the handshake with this code. */
+const LATER_LINE = '2026-07-28'
+const REFUSAL = -32022
+
+function isOfLaterLine(error: unknown): boolean {
+  const { code, data } = Object(error) as { code?: unknown; data?: { text?: unknown } }
+  return code === REFUSAL || String(data?.text).includes(`"code":${REFUSAL}`)
 }
 
 type ListedTool = Awaited<ReturnType<Client['listTools']>>['tools'][number]
@@ -119,7 +136,7 @@ function toolOf(server: string, client: Client, { name, description = '', inputS
       // What a server says of itself, that it only reads for one, is no promise: it is asked for each.
       await allowed(`mcp ${server} ${name}`)
       const options = { signal, timeout: CALL_MS }
-      const result = await client.callTool({ name, arguments: { ...input } }, undefined, options).catch(error => {
+      const result = await client.callTool({ name, arguments: { ...input } }, options).catch(error => {
         signal.throwIfAborted()
         throw new Refused(`${server} failed: ${reasonOf(error)}`)
       })

@@ -1,11 +1,12 @@
-import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/types.js'
+import type { Client, jsonSchemaValidator } from '@modelcontextprotocol/client'
+import * as v from 'valibot'
 import { backoff } from '../../../../kernel/kit/backoff.js'
 import { type Clock, Fault, type Ids, messageOf } from '../../../../kernel/plugin.js'
 import { durationMs } from '../../../../schemas/duration.js'
 import { McpErrors } from '../errors.js'
 import type { Server } from '../sources/declaration.js'
 import { type Confined, confinedKey } from './confining.js'
+import { isOfLaterLine, isOfNoLine, LATER_LINE } from './line.js'
 import type { Reached } from './reach.js'
 import { type ToolList, toolsOf } from './tools.js'
 import { troubleOf } from './trouble.js'
@@ -91,6 +92,8 @@ export class Connection {
   /** The server was lost, or started anew, since it told of its tools: they may be others now. */
   #isStale = false
   #idle: { cancel(): void } | undefined
+  /** It refused the handshake of the first line of the protocol, and speaks the second one alone. */
+  #isLater = false
   /** Its tools are being listed because it said that they changed, or were a moment ago; `again`: it said so since. */
   #listing: { again: boolean } | undefined
   readonly #key: string
@@ -157,15 +160,16 @@ export class Connection {
     this.#calls++
     ready.calls++
     try {
-      const { CallToolResultSchema } = await import('@modelcontextprotocol/sdk/types.js')
       const params = {
         name: tool,
         arguments: input as Record<string, unknown>,
         // The member of `_meta` that MCP keeps for it.
         ...(traceparent !== undefined && { _meta: { traceparent } }),
       }
-      // Not `callTool`: it compiles schemas of the server, which may be anything.
-      const result = await client.request({ method: 'tools/call', params }, CallToolResultSchema, {
+      // Members of the input may have to be headers too, which only the schema of the input tells.
+      const inputSchema = this.#tools?.tools.find(({ name }) => name === tool)?.inputSchema ?? {}
+      const result = await client.callTool(params, {
+        toolDefinition: { name: tool, inputSchema: { ...inputSchema, type: 'object' } },
         signal: AbortSignal.any([signal, late.signal]),
         timeout: NEVER_MS,
       })
@@ -258,11 +262,31 @@ export class Connection {
     return done
   }
 
+  /**
+   * Most servers speak the first line of the protocol, whose handshake costs no request more; the answer of one that does not speak it
+   * says so, and is remembered.
+   */
   async #connect(): Promise<Ready> {
+    if (this.#isLater) return this.#connectBy(LATER_LINE)
+    try {
+      return await this.#connectBy(undefined)
+    } catch (refusal) {
+      // Set by the attempt.
+      if (!this.#isLater) throw refusal
+      return await this.#connectBy(LATER_LINE).catch(error => {
+        throw isOfNoLine(Object(error).cause) ? refusal : error
+      })
+    }
+  }
+
+  async #connectBy(pin: string | undefined): Promise<Ready> {
     const { clock, version } = this.world
-    const { Client } = await import('@modelcontextprotocol/sdk/client/index.js')
+    const { Client } = await import('@modelcontextprotocol/client')
     let reached: Reached | undefined
-    const client = new Client({ name: 'svc', version }, { jsonSchemaValidator: noValidator })
+    const client = new Client(
+      { name: 'svc', version },
+      { jsonSchemaValidator: noValidator, ...(pin !== undefined && { versionNegotiation: { mode: { pin } } }) },
+    )
     try {
       reached = await this.world.reach(this.server, this.confined)
       const { transport } = reached
@@ -270,28 +294,47 @@ export class Connection {
       reached.onStreamOver = limit => this.#streamOver(client, limit)
       const begin = async () => {
         await client.connect(transport, { timeout: NEVER_MS })
-        const { ToolListChangedNotificationSchema } = await import('@modelcontextprotocol/sdk/types.js')
-        client.setNotificationHandler(ToolListChangedNotificationSchema, () => this.#listAnew(client))
+        client.setNotificationHandler('notifications/tools/list_changed', () => this.#listAnew(client))
         await this.#list(client)
       }
       const late = () => new Error(`it did not start within ${this.#named('start_timeout')}`)
       await bounded(clock, this.#bound('start_timeout'), begin(), late)
+      if (pin !== undefined) this.#listen(client)
       return { is: 'ready', client, reached, calls: 0 }
     } catch (error) {
       await client.close().catch(() => {})
+      // What was the second line alone may be another release of the server by now.
+      this.#isLater = pin === undefined && client.getServerCapabilities() === undefined && isOfLaterLine(error)
       if (error instanceof Fault) throw error
       const words = reached?.lastWords()
       throw this.#unreachable('mcp_unreachable', `${wordsOf(error)}${words ? `; ${words}` : ''}`, error)
     }
   }
 
+  /** On the second line of the protocol a server tells of changes to whoever asks it to. Without it, its tools are those of the start. */
+  #listen(client: Client): void {
+    if (client.getServerCapabilities()?.tools?.listChanged !== true) return
+    const again = (how: string) => {
+      if (how === 'local') return
+      const retry = () => {
+        if (this.#state.is !== 'ready' || this.#state.client !== client) return
+        this.#listen(client)
+        void this.#listAnew(client).catch(() => {})
+      }
+      this.world.clock.timeout(LONGEST_PAUSE_MS, retry, { unref: true })
+    }
+    client.listen({ toolsListChanged: true }, { timeout: CHECK_MS }).then(
+      subscription => void subscription.closed.then(again),
+      () => again('refused'),
+    )
+  }
+
   async #list(client: Client): Promise<ToolList> {
-    const { ResultSchema } = await import('@modelcontextprotocol/sdk/types.js')
     const told: unknown[] = []
     let cursor: unknown
     for (let page = 0; page < MAX_PAGES; page++) {
       const params = typeof cursor === 'string' ? { cursor } : {}
-      const reply: Record<string, unknown> = await client.request({ method: 'tools/list', params }, ResultSchema, {
+      const reply: Record<string, unknown> = await client.request({ method: 'tools/list', params }, AnyResult, {
         timeout: this.#bound('start_timeout'),
       })
       if (!Array.isArray(reply.tools)) throw new Error('its answer to tools/list has no list of tools')
@@ -383,7 +426,9 @@ export class Connection {
   async #check(ready: Ready): Promise<void> {
     const { client, reached } = ready
     try {
-      if (this.#state === ready) await client.ping({ timeout: CHECK_MS })
+      const options = { timeout: CHECK_MS }
+      if (this.#state === ready)
+        await (client.getProtocolEra() === 'modern' ? client.discover(options) : client.ping(options))
     } catch (error) {
       const trouble = reached.trouble?.(error)
       if (trouble === 'session') {
@@ -431,6 +476,9 @@ export class Connection {
     })
   }
 }
+
+/** Tools are judged one by one, so a list with a bad one among them is taken as it is. */
+const AnyResult = v.looseObject({})
 
 /** The client ends a request by itself after a time; a bound of ours comes first. */
 const NEVER_MS = 2 * 3_600_000

@@ -1,6 +1,5 @@
 import { finished } from 'node:stream/promises'
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
 import { parseJson } from '../../../../kernel/kit/text.js'
 import { type Clock, messageOf, within } from '../../../../kernel/plugin.js'
 import { keep, OutputEnd, type ProcessHandle, readLines } from '../../../platform/processes/api.js'

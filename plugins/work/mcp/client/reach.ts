@@ -1,4 +1,4 @@
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import type { Transport } from '@modelcontextprotocol/client'
 import { TokenBucket } from '../../../../kernel/kit/rate.js'
 import { resolveSecret } from '../../../../kernel/kit/secret-ref.js'
 import { wellFormed } from '../../../../kernel/kit/text.js'
@@ -89,9 +89,7 @@ export async function reach(
 }
 
 async function overHttp(url: URL, fetchWith: (over: StreamOver) => typeof fetch): Promise<Reached> {
-  const { StreamableHTTPClientTransport, StreamableHTTPError } = await import(
-    '@modelcontextprotocol/sdk/client/streamableHttp.js'
-  )
+  const { StreamableHTTPClientTransport, SdkHttpError } = await import('@modelcontextprotocol/client')
   const send = fetchWith(limit => reached.onStreamOver?.(limit))
   const transport = new StreamableHTTPClientTransport(url, { fetch: fewStreams(send) })
   answerFew(transport as Transport)
@@ -100,7 +98,7 @@ async function overHttp(url: URL, fetchWith: (over: StreamOver) => typeof fetch)
     transport: transport as Transport,
     lastWords: () => '',
     trouble: error => {
-      const status = error instanceof StreamableHTTPError ? error.code : undefined
+      const status = error instanceof SdkHttpError ? error.status : undefined
       return troubleOf(error, status, transport.sessionId !== undefined)
     },
   }

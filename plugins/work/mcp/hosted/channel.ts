@@ -1,6 +1,5 @@
-import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
-import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server'
+import type { StdioServerHandle } from '@modelcontextprotocol/server/stdio'
 
 type Id = string | number
 
@@ -61,6 +60,8 @@ export interface HostedConnection {
   /** Whose it is: nobody else's messages are taken. */
   readonly actorId: string
   readonly sessionId: string | undefined
-  readonly server: Server
+  /** It was opened by a nonce that is not spent yet: it has asked for nothing but what the server is. */
+  isOnTrial: boolean
+  readonly server: StdioServerHandle
   readonly channel: Channel
 }

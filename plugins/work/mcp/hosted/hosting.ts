@@ -1,5 +1,5 @@
 import path from 'node:path'
-import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js'
+import type { JSONRPCMessage } from '@modelcontextprotocol/server'
 import type { Actor, MaybeToken, PluginKernel } from '../../../../kernel/plugin.js'
 import type { OpenMcpConnectionBody } from '../../../../schemas/mcp/connections.js'
 import { AGENT_SESSION } from '../../../access/identity/api.js'
@@ -17,6 +17,8 @@ const MOST_OF_ONE = 16
 /** The server of the daemon, as an agent sees it. */
 const NAME = 'svc'
 const PROGRAM = 'svc-mcp'
+/** The request by which a client of the second line of the protocol finds out what a server speaks. */
+const DISCOVER = 'server/discover'
 
 export type HostingKernel = PluginKernel<{
   sessions: typeof Sessions
@@ -73,20 +75,27 @@ export class Hosting {
       await this.#close(idle)
     }
     const hosted = { tools, place: await this.#placeOf(session, body), actor, version: this.kernel.version }
-    const server = session ? await agentServer(hosted) : await operatorServer(hosted, body.risks ?? ['read'])
+    const made = session ? await agentServer(hosted) : await operatorServer(hosted, body.risks ?? ['read'])
     const channel = new Channel()
-    await server.connect(channel)
+    const { serveStdio } = await import('@modelcontextprotocol/server/stdio')
+    // Messages of either line of the protocol: the first one decides which it is.
+    // Nobody would hear of changes: answers alone are handed back.
+    const server = serveStdio(() => made, { transport: channel, maxSubscriptions: 0 })
     const id = `mcp_${ids.hex(24)}`
-    this.#connections.set(id, { id, actorId: actor.id, sessionId: session?.id, server, channel })
+    const isOnTrial = session !== undefined
+    this.#connections.set(id, { id, actorId: actor.id, sessionId: session?.id, isOnTrial, server, channel })
     return id
   }
 
   /** Hands on one message; resolves with its answer, if it has one. @throws Fault `mcp_connection_not_found`, `mcp_message_invalid` */
   async take(actor: Actor, id: string, message: unknown, signal: AbortSignal): Promise<JSONRPCMessage | undefined> {
-    const { JSONRPCMessageSchema } = await import('@modelcontextprotocol/sdk/types.js')
+    const { JSONRPCMessageSchema } = await import('@modelcontextprotocol/core')
     const parsed = JSONRPCMessageSchema.safeParse(message)
     if (!parsed.success) throw McpErrors.mcp_message_invalid()
-    return this.#find(actor, id).channel.take(parsed.data, signal)
+    const connection = this.#find(actor, id)
+    if (connection.isOnTrial && !('method' in parsed.data && parsed.data.method === DISCOVER))
+      await this.#spend(connection)
+    return connection.channel.take(parsed.data, signal)
   }
 
   async close(actor: Actor, id: string): Promise<void> {
@@ -95,6 +104,17 @@ export class Hosting {
 
   async closeAll(): Promise<void> {
     for (const connection of [...this.#connections.values()]) await this.#close(connection)
+  }
+
+  /**
+   * Some clients find out with a process of its own which line of the protocol the server speaks, and start another one with the same
+   * nonce. The first connection that asks for more is that of the agent: the nonce counts no more, nor does any other connection by it.
+   */
+  async #spend(spending: HostedConnection): Promise<void> {
+    spending.isOnTrial = false
+    this.#nonces.forget(spending.actorId)
+    for (const other of [...this.#connections.values()])
+      if (other.isOnTrial && other.actorId === spending.actorId) await this.#close(other)
   }
 
   #find(actor: Actor, id: string): HostedConnection {
@@ -112,7 +132,7 @@ export class Hosting {
   #sessionOf(actor: Actor, nonce = ''): SessionInfo | undefined {
     if (actor.origin !== AGENT_SESSION) return undefined
     const session = this.kernel.needs.sessions.get(actor.id)
-    if (session && this.#nonces.take(actor.id, nonce)) return session
+    if (session && this.#nonces.admits(actor.id, nonce)) return session
     throw McpErrors.mcp_nonce_invalid()
   }
 

@@ -11,7 +11,7 @@ interface Nonce {
   expiresAt: number
 }
 
-/** One nonce a session and start: whoever shows it speaks for the process that the daemon started, once. */
+/** One nonce a session and start: a connection that shows it speaks for the process that the daemon started, until it is spent. */
 export class Nonces {
   readonly #bySession = new Map<string, Nonce>()
 
@@ -33,14 +33,14 @@ export class Nonces {
     if (nonce) nonce.expiresAt = Math.min(nonce.expiresAt, this.clock.monotonic() + LIFETIME_MS)
   }
 
-  /** Whether it is the one of this session and counts; it does not from then on. A wrong one leaves the right one as it is. */
-  take(sessionId: string, given: string): boolean {
+  /** Whether it is the one of this session and counts. */
+  admits(sessionId: string, given: string): boolean {
     const nonce = this.#bySession.get(sessionId)
     if (!nonce || !timingSafeEqual(nonce.hash, hashOf(given))) return false
-    this.#bySession.delete(sessionId)
     return this.clock.monotonic() <= nonce.expiresAt
   }
 
+  /** The nonce of a session counts no more: it was spent, or the session has stopped. */
   forget(sessionId: string): void {
     this.#bySession.delete(sessionId)
   }

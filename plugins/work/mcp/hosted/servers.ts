@@ -1,4 +1,4 @@
-import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
+import type { Server } from '@modelcontextprotocol/server'
 import * as v from 'valibot'
 import { issueText } from '../../../../kernel/kit/issue-text.js'
 import { clip, shown } from '../../../../kernel/kit/text.js'
@@ -124,19 +124,19 @@ async function serverOf(
   call: (name: string, input: unknown, signal: AbortSignal) => Promise<McpAnswer | undefined>,
   called?: (next: string) => string,
 ): Promise<Server> {
-  const [{ Server }, { CallToolRequestSchema, ListToolsRequestSchema }] = await Promise.all([
-    import('@modelcontextprotocol/sdk/server/index.js'),
-    import('@modelcontextprotocol/sdk/types.js'),
-  ])
+  const { Server } = await import('@modelcontextprotocol/server')
   const server = new Server({ name: 'svc', version }, { capabilities: { tools: {} } })
-  server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: [...(await list())] }))
-  server.setRequestHandler(CallToolRequestSchema, async ({ params: { name, arguments: input = {} } }, { signal }) => {
-    try {
-      return (await call(name, input, signal)) ?? refusalOf(noTool(name))
-    } catch (error) {
-      return refusalOf(error, called)
-    }
-  })
+  server.setRequestHandler('tools/list', async () => ({ tools: [...(await list())] }))
+  server.setRequestHandler(
+    'tools/call',
+    async ({ params: { name, arguments: input = {} } }, { mcpReq: { signal } }) => {
+      try {
+        return (await call(name, input, signal)) ?? refusalOf(noTool(name))
+      } catch (error) {
+        return refusalOf(error, called)
+      }
+    },
+  )
   return server
 }
 

@@ -1,4 +1,4 @@
-import type { AuthorizationServerMetadata, OAuthClientInformationMixed } from '@modelcontextprotocol/sdk/shared/auth.js'
+import type { AuthorizationServerMetadata, OAuthClientInformationMixed } from '@modelcontextprotocol/client'
 import { type Clock, Fault, messageOf } from '../../../../kernel/plugin.js'
 import { McpErrors } from '../errors.js'
 import type { Login, Server } from '../sources/declaration.js'
@@ -22,7 +22,7 @@ const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'registration_end
 export async function discover(clock: Clock, { name, declaration }: Server, login: Login): Promise<Authority> {
   const { url = '' } = declaration
   const fetchFn = guardedFetch(clock, url) as typeof fetch
-  const oauth = await import('@modelcontextprotocol/sdk/client/auth.js')
+  const oauth = await import('@modelcontextprotocol/client')
   try {
     await checkAddress('the server', url, url)
     const challenge = await challengeOf(url, fetchFn)
@@ -58,7 +58,7 @@ export async function discover(clock: Clock, { name, declaration }: Server, logi
 
 /** How the server refuses whoever has no token: where its metadata are, and which scopes it wants. */
 async function challengeOf(url: string, fetchFn: typeof fetch) {
-  const { extractWWWAuthenticateParams } = await import('@modelcontextprotocol/sdk/client/auth.js')
+  const { extractWWWAuthenticateParams } = await import('@modelcontextprotocol/client')
   const message = { jsonrpc: '2.0', id: 1, method: 'ping' }
   const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   try {
@@ -88,11 +88,12 @@ async function metadataOf(
     }
   }
   if (metadata_url) {
-    const { OAuthMetadataSchema } = await import('@modelcontextprotocol/sdk/shared/auth.js')
+    const { OAuthMetadataSchema } = await import('@modelcontextprotocol/core')
     return OAuthMetadataSchema.parse(await (await fetchFn(metadata_url)).json())
   }
-  const { discoverAuthorizationServerMetadata } = await import('@modelcontextprotocol/sdk/client/auth.js')
-  const found = await discoverAuthorizationServerMetadata(issuer, { fetchFn })
+  const { discoverAuthorizationServerMetadata } = await import('@modelcontextprotocol/client')
+  // Whether it is about this issuer is checked by the caller, who allows a server of the old revision more.
+  const found = await discoverAuthorizationServerMetadata(issuer, { fetchFn, skipIssuerValidation: true })
   if (found) return found
   if (!isOld) throw new Error(`${issuer} has no metadata of an authorization server`)
   const at = (path: string) => new URL(path, issuer).href
@@ -125,7 +126,7 @@ export async function clientFor(
     return { client_id: login.client_id, ...(secret !== undefined && { client_secret: secret }) }
   if (!metadata.registration_endpoint)
     throw McpErrors.mcp_auth_unconfigured(`${name}: ${issuer} registers no clients; set auth.client_id`)
-  const { registerClient } = await import('@modelcontextprotocol/sdk/client/auth.js')
+  const { registerClient } = await import('@modelcontextprotocol/client')
   try {
     return await registerClient(issuer, {
       metadata,

@@ -1,4 +1,4 @@
-import type { OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
+import type { OAuthTokens } from '@modelcontextprotocol/client'
 import { resolveSecret } from '../../../../kernel/kit/secret-ref.js'
 import { SerialBy } from '../../../../kernel/kit/serial.js'
 import { clip, shown } from '../../../../kernel/kit/text.js'
@@ -74,7 +74,7 @@ export class Logins {
         )
       : undefined
     const client = await clientFor(clock, server, login, authority, callback.url, secret)
-    const { startAuthorization } = await import('@modelcontextprotocol/sdk/client/auth.js')
+    const { startAuthorization } = await import('@modelcontextprotocol/client')
     const state = ids.hex(24)
     const { metadata, issuer, resource, scopes } = authority
     const { authorizationUrl, codeVerifier } = await startAuthorization(issuer, {
@@ -208,7 +208,7 @@ export class Logins {
     const refresh = await vault.reveal(`${row.secrets}/refresh-token`)
     const secret = await vault.reveal(`${row.secrets}/client-secret`)
     if (refresh === undefined) return this.#fail(server, row, 'mcp_auth_expired')
-    const { refreshAuthorization } = await import('@modelcontextprotocol/sdk/client/auth.js')
+    const { refreshAuthorization } = await import('@modelcontextprotocol/client')
     try {
       const tokens = await refreshAuthorization(row.issuer, {
         metadata: JSON.parse(row.metadata),
@@ -248,11 +248,12 @@ export class Logins {
     checkIssuer(authority, iss, code !== undefined && error === undefined)
     if (error !== undefined || !code)
       throw McpErrors.mcp_auth_refused(`${issuer} says ${clip(error ?? 'nothing', 200)}`)
-    const { exchangeAuthorization } = await import('@modelcontextprotocol/sdk/client/auth.js')
+    const { exchangeAuthorization } = await import('@modelcontextprotocol/client')
     const tokens = await exchangeAuthorization(issuer, {
       metadata,
       clientInformation: client,
       authorizationCode: code,
+      ...(iss !== undefined && { iss }),
       codeVerifier: verifier,
       redirectUri: callback,
       ...(resource !== undefined && { resource: new URL(resource) }),

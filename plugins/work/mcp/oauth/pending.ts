@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { OAuthClientInformationMixed } from '@modelcontextprotocol/sdk/shared/auth.js'
+import type { OAuthClientInformationMixed } from '@modelcontextprotocol/client'
 import { clip } from '../../../../kernel/kit/text.js'
 import type { Clock } from '../../../../kernel/plugin.js'
 import { McpErrors } from '../errors.js'

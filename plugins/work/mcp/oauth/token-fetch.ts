@@ -31,7 +31,7 @@ export const tokenFetch =
 
 /** Throws `mcp_auth_required` where the token is refused because it does not reach far enough. */
 async function checkScope(logins: Logins, server: Server, reply: Response): Promise<void> {
-  const { extractWWWAuthenticateParams } = await import('@modelcontextprotocol/sdk/client/auth.js')
+  const { extractWWWAuthenticateParams } = await import('@modelcontextprotocol/client')
   const { error, scope = '' } = extractWWWAuthenticateParams(reply)
   if (error !== 'insufficient_scope') return
   await reply.body?.cancel()

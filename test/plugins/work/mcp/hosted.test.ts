@@ -1,39 +1,9 @@
 // timeout: 120s
 import { request } from 'node:http'
-import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { audit, auth, identity } from '../../../../plugins/index.js'
-import { eventually, openWorld, said, type World } from '../../../fixtures/session-world.js'
-import { FakeTools, fakeTools } from './fake-tools.js'
-
-const BIN = path.resolve('dist/bin')
-
-interface Handed {
-  readonly name: string
-  readonly command: string
-  readonly args: readonly string[]
-  readonly env: readonly { readonly name: string; readonly value: string }[]
-}
-
-async function open(config: unknown = {}) {
-  const tools = new FakeTools()
-  const world = await openWorld({
-    config,
-    plugins: [audit, auth, identity, fakeTools(tools)],
-    listen: ['socket'],
-    env: { PATH: process.env.PATH, SVC_BIN_DIR: BIN, XDG_RUNTIME_DIR: '/tmp' },
-  })
-  await world.agent('ada')
-  return { world, tools }
-}
-
-/** Starts a session, and what its agent was handed as the server `svc`. */
-async function handed(world: World) {
-  const session = await world.session('ada')
-  const servers: Handed[] = JSON.parse(said(await world.prompt(session.at, 'handed')))
-  return { ...session, servers, proxy: servers.find(({ name }) => name === 'svc') }
-}
+import { eventually } from '../../../fixtures/session-world.js'
+import { type Handed, handed, openHosting } from './hosting.js'
 
 const envOf = ({ env }: Handed) => Object.fromEntries(env.map(({ name, value }) => [name, value]))
 
@@ -49,10 +19,10 @@ async function connect(proxy: Handed) {
   return client
 }
 
-const send = (socketPath: string, body: object) =>
+const send = (socketPath: string, body: object, path = '/api/mcp/connections') =>
   new Promise<[number, string]>((resolve, reject) => {
     const headers = { 'content-type': 'application/json' }
-    const sent = request({ socketPath, path: '/api/mcp/connections', method: 'POST', headers }, async response => {
+    const sent = request({ socketPath, path, method: 'POST', headers }, async response => {
       const chunks = await response.toArray()
       resolve([response.statusCode ?? 0, Buffer.concat(chunks).toString()])
     })
@@ -63,7 +33,7 @@ const send = (socketPath: string, body: object) =>
 const textOf = (result: unknown) => (result as { content: { text: string }[] }).content.map(({ text }) => text).join('')
 
 test('an agent finds tools of the daemon by search and calls them, as its session, through the server it was handed', async () => {
-  const { world, tools } = await open()
+  const { world, tools } = await openHosting()
   const { id, proxy } = await handed(world)
   assert.ok(proxy)
   const client = await connect(proxy)
@@ -131,33 +101,43 @@ test('an agent finds tools of the daemon by search and calls them, as its sessio
   }
 })
 
-test('the nonce counts once, for its session alone, and for 30 s', async () => {
-  const { world } = await open()
+test('the nonce counts for its session alone, and until the first connection asks for more than what the server is', async () => {
+  const { world } = await openHosting()
   const [one, other] = [await handed(world), await handed(world)]
   assert.ok(one.proxy && other.proxy)
   try {
+    const nonce = (proxy: Handed) => envOf(proxy).SVC_MCP_NONCE ?? ''
     const post = async (proxy: Handed, nonce: string) => {
       const [status, body] = await send(envOf(proxy).SVC_SOCKET ?? '', { nonce })
-      return [status, JSON.parse(body).code]
+      return { status, ...JSON.parse(body) }
     }
-    const nonce = (proxy: Handed) => envOf(proxy).SVC_MCP_NONCE ?? ''
-    const refused = [401, 'mcp_nonce_invalid']
-    assert.equal(await post(one.proxy, nonce(other.proxy)), refused)
-    assert.equal(await post(one.proxy, ''), refused)
-    assert.equal(await post(one.proxy, nonce(one.proxy)), [201, undefined])
-    assert.equal(await post(one.proxy, nonce(one.proxy)), refused)
-    assert.equal(await post(other.proxy, nonce(other.proxy)), [201, undefined])
+    const ask = async (proxy: Handed, connection_id: string, method: string) => {
+      const message = { jsonrpc: '2.0', id: 1, method, params: {} }
+      const [status] = await send(envOf(proxy).SVC_SOCKET ?? '', { connection_id, message }, '/api/mcp/messages')
+      return status
+    }
+    const refused = { status: 401, code: 'mcp_nonce_invalid' }
+    const outcome = ({ status, code }: { status: number; code?: string }) => ({ status, code })
+    assert.equal(outcome(await post(one.proxy, nonce(other.proxy))), refused)
+    assert.equal(outcome(await post(one.proxy, '')), refused)
+    const [asking, speaking] = [await post(one.proxy, nonce(one.proxy)), await post(one.proxy, nonce(one.proxy))]
+    assert.is(await ask(one.proxy, asking.connection_id, 'server/discover'), 200)
+    assert.is(await ask(one.proxy, speaking.connection_id, 'ping'), 200)
+    assert.equal(outcome(await post(one.proxy, nonce(one.proxy))), refused)
+    assert.is(await ask(one.proxy, asking.connection_id, 'ping'), 404)
+    assert.is(await ask(one.proxy, speaking.connection_id, 'ping'), 200)
+    assert.is((await post(other.proxy, nonce(other.proxy))).status, 201)
   } finally {
     await world.close()
   }
 })
 
 test('mcp.hosted off hands no such server, and a server of that name is left alone', async () => {
-  const { world } = await open({ mcp: { hosted: false } })
+  const { world } = await openHosting({ mcp: { hosted: false } })
   assert.is((await handed(world)).proxy, undefined)
   await world.close()
   const own = { command: '/bin/true' }
-  const second = await open({ mcp_servers: { svc: own } })
+  const second = await openHosting({ mcp_servers: { svc: own } })
   assert.is((await handed(second.world)).proxy?.command, '/bin/true')
   await second.world.close()
 })
