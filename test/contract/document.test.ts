@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { createConfig, lint } from '@redocly/openapi-core'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
@@ -17,6 +18,19 @@ const surface = path.join(here, 'surface.txt')
 const completed = path.join(here, 'completed.txt')
 
 const lines = () => readFileSync(surface, 'utf8').trim().split('\n')
+
+/** Findings of the linter that stay, each with its reason. */
+const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
+  // The daemon listens on this machine.
+  'no-server-example.com': ['#/servers/0/url'],
+  // Names of the contract.
+  'no-ambiguous-paths': [
+    ...['content', 'disable', 'enable', 'shadows'].map(part => `#/paths/~1api~1skills~1{name}~1${part}`),
+    ...['approvals', 'invoke'].map(part => `#/paths/~1api~1tools~1{id}~1${part}`),
+  ],
+  // A channel is opened with 101.
+  'operation-2xx-response': ['#/paths/~1api~1workspaces~1{workspace_id}~1window-manager~1stream/get/responses'],
+}
 
 /** Runs the checker; `contract` names one of the two contract files. */
 function check(document: string, contract: string): { lacking: string[]; routes: number } {
@@ -118,6 +132,35 @@ test('the checker notices a member that is missing', () => {
   const { lacking } = check(broken, 'contract.json')
   rmSync(path.dirname(broken), { recursive: true })
   assert.ok(lacking.includes('POST /api/drain: no such route'))
+})
+
+test('the document passes a linter', async () => {
+  const config = await createConfig({ extends: ['recommended'] })
+  const findings = (await lint({ ref: file, config })).map(
+    ({ ruleId, message, location: [at] }) => [ruleId, at?.pointer ?? '', message] as const,
+  )
+  const isAccepted = ([rule, pointer]: (typeof findings)[number]) => ACCEPTED[rule]?.includes(pointer) ?? false
+  assert.equal(
+    findings.filter(finding => !isAccepted(finding)).map(finding => finding.join(' ')),
+    [],
+  )
+  const met = (rule: string, pointer: string) => findings.some(([id, at]) => id === rule && at === pointer)
+  const gone = Object.entries(ACCEPTED).flatMap(([rule, pointers]) => pointers.filter(pointer => !met(rule, pointer)))
+  assert.equal(gone, [], 'what is accepted is still there')
+})
+
+test('the linter finds what is wrong', async () => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'lint-'))
+  try {
+    const document = JSON.parse(readFileSync(file, 'utf8'))
+    document.paths['/api/status'].get.operationId = document.paths['/api/tasks'].get.operationId
+    const broken = path.join(folder, 'openapi.json')
+    writeFileSync(broken, JSON.stringify(document))
+    const findings = await lint({ ref: broken, config: await createConfig({ extends: ['recommended'] }) })
+    assert.ok(findings.some(({ ruleId }) => ruleId === 'operation-operationId-unique'))
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test.run()
