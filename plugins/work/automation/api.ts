@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { command } from '../../../kernel/kit/commands/command-line.js'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import {
   type Actor,
   defineErrors,
@@ -120,6 +120,8 @@ export interface Observation {
   readonly data: Readonly<Record<string, unknown>>
 }
 
+const GET_TRIGGER = command('automation triggers get', placeholder('trigger'))
+
 export const AutomationErrors = defineErrors({
   job_not_found: { status: 404, message: 'job not found', next: command('automation jobs list') },
   run_not_found: { status: 404, message: 'run not found', next: command('automation runs list') },
@@ -179,12 +181,12 @@ export const AutomationErrors = defineErrors({
   webhook_headers_invalid: {
     status: 400,
     message: 'missing or malformed signature headers',
-    next: 'use the signature scheme of the trigger: svc automation triggers get <trigger>',
+    next: `use the signature scheme of the trigger: ${GET_TRIGGER}`,
   },
   webhook_secret_missing: {
     status: 400,
     message: 'delivery refused: the signing secret of this webhook is not set',
-    next: 'store the secret that svc automation triggers get <trigger> shows: svc vault put <reference>',
+    next: `store the secret that ${GET_TRIGGER} shows: ${command('vault put', placeholder('reference'))}`,
   },
   webhook_signature_invalid: { status: 401, message: 'the signature does not match the body and timestamp' },
   webhook_stale: {

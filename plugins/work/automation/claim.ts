@@ -1,11 +1,11 @@
 import { shown } from '../../../kernel/kit/text.js'
-import type { Actor, Clock, PluginKernel, Tx } from '../../../kernel/plugin.js'
-import type { Workspaces } from '../../desk/workspaces/api.js'
+import type { Actor, Clock, Tx } from '../../../kernel/plugin.js'
 import { AutomationErrors, type RunAbout } from './api.js'
 import type { CursorStore } from './cursors.js'
 import type { DefinitionRecord } from './definitions.js'
 import { decodeJob, JobKind, type JobRecord, jobProblem } from './job-kind.js'
 import { admitOccurrence, planOccurrence } from './jobs/plan.js'
+import type { K } from './needs.js'
 import { type Limits, limitOf, retryDelay, type Skip, skipOf, slotSkip } from './runs/room.js'
 import { workspaceOf } from './runs/run-place.js'
 import { type RunOf, type RunRow, runOf } from './runs/run-row.js'
@@ -58,10 +58,7 @@ export interface ClaimLimits extends Limits {
 /** Claims occurrences and reserves runs, each in one transaction before any work starts. */
 export class Claims {
   constructor(
-    private readonly kernel: Pick<
-      PluginKernel<{ workspaces: typeof Workspaces }>,
-      'db' | 'records' | 'clock' | 'ids' | 'needs'
-    >,
+    private readonly kernel: K,
     private readonly runs: RunStore,
     private readonly cursors: CursorStore,
     private readonly limits: ClaimLimits,

@@ -1,35 +1,40 @@
-import { iso, type PluginKernel, type SqlValue, type StoredRecord, type Tx } from '../../../kernel/plugin.js'
-import type { Schedule, SchedulerState } from '../../../schemas/automation.js'
-import type { Events } from '../../platform/events/api.js'
+import { column, type RowOf, table } from '../../../kernel/kit/table.js'
+import type { SqlValue, StoredRecord, Tx } from '../../../kernel/plugin.js'
+import { type CatchUpPolicy, type Schedule, SchedulerState } from '../../../schemas/automation.js'
 import { JobKind, type JobRecord, jobProblem } from './job-kind.js'
+import type { K } from './needs.js'
 import { Overlays } from './overlays.js'
+import { isoOrNull } from './runs/run-row.js'
 import { Occurrences, scheduleHash } from './schedule.js'
 
-/** Scheduler state of a job; times in epoch milliseconds. */
-export interface CursorRow {
-  readonly job: string
+const { text, integer, flag, time } = column
+
+/** Scheduler state of each job; times in epoch milliseconds. */
+export const cursors = table('automation_cursor', {
+  job: text(),
   /** With the overlay applied. */
-  readonly enabled: number
-  readonly record_version: number
-  readonly schedule_hash: string
+  enabled: flag(),
+  record_version: integer(),
+  schedule_hash: text(),
   /** When it is due; null when it is not registered with the scheduler. */
-  readonly next_run_at: number | null
-  readonly last_run_at: number | null
-  readonly last_scheduled_at: number | null
-  readonly last_fire_id: string | null
-  readonly catch_up_policy: SchedulerState['catch_up_policy'] | null
-  readonly misfire_grace_seconds: number | null
-  readonly consecutive_resume_failures: number
-  readonly last_misfire_at: number | null
-  readonly misfire_count: number
+  next_run_at: time().nullable(),
+  last_run_at: time().nullable(),
+  last_scheduled_at: time().nullable(),
+  last_fire_id: text().nullable(),
+  catch_up_policy: text<CatchUpPolicy>().nullable(),
+  misfire_grace_seconds: integer().nullable(),
+  consecutive_resume_failures: integer(),
+  last_misfire_at: time().nullable(),
+  misfire_count: integer(),
   /** Id of the newest event about the record of the job: the cause of its runs. */
-  readonly event: string | null
-  readonly updated_at: number
+  event: text().nullable(),
+  updated_at: time(),
   /** {@link nameKey} of the record. */
-  readonly name_key: string | null
+  name_key: text().nullable(),
   /** The default time zone used to compute the cursor. */
-  readonly timezone: string | null
-}
+  timezone: text().nullable(),
+})
+export type CursorRow = RowOf<typeof cursors>
 
 export const cursorTables = `CREATE TABLE automation_cursor (
     job TEXT NOT NULL UNIQUE, enabled INTEGER NOT NULL, record_version INTEGER NOT NULL, schedule_hash TEXT NOT NULL,
@@ -66,16 +71,19 @@ export const nameOf = ({ spec }: Pick<StoredRecord, 'spec'>) => (spec as { name?
 export const nameKey = (record: Pick<StoredRecord, 'scope' | 'spec'>) =>
   JSON.stringify([record.scope.id ?? '', nameOf(record)])
 
+/** Members of a cursor whose job has not run yet. */
+const UNRUN = { last_run_at: null, last_scheduled_at: null, last_fire_id: null, consecutive_resume_failures: 0 }
+
 /** One durable cursor per job. */
 export class CursorStore {
   constructor(
-    private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'records' | 'needs'>,
+    private readonly kernel: K,
     private readonly timezone: string,
     readonly overlays = new Overlays(kernel, 'automation_overlay', JobKind.name),
   ) {}
 
   get(job: string): CursorRow | undefined {
-    return this.kernel.db.get<CursorRow>('SELECT * FROM automation_cursor WHERE job = ?', [job])
+    return cursors.get(this.kernel.db, { job })
   }
 
   /** Whether the job is enabled, with its overlay applied. Pass `overlays` to avoid one query per job. */
@@ -97,7 +105,7 @@ export class CursorStore {
     const hash = this.hash(record)
     if (
       before?.record_version === record.version &&
-      before.enabled === (enabled ? 1 : 0) &&
+      before.enabled === enabled &&
       before.schedule_hash === hash &&
       before.name_key !== null &&
       before.timezone === this.timezone
@@ -110,12 +118,11 @@ export class CursorStore {
     const schedule = record.spec.schedule
     const fresh = before?.schedule_hash !== hash
     const next =
-      !enabled || !schedule ? null : fresh || before.enabled === 0 ? this.#first(schedule, now) : before.next_run_at
+      !enabled || !schedule ? null : fresh || !before.enabled ? this.#first(schedule, now) : before.next_run_at
     const missed = enabled && next === null && schedule?.mode === 'at' && this.#missed(schedule, before, fresh)
     const event = this.kernel.needs.events.latest({ name: 'record.put', subject: `${JobKind.name}/${record.id}` })
-    const values: Record<string, SqlValue> = {
-      job: record.id,
-      enabled: enabled ? 1 : 0,
+    const values = {
+      enabled,
       record_version: record.version,
       schedule_hash: hash,
       next_run_at: next,
@@ -128,12 +135,8 @@ export class CursorStore {
       name_key: nameKey(record),
       timezone: this.timezone,
     }
-    const columns = Object.keys(values)
-    t.run(
-      `INSERT INTO automation_cursor (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
-       ON CONFLICT (job) DO UPDATE SET ${columns.map(column => `${column} = excluded.${column}`).join(', ')}`,
-      Object.values(values),
-    )
+    if (before) cursors.update(t, { job: record.id }, values)
+    else cursors.insert(t, { job: record.id, ...UNRUN, ...values })
     return next ?? undefined
   }
 
@@ -169,11 +172,7 @@ export class CursorStore {
   }
 
   update(t: Tx, job: string, change: CursorChange): void {
-    const columns = Object.keys(change)
-    t.run(
-      `UPDATE automation_cursor SET ${columns.map(column => `${column} = ?`).join(', ')}, updated_at = ? WHERE job = ?`,
-      [...Object.values(change).map(value => value ?? null), this.kernel.clock.now(), job],
-    )
+    cursors.update(t, { job }, { ...change, updated_at: this.kernel.clock.now() })
   }
 
   /** Counts consecutive runs that failed because of a daemon restart; any other run resets the counter. */
@@ -186,7 +185,7 @@ export class CursorStore {
   }
 
   remove(t: Tx, job: string): void {
-    t.run('DELETE FROM automation_cursor WHERE job = ?', [job])
+    cursors.delete(t, { job })
     this.overlays.remove(t, job)
   }
 
@@ -202,7 +201,7 @@ export class CursorStore {
     ) as [string[]?, number[]?]
     const projected = new Map(jobs.map((job, i) => [job, versions[i] as number]))
     for (const [job, enabled] of this.overlays.all())
-      if (projected.has(job) && this.get(job)?.enabled !== Number(enabled)) projected.set(job, -1)
+      if (projected.has(job) && this.get(job)?.enabled !== enabled) projected.set(job, -1)
     return projected
   }
 
@@ -241,17 +240,15 @@ export class CursorStore {
 
   /** The cursors that are due first. */
   upcoming(limit: number): CursorRow[] {
-    return this.kernel.db.all<CursorRow>(
-      'SELECT * FROM automation_cursor WHERE next_run_at IS NOT NULL ORDER BY next_run_at, rowid LIMIT +?',
-      [limit],
-    )
+    const due = 'WHERE next_run_at IS NOT NULL ORDER BY next_run_at, rowid LIMIT +?'
+    return cursors.query(this.kernel.db, due, [limit])
   }
 
   /** An `at` time that has passed when the job is created or enabled is a misfire, unless it ran or was counted before. */
   #missed({ time }: Schedule, before: CursorRow | undefined, fresh: boolean): boolean {
     const instant = Date.parse(time ?? '')
     if (before?.last_scheduled_at === instant) return false
-    return fresh || (before?.enabled === 0 && (before.last_misfire_at ?? Number.NEGATIVE_INFINITY) < instant)
+    return fresh || (before?.enabled === false && (before.last_misfire_at ?? Number.NEGATIVE_INFINITY) < instant)
   }
 
   #first(schedule: Schedule, now: number): number | null {
@@ -260,20 +257,12 @@ export class CursorStore {
 }
 
 /** The wire form of a cursor. */
-export function cursorToWire(row: CursorRow): SchedulerState {
-  const time = (at: number | null) => (at === null ? null : iso(at))
-  return {
+export const cursorToWire = (row: CursorRow): SchedulerState =>
+  cursors.wire(row, SchedulerState, {
     job_id: row.job,
     registered: row.next_run_at !== null,
-    next_run_at: time(row.next_run_at),
-    last_run_at: time(row.last_run_at),
-    last_scheduled_at: time(row.last_scheduled_at),
-    last_misfire_at: time(row.last_misfire_at),
-    misfire_count: row.misfire_count,
-    consecutive_resume_failures: row.consecutive_resume_failures,
-    updated_at: iso(row.updated_at),
-    ...(row.last_fire_id === null ? {} : { last_fire_id: row.last_fire_id }),
-    ...(row.catch_up_policy ? { catch_up_policy: row.catch_up_policy } : {}),
-    ...(row.misfire_grace_seconds === null ? {} : { misfire_grace_seconds: row.misfire_grace_seconds }),
-  }
-}
+    next_run_at: isoOrNull(row.next_run_at),
+    last_run_at: isoOrNull(row.last_run_at),
+    last_scheduled_at: isoOrNull(row.last_scheduled_at),
+    last_misfire_at: isoOrNull(row.last_misfire_at),
+  })

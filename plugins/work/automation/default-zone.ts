@@ -1,9 +1,9 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import { type MaybeToken, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import { messageOf } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../desk/daemon/api.js'
-import type { ConfigurationApi } from '../../platform/configuration/api.js'
 import { decodeJob, JobKind } from './job-kind.js'
+import type { K } from './needs.js'
 import { AutomationSettings, MACHINE_ZONE } from './settings.js'
 import { machineTimezone } from './zone.js'
 
@@ -17,11 +17,6 @@ const FORMER = 'UTC'
 export const keptZoneTable = 'CREATE TABLE automation_kept_zone (state TEXT NOT NULL) STRICT;'
 type State = 'none' | 'wanted' | 'written'
 
-type Kernel = Pick<
-  PluginKernel<{ configuration: MaybeToken<ConfigurationApi> }>,
-  'config' | 'db' | 'env' | 'log' | 'needs' | 'records'
->
-
 /** The time zone of cron expressions that name none. */
 export class DefaultZone {
   /** An IANA name. */
@@ -30,7 +25,7 @@ export class DefaultZone {
   readonly #machine: string
   readonly #mustWrite: boolean
 
-  constructor(private readonly kernel: Kernel) {
+  constructor(private readonly kernel: K) {
     this.#setting = kernel.config.get(AutomationSettings.timezone)
     this.#machine = machineTimezone(kernel.env.TZ)
     const state = this.#state

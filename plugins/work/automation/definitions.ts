@@ -7,8 +7,6 @@ import {
   Fault,
   iso,
   type Kind,
-  type MaybeToken,
-  type PluginKernel,
   type RecordChange,
   type RecordScope,
   type RecordWrite,
@@ -16,23 +14,13 @@ import {
   type Tx,
 } from '../../../kernel/plugin.js'
 import type { FireLimit } from '../../../schemas/automation.js'
-import type { AgentsApi } from '../../agents/agents/api.js'
-import { isElsewhere, type Workspaces } from '../../desk/workspaces/api.js'
-import type { Reconcile } from '../../platform/reconcile/api.js'
-import type { Sessions } from '../sessions/api.js'
+import { isElsewhere } from '../../desk/workspaces/api.js'
 import { AutomationErrors, type JobSpec, type TriggerSpec } from './api.js'
 import { nameKey, nameOf } from './cursors.js'
 import { decodeAs, isLoop, type JobProblem, jobSource } from './job-kind.js'
 import { lifecycleCommand } from './lifecycle-command.js'
+import type { K } from './needs.js'
 import type { Overlays } from './overlays.js'
-
-export type DefinitionNeeds = {
-  reconcile: typeof Reconcile
-  sessions: typeof Sessions
-  workspaces: typeof Workspaces
-  agents: MaybeToken<AgentsApi>
-}
-export type DefinitionKernel = Pick<PluginKernel<DefinitionNeeds>, 'clock' | 'db' | 'records' | 'needs' | 'ids'>
 
 /** A stored job or trigger. */
 export type DefinitionRecord = StoredRecord<JobSpec> | StoredRecord<TriggerSpec>
@@ -64,7 +52,7 @@ export abstract class Definitions<S extends JobSpec | TriggerSpec, W> {
   readonly #named = new Map<string, string>()
 
   constructor(
-    protected readonly kernel: DefinitionKernel,
+    protected readonly kernel: K,
     protected readonly overlays: Overlays,
     protected readonly family: Family<S>,
     /** Default fire limit. */

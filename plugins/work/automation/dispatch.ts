@@ -1,19 +1,10 @@
-import {
-  Fault,
-  type Gate,
-  type MaybeToken,
-  messageOf,
-  type Pipeline,
-  type PluginKernel,
-  within,
-} from '../../../kernel/plugin.js'
-import type { Workspaces } from '../../desk/workspaces/api.js'
-import type { Sessions, StopReason, TurnOutcome } from '../sessions/api.js'
-import type { TasksApi } from '../tasks/api.js'
+import { Fault, type Gate, messageOf, type Pipeline, within } from '../../../kernel/plugin.js'
+import type { StopReason, TurnOutcome } from '../sessions/api.js'
 import type { Fire, FirePrompt } from './api.js'
 import type { Claims } from './claim.js'
 import type { DefinitionRecord } from './definitions.js'
 import { isLoop } from './job-kind.js'
+import type { K } from './needs.js'
 import type { Pace } from './pace.js'
 import { delegate } from './runs/delegate.js'
 import { type Ending, unsupported } from './runs/ending.js'
@@ -27,12 +18,6 @@ export const QUESTION_EXPIRED = 'question_expired'
 /** How long a session may take to end after its turn before the run counts as failed. */
 const STOP_MS = 10_000
 
-type Kernel = PluginKernel<{
-  workspaces: typeof Workspaces
-  sessions: typeof Sessions
-  tasks: MaybeToken<TasksApi>
-}>
-
 /** A dispatch in progress, with the session of its current attempt. */
 interface Active {
   session?: string
@@ -45,7 +30,7 @@ export class Dispatcher {
 
   /** @param ended called with the job id when a run of a job has ended */
   constructor(
-    private readonly kernel: Kernel,
+    private readonly kernel: K,
     private readonly runs: RunStore,
     private readonly claims: Claims,
     private readonly points: { readonly preFire: Gate<[Fire]>; readonly prompting: Pipeline<FirePrompt, [Fire]> },

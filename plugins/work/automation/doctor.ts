@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../desk/daemon/api.js'
 import { QUESTION_EXPIRED } from './dispatch.js'
@@ -22,7 +23,7 @@ export function findings(
           code: 'scheduler_paused',
           severity: 'error',
           title: 'scheduler is not running',
-          message: 'no job fires; restart the daemon: svc daemon restart',
+          message: `no job fires; restart the daemon: ${command('daemon restart')}`,
         }
       : {
           code: 'scheduler_paused',
@@ -37,8 +38,7 @@ export function findings(
 }
 
 /** What lets a run go on that nobody watches: a mode that asks less, since an upgrade or another setting may have one that asks more. */
-const UNATTENDED =
-  '. Runs that nobody watches ask as the agent says in `permissions`, else as the setting permissions.mode (svc config get permissions.mode)'
+const UNATTENDED = `. Runs that nobody watches ask as the agent says in \`permissions\`, else as the setting permissions.mode (${command('config get', 'permissions.mode')})`
 
 /** Doctor item for the latest run of a job or trigger. */
 function trouble(run: RunRow): DiagnosticItem {
@@ -53,7 +53,7 @@ function trouble(run: RunRow): DiagnosticItem {
       ? `the latest run of ${noun} ${of} asked, and nobody answered in time`
       : `the latest run of ${noun} ${of} failed`,
     message: `${run.error ?? 'no error message was recorded'}${expired ? UNATTENDED : ''}`,
-    suggested_command: noun === 'job' ? `svc automation jobs history ${of}` : `svc automation triggers history ${of}`,
+    suggested_command: command(noun === 'job' ? 'automation jobs history' : 'automation triggers history', of),
     evidence: { run_id: run.id, ...(run.session_id === null ? {} : { session_id: run.session_id }) },
   })
 }

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { settingsSection } from '../../../kernel/kit/settings.js'
 import { shown, text } from '../../../kernel/kit/text.js'
 import {
   type Actor,
   type Kind,
   messageOf,
-  type PluginKernel,
   type RecordScope,
   type Setting,
   type StoredRecord,
@@ -14,8 +14,8 @@ import {
 import { FireLimit, JobTask, LoopTarget, Retry, Schedule, WebhookScheme } from '../../../schemas/automation.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../desk/daemon/api.js'
-import type { Workspaces } from '../../desk/workspaces/api.js'
 import { JobKind } from './job-kind.js'
+import type { K } from './needs.js'
 import { TriggerKind } from './triggers/trigger-kind.js'
 
 const line = v.pipe(v.string(), v.maxLength(512))
@@ -73,7 +73,7 @@ const families = [
 export class ConfiguredDefinitions {
   #items: readonly DiagnosticItem[] = []
 
-  constructor(private readonly kernel: PluginKernel<{ workspaces: typeof Workspaces }>) {}
+  constructor(private readonly kernel: K) {}
 
   async sync(): Promise<void> {
     const items: DiagnosticItem[] = []
@@ -135,5 +135,5 @@ const wrong = (key: string, why: string) =>
     severity: 'warning',
     title: `${shown(key)} in config.json is ignored`,
     message: why,
-    suggested_command: `svc config get ${key.split('.').slice(0, 2).join('.')}`,
+    suggested_command: command('config get', key.split('.').slice(0, 2).join('.')),
   })

@@ -1,17 +1,12 @@
-import { DiskSpace, definePlugin, type EventType, maybe, perConsumer, surfaceOf } from '../../../kernel/plugin.js'
-import { SecretOwners, Vault } from '../../access/vault/api.js'
-import { Agents } from '../../agents/agents/api.js'
+import { definePlugin, type EventType, maybe, perConsumer, surfaceOf } from '../../../kernel/plugin.js'
+import { SecretOwners } from '../../access/vault/api.js'
 import { ResourceFamilies } from '../../delivery/extensions/api.js'
-import { Archives } from '../../desk/archives/api.js'
 import { Changes } from '../../desk/changes/api.js'
-import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
+import { Checks, StatusMembers } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
-import { Configuration } from '../../platform/configuration/api.js'
 import { Events } from '../../platform/events/api.js'
-import { Reconcile } from '../../platform/reconcile/api.js'
 import { Hooks } from '../hooks/api.js'
-import { InboxSources, SessionCreated, SessionStopped, Sessions } from '../sessions/api.js'
-import { Tasks } from '../tasks/api.js'
+import { InboxSources, SessionCreated, SessionStopped } from '../sessions/api.js'
 import {
   Automation,
   AutomationErrors,
@@ -28,6 +23,7 @@ import { bootColumns, countIndexes, cursorTables } from './cursors.js'
 import { keptZoneTable } from './default-zone.js'
 import { DefinitionSettings } from './from-config.js'
 import { jobRoutes } from './jobs/routes.js'
+import { needs } from './needs.js'
 import { triggerOverlayTable } from './overlays.js'
 import { leftTable } from './runs/left-sessions.js'
 import { runRoutes } from './runs/routes.js'
@@ -53,19 +49,7 @@ const EVENTS_AT_ONCE = 32
 export default definePlugin({
   name: 'automation',
   version: '0.1.0',
-  requires: {
-    configuration: maybe(Configuration),
-    disk: DiskSpace,
-    daemon: Daemon,
-    events: Events,
-    reconcile: Reconcile,
-    sessions: Sessions,
-    workspaces: Workspaces,
-    agents: maybe(Agents),
-    vault: maybe(Vault),
-    tasks: maybe(Tasks),
-    archives: maybe(Archives),
-  },
+  requires: needs,
   provides: perConsumer(Automation, (self: AutomationService, consumer) => self.for(consumer)),
   service: () => import('./service.js').then(m => m.AutomationService),
 }).surface({

@@ -1,4 +1,5 @@
-import type { PluginKernel, SqlValue, StoredRecord, Tx } from '../../../kernel/plugin.js'
+import type { SqlValue, StoredRecord, Tx } from '../../../kernel/plugin.js'
+import type { K } from './needs.js'
 
 /** The `enabled` overlay of read-only definitions; column `job` holds the id of a job or trigger. */
 export const triggerOverlayTable = `CREATE TABLE automation_trigger_overlay (
@@ -9,7 +10,7 @@ export const triggerOverlayTable = `CREATE TABLE automation_trigger_overlay (
 export class Overlays {
   /** @param table of columns job, enabled and updated_at */
   constructor(
-    private readonly kernel: Pick<PluginKernel, 'db' | 'clock' | 'records'>,
+    private readonly kernel: K,
     private readonly table: 'automation_overlay' | 'automation_trigger_overlay',
     private readonly kind: string,
   ) {}

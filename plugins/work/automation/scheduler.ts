@@ -1,6 +1,7 @@
 import { Alarm } from '../../../kernel/kit/alarm.js'
-import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import { messageOf } from '../../../kernel/plugin.js'
 import type { Claim } from './claim.js'
+import type { K } from './needs.js'
 
 /** Claims per batch: they share a few disk syncs. */
 const BATCH = 128
@@ -25,7 +26,7 @@ export class Scheduler {
   #running = false
 
   constructor(
-    private readonly kernel: Pick<PluginKernel, 'clock' | 'log'>,
+    private readonly kernel: Pick<K, 'clock' | 'log'>,
     private readonly work: SchedulerWork,
   ) {
     this.#alarm = new Alarm(kernel.clock, { batch: BATCH, retryMs: RETRY_MS })

@@ -1,15 +1,7 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../kernel/kit/text.js'
 import type { Fault } from '../../../kernel/plugin.js'
-import {
-  type Actor,
-  type Batch,
-  type Consumer,
-  type DiskSpace,
-  iso,
-  type MaybeToken,
-  type PluginKernel,
-} from '../../../kernel/plugin.js'
+import { type Actor, type Batch, type Consumer, iso } from '../../../kernel/plugin.js'
 import type {
   Job,
   ListJobsQuery,
@@ -21,18 +13,8 @@ import type {
 import type { StatusAutomation } from '../../../schemas/daemon.js'
 import { durationMs } from '../../../schemas/duration.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
-import type { VaultApi } from '../../access/vault/api.js'
-import type { AgentsApi } from '../../agents/agents/api.js'
-import type { ArchivesApi } from '../../desk/archives/api.js'
 import type { Planning, Undoing } from '../../desk/changes/api.js'
-import type { Daemon } from '../../desk/daemon/api.js'
-import type { Workspaces } from '../../desk/workspaces/api.js'
-import type { ConfigurationApi } from '../../platform/configuration/api.js'
-import type { Events } from '../../platform/events/api.js'
-import type { Reconcile } from '../../platform/reconcile/api.js'
 import type { HookRequest } from '../hooks/api.js'
-import type { Sessions } from '../sessions/api.js'
-import type { TasksApi } from '../tasks/api.js'
 import { type AutomationApi, AutomationErrors, points } from './api.js'
 import { RunArchive } from './archive/run-archive.js'
 import { Claims, startOf } from './claim.js'
@@ -44,6 +26,7 @@ import { findings } from './doctor.js'
 import { ConfiguredDefinitions } from './from-config.js'
 import { decodeJob, JobKind, type JobSpec } from './job-kind.js'
 import { Jobs } from './jobs/jobs.js'
+import type { K } from './needs.js'
 import { Pace } from './pace.js'
 import { LeftSessions } from './runs/left-sessions.js'
 import { NoteworthyRuns } from './runs/noteworthy.js'
@@ -77,20 +60,6 @@ const STEPS_A_TURN = 16
 /** Number of upcoming jobs shown in the status. */
 const SHOWN_JOBS = 50
 
-type Needs = {
-  configuration: MaybeToken<ConfigurationApi>
-  disk: typeof DiskSpace
-  daemon: typeof Daemon
-  events: typeof Events
-  reconcile: typeof Reconcile
-  sessions: typeof Sessions
-  workspaces: typeof Workspaces
-  agents: MaybeToken<AgentsApi>
-  vault: MaybeToken<VaultApi>
-  tasks: MaybeToken<TasksApi>
-  archives: MaybeToken<ArchivesApi>
-}
-
 /** Jobs, triggers and their runs. */
 export class AutomationService {
   readonly preFire
@@ -120,7 +89,7 @@ export class AutomationService {
   /** Runs of triggers that a previous daemon claimed but did not dispatch. */
   #waiting: RunRow[] = []
 
-  constructor(private readonly kernel: PluginKernel<Needs>) {
+  constructor(private readonly kernel: K) {
     this.configured = new ConfiguredDefinitions(kernel)
     this.#zone = new DefaultZone(kernel)
     const timezone = this.#zone.name
@@ -160,7 +129,7 @@ export class AutomationService {
     this.#waitingRuns = new WaitingRuns(kernel, slots)
     this.jobs = new Jobs(kernel, this.#cursors, this.#runs, limits)
     const ids = new WebhookIds(kernel)
-    this.triggers = new Triggers(kernel, ids, kernel.needs.vault, fireLimit)
+    this.triggers = new Triggers(kernel, ids, fireLimit)
     this.#observed = new Observed(kernel, this.triggers, this.#runs)
     const { triggers } = this
     const observed = this.#observed

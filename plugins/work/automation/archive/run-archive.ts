@@ -1,10 +1,11 @@
-import { messageOf, type PluginKernel, type SqlValue, type Tx, turn } from '../../../../kernel/plugin.js'
+import { messageOf, type Tx, turn } from '../../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
 import { ArchiveReader, type ArchivesApi } from '../../../desk/archives/api.js'
 import { AutomationErrors } from '../api.js'
+import type { K } from '../needs.js'
 import type { LeftSessions } from '../runs/left-sessions.js'
 import { queryRuns, type RunFilter } from '../runs/run-query.js'
-import { isFinal, type RunRow } from '../runs/run-row.js'
+import { isFinal, type RunRow, runs } from '../runs/run-row.js'
 import { KEPT_MS, KEPT_RUNS } from '../runs/runs.js'
 import { archivedRuns, SEGMENT_TABLES } from './table.js'
 
@@ -45,7 +46,7 @@ export class RunArchive {
   readonly #reader: ArchiveReader
 
   constructor(
-    private readonly kernel: Pick<PluginKernel, 'db' | 'clock' | 'log'>,
+    private readonly kernel: K,
     private readonly left: Pick<LeftSessions, 'noteEach'>,
     private readonly options: RunArchiveOptions,
   ) {
@@ -70,7 +71,7 @@ export class RunArchive {
   async get(id: string): Promise<RunRow | undefined> {
     const segment = archivedRuns.segmentOf(this.kernel.db, id)
     if (segment === undefined) return undefined
-    return this.#reader.use(segment, db => db.get<RunRow>('SELECT * FROM automation_run WHERE id = ?', [id]))
+    return this.#reader.use(segment, db => runs.get(db, { id }))
   }
 
   /**
@@ -155,8 +156,9 @@ export class RunArchive {
     const { db } = this.kernel
     const latest = `SELECT seq FROM automation_run WHERE job_id = ?1 AND status <> 'canceled'
       ORDER BY seq DESC LIMIT 1 OFFSET ${LATEST - 1}`
-    const rows = db.all<RunRow>(
-      `SELECT * FROM automation_run WHERE job_id = ?1 AND seq < (${latest}) AND started_at < ?2 AND trigger_id IS NULL
+    const rows = runs.query(
+      db,
+      `WHERE job_id = ?1 AND seq < (${latest}) AND started_at < ?2 AND trigger_id IS NULL
          AND status NOT IN ('scheduled', 'running') ORDER BY seq LIMIT ${MOST_RUNS}`,
       [job, before],
     )
@@ -193,10 +195,11 @@ export class RunArchive {
     if (most <= 0) return 0
     for (const { segment } of parts) {
       const rows = await this.#reader.look(segment, old =>
-        old.all<Pick<RunRow, 'seq' | 'id' | 'session_id' | 'started_at' | 'ended_at'>>(
-          'SELECT * FROM automation_run WHERE job_id = ? AND started_at < ? ORDER BY seq LIMIT +?',
-          [job, clock.now() - KEPT_MS, most],
-        ),
+        runs.query(old, 'WHERE job_id = ? AND started_at < ? ORDER BY seq LIMIT +?', [
+          job,
+          clock.now() - KEPT_MS,
+          most,
+        ]),
       )
       if (!rows || rows.length === 0) continue
       await db.tx(t => {
@@ -226,9 +229,5 @@ const numbers = (rows: readonly Pick<RunRow, 'seq'>[]): string => JSON.stringify
 
 /** Puts runs into a segment, also where an interrupted move has left some of them. */
 function putRuns(t: Tx, rows: readonly RunRow[]): void {
-  for (const row of rows) {
-    const columns = Object.keys(row)
-    const sql = `INSERT OR REPLACE INTO automation_run (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
-    t.run(sql, Object.values(row) as SqlValue[])
-  }
+  for (const row of rows) runs.replace(t, row)
 }

@@ -1,11 +1,13 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { type Actor, type Fault, iso, type RecordChange, type StoredRecord } from '../../../../kernel/plugin.js'
 import type { CreateJobBody, Job } from '../../../../schemas/automation.js'
 import { durationText } from '../../../../schemas/duration.js'
 import { AutomationErrors } from '../api.js'
 import { type CursorStore, cursorToWire } from '../cursors.js'
 import type { DefinitionReader } from '../definition-list.js'
-import { type DefinitionKernel, Definitions, factsOf } from '../definitions.js'
+import { Definitions, factsOf } from '../definitions.js'
 import { JobKind, type JobRecord, JobSpec, jobProblem } from '../job-kind.js'
+import type { K } from '../needs.js'
 import { type Limits, MINUTE_MS, minuteOf } from '../runs/room.js'
 import { lastRunToWire } from '../runs/run-row.js'
 import type { RunStore } from '../runs/runs.js'
@@ -14,12 +16,12 @@ import { scheduleText } from '../schedule-words.js'
 /** The jobs API: reads and writes job records. */
 export class Jobs extends Definitions<JobSpec, Job> {
   constructor(
-    kernel: DefinitionKernel,
+    kernel: K,
     private readonly cursors: CursorStore,
     private readonly runs: RunStore,
     private readonly limits: Limits,
   ) {
-    const disable = (id: string) => `svc automation jobs update ${id} --no-enabled`
+    const disable = (id: string) => command('automation jobs update', id, '--no-enabled')
     const family = { noun: 'job' as const, disable, kind: JobKind, schema: JobSpec, problem: jobProblem }
     super(kernel, cursors.overlays, family, limits.fireLimit)
   }

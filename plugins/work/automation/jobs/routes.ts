@@ -1,6 +1,6 @@
-import type { CliColumn, CliShorthand } from '../../../../kernel/kit/annotations/index.js'
-import { cli, describe, tool } from '../../../../kernel/kit/annotations/index.js'
-import { created, noContent, ok, routeOf } from '../../../../kernel/plugin.js'
+import { type CliShorthand, cli, describe, throws, tool } from '../../../../kernel/kit/annotations/index.js'
+import { collectionOf } from '../../../../kernel/kit/collection.js'
+import { ok, type Route, routeOf } from '../../../../kernel/plugin.js'
 import {
   CreateJobBody,
   JobReply,
@@ -12,34 +12,22 @@ import {
   RunReply,
 } from '../../../../schemas/automation.js'
 import { undo } from '../../../desk/changes/api.js'
-import { runFields, runRows } from '../runs/routes.js'
+import { DaemonErrors } from '../../../desk/daemon/api.js'
+import { AutomationErrors } from '../api.js'
+import { runRows, runView } from '../runs/routes.js'
 import type { AutomationService } from '../service.js'
 
-const route = routeOf<AutomationService>(describe('Automation'))
-
-const jobFields: readonly CliColumn[] = [
-  { header: 'ID', path: 'id' },
-  { header: 'Name', path: 'name' },
-  { header: 'Enabled', path: 'enabled' },
-  { header: 'Agent', path: 'agent_name' },
-  { header: 'Prompt', path: 'prompt' },
-  { header: 'Scope', path: 'scope' },
-  { header: 'Workspace', path: 'workspace_id' },
-  { header: 'Source', path: 'source' },
-  { header: 'Schedule', path: 'schedule_text' },
-  { header: 'Mode', path: 'schedule.mode' },
-  { header: 'Cron', path: 'schedule.expr' },
-  { header: 'Time zone', path: 'schedule.timezone' },
-  { header: 'Interval', path: 'schedule.interval' },
-  { header: 'Time', path: 'schedule.time' },
-  { header: 'Catch-up', path: 'scheduler.catch_up_policy' },
-  { header: 'Next run', path: 'next_run', as: 'time' },
-  { header: 'Last run', path: 'last_run.started_at', as: 'time' },
-  { header: 'Run', path: 'last_run.id' },
-  { header: 'Status', path: 'last_run.status' },
-  { header: 'Error', path: 'last_run.error' },
-  { header: 'Misfires', path: 'scheduler.misfire_count' },
+const about = describe('Automation')
+const route = routeOf<AutomationService>(about)
+const { job_not_found: missing, job_damaged, job_invalid, job_name_taken, job_read_only } = AutomationErrors
+/** Why a job is not stored as it is wanted. */
+export const jobRefusals = [
+  job_invalid,
+  job_name_taken,
+  AutomationErrors.loop_invalid,
+  AutomationErrors.lifecycle_command,
 ]
+const argument = { summary: 'id or name of a job' }
 
 /** Short forms of `--schedule <json>`. */
 const schedules: readonly CliShorthand[] = [
@@ -66,105 +54,104 @@ const schedules: readonly CliShorthand[] = [
   },
 ]
 
-const jobItem = { item: 'job', fields: jobFields, problems: 'warnings' } as const
-const jobId = { name: 'id', summary: 'id or name of a job' } as const
+const jobs = collectionOf<AutomationService>(about)({
+  path: '/api/automation/jobs',
+  key: 'id',
+  noun: 'automation jobs',
+  one: [JobReply, 'job'],
+  many: [ListJobsReply, 'jobs'],
+  show: [
+    'id',
+    'name',
+    'enabled',
+    { of: 'agent_name', header: 'Agent' },
+    'next_run~ago',
+    { of: 'last_run.started_at~ago', header: 'Last run' },
+    'last_run.status',
+    { of: 'schedule_text', header: 'Schedule', below: true },
+    { of: 'last_run.error', below: true },
+  ],
+  fields: [
+    'id',
+    'name',
+    'enabled',
+    { of: 'agent_name', header: 'Agent' },
+    'prompt',
+    'scope',
+    { of: 'workspace_id', header: 'Workspace' },
+    'source',
+    { of: 'schedule_text', header: 'Schedule' },
+    'schedule.mode',
+    { of: 'schedule.expr', header: 'Cron' },
+    { of: 'schedule.timezone', header: 'Time zone' },
+    'schedule.interval',
+    'schedule.time',
+    { of: 'scheduler.catch_up_policy', header: 'Catch-up' },
+    'next_run~time',
+    { of: 'last_run.started_at~time', header: 'Last run' },
+    { of: 'last_run.id', header: 'Run' },
+    'last_run.status',
+    'last_run.error',
+    { of: 'scheduler.misfire_count', header: 'Misfires' },
+  ],
+  argument,
+  missing,
+})
+const view = { ...jobs.view, problems: 'warnings' }
 
-export const jobRoutes = [
-  route({
-    method: 'GET',
-    path: '/api/automation/jobs',
+export const jobRoutes: readonly Route<AutomationService>[] = [
+  jobs.list({
     summary: 'List jobs, newest first',
     query: ListJobsQuery,
-    replies: { 200: ListJobsReply },
-    with: [
-      cli('automation jobs list', {
-        view: {
-          rows: 'jobs',
-          columns: [
-            { header: 'ID', path: 'id' },
-            { header: 'NAME', path: 'name' },
-            { header: 'ENABLED', path: 'enabled' },
-            { header: 'AGENT', path: 'agent_name' },
-            { header: 'NEXT RUN', path: 'next_run', as: 'ago' },
-            { header: 'LAST RUN', path: 'last_run.started_at', as: 'ago' },
-            { header: 'STATUS', path: 'last_run.status' },
-            { header: 'SCHEDULE', path: 'schedule_text', below: true },
-            { header: 'ERROR', path: 'last_run.error', below: true },
-          ],
-          empty: 'No jobs. Create one: svc automation jobs create --help',
-        },
-      }),
-      tool('automation_jobs_list', ['automation']),
-    ],
-    handle: async (self, { actor, query }) => ok(await self.listJobs(actor, query)),
+    with: [tool('automation_jobs_list', ['automation'])],
+    empty: 'No jobs. Create one: svc automation jobs create --help',
+    handle: (self, { actor, query }) => self.listJobs(actor, query),
   }),
-  route({
-    method: 'POST',
-    path: '/api/automation/jobs',
+  jobs.create({
     summary: 'Create a job',
     body: CreateJobBody,
-    replies: { 201: JobReply },
-    with: [
-      undo({ by: 'delete', of: 'job.id' }),
-      cli('automation jobs create', {
-        args: [{ name: 'name', option: true, summary: 'name of the job, unique in its scope' }],
-        options: { agent_name: 'agent', workspace_id: 'workspace' },
-        scoped: { scope: 'scope', workspace: 'workspace_id', opens: true },
-        view: jobItem,
-        shorthands: schedules,
-      }),
-      tool('automation_jobs_create', ['automation']),
-    ],
+    with: [undo({ by: 'delete', of: 'job.id' }), tool('automation_jobs_create', ['automation'])],
+    throws: jobRefusals,
+    cli: {
+      args: [{ name: 'name', option: true, summary: 'name of the job, unique in its scope' }],
+      options: { agent_name: 'agent', workspace_id: 'workspace' },
+      scoped: { scope: 'scope', workspace: 'workspace_id', opens: true },
+      view,
+      shorthands: schedules,
+    },
     handle: async (self, { actor, body }) => {
       const job = await self.jobs.create(actor, body)
-      return created({ job: await self.jobs.described(job), ...self.jobs.warnings(job) })
+      return { job: await self.jobs.described(job), ...self.jobs.warnings(job) }
     },
   }),
-  route({
-    method: 'GET',
-    path: '/api/automation/jobs/{id}',
+  jobs.get({
     summary: 'Show a job',
-    replies: { 200: JobReply },
-    with: [cli('automation jobs get', { args: [jobId], view: jobItem }), tool('automation_jobs_info', ['automation'])],
-    handle: async (self, { actor, params }) =>
-      ok({ job: await self.jobs.described(self.jobs.toWire(self.jobs.find(params.id, actor))) }),
+    command: 'automation jobs get',
+    with: [tool('automation_jobs_info', ['automation'])],
+    throws: [job_damaged],
+    cli: { view },
+    handle: async (self, { actor, params }) => ({
+      job: await self.jobs.described(self.jobs.toWire(self.jobs.find(params.id, actor))),
+    }),
   }),
-  route({
-    method: 'PATCH',
-    path: '/api/automation/jobs/{id}',
+  jobs.update({
     summary: 'Update a job; fields that are omitted or null keep their value',
     body: PatchJobBody,
-    replies: { 200: JobReply },
-    with: [
-      undo({ by: 'patch', of: 'job' }),
-      cli('automation jobs update', {
-        args: [jobId],
-        options: { agent_name: 'agent' },
-        view: jobItem,
-        shorthands: schedules,
-      }),
-      tool('automation_jobs_update', ['automation']),
-    ],
+    with: [undo({ by: 'patch', of: 'job' }), tool('automation_jobs_update', ['automation'])],
+    throws: [...jobRefusals, job_damaged, job_read_only],
+    cli: { options: { agent_name: 'agent' }, view, shorthands: schedules },
     handle: async (self, { actor, params, body }) => {
       const job = await self.jobs.patch(actor, params.id, body)
-      return ok({ job: await self.jobs.described(job), ...self.jobs.warnings(job) })
+      return { job: await self.jobs.described(job), ...self.jobs.warnings(job) }
     },
   }),
-  route({
-    method: 'DELETE',
-    path: '/api/automation/jobs/{id}',
+  jobs.delete({
     summary: 'Delete a job; its run history is kept',
     essential: true,
-    replies: { 204: null },
-    with: [
-      undo({ by: 'create', of: 'job' }),
-      cli('automation jobs delete', { args: [jobId], done: 'deleted job {id}' }),
-      tool('automation_jobs_delete', ['automation']),
-    ],
-    handle: async (self, { actor, params }) => {
-      await self.jobs.remove(actor, params.id)
-      return noContent()
-    },
+    with: [undo({ by: 'create', of: 'job' }), tool('automation_jobs_delete', ['automation'])],
+    throws: [job_read_only],
+    done: 'deleted job {id}',
+    handle: (self, { actor, params }) => self.jobs.remove(actor, params.id),
   }),
   route({
     method: 'GET',
@@ -173,21 +160,28 @@ export const jobRoutes = [
     query: ListJobRunsQuery,
     replies: { 200: ListRunsReply },
     with: [
-      cli('automation jobs history', { args: [jobId], view: runRows }),
+      cli('automation jobs history', { args: [{ name: 'id', ...argument }], view: runRows }),
       tool('automation_jobs_history', ['automation']),
+      throws(missing),
     ],
     handle: async (self, { actor, params, query }) => ok({ runs: await self.runs.ofJob(actor, params.id, query) }),
   }),
-  route({
-    method: 'POST',
-    path: '/api/automation/jobs/{id}/trigger',
+  jobs.action('trigger', {
     summary: 'Run a job now, even if it is disabled',
-    replies: { 200: RunReply },
     with: [
       undo({ by: 'never', why: 'the run has begun; cancel it: svc automation runs' }),
-      cli('automation jobs trigger', { args: [jobId], view: { item: 'run', fields: runFields } }),
       tool('automation_jobs_trigger', ['automation']),
     ],
-    handle: async (self, { actor, params, id }) => ok({ run: await self.trigger(actor, params.id, id) }),
+    throws: [
+      job_damaged,
+      AutomationErrors.automation_disabled,
+      AutomationErrors.concurrency_limit,
+      AutomationErrors.fire_limit,
+      DaemonErrors.draining,
+      DaemonErrors.home_held,
+    ],
+    cli: { view: runView },
+    reply: RunReply,
+    handle: async (self, { actor, params, id }) => ({ run: await self.trigger(actor, params.id, id) }),
   }),
 ]

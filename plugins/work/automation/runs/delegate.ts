@@ -1,18 +1,15 @@
-import type { MaybeToken, PluginKernel } from '../../../../kernel/plugin.js'
 import type { JobTask } from '../../../../schemas/automation.js'
-import type { TasksApi } from '../../tasks/api.js'
 import type { DefinitionRecord } from '../definitions.js'
+import type { K } from '../needs.js'
 import { type Ending, unsupported } from './ending.js'
 import type { RunRow } from './run-row.js'
-
-type Kernel = Pick<PluginKernel<{ tasks: MaybeToken<TasksApi> }>, 'needs' | 'actor'>
 
 /**
  * Delegates a run to a new task, which ends the run. The task id is derived from the run id, so a daemon that was killed
  * before it recorded the delegation does not create a second task.
  */
 export async function delegate(
-  kernel: Kernel,
+  kernel: K,
   run: RunRow,
   { spec, scope }: DefinitionRecord,
   wish: JobTask,

@@ -1,5 +1,5 @@
-import { type PluginKernel, type SqlValue, type Timer, type Tx, turn } from '../../../../kernel/plugin.js'
-import type { Sessions } from '../../sessions/api.js'
+import { type SqlValue, type Timer, type Tx, turn } from '../../../../kernel/plugin.js'
+import type { K } from '../needs.js'
 
 /** Sessions whose run was removed, until they are removed as well. One row for each; `due_at` is when it is tried. */
 export const leftTable = `CREATE TABLE automation_left_session (
@@ -11,8 +11,6 @@ const DAY_MS = 24 * 60 * 60_000
 /** Sessions that are removed in one go; each has a folder. */
 const AT_ONCE = 20
 
-type Kernel = Pick<PluginKernel<{ sessions: typeof Sessions }>, 'db' | 'clock' | 'needs' | 'log' | 'scope'>
-
 /**
  * Sessions of a run go with it. The transaction that removes the runs notes them; they are removed afterwards, also by the
  * next daemon. One that something refers to is tried again a day later.
@@ -22,7 +20,7 @@ export class LeftSessions {
   #running: Promise<void> | undefined
   #closed = false
 
-  constructor(private readonly kernel: Kernel) {}
+  constructor(private readonly kernel: K) {}
 
   /** Notes the sessions of the runs that `where` is true of, which the caller removes in this transaction. */
   note(t: Tx, where: string, params: readonly SqlValue[]): void {

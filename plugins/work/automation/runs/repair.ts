@@ -1,14 +1,11 @@
-import type { PluginKernel } from '../../../../kernel/plugin.js'
-import type { Events } from '../../../platform/events/api.js'
-import { SessionCreated, type SessionInfo, type Sessions } from '../../sessions/api.js'
+import { SessionCreated, type SessionInfo } from '../../sessions/api.js'
 import { RunCreated } from '../api.js'
 import type { CursorStore } from '../cursors.js'
 import type { Dispatcher } from '../dispatch.js'
+import type { K } from '../needs.js'
 import { decodeTrigger, TriggerKind } from '../triggers/trigger-kind.js'
 import type { RunRow } from './run-row.js'
 import type { RunStore } from './runs.js'
-
-type Kernel = PluginKernel<{ sessions: typeof Sessions; events: typeof Events }>
 
 /** Page size when searching the log for the session of a run. */
 const PAGE = 1000
@@ -18,7 +15,7 @@ const PAGE = 1000
  * occurrences. A running run ends as its session did. A claimed run of a trigger is returned for dispatch, because its event
  * does not recur, unless it already has a session. Sessions have been repaired before.
  */
-export async function repairRuns(kernel: Kernel, runs: RunStore, cursors: CursorStore): Promise<readonly RunRow[]> {
+export async function repairRuns(kernel: K, runs: RunStore, cursors: CursorStore): Promise<readonly RunRow[]> {
   const { sessions } = kernel.needs
   // Occurrences that wait for a slot go on waiting.
   const open = runs.open().filter(run => run.wait_until === null)
@@ -46,7 +43,7 @@ export async function repairRuns(kernel: Kernel, runs: RunStore, cursors: Cursor
 }
 
 /** Whether a session was created for a run before its id was written to the run. */
-async function hasSession({ needs: { events } }: Kernel, run: RunRow): Promise<boolean> {
+async function hasSession({ needs: { events } }: K, run: RunRow): Promise<boolean> {
   // Looked up by subject, which is indexed: there may be many such runs.
   let after = events.latest({ name: RunCreated.name, subject: run.id })?.seq
   while (after !== undefined) {
@@ -81,7 +78,7 @@ function endingOf(
 
 /** Dispatches claimed runs of triggers; without a dispatcher, and when the trigger was deleted, they are canceled. */
 export async function resumeFires(
-  kernel: Pick<PluginKernel, 'db' | 'records'>,
+  kernel: K,
   runs: RunStore,
   fires: readonly RunRow[],
   dispatcher: Pick<Dispatcher, 'start'> | undefined,

@@ -1,43 +1,43 @@
-import type { CliColumn } from '../../../../kernel/kit/annotations/index.js'
-import { cli, describe, tool } from '../../../../kernel/kit/annotations/index.js'
-import { ok, routeOf } from '../../../../kernel/plugin.js'
+import { cli, describe, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
+import { ok, type Route, routeOf } from '../../../../kernel/plugin.js'
 import { ListRunsQuery, ListRunsReply, RunReply } from '../../../../schemas/automation.js'
+import { ArchiveErrors } from '../../../desk/archives/api.js'
+import { AutomationErrors } from '../api.js'
 import type { AutomationService } from '../service.js'
 
 const route = routeOf<AutomationService>(describe('Automation'))
 
-const runColumns: readonly CliColumn[] = [
-  { header: 'ID', path: 'id' },
-  { header: 'STATUS', path: 'status' },
-  { header: 'JOB', path: 'job_id' },
-  { header: 'TRIGGER', path: 'trigger_id' },
-  { header: 'STARTED', path: 'started_at', as: 'ago' },
-  { header: 'ENDED', path: 'ended_at', as: 'ago' },
-  { header: 'SESSION', path: 'session_id', below: true },
-  { header: 'ERROR', path: 'error', below: true },
-]
-
-export const runFields: readonly CliColumn[] = [
-  { header: 'Run', path: 'id' },
-  { header: 'Status', path: 'status' },
-  { header: 'Job', path: 'job_id' },
-  { header: 'Trigger', path: 'trigger_id' },
-  { header: 'Session', path: 'session_id' },
-  { header: 'Attempt', path: 'attempt' },
-  { header: 'Scheduled for', path: 'scheduled_at', as: 'time' },
-  { header: 'Started', path: 'started_at', as: 'time' },
-  { header: 'Ended', path: 'ended_at', as: 'time' },
-  { header: 'Error', path: 'error' },
-]
-
 /** The table view of a list of runs. */
-export const runRows = {
-  rows: 'runs',
-  columns: runColumns,
-  empty: 'No runs. Start one: svc automation jobs trigger <id>',
-} as const
+export const runRows = show(
+  ListRunsReply,
+  'runs',
+  [
+    'id',
+    'status',
+    { of: 'job_id', header: 'Job' },
+    { of: 'trigger_id', header: 'Trigger' },
+    'started_at~ago',
+    'ended_at~ago',
+    { of: 'session_id', header: 'Session', below: true },
+    { of: 'error', below: true },
+  ],
+  { empty: 'No runs. Start one: svc automation jobs trigger <id>' },
+)
 
-export const runRoutes = [
+export const runView = show(RunReply, 'run', [
+  { of: 'id', header: 'Run' },
+  'status',
+  { of: 'job_id', header: 'Job' },
+  { of: 'trigger_id', header: 'Trigger' },
+  { of: 'session_id', header: 'Session' },
+  'attempt',
+  { of: 'scheduled_at~time', header: 'Scheduled for' },
+  'started_at~time',
+  'ended_at~time',
+  'error',
+])
+
+export const runRoutes: readonly Route<AutomationService>[] = [
   route({
     method: 'GET',
     path: '/api/automation/runs',
@@ -53,11 +53,14 @@ export const runRoutes = [
     summary: 'Show a run',
     replies: { 200: RunReply },
     with: [
-      cli('automation runs get', {
-        args: [{ name: 'id', summary: 'id of a run' }],
-        view: { item: 'run', fields: runFields },
-      }),
+      cli('automation runs get', { args: [{ name: 'id', summary: 'id of a run' }], view: runView }),
       tool('automation_runs_info', ['automation']),
+      throws(
+        AutomationErrors.run_not_found,
+        AutomationErrors.run_archive_off,
+        ArchiveErrors.archive_missing,
+        ArchiveErrors.archive_damaged,
+      ),
     ],
     handle: async (self, { actor, params }) => ok({ run: await self.runs.get(actor, params.id) }),
   }),

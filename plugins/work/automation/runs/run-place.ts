@@ -1,9 +1,11 @@
-import type { PluginKernel, StoredRecord, Tx } from '../../../../kernel/plugin.js'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
+import type { StoredRecord, Tx } from '../../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../../desk/daemon/api.js'
-import { SCRATCH_ID, type Workspaces } from '../../../desk/workspaces/api.js'
+import { SCRATCH_ID } from '../../../desk/workspaces/api.js'
 import type { DefinitionRecord } from '../definitions.js'
 import { decodeJob, isLoop, JobKind } from '../job-kind.js'
+import type { K } from '../needs.js'
 import { decodeTrigger, TriggerKind } from '../triggers/trigger-kind.js'
 
 /**
@@ -14,22 +16,20 @@ export const placeTable = `CREATE TABLE automation_place (
     definition TEXT NOT NULL PRIMARY KEY, workspace_id TEXT NOT NULL
   ) STRICT;`
 
-type Kernel = Pick<PluginKernel<{ workspaces: typeof Workspaces }>, 'db' | 'needs'>
-
 /** Key of the row that says so. */
 const LOOKED = ''
 /** Definitions named in one doctor item. */
 const SHOWN = 10
 
 /** The workspace that the runs of a definition, and the tasks that they create, are worked on in. */
-export function workspaceOf(kernel: Kernel, { id, scope }: DefinitionRecord): string {
+export function workspaceOf(kernel: K, { id, scope }: DefinitionRecord): string {
   if (scope.id !== undefined) return scope.id
   const [kept] = kernel.db.row('SELECT workspace_id FROM automation_place WHERE definition = ?', [id]) ?? []
   return typeof kept === 'string' && kernel.needs.workspaces.get(kept) ? kept : SCRATCH_ID
 }
 
 /** {@link workspaceOf}, which exists from then on. */
-export async function openWorkspaceOf(kernel: Kernel, definition: DefinitionRecord): Promise<string> {
+export async function openWorkspaceOf(kernel: K, definition: DefinitionRecord): Promise<string> {
   const id = workspaceOf(kernel, definition)
   return id === SCRATCH_ID ? (await kernel.needs.workspaces.scratch()).id : id
 }
@@ -38,7 +38,7 @@ export async function openWorkspaceOf(kernel: Kernel, definition: DefinitionReco
  * Keeps the global definitions of an older home where they ran until then, in the workspace registered first; forgets
  * those that were deleted.
  */
-export function keepPlaces({ db, needs, records }: Kernel & Pick<PluginKernel, 'records'>, t: Tx): void {
+export function keepPlaces({ db, needs, records }: K, t: Tx): void {
   const recordOf = (id: string) => records.get(JobKind.name, id) ?? records.get(TriggerKind.name, id)
   const isPlaced = (record: StoredRecord | undefined) => record === undefined || record.scope.id !== undefined
   const known = db.rows('SELECT definition FROM automation_place').map(([id]) => String(id))
@@ -66,7 +66,7 @@ export function forgetPlaces(t: Tx, ids: readonly string[]): void {
 }
 
 /** Doctor: global definitions that do not run in the workspace of global work. */
-export function placeItems({ db, needs }: Kernel): DiagnosticItem[] {
+export function placeItems({ db, needs }: K): DiagnosticItem[] {
   const rows = db.rows('SELECT workspace_id, definition FROM automation_place ORDER BY definition')
   return needs.workspaces.list().flatMap(({ id: workspaceId, name }) => {
     const ids = rows.filter(([kept]) => kept === workspaceId).map(([, id]) => String(id))
@@ -81,7 +81,7 @@ export function placeItems({ db, needs }: Kernel): DiagnosticItem[] {
       severity: 'info',
       title: `global jobs and triggers run in workspace ${name}`,
       message: `${ids.slice(0, SHOWN).join(', ')}${rest} run in workspace ${name}: ${why}`,
-      suggested_command: 'svc job list',
+      suggested_command: command('automation jobs list'),
     })
   })
 }

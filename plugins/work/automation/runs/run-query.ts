@@ -1,6 +1,6 @@
 import type { Reads, SqlValue } from '../../../../kernel/plugin.js'
 import type { RunStatus } from '../api.js'
-import type { RunRow } from './run-row.js'
+import { type RunRow, runs } from './run-row.js'
 
 /** Which runs a list shows. */
 export interface RunFilter {
@@ -33,5 +33,5 @@ export function queryRuns(reads: Reads, filter: RunFilter): RunRow[] {
   const given = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
   const where = given.length > 0 ? `WHERE ${given.map(([sql]) => sql).join(' AND ')}` : ''
   const params = [...given.map(([, value]) => value), limit]
-  return reads.all<RunRow>(`SELECT * FROM automation_run ${where} ORDER BY seq DESC LIMIT +?`, params)
+  return runs.query(reads, `${where} ORDER BY seq DESC LIMIT +?`, params)
 }

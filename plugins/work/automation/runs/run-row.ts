@@ -1,5 +1,6 @@
+import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import { iso } from '../../../../kernel/plugin.js'
-import type { LastRun, Run } from '../../../../schemas/automation.js'
+import { LastRun, Run } from '../../../../schemas/automation.js'
 import type { RunStatus } from '../api.js'
 
 /** The transitions of a run. States without successors are final. */
@@ -15,40 +16,44 @@ export const RUN_TRANSITIONS = {
 /** Whether the state has no successor. */
 export const isFinal = (status: RunStatus) => RUN_TRANSITIONS[status].length === 0
 
-/** A run as it is stored; times in epoch milliseconds. */
-export interface RunRow {
-  readonly seq: number
-  readonly id: string
+const { text, integer, time } = column
+
+/** The runs of all jobs and triggers; times in epoch milliseconds. */
+export const runs = table('automation_run', {
+  seq: integer().generated(),
+  id: text(),
   /** Empty for runs of triggers. */
-  readonly job_id: string
-  readonly trigger_id: string | null
-  readonly status: RunStatus
-  readonly attempt: number
-  readonly fire_id: string | null
-  readonly scheduled_at: number | null
+  job_id: text(),
+  trigger_id: text().nullable(),
+  status: text<RunStatus>(),
+  attempt: integer(),
+  fire_id: text().nullable(),
+  scheduled_at: time().nullable(),
   /** When it was claimed or, after waiting for a slot, got one. */
-  readonly started_at: number
+  started_at: time(),
   /** While it waits for a slot: until when, at most. */
-  readonly wait_until: number | null
-  readonly ended_at: number | null
-  readonly session_id: string | null
+  wait_until: time().nullable(),
+  ended_at: time().nullable(),
+  session_id: text().nullable(),
   /** Delegated runs: the task that continues the work, and its first run. */
-  readonly task_id: string | null
-  readonly task_run_id: string | null
-  readonly error: string | null
-  readonly metadata: string | null
+  task_id: text().nullable(),
+  task_run_id: text().nullable(),
+  error: text().nullable(),
+  /** JSON. */
+  metadata: text().nullable(),
   /** Why a claimed occurrence could not be dispatched; equal to `error`. */
-  readonly delivery_error: string | null
-  readonly delivery_error_at: number | null
+  delivery_error: text().nullable(),
+  delivery_error_at: time().nullable(),
   /** Workspace of the job, for events. */
-  readonly scope: string | null
+  scope: text().nullable(),
   /** The newest event about it: the cause of the next. */
-  readonly event: string
+  event: text(),
   /** Runs of triggers: the rendered prompt, until the run ends. */
-  readonly prompt: string | null
+  prompt: text().nullable(),
   /** Number of trigger runs in the chain of causes; 0 for none. */
-  readonly depth: number
-}
+  depth: integer(),
+})
+export type RunRow = RowOf<typeof runs>
 
 /** The job or trigger of a run. */
 export type RunOf = { readonly jobId: string } | { readonly triggerId: string }
@@ -89,22 +94,7 @@ export const taskColumns = `ALTER TABLE automation_run ADD COLUMN task_id TEXT;
   ALTER TABLE automation_run ADD COLUMN task_run_id TEXT;`
 
 /** Columns of a new run; `seq` is assigned by the database. */
-const INSERTED = [
-  ...([
-    'id',
-    'job_id',
-    'trigger_id',
-    'status',
-    'attempt',
-    'fire_id',
-    'scheduled_at',
-    'started_at',
-    'wait_until',
-    'ended_at',
-  ] as const),
-  ...(['session_id', 'task_id', 'task_run_id', 'error', 'metadata', 'delivery_error', 'delivery_error_at'] as const),
-  ...(['scope', 'event', 'prompt', 'depth'] as const),
-]
+const INSERTED = runs.shape.flatMap(({ name }) => (name === 'seq' ? [] : [name as Exclude<keyof RunRow, 'seq'>]))
 
 /** Inserts {@link valuesOf} a run and returns its `seq`. */
 export const INSERT_RUN = `INSERT INTO automation_run (${INSERTED.join(', ')})
@@ -113,37 +103,27 @@ export const INSERT_RUN = `INSERT INTO automation_run (${INSERTED.join(', ')})
 export const valuesOf = (row: Omit<RunRow, 'seq'>) => INSERTED.map(column => row[column])
 
 /** The `last_run` member of a job. */
-export function lastRunToWire({ id, status, error, started_at: at }: RunRow): LastRun {
-  return { id, status, started_at: iso(at), ...(error === null ? {} : { error }) }
-}
+export const lastRunToWire = (row: RunRow): LastRun => runs.wire(row, LastRun)
 
 /** The wire form of a run. */
-export function runToWire(row: RunRow): Run {
-  return {
-    id: row.id,
-    ...(row.trigger_id === null ? { job_id: row.job_id } : { trigger_id: row.trigger_id }),
-    status: row.status,
-    attempt: row.attempt,
-    started_at: iso(row.started_at),
-    ended_at: row.ended_at === null ? null : iso(row.ended_at),
-    scheduled_at: row.scheduled_at === null ? null : iso(row.scheduled_at),
-    ...(row.fire_id === null ? {} : { fire_id: row.fire_id }),
-    ...(row.session_id === null ? {} : { session_id: row.session_id }),
-    ...(row.task_id === null ? {} : { task_id: row.task_id }),
-    ...(row.task_run_id === null ? {} : { task_run_id: row.task_run_id }),
-    ...(row.error === null ? {} : { error: row.error }),
-    ...(row.delivery_error === null ? {} : { delivery_error: row.delivery_error }),
-    delivery_error_at: row.delivery_error_at === null ? null : iso(row.delivery_error_at),
-    ...metadataToWire(row),
-  }
-}
+export const runToWire = (row: RunRow): Run =>
+  runs.wire(row, Run, {
+    job_id: row.trigger_id === null ? row.job_id : undefined,
+    scheduled_at: isoOrNull(row.scheduled_at),
+    ended_at: isoOrNull(row.ended_at),
+    delivery_error_at: isoOrNull(row.delivery_error_at),
+    metadata: metadataToWire(row),
+  })
 
 /** A run that waits for a slot says until when. */
-function metadataToWire({ metadata, wait_until: until }: RunRow): Pick<Run, 'metadata'> {
-  if (metadata === null && until === null) return {}
+function metadataToWire({ metadata, wait_until: until }: RunRow): Run['metadata'] {
+  if (metadata === null && until === null) return undefined
   const stored = metadata === null ? {} : JSON.parse(metadata)
-  return { metadata: until === null ? stored : { ...stored, waits_until: iso(until) } }
+  return until === null ? stored : { ...stored, waits_until: iso(until) }
 }
+
+/** A time as a reply has it that says null where there is none. */
+export const isoOrNull = (at: number | null): string | null => (at === null ? null : iso(at))
 
 /** The stored metadata of a run with more members. */
 export function mergedMetadata(

@@ -1,7 +1,8 @@
-import type { EventType, PluginKernel, Tx } from '../../../../kernel/plugin.js'
-import type { EmitOptions, Events, StoredEvent } from '../../../platform/events/api.js'
+import type { EventType, Tx } from '../../../../kernel/plugin.js'
+import type { EmitOptions, StoredEvent } from '../../../platform/events/api.js'
 import { RunCreated, RunEnded, RunStarted, type RunStatus } from '../api.js'
 import { archivedRuns } from '../archive/table.js'
+import type { K } from '../needs.js'
 import { EveryNth } from './every-nth.js'
 import type { LeftSessions } from './left-sessions.js'
 import type { RunBook } from './room.js'
@@ -15,6 +16,7 @@ import {
   type RunOf,
   type RunRow,
   runOf,
+  runs,
   valuesOf,
 } from './run-row.js'
 
@@ -56,12 +58,12 @@ export class RunStore implements RunBook {
   slotFreed: (job: string) => void = () => {}
 
   constructor(
-    private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'needs'>,
+    private readonly kernel: K,
     private readonly left?: Pick<LeftSessions, 'note'>,
   ) {}
 
   get(id: string): RunRow | undefined {
-    return this.kernel.db.get<RunRow>('SELECT * FROM automation_run WHERE id = ?', [id])
+    return runs.get(this.kernel.db, { id })
   }
 
   /** Runs of the catalog, the newest first; the archive has those of jobs that ended long ago. */
@@ -71,10 +73,10 @@ export class RunStore implements RunBook {
 
   /** Scheduled and running runs, of one job or of all. */
   open(jobId?: string): RunRow[] {
-    const sql = "SELECT * FROM automation_run WHERE status IN ('scheduled', 'running')"
+    const open = "WHERE status IN ('scheduled', 'running')"
     return jobId === undefined
-      ? this.kernel.db.all<RunRow>(`${sql} ORDER BY seq`)
-      : this.kernel.db.all<RunRow>(`${sql} AND job_id = ? ORDER BY seq`, [jobId])
+      ? runs.query(this.kernel.db, `${open} ORDER BY seq`)
+      : runs.query(this.kernel.db, `${open} AND job_id = ? ORDER BY seq`, [jobId])
   }
 
   /** Whether the run exists, in the catalog or in the archive. */
@@ -102,9 +104,7 @@ export class RunStore implements RunBook {
 
   /** The newest run of this session. */
   ofSession(session: string): RunRow | undefined {
-    return this.kernel.db.get<RunRow>('SELECT * FROM automation_run WHERE session_id = ? ORDER BY seq DESC LIMIT 1', [
-      session,
-    ])
+    return runs.query(this.kernel.db, 'WHERE session_id = ? ORDER BY seq DESC LIMIT 1', [session])[0]
   }
 
   /** Runs that count toward the fire limit. */
@@ -216,8 +216,7 @@ export class RunStore implements RunBook {
       task_id: more.task?.id ?? null,
       task_run_id: more.task?.run ?? null,
     }
-    const columns = Object.keys(change).map(column => `${column} = ?`)
-    t.run(`UPDATE automation_run SET ${columns.join(', ')} WHERE seq = ?`, [...Object.values(change), before.seq])
+    runs.update(t, { seq: before.seq }, change)
     if (isFinal(to)) {
       this.#prune(t, runOf(before))
       this.kernel.db.onDurable(t, () => this.slotFreed(before.job_id))

@@ -1,24 +1,20 @@
-import type { PluginKernel, Tx } from '../../../../kernel/plugin.js'
-import type { RunRow } from './run-row.js'
+import type { Tx } from '../../../../kernel/plugin.js'
+import type { K } from '../needs.js'
+import { type RunRow, runs } from './run-row.js'
 
 /** The runs that wait for a slot, as they are stored. */
 export class WaitingRows {
-  constructor(private readonly kernel: Pick<PluginKernel, 'db' | 'clock'>) {}
+  constructor(private readonly kernel: K) {}
 
   /** Occurrences that wait for a slot, in the order in which they were due. */
   waiting(limit: number): RunRow[] {
-    return this.kernel.db.all<RunRow>(
-      'SELECT * FROM automation_run WHERE wait_until IS NOT NULL ORDER BY scheduled_at, seq LIMIT +?',
-      [limit],
-    )
+    return runs.query(this.kernel.db, 'WHERE wait_until IS NOT NULL ORDER BY scheduled_at, seq LIMIT +?', [limit])
   }
 
   /** The waiting occurrences that have waited until now, the first of them first. */
   overdue(now: number, limit: number): RunRow[] {
-    return this.kernel.db.all<RunRow>(
-      'SELECT * FROM automation_run WHERE wait_until IS NOT NULL AND wait_until <= ? ORDER BY wait_until, seq LIMIT +?',
-      [now, limit],
-    )
+    const late = 'WHERE wait_until IS NOT NULL AND wait_until <= ? ORDER BY wait_until, seq LIMIT +?'
+    return runs.query(this.kernel.db, late, [now, limit])
   }
 
   /** When the first waiting occurrence has waited too long; undefined when none waits. */
@@ -35,7 +31,7 @@ export class WaitingRows {
   /** A waiting occurrence has a slot. */
   admit(t: Tx, run: RunRow): RunRow {
     const admitted = { started_at: this.kernel.clock.now(), wait_until: null }
-    t.run('UPDATE automation_run SET started_at = ?, wait_until = NULL WHERE seq = ?', [admitted.started_at, run.seq])
+    runs.update(t, { seq: run.seq }, admitted)
     return { ...run, ...admitted }
   }
 }

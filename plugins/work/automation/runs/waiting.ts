@@ -1,6 +1,7 @@
-import { messageOf, type PluginKernel, type Timer } from '../../../../kernel/plugin.js'
+import { messageOf, type Timer } from '../../../../kernel/plugin.js'
 import type { Claim, Claims } from '../claim.js'
 import type { Dispatcher } from '../dispatch.js'
+import type { K } from '../needs.js'
 import type { RunStore } from './runs.js'
 import type { WaitingRows } from './waiting-rows.js'
 
@@ -28,7 +29,7 @@ export class WaitingRuns {
   #open = false
 
   constructor(
-    private readonly kernel: Pick<PluginKernel, 'clock' | 'db' | 'log'>,
+    private readonly kernel: K,
     private readonly work: WaitingWork,
   ) {
     work.runs.slotFreed = job => void this.#handOn(job)

@@ -1,6 +1,7 @@
-import { describe } from '../../../../kernel/kit/annotations/index.js'
+import { describe, throws } from '../../../../kernel/kit/annotations/index.js'
 import { ok, routeOf } from '../../../../kernel/plugin.js'
 import { SimulationQuery, SimulationReply } from '../../../../schemas/automation/simulation.js'
+import { AutomationErrors } from '../api.js'
 import type { AutomationService } from '../service.js'
 
 const route = routeOf<AutomationService>(describe('Automation'))
@@ -13,6 +14,7 @@ export const simulationRoutes = [
       'Simulate jobs over the coming days and triggers over recorded events, without running or writing anything',
     query: SimulationQuery,
     replies: { 200: SimulationReply },
+    with: [throws(AutomationErrors.simulation_invalid, AutomationErrors.simulation_busy)],
     handle: async (self, { query, signal }) => ok({ simulation: await self.simulator.simulate(query, signal) }),
   }),
 ]

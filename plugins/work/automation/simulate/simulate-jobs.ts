@@ -1,5 +1,5 @@
-import type { PluginKernel } from '../../../../kernel/plugin.js'
 import { admitOccurrence, planOccurrence, type Scheduled } from '../jobs/plan.js'
+import type { K } from '../needs.js'
 import type { Limits } from '../runs/room.js'
 import { Scheduler } from '../scheduler.js'
 import { SimulatedClock } from './simulated-clock.js'
@@ -44,7 +44,7 @@ export interface JobSimulation extends Span {
 /** Runs the real scheduler over a future time span, on a simulated clock and in-memory runs. */
 export async function simulateJobs(
   { jobs, limits, from, to, startedAt, offline, earlier, going, queued, known }: JobSimulation,
-  log: PluginKernel['log'],
+  log: K['log'],
   told: (occasion: Occasion) => void,
   stops: () => boolean,
 ): Promise<void> {

@@ -1,13 +1,14 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../../kernel/kit/text.js'
-import { type PluginKernel, type StoredRecord, turn } from '../../../../kernel/plugin.js'
+import { type StoredRecord, turn } from '../../../../kernel/plugin.js'
 import type { SimulationQuery, SimulationReply, Timeline } from '../../../../schemas/automation/simulation.js'
 import { durationMs } from '../../../../schemas/duration.js'
-import type { Events } from '../../../platform/events/api.js'
 import { AutomationErrors } from '../api.js'
 import type { ClaimLimits } from '../claim.js'
 import type { CursorStore } from '../cursors.js'
 import type { DefinitionRecord } from '../definitions.js'
 import { decodeJob, JobKind, type JobRecord } from '../job-kind.js'
+import type { K } from '../needs.js'
 import { type RunOf, runOf } from '../runs/run-row.js'
 import type { RunStore } from '../runs/runs.js'
 import type { Observed } from '../triggers/observed.js'
@@ -29,8 +30,6 @@ const WINDOW = 200
 const MAX_DEFINITIONS = 20_000
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
 
-type Kernel = PluginKernel<{ events: typeof Events }>
-
 /** What a simulation reads from the daemon. It writes nothing. */
 export interface SimulatorWork {
   readonly cursors: CursorStore
@@ -51,7 +50,7 @@ export class Simulator {
   #busy = false
 
   constructor(
-    private readonly kernel: Kernel,
+    private readonly kernel: K,
     private readonly work: SimulatorWork,
   ) {}
 
@@ -89,7 +88,7 @@ export class Simulator {
       const cursor = cursors.get(job.id)
       const of = { jobId: job.id }
       const next = cursor?.next_run_at ?? null
-      const why = cursor?.enabled === 0 ? 'disabled' : next === null ? 'ended' : 'not_due'
+      const why = cursor?.enabled === false ? 'disabled' : next === null ? 'ended' : 'not_due'
       definitions.push({ of, name: job.spec.name, why })
       if (next === null || next > span.to) continue
       const window = durationMs((job.spec.fire_limit ?? limits.fireLimit).window) ?? 0
@@ -162,7 +161,7 @@ export class Simulator {
     if (isThere) return
     const wanted = part === 'all' ? 'job or trigger' : part.replace(/s$/, '')
     throw AutomationErrors.simulation_invalid(`only: ${wanted} not found: ${shown(only)}`, {
-      next: part === 'triggers' ? 'svc automation triggers list' : 'svc automation jobs list',
+      next: command(part === 'triggers' ? 'automation triggers list' : 'automation jobs list'),
     })
   }
 

@@ -1,22 +1,28 @@
-import type { CliColumn } from '../../../../kernel/kit/annotations/index.js'
+import { columnsOf } from '../../../../kernel/kit/annotations/index.js'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../../kernel/plugin.js'
-import type { AcceptSuggestionReply, ListSuggestionsReply, SuggestionReply } from '../../../../schemas/automation.js'
+import type {
+  AcceptSuggestionReply,
+  ListSuggestionsReply,
+  Suggestion,
+  SuggestionReply,
+} from '../../../../schemas/automation.js'
 
-const columns: readonly CliColumn[] = [
-  { header: 'ID', path: 'id' },
-  { header: 'STATUS', path: 'status' },
-  { header: 'NAME', path: 'payload.name' },
-  { header: 'SOURCE', path: 'source' },
-  { header: 'CREATED', path: 'created_at', as: 'ago' },
-  { header: 'EVENT', path: 'trigger.event' },
-  { header: 'SCHEDULE', path: 'payload.schedule_text', below: true },
-  { header: 'PROMPT', path: 'payload.prompt', below: true },
-]
+const columns = columnsOf<Suggestion>()([
+  'id',
+  'status',
+  'payload.name',
+  'source',
+  'created_at~ago',
+  'trigger.event',
+  { of: 'payload.schedule_text', header: 'Schedule', below: true },
+  { of: 'payload.prompt', below: true },
+])
 
 const urlOf = ({ options, fault }: CommandContext): string => {
   const { workspace } = options
   if (typeof workspace !== 'string')
-    return fault('usage', 'suggestions belong to a workspace: give --workspace', 'svc workspace list')
+    return fault('usage', 'suggestions belong to a workspace: give --workspace', command('workspace list'))
   return `/api/workspaces/${encodeURIComponent(workspace)}/automation/suggestions`
 }
 
@@ -52,7 +58,7 @@ export async function runPropose(context: CommandContext): Promise<void> {
   const { id, payload, status } = reply.suggestion
   out.id(id)
   out.line(`suggested ${payload.name}: ${id} (${status})`)
-  if (status === 'pending') out.line(`next: svc automation suggestions accept ${id} (or dismiss ${id})`)
+  if (status === 'pending') out.line(`next: ${command('automation suggestions accept', id)} (or dismiss ${id})`)
 }
 
 /** `svc automation suggestions accept <id>` */

@@ -1,4 +1,4 @@
-import { describe, runsCode } from '../../../../kernel/kit/annotations/index.js'
+import { describe, runsCode, throws } from '../../../../kernel/kit/annotations/index.js'
 import { created, ok, routeOf } from '../../../../kernel/plugin.js'
 import {
   AcceptSuggestionReply,
@@ -8,10 +8,15 @@ import {
   SuggestionReply,
 } from '../../../../schemas/automation.js'
 import { undo } from '../../../desk/changes/api.js'
+import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
+import { AutomationErrors } from '../api.js'
+import { jobRefusals } from '../jobs/routes.js'
 import type { AutomationService } from '../service.js'
+import { triggerRefusals } from '../triggers/routes.js'
 
 const route = routeOf<AutomationService>(describe('Automation'))
 const ALL = '/api/workspaces/{workspace_id}/automation/suggestions'
+const { suggestion_not_found, suggestion_resolved } = AutomationErrors
 const ONE = `${ALL}/{suggestion_id}` as const
 
 export const suggestionRoutes = [
@@ -21,6 +26,7 @@ export const suggestionRoutes = [
     summary: 'List the suggestions of a workspace, newest first',
     query: ListSuggestionsQuery,
     replies: { 200: ListSuggestionsReply },
+    with: [throws(...REFERENCE_ERRORS)],
     handle: async (self, { params, query }) =>
       ok({ suggestions: await self.suggestions.list(params.workspace_id, query.status) }),
   }),
@@ -33,7 +39,15 @@ export const suggestionRoutes = [
     bodyLimit: 64 * 1024,
     // Agents may call this: a suggestion has no effect until a user accepts it.
     origins: ['agent_session'],
-    with: [runsCode(false)],
+    with: [
+      runsCode(false),
+      throws(
+        AutomationErrors.suggestion_invalid,
+        AutomationErrors.suggestion_foreign,
+        AutomationErrors.suggestion_limit,
+        ...[...jobRefusals, ...triggerRefusals, ...REFERENCE_ERRORS],
+      ),
+    ],
     replies: { 201: SuggestionReply },
     handle: async (self, { params, body, actor }) =>
       created({ suggestion: await self.suggestions.propose(actor, params.workspace_id, body) }),
@@ -41,7 +55,10 @@ export const suggestionRoutes = [
   route({
     method: 'POST',
     path: `${ONE}/accept`,
-    with: [undo({ by: 'never', why: 'delete the job or trigger that it made: svc automation jobs delete' })],
+    with: [
+      undo({ by: 'never', why: 'delete the job or trigger that it made: svc automation jobs delete' }),
+      throws(suggestion_not_found, suggestion_resolved, ...jobRefusals, ...triggerRefusals, ...REFERENCE_ERRORS),
+    ],
     summary: 'Accept a suggestion and create its job or trigger',
     replies: { 200: AcceptSuggestionReply },
     handle: async (self, { params, actor }) =>
@@ -55,6 +72,7 @@ export const suggestionRoutes = [
         by: 'never',
         why: 'a dismissed suggestion is not made again; create the job: svc automation jobs create',
       }),
+      throws(suggestion_not_found, suggestion_resolved, ...REFERENCE_ERRORS),
     ],
     summary: 'Dismiss a suggestion',
     replies: { 200: SuggestionReply },

@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../../../kernel/kit/canonical.js'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { History } from '../../../../kernel/kit/history.js'
+import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import { shown } from '../../../../kernel/kit/text.js'
-import { type Actor, iso, type PluginKernel } from '../../../../kernel/plugin.js'
-import type { Job, SuggestBody, Suggestion, Trigger } from '../../../../schemas/automation.js'
+import { type Actor, iso } from '../../../../kernel/plugin.js'
+import { type Job, type SuggestBody, Suggestion, type Trigger } from '../../../../schemas/automation.js'
 import type { InboxSuggestion } from '../../../../schemas/sessions.js'
-import type { Workspaces } from '../../../desk/workspaces/api.js'
-import type { Sessions } from '../../sessions/api.js'
 import { AutomationErrors } from '../api.js'
 import type { Jobs } from '../jobs/jobs.js'
+import type { K } from '../needs.js'
+import { isoOrNull } from '../runs/run-row.js'
 import type { Triggers } from '../triggers/triggers.js'
 
 /** Maximum number of pending suggestions per workspace. */
@@ -26,28 +28,29 @@ export const suggestionTable = `CREATE TABLE automation_suggestion (
 
 type Status = 'pending' | 'accepted' | 'dismissed'
 
-interface Row {
-  readonly seq: number
-  readonly id: string
-  readonly workspace: string
-  readonly kind: 'job' | 'trigger'
-  readonly dedup_key: string
-  /** The body of the create request, without the workspace. */
-  readonly body: string
-  readonly source: string
-  readonly status: Status
-  readonly created_at: number
-  readonly resolved_at: number | null
-}
+const { text, integer, time } = column
 
-type Kernel = PluginKernel<{ sessions: typeof Sessions; workspaces: typeof Workspaces }>
+export const suggested = table('automation_suggestion', {
+  seq: integer().generated(),
+  id: text(),
+  workspace: text(),
+  kind: text<'job' | 'trigger'>(),
+  dedup_key: text(),
+  /** JSON of the body of the create request, without the workspace. */
+  body: text(),
+  source: text(),
+  status: text<Status>(),
+  created_at: time(),
+  resolved_at: time().nullable(),
+})
+type Row = RowOf<typeof suggested>
 
 /** Jobs and triggers suggested by agents and extensions. They have no effect until a user accepts them. */
 export class Suggestions {
   readonly #history: History<Row>
 
   constructor(
-    private readonly kernel: Kernel,
+    private readonly kernel: K,
     private readonly jobs: Jobs,
     private readonly triggers: Triggers,
   ) {
@@ -94,7 +97,7 @@ export class Suggestions {
       const same = pending.find(one => one.dedup_key === row.dedup_key)
       if (same) return same
       if (pending.length >= MAX_PENDING) throw AutomationErrors.suggestion_limit()
-      this.#history.append(t, row)
+      suggested.insert(t, row)
       return this.#row(id)
     })
     return this.#toWire(kept as Row)
@@ -103,16 +106,14 @@ export class Suggestions {
   /** Pending suggestions of all workspaces, oldest first. */
   waiting(): InboxSuggestion[] {
     const since = this.kernel.clock.now() - PENDING_MS
-    const rows = this.kernel.db.all<Row>(
-      "SELECT * FROM automation_suggestion WHERE status = 'pending' AND created_at >= ? ORDER BY seq LIMIT +?",
-      [since, MAX_PENDING],
-    )
+    const pending = "WHERE status = 'pending' AND created_at >= ? ORDER BY seq LIMIT +?"
+    const rows = suggested.query(this.kernel.db, pending, [since, MAX_PENDING])
     return rows.map(({ id, workspace, kind, source, body, created_at }) => ({
       suggestion_id: id,
       workspace_id: workspace,
       kind: 'suggestion',
       title: `suggested ${kind} ${shown(String(JSON.parse(body).name))} by ${source}`,
-      command: `svc automation suggestions accept ${id} --workspace ${workspace}`,
+      command: command('automation suggestions accept', id, '--workspace', workspace),
       created_at: iso(created_at),
     }))
   }
@@ -164,15 +165,13 @@ export class Suggestions {
 
   #rows(workspace: string, status?: Status): Row[] {
     const since = this.kernel.clock.now() - PENDING_MS
-    return this.kernel.db.all<Row>(
-      `SELECT * FROM automation_suggestion WHERE workspace = ? AND (status <> 'pending' OR created_at >= ?)
-         AND (? IS NULL OR status = ?) ORDER BY seq DESC`,
-      [workspace, since, status ?? null, status ?? null],
-    )
+    const listed = `WHERE workspace = ? AND (status <> 'pending' OR created_at >= ?) AND (? IS NULL OR status = ?)
+      ORDER BY seq DESC`
+    return suggested.query(this.kernel.db, listed, [workspace, since, status ?? null, status ?? null])
   }
 
   #row(id: string): Row | undefined {
-    return this.kernel.db.get<Row>('SELECT * FROM automation_suggestion WHERE id = ?', [id])
+    return suggested.get(this.kernel.db, { id })
   }
 
   /** Throws 404 `suggestion_not_found`, 409 `suggestion_resolved`. */
@@ -189,14 +188,8 @@ export class Suggestions {
   async #resolve({ id, workspace }: Row, status: 'accepted' | 'dismissed'): Promise<Suggestion> {
     const row = await this.kernel.db.tx(t => {
       // A concurrent request may have resolved it.
-      const { status: before } = this.#pending(workspace, id)
-      const now = this.kernel.clock.now()
-      t.run('UPDATE automation_suggestion SET status = ?, resolved_at = ? WHERE id = ? AND status = ?', [
-        status,
-        now,
-        id,
-        before,
-      ])
+      this.#pending(workspace, id)
+      suggested.update(t, { id }, { status, resolved_at: this.kernel.clock.now() })
       this.#history.prune(t, { workspace }, { newest: KEPT })
       return this.#row(id)
     })
@@ -229,17 +222,12 @@ export class Suggestions {
     const unborn = { last_run: null, next_run: null, scheduler: null }
     const payload: Job =
       row.kind === 'job' ? { ...facts, ...unborn } : { ...asJob({ ...facts, webhook_secret_present: false }) }
-    return {
-      id: row.id,
-      dedup_key: row.dedup_key,
+    return suggested.wire(row, Suggestion, {
       payload,
       ...(row.kind === 'trigger' ? { trigger: { ...facts, webhook_secret_present: false } } : {}),
-      resolved_at: row.resolved_at === null ? null : iso(row.resolved_at),
-      source: row.source,
-      status: row.status,
+      resolved_at: isoOrNull(row.resolved_at),
       workspace_id: row.workspace,
-      created_at: at,
-    }
+    })
   }
 }
 

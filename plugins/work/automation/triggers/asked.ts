@@ -1,5 +1,5 @@
-import type { PluginKernel } from '../../../../kernel/plugin.js'
 import type { HookRequest } from '../../hooks/api.js'
+import type { K } from '../needs.js'
 
 /** Events fire triggers up to this long after they happened. */
 const KEPT_MS = 7 * 24 * 60 * 60_000
@@ -14,7 +14,7 @@ export const askedTable = `CREATE TABLE automation_asked (
 export class AskedByHooks {
   /** @param depthBehind trigger depth of what a hook runs for */
   constructor(
-    private readonly kernel: Pick<PluginKernel, 'db' | 'clock'>,
+    private readonly kernel: K,
     private readonly depthBehind: (whom: HookRequest['whoms'][number]) => number,
   ) {}
 

@@ -1,13 +1,13 @@
 import { TokenBucket } from '../../../../kernel/kit/rate.js'
 import { shown } from '../../../../kernel/kit/text.js'
-import { type Actor, iso, type PluginKernel, type Tx } from '../../../../kernel/plugin.js'
+import { type Actor, iso, type Tx } from '../../../../kernel/plugin.js'
 import type { EmitEventBody } from '../../../../schemas/automation.js'
 import type { InstalledExtension, ResourceFamily } from '../../../delivery/extensions/api.js'
-import { WorkspaceErrors, type Workspaces } from '../../../desk/workspaces/api.js'
-import type { Events } from '../../../platform/events/api.js'
+import { WorkspaceErrors } from '../../../desk/workspaces/api.js'
 import type { HookRun } from '../../hooks/api.js'
-import { SessionCreated, type Sessions } from '../../sessions/api.js'
+import { SessionCreated } from '../../sessions/api.js'
 import { AutomationErrors, type ExtensionEvent, Observation } from '../api.js'
+import type { K } from '../needs.js'
 import { sessionData } from './observed.js'
 import { TriggerKind } from './trigger-kind.js'
 
@@ -15,8 +15,6 @@ import { TriggerKind } from './trigger-kind.js'
 const DATA_BYTES = 64 * 1024
 /** Rate limit per extension. */
 const RATE = { burst: 100, perSecond: 10 }
-
-type Kernel = PluginKernel<{ events: typeof Events; sessions: typeof Sessions; workspaces: typeof Workspaces }>
 
 /** An extension that declares events. */
 interface Emitter {
@@ -30,7 +28,7 @@ interface Emitter {
 export class EmittedEvents {
   readonly #emitters = new Map<string, Emitter>()
 
-  constructor(private readonly kernel: Kernel) {}
+  constructor(private readonly kernel: K) {}
 
   /** Reads `[resources] events` of extension manifests. */
   readonly family: ResourceFamily = {

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { DiskSpace, PluginKernel } from '../../../../kernel/plugin.js'
-import type { Daemon } from '../../../desk/daemon/api.js'
 import { type GapEvent, isGap, type StoredEvent } from '../../../platform/events/api.js'
 import type { Claims } from '../claim.js'
+import type { K } from '../needs.js'
 import type { Skip } from '../runs/room.js'
 import type { RunRow } from '../runs/run-row.js'
 import type { Envelope } from './envelope.js'
@@ -13,11 +12,6 @@ import type { Triggers } from './triggers.js'
 
 /** Maximum number of trigger runs in one chain of causes. */
 const MAX_DEPTH = 3
-
-type Kernel = PluginKernel<{
-  disk: typeof DiskSpace
-  daemon: typeof Daemon
-}>
 
 /** What firing triggers needs from the plugin. */
 export interface FireWork {
@@ -33,7 +27,7 @@ export interface FireWork {
 /** Claims a run for each trigger that matches a logged event. */
 export class TriggerFires {
   constructor(
-    private readonly kernel: Kernel,
+    private readonly kernel: K,
     private readonly work: FireWork,
   ) {}
 

@@ -1,9 +1,10 @@
-import { iso, type PluginKernel } from '../../../../kernel/plugin.js'
-import type { Workspace, Workspaces } from '../../../desk/workspaces/api.js'
-import type { Events, StoredEvent } from '../../../platform/events/api.js'
+import { iso } from '../../../../kernel/plugin.js'
+import type { Workspace } from '../../../desk/workspaces/api.js'
+import type { StoredEvent } from '../../../platform/events/api.js'
 import type { HookRequest } from '../../hooks/api.js'
-import { SessionCreated, type SessionInfo, SessionStopped, type Sessions } from '../../sessions/api.js'
+import { SessionCreated, type SessionInfo, SessionStopped } from '../../sessions/api.js'
 import { Observation, RunEnded } from '../api.js'
+import type { K } from '../needs.js'
 import type { RunRow } from '../runs/run-row.js'
 import type { RunStore } from '../runs/runs.js'
 import { AskedByHooks } from './asked.js'
@@ -14,8 +15,6 @@ import type { Triggers } from './triggers.js'
 
 /** Maximum length of a followed chain of causes. */
 const MAX_CAUSES = 64
-
-type Kernel = PluginKernel<{ events: typeof Events; sessions: typeof Sessions; workspaces: typeof Workspaces }>
 
 /** Payload of a session event. */
 interface SessionTold {
@@ -31,7 +30,7 @@ export class Observed {
   readonly asked: AskedByHooks
 
   constructor(
-    private readonly kernel: Kernel,
+    private readonly kernel: K,
     private readonly triggers: Triggers,
     private readonly runs: RunStore,
   ) {

@@ -1,6 +1,6 @@
-import type { CliColumn } from '../../../../kernel/kit/annotations/index.js'
-import { cli, describe, tool } from '../../../../kernel/kit/annotations/index.js'
-import { created, noContent, ok, routeOf } from '../../../../kernel/plugin.js'
+import { cli, describe, throws, tool } from '../../../../kernel/kit/annotations/index.js'
+import { collectionOf } from '../../../../kernel/kit/collection.js'
+import { created, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
 import {
   CreateTriggerBody,
   EmitEventBody,
@@ -14,120 +14,118 @@ import {
   TestTriggerReply,
   TriggerReply,
 } from '../../../../schemas/automation.js'
+import { VaultErrors } from '../../../access/vault/api.js'
 import { undo } from '../../../desk/changes/api.js'
+import { WorkspaceErrors } from '../../../desk/workspaces/api.js'
+import { AutomationErrors } from '../api.js'
 import { runRows } from '../runs/routes.js'
 import type { AutomationService } from '../service.js'
 
-const route = routeOf<AutomationService>(describe('Automation'))
-
-const triggerFields: readonly CliColumn[] = [
-  { header: 'ID', path: 'id' },
-  { header: 'Name', path: 'name' },
-  { header: 'Enabled', path: 'enabled' },
-  { header: 'Event', path: 'event' },
-  { header: 'Filter', path: 'filter' },
-  { header: 'Agent', path: 'agent_name' },
-  { header: 'Prompt', path: 'prompt' },
-  { header: 'Scope', path: 'scope' },
-  { header: 'Workspace', path: 'workspace_id' },
-  { header: 'Source', path: 'source' },
-  { header: 'Endpoint', path: 'webhook_endpoint' },
-  { header: 'Signature scheme', path: 'webhook_scheme' },
-  { header: 'Allow repeat', path: 'webhook_allow_repeat' },
-  { header: 'Secret', path: 'webhook_secret_ref' },
-  { header: 'Fire limit', path: 'fire_limit' },
-  { header: 'Retry', path: 'retry' },
+const about = describe('Automation')
+const route = routeOf<AutomationService>(about)
+const { trigger_not_found: missing, trigger_damaged, trigger_read_only } = AutomationErrors
+/** Why a trigger is not stored as it is wanted. */
+export const triggerRefusals = [
+  AutomationErrors.trigger_invalid,
+  AutomationErrors.trigger_name_taken,
+  AutomationErrors.loop_invalid,
+  AutomationErrors.lifecycle_command,
+  AutomationErrors.webhook_id_taken,
 ]
-const triggerItem = { item: 'trigger', fields: triggerFields } as const
-const triggerId = { name: 'id', summary: 'id or name of a trigger' } as const
+/** Why the secret of a webhook is not stored. */
+const unsealed = [
+  AutomationErrors.webhook_vault_missing,
+  VaultErrors.vault_value_short,
+  VaultErrors.vault_value_invalid,
+  VaultErrors.vault_full,
+  VaultErrors.vault_secret_damaged,
+  VaultErrors.vault_key_missing,
+  VaultErrors.vault_key_readable,
+  VaultErrors.vault_key_invalid,
+  VaultErrors.vault_key_unreadable,
+  VaultErrors.vault_key_wrong,
+]
+const argument = { summary: 'id or name of a trigger' }
+const options = { agent_name: 'agent', webhook_allow_repeat: 'allow-repeat' }
 
-export const triggerRoutes = [
-  route({
-    method: 'GET',
-    path: '/api/automation/triggers',
+const triggers = collectionOf<AutomationService>(about)({
+  path: '/api/automation/triggers',
+  key: 'id',
+  noun: 'automation triggers',
+  one: [TriggerReply, 'trigger'],
+  many: [ListTriggersReply, 'triggers'],
+  show: [
+    'id',
+    'name',
+    'enabled',
+    'event',
+    { of: 'agent_name', header: 'Agent' },
+    { of: 'webhook_endpoint', header: 'Endpoint', below: true },
+  ],
+  fields: [
+    'id',
+    'name',
+    'enabled',
+    'event',
+    'filter',
+    { of: 'agent_name', header: 'Agent' },
+    'prompt',
+    'scope',
+    { of: 'workspace_id', header: 'Workspace' },
+    'source',
+    { of: 'webhook_endpoint', header: 'Endpoint' },
+    { of: 'webhook_scheme', header: 'Signature scheme' },
+    { of: 'webhook_allow_repeat', header: 'Allow repeat' },
+    { of: 'webhook_secret_ref', header: 'Secret' },
+    'fire_limit',
+    'retry',
+  ],
+  argument,
+  missing,
+})
+
+export const triggerRoutes: readonly Route<AutomationService>[] = [
+  triggers.list({
     summary: 'List triggers, newest first',
     query: ListTriggersQuery,
-    replies: { 200: ListTriggersReply },
-    with: [
-      cli('automation triggers list', {
-        view: {
-          rows: 'triggers',
-          columns: [
-            { header: 'ID', path: 'id' },
-            { header: 'NAME', path: 'name' },
-            { header: 'ENABLED', path: 'enabled' },
-            { header: 'EVENT', path: 'event' },
-            { header: 'AGENT', path: 'agent_name' },
-            { header: 'ENDPOINT', path: 'webhook_endpoint', below: true },
-          ],
-          empty: 'No triggers. Create one: svc automation triggers create --help',
-        },
-      }),
-      tool('automation_triggers_list', ['automation']),
-    ],
-    handle: async (self, { actor, query }) => ok(await self.listTriggers(actor, query)),
+    with: [tool('automation_triggers_list', ['automation'])],
+    empty: 'No triggers. Create one: svc automation triggers create --help',
+    handle: (self, { actor, query }) => self.listTriggers(actor, query),
   }),
-  route({
-    method: 'POST',
-    path: '/api/automation/triggers',
+  triggers.create({
     summary: 'Create a trigger',
     body: CreateTriggerBody,
-    replies: { 201: TriggerReply },
-    with: [
-      undo({ by: 'delete', of: 'trigger.id' }),
-      cli('automation triggers create', {
-        args: [{ name: 'name', option: true, summary: 'name of the trigger, unique in its scope' }],
-        options: { agent_name: 'agent', workspace_id: 'workspace', webhook_allow_repeat: 'allow-repeat' },
-        scoped: { scope: 'scope', workspace: 'workspace_id', opens: true },
-        view: triggerItem,
-      }),
-      tool('automation_triggers_create', ['automation']),
-    ],
-    handle: async (self, { actor, body }) => created({ trigger: await self.triggers.create(actor, body) }),
+    with: [undo({ by: 'delete', of: 'trigger.id' }), tool('automation_triggers_create', ['automation'])],
+    throws: [...triggerRefusals, ...unsealed],
+    cli: {
+      args: [{ name: 'name', option: true, summary: 'name of the trigger, unique in its scope' }],
+      options: { ...options, workspace_id: 'workspace' },
+      scoped: { scope: 'scope', workspace: 'workspace_id', opens: true },
+    },
+    handle: async (self, { actor, body }) => ({ trigger: await self.triggers.create(actor, body) }),
   }),
-  route({
-    method: 'GET',
-    path: '/api/automation/triggers/{id}',
+  triggers.get({
     summary: 'Show a trigger',
-    replies: { 200: TriggerReply },
-    with: [
-      cli('automation triggers get', { args: [triggerId], view: triggerItem }),
-      tool('automation_triggers_info', ['automation']),
-    ],
-    handle: (self, { actor, params }) => ok({ trigger: self.triggers.toWire(self.triggers.find(params.id, actor)) }),
+    command: 'automation triggers get',
+    with: [tool('automation_triggers_info', ['automation'])],
+    throws: [trigger_damaged],
+    handle: (self, { actor, params }) => ({ trigger: self.triggers.toWire(self.triggers.find(params.id, actor)) }),
   }),
-  route({
-    method: 'PATCH',
-    path: '/api/automation/triggers/{id}',
+  triggers.update({
     summary: 'Update a trigger; fields that are omitted or null keep their value',
     body: PatchTriggerBody,
-    replies: { 200: TriggerReply },
-    with: [
-      undo({ by: 'patch', of: 'trigger' }),
-      cli('automation triggers update', {
-        args: [triggerId],
-        options: { agent_name: 'agent', webhook_allow_repeat: 'allow-repeat' },
-        view: triggerItem,
-      }),
-      tool('automation_triggers_update', ['automation']),
-    ],
-    handle: async (self, { actor, params, body }) => ok({ trigger: await self.triggers.patch(actor, params.id, body) }),
+    with: [undo({ by: 'patch', of: 'trigger' }), tool('automation_triggers_update', ['automation'])],
+    throws: [...triggerRefusals, ...unsealed, trigger_damaged, trigger_read_only],
+    cli: { options },
+    handle: async (self, { actor, params, body }) => ({ trigger: await self.triggers.patch(actor, params.id, body) }),
   }),
-  route({
-    method: 'DELETE',
-    path: '/api/automation/triggers/{id}',
+  triggers.delete({
     summary: 'Delete a trigger; its run history is kept',
     essential: true,
-    replies: { 204: null },
-    with: [
-      undo({ by: 'create', of: 'trigger' }),
-      cli('automation triggers delete', { args: [triggerId], done: 'deleted trigger {id}' }),
-      tool('automation_triggers_delete', ['automation']),
-    ],
-    handle: async (self, { actor, params }) => {
-      await self.triggers.remove(actor, params.id)
-      return noContent()
-    },
+    with: [undo({ by: 'create', of: 'trigger' }), tool('automation_triggers_delete', ['automation'])],
+    throws: [trigger_read_only],
+    done: 'deleted trigger {id}',
+    handle: (self, { actor, params }) => self.triggers.remove(actor, params.id),
   }),
   route({
     method: 'GET',
@@ -137,25 +135,31 @@ export const triggerRoutes = [
     replies: { 200: ListRunsReply },
     with: [
       cli('automation triggers history', {
-        args: [triggerId],
+        args: [{ name: 'id', ...argument }],
         view: { ...runRows, empty: 'No runs. This trigger has not fired yet.' },
       }),
       tool('automation_triggers_history', ['automation']),
+      throws(missing),
     ],
     handle: async (self, { actor, params, query }) => ok({ runs: await self.runs.ofTrigger(actor, params.id, query) }),
   }),
-  route({
-    method: 'POST',
-    path: '/api/automation/triggers/{id}/test',
+  triggers.action('test', {
     summary: 'Sign a delivery that a webhook trigger would accept; nothing is delivered',
+    command: false,
     body: TestTriggerBody,
     bodyLimit: 256 * 1024,
-    replies: { 200: TestTriggerReply },
     with: [undo({ by: 'never', why: 'a signature was made, and nothing was changed' })],
+    throws: [
+      trigger_damaged,
+      AutomationErrors.trigger_not_webhook,
+      AutomationErrors.webhook_secret_missing,
+      AutomationErrors.webhook_headers_invalid,
+    ],
+    reply: TestTriggerReply,
     handle: async (self, { actor, params, body }) => {
       const trigger = self.triggers.find(params.id, actor)
       const { webhook_endpoint: path } = self.triggers.toWire(trigger)
-      return ok({ delivery: await self.webhooks.sample(trigger, path, body.body) })
+      return { delivery: await self.webhooks.sample(trigger, path, body.body) }
     },
   }),
   route({
@@ -166,6 +170,15 @@ export const triggerRoutes = [
     body: EmitEventBody,
     bodyLimit: 80 * 1024,
     replies: { 201: EmitEventReply },
+    with: [
+      throws(
+        AutomationErrors.event_foreign,
+        AutomationErrors.event_undeclared,
+        AutomationErrors.event_too_large,
+        AutomationErrors.event_rate,
+        WorkspaceErrors.workspace_not_found,
+      ),
+    ],
     handle: async (self, { actor, body }) => created({ event_id: (await self.emitted.request(actor, body)).id }),
   }),
 ]

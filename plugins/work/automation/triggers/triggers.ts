@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import {
   type Actor,
   type Batch,
@@ -7,11 +8,11 @@ import {
   type Tx,
 } from '../../../../kernel/plugin.js'
 import type { CreateTriggerBody, FireLimit, PatchTriggerBody, Trigger } from '../../../../schemas/automation.js'
-import type { VaultApi } from '../../../access/vault/api.js'
 import { AutomationErrors } from '../api.js'
 import { nameKey } from '../cursors.js'
 import type { DefinitionReader } from '../definition-list.js'
-import { type DefinitionKernel, Definitions, factsOf } from '../definitions.js'
+import { Definitions, factsOf } from '../definitions.js'
+import type { K } from '../needs.js'
 import { Overlays } from '../overlays.js'
 import { forgetPlaces } from '../runs/run-place.js'
 import type { WebhookIds } from '../webhooks/webhook-ids.js'
@@ -38,13 +39,12 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
   readonly #ofWebhook = new Map<string, TriggerRecord>()
 
   constructor(
-    kernel: DefinitionKernel,
+    kernel: K,
     private readonly webhooks: WebhookIds,
-    private readonly vault: { readonly current?: VaultApi | undefined },
     fireLimit: FireLimit,
   ) {
     const overlays = new Overlays(kernel, 'automation_trigger_overlay', TriggerKind.name)
-    const disable = (id: string) => `svc automation triggers update ${id} --no-enabled`
+    const disable = (id: string) => command('automation triggers update', id, '--no-enabled')
     const family = {
       noun: 'trigger' as const,
       disable,
@@ -227,7 +227,7 @@ export class Triggers extends Definitions<TriggerSpec, Trigger> {
   /** Stores the secret before the trigger, which requires it; restores the previous secret when the write fails. */
   async #keeping<T>(id: string, secret: string | undefined, actor: Actor, write: () => Promise<T>): Promise<T> {
     if (secret === undefined) return write()
-    const vault = this.vault.current
+    const vault = this.kernel.needs.vault.current
     if (!vault) throw AutomationErrors.webhook_vault_missing()
     const ref = secretOf(id)
     const before = await vault.reveal(ref)

@@ -1,6 +1,8 @@
-import { describe } from '../../../../kernel/kit/annotations/index.js'
+import { describe, throws } from '../../../../kernel/kit/annotations/index.js'
 import { ok, routeOf } from '../../../../kernel/plugin.js'
 import { WebhookReply } from '../../../../schemas/automation.js'
+import { DaemonErrors } from '../../../desk/daemon/api.js'
+import { AutomationErrors } from '../api.js'
 import type { AutomationService } from '../service.js'
 import { schemeHeaders } from './scheme-table.js'
 import type { Accepted } from './webhooks.js'
@@ -18,6 +20,22 @@ const delivery = {
   bodyLimit: 1024 * 1024,
   audited: false,
   replies: { 200: WebhookReply },
+  with: [
+    throws(
+      AutomationErrors.webhook_not_found,
+      AutomationErrors.webhook_rate_limit,
+      AutomationErrors.webhook_headers_invalid,
+      AutomationErrors.webhook_secret_missing,
+      AutomationErrors.webhook_signature_invalid,
+      AutomationErrors.webhook_stale,
+      AutomationErrors.webhook_replayed,
+      AutomationErrors.automation_disabled,
+      AutomationErrors.concurrency_limit,
+      AutomationErrors.fire_limit,
+      DaemonErrors.draining,
+      DaemonErrors.home_held,
+    ),
+  ],
 } as const
 
 const replyOf = ({ challenge, ...result }: Accepted): WebhookReply => ({

@@ -1,4 +1,5 @@
-import type { PluginKernel, Tx } from '../../../../kernel/plugin.js'
+import type { Tx } from '../../../../kernel/plugin.js'
+import type { K } from '../needs.js'
 import type { TriggerRecord } from '../triggers/trigger-kind.js'
 
 /** Maps triggers to webhook ids. */
@@ -8,7 +9,7 @@ export const webhookTable = `CREATE TABLE automation_webhook (
 
 /** Webhook ids: the one of the definition, else a random one. */
 export class WebhookIds {
-  constructor(private readonly kernel: Pick<PluginKernel, 'db' | 'ids'>) {}
+  constructor(private readonly kernel: K) {}
 
   /** A new id with 128 random bits. */
   make(): string {

@@ -3,10 +3,10 @@ import { History } from '../../../../kernel/kit/history.js'
 import { TokenBucket } from '../../../../kernel/kit/rate.js'
 import { resolveSecret } from '../../../../kernel/kit/secret-ref.js'
 import { clip } from '../../../../kernel/kit/text.js'
-import { type Actor, type DiskSpace, Fault, iso, type PluginKernel, type Tx, turn } from '../../../../kernel/plugin.js'
+import { type Actor, Fault, iso, type Tx, turn } from '../../../../kernel/plugin.js'
 import type { WebhookReply } from '../../../../schemas/automation.js'
-import type { Daemon } from '../../../desk/daemon/api.js'
 import { AutomationErrors } from '../api.js'
+import type { K } from '../needs.js'
 import { EveryNth } from '../runs/every-nth.js'
 import { runToWire } from '../runs/run-row.js'
 import { type Envelope, placeOf } from '../triggers/envelope.js'
@@ -36,8 +36,6 @@ export const deliveryTable = `CREATE TABLE automation_webhook_delivery (
   CREATE INDEX automation_webhook_delivery_trigger ON automation_webhook_delivery (trigger_id, seq);`
 
 type DeliveryRow = { readonly seq: number; readonly trigger_id: string; readonly key: string; readonly until: number }
-type Kernel = PluginKernel<{ disk: typeof DiskSpace; daemon: typeof Daemon }>
-
 /** A delivery as received. */
 export interface Delivery {
   readonly workspaceId?: string
@@ -62,7 +60,7 @@ export class Webhooks {
   #sweptAt = Number.NEGATIVE_INFINITY
 
   constructor(
-    private readonly kernel: Kernel,
+    private readonly kernel: K,
     private readonly work: FireWork,
   ) {
     this.#history = new History(kernel.db, { table: 'automation_webhook_delivery' })

@@ -242,7 +242,7 @@ test('runs only make the transitions of their table', async () => {
       class {
         constructor(kernel: PluginKernel<{ events: typeof Events }>) {
           kernels.push(kernel)
-          made.push(new RunStore(kernel))
+          made.push(new RunStore(kernel as never))
         }
       },
   }).surface({
