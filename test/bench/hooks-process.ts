@@ -6,9 +6,10 @@ import type { ProcessRow } from '../../plugins/platform/processes/tables.js'
 import type { HookPayload } from '../../plugins/work/hooks/api.js'
 import { type DeclaredHook, type Executor, matcherTest } from '../../plugins/work/hooks/declared.js'
 import { Dispatcher } from '../../plugins/work/hooks/dispatch/dispatcher.js'
-import type { LaunchKernel, Program } from '../../plugins/work/hooks/executors/launch.js'
+import type { Program } from '../../plugins/work/hooks/executors/launch.js'
 import { runSpawned } from '../../plugins/work/hooks/executors/spawned.js'
 import { WarmProgram } from '../../plugins/work/hooks/executors/warm.js'
+import type { K } from '../../plugins/work/hooks/needs.js'
 import { answer } from './child.js'
 
 export type Way = 'none' | 'native' | 'warm' | 'spawned' | 'bare'
@@ -35,7 +36,7 @@ const kernel = {
     processes: { spawn: (request: object) => spawner.spawn({ owner: 'bench', ...request } as never) },
     workspaces: { get: () => undefined },
   },
-} as unknown as LaunchKernel
+} as unknown as K
 
 const payload: HookPayload = { tool_name: 'execute', title: 'ls', command: 'ls', decision: 'allow' }
 const program = (warm: boolean): Program => ({

@@ -1,13 +1,12 @@
 import { Serial } from '../../../kernel/kit/serial.js'
-import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import { messageOf } from '../../../kernel/plugin.js'
 import type { HookEvent } from '../../../schemas/hooks.js'
-import type { Workspace, Workspaces } from '../../desk/workspaces/api.js'
+import type { Workspace } from '../../desk/workspaces/api.js'
 import type { SessionInfo } from '../sessions/api.js'
 import { HookDeclarers, type HookPlace, type Whom } from './api.js'
 import { hookOf } from './declarations.js'
 import { type ByEvent, byEvent, type DeclaredHook, hasEnabled } from './declared.js'
-
-type BroughtKernel = PluginKernel<{ workspaces: typeof Workspaces }>
+import type { K } from './needs.js'
 
 /**
  * Hooks that differ by place, such as those of skills. A session gets the hooks of its workspace, agent and itself when it
@@ -21,7 +20,7 @@ export class BroughtHooks {
   #first: Promise<void> | undefined
   #isRead = false
 
-  constructor(private readonly kernel: BroughtKernel) {}
+  constructor(private readonly kernel: K) {}
 
   /** Before the hooks of places were read, any event may have one. */
   has(event: HookEvent, sessionId: string): boolean {

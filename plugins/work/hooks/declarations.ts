@@ -1,11 +1,12 @@
 import path from 'node:path'
-import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import { messageOf } from '../../../kernel/plugin.js'
 import { durationMs } from '../../../schemas/duration.js'
 import type { AgentDefinition } from '../../agents/agents/api.js'
 import { type HookSource, NativeHooks } from './api.js'
 import { claudeTest } from './claude-format.js'
 import { type DeclaredHook, type Executor, matcherTest, priorityOf } from './declared.js'
 import { HookKind, type HookSpec, hookProblem, specOf } from './hook-kind.js'
+import type { K } from './needs.js'
 import { ConfiguredHooks } from './settings.js'
 
 /** Maximum timeout of a hook. */
@@ -64,7 +65,7 @@ export function hookOf(written: unknown, place: Place): DeclaredHook {
 }
 
 /** Reads the hooks that apply to all sessions. An invalid declaration is logged and does not affect the others. */
-export function readDeclarations(kernel: PluginKernel): DeclaredHook[] {
+export function readDeclarations(kernel: K): DeclaredHook[] {
   const all: DeclaredHook[] = []
   const attempt = (what: string, make: () => DeclaredHook) => {
     try {

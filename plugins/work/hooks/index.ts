@@ -1,18 +1,11 @@
-import { definePlugin, maybe, Settings, surfaceOf } from '../../../kernel/plugin.js'
-import { Confinement } from '../../access/sandboxes/api.js'
+import { definePlugin, Settings, surfaceOf } from '../../../kernel/plugin.js'
 import { SecretOwners } from '../../access/vault/api.js'
-import { Agents } from '../../agents/agents/api.js'
-import { Extensions, ResourceFamilies, type ResourceFamily } from '../../delivery/extensions/api.js'
+import { ResourceFamilies, type ResourceFamily } from '../../delivery/extensions/api.js'
 import { Checks } from '../../desk/daemon/api.js'
-import { WorkspaceDeleted, Workspaces } from '../../desk/workspaces/api.js'
-import { Events } from '../../platform/events/api.js'
-import { Processes } from '../../platform/processes/api.js'
-import { Network } from '../../reach/network/api.js'
-import { Automation } from '../automation/api.js'
+import { WorkspaceDeleted } from '../../desk/workspaces/api.js'
 import { Sessions } from '../sessions/api.js'
-import { Tasks } from '../tasks/api.js'
-import { Tools } from '../tools/api.js'
 import { HookDeclarers, HookErrors, HookKind, Hooks, HookValues, NativeHooks } from './api.js'
+import { needs } from './needs.js'
 import { besideTaps } from './points/beside.js'
 import { networkTaps } from './points/network.js'
 import { sessionTaps } from './points/sessions.js'
@@ -35,20 +28,7 @@ const family: ResourceFamily = {
 export default definePlugin({
   name: 'hooks',
   version: '0.2.0',
-  requires: {
-    settings: Settings,
-    processes: Processes,
-    workspaces: Workspaces,
-    agents: Agents,
-    sessions: Sessions,
-    events: Events,
-    extensions: maybe(Extensions),
-    sandboxes: maybe(Confinement),
-    automation: maybe(Automation),
-    tasks: maybe(Tasks),
-    tools: maybe(Tools),
-    network: maybe(Network),
-  },
+  requires: needs,
   provides: Hooks,
   service: () => import('./service.js').then(module => module.HooksService),
 }).surface({

@@ -1,6 +1,5 @@
-import type { CliColumn } from '../../../kernel/kit/annotations/index.js'
-import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
-import { ok, routeOf } from '../../../kernel/plugin.js'
+import { cli, describe, show, throws, tool } from '../../../kernel/kit/annotations/index.js'
+import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
 import {
   HookCatalogQuery,
   HookCatalogReply,
@@ -9,41 +8,14 @@ import {
   HookRunsQuery,
   HookRunsReply,
 } from '../../../schemas/hooks/replies.js'
+import { REFERENCE_ERRORS } from '../../desk/workspaces/api.js'
+import { SessionErrors } from '../sessions/api.js'
 import type { HooksService } from './service.js'
 import { eventEntries } from './wire.js'
 
 const route = routeOf<HooksService>(describe('Hooks'))
 
-const hookColumns: readonly CliColumn[] = [
-  { header: 'EVENT', path: 'event' },
-  { header: 'ORDER', path: 'order' },
-  { header: 'NAME', path: 'name' },
-  { header: 'SOURCE', path: 'source' },
-  { header: 'OWNER', path: 'owner' },
-  { header: 'MODE', path: 'mode' },
-  { header: 'REQUIRED', path: 'required' },
-  { header: 'ENABLED', path: 'enabled' },
-  { header: 'COMMAND', path: 'command', below: true },
-  { header: 'WARNINGS', path: 'warnings', as: 'list', below: true },
-]
-const eventColumns: readonly CliColumn[] = [
-  { header: 'EVENT', path: 'event' },
-  { header: 'SYNC', path: 'sync_eligible' },
-  { header: 'EMITTED', path: 'emitted' },
-  { header: 'PATCH FIELDS', path: 'patch_members', as: 'list', below: true },
-]
-const runColumns: readonly CliColumn[] = [
-  { header: 'RECORDED', path: 'recorded_at', as: 'ago' },
-  { header: 'EVENT', path: 'event' },
-  { header: 'HOOK', path: 'hook_name' },
-  { header: 'SOURCE', path: 'source' },
-  { header: 'OUTCOME', path: 'outcome' },
-  { header: 'MS', path: 'duration_ms' },
-  { header: 'PATCH', path: 'patch_applied', below: true },
-  { header: 'ERROR', path: 'error', below: true },
-]
-
-export const hookRoutes = [
+export const hookRoutes: readonly Route<HooksService>[] = [
   route({
     method: 'GET',
     path: '/api/hooks/catalog',
@@ -51,15 +23,27 @@ export const hookRoutes = [
     query: HookCatalogQuery,
     replies: { 200: HookCatalogReply },
     with: [
-      describe('Hooks', { errors: [410] }),
       cli('hooks list', {
-        view: {
-          rows: 'hooks',
-          columns: hookColumns,
-          empty: 'No hooks. Declare one: svc config set hooks.<name> <json>',
-        },
+        view: show(
+          HookCatalogReply,
+          'hooks',
+          [
+            'event',
+            'order',
+            'name',
+            'source',
+            'owner',
+            'mode',
+            'required',
+            'enabled',
+            { of: 'command', below: true },
+            { of: 'warnings~list', below: true },
+          ],
+          { empty: 'No hooks. Declare one: svc config set hooks.<name> <json>' },
+        ),
       }),
       tool('hooks_list', ['hooks']),
+      throws(...REFERENCE_ERRORS),
     ],
     handle: async (self, { query }) => ok({ hooks: await self.catalog(query) }),
   }),
@@ -71,7 +55,17 @@ export const hookRoutes = [
     replies: { 200: HookEventsReply },
     with: [
       cli('hooks events', {
-        view: { rows: 'events', columns: eventColumns, empty: 'No matching events. List all: svc hooks events' },
+        view: show(
+          HookEventsReply,
+          'events',
+          [
+            'event',
+            { of: 'sync_eligible', header: 'Sync' },
+            'emitted',
+            { of: 'patch_members~list', header: 'Patch fields', below: true },
+          ],
+          { empty: 'No matching events. List all: svc hooks events' },
+        ),
       }),
       tool('hooks_events', ['hooks']),
     ],
@@ -89,7 +83,6 @@ export const hookRoutes = [
     query: HookRunsQuery,
     replies: { 200: HookRunsReply },
     with: [
-      describe('Hooks', { errors: [410] }),
       cli('hooks runs', {
         args: [
           {
@@ -100,12 +93,23 @@ export const hookRoutes = [
           { name: 'workspace_id', type: 'workspace', optional: true },
         ],
         workspace: 'workspace_id',
-        view: {
-          rows: 'runs',
-          columns: runColumns,
-          empty: 'No hook runs. Runs without a session: svc hooks runs none',
-        },
+        view: show(
+          HookRunsReply,
+          'runs',
+          [
+            'recorded_at~ago',
+            'event',
+            { of: 'hook_name', header: 'Hook' },
+            'source',
+            'outcome',
+            { of: 'duration_ms', header: 'ms' },
+            { of: 'patch_applied', header: 'Patch', below: true },
+            { of: 'error', below: true },
+          ],
+          { empty: 'No hook runs. Runs without a session: svc hooks runs none' },
+        ),
       }),
+      throws(SessionErrors.session_not_found, ...REFERENCE_ERRORS),
     ],
     handle: async (self, { params, query, actor }) =>
       ok({ runs: await self.runs.find(params.workspace_id, query, actor) }),

@@ -1,11 +1,12 @@
+import { column, type RowOf, table } from '../../../kernel/kit/table.js'
 import { clip } from '../../../kernel/kit/text.js'
-import { type Actor, iso, messageOf, type PluginKernel, type Tx } from '../../../kernel/plugin.js'
-import type { HookRunsQuery, HookRunWire } from '../../../schemas/hooks/replies.js'
+import { type Actor, iso, messageOf, type Tx } from '../../../kernel/plugin.js'
+import { type HookRunsQuery, HookRunWire } from '../../../schemas/hooks/replies.js'
 import type { HookEvent } from '../../../schemas/hooks.js'
 import { agentSessionOf } from '../../access/identity/api.js'
-import type { Workspaces } from '../../desk/workspaces/api.js'
-import { SessionErrors, type Sessions } from '../sessions/api.js'
+import { SessionErrors } from '../sessions/api.js'
 import type { HookPayload, HookSource } from './api.js'
+import type { K } from './needs.js'
 
 export type HookOutcome = 'applied' | 'denied' | 'failed' | 'skipped' | 'dropped' | 'rejected'
 
@@ -72,19 +73,25 @@ const PRUNE_EVERY = 500
 /** Maximum number of unwritten runs; further runs are dropped. */
 const UNWRITTEN = 10_000
 
-interface RunRow {
-  readonly hook: string
-  readonly event: string
-  readonly source: string
-  readonly mode: string
-  readonly required: number
-  readonly depth: number
-  readonly outcome: string
-  readonly at: number
-  readonly micros: number
-  readonly error: string | null
-  readonly patch: string | null
-}
+const { text, integer, flag, time } = column
+
+export const runs = table('hooks_run', {
+  seq: integer().generated(),
+  session_id: text().as('sessionId'),
+  workspace_id: text().as('workspaceId'),
+  hook: text(),
+  event: text<HookEvent>(),
+  source: text<HookSource>(),
+  mode: text<HookRun['mode']>(),
+  required: flag(),
+  depth: integer(),
+  outcome: text<HookOutcome>(),
+  at: time(),
+  micros: integer(),
+  error: text().optional(),
+  /** JSON, which may be cut. */
+  patch: text().optional(),
+})
 
 /** Prefix of the provisional id of a session that is about to be created. */
 export const UNMADE = 'new '
@@ -97,10 +104,7 @@ export class HookRuns {
 
   /** @param told called in the transaction that writes a run */
   constructor(
-    private readonly kernel: Pick<
-      PluginKernel<{ readonly sessions: typeof Sessions; readonly workspaces: typeof Workspaces }>,
-      'log' | 'redact' | 'db' | 'needs'
-    >,
+    private readonly kernel: K,
     private readonly told: (t: Tx, run: HookRun) => void,
   ) {}
 
@@ -129,8 +133,9 @@ export class HookRuns {
     const other = isNone && !agentSessionOf(actor) ? '' : workspace.id
     await this.written()
     const { event, outcome, since, last = 100 } = query
-    const rows = this.kernel.db.all<RunRow>(
-      `SELECT * FROM hooks_run WHERE session_id = ?1 AND workspace_id IN (?2, ?7) AND (?3 IS NULL OR event = ?3)
+    const rows = runs.query(
+      this.kernel.db,
+      `WHERE session_id = ?1 AND workspace_id IN (?2, ?7) AND (?3 IS NULL OR event = ?3)
        AND (?4 IS NULL OR outcome = ?4) AND at >= ?5 ORDER BY seq DESC LIMIT +?6`,
       [
         ...[isNone ? '' : session, workspace.id, event ?? null, outcome ?? null],
@@ -145,64 +150,37 @@ export class HookRuns {
     // Batch the runs added in this turn.
     await Promise.resolve()
     while (this.#unwritten.length > 0) {
-      const runs = this.#unwritten
+      const unwritten = this.#unwritten
       this.#unwritten = []
       try {
         await db.tx(t => {
-          for (const run of runs) {
-            const patch = run.patch === undefined ? null : redact.text(JSON.stringify(run.patch), PATCH)
-            const { sessionId, workspaceId, hook, event, source, mode, required, depth, outcome, at, micros } = run
-            const error = run.error === undefined ? null : redact.text(run.error)
-            t.run(
-              `INSERT INTO hooks_run (session_id, workspace_id, hook, event, source, mode, required, depth, outcome, at, micros, error, patch)
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-              [
-                sessionId,
-                workspaceId,
-                hook,
-                event,
-                source,
-                mode,
-                Number(required),
-                depth,
-                outcome,
-                at,
-                micros,
-                error,
-                patch,
-              ],
-            )
+          for (const run of unwritten) {
+            const patch = run.patch && redact.text(JSON.stringify(run.patch), PATCH)
+            runs.insert(t, { ...run, error: run.error && redact.text(run.error), patch })
             this.told(t, run)
           }
-          this.#sincePruned += runs.length
+          this.#sincePruned += unwritten.length
           if (this.#sincePruned < PRUNE_EVERY) return
           this.#sincePruned = 0
           t.run('DELETE FROM hooks_run WHERE seq <= (SELECT max(seq) FROM hooks_run) - ?', [KEPT])
         })
       } catch (error) {
-        log.error('runs of hooks were not written down', { runs: runs.length, error: messageOf(error) })
+        log.error('runs of hooks were not written down', { runs: unwritten.length, error: messageOf(error) })
       }
     }
     this.#writing = undefined
   }
 }
 
-function runToWire(row: RunRow): HookRunWire {
-  return {
+const runToWire = (row: RowOf<typeof runs>): HookRunWire =>
+  runs.wire(row, HookRunWire, {
     hook_name: row.hook,
-    event: row.event,
-    source: row.source,
-    mode: row.mode,
-    outcome: row.outcome,
-    required: row.required === 1,
     dispatch_depth: row.depth,
     duration_ms: Math.ceil(row.micros / 1000),
     duration_us: row.micros,
     recorded_at: iso(row.at),
-    ...(row.error !== null && { error: row.error }),
-    ...(row.patch !== null && { patch_applied: parsed(row.patch) }),
-  }
-}
+    ...(row.patch !== undefined && { patch_applied: parsed(row.patch) }),
+  })
 
 /** A truncated patch is not valid JSON and is returned as text. */
 function parsed(patch: string): unknown {

@@ -1,12 +1,9 @@
-import { type MaybeToken, messageOf, type PluginKernel, type Timer, within } from '../../../kernel/plugin.js'
+import { command } from '../../../kernel/kit/commands/command-line.js'
+import { messageOf, type Timer, within } from '../../../kernel/plugin.js'
 import type { HookCatalogEntry, HookCatalogQuery } from '../../../schemas/hooks/replies.js'
 import type { HookEvent } from '../../../schemas/hooks.js'
-import type { Agents } from '../../agents/agents/api.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
-import type { AutomationApi } from '../automation/api.js'
-import type { Recorded, SessionInfo, Sessions } from '../sessions/api.js'
-import type { TasksApi } from '../tasks/api.js'
-import type { ToolsApi } from '../tools/api.js'
+import type { Recorded, SessionInfo } from '../sessions/api.js'
 import {
   type Dispatched,
   type Fixed,
@@ -23,21 +20,12 @@ import { type ByEvent, byEvent, type DeclaredHook, GUARD, hasEnabled, type Resol
 import { Deltas } from './dispatch/deltas.js'
 import { Dispatcher } from './dispatch/dispatcher.js'
 import { Nesting } from './dispatch/nesting.js'
-import { type ExecutorNeeds, Executors } from './executors/executors.js'
+import { Executors } from './executors/executors.js'
+import type { K } from './needs.js'
 import { HookRuns, journalNote, UNMADE } from './runs.js'
 import { RECORDED, recordedPayload } from './told.js'
 import { Warnings } from './warnings.js'
 import { entryToWire } from './wire.js'
-
-export type HooksKernel = PluginKernel<
-  ExecutorNeeds & {
-    readonly sessions: typeof Sessions
-    readonly agents: typeof Agents
-    readonly automation: MaybeToken<AutomationApi>
-    readonly tasks: MaybeToken<TasksApi>
-    readonly tools: MaybeToken<ToolsApi>
-  }
->
 
 /** Time for async hooks to finish during shutdown, in milliseconds. */
 const DRAIN_MS = 10_000
@@ -66,7 +54,7 @@ export class HooksService implements HooksApi {
   readonly warnings = new Warnings(this)
   #isReady = false
 
-  constructor(readonly kernel: HooksKernel) {
+  constructor(readonly kernel: K) {
     const { ran, completed, asking } = kernel.hooks.of(points)
     this.ran = ran
     this.completed = completed
@@ -341,9 +329,9 @@ export class HooksService implements HooksApi {
       const all = await Promise.all([undefined, ...workspaces.list()].map(workspace => agents.list(workspace)))
       return all.flat().map(({ name }) => name)
     }
-    const known = { noun: 'workspace', list: 'svc workspace list' }
+    const known = { noun: 'workspace', list: command('workspace list') }
     return [
-      { fields: ['agent_name'], noun: 'agent', list: 'svc agent list', read: names },
+      { fields: ['agent_name'], noun: 'agent', list: command('agent list'), read: names },
       { ...known, fields: ['workspace_id'], read: async () => (await places()).map(({ id }) => id) },
       { ...known, fields: ['workspace_root'], read: async () => (await places()).map(({ rootDir }) => rootDir) },
     ]

@@ -1,9 +1,9 @@
 import { nearest, shown } from '../../../kernel/kit/text.js'
-import type { PluginKernel } from '../../../kernel/plugin.js'
 import { HookValues, type KnownValues } from './api.js'
 import type { DeclaredHook } from './declared.js'
 import { vocabularyOf } from './families.js'
 import { globTest } from './glob.js'
+import type { K } from './needs.js'
 
 /**
  * Matcher values that match nothing: names of agents, tools and workspaces are checked against those that exist, because a misspelled one
@@ -12,7 +12,7 @@ import { globTest } from './glob.js'
 export class UnmatchedValues {
   readonly #read = new Map<KnownValues, Promise<readonly string[] | undefined>>()
 
-  constructor(private readonly kernel: PluginKernel) {}
+  constructor(private readonly kernel: K) {}
 
   /** One warning per field of the matcher that matches nothing known; a disabled hook has none. */
   async of({ event, matcher, enabled }: DeclaredHook): Promise<string[]> {

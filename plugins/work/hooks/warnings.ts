@@ -64,7 +64,7 @@ export class Warnings {
           .slice(0, SESSIONS_NAMED)
           .map(
             ({ session: { id }, why }) =>
-              `holds in session ${id} from the next start of its agent: ${why}. End the agent: svc session stop ${id}`,
+              `holds in session ${id} from the next start of its agent: ${why}. End the agent: ${command('session stop', id)}`,
           ),
         ...(more > 0 ? [`the same applies to ${more} more sessions`] : []),
       ]

@@ -1,6 +1,7 @@
-import { messageOf, type PluginKernel } from '../../../../kernel/plugin.js'
+import { messageOf } from '../../../../kernel/plugin.js'
 import type { HookEvent } from '../../../../schemas/hooks.js'
-import type { Recorded, Sessions } from '../../sessions/api.js'
+import type { Recorded } from '../../sessions/api.js'
+import type { K } from '../needs.js'
 import { AsyncQueue } from './async-queue.js'
 
 /** Sessions processed concurrently. */
@@ -26,7 +27,7 @@ export class Deltas {
   readonly #newest = new Map<string, number>()
 
   constructor(
-    private readonly kernel: PluginKernel<{ sessions: typeof Sessions }>,
+    private readonly kernel: K,
     private readonly host: DeltaHost,
   ) {}
 

@@ -1,8 +1,8 @@
-import type { Awaitable, Fault, Gate, Identified, PluginKernel } from '../../../../kernel/plugin.js'
-import type { Processes } from '../../../platform/processes/api.js'
+import type { Awaitable, Fault, Gate, Identified } from '../../../../kernel/plugin.js'
 import type { HookRequest, Whom } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
 import { hookLabel } from '../executors/launch.js'
+import type { K } from '../needs.js'
 import { type Dispatcher, MAX_DEPTH } from './dispatcher.js'
 
 /** Nesting depth claimed by the hook program that makes a request. */
@@ -17,7 +17,7 @@ interface Part {
 /** Determines the nesting depth of a request, so that hooks triggered by it are one level deeper. */
 export class Nesting {
   constructor(
-    private readonly kernel: PluginKernel<{ processes: typeof Processes }>,
+    private readonly kernel: K,
     private readonly dispatcher: Pick<Dispatcher, 'within' | 'depthOf' | 'whomsOf' | 'hasLeft'>,
     private readonly asking: Pick<Gate<[HookRequest]>, 'ask'>,
   ) {}

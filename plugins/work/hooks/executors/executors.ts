@@ -1,29 +1,18 @@
-import type { Awaitable, MaybeToken, PluginKernel } from '../../../../kernel/plugin.js'
-import type { ConfinementApi } from '../../../access/sandboxes/api.js'
-import type { Agents } from '../../../agents/agents/api.js'
-import type { ExtensionsApi } from '../../../delivery/extensions/api.js'
-import type { Workspaces } from '../../../desk/workspaces/api.js'
-import type { Processes } from '../../../platform/processes/api.js'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
+import type { Awaitable } from '../../../../kernel/plugin.js'
 import type { HookPayload } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
+import type { K } from '../needs.js'
 import type { Cutoff } from './cutoff.js'
 import { askExtension } from './extension.js'
 import { runSpawned } from './spawned.js'
 import { WarmPrograms } from './warm-programs.js'
 
-export type ExecutorNeeds = {
-  readonly agents: typeof Agents
-  readonly processes: typeof Processes
-  readonly workspaces: typeof Workspaces
-  readonly extensions: MaybeToken<ExtensionsApi>
-  readonly sandboxes: MaybeToken<ConfinementApi>
-}
-
 /** Runs hooks with the executor of their declaration. */
 export class Executors {
   readonly #programs: WarmPrograms
 
-  constructor(private readonly kernel: PluginKernel<ExecutorNeeds>) {
+  constructor(private readonly kernel: K) {
     this.#programs = new WarmPrograms(kernel)
   }
 
@@ -45,7 +34,7 @@ export class Executors {
     const workspace = workspaces.get(workspaceId)
     if (workspace && (await agents.mayRunFilesOf(workspace))) return
     throw new Error(
-      `the .svc folder of the workspace is not trusted or has changed: svc workspace trust ${workspaceId}`,
+      `the .svc folder of the workspace is not trusted or has changed: ${command('workspace trust', workspaceId)}`,
     )
   }
 

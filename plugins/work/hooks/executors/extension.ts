@@ -1,16 +1,14 @@
-import type { MaybeToken, PluginKernel } from '../../../../kernel/plugin.js'
-import { type ExtensionsApi, HOOK_METHOD } from '../../../delivery/extensions/api.js'
+import { HOOK_METHOD } from '../../../delivery/extensions/api.js'
 import type { HookPayload } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
-
-type ExtensionKernel = PluginKernel<{ extensions: MaybeToken<ExtensionsApi> }>
+import type { K } from '../needs.js'
 
 /**
  * Calls `hooks/execute` with `{ hook, event, payload }` in the process of an extension, which returns `{ "patch": … }` or null.
  * Rejects when the process is not running, does not support the event, or returns an error or an invalid answer.
  */
 export async function askExtension(
-  { needs }: ExtensionKernel,
+  { needs }: K,
   { name, event, timeoutMs }: DeclaredHook,
   key: string,
   payload: HookPayload,

@@ -1,21 +1,14 @@
 import { realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { resolveSecret } from '../../../../kernel/kit/secret-ref.js'
-import type { MaybeToken, PluginKernel } from '../../../../kernel/plugin.js'
-import { type ConfinementApi, DEFAULT_PROFILE, spawnConfined } from '../../../access/sandboxes/api.js'
+import { DEFAULT_PROFILE, spawnConfined } from '../../../access/sandboxes/api.js'
 import { ISOLATED, searchPath } from '../../../agents/providers/api.js'
-import { askerOf, type ExtensionsApi, ownerOf } from '../../../delivery/extensions/api.js'
-import type { Workspaces } from '../../../desk/workspaces/api.js'
-import type { Processes, ProcessHandle, SpawnRequest } from '../../../platform/processes/api.js'
+import { askerOf, ownerOf } from '../../../delivery/extensions/api.js'
+import type { ProcessHandle, SpawnRequest } from '../../../platform/processes/api.js'
 import { isWithheld } from '../../../platform/processes/api.js'
 import type { DeclaredHook, Executor } from '../declared.js'
+import type { K } from '../needs.js'
 
-export type LaunchKernel = PluginKernel<{
-  processes: typeof Processes
-  workspaces: typeof Workspaces
-  extensions: MaybeToken<ExtensionsApi>
-  sandboxes: MaybeToken<ConfinementApi>
-}>
 export type Program = Extract<Executor, { kind: 'subprocess' }>
 
 /** Label of the process. */
@@ -26,7 +19,7 @@ export const hookLabel = ({ name }: Pick<DeclaredHook, 'name'>) => `hook ${name}
  * @throws Fault `secret_missing` and the other faults of a reference, `sandbox_unusable`
  */
 export async function startHook(
-  kernel: LaunchKernel,
+  kernel: K,
   hook: DeclaredHook,
   program: Program,
   workspaceId: string | undefined,
@@ -52,7 +45,7 @@ export async function startHook(
  * @throws Fault `secret_missing` and the other faults of a reference
  */
 async function launchOf(
-  kernel: LaunchKernel,
+  kernel: K,
   hook: DeclaredHook,
   program: Program,
   workspaceId: string | undefined,

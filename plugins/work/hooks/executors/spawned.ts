@@ -5,9 +5,10 @@ import type { HookPayload } from '../api.js'
 import { claudeInput, claudePatch } from '../claude-format.js'
 import type { DeclaredHook } from '../declared.js'
 import { hookEvents } from '../hook-events.js'
+import type { K } from '../needs.js'
 import { parsePatch } from '../patch.js'
 import type { Cutoff } from './cutoff.js'
-import { type LaunchKernel, type Program, startHook } from './launch.js'
+import { type Program, startHook } from './launch.js'
 
 /** Maximum captured bytes of each output stream. */
 const OUTPUT = 64 * 1024
@@ -20,7 +21,7 @@ const STOP = { graceMs: 100, termMs: 500 }
 
 /** Starts a hook program for one event: payload on standard input, patch on standard output. */
 export async function runSpawned(
-  kernel: LaunchKernel,
+  kernel: K,
   hook: DeclaredHook,
   program: Program,
   payload: HookPayload,
@@ -57,7 +58,7 @@ export async function runSpawned(
   }
 }
 
-const end = (kernel: LaunchKernel, handle: ProcessHandle) =>
+const end = (kernel: K, handle: ProcessHandle) =>
   handle.stop(STOP).catch(error => {
     kernel.log.warn('a hook program does not stop', { pid: handle.pid, error: String(error) })
   })

@@ -1,15 +1,16 @@
 import { canonicalJson } from '../../../../kernel/kit/canonical.js'
 import type { HookPayload } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
+import type { K } from '../needs.js'
 import type { Cutoff } from './cutoff.js'
-import type { LaunchKernel, Program } from './launch.js'
+import type { Program } from './launch.js'
 import { WarmProgram } from './warm.js'
 
 /** The warm programs, one per declaration that has run. */
 export class WarmPrograms {
   readonly #programs = new Map<string, WarmProgram>()
 
-  constructor(private readonly kernel: LaunchKernel) {}
+  constructor(private readonly kernel: K) {}
 
   ask(hook: DeclaredHook, program: Program, payload: HookPayload, cutoff: Cutoff): Promise<unknown> {
     const key = keyOf(hook)

@@ -4,8 +4,9 @@ import { messageOf } from '../../../../kernel/plugin.js'
 import { keep, OutputEnd, type ProcessHandle, readLines } from '../../../platform/processes/api.js'
 import type { HookPayload } from '../api.js'
 import type { DeclaredHook } from '../declared.js'
+import type { K } from '../needs.js'
 import type { Cutoff } from './cutoff.js'
-import { type LaunchKernel, type Program, startHook } from './launch.js'
+import { type Program, startHook } from './launch.js'
 
 /** Limits: bytes per answer line, pending requests, unread input bytes, consecutive invalid lines, bytes of standard error kept. */
 const LINE = 64 * 1024
@@ -37,7 +38,7 @@ export class WarmProgram {
   #nextId = 1
 
   constructor(
-    private readonly kernel: LaunchKernel,
+    private readonly kernel: K,
     private readonly hook: DeclaredHook,
     private readonly program: Program,
   ) {}

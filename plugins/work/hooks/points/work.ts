@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { type EventType, maybe, surfaceOf, type Tap } from '../../../../kernel/plugin.js'
 import type { HookEvent } from '../../../../schemas/hooks.js'
 import { agentSessionOfEvent } from '../../../access/identity/api.js'
@@ -100,7 +101,7 @@ export function toolValues({ kernel: { needs } }: HooksService): KnownValues[] {
     }
     return all
   }
-  const known = { noun: 'tool', list: 'svc tool list' }
+  const known = { noun: 'tool', list: command('tool list') }
   return [
     { ...known, fields: ['tool_id'], read: ids },
     { ...known, fields: ['tool_name'], read: async () => (await ids())?.concat(OPERATIONS) },
