@@ -1,26 +1,32 @@
-import { command } from '../../../kernel/kit/commands/command-line.js'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { clip, shown } from '../../../kernel/kit/text.js'
 import { defineErrors, type Fault, type FaultMore } from '../../../kernel/plugin.js'
 import { ReasonCode, type ToolErrorCode } from '../../../schemas/tools.js'
+
+const SHOW = command('tool show', placeholder('id'))
 
 /**
  * What can keep a tool from being called, or its result from being handed over. `model_not_found` and `reasoning_effort_unsupported`,
  * which a call can be answered with too, are of the models.
  */
 export const ToolErrors = defineErrors({
-  tool_not_found: { status: 404, message: 'no such tool', next: 'find tools: svc tool search <words>' },
+  tool_not_found: {
+    status: 404,
+    message: 'no such tool',
+    next: `find tools: ${command('tool search', placeholder('words'))}`,
+  },
   tool_conflict: { status: 409, message: 'two tools have this id', next: command('tool list') },
-  tool_unavailable: { status: 409, message: 'the tool cannot be called now', next: 'see why: svc tool show <id>' },
-  tool_denied: { status: 403, message: 'this caller may not call the tool', next: 'see why: svc tool show <id>' },
+  tool_unavailable: { status: 409, message: 'the tool cannot be called now', next: `see why: ${SHOW}` },
+  tool_denied: { status: 403, message: 'this caller may not call the tool', next: `see why: ${SHOW}` },
   tool_approval_required: {
     status: 202,
     message: 'a person has to allow this call',
-    next: 'allow it: svc tool approve <approval>',
+    next: `allow it: ${command('tool approve', placeholder('approval'))}`,
   },
   tool_invalid_input: {
     status: 400,
     message: 'the input is not as the schema of the tool wants it',
-    next: 'read the schema: svc tool show <id>',
+    next: `read the schema: ${SHOW}`,
   },
   tool_result_too_large: { status: 502, message: 'the tool answered with more than is kept', next: 'ask it for less' },
   tool_result_persistence_failed: {
@@ -66,7 +72,9 @@ export const noTool = (id: string, meant?: string): Fault => {
     toolId: clip(id, 256),
     ...(meant !== undefined && { next: command('tool show', meant) }),
     // The tools of a server are known once it was reached.
-    ...(server !== undefined && { next: `see whether its MCP server is there: svc mcp show ${server} --probe` }),
+    ...(server !== undefined && {
+      next: `see whether its MCP server is there: ${command('mcp show', server, '--probe')}`,
+    }),
   })
 }
 

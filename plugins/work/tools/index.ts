@@ -1,14 +1,13 @@
-import { definePlugin, Requests, surfaceOf } from '../../../kernel/plugin.js'
-import { Agents } from '../../agents/agents/api.js'
+import { definePlugin, surfaceOf } from '../../../kernel/plugin.js'
 import { Extensions, ResourceFamilies, type ResourceFamily } from '../../delivery/extensions/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
-import { Events } from '../../platform/events/api.js'
 import { InboxSources, Sessions } from '../sessions/api.js'
 import { NativeTools, ToolAllowances, ToolBackends, ToolErrors, ToolKind, Tools } from './api.js'
 import { GRANT_TABLE } from './approvals/grants.js'
 import { approvalRoutes } from './approvals/routes.js'
 import { ApprovalDecided, ApprovalRequested, ToolCalled } from './events.js'
 import { ApprovalErrors } from './faults.js'
+import { needs } from './needs.js'
 import { ARTIFACT_FOLDER, ARTIFACT_TABLE } from './results/artifacts.js'
 import { toolRoutes, toolsetRoutes } from './routes.js'
 import type { ToolsService } from './service.js'
@@ -26,14 +25,7 @@ const family: ResourceFamily = {
 export default definePlugin({
   name: 'tools',
   version: '0.1.0',
-  requires: {
-    request: Requests,
-    sessions: Sessions,
-    agents: Agents,
-    workspaces: Workspaces,
-    extensions: Extensions,
-    events: Events,
-  },
+  requires: needs,
   provides: Tools,
   service: () => import('./service.js').then(module => module.ToolsService),
 }).surface({

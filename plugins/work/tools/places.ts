@@ -1,11 +1,11 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { clip, shown } from '../../../kernel/kit/text.js'
-import { type Actor, KernelErrors, type PluginKernel } from '../../../kernel/plugin.js'
+import { type Actor, KernelErrors } from '../../../kernel/plugin.js'
 import { agentSessionOf } from '../../access/identity/api.js'
-import type { AgentDefinition, AgentsApi, PermissionMode } from '../../agents/agents/api.js'
-import type { WorkspacesApi } from '../../desk/workspaces/api.js'
-import type { SessionInfo, SessionsApi } from '../sessions/api.js'
+import type { AgentDefinition, PermissionMode } from '../../agents/agents/api.js'
+import type { SessionInfo } from '../sessions/api.js'
 import { type ToolPlace, toolFault } from './api.js'
+import type { K } from './needs.js'
 import type { Place } from './policy.js'
 
 /** How a request names a place. */
@@ -19,12 +19,6 @@ export interface AskedPlace {
 /** Milliseconds for which the definition of an agent is not read again. */
 const KEPT_MS = 1000
 
-interface Needs {
-  readonly sessions: SessionsApi
-  readonly agents: AgentsApi
-  readonly workspaces: WorkspacesApi
-}
-
 /** Who asks, and what the rules have to know of them. */
 export class Places {
   readonly #definitions = new Map<
@@ -32,10 +26,7 @@ export class Places {
     { readonly until: number; readonly definition: Promise<AgentDefinition | undefined> }
   >()
 
-  constructor(
-    private readonly needs: Needs,
-    private readonly kernel: Pick<PluginKernel, 'clock'>,
-  ) {}
+  constructor(private readonly kernel: K) {}
 
   /**
    * What a request is about. An agent is in its own session, whatever it says. Throws `tool_denied` for a session that is not its own, or
@@ -47,12 +38,12 @@ export class Places {
       throw toolFault('tool_denied', ['session_denied'], 'an agent calls tools for its own session only')
     const sessionId = own ?? session_id
     const reference = workspace_id ?? workspace
-    const found = reference === undefined ? undefined : this.needs.workspaces.find(reference)
+    const found = reference === undefined ? undefined : this.kernel.needs.workspaces.find(reference)
     // To an agent a workspace that there is not is none that it is in, like any other.
     const workspaceId = (await (own === undefined ? found : found?.catch(() => ({ id: '' }))))?.id
     if (sessionId === undefined) {
       // An agent that is not there is an error, not one that may do everything.
-      if (agent_name) await this.needs.agents.find(agent_name, this.#workspace(workspaceId))
+      if (agent_name) await this.kernel.needs.agents.find(agent_name, this.#workspace(workspaceId))
       return { ...(workspaceId === undefined ? {} : { workspaceId }), ...(agent_name ? { agentName: agent_name } : {}) }
     }
     const session = this.#session(sessionId)
@@ -90,7 +81,7 @@ export class Places {
   }
 
   #session(id: string): SessionInfo {
-    const session = this.needs.sessions.get(id)
+    const session = this.kernel.needs.sessions.get(id)
     if (!session) throw KernelErrors.record_not_found(`no session ${clip(id, 100)}`, { next: command('session list') })
     return session
   }
@@ -101,7 +92,7 @@ export class Places {
     const now = this.kernel.clock.monotonic()
     const known = this.#definitions.get(key)
     if (known && known.until > now) return known.definition
-    const definition = this.needs.agents.find(agentName, this.#workspace(workspaceId)).catch(() => undefined)
+    const definition = this.kernel.needs.agents.find(agentName, this.#workspace(workspaceId)).catch(() => undefined)
     if (this.#definitions.size > 1000) this.#definitions.clear()
     this.#definitions.set(key, { until: now + KEPT_MS, definition })
     return definition
@@ -109,13 +100,13 @@ export class Places {
 
   /** The mode in which a session of an agent without one of its own would begin. */
   #defaultMode(agentName: string, workspaceId: string | undefined): Promise<PermissionMode> {
-    return this.needs.agents.plan(agentName, this.#workspace(workspaceId)).then(
+    return this.kernel.needs.agents.plan(agentName, this.#workspace(workspaceId)).then(
       ({ permissions }) => permissions,
       () => 'approve-reads',
     )
   }
 
   #workspace(id: string | undefined) {
-    return id === undefined ? undefined : this.needs.workspaces.get(id)
+    return id === undefined ? undefined : this.kernel.needs.workspaces.get(id)
   }
 }

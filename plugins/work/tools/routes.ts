@@ -1,5 +1,6 @@
-import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
-import { ok, routeOf } from '../../../kernel/plugin.js'
+import { cli, columnsOf, describe, runsCode, show, throws, tool } from '../../../kernel/kit/annotations/index.js'
+import { command } from '../../../kernel/kit/commands/command-line.js'
+import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
 import {
   ArtifactQuery,
   ArtifactReply,
@@ -11,12 +12,17 @@ import {
   MAX_INPUT_BYTES,
   SearchToolsBody,
   SessionToolsQuery,
+  type Tool,
   ToolErrorBody,
   ToolPlaceQuery,
   ToolReply,
+  type Toolset,
   ToolsetReply,
 } from '../../../schemas/tools.js'
 import { AGENT_SESSION } from '../../access/identity/api.js'
+import { AgentErrors } from '../../agents/agents/api.js'
+import { REFERENCE_ERRORS } from '../../desk/workspaces/api.js'
+import { ToolErrors } from './faults.js'
 import { invoke } from './invoke.js'
 import type { ToolsService } from './service.js'
 import { errorToWire } from './wire.js'
@@ -26,26 +32,15 @@ const area = 'Tools and approvals'
 const faults = { reply: ToolErrorBody, body: errorToWire } as const
 const origins = [AGENT_SESSION]
 
-const columns = [
-  { header: 'Tool', path: 'descriptor.tool_id' },
-  { header: 'Risk', path: 'descriptor.risk' },
-  { header: 'Callable', path: 'decision.callable' },
-  { header: 'Description', path: 'descriptor.description', below: true },
-  { header: 'Why not', path: 'decision.reason_codes', as: 'list', below: true },
-] as const
-const fields = [
-  { header: 'Tool', path: 'descriptor.tool_id' },
-  { header: 'Description', path: 'descriptor.description' },
-  { header: 'Risk', path: 'descriptor.risk' },
-  { header: 'Source', path: 'descriptor.source.owner' },
-  { header: 'Available', path: 'availability.available' },
-  { header: 'Callable', path: 'decision.callable' },
-  { header: 'Asks a person', path: 'decision.approval_required' },
-  { header: 'Why not', path: 'decision.reason_codes', as: 'list' },
-  { header: 'Detail', path: 'availability.detail' },
-  { header: 'Input', path: 'descriptor.input_schema' },
-  { header: 'Toolsets', path: 'descriptor.toolsets', as: 'list' },
-] as const
+const columns = columnsOf<Tool>()([
+  { of: 'descriptor.tool_id', header: 'Tool' },
+  'descriptor.risk',
+  'decision.callable',
+  { of: 'descriptor.description', below: true },
+  { of: 'decision.reason_codes~list', header: 'Why not', below: true },
+])
+/** Why a place that is asked about is refused. */
+const places = [ToolErrors.tool_denied, AgentErrors.agent_not_found, AgentErrors.agent_invalid, ...REFERENCE_ERRORS]
 const shownPlace = { session_id: 'session', agent_name: 'agent' }
 const place = { workspace_id: 'workspace', session_id: 'session', agent_name: 'agent' }
 
@@ -58,10 +53,13 @@ function ofSource(tools: ListToolsReply['tools'], source: NonNullable<ListToolsQ
   const [what, next] =
     source === 'native' ? ['of MCP servers and extensions', 'external'] : ['of the daemon itself', 'native']
   const none = found.length === 0 ? 'no MCP server or extension has tools here; ' : ''
-  return { tools: found, ...(others > 0 && { notes: [`${none}${others} tools ${what}: svc tool list ${next}`] }) }
+  return {
+    tools: found,
+    ...(others > 0 && { notes: [`${none}${others} tools ${what}: ${command('tool list', next)}`] }),
+  }
 }
 
-export const toolRoutes = [
+export const toolRoutes: readonly Route<ToolsService>[] = [
   route({
     method: 'GET',
     path: '/api/tools',
@@ -82,6 +80,7 @@ export const toolRoutes = [
           problems: 'notes',
         },
       }),
+      throws(...places),
     ],
     handle: async (self, { actor, query: { source = 'all', ...place } }) =>
       ok(ofSource(await self.listed(place, actor), source)),
@@ -103,6 +102,7 @@ export const toolRoutes = [
         view: { rows: 'tools', columns, empty: 'no tool fits; svc tool list shows all' },
       }),
       runsCode(false),
+      throws(...places),
     ],
     handle: async (self, { actor, body }) => ok({ tools: await self.listed(body, actor, body.query, body.limit) }),
   }),
@@ -115,10 +115,27 @@ export const toolRoutes = [
     replies: { 200: ToolReply },
     with: [
       describe(area),
-      cli('tool show', { options: shownPlace, workspace: 'workspace', view: { item: 'tool', fields } }),
+      cli('tool show', {
+        options: shownPlace,
+        workspace: 'workspace',
+        view: show(ToolReply, 'tool', [
+          { of: 'descriptor.tool_id', header: 'Tool' },
+          'descriptor.description',
+          'descriptor.risk',
+          { of: 'descriptor.source.owner', header: 'Source' },
+          'availability.available',
+          'decision.callable',
+          { of: 'decision.approval_required', header: 'Asks a person' },
+          { of: 'decision.reason_codes~list', header: 'Why not' },
+          'availability.detail',
+          { of: 'descriptor.input_schema', header: 'Input' },
+          'descriptor.toolsets~list',
+        ]),
+      }),
       tool('tool_info', ['bootstrap', 'catalog'], {
         description: 'Show a tool: its input schema, its risk, and why it cannot be called.',
       }),
+      throws(ToolErrors.tool_not_found, ...places),
     ],
     handle: async (self, { actor, params, query }) => ok({ tool: await self.shown(query, actor, params.id) }),
   }),
@@ -145,7 +162,7 @@ export const toolRoutes = [
   route({
     method: 'GET',
     path: '/api/workspaces/{workspace_id}/sessions/{session_id}/tools',
-    with: [describe('Sessions'), tool('tool_list', ['catalog'])],
+    with: [describe('Sessions'), tool('tool_list', ['catalog']), throws(...places)],
     faults,
     origins,
     summary: 'List the tools of a session',
@@ -166,6 +183,7 @@ export const toolRoutes = [
         description: 'Find tools by words. Then read the input of one with tool_info, and call it with tool_call.',
         risk: 'read',
       }),
+      throws(...places),
     ],
     summary: 'Search the tools of a session, best match first',
     body: SearchToolsBody,
@@ -176,7 +194,11 @@ export const toolRoutes = [
   route({
     method: 'GET',
     path: '/api/workspaces/{workspace_id}/tool-artifacts/{artifact_id}',
-    with: [describe(area, { errors: [502] }), tool('tool_artifact_read', ['tool_artifacts'])],
+    with: [
+      describe(area),
+      tool('tool_artifact_read', ['tool_artifacts']),
+      throws(ToolErrors.tool_not_found, ToolErrors.tool_backend_failed),
+    ],
     faults,
     summary: 'Read a large tool result in pages',
     query: ArtifactQuery,
@@ -186,7 +208,7 @@ export const toolRoutes = [
   }),
 ]
 
-export const toolsetRoutes = [
+export const toolsetRoutes: readonly Route<ToolsService>[] = [
   route({
     method: 'GET',
     path: '/api/toolsets',
@@ -202,14 +224,14 @@ export const toolsetRoutes = [
         view: {
           rows: 'toolsets',
           columns: [
-            { header: 'Toolset', path: 'id' },
-            { header: 'Status', path: 'status' },
+            ...columnsOf<Toolset>()([{ of: 'id', header: 'Toolset' }, 'status']),
             { header: 'Tools', path: 'expanded_tools.length' },
-            { header: 'Why', path: 'reason_codes', as: 'list' },
+            ...columnsOf<Toolset>()([{ of: 'reason_codes~list', header: 'Why' }]),
           ],
         },
       }),
       tool('toolset_list', ['catalog']),
+      throws(...places),
     ],
     handle: async (self, { actor, query }) => ok({ toolsets: await self.toolsets(query, actor) }),
   }),
@@ -225,18 +247,16 @@ export const toolsetRoutes = [
       cli('toolset show', {
         options: shownPlace,
         workspace: 'workspace',
-        view: {
-          item: 'toolset',
-          fields: [
-            { header: 'Toolset', path: 'id' },
-            { header: 'Status', path: 'status' },
-            { header: 'Why', path: 'reason_codes', as: 'list' },
-            { header: 'Toolsets', path: 'toolsets', as: 'list' },
-            { header: 'Tools', path: 'expanded_tools', as: 'list' },
-          ],
-        },
+        view: show(ToolsetReply, 'toolset', [
+          { of: 'id', header: 'Toolset' },
+          'status',
+          { of: 'reason_codes~list', header: 'Why' },
+          'toolsets~list',
+          { of: 'expanded_tools~list', header: 'Tools' },
+        ]),
       }),
       tool('toolset_info', ['catalog']),
+      throws(ToolErrors.tool_not_found, ...places),
     ],
     handle: async (self, { actor, params, query }) => ok({ toolset: await self.toolset(query, actor, params.id) }),
   }),

@@ -1,11 +1,6 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import { Fault, type PluginKernel, type Requests } from '../../../kernel/plugin.js'
+import { Fault } from '../../../kernel/plugin.js'
 import type { Tool, Toolset } from '../../../schemas/tools.js'
-import type { Agents } from '../../agents/agents/api.js'
-import type { Extensions } from '../../delivery/extensions/api.js'
-import type { Workspaces } from '../../desk/workspaces/api.js'
-import type { Events } from '../../platform/events/api.js'
-import type { Sessions } from '../sessions/api.js'
 import {
   type JudgedTool,
   points,
@@ -24,6 +19,7 @@ import { NativeBackend } from './backends/native.js'
 import { type CallOptions, Calls, type Input, inputOf } from './calls.js'
 import { digestOf } from './digest.js'
 import { ApprovalErrors, noTool, reasonsOf } from './faults.js'
+import type { K } from './needs.js'
 import { type AskedPlace, Places } from './places.js'
 import { isShown, type Judgement, judge, type Place, type Rules } from './policy.js'
 import { type Catalog, Catalogs, type Entry } from './registry/catalog.js'
@@ -33,15 +29,6 @@ import { Artifacts } from './results/artifacts.js'
 import { ToolSettings } from './settings.js'
 import { Toolsets } from './toolsets.js'
 import { toolToWire } from './wire.js'
-
-export type ToolsKernel = PluginKernel<{
-  request: typeof Requests
-  sessions: typeof Sessions
-  agents: typeof Agents
-  workspaces: typeof Workspaces
-  extensions: typeof Extensions
-  events: typeof Events
-}>
 
 /** A place with everything that a decision needs. */
 export interface Scene {
@@ -78,12 +65,12 @@ export class ToolsService implements ToolsApi {
   readonly #patterns = new PatternThread()
   #toolsets: { readonly catalog: Catalog; readonly configured: object; readonly made: Toolsets } | undefined
 
-  constructor(readonly kernel: ToolsKernel) {
+  constructor(readonly kernel: K) {
     const { config, clock, ids, hooks, needs } = kernel
     this.native = new NativeBackend(kernel)
-    this.extension = new ExtensionBackend(needs.extensions, kernel)
+    this.extension = new ExtensionBackend(kernel)
     this.#catalogs = new Catalogs(kernel, [this.native, this.extension])
-    this.places = new Places(needs, kernel)
+    this.places = new Places(kernel)
     this.approvals = new Approvals(clock, ids, () => config.get(ToolSettings.approvalTimeout))
     this.grants = new Grants(kernel)
     this.artifacts = new Artifacts(kernel, () => ({

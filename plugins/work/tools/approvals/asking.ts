@@ -1,7 +1,8 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { type Actor, iso } from '../../../../kernel/plugin.js'
 import type { InboxQuestion } from '../../../../schemas/sessions.js'
-import type { WorkspacesApi } from '../../../desk/workspaces/api.js'
 import type { AskedQuestion, QuestionEnd, SessionsApi } from '../../sessions/api.js'
+import type { K } from '../needs.js'
 import type { Approvals, Status, Waiting } from './approvals.js'
 
 /** What a person answers in the stream of a session. */
@@ -21,7 +22,7 @@ export class Asking {
 
   /** @param decide what a person's answer does; it ends the wait */
   constructor(
-    private readonly needs: { readonly sessions: SessionsApi; readonly workspaces: WorkspacesApi },
+    private readonly needs: K['needs'],
     private readonly approvals: Approvals,
     private readonly decide: (waiting: Waiting, decision: Decision, actor: Actor) => Promise<void>,
   ) {}
@@ -64,7 +65,7 @@ export class Asking {
           turn_id: '',
           kind: KIND,
           title: titleOf(waiting),
-          answer: `svc tool approve ${id}`,
+          answer: command('tool approve', id),
           created_at: iso(since),
           expires_at: iso(expiresAt),
         },

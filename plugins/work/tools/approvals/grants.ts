@@ -1,6 +1,7 @@
 import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
-import { iso, type PluginKernel, type Tx } from '../../../../kernel/plugin.js'
-import type { Grant } from '../../../../schemas/tools.js'
+import type { Tx } from '../../../../kernel/plugin.js'
+import { Grant } from '../../../../schemas/tools.js'
+import type { K } from '../needs.js'
 
 export const GRANT_TABLE = `CREATE TABLE tools_grant (
   id TEXT PRIMARY KEY,
@@ -51,7 +52,7 @@ export interface GrantOf {
 
 /** Decisions of people about calls, remembered for a workspace. */
 export class Grants {
-  constructor(private readonly kernel: Pick<PluginKernel, 'db' | 'clock' | 'ids'>) {}
+  constructor(private readonly kernel: K) {}
 
   list(workspaceId: string): Grant[] {
     return grants.all(this.kernel.db, { workspace_id: workspaceId }, 'ORDER BY created_at DESC, id').map(toWire)
@@ -62,12 +63,10 @@ export class Grants {
    * count.
    */
   decide({ workspaceId, agentName, toolId, inputDigest, toolDigest }: GrantOf): Row | undefined {
-    return this.kernel.db.get<Row>(
-      `SELECT * FROM tools_grant WHERE workspace_id = ? AND tool_id = ? AND agent_name IN ('', ?)
-       AND input_digest IN ('', ?) AND (tool_digest = ? OR decision = 'reject')
-       ORDER BY decision = 'reject' DESC, agent_name DESC, input_digest DESC LIMIT 1`,
-      [workspaceId, toolId, agentName, inputDigest, toolDigest],
-    )
+    const decisive = `WHERE workspace_id = ? AND tool_id = ? AND agent_name IN ('', ?)
+      AND input_digest IN ('', ?) AND (tool_digest = ? OR decision = 'reject')
+      ORDER BY decision = 'reject' DESC, agent_name DESC, input_digest DESC LIMIT 1`
+    return grants.query(this.kernel.db, decisive, [workspaceId, toolId, agentName, inputDigest, toolDigest])[0]
   }
 
   /** Remembers a decision; one about the same is replaced. The longest unused one goes where there are too many. */
@@ -102,13 +101,5 @@ export class Grants {
   }
 }
 
-const toWire = (row: Row): Grant => ({
-  id: row.id,
-  workspace_id: row.workspace_id,
-  tool_id: row.tool_id,
-  decision: row.decision,
-  created_at: iso(row.created_at),
-  last_used_at: iso(row.last_used_at),
-  ...(row.agent_name === '' ? {} : { agent_name: row.agent_name }),
-  ...(row.input_digest === '' ? {} : { input_digest: row.input_digest }),
-})
+const toWire = (row: Row): Grant =>
+  grants.wire(row, Grant, { agent_name: row.agent_name || undefined, input_digest: row.input_digest || undefined })

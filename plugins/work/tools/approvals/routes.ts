@@ -1,5 +1,6 @@
-import { cli, describe, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
-import { created, type Fault, noContent, ok, routeOf } from '../../../../kernel/plugin.js'
+import { cli, describe, runsCode, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
+import { collectionOf } from '../../../../kernel/kit/collection.js'
+import { created, type Fault, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
 import {
   ApprovalError,
   ApprovalReply,
@@ -15,14 +16,18 @@ import {
   WorkspaceIdQuery,
 } from '../../../../schemas/tools.js'
 import { AGENT_SESSION, agentSessionOf } from '../../../access/identity/api.js'
+import { AgentErrors } from '../../../agents/agents/api.js'
 import { undo } from '../../../desk/changes/api.js'
-import { ApprovalErrors } from '../faults.js'
+import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
+import { ApprovalErrors, ToolErrors } from '../faults.js'
 import type { ToolsService } from '../service.js'
 import { errorToWire } from '../wire.js'
 import { approvalToWire, pendingToWire } from './approvals.js'
 import { ofForgetting, ofGrant } from './undo.js'
 
-const route = routeOf<ToolsService>(describe('Tools and approvals'))
+const about = describe('Tools and approvals')
+const route = routeOf<ToolsService>(about)
+const { approval_not_found, approval_over } = ApprovalErrors
 const faults = { reply: ToolErrorBody, body: errorToWire } as const
 const origins = [AGENT_SESSION]
 
@@ -35,12 +40,41 @@ const approvalFaults = {
     ...(next === undefined ? {} : { reason: next }),
   }),
 } as const
-export const approvalRoutes = [
+
+const grants = collectionOf<ToolsService>(about)({
+  path: '/api/tool-approval-grants',
+  key: 'id',
+  noun: 'tool grants',
+  one: [GrantReply, 'grant'],
+  many: [ListGrantsReply, 'grants'],
+  show: [
+    'id',
+    { of: 'tool_id', header: 'Tool' },
+    'decision',
+    { of: 'agent_name', header: 'Agent' },
+    { of: 'last_used_at~ago', header: 'Used' },
+  ],
+  fields: ['id', { of: 'tool_id', header: 'Tool' }, 'decision'],
+  missing: ApprovalErrors.grant_not_found,
+})
+const inWorkspace = { workspace: 'workspace_id', options: { workspace_id: 'workspace' } }
+
+export const approvalRoutes: readonly Route<ToolsService>[] = [
   route({
     method: 'POST',
     path: '/api/tools/{id}/approvals',
     faults,
-    with: [undo({ by: 'never', why: 'it ends with its call or its time' })],
+    with: [
+      undo({ by: 'never', why: 'it ends with its call or its time' }),
+      throws(
+        ToolErrors.tool_denied,
+        ToolErrors.tool_not_found,
+        ToolErrors.tool_invalid_input,
+        AgentErrors.agent_not_found,
+        AgentErrors.agent_invalid,
+        ...REFERENCE_ERRORS,
+      ),
+    ],
     summary: 'Approve one call of a session in advance with a single-use token',
     body: MintApprovalBody,
     bodyLimit: MAX_INPUT_BYTES + 64 * 1024,
@@ -56,19 +90,20 @@ export const approvalRoutes = [
     replies: { 200: ListApprovalsReply },
     with: [
       cli('tool approvals', {
-        view: {
-          rows: 'approvals',
-          columns: [
-            { header: 'Approval', path: 'id' },
-            { header: 'Tool', path: 'tool_id' },
-            { header: 'Risk', path: 'risk' },
-            { header: 'Agent', path: 'agent_name' },
-            { header: 'Session', path: 'session_id' },
-            { header: 'Until', path: 'expires_at', as: 'ago' },
-            { header: 'Input', path: 'input', below: true },
+        view: show(
+          ListApprovalsReply,
+          'approvals',
+          [
+            { of: 'id', header: 'Approval' },
+            { of: 'tool_id', header: 'Tool' },
+            'risk',
+            { of: 'agent_name', header: 'Agent' },
+            { of: 'session_id', header: 'Session' },
+            { of: 'expires_at~ago', header: 'Until' },
+            { of: 'input', below: true },
           ],
-          empty: 'no call waits for an answer',
-        },
+          { empty: 'no call waits for an answer' },
+        ),
       }),
     ],
     handle: self => ok({ approvals: self.approvals.pending().map(pendingToWire) }),
@@ -76,7 +111,7 @@ export const approvalRoutes = [
   route({
     method: 'GET',
     path: '/api/tools/approvals/{id}',
-    with: [tool('tool_approval_status', ['tool_approvals'])],
+    with: [tool('tool_approval_status', ['tool_approvals']), throws(approval_not_found)],
     faults: approvalFaults,
     origins,
     summary: 'Show the status of an approval and the result of the call',
@@ -92,6 +127,7 @@ export const approvalRoutes = [
       undo({ by: 'never', why: 'the agent asks again with its next call' }),
       runsCode(false),
       tool('tool_approval_cancel', ['tool_approvals']),
+      throws(approval_not_found, approval_over),
     ],
     summary: 'Withdraw an approval request',
     replies: { 200: ApprovalReply },
@@ -105,7 +141,10 @@ export const approvalRoutes = [
   route({
     method: 'POST',
     path: '/api/tool-approvals/{id}/decide',
-    with: [undo({ by: 'never', why: 'the agent went on with the answer' })],
+    with: [
+      undo({ by: 'never', why: 'the agent went on with the answer' }),
+      throws(approval_not_found, approval_over, ToolErrors.tool_denied),
+    ],
     summary: 'Approve or reject a pending tool call',
     body: DecideApprovalBody,
     replies: { 200: ApprovalReply },
@@ -120,34 +159,17 @@ export const approvalRoutes = [
         ),
       ),
   }),
-  route({
-    method: 'GET',
-    path: '/api/tool-approval-grants',
+  grants.list({
     summary: 'List remembered decisions of a workspace',
     query: WorkspaceIdQuery,
-    replies: { 200: ListGrantsReply },
-    with: [
-      cli('tool grants list', {
-        workspace: 'workspace_id',
-        options: { workspace_id: 'workspace' },
-        view: {
-          rows: 'grants',
-          columns: [
-            { header: 'ID', path: 'id' },
-            { header: 'Tool', path: 'tool_id' },
-            { header: 'Decision', path: 'decision' },
-            { header: 'Agent', path: 'agent_name' },
-            { header: 'Used', path: 'last_used_at', as: 'ago' },
-          ],
-          empty: 'nothing is remembered',
-        },
-      }),
-      tool('tool_grants_list', ['tool_approvals'], { visibility: 'operator' }),
-    ],
+    with: [tool('tool_grants_list', ['tool_approvals'], { visibility: 'operator' })],
+    throws: REFERENCE_ERRORS,
+    cli: inWorkspace,
+    empty: 'nothing is remembered',
     handle: async (self, { query }) => {
       const { id } = await self.kernel.needs.workspaces.find(query.workspace_id)
       const grants = self.grants.list(id)
-      return ok({ grants, total: grants.length })
+      return { grants, total: grants.length }
     },
   }),
   route({
@@ -162,39 +184,25 @@ export const approvalRoutes = [
       cli('tool grants put', {
         workspace: 'workspace_id',
         args: [{ name: 'tool_id', summary: 'id of a tool' }],
-        options: { workspace_id: 'workspace', agent_name: 'agent' },
-        view: {
-          item: 'grant',
-          fields: [
-            { header: 'ID', path: 'id' },
-            { header: 'Tool', path: 'tool_id' },
-            { header: 'Decision', path: 'decision' },
-          ],
-        },
+        options: { ...inWorkspace.options, agent_name: 'agent' },
+        view: grants.view,
       }),
+      throws(ToolErrors.tool_denied, ToolErrors.tool_not_found, ...REFERENCE_ERRORS),
     ],
     handle: async (self, { actor, query, body }) =>
       ok({ grant: await self.decisions.remember(query.workspace_id, body, actor) }),
   }),
-  route({
-    method: 'DELETE',
-    path: '/api/tool-approval-grants/{id}',
+  grants.delete({
     summary: 'Delete a remembered decision',
     essential: true,
     query: WorkspaceIdQuery,
-    replies: { 204: null },
-    with: [
-      undo(ofForgetting),
-      cli('tool grants delete', {
-        workspace: 'workspace_id',
-        options: { workspace_id: 'workspace' },
-        done: 'forgot {id}',
-      }),
-    ],
+    with: [undo(ofForgetting)],
+    throws: REFERENCE_ERRORS,
+    cli: inWorkspace,
+    done: 'forgot {id}',
     handle: async (self, { query, params }) => {
       const { id } = await self.kernel.needs.workspaces.find(query.workspace_id)
       if (!(await self.grants.remove(id, params.id))) throw ApprovalErrors.grant_not_found()
-      return noContent()
     },
   }),
 ]

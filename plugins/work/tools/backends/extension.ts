@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
-import { faultOf, type PluginKernel, within } from '../../../../kernel/plugin.js'
-import { type ExtensionsApi, type InstalledExtension, toolId } from '../../../delivery/extensions/api.js'
+import { faultOf, within } from '../../../../kernel/plugin.js'
+import { type InstalledExtension, toolId } from '../../../delivery/extensions/api.js'
 import {
   type OfferedTool,
   type ReasonCode,
@@ -16,6 +16,7 @@ import {
   toolFault,
 } from '../api.js'
 import { digestOf } from '../digest.js'
+import type { K } from '../needs.js'
 import { readTools } from '../shipped.js'
 
 /** Milliseconds in which a process has to tell what it provides. */
@@ -32,10 +33,7 @@ export class ExtensionBackend implements ToolBackend {
   readonly #provided = new Map<string, Provided>()
   readonly #asked = new Set<string>()
 
-  constructor(
-    private readonly extensions: ExtensionsApi,
-    private readonly kernel: Pick<PluginKernel, 'records' | 'clock' | 'env' | 'scope'>,
-  ) {}
+  constructor(private readonly kernel: K) {}
 
   /** Extensions or records have changed. */
   renew(names?: readonly string[]): void {
@@ -47,7 +45,7 @@ export class ExtensionBackend implements ToolBackend {
   tools({ workspaceId = '' }: ToolPlace): readonly OfferedTool[] {
     const known = this.#lists.get(workspaceId)
     if (known) return known
-    const here = this.extensions
+    const here = this.kernel.needs.extensions
       .installed()
       .filter(({ workspace }) => workspace === undefined || workspace === workspaceId)
     const offered = here.flatMap(extension => (extension.manifest.tools.length === 0 ? [] : this.#toolsOf(extension)))
@@ -70,7 +68,7 @@ export class ExtensionBackend implements ToolBackend {
     const { extensionId = '', handler = '' } = tool.backend
     const short = this.#shortOf(extensionId, tool.id)
     try {
-      const asked = this.extensions.call(extensionId, 'tools/call', {
+      const asked = this.kernel.needs.extensions.call(extensionId, 'tools/call', {
         tool: short ?? handler,
         handler,
         input,
@@ -94,7 +92,7 @@ export class ExtensionBackend implements ToolBackend {
   }
 
   #shortOf(key: string, id: string): string | undefined {
-    const extension = this.extensions.installed().find(one => one.key === key)
+    const extension = this.kernel.needs.extensions.installed().find(one => one.key === key)
     return extension?.manifest.tools.find(tool => toolId(extension.name, tool.id) === id)?.id
   }
 
@@ -119,11 +117,11 @@ export class ExtensionBackend implements ToolBackend {
     provided: Provided | undefined,
     short: string,
   ): readonly [ReasonCode, string] | undefined {
-    if (!enabled) return ['extension_inactive', `${name} is switched off: svc extension enable ${name}`]
+    if (!enabled) return ['extension_inactive', `${name} is switched off: ${command('extension enable', name)}`]
     if (!manifest.capabilities.provides.includes('tool.provider'))
       return ['extension_capability_missing', `${name} does not say provides = ["tool.provider"]`]
     if (state !== 'active')
-      return ['backend_unhealthy', `the process of ${name} does not run: svc extension logs ${name}`]
+      return ['backend_unhealthy', `the process of ${name} does not run: ${command('extension logs', name)}`]
     const lacking = (tool.requires_env ?? []).filter(variable => !this.kernel.env[variable])
     if (lacking.length > 0) return ['dependency_missing', `${name} needs ${lacking.join(', ')} in the environment`]
     if (!provided) return undefined
@@ -139,7 +137,7 @@ export class ExtensionBackend implements ToolBackend {
     const known = this.#provided.get(place)
     if (known || this.#asked.has(place)) return known
     this.#asked.add(place)
-    const answered = within(this.kernel.clock, PROVIDE_MS, this.extensions.call(key, 'provide_tools', {}))
+    const answered = within(this.kernel.clock, PROVIDE_MS, this.kernel.needs.extensions.call(key, 'provide_tools', {}))
     void answered
       .then(answer => {
         if (this.kernel.scope.signal.aborted) return

@@ -2,11 +2,10 @@ import * as v from 'valibot'
 import { annotationsOf, canRunCode, RouteTool } from '../../../../kernel/kit/annotations/index.js'
 import { clip, parseJson, shown } from '../../../../kernel/kit/text.js'
 import { type BoundRoute, Collected, isDropIn } from '../../../../kernel/platform.js'
-import { type Actor, Fault, type PluginKernel, type Requests } from '../../../../kernel/plugin.js'
+import { type Actor, Fault } from '../../../../kernel/plugin.js'
 import { ToolErrorBody } from '../../../../schemas/tools.js'
 import { AGENT_SESSION } from '../../../access/identity/api.js'
 import { toolId } from '../../../delivery/extensions/api.js'
-import type { Workspaces } from '../../../desk/workspaces/api.js'
 import {
   type NativeTool,
   NativeTools,
@@ -21,14 +20,13 @@ import {
   toolFault,
 } from '../api.js'
 import { digestOf } from '../digest.js'
+import type { K } from '../needs.js'
 import { riskier } from '../tool-kind.js'
 import { foreign, inOwnWorkspace, otherIn, renamed } from './own-place.js'
 import { type RouteInput, requestOf, routeInput } from './route-input.js'
 
 /** Origin of requests that a tool makes for an agent; every rule of tools has let them pass. */
 export const AGENT_TOOL = 'agent_tool'
-
-type Needs = { readonly request: typeof Requests; readonly workspaces: typeof Workspaces }
 
 interface Made {
   readonly bound: BoundRoute
@@ -42,7 +40,7 @@ export class NativeBackend implements ToolBackend {
   #tools: Promise<readonly OfferedTool[]> | undefined
   #made = new Map<string, Made>()
 
-  constructor(private readonly kernel: Pick<PluginKernel<Needs>, 'collect' | 'needs'>) {}
+  constructor(private readonly kernel: K) {}
 
   /** Routes or tools have changed. */
   renew(): void {

@@ -1,7 +1,8 @@
-import type { Fault, PluginKernel } from '../../../../kernel/plugin.js'
+import type { Fault } from '../../../../kernel/plugin.js'
 import { messageOf, within } from '../../../../kernel/plugin.js'
 import type { ReasonCode } from '../../../../schemas/tools.js'
 import { type OfferedTool, type ToolBackend, ToolBackends, type ToolDescriptor, type ToolPlace } from '../api.js'
+import type { K } from '../needs.js'
 import { idProblem, isForeign } from './ids.js'
 import { schemaProblem } from './schema-check.js'
 import { SearchIndex } from './search.js'
@@ -58,7 +59,7 @@ export class Catalogs {
   readonly #kept: Catalog[] = []
 
   constructor(
-    private readonly kernel: Pick<PluginKernel, 'collect' | 'clock' | 'log'>,
+    private readonly kernel: K,
     private readonly own: readonly ToolBackend[],
   ) {}
 

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import path from 'node:path'
 import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import { type Disk, isFull, readIfThere, replaceFile, systemDisk } from '../../../../kernel/platform.js'
-import { messageOf, type PluginKernel } from '../../../../kernel/plugin.js'
+import { messageOf } from '../../../../kernel/plugin.js'
 import type { ArtifactQuery, ArtifactReply } from '../../../../schemas/tools.js'
 import { toolFault } from '../api.js'
+import type { K } from '../needs.js'
 
 export const ARTIFACT_TABLE = `CREATE TABLE tools_artifact (
   id TEXT PRIMARY KEY,
@@ -53,7 +54,7 @@ export class Artifacts {
   readonly #disk: Disk = systemDisk()
 
   constructor(
-    private readonly kernel: Pick<PluginKernel, 'db' | 'home' | 'ids' | 'clock' | 'log'>,
+    private readonly kernel: K,
     private readonly limits: () => ArtifactLimits,
   ) {}
 
