@@ -36,6 +36,7 @@ export type McpAuthStatus = v.InferOutput<typeof McpAuthStatus>
 
 /** A tool of a server, in short. */
 export const McpServerTool = v.object({ id: v.string(), title: v.string(), description: v.string() })
+export type McpServerTool = v.InferOutput<typeof McpServerTool>
 
 /** An MCP server: where it is declared, and how it is. Values of variables and headers are never shown. */
 export const McpServerView = v.object({

@@ -1,7 +1,8 @@
 import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors } from '../../../kernel/plugin.js'
 
-const LIST = 'svc mcp list'
+const LIST = command('mcp list')
+const LOGIN = command('mcp auth login', placeholder('name'))
 
 export const McpErrors = defineErrors({
   mcp_file_invalid: { status: 422, message: 'a file with MCP servers cannot be used', next: LIST },
@@ -36,22 +37,22 @@ export const McpErrors = defineErrors({
   mcp_auth_required: {
     status: 409,
     message: 'this MCP server wants a login',
-    next: command('mcp auth login', placeholder('name')),
+    next: LOGIN,
   },
   mcp_auth_expired: {
     status: 409,
     message: 'the login to this MCP server has expired',
-    next: command('mcp auth login', placeholder('name')),
+    next: LOGIN,
   },
   mcp_auth_invalid: {
     status: 409,
     message: 'this MCP server does not take its token any more',
-    next: command('mcp auth login', placeholder('name')),
+    next: LOGIN,
   },
   mcp_auth_refresh_failed: {
     status: 409,
     message: 'the login to this MCP server could not be renewed',
-    next: command('mcp auth login', placeholder('name')),
+    next: LOGIN,
   },
   mcp_auth_address_refused: { status: 400, message: 'a login must not lead to this address' },
   mcp_auth_discovery_failed: {
@@ -62,17 +63,17 @@ export const McpErrors = defineErrors({
   mcp_auth_state_invalid: {
     status: 400,
     message: 'this login was not begun here, has ended, or is older than ten minutes',
-    next: 'begin it again: svc mcp auth login <name>',
+    next: `begin it again: ${LOGIN}`,
   },
   mcp_auth_refused: {
     status: 400,
     message: 'the login was refused',
-    next: 'begin it again: svc mcp auth login <name>',
+    next: `begin it again: ${LOGIN}`,
   },
   mcp_auth_exchange_failed: {
     status: 400,
     message: 'the code was not taken',
-    next: 'begin it again: svc mcp auth login <name>',
+    next: `begin it again: ${LOGIN}`,
   },
   mcp_auth_revocation_failed: {
     status: 503,

@@ -1,12 +1,13 @@
 import { shown } from '../../../kernel/kit/text.js'
-import { Fault, type MaybeToken, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import { Fault, messageOf } from '../../../kernel/plugin.js'
 import type { AgentDefinition } from '../../agents/agents/api.js'
-import { type ExtensionsApi, ownerOf } from '../../delivery/extensions/api.js'
+import { ownerOf } from '../../delivery/extensions/api.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
 import type { AcpMcpServer, SessionMcpServer } from '../sessions/api.js'
 import { ownSandbox } from './client/confining.js'
 import { valuesOf } from './client/reach.js'
 import { McpErrors } from './errors.js'
+import type { K } from './needs.js'
 import type { Server } from './sources/declaration.js'
 import type { Sources } from './sources/sources.js'
 
@@ -25,7 +26,7 @@ export interface Handing {
  * @throws Fault naming a source that cannot be read, or a required server and why it cannot start
  */
 export async function serversForSession(
-  kernel: Pick<PluginKernel<{ extensions: MaybeToken<ExtensionsApi> }>, 'collect' | 'log' | 'name' | 'needs'>,
+  kernel: K,
   { sources, begin, start }: Handing,
   definition: AgentDefinition,
   workspace: Workspace,
@@ -59,7 +60,7 @@ export async function serversForSession(
 }
 
 /** Undefined for one that the daemon alone reaches. @throws Fault naming a secret that is missing */
-async function handedAs(kernel: Parameters<typeof valuesOf>[0], server: Server): Promise<AcpMcpServer | undefined> {
+async function handedAs(kernel: K, server: Server): Promise<AcpMcpServer | undefined> {
   const { name, declaration } = server
   const { command, args = [], env, secret_env, url, headers, secret_headers, auth } = declaration
   const pairs = async (...of: [typeof env, typeof secret_env]) =>

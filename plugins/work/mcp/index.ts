@@ -1,20 +1,17 @@
-import { definePlugin, Host, maybe, Requests, surfaceOf } from '../../../kernel/plugin.js'
-import { Confinement } from '../../access/sandboxes/api.js'
-import { SecretOwners, Vault } from '../../access/vault/api.js'
-import { Agents } from '../../agents/agents/api.js'
-import { ExtensionRemoved, Extensions, ResourceFamilies, type ResourceFamily } from '../../delivery/extensions/api.js'
+import { definePlugin, surfaceOf } from '../../../kernel/plugin.js'
+import { SecretOwners } from '../../access/vault/api.js'
+import { ExtensionRemoved, ResourceFamilies, type ResourceFamily } from '../../delivery/extensions/api.js'
 import { Checks, StatusMembers } from '../../desk/daemon/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events, isGap } from '../../platform/events/api.js'
-import { Processes } from '../../platform/processes/api.js'
-import { Telemetry } from '../../reach/telemetry/api.js'
 import { SessionMcpServers, Sessions } from '../sessions/api.js'
-import { ToolBackends, Tools } from '../tools/api.js'
+import { ToolBackends } from '../tools/api.js'
 import { Mcp, McpServerKind, McpServerSources } from './api.js'
 import { keptListsTable } from './client/kept-lists.js'
 import { commands } from './command-list.js'
 import { McpErrors } from './errors.js'
 import { connectionRoutes } from './hosted/routes.js'
+import { needs } from './needs.js'
 import { farewellTable, retryColumns } from './oauth/farewells.js'
 import { loginTable } from './oauth/login-table.js'
 import { authRoutes } from './oauth/routes.js'
@@ -37,20 +34,7 @@ const family: ResourceFamily = {
 export default definePlugin({
   name: 'mcp',
   version: '0.1.0',
-  requires: {
-    agents: Agents,
-    workspaces: Workspaces,
-    sessions: Sessions,
-    processes: Processes,
-    request: Requests,
-    vault: maybe(Vault),
-    host: Host,
-    events: Events,
-    tools: maybe(Tools),
-    sandboxes: maybe(Confinement),
-    extensions: maybe(Extensions),
-    telemetry: maybe(Telemetry),
-  },
+  requires: needs,
   provides: Mcp,
   service: () => import('./service.js').then(module => module.McpService),
 }).surface({

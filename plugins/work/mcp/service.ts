@@ -1,13 +1,6 @@
 import { command as commandLine } from '../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../kernel/kit/text.js'
-import {
-  type Actor,
-  type Host,
-  type MaybeToken,
-  messageOf,
-  type PluginKernel,
-  type Requests,
-} from '../../../kernel/plugin.js'
+import { type Actor, messageOf } from '../../../kernel/plugin.js'
 import type { StatusMcpServer } from '../../../schemas/daemon/status.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type {
@@ -20,15 +13,10 @@ import type {
   ShowMcpServerQuery,
 } from '../../../schemas/settings/mcp-servers.js'
 import type { ApplyOutcome } from '../../../schemas/settings.js'
-import type { ConfinementApi } from '../../access/sandboxes/api.js'
-import type { VaultApi } from '../../access/vault/api.js'
-import type { AgentDefinition, Agents } from '../../agents/agents/api.js'
-import type { ExtensionsApi } from '../../delivery/extensions/api.js'
-import type { Workspace, Workspaces } from '../../desk/workspaces/api.js'
-import type { Processes } from '../../platform/processes/api.js'
-import type { TelemetryApi } from '../../reach/telemetry/api.js'
-import type { AcpMcpServer, SessionInfo, SessionMcpServer, Sessions } from '../sessions/api.js'
-import type { ToolPlace, ToolsApi } from '../tools/api.js'
+import type { AgentDefinition } from '../../agents/agents/api.js'
+import type { Workspace } from '../../desk/workspaces/api.js'
+import type { AcpMcpServer, SessionInfo, SessionMcpServer } from '../sessions/api.js'
+import type { ToolPlace } from '../tools/api.js'
 import type { CatalogOrigin, McpApi } from './api.js'
 import { confinedFor } from './client/confining.js'
 import type { Connection } from './client/connection.js'
@@ -37,6 +25,7 @@ import { reach } from './client/reach.js'
 import { McpErrors } from './errors.js'
 import { serversForSession } from './handing.js'
 import { Hosting } from './hosted/hosting.js'
+import type { K } from './needs.js'
 import type { FailedRevocation } from './oauth/farewells.js'
 import { bindingOf, revokedStatus } from './oauth/login-status.js'
 import { Logins } from './oauth/logins.js'
@@ -52,20 +41,6 @@ import type { Server } from './sources/declaration.js'
 import { isOfWorkspace, problemTexts, Sources } from './sources/sources.js'
 import { McpTools } from './tool-backend.js'
 
-export type McpKernel = PluginKernel<{
-  agents: typeof Agents
-  workspaces: typeof Workspaces
-  sessions: typeof Sessions
-  processes: typeof Processes
-  request: typeof Requests
-  vault: MaybeToken<VaultApi>
-  host: typeof Host
-  tools: MaybeToken<ToolsApi>
-  sandboxes: MaybeToken<ConfinementApi>
-  extensions: MaybeToken<ExtensionsApi>
-  telemetry: MaybeToken<TelemetryApi>
-}>
-
 /** Workspaces whose files one report reads. */
 const MOST_PLACES = 500
 
@@ -80,7 +55,7 @@ export class McpService implements McpApi {
   readonly #vanishing: Vanishing
   readonly #writing: Writing
 
-  constructor(private readonly kernel: McpKernel) {
+  constructor(private readonly kernel: K) {
     this.sources = new Sources(kernel, declared => this.#vanishing.noticed(declared))
     this.logins = new Logins(
       kernel,

@@ -1,3 +1,4 @@
+import { column, table } from '../../../../kernel/kit/table.js'
 import type { Db } from '../../../../kernel/plugin.js'
 
 export const keptListsTable = `CREATE TABLE mcp_tool_list (
@@ -5,6 +6,13 @@ export const keptListsTable = `CREATE TABLE mcp_tool_list (
   told TEXT NOT NULL,
   listed_at INTEGER NOT NULL
 ) STRICT`
+
+export const keptLists = table('mcp_tool_list', {
+  server_key: column.text(),
+  /** JSON. */
+  told: column.text(),
+  listed_at: column.time(),
+})
 
 /** Bytes of one list that is kept; a server with a longer one is asked after every start. */
 const MOST_BYTES = 1024 * 1024
@@ -15,17 +23,17 @@ export class KeptLists {
   constructor(private readonly db: Db) {}
 
   read(key: string): readonly unknown[] | undefined {
-    const row = this.db.get<{ told: string }>('SELECT told FROM mcp_tool_list WHERE server_key = ?', [key])
+    const row = keptLists.get(this.db, { server_key: key })
     return row && (JSON.parse(row.told) as unknown[])
   }
 
   /** Keeps a list where it is another one; the oldest lists go when there are many. */
   async keep(key: string, told: readonly unknown[], now: number): Promise<void> {
     const text = JSON.stringify(told)
-    const before = this.db.get<{ told: string }>('SELECT told FROM mcp_tool_list WHERE server_key = ?', [key])
+    const before = keptLists.get(this.db, { server_key: key })
     if (before?.told === text || Buffer.byteLength(text) > MOST_BYTES) return
     await this.db.tx(t => {
-      t.run('INSERT OR REPLACE INTO mcp_tool_list (server_key, told, listed_at) VALUES (?, ?, ?)', [key, text, now])
+      keptLists.replace(t, { server_key: key, told: text, listed_at: now })
       t.run(
         `DELETE FROM mcp_tool_list WHERE server_key NOT IN
           (SELECT server_key FROM mcp_tool_list ORDER BY listed_at DESC LIMIT ${MOST_LISTS})`,

@@ -1,5 +1,6 @@
-import { messageOf, type PluginKernel } from '../../../../kernel/plugin.js'
+import { messageOf } from '../../../../kernel/plugin.js'
 import { McpErrors } from '../errors.js'
+import type { K } from '../needs.js'
 import type { Server } from '../sources/declaration.js'
 import { type Confined, confinedKey } from './confining.js'
 import { Connection, type ConnectionWorld } from './connection.js'
@@ -13,7 +14,7 @@ export class Manager {
   readonly #users = new Map<Connection, Set<string>>()
   readonly #world: ConnectionWorld
 
-  constructor(kernel: PluginKernel, reach: (server: Server, confined: Confined | undefined) => Promise<Reached>) {
+  constructor(kernel: K, reach: (server: Server, confined: Confined | undefined) => Promise<Reached>) {
     const { clock, ids, version } = kernel
     const kept = new KeptLists(kernel.db)
     this.#world = {

@@ -2,12 +2,11 @@ import type { Transport } from '@modelcontextprotocol/client'
 import { TokenBucket } from '../../../../kernel/kit/rate.js'
 import { resolveSecret } from '../../../../kernel/kit/secret-ref.js'
 import { wellFormed } from '../../../../kernel/kit/text.js'
-import { type MaybeToken, messageOf, type PluginKernel, systemClock } from '../../../../kernel/plugin.js'
-import { type ConfinementApi, spawnConfined } from '../../../access/sandboxes/api.js'
-import { askerOf, type ExtensionsApi, ownerOf } from '../../../delivery/extensions/api.js'
-import type { Workspaces } from '../../../desk/workspaces/api.js'
-import type { Processes } from '../../../platform/processes/api.js'
+import { messageOf, systemClock } from '../../../../kernel/plugin.js'
+import { spawnConfined } from '../../../access/sandboxes/api.js'
+import { askerOf, ownerOf } from '../../../delivery/extensions/api.js'
 import { McpErrors } from '../errors.js'
+import type { K } from '../needs.js'
 import type { Server, Source } from '../sources/declaration.js'
 import { boundedFetch } from './bounded-fetch.js'
 import type { Confined } from './confining.js'
@@ -33,20 +32,8 @@ export interface Reached {
   onStreamOver?: StreamOver
 }
 
-export type ReachKernel = PluginKernel<{
-  processes: typeof Processes
-  workspaces: typeof Workspaces
-  sandboxes: MaybeToken<ConfinementApi>
-  extensions: MaybeToken<ExtensionsApi>
-}>
-
-export type AskerNeeds = { readonly extensions: MaybeToken<ExtensionsApi> }
-
 /** Who asks for the secrets of a server: the extension that brings it, the workspace that it is of, or the operator. */
-export function askerFor(
-  kernel: Pick<PluginKernel<AskerNeeds>, 'collect' | 'name' | 'needs'>,
-  { extension, workspaceId }: Source,
-): Pick<PluginKernel, 'collect' | 'name'> {
+export function askerFor(kernel: K, { extension, workspaceId }: Source): Pick<K, 'collect' | 'name'> {
   const owner = ownerOf(kernel.needs.extensions.current, extension)
   if (owner) return askerOf(kernel, owner)
   return { collect: kernel.collect, name: workspaceId ? `${kernel.name}/${workspaceId}` : kernel.name }
@@ -54,7 +41,7 @@ export function askerFor(
 
 /** Values of a declaration with its secrets, which are resolved now. @throws Fault `mcp_unreachable` naming one that is missing */
 export async function valuesOf(
-  kernel: Parameters<typeof askerFor>[0],
+  kernel: K,
   { name, source }: Pick<Server, 'name' | 'source'>,
   plain: Readonly<Record<string, string>> = {},
   secrets: Readonly<Record<string, string>> = {},
@@ -69,7 +56,7 @@ export async function valuesOf(
 
 /** Starts a server, or makes ready to call one over HTTP. @throws Fault `mcp_unreachable` */
 export async function reach(
-  kernel: ReachKernel,
+  kernel: K,
   server: Server,
   confined: Confined | undefined,
   fetchWith: (headers: Readonly<Record<string, string>>, over: StreamOver) => typeof fetch = boundedFetch,
@@ -145,7 +132,7 @@ function answerFew(transport: Transport): void {
 }
 
 async function start(
-  kernel: ReachKernel,
+  kernel: K,
   server: Server,
   argv: readonly string[],
   confined: Confined | undefined,

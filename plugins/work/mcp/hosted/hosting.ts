@@ -1,12 +1,12 @@
 import path from 'node:path'
 import type { JSONRPCMessage } from '@modelcontextprotocol/server'
-import type { Actor, MaybeToken, PluginKernel } from '../../../../kernel/plugin.js'
+import type { Actor } from '../../../../kernel/plugin.js'
 import type { OpenMcpConnectionBody } from '../../../../schemas/mcp/connections.js'
 import { AGENT_SESSION } from '../../../access/identity/api.js'
-import type { Workspaces } from '../../../desk/workspaces/api.js'
-import type { SessionInfo, SessionStart, Sessions } from '../../sessions/api.js'
-import type { ToolPlace, ToolsApi } from '../../tools/api.js'
+import type { SessionInfo, SessionStart } from '../../sessions/api.js'
+import type { ToolPlace } from '../../tools/api.js'
 import { McpErrors } from '../errors.js'
+import type { K } from '../needs.js'
 import { Hosting as HostingSetting } from '../settings.js'
 import { Channel, type HostedConnection } from './channel.js'
 import { Nonces } from './nonces.js'
@@ -20,18 +20,12 @@ const PROGRAM = 'svc-mcp'
 /** The request by which a client of the second line of the protocol finds out what a server speaks. */
 const DISCOVER = 'server/discover'
 
-export type HostingKernel = PluginKernel<{
-  sessions: typeof Sessions
-  workspaces: typeof Workspaces
-  tools: MaybeToken<ToolsApi>
-}>
-
 /** The daemon as an MCP server: for the agents of sessions, and for other clients of the operator. */
 export class Hosting {
   readonly #nonces: Nonces
   readonly #connections = new Map<string, HostedConnection>()
 
-  constructor(private readonly kernel: HostingKernel) {
+  constructor(private readonly kernel: K) {
     this.#nonces = new Nonces(kernel.clock, kernel.ids)
   }
 

@@ -1,5 +1,5 @@
-import { describe } from '../../../../kernel/kit/annotations/index.js'
-import { created, noContent, ok, routeOf } from '../../../../kernel/plugin.js'
+import { describe, throws } from '../../../../kernel/kit/annotations/index.js'
+import { created, noContent, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
 import { JsonMap } from '../../../../schemas/kernel/common.js'
 import {
   CloseMcpConnectionBody,
@@ -8,6 +8,8 @@ import {
   OpenMcpConnectionReply,
 } from '../../../../schemas/mcp/connections.js'
 import { AGENT_SESSION } from '../../../access/identity/api.js'
+import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
+import { McpErrors } from '../errors.js'
 import type { McpService } from '../service.js'
 
 const route = routeOf<McpService>(describe('MCP'))
@@ -16,7 +18,7 @@ const origins = [AGENT_SESSION]
 const MOST_BYTES = 4 * 1024 * 1024
 
 /** What `svc mcp serve`, and the program that agents are handed, speak to. */
-export const connectionRoutes = [
+export const connectionRoutes: readonly Route<McpService>[] = [
   route({
     method: 'POST',
     path: '/api/mcp/connections',
@@ -26,6 +28,14 @@ export const connectionRoutes = [
     privileged: true,
     origins,
     replies: { 201: OpenMcpConnectionReply },
+    with: [
+      throws(
+        McpErrors.mcp_nonce_invalid,
+        McpErrors.mcp_connections_full,
+        McpErrors.mcp_tools_unavailable,
+        ...REFERENCE_ERRORS,
+      ),
+    ],
     handle: async (self, { actor, body }) => created({ connection_id: await self.hosting.open(actor, body) }),
   }),
   route({
@@ -38,6 +48,7 @@ export const connectionRoutes = [
     privileged: true,
     origins,
     replies: { 200: JsonMap, 204: null },
+    with: [throws(McpErrors.mcp_connection_not_found, McpErrors.mcp_message_invalid)],
     handle: async (self, { actor, body, signal }) => {
       const answer = await self.hosting.take(actor, body.connection_id, body.message, signal)
       return answer ? ok({ ...answer }) : noContent()
@@ -52,6 +63,7 @@ export const connectionRoutes = [
     privileged: true,
     origins,
     replies: { 204: null },
+    with: [throws(McpErrors.mcp_connection_not_found)],
     handle: async (self, { actor, body }) => {
       await self.hosting.close(actor, body.connection_id)
       return noContent()

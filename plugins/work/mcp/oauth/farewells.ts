@@ -1,19 +1,12 @@
 import { Alarm } from '../../../../kernel/kit/alarm.js'
 import { backoff } from '../../../../kernel/kit/backoff.js'
 import { SerialBy } from '../../../../kernel/kit/serial.js'
+import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import { clip } from '../../../../kernel/kit/text.js'
-import {
-  type Actor,
-  type Clock,
-  type Db,
-  type Ids,
-  type Log,
-  messageOf,
-  type SqlValue,
-  type Tx,
-} from '../../../../kernel/plugin.js'
+import { type Actor, messageOf, type SqlValue, type Tx } from '../../../../kernel/plugin.js'
 import { type VaultApi, vaultPath } from '../../../access/vault/api.js'
-import type { LoginRow } from './login-table.js'
+import type { K } from '../needs.js'
+import { type LoginRow, logins } from './login-table.js'
 import { neededFor, revoke, secretsOf } from './revoke.js'
 
 export const farewellTable = `CREATE TABLE mcp_farewell (
@@ -67,25 +60,21 @@ export interface FailedRevocation extends Farewell {
   readonly nextAt: number | undefined
 }
 
-interface Row {
-  readonly id: string
-  readonly server: string
-  readonly workspace_id: string | null
-  readonly login: string | null
-  readonly secrets: string
-  readonly unless: string | null
-  readonly attempts: number
-  readonly failed_since: number | null
-  readonly next_at: number | null
-  readonly why: string | null
-}
+const { text, integer, time, json } = column
 
-interface World {
-  readonly db: Db
-  readonly clock: Clock
-  readonly ids: Ids
-  readonly log: Log
-}
+export const farewells = table('mcp_farewell', {
+  id: text(),
+  server: text(),
+  workspace_id: text().optional().as('workspaceId'),
+  login: json<LoginRow>().optional(),
+  secrets: json<readonly string[]>(),
+  unless: text().optional(),
+  attempts: integer(),
+  failed_since: time().optional(),
+  next_at: time().optional(),
+  why: text().optional(),
+})
+type Row = RowOf<typeof farewells>
 
 /**
  * Revokes tokens and deletes secrets of what is gone. A row is written first, in the transaction that removes the login: a daemon
@@ -97,44 +86,32 @@ export class Farewells {
   /** A person and the alarm may try one at once. */
   readonly #serial = new SerialBy()
 
-  constructor(
-    private readonly world: World,
-    private readonly vaultOf: () => VaultApi | undefined,
-  ) {
-    this.#alarm = new Alarm(world.clock, { retryMs: RETRY_MS })
+  constructor(private readonly kernel: K) {
+    this.#alarm = new Alarm(kernel.clock, { retryMs: RETRY_MS })
   }
 
   /** Returns the id for {@link carryOut}. */
-  note(t: Tx, { server, workspaceId, login, secrets, unless }: Farewell): string {
-    const id = this.world.ids.id('bye')
-    t.run('INSERT INTO mcp_farewell (id, server, workspace_id, login, secrets, unless) VALUES (?, ?, ?, ?, ?, ?)', [
-      id,
-      server,
-      workspaceId ?? null,
-      login ? JSON.stringify(login) : null,
-      JSON.stringify(secrets),
-      unless ?? null,
-    ])
+  note(t: Tx, farewell: Farewell): string {
+    const id = this.kernel.ids.id('bye')
+    farewells.insert(t, { ...farewell, id, attempts: 0 })
     return id
   }
 
   /** Takes a row back: nothing of it goes. */
   drop(id: string): Promise<void> {
-    return this.world.db.tx(t => remove(t, id))
+    return this.kernel.db.tx(t => void remove(t, id))
   }
 
   /** What a daemon before this one did not get to. */
   open(): readonly (Farewell & { readonly id: string })[] {
-    return this.#rows('attempts = 0').map(farewellOf)
+    return this.#rows('attempts = 0')
   }
 
   /** Revocations that failed, the oldest first. */
   failed(): readonly FailedRevocation[] {
-    return this.#rows('attempts > 0').flatMap(row => {
-      const { login, ...farewell } = farewellOf(row)
-      const { attempts, why, next_at } = row
-      return login ? [{ ...farewell, login, attempts, why: why ?? '', nextAt: next_at ?? undefined }] : []
-    })
+    return this.#rows('attempts > 0').flatMap(({ login, why = '', next_at: nextAt, ...row }) =>
+      login ? [{ ...row, login, why, nextAt }] : [],
+    )
   }
 
   /** Revokes, deletes, and forgets the row; one whose revocation fails is kept for another attempt. */
@@ -143,11 +120,11 @@ export class Farewells {
   }
 
   async #carryOut(id: string, given: Farewell, actor?: Actor): Promise<void> {
-    const { db, clock, log } = this.world
+    const { db, clock, log } = this.kernel
     const [row] = this.#rows('id = ? AND attempts > 0', [id])
     // An attempt that failed meanwhile has moved the tokens.
-    const { login, secrets } = row ? farewellOf(row) : given
-    const vault = this.vaultOf()
+    const { login, secrets } = row ?? given
+    const vault = this.kernel.needs.vault.current
     if (!vault) {
       // A vault that does not run may have them: the next start looks again.
       if (!login && secrets.length === 0) await this.drop(id)
@@ -185,7 +162,7 @@ export class Farewells {
         for (const { id, nextAt, ...farewell } of this.failed())
           if (due.has(id) && nextAt !== undefined && !signal.aborted) await this.carryOut(id, farewell)
       },
-      failed: error => this.world.log.error('logins could not be revoked', { why: messageOf(error) }),
+      failed: error => this.kernel.log.error('logins could not be revoked', { why: messageOf(error) }),
     })
   }
 
@@ -198,7 +175,7 @@ export class Farewells {
     why: string,
     actor: Actor | undefined,
   ): Promise<void> {
-    const { db, clock, ids } = this.world
+    const { db, clock, ids } = this.kernel
     const now = clock.now()
     const [before] = this.#rows('id = ?', [id])
     const attempts = (before?.attempts ?? 0) + 1
@@ -212,14 +189,15 @@ export class Farewells {
     await db.tx(t => {
       if (isGivenUp) forget(t, vault, [...secrets, aside])
       else if (isMoved && login.secrets !== aside) forget(t, vault, secrets)
-      t.run(
-        `UPDATE mcp_farewell SET login = ?, secrets = ?, unless = NULL, attempts = ?, failed_since = ?, next_at = ?, why = ?
-          WHERE id = ?`,
-        [
-          JSON.stringify(kept),
-          JSON.stringify(isGivenUp ? [] : isMoved ? secretsOf(kept) : secrets),
-          ...[attempts, since, nextAt ?? null, why, id],
-        ],
+      farewells.update(
+        t,
+        { id },
+        {
+          login: kept,
+          secrets: isGivenUp ? [] : isMoved ? secretsOf(kept) : secrets,
+          unless: undefined,
+          ...{ attempts, failed_since: since, next_at: nextAt, why },
+        },
       )
       this.#bound(t, vault, now)
     })
@@ -232,7 +210,7 @@ export class Farewells {
         await vault.put(`${aside}/${part}`, value, { kind: 'oauth', allowShort: true, actor })
       return true
     } catch (error) {
-      this.world.log.warn('the tokens of a login cannot be read', { server: login.server, why: messageOf(error) })
+      this.kernel.log.warn('the tokens of a login cannot be read', { server: login.server, why: messageOf(error) })
       return false
     }
   }
@@ -242,27 +220,22 @@ export class Farewells {
     const old = this.#rows('attempts > 0 AND next_at IS NULL AND failed_since < ?', [now - LONGEST_MS - TOLD_MS])
     const tooMany = this.#rows('attempts > 0').slice(0, -MOST_FAILED)
     for (const { id, secrets } of [...old, ...tooMany]) {
-      forget(t, vault, [...JSON.parse(secrets), asideOf(id)])
+      forget(t, vault, [...secrets, asideOf(id)])
       remove(t, id)
       this.#alarm.set(id, undefined)
     }
   }
 
   #isInUse({ secrets }: LoginRow): boolean {
-    return this.world.db.row('SELECT 1 FROM mcp_login WHERE secrets = ?', [secrets]) !== undefined
+    return logins.get(this.kernel.db, { secrets }) !== undefined
   }
 
   #rows(where: string, params: readonly SqlValue[] = []): Row[] {
-    return this.world.db.all<Row & Record<string, SqlValue>>(
-      `SELECT * FROM mcp_farewell WHERE ${where} ORDER BY rowid`,
-      params,
-    )
+    return farewells.query(this.kernel.db, `WHERE ${where} ORDER BY rowid`, params)
   }
 }
 
-function remove(t: Tx, id: string): void {
-  t.run('DELETE FROM mcp_farewell WHERE id = ?', [id])
-}
+const remove = (t: Tx, id: string) => farewells.delete(t, { id })
 
 /** Below which the tokens of a failed revocation wait. */
 const asideOf = (id: string) => `vault:mcp/revoke/${id}`
@@ -274,12 +247,3 @@ export function forget(t: Tx, vault: VaultApi, secrets: readonly string[]): void
     if (path !== undefined) vault.forget(t, path)
   }
 }
-
-const farewellOf = (row: Row): Farewell & { readonly id: string } => ({
-  id: row.id,
-  server: row.server,
-  workspaceId: row.workspace_id ?? undefined,
-  login: row.login === null ? undefined : JSON.parse(row.login),
-  secrets: JSON.parse(row.secrets),
-  unless: row.unless ?? undefined,
-})

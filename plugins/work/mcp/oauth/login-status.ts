@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../../../kernel/kit/canonical.js'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { iso } from '../../../../kernel/plugin.js'
 import type { McpAuthStatus } from '../../../../schemas/settings/mcp-servers.js'
 import { McpErrors } from '../errors.js'
@@ -34,8 +35,8 @@ export const clientIdOf = ({ client }: LoginRow) =>
 
 /** The command that logs in. */
 export function nextOf({ name, source }: Server): string {
-  const login = `svc mcp auth login ${name}`
-  return source.workspaceId === undefined ? login : `${login} --workspace ${source.workspaceId}`
+  const place = source.workspaceId === undefined ? [] : ['--workspace', source.workspaceId]
+  return command('mcp auth login', name, ...place)
 }
 
 /** How a login is. @param row undefined: there is none; @param now epoch milliseconds */

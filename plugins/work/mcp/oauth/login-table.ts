@@ -1,5 +1,4 @@
-import type { Db, Tx } from '../../../../kernel/plugin.js'
-
+import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 export const loginTable = `CREATE TABLE mcp_login (
   binding TEXT PRIMARY KEY,
   server TEXT NOT NULL,
@@ -16,44 +15,28 @@ export const loginTable = `CREATE TABLE mcp_login (
   updated_at INTEGER NOT NULL
 ) STRICT`
 
-/** A login to a server; its secrets are in the vault. Times in epoch milliseconds. */
-export interface LoginRow {
+const { text, integer, time } = column
+
+/** A login to a server, one a server; its secrets are in the vault. Times in epoch milliseconds. */
+export const logins = table('mcp_login', {
   /** Of the server's declaration and the place that has it: another one is not logged in. */
-  readonly binding: string
-  readonly server: string
-  readonly workspace_id: string | null
+  binding: text(),
+  server: text(),
+  workspace_id: text().nullable(),
   /** Below which its secrets lie: `vault:mcp/…/oauth/<part of the binding>`. */
-  readonly secrets: string
-  readonly issuer: string
+  secrets: text(),
+  issuer: text(),
   /** Of the authorization server, as it was when somebody logged in. */
-  readonly metadata: string
+  metadata: text(),
   /** Client id and how it proves itself, without its secret. */
-  readonly client: string
-  readonly resource: string | null
-  readonly scopes: string
-  readonly expires_at: number | null
-  readonly refreshable: number
+  client: text(),
+  resource: text().nullable(),
+  scopes: text(),
+  expires_at: time().nullable(),
+  /** 0 or 1. */
+  refreshable: integer(),
   /** Why the token counts no more, a reason code. */
-  readonly problem: string | null
-  readonly updated_at: number
-}
-
-/** Logins, one a server. */
-export class LoginTable {
-  constructor(private readonly db: Db) {}
-
-  get(binding: string): LoginRow | undefined {
-    return this.db.get<LoginRow>('SELECT * FROM mcp_login WHERE binding = ?', [binding])
-  }
-
-  put(t: Tx, row: LoginRow): void {
-    const names = Object.keys(row)
-    const values = Object.values(row) as (string | number | null)[]
-    const places = names.map(() => '?').join(', ')
-    t.run(`INSERT OR REPLACE INTO mcp_login (${names.join(', ')}) VALUES (${places})`, values)
-  }
-
-  delete(t: Tx, binding: string): void {
-    t.run('DELETE FROM mcp_login WHERE binding = ?', [binding])
-  }
-}
+  problem: text().nullable(),
+  updated_at: time(),
+})
+export type LoginRow = RowOf<typeof logins>

@@ -2,26 +2,19 @@ import type { OAuthTokens } from '@modelcontextprotocol/client'
 import { resolveSecret } from '../../../../kernel/kit/secret-ref.js'
 import { SerialBy } from '../../../../kernel/kit/serial.js'
 import { clip, shown } from '../../../../kernel/kit/text.js'
-import {
-  type Actor,
-  Fault,
-  type Host,
-  iso,
-  type MaybeToken,
-  messageOf,
-  type PluginKernel,
-} from '../../../../kernel/plugin.js'
+import { type Actor, Fault, iso, messageOf } from '../../../../kernel/plugin.js'
 import type { McpAuthStatus } from '../../../../schemas/settings/mcp-servers.js'
 import type { VaultApi } from '../../../access/vault/api.js'
-import { type AskerNeeds, askerFor } from '../client/reach.js'
+import { askerFor } from '../client/reach.js'
 import { McpErrors } from '../errors.js'
+import type { K } from '../needs.js'
 import { refBase, workspaceSecrets } from '../servers/own-secrets.js'
 import type { Server } from '../sources/declaration.js'
 import { guardedFetch } from './addresses.js'
 import { clientFor, discover } from './discovery.js'
 import { type FailedRevocation, Farewells } from './farewells.js'
 import { bindingOf, loginOf, nextOf, statusOf } from './login-status.js'
-import { type LoginRow, LoginTable } from './login-table.js'
+import { type LoginRow, logins } from './login-table.js'
 import { type Answer, checkIssuer, type Pending, PendingLogins } from './pending.js'
 import { secretsOf } from './revoke.js'
 
@@ -33,11 +26,8 @@ const MOST_SCOPES = 64
 /** A token that is about to expire is renewed before it is used. */
 const EARLY_MS = 30_000
 
-export type LoginKernel = PluginKernel<{ vault: MaybeToken<VaultApi>; host: typeof Host } & AskerNeeds>
-
 /** Logs in to MCP servers by OAuth 2.1 with PKCE, and keeps the tokens. */
 export class Logins {
-  readonly #table: LoginTable
   readonly #pending: PendingLogins
   /** By binding: a renewal, the end of a login and a logout come one after the other, so that the last one asked for counts. */
   readonly #serial = new SerialBy()
@@ -47,15 +37,14 @@ export class Logins {
   readonly #wanted = new Map<string, readonly string[]>()
 
   constructor(
-    private readonly kernel: LoginKernel,
+    private readonly kernel: K,
     /** Somebody has logged in or out: what is known of the server counts no more. */
     private readonly changed: (server: Server) => void,
     /** Somebody is about to be logged in. */
     private readonly entering: (server: Server) => Promise<void>,
   ) {
-    this.#table = new LoginTable(kernel.db)
     this.#pending = new PendingLogins(kernel.clock)
-    this.farewells = new Farewells(kernel, () => kernel.needs.vault.current)
+    this.farewells = new Farewells(kernel)
   }
 
   /** @throws Fault `mcp_auth_unconfigured`, `mcp_auth_discovery_failed`, `mcp_auth_address_refused` */
@@ -103,7 +92,7 @@ export class Logins {
 
   /** A token is good and does not reach as far as the server wants for a call: a person has to log in for more. */
   lacks(server: Server, scope: string): Fault {
-    const row = this.#table.get(bindingOf(server))
+    const row = logins.get(this.kernel.db, { binding: bindingOf(server) })
     const scopes = [...(row?.scopes.split(' ') ?? []), ...scope.split(' ')].filter(
       one => one !== '' && one.length <= 256,
     )
@@ -135,12 +124,12 @@ export class Logins {
   }
 
   status(server: Server): McpAuthStatus {
-    return statusOf(server, this.#table.get(bindingOf(server)), this.kernel.clock.now())
+    return statusOf(server, logins.get(this.kernel.db, { binding: bindingOf(server) }), this.kernel.clock.now())
   }
 
   /** Whether somebody is logged in to the server of a binding. */
   has(binding: string): boolean {
-    return this.#table.get(binding) !== undefined
+    return logins.get(this.kernel.db, { binding }) !== undefined
   }
 
   /** Forgets the tokens, and tells the authorization server where it takes that. A login that was begun ends nowhere. */
@@ -166,12 +155,12 @@ export class Logins {
   forget(binding: string, actor?: Actor): Promise<void> {
     return this.#serial.run(binding, async () => {
       this.#wanted.delete(binding)
-      const login = this.#table.get(binding)
+      const login = logins.get(this.kernel.db, { binding })
       if (!login) return
       const workspaceId = login.workspace_id ?? undefined
       const farewell = { server: login.server, workspaceId, login, secrets: secretsOf(login) }
       const id = await this.kernel.db.tx(t => {
-        this.#table.delete(t, binding)
+        logins.delete(t, { binding })
         return this.farewells.note(t, farewell)
       })
       await this.farewells.carryOut(id, farewell, actor)
@@ -193,7 +182,7 @@ export class Logins {
   token(server: Server, again?: string): Promise<string> {
     const binding = bindingOf(server)
     return this.#serial.run(binding, async () => {
-      const row = this.#table.get(binding)
+      const row = logins.get(this.kernel.db, { binding })
       if (!row) throw McpErrors.mcp_auth_required(`${server.name} wants a login`, { next: nextOf(server) })
       const token = await this.#vault().reveal(`${row.secrets}/access-token`)
       const isOld = row.expires_at !== null && row.expires_at - EARLY_MS <= this.kernel.clock.now()
@@ -231,7 +220,7 @@ export class Logins {
     code: 'mcp_auth_expired' | 'mcp_auth_invalid' | 'mcp_auth_refresh_failed',
   ): Promise<never> {
     const problem = { ...row, problem: code, updated_at: this.kernel.clock.now() }
-    await this.kernel.db.tx(t => this.#table.put(t, problem))
+    await this.kernel.db.tx(t => logins.replace(t, problem))
     throw McpErrors[code](`${server.name} has to be logged in to again`, { next: nextOf(server) })
   }
 
@@ -304,7 +293,7 @@ export class Logins {
       problem: null,
       updated_at: now,
     }
-    await db.tx(t => this.#table.put(t, kept))
+    await db.tx(t => logins.replace(t, kept))
   }
 
   #vault(): VaultApi {

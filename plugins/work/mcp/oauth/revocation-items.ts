@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { iso } from '../../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../../desk/daemon/api.js'
@@ -13,13 +14,12 @@ export function revocationItems(
 ): DiagnosticItem[] {
   const items = failed.slice(0, NAMED).map(({ id, server, workspaceId, login, attempts, why, nextAt }) => {
     const tries = attempts === 1 ? '1 attempt' : `${attempts} attempts`
-    const logout = `svc mcp auth logout ${server}`
+    const place = workspaceId !== undefined && hasWorkspace(workspaceId) ? ['--workspace', workspaceId] : []
     const common = {
       id: `mcp.revocations:${id}`,
       category: 'mcp',
       severity: 'warning',
-      suggested_command:
-        workspaceId !== undefined && hasWorkspace(workspaceId) ? `${logout} --workspace ${workspaceId}` : logout,
+      suggested_command: command('mcp auth logout', server, ...place),
     } as const
     return nextAt === undefined
       ? finding({

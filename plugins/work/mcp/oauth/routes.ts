@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { cli, describe } from '../../../../kernel/kit/annotations/index.js'
-import { Fault, ok, routeOf } from '../../../../kernel/plugin.js'
+import { cli, describe, show, throws } from '../../../../kernel/kit/annotations/index.js'
+import { Fault, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
 import {
   BeginMcpAuthBody,
   BeginMcpAuthReply,
@@ -9,31 +9,32 @@ import {
   McpAuthStatus,
 } from '../../../../schemas/settings/mcp-servers.js'
 import { undo } from '../../../desk/changes/api.js'
+import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
+import { McpErrors } from '../errors.js'
 import type { McpService } from '../service.js'
 import { PAGE_HEADERS, page } from './page.js'
 
 const route = routeOf<McpService>(describe('Settings'))
 const HTML = { as: 'bytes', types: ['text/html; charset=utf-8'] } as const
 const at = '/api/settings/mcp-servers/{name}/auth' as const
-const statusView = {
-  item: '',
-  fields: [
-    { header: 'Server', path: 'server_name' },
-    { header: 'Login', path: 'status' },
-    { header: 'Issuer', path: 'issuer' },
-    { header: 'Client', path: 'client_id' },
-    { header: 'Scopes', path: 'scopes', as: 'list' },
-    { header: 'Expires', path: 'expires_at', as: 'time' },
-    { header: 'Renewed by itself', path: 'refreshable' },
-  ],
-} as const
+const statusView = show(McpAuthStatus, '', [
+  { of: 'server_name', header: 'Server' },
+  { of: 'status', header: 'Login' },
+  'issuer',
+  { of: 'client_id', header: 'Client' },
+  'scopes~list',
+  { of: 'expires_at~time', header: 'Expires' },
+  { of: 'refreshable', header: 'Renewed by itself' },
+])
+/** Why the server of a login is not found. */
+const unfound = [McpErrors.mcp_server_not_found, McpErrors.mcp_scope_invalid, ...REFERENCE_ERRORS]
 const ofServer = {
   options: { workspace_id: 'workspace' },
   scoped: { scope: 'scope', workspace: 'workspace_id' },
 } as const
 
 /** Logging in to servers. */
-export const authRoutes = [
+export const authRoutes: readonly Route<McpService>[] = [
   route({
     method: 'GET',
     path: '/api/mcp/oauth/callback',
@@ -72,7 +73,7 @@ export const authRoutes = [
     summary: 'Show whether the daemon is logged in to an MCP server',
     query: McpAuthQuery,
     replies: { 200: McpAuthStatus },
-    with: [cli('mcp auth status', { ...ofServer, view: statusView })],
+    with: [cli('mcp auth status', { ...ofServer, view: statusView }), throws(...unfound)],
     handle: async (self, { params, query }) => ok(self.logins.status(await self.findAt(params.name, query))),
   }),
   route({
@@ -111,6 +112,7 @@ export const authRoutes = [
     with: [
       undo({ by: 'never', why: 'a login is not kept; log in again: svc mcp auth login' }),
       cli('mcp auth logout', { ...ofServer, view: statusView }),
+      throws(McpErrors.mcp_auth_revocation_failed, ...unfound),
     ],
     handle: async (self, { params, query, actor }) => ok(await self.logout(params.name, query, actor)),
   }),

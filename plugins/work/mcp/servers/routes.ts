@@ -1,95 +1,86 @@
-import { cli, describe, tool } from '../../../../kernel/kit/annotations/index.js'
-import { ok, routeOf } from '../../../../kernel/plugin.js'
+import { cli, columnsOf, describe, tool, withTable } from '../../../../kernel/kit/annotations/index.js'
+import { collectionOf } from '../../../../kernel/kit/collection.js'
+import { ok, type Route, routeOf } from '../../../../kernel/plugin.js'
 import {
   ListMcpServersReply,
   McpPlaceQuery,
   McpServerReply,
+  type McpServerTool,
   McpTargetQuery,
   PutMcpServerBody,
   ShowMcpServerQuery,
 } from '../../../../schemas/settings/mcp-servers.js'
 import { ApplyOutcome } from '../../../../schemas/settings.js'
 import { undo } from '../../../desk/changes/api.js'
+import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
+import { McpErrors } from '../errors.js'
 import type { McpService } from '../service.js'
 import { serverUndo } from './undo.js'
 
-const route = routeOf<McpService>(describe('Settings'))
+const about = describe('Settings')
+const route = routeOf<McpService>(about)
+const place = { options: { workspace_id: 'workspace' }, workspace: 'workspace_id' }
+/** Why the place of a server is refused. */
+const misplaced = [McpErrors.mcp_scope_invalid, ...REFERENCE_ERRORS]
+
+const server = collectionOf<McpService>(about)({
+  path: '/api/settings/mcp-servers',
+  key: 'name',
+  noun: 'mcp',
+  one: [McpServerReply, 'mcp_server'],
+  many: [ListMcpServersReply, 'mcp_servers'],
+  show: [
+    'name',
+    'transport',
+    'runtime_status.state',
+    { of: 'runtime_status.tool_count', header: 'Tools' },
+    { of: 'auth_status.status', header: 'Login' },
+    'declared_in',
+    { of: 'runtime_status.diagnostic', header: 'Problem', below: true },
+  ],
+  fields: [
+    'name',
+    'scope',
+    'declared_in',
+    'transport',
+    'command',
+    'sandbox',
+    'required',
+    'start_timeout',
+    'call_timeout',
+    { of: 'args~list', header: 'Arguments' },
+    'url',
+    { of: 'env_keys~list', header: 'Variables' },
+    { of: 'secret_env_keys~list', header: 'Secrets' },
+    { of: 'auth_status.status', header: 'Login' },
+    'runtime_status.state',
+    'runtime_status.reason',
+    { of: 'runtime_status.diagnostic', header: 'Problem' },
+    'refused_tools~list',
+  ],
+  missing: McpErrors.mcp_server_not_found,
+})
+const tools = columnsOf<McpServerTool>()([{ of: 'id', header: 'Tool' }, 'title'])
 
 /** Servers of the home and of workspaces, over HTTP and on the command line. */
-export const serverRoutes = [
-  route({
-    method: 'GET',
-    path: '/api/settings/mcp-servers',
+export const serverRoutes: readonly Route<McpService>[] = [
+  server.list({
     summary: 'List MCP servers and their status',
     query: McpPlaceQuery,
-    replies: { 200: ListMcpServersReply },
-    with: [
-      cli('mcp list', {
-        options: { workspace_id: 'workspace' },
-        workspace: 'workspace_id',
-        view: {
-          rows: 'mcp_servers',
-          columns: [
-            { header: 'NAME', path: 'name' },
-            { header: 'TRANSPORT', path: 'transport' },
-            { header: 'STATE', path: 'runtime_status.state' },
-            { header: 'TOOLS', path: 'runtime_status.tool_count' },
-            { header: 'LOGIN', path: 'auth_status.status' },
-            { header: 'DECLARED IN', path: 'declared_in' },
-            { header: 'PROBLEM', path: 'runtime_status.diagnostic', below: true },
-          ],
-          empty: 'no MCP servers; add one: svc mcp add --help',
-          problems: 'problems',
-        },
-      }),
-      tool('mcp_list', ['mcp'], { visibility: 'operator' }),
-    ],
-    handle: async (self, { query }) => ok(await self.list(query)),
+    with: [tool('mcp_list', ['mcp'], { visibility: 'operator' })],
+    throws: misplaced,
+    cli: place,
+    empty: 'no MCP servers; add one: svc mcp add --help',
+    problems: 'problems',
+    handle: (self, { query }) => self.list(query),
   }),
-  route({
-    method: 'GET',
-    path: '/api/settings/mcp-servers/{name}',
+  server.get({
     summary: 'Show an MCP server and its tools',
     query: ShowMcpServerQuery,
-    replies: { 200: McpServerReply },
-    with: [
-      cli('mcp show', {
-        options: { workspace_id: 'workspace' },
-        workspace: 'workspace_id',
-        view: {
-          item: 'mcp_server',
-          fields: [
-            { header: 'Name', path: 'name' },
-            { header: 'Scope', path: 'scope' },
-            { header: 'Declared in', path: 'declared_in' },
-            { header: 'Transport', path: 'transport' },
-            { header: 'Command', path: 'command' },
-            { header: 'Sandbox', path: 'sandbox' },
-            { header: 'Required', path: 'required' },
-            { header: 'Start timeout', path: 'start_timeout' },
-            { header: 'Call timeout', path: 'call_timeout' },
-            { header: 'Arguments', path: 'args', as: 'list' },
-            { header: 'URL', path: 'url' },
-            { header: 'Variables', path: 'env_keys', as: 'list' },
-            { header: 'Secrets', path: 'secret_env_keys', as: 'list' },
-            { header: 'Login', path: 'auth_status.status' },
-            { header: 'State', path: 'runtime_status.state' },
-            { header: 'Reason', path: 'runtime_status.reason' },
-            { header: 'Problem', path: 'runtime_status.diagnostic' },
-            { header: 'Refused tools', path: 'refused_tools', as: 'list' },
-          ],
-          table: {
-            path: 'tools',
-            columns: [
-              { header: 'TOOL', path: 'id' },
-              { header: 'TITLE', path: 'title' },
-            ],
-          },
-        },
-      }),
-      tool('mcp_info', ['mcp'], { visibility: 'operator' }),
-    ],
-    handle: async (self, { params, query }) => ok({ mcp_server: await self.show(params.name, query) }),
+    with: [tool('mcp_info', ['mcp'], { visibility: 'operator' })],
+    throws: misplaced,
+    cli: { ...place, view: withTable(server.view, 'tools', tools) },
+    handle: async (self, { params, query }) => ({ mcp_server: await self.show(params.name, query) }),
   }),
   route({
     method: 'PUT',

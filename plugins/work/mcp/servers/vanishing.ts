@@ -1,14 +1,17 @@
 import { Alarm } from '../../../../kernel/kit/alarm.js'
-import { Fault, type MaybeToken, messageOf, type PluginKernel, type SqlValue } from '../../../../kernel/plugin.js'
-import { absent, type Remembered, type VaultApi } from '../../../access/vault/api.js'
-import { type AgentDefinition, AgentErrors, type Agents } from '../../../agents/agents/api.js'
-import type { Workspace, Workspaces } from '../../../desk/workspaces/api.js'
+import { canonicalJson } from '../../../../kernel/kit/canonical.js'
+import { Fault, messageOf } from '../../../../kernel/plugin.js'
+import { absent } from '../../../access/vault/api.js'
+import { type AgentDefinition, AgentErrors } from '../../../agents/agents/api.js'
+import type { Workspace } from '../../../desk/workspaces/api.js'
+import type { K } from '../needs.js'
 import { forget } from '../oauth/farewells.js'
 import { bindingOf } from '../oauth/login-status.js'
 import type { Logins } from '../oauth/logins.js'
 import type { Declared, SourceKind } from '../sources/declaration.js'
 import { NAMED, type Sources } from '../sources/sources.js'
 import { ownSecrets, references } from './own-secrets.js'
+import { type Seen, seen } from './seen-table.js'
 
 /** Files are looked at so often while some server in them has a login or secrets. */
 const LOOK_MS = 5 * 60_000
@@ -16,23 +19,6 @@ const LOOK_MS = 5 * 60_000
 const GRACE_MS = 5 * 60_000
 const RETRY_MS = 30_000
 const LOOK = 'look'
-
-interface Seen extends Remembered {
-  readonly binding: string
-  readonly kind: SourceKind
-  readonly workspace_id: string | null
-  readonly agent: string | null
-  /** Key of the extension that brings it. */
-  readonly extension: string | null
-  /** References of its own secrets, JSON. */
-  readonly secrets: string
-}
-
-type VanishingKernel = PluginKernel<{
-  agents: typeof Agents
-  workspaces: typeof Workspaces
-  vault: MaybeToken<VaultApi>
-}>
 
 /**
  * Takes the login and the secrets of a server along that somebody removed from a file with an editor. Servers of files that have
@@ -45,7 +31,7 @@ export class Vanishing {
   readonly #known = new WeakSet<object>()
 
   constructor(
-    private readonly kernel: VanishingKernel,
+    private readonly kernel: K,
     private readonly sources: Sources,
     private readonly logins: Logins,
   ) {
@@ -69,24 +55,27 @@ export class Vanishing {
     const rows = declared.filter(isOwner).flatMap(one => {
       const { kind, workspaceId, agent, extension } = one.source
       const binding = bindingOf(one)
-      const before = this.#rows('binding = ?', [binding])[0]
-      const secrets = [...new Set([...(before ? JSON.parse(before.secrets) : []), ...ownSecrets(one)])].sort()
-      const text = JSON.stringify(secrets)
-      return before?.secrets === text && before.missing_since === null
+      const before = seen.get(this.kernel.db, { binding })
+      const secrets = [...new Set([...(before?.secrets ?? []), ...ownSecrets(one)])].sort()
+      return before?.missing_since === null && canonicalJson(before.secrets) === canonicalJson(secrets)
         ? []
-        : [[binding, kind, workspaceId ?? null, agent ?? null, extension ?? null, text]]
+        : [
+            {
+              ...{ binding, kind, secrets, missing_since: null },
+              ...{ workspace_id: workspaceId ?? null, agent: agent ?? null, extension: extension ?? null },
+            },
+          ]
     })
     if (rows.length === 0) return
     await this.kernel.db.tx(t => {
-      for (const row of rows) t.run('INSERT OR REPLACE INTO mcp_seen VALUES (?, ?, ?, ?, ?, ?, NULL)', row)
+      for (const row of rows) seen.replace(t, row)
     })
     this.#wait()
   }
 
   /** A request removed the server, and what it had. */
   async drop(binding: string): Promise<void> {
-    if (this.#rows('binding = ?', [binding]).length > 0)
-      await this.kernel.db.tx(t => t.run('DELETE FROM mcp_seen WHERE binding = ?', [binding]))
+    if (seen.get(this.kernel.db, { binding })) await this.kernel.db.tx(t => seen.delete(t, { binding }))
   }
 
   /** Looks at the start and every few minutes, until the signal aborts. */
@@ -100,16 +89,15 @@ export class Vanishing {
 
   async #look(): Promise<void> {
     const { clock, db } = this.kernel
-    const rows = this.#rows('1 = 1')
+    const rows = seen.all(db)
     const there = new Map<Seen, boolean | undefined>()
     for (const row of rows) there.set(row, await this.#isThere(row))
     const now = clock.now()
     const { missed, back, gone } = absent(rows, row => there.get(row), now, GRACE_MS)
-    const mark = 'UPDATE mcp_seen SET missing_since = ? WHERE binding = ?'
     if (missed.length + back.length > 0)
       await db.tx(t => {
-        for (const { binding } of missed) t.run(mark, [now, binding])
-        for (const { binding } of back) t.run(mark, [null, binding])
+        for (const { binding } of missed) seen.update(t, { binding }, { missing_since: now })
+        for (const { binding } of back) seen.update(t, { binding }, { missing_since: null })
       })
     for (const row of gone) await this.#forget(row)
     this.#wait()
@@ -117,7 +105,7 @@ export class Vanishing {
 
   /** An extension is purged. What is only switched off or removed can come back. */
   async forgetExtension(name: string): Promise<void> {
-    for (const row of this.#rows('extension IS NOT NULL'))
+    for (const row of seen.query(this.kernel.db, 'WHERE extension IS NOT NULL'))
       if (row.extension === name || row.extension?.startsWith(`${name}@`)) await this.#forget(row)
   }
 
@@ -153,15 +141,14 @@ export class Vanishing {
     const vault = needs.vault.current
     if (!vault) return
     const workspace = id === null ? undefined : needs.workspaces.get(id)
-    const own = JSON.parse(secrets) as string[]
-    const named = own.length === 0 ? new Set<string>() : await this.#named(workspace)
+    const named = secrets.length === 0 ? new Set<string>() : await this.#named(workspace)
     // A source that cannot be read may name them.
     if (!named) return
     await this.logins.forget(binding)
-    const unnamed = own.filter(reference => !named.has(reference))
+    const unnamed = secrets.filter(reference => !named.has(reference))
     await db.tx(t => {
       forget(t, vault, unnamed)
-      t.run('DELETE FROM mcp_seen WHERE binding = ?', [binding])
+      seen.delete(t, { binding })
     })
     log.info('a server is gone from its file, and its login and secrets with it', { secrets: unnamed.length })
   }
@@ -182,10 +169,6 @@ export class Vanishing {
   #wait(): void {
     const isAny = this.kernel.db.row('SELECT 1 FROM mcp_seen LIMIT 1') !== undefined
     this.#alarm.set(LOOK, isAny ? this.kernel.clock.now() + LOOK_MS : undefined)
-  }
-
-  #rows(where: string, params: readonly SqlValue[] = []): Seen[] {
-    return this.kernel.db.all<Seen & Record<string, SqlValue>>(`SELECT * FROM mcp_seen WHERE ${where}`, params)
   }
 }
 

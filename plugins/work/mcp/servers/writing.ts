@@ -1,23 +1,16 @@
 import { command as commandLine } from '../../../../kernel/kit/commands/command-line.js'
 import { parseSecretRef } from '../../../../kernel/kit/secret-ref.js'
 import { shown } from '../../../../kernel/kit/text.js'
-import {
-  type Actor,
-  Fault,
-  type MaybeToken,
-  messageOf,
-  type PluginKernel,
-  type Requests,
-} from '../../../../kernel/plugin.js'
+import { type Actor, Fault, messageOf } from '../../../../kernel/plugin.js'
 import type { McpTargetQuery, PutMcpServerBody } from '../../../../schemas/settings/mcp-servers.js'
 import type { ApplyOutcome, SettingsWriteTarget } from '../../../../schemas/settings.js'
-import type { VaultApi } from '../../../access/vault/api.js'
 import type { Workspace } from '../../../desk/workspaces/api.js'
 import { ConfigErrors } from '../../../platform/configuration/api.js'
 import type { CatalogOrigin } from '../api.js'
 import type { Manager } from '../client/manager.js'
 import { idPart } from '../client/tools.js'
 import { McpErrors } from '../errors.js'
+import type { K } from '../needs.js'
 import { asWritten, type Declaration, isWritable, type Server } from '../sources/declaration.js'
 import type { Sources } from '../sources/sources.js'
 import type { Leaving } from './leaving.js'
@@ -33,12 +26,10 @@ function isForeign(reference: string): boolean {
   return scheme === 'vault' && !rest.startsWith('mcp/')
 }
 
-export type WritingKernel = PluginKernel<{ request: typeof Requests; vault: MaybeToken<VaultApi> }>
-
 /** Changes the servers of `config.json` and `mcp.json`, by the routes of settings, which keep a record of every change. */
 export class Writing {
   constructor(
-    private readonly kernel: WritingKernel,
+    private readonly kernel: K,
     private readonly sources: Sources,
     private readonly manager: Manager,
     private readonly leaving: Leaving,

@@ -3,10 +3,11 @@ import path from 'node:path'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { readRegularFile } from '../../../../kernel/kit/read-file.js'
 import { parseSecretRef, resolveSecret } from '../../../../kernel/kit/secret-ref.js'
-import { type Clock, messageOf, type PluginKernel } from '../../../../kernel/plugin.js'
+import { type Clock, messageOf } from '../../../../kernel/plugin.js'
 import { isInside, type Workspace } from '../../../desk/workspaces/api.js'
 import { readJson } from '../../../platform/configuration/api.js'
 import { McpErrors } from '../errors.js'
+import type { K } from '../needs.js'
 import { references } from '../servers/own-secrets.js'
 import type { Declaration } from './declaration.js'
 import { type ForeignPlace, type ForeignServers, foreignServers, type Variable } from './foreign.js'
@@ -34,7 +35,7 @@ export interface ServerFile extends Pick<ForeignPlace, 'where' | 'holders' | 'ro
 
 /** Servers of a file; undefined where there is none. @throws Fault `mcp_file_invalid` for a file that is no list of servers */
 export async function readServerFile(
-  kernel: Pick<PluginKernel, 'collect' | 'name'>,
+  kernel: K,
   { file, inside, ref, ...place }: ServerFile,
 ): Promise<ForeignServers | undefined> {
   try {
@@ -55,10 +56,7 @@ export async function readServerFile(
 const MOST_VARIABLES = 256
 
 /** Values of the variables that a file of the home names, from the environment of the daemon. */
-async function variablesIn(
-  text: string,
-  kernel: Pick<PluginKernel, 'collect' | 'name'>,
-): Promise<ForeignPlace['variable']> {
+async function variablesIn(text: string, kernel: K): Promise<ForeignPlace['variable']> {
   const names = new Set([...text.matchAll(/\$\{(?:env:)?([A-Za-z_]\w{0,255})(?=\}|:-)/g)].map(([, name = '']) => name))
   const found = new Map<string, Variable>()
   for (const name of [...names].slice(0, MOST_VARIABLES)) {

@@ -2,10 +2,11 @@ import { lstat } from 'node:fs/promises'
 import path from 'node:path'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../../kernel/kit/text.js'
-import { messageOf, type PluginKernel } from '../../../../kernel/plugin.js'
-import type { AgentDefinition, Agents } from '../../../agents/agents/api.js'
-import { ownFolder, type Workspace, type Workspaces } from '../../../desk/workspaces/api.js'
+import { messageOf } from '../../../../kernel/plugin.js'
+import type { AgentDefinition } from '../../../agents/agents/api.js'
+import { ownFolder, type Workspace } from '../../../desk/workspaces/api.js'
 import { McpServerKind, McpServerSources } from '../api.js'
+import type { K } from '../needs.js'
 import { refBase } from '../servers/own-secrets.js'
 import { McpServers } from '../settings.js'
 import { type Declared, merged, type Server, type Source, type SourceKind } from './declaration.js'
@@ -58,8 +59,6 @@ export const NAMED = {
 export const isOfWorkspace = (where: string): boolean =>
   where === NAMED['workspace-config'] || where === NAMED['workspace-foreign']
 
-export type SourcesKernel = PluginKernel<{ workspaces: typeof Workspaces; agents: typeof Agents }>
-
 /** Reads the servers of all sources when somebody asks: what a person has saved counts from then on. */
 export class Sources {
   readonly #files: KeptFiles
@@ -67,7 +66,7 @@ export class Sources {
   #config: { readonly servers: object; readonly declared: readonly Declared[] } | undefined
 
   constructor(
-    private readonly kernel: SourcesKernel,
+    private readonly kernel: K,
     /** Told of what was read. */
     private readonly noticed: (declared: readonly Declared[]) => void = () => {},
   ) {
