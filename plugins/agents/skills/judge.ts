@@ -1,5 +1,6 @@
 import { shown } from '../../../kernel/kit/text.js'
 import type { JudgedSkill } from './api.js'
+import { mixedScripts } from './look-alikes.js'
 import { scan } from './scan.js'
 import { parseSkillFile, SKILL_FILE } from './skill-file.js'
 import { textOf } from './skill-folder.js'
@@ -24,6 +25,9 @@ export function judgeFiles(files: readonly { readonly path: string; readonly byt
     name: spec.name,
     ...(spec.version !== undefined && { version: spec.version }),
     hash: hashFiles(files),
-    warnings: [...found.map(({ message }) => message), ...unknown.map(key => `unknown field ${shown(key, 64)}`)],
+    warnings: [
+      ...[...mixedScripts(spec.name), ...found].map(({ message }) => message),
+      ...unknown.map(key => `unknown field ${shown(key, 64)}`),
+    ],
   }
 }

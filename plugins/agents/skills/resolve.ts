@@ -1,7 +1,8 @@
 import type { ActivationReason, SkillDiagnostic } from '../../../schemas/skills.js'
 import { TIERS } from './api.js'
 import { hookWarnings } from './brought/hook-list.js'
-import type { Candidate } from './candidate.js'
+import type { Candidate, Warning } from './candidate.js'
+import { alikeWarning, lookAlikes, mixedScripts } from './look-alikes.js'
 import type { When } from './skill-kind.js'
 
 /** What the gates of skills are compared with; undefined: not known here. */
@@ -30,6 +31,8 @@ export interface Resolved {
   readonly reasons: readonly ActivationReason[]
   /** It lies in a workspace whose files nobody trusts. */
   readonly untrusted: boolean
+  /** What is odd about its name. */
+  readonly oddities: readonly Warning[]
 }
 
 const rank = ({ tier }: Candidate) => TIERS.indexOf(tier)
@@ -46,6 +49,7 @@ export function resolve(candidates: readonly Candidate[], facts: ResolveFacts): 
     else byName.set(candidate.name, [candidate])
   }
   const usable = (one: Candidate) => Number(one.failure === undefined && !isUntrusted(one, facts))
+  const alike = lookAlikes([...byName.keys()])
   return [...byName.keys()].sort().map(name => {
     // Sorting is stable: the order within a tier stays.
     const sorted = (byName.get(name) ?? []).sort((a, b) => usable(b) - usable(a) || rank(b) - rank(a))
@@ -54,7 +58,9 @@ export function resolve(candidates: readonly Candidate[], facts: ResolveFacts): 
     const reasons = reasonsOf(whenOf(winner), facts)
     const enabled = winner.spec.enabled && !facts.disabled.has(name)
     const active = enabled && reasons.length === 0 && !untrusted && winner.failure === undefined
-    return { winner, shadowed, enabled, active, reasons, untrusted }
+    const others = alike.get(name)
+    const oddities = [...mixedScripts(name), ...(others ? [alikeWarning(name, others)] : [])]
+    return { winner, shadowed, enabled, active, reasons, untrusted, oddities }
   })
 }
 
@@ -115,13 +121,22 @@ function allOf(
 }
 
 /** What discovery has to say of a skill and of those that it hides. */
-export function diagnosticsOf({ winner, shadowed, reasons, active, untrusted }: Resolved): SkillDiagnostic[] {
+export function diagnosticsOf({ winner, shadowed, reasons, active, untrusted, oddities }: Resolved): SkillDiagnostic[] {
   const trust = untrusted
     ? [
         {
           pattern: 'workspace_untrusted',
           severity: 'warning',
           message: 'the files of this workspace are not trusted, so no agent is told of it: svc workspace trust',
+        },
+      ]
+    : []
+  const twice = shadowed.some(({ tier, spec }) => tier === winner.tier && spec.body !== winner.spec.body)
+    ? [
+        {
+          pattern: 'twice_in_tier',
+          severity: 'warning',
+          message: `there are several skills of this name in the tier ${winner.tier}; the first of them is used`,
         },
       ]
     : []
@@ -145,7 +160,11 @@ export function diagnosticsOf({ winner, shadowed, reasons, active, untrusted }: 
   }
   const inactive = !active && !winner.failure ? { state: 'inactive' as const } : {}
   return [
-    describe(winner, { ...inactive, ...(reasons.length > 0 && { activation_reasons: [...reasons] }) }, trust),
+    describe(winner, { ...inactive, ...(reasons.length > 0 && { activation_reasons: [...reasons] }) }, [
+      ...trust,
+      ...twice,
+      ...oddities,
+    ]),
     ...shadowed.map(one =>
       describe(one, {
         ...(!one.failure && { state: 'shadowed' as const }),

@@ -28,7 +28,15 @@ export async function findingsOf(
     for (const { path, message } of broken) wrong.set(path, { title: unused(path), message, code: 'skill_invalid' })
     for (const { failure, name, path } of skills.flatMap(({ winner, shadowed }) => [winner, ...shadowed]))
       if (failure) wrong.set(path, { title: unused(name), message: failure.message, code: 'skill_refused' })
-    for (const { winner, enabled } of skills) {
+    for (const { winner, enabled, oddities } of skills) {
+      const [odd] = enabled && !wrong.has(winner.path) ? oddities : []
+      if (odd)
+        wrong.set(winner.path, {
+          title: 'The name of a skill can be taken for another one',
+          message: odd.message,
+          code: 'skill_name_odd',
+          next: command('skill show', winner.name),
+        })
       const [warning] = enabled && !winner.failure ? hookWarnings(winner) : []
       if (!warning) continue
       const title = `The skill ${shown(winner.name)} has hooks that are not in force`

@@ -285,4 +285,30 @@ test('a version is what the file has, also where YAML takes it for a number', as
   assert.is((await world.show('brief')).version, '1.10')
 })
 
+test('names that a reader takes for each other are told in the skill, the status and doctor', async () => {
+  await using world = await openSkills()
+  const cyrillic = 'd\u0435ploy'
+  for (const name of ['deploy', 'review', cyrillic]) await writeSkill(world.homeSkills, name)
+  const warningsOf = async (name: string) => {
+    const { diagnostics } = await world.show(name)
+    return (diagnostics[0].warnings ?? []).map(
+      ({ pattern, message }: Record<string, string>) => `${pattern} ${message}`,
+    )
+  }
+  assert.equal(await warningsOf('review'), [])
+  assert.equal(await warningsOf('deploy'), [
+    'looks_alike the name deploy looks like that of another skill, d\\u{435}ploy',
+  ])
+  const [mixed, alike] = await warningsOf(cyrillic)
+  assert.match(mixed, /^mixed_scripts .* mixes letters of Latin and Cyrillic/)
+  assert.match(alike, /^looks_alike the name d\\u\{435\}ploy looks like that of another skill, deploy$/)
+  const { body } = await world.kernel.request('GET', '/api/doctor')
+  const odd = body.items.filter(({ code }: { code: string }) => code === 'skill_name_odd')
+  assert.is(odd.length, 2)
+  await writeSkill(path.join(world.homeSkills, 'other'), 'review', 'Other steps.')
+  assert.match((await warningsOf('review')).join(), /twice_in_tier/)
+  await writeSkill(path.join(world.homeSkills, 'other'), 'deploy')
+  assert.not.match((await warningsOf('deploy')).join(), /twice_in_tier/, 'two that are equal hide nothing')
+})
+
 test.run()

@@ -1,0 +1,94 @@
+import { shown } from '../../../kernel/kit/text.js'
+import type { Warning } from './candidate.js'
+
+/** Letters that are drawn like others: those of Cyrillic and Greek that Unicode's `confusables.txt` maps to letters of Latin. */
+const LETTERS = new Map(
+  Object.entries({
+    ...{
+      а: 'a',
+      ԁ: 'd',
+      е: 'e',
+      һ: 'h',
+      і: 'i',
+      ј: 'j',
+      ӏ: 'l',
+      о: 'o',
+      р: 'p',
+      с: 'c',
+      ѕ: 's',
+      у: 'y',
+      х: 'x',
+      ԛ: 'q',
+      ԝ: 'w',
+    },
+    ...{ г: 'r', к: 'k', п: 'n', в: 'b', т: 't', м: 'm', н: 'h', ь: 'b', ѵ: 'v' },
+    ...{
+      α: 'a',
+      γ: 'y',
+      ε: 'e',
+      ι: 'i',
+      κ: 'k',
+      ν: 'v',
+      ο: 'o',
+      ρ: 'p',
+      σ: 'o',
+      τ: 't',
+      υ: 'u',
+      χ: 'x',
+      ω: 'w',
+      ϳ: 'j',
+    },
+    ...{ ı: 'i', ɡ: 'g', ɑ: 'a', '0': 'o', '1': 'l', '|': 'l' },
+  }),
+)
+
+/** Scripts whose letters look like each other's. */
+const SCRIPTS = [
+  ['Latin', /\p{Script=Latin}/u],
+  ['Cyrillic', /\p{Script=Cyrillic}/u],
+  ['Greek', /\p{Script=Greek}/u],
+  ['Armenian', /\p{Script=Armenian}/u],
+  ['Cherokee', /\p{Script=Cherokee}/u],
+] as const
+
+/** Equal for names that a reader takes for each other; the method of UTS #39, with the letters above. */
+export function skeletonOf(name: string): string {
+  const plain = name.normalize('NFKD').toLowerCase().replace(/\p{M}/gu, '')
+  return [...plain]
+    .map(letter => LETTERS.get(letter) ?? letter)
+    .join('')
+    .replaceAll('rn', 'm')
+    .replaceAll('vv', 'w')
+}
+
+/** A warning of a name whose letters are of scripts that look alike. */
+export function mixedScripts(name: string): readonly Warning[] {
+  const scripts = SCRIPTS.flatMap(([script, letters]) => (letters.test(name) ? [script] : []))
+  if (scripts.length < 2) return []
+  const message = `the name ${shown(name)} mixes letters of ${scripts.join(' and ')}, which look alike: ${spelledOut(name)}`
+  return [{ pattern: 'mixed_scripts', severity: 'warning', message }]
+}
+
+/** The others of these names that a reader takes for one of them, by that name. */
+export function lookAlikes(names: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const bySkeleton = new Map<string, string[]>()
+  for (const name of names) {
+    const skeleton = skeletonOf(name)
+    const same = bySkeleton.get(skeleton)
+    if (same) same.push(name)
+    else bySkeleton.set(skeleton, [name])
+  }
+  const alike = [...bySkeleton.values()].filter(({ length }) => length > 1)
+  return new Map(alike.flatMap(same => same.map(name => [name, same.filter(other => other !== name)] as const)))
+}
+
+/** A name with its letters beyond ASCII as code points: `d\u{435}ploy`. */
+const spelledOut = (name: string): string =>
+  [...name].map(letter => (letter > '\x7e' ? `\\u{${letter.codePointAt(0)?.toString(16)}}` : letter)).join('')
+
+/** The warning of a name that looks like others. */
+export const alikeWarning = (name: string, others: readonly string[]): Warning => ({
+  pattern: 'looks_alike',
+  severity: 'warning',
+  message: `the name ${spelledOut(name)} looks like that of another skill, ${others.slice(0, 3).map(spelledOut).join(', ')}`,
+})
