@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type { WorkspaceTrustReply } from '../../../schemas/workspaces/trust.js'
 
@@ -16,7 +17,6 @@ export async function run({ client, out, args, cwd }: CommandContext): Promise<v
   if (out.json) return out.value(reply)
   out.line(`trusted ${trust.files.length} file${trust.files.length === 1 ? '' : 's'}:`)
   for (const file of trust.files) out.line(`  ${file}`)
-  out.line(
-    'If one of these files changes, you are asked again. To withdraw the trust: svc workspace untrust <workspace>',
-  )
+  const withdraw = command('workspace untrust', workspace)
+  out.line(`If one of these files changes, you are asked again. To withdraw the trust: ${withdraw}`)
 }

@@ -1,10 +1,10 @@
-import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
-import { definePlugin, maybe, noContent, ok, routeOf } from '../../../kernel/plugin.js'
+import { cli, describe, show, throws, tool } from '../../../kernel/kit/annotations/index.js'
+import { definePlugin, noContent, ok, routeOf } from '../../../kernel/plugin.js'
 import { PutTrustBody, WorkspaceTrustReply } from '../../../schemas/workspaces/trust.js'
 import { undo } from '../../desk/changes/api.js'
-import { Workspaces } from '../../desk/workspaces/api.js'
-import { Hooks } from '../../work/hooks/api.js'
+import { REFERENCE_ERRORS, Workspaces } from '../../desk/workspaces/api.js'
 import { Trust, TrustErrors } from './api.js'
+import { needs } from './needs.js'
 import { type TrustService, trustTable } from './service.js'
 import { trustUndo } from './undo.js'
 
@@ -15,7 +15,7 @@ const workspace = { name: 'workspace', summary: 'id, name or path of a workspace
 export default definePlugin({
   name: 'trust',
   version: '0.1.0',
-  requires: { workspaces: Workspaces, hooks: maybe(Hooks) },
+  requires: needs,
   provides: Trust,
   service: () => import('./service.js').then(m => m.TrustService),
 }).surface({
@@ -37,19 +37,16 @@ export default definePlugin({
       summary: 'Show whether the files of a workspace may run code',
       replies: { 200: WorkspaceTrustReply },
       with: [
-        describe('Workspaces', { errors: [410] }),
+        throws(TrustErrors.trust_unreadable, ...REFERENCE_ERRORS),
         cli('workspace trust-status', {
           args: [{ ...workspace, name: 'id', type: 'workspace' }],
-          view: {
-            item: 'trust',
-            fields: [
-              { header: 'State', path: 'state' },
-              { header: 'Files', path: 'files', as: 'list' },
-              { header: 'Trusted', path: 'trusted_at', as: 'time' },
-              { header: 'By', path: 'trusted_by' },
-              { header: 'Digest', path: 'digest' },
-            ],
-          },
+          view: show(WorkspaceTrustReply, 'trust', [
+            'state',
+            'files~list',
+            'trusted_at~time',
+            { of: 'trusted_by', header: 'By' },
+            'digest',
+          ]),
         }),
         tool('workspace_trust_status', ['workspace']),
       ],
@@ -58,7 +55,7 @@ export default definePlugin({
     route({
       method: 'PUT',
       path: '/api/workspaces/{id}/trust',
-      with: [undo(trustUndo), describe('Workspaces', { errors: [410] })],
+      with: [undo(trustUndo), throws(TrustErrors.trust_changed, TrustErrors.trust_unreadable, ...REFERENCE_ERRORS)],
       summary: 'Trust the files of a workspace at a digest',
       body: PutTrustBody,
       privileged: true,
@@ -75,7 +72,7 @@ export default definePlugin({
       replies: { 204: null },
       with: [
         undo(trustUndo),
-        describe('Workspaces', { errors: [410] }),
+        throws(...REFERENCE_ERRORS),
         cli('workspace untrust', {
           args: [{ ...workspace, name: 'id', type: 'workspace' }],
           done: 'not trusted any more: {id}',

@@ -1,11 +1,11 @@
 import { SerialBy } from '../../../kernel/kit/serial.js'
 import { column, table } from '../../../kernel/kit/table.js'
-import { type Actor, iso, type MaybeToken, type PluginKernel } from '../../../kernel/plugin.js'
+import { type Actor, iso } from '../../../kernel/plugin.js'
 import type { WorkspaceTrust } from '../../../schemas/workspaces/trust.js'
-import type { Workspace, Workspaces } from '../../desk/workspaces/api.js'
-import type { HooksApi } from '../../work/hooks/api.js'
+import type { Workspace } from '../../desk/workspaces/api.js'
 import { type TrustApi, TrustErrors } from './api.js'
 import { filesOf } from './files.js'
+import type { K } from './needs.js'
 
 export const trustTable = `CREATE TABLE trust_workspace (
   workspace_id TEXT PRIMARY KEY,
@@ -23,7 +23,7 @@ export const trusted = table('trust_workspace', { workspace_id: text(), digest: 
 export class TrustService implements TrustApi {
   readonly #writes = new SerialBy()
 
-  constructor(private readonly kernel: PluginKernel<{ workspaces: typeof Workspaces; hooks: MaybeToken<HooksApi> }>) {}
+  constructor(private readonly kernel: K) {}
 
   async of(workspace: Workspace): Promise<WorkspaceTrust> {
     const { files, digest } = await filesOf(workspace, this.kernel.home.root)

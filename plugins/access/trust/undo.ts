@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { WorkspaceTrust } from '../../../schemas/workspaces/trust.js'
 import type { Undo } from '../../desk/changes/api.js'
 
@@ -15,7 +16,7 @@ export const trustUndo: Undo = {
     const path = pathOf(params.id)
     if (was?.state === 'trusted') return { method: 'PUT', path, body: { digest: was.digest } }
     return was?.state === 'changed'
-      ? 'what was trusted before were other files; look at these and decide: svc workspace trust-status'
+      ? `what was trusted before were other files; look at these and decide: ${command('workspace trust-status', params.id ?? '')}`
       : { method: 'DELETE', path }
   },
 }
