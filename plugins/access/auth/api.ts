@@ -16,14 +16,14 @@ export const AuthErrors = defineErrors({
   token_unknown: {
     status: 401,
     message: 'this token is not valid, or no longer',
-    next: 'print the operator token: svc auth token',
+    next: `print the operator token: ${command('auth token')}`,
   },
   operator_token_required: {
     status: 401,
     message: 'keys are made, listed and revoked with the operator token only',
-    next: 'send the header `Authorization: Bearer <token>` with what `svc auth token` prints',
+    next: `send the header \`Authorization: Bearer <token>\` with what \`${command('auth token')}\` prints`,
   },
-  api_key_not_found: { status: 404, message: 'no such key', next: 'list keys: svc auth key list' },
+  api_key_not_found: { status: 404, message: 'no such key', next: `list keys: ${command('auth key list')}` },
   api_key_name_taken: { status: 409, message: 'another key has this name', next: command('auth key list') },
   api_keys_full: { status: 409, message: 'there are as many keys as there can be', next: command('auth key list') },
 })

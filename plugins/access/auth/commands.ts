@@ -1,4 +1,6 @@
 import path from 'node:path'
+import { columnsOf } from '../../../kernel/kit/annotations/show.js'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { readRegularFile } from '../../../kernel/kit/read-file.js'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type { ApiKey } from '../../../schemas/daemon/auth.js'
@@ -40,13 +42,8 @@ async function createKey({ args, out }: CommandContext, ask: Ask): Promise<void>
 async function listKeys({ out }: CommandContext, ask: Ask): Promise<void> {
   const { data } = (await ask('GET', '/api/v0/auth/keys')) as { data: { keys: ApiKey[] } }
   if (out.json) return out.value(data)
-  const columns = [
-    { header: 'ID', path: 'id' },
-    { header: 'NAME', path: 'name' },
-    { header: 'CREATED', path: 'created_at', as: 'ago' },
-    { header: 'LAST USED', path: 'last_used', as: 'ago' },
-  ] as const
-  out.table(data.keys, columns, 'There are no API keys. Create one: svc auth key create')
+  const columns = columnsOf<ApiKey>()(['id', 'name', 'created_at~ago', 'last_used~ago'])
+  out.table(data.keys, columns, `There are no API keys. Create one: ${command('auth key create')}`)
 }
 
 async function readToken({ home, fault }: CommandContext): Promise<string> {
@@ -55,5 +52,5 @@ async function readToken({ home, fault }: CommandContext): Promise<string> {
     fault('operator_token_unreadable', `cannot read ${file}: ${error.message}`, 'run svc as the user of the daemon'),
   )
   if (bytes) return bytes.toString().trim()
-  return fault('operator_token_missing', `there is no operator token in ${home}`, 'svc daemon start')
+  return fault('operator_token_missing', `there is no operator token in ${home}`, command('daemon start'))
 }

@@ -1,5 +1,5 @@
-import { cli, describe, runsCode } from '../../../kernel/kit/annotations/index.js'
-import { Callers } from '../../../kernel/platform.js'
+import { cli, describe, runsCode, show, throws } from '../../../kernel/kit/annotations/index.js'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { created, definePlugin, type Fault, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import {
   AuthError,
@@ -13,6 +13,7 @@ import { undo } from '../../desk/changes/api.js'
 import { Checks } from '../../desk/daemon/api.js'
 import { Auth, AuthErrors } from './api.js'
 import { keyMigrations } from './keys.js'
+import { needs } from './needs.js'
 import type { AuthService } from './service.js'
 
 const route = routeOf<AuthService>(describe('Authentication'))
@@ -25,12 +26,12 @@ const credentials = {
     body: ({ message, code, next }: Fault) => ({ error: message, code, ...(next ? { details: next } : {}) }),
   },
 } as const
-const command = { load: () => import('./commands.js') }
+const module = { load: () => import('./commands.js') }
 
 export default definePlugin({
   name: 'auth',
   version: '0.1.0',
-  requires: { callers: Callers },
+  requires: needs,
   provides: Auth,
   service: () => import('./service.js').then(module => module.AuthService),
 }).surface({
@@ -46,7 +47,7 @@ export default definePlugin({
   ],
   commands: [
     {
-      ...command,
+      ...module,
       path: 'auth token',
       summary: 'Print the operator token, which programs send over HTTP',
       options: [
@@ -54,17 +55,17 @@ export default definePlugin({
       ],
     },
     {
-      ...command,
+      ...module,
       path: 'auth key create',
       summary: 'Create an API key and print it once',
       args: [{ name: 'name', optional: true, summary: 'what the key is for; no two keys have one name' }],
     },
-    { ...command, path: 'auth key list', summary: 'List API keys and when they were last used' },
+    { ...module, path: 'auth key list', summary: 'List API keys and when they were last used' },
     {
-      ...command,
+      ...module,
       path: 'auth key delete',
       summary: 'Delete an API key and end its open requests',
-      args: [{ name: 'id', summary: 'id or name of a key: svc auth key list' }],
+      args: [{ name: 'id', summary: `id or name of a key: ${command('auth key list')}` }],
     },
   ],
   routes: [
@@ -72,7 +73,13 @@ export default definePlugin({
       ...credentials,
       method: 'POST',
       path: '/api/v0/auth/generate',
-      with: [undo({ by: 'never', why: 'a key may be in use already; delete it: svc auth key delete' })],
+      with: [
+        undo({
+          by: 'never',
+          why: `a key may be in use already; delete it: ${command('auth key delete', placeholder('id'))}`,
+        }),
+        throws(AuthErrors.operator_token_required, AuthErrors.api_keys_full, AuthErrors.api_key_name_taken),
+      ],
       summary: 'Create an API key; only this reply contains it',
       privileged: true,
       body: GenerateBody,
@@ -91,6 +98,7 @@ export default definePlugin({
       summary: 'List API keys',
       privileged: true,
       replies: { 200: KeysReply },
+      with: [throws(AuthErrors.operator_token_required)],
       handle: (self, { headers }) => {
         self.mustBeOperator(headers.authorization)
         const keys = self.keys()
@@ -102,8 +110,9 @@ export default definePlugin({
       method: 'DELETE',
       path: '/api/v0/auth/keys/{id}',
       with: [
-        undo({ by: 'never', why: 'a deleted key is not kept; create another one: svc auth key create' }),
+        undo({ by: 'never', why: `a deleted key is not kept; create another one: ${command('auth key create')}` }),
         runsCode(false),
+        throws(AuthErrors.operator_token_required, AuthErrors.api_key_not_found),
       ],
       summary: 'Delete an API key and end its open requests',
       privileged: true,
@@ -118,13 +127,19 @@ export default definePlugin({
       ...credentials,
       method: 'POST',
       path: '/api/v0/auth/rotate',
-      with: [undo({ by: 'never', why: 'the former token is not kept; rotate it again: svc auth token --rotate' })],
+      with: [
+        undo({
+          by: 'never',
+          why: `the former token is not kept; rotate it again: ${command('auth token', '--rotate')}`,
+        }),
+        throws(AuthErrors.operator_token_required),
+      ],
       summary: 'Rotate the operator token; the old one becomes invalid',
       privileged: true,
       replies: { 200: AuthMessage },
       handle: async (self, { headers, id }) => {
         await self.rotate(id, headers.authorization)
-        return ok({ message: 'the operator token was rotated; svc auth token prints the new one' })
+        return ok({ message: `the operator token was rotated; ${command('auth token')} prints the new one` })
       },
     }),
     route({
@@ -134,16 +149,13 @@ export default definePlugin({
       replies: { 200: MatrixReply },
       with: [
         cli('auth matrix', {
-          view: {
-            rows: 'routes',
-            columns: [
-              { header: 'Path', path: 'path' },
-              { header: 'Method', path: 'method' },
-              { header: 'Class', path: 'class' },
-              { header: 'Agent', path: 'access.agent_session' },
-              { header: 'Code', path: 'runs_code' },
-            ],
-          },
+          view: show(MatrixReply, 'routes', [
+            'path',
+            'method',
+            'class',
+            { of: 'access.agent_session', header: 'Agent' },
+            { of: 'runs_code', header: 'Code' },
+          ]),
         }),
       ],
       handle: self => ok(self.matrix()),

@@ -1,4 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
+import { command } from '../../../kernel/kit/commands/command-line.js'
+import { column, table } from '../../../kernel/kit/table.js'
 import { shown } from '../../../kernel/kit/text.js'
 import { type Clock, type Db, type Ids, iso, type Migration } from '../../../kernel/plugin.js'
 import type { ApiKey } from '../../../schemas/daemon/auth.js'
@@ -19,11 +21,21 @@ export const keyMigrations: readonly Migration[] = [
   { id: '002-name', sql: 'ALTER TABLE auth_key ADD COLUMN name TEXT' },
 ]
 
+const { bytes, text, time } = column
+
+export const keys = table('auth_key', {
+  id: text(),
+  sha256: bytes(),
+  created_at: time(),
+  last_used: time().optional(),
+  name: text().optional(),
+})
+
 interface Key {
   readonly id: string
   /** A name given by a person, unique among keys. */
   readonly name: string | undefined
-  readonly sha256: Buffer
+  readonly sha256: Uint8Array
   readonly createdAt: number
   usedAt: number | undefined
   notedAt: number
@@ -43,24 +55,12 @@ export class ApiKeys {
   ) {}
 
   load(): void {
-    const rows = this.db.all<{
-      id: string
-      name: string | null
-      sha256: Uint8Array
-      created_at: number
-      last_used: number | null
-    }>('SELECT id, name, sha256, created_at, last_used FROM auth_key ORDER BY created_at, id')
-    for (const { id, name, sha256, created_at: createdAt, last_used } of rows) {
-      const usedAt = last_used ?? undefined
-      this.#keys.set(id, {
-        id,
-        name: name ?? undefined,
-        sha256: Buffer.from(sha256),
-        createdAt,
-        usedAt,
-        notedAt: usedAt ?? 0,
-      })
-    }
+    for (const { id, name, sha256, created_at: createdAt, last_used: usedAt } of keys.all(
+      this.db,
+      {},
+      'ORDER BY created_at, id',
+    ))
+      this.#keys.set(id, { id, name, sha256, createdAt, usedAt, notedAt: usedAt ?? 0 })
   }
 
   /** Makes a key, which counts when this resolves. Throws `api_keys_full`, `api_key_name_taken`. */
@@ -74,11 +74,7 @@ export class ApiKeys {
     // At once: another request with this name must find it.
     this.#keys.set(id, key)
     try {
-      await this.db.tx(t =>
-        t.run('INSERT INTO auth_key (id, name, sha256, created_at) VALUES (?, ?, ?, ?)', [
-          ...[id, name ?? null, key.sha256, key.createdAt],
-        ]),
-      )
+      await this.db.tx(t => keys.insert(t, { id, name, sha256: key.sha256, created_at: key.createdAt }))
     } catch (error) {
       this.#keys.delete(id)
       throw error
@@ -101,13 +97,13 @@ export class ApiKeys {
   idOf(reference: string): string {
     const id = this.#keys.has(reference) ? reference : this.#called(reference)?.id
     if (id !== undefined) return id
-    throw AuthErrors.api_key_not_found(`there is no key ${shown(reference)}. List keys: svc auth key list`)
+    throw AuthErrors.api_key_not_found(`there is no key ${shown(reference)}. List keys: ${command('auth key list')}`)
   }
 
   /** Revokes a key at once; resolves when that is on the disk. */
   async delete(id: string): Promise<void> {
     this.#keys.delete(id)
-    await this.db.tx(t => t.run('DELETE FROM auth_key WHERE id = ?', [id]))
+    await this.db.tx(t => keys.delete(t, { id }))
   }
 
   #called(name: string): Key | undefined {
@@ -127,6 +123,6 @@ export class ApiKeys {
     if (key.usedAt - key.notedAt < NOTE_MS) return
     key.notedAt = key.usedAt
     // When a key was used is good to know, and no reason to refuse its request.
-    void this.db.tx(t => t.run('UPDATE auth_key SET last_used = ? WHERE id = ?', [key.notedAt, key.id])).catch(() => {})
+    void this.db.tx(t => keys.update(t, { id: key.id }, { last_used: key.notedAt })).catch(() => {})
   }
 }

@@ -1,11 +1,12 @@
 import { SecretSet } from '../../../kernel/kit/secret-set.js'
 import { Serial } from '../../../kernel/kit/serial.js'
-import { type Callers, Collected } from '../../../kernel/platform.js'
-import { type Actor, type Fault, type Incoming, operator, type PluginKernel } from '../../../kernel/plugin.js'
+import { Collected } from '../../../kernel/platform.js'
+import { type Actor, type Fault, type Incoming, operator } from '../../../kernel/plugin.js'
 import type { ApiKey, MatrixReply } from '../../../schemas/daemon/auth.js'
 import { accessTo } from './access.js'
 import { type AuthApi, AuthErrors, TOKEN_FILE } from './api.js'
 import { ApiKeys } from './keys.js'
+import type { K } from './needs.js'
 import { OperatorToken } from './operator-token.js'
 import { UnknownTokens } from './unknown-tokens.js'
 
@@ -24,7 +25,7 @@ export class AuthService implements AuthApi {
   readonly #rotations = new Serial()
   #showToken: (() => void) | undefined
 
-  constructor(private readonly kernel: PluginKernel<{ callers: typeof Callers }>) {
+  constructor(private readonly kernel: K) {
     const { db, clock, ids, home, log } = kernel
     this.#token = new OperatorToken(home.path(TOKEN_FILE), ids, log, value => this.#hide(value))
     this.#keys = new ApiKeys(db, clock, ids)

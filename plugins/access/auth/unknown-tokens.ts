@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Exchange, iso, type PluginKernel } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../desk/daemon/api.js'
@@ -41,7 +42,7 @@ export class UnknownTokens {
         ...{ id: 'auth.unknown_tokens', code: 'unknown_tokens', category: 'auth', severity: 'warning' },
         title: 'requests are refused for their token',
         message: `${count} requests over TCP within an hour had a token that is not valid, the last one from ${address} at ${iso(at)}`,
-        suggested_command: 'svc auth key list',
+        suggested_command: command('auth key list'),
         evidence: { requests: count, address },
       }),
     ]
