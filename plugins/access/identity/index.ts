@@ -1,11 +1,8 @@
-import { Callers, Sockets } from '../../../kernel/platform.js'
 import { definePlugin, surfaceOf } from '../../../kernel/plugin.js'
 import { AuditedEvents } from '../../platform/audit/api.js'
-import { Events } from '../../platform/events/api.js'
-import { Processes } from '../../platform/processes/api.js'
 import { Sessions } from '../../work/sessions/api.js'
-import { Auth } from '../auth/api.js'
 import { ActingFor, IdentityErrors } from './api.js'
+import { needs } from './needs.js'
 import type { IdentityService } from './service.js'
 
 const { contribute, tap } = surfaceOf<IdentityService>()
@@ -13,14 +10,7 @@ const { contribute, tap } = surfaceOf<IdentityService>()
 export default definePlugin({
   name: 'identity',
   version: '0.1.0',
-  requires: {
-    sessions: Sessions,
-    auth: Auth,
-    sockets: Sockets,
-    callers: Callers,
-    processes: Processes,
-    events: Events,
-  },
+  requires: needs,
   service: () => import('./service.js').then(module => module.IdentityService),
 }).surface({
   errors: [IdentityErrors],

@@ -5,7 +5,6 @@ import { canRunCode } from '../../../kernel/kit/annotations/index.js'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { SecretSet } from '../../../kernel/kit/secret-set.js'
 import { clip } from '../../../kernel/kit/text.js'
-import type { Callers, Sockets } from '../../../kernel/platform.js'
 import {
   type Actor,
   type Awaitable,
@@ -13,15 +12,12 @@ import {
   type Identified,
   type Incoming,
   KernelErrors,
-  type PluginKernel,
   type Route,
 } from '../../../kernel/plugin.js'
-import type { Events } from '../../platform/events/api.js'
-import type { Processes } from '../../platform/processes/api.js'
-import type { SessionInfo, SessionStart, Sessions } from '../../work/sessions/api.js'
-import type { Auth } from '../auth/api.js'
+import type { SessionInfo, SessionStart } from '../../work/sessions/api.js'
 import { ActingFor, AGENT_SESSION, IdentityErrors } from './api.js'
 import { makeFolder, type SocketFolder } from './folder.js'
+import type { K } from './needs.js'
 import { isOwn } from './own.js'
 
 /** What a session's process has to show who it is. */
@@ -45,16 +41,7 @@ export class IdentityService {
   /** That descent cannot be told has been said. */
   #isUntold = false
 
-  constructor(
-    private readonly kernel: PluginKernel<{
-      sessions: typeof Sessions
-      auth: typeof Auth
-      sockets: typeof Sockets
-      callers: typeof Callers
-      processes: typeof Processes
-      events: typeof Events
-    }>,
-  ) {}
+  constructor(private readonly kernel: K) {}
 
   async start(): Promise<void> {
     const { home, env, scope } = this.kernel
