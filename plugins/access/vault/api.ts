@@ -93,7 +93,6 @@ export const VaultSecretDeleted = event('vault.secret_deleted', Changed)
 /** Every secret is sealed with another key than before. */
 export const VaultKeyRotated = event('vault.key_rotated', v.object({ key_id: v.string(), resealed: v.number() }))
 
-const PUT = 'svc vault put <ref>'
 export const VaultErrors = defineErrors({
   vault_ref_invalid: {
     status: 400,
@@ -107,7 +106,11 @@ export const VaultErrors = defineErrors({
   },
   vault_namespace_foreign: { status: 403, message: 'this secret belongs to another consumer' },
   vault_secret_not_found: { status: 404, message: 'the vault has no such secret', next: command('vault list') },
-  vault_secret_damaged: { status: 503, message: 'the record of this secret was changed or damaged', next: PUT },
+  vault_secret_damaged: {
+    status: 503,
+    message: 'the record of this secret was changed or damaged',
+    next: command('vault put', placeholder('ref')),
+  },
   vault_value_short: {
     status: 400,
     message: 'a value of fewer than 8 bytes occurs in ordinary text; hiding it makes logs unreadable',
@@ -134,7 +137,7 @@ export const VaultErrors = defineErrors({
   vault_key_wrong: {
     status: 503,
     message: 'the secrets are sealed with another key than the daemon has',
-    next: 'put the key back that they were sealed with; svc doctor says where the daemon has its own from',
+    next: `put the key back that they were sealed with; ${command('doctor')} says where the daemon has its own from`,
   },
   vault_key_external: { status: 409, message: 'the daemon cannot change a key that it is handed from outside' },
 })

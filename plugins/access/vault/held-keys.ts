@@ -2,7 +2,7 @@ import { type Db, type Fault, faultOf } from '../../../kernel/plugin.js'
 import { VaultErrors } from './api.js'
 import { open, seal, textOfKey } from './cipher.js'
 import type { KeyRing, Keys } from './keys.js'
-import { isAnySealedWith, resealRow, rowsSealedWith } from './rows.js'
+import { isAnySealedWith, rowsSealedWith, secrets } from './rows.js'
 
 /** Secrets that are sealed anew in one transaction. */
 const BATCH = 100
@@ -69,7 +69,7 @@ export class HeldKeys {
           const value = open(before, row, row.sealed)
           // One that is damaged stays so under either key.
           const sealed = value === undefined ? row.sealed : seal(current, row, value)
-          resealRow(t, { ...row, key_id: current.id, sealed })
+          secrets.update(t, { ref: row.ref }, { key_id: current.id, sealed })
         }
         return rows.length
       })

@@ -1,4 +1,5 @@
-import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
+import { cli, describe, show, throws, tool } from '../../../kernel/kit/annotations/index.js'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { SecretResolvers } from '../../../kernel/kit/secret-ref.js'
 import { definePlugin, noContent, ok, perConsumer, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import {
@@ -13,25 +14,35 @@ import { undo } from '../../desk/changes/api.js'
 import { Checks, StatusMembers } from '../../desk/daemon/api.js'
 import { Events } from '../../platform/events/api.js'
 import { SecretOwners, Vault, VaultErrors, VaultKeyRotated, VaultSecretDeleted, VaultSecretPut } from './api.js'
+import { needs } from './needs.js'
 import { migrations } from './rows.js'
 import type { VaultService } from './service.js'
 
 const route = routeOf<VaultService>(describe('Vault'))
 const { contribute, tap } = surfaceOf<VaultService>()
 
+/** Errors of a key that cannot be used. */
+const ofKeys = [
+  VaultErrors.vault_key_missing,
+  VaultErrors.vault_key_readable,
+  VaultErrors.vault_key_invalid,
+  VaultErrors.vault_key_unreadable,
+  VaultErrors.vault_key_wrong,
+]
+
 const ref = { name: 'ref', in: 'query', summary: 'vault:<namespace>/<name>/…' } as const
 const columns = [
-  { header: 'Reference', path: 'ref' },
-  { header: 'Kind', path: 'kind' },
-  { header: 'Readable', path: 'present' },
-  { header: 'Version', path: 'version' },
-  { header: 'Updated', path: 'updated_at', as: 'ago' },
+  { of: 'ref', header: 'Reference' },
+  'kind',
+  { of: 'present', header: 'Readable' },
+  'version',
+  'updated_at~ago',
 ] as const
 
 export default definePlugin({
   name: 'vault',
   version: '0.1.0',
-  requires: { events: Events },
+  requires: needs,
   provides: perConsumer(Vault, (self: VaultService, consumer) => self.for(consumer)),
   service: () => import('./service.js').then(module => module.VaultService),
 }).surface({
@@ -80,9 +91,12 @@ export default definePlugin({
           args: [
             { name: 'prefix', in: 'query', optional: true, summary: 'prefix of the reference, with or without vault:' },
           ],
-          view: { rows: 'secrets', columns, empty: 'no secrets; store one: svc vault put <ref>' },
+          view: show(VaultSecretsReply, 'secrets', columns, {
+            empty: `no secrets; store one: ${command('vault put', placeholder('ref'))}`,
+          }),
         }),
         tool('vault_list', ['config'], { visibility: 'operator' }),
+        throws(VaultErrors.vault_namespace_invalid),
       ],
       handle: async (self, { query }) => ok({ secrets: await self.list(query) }),
     }),
@@ -93,7 +107,16 @@ export default definePlugin({
       privileged: true,
       body: PutVaultSecretBody,
       replies: { 200: VaultSecretReply },
-      with: [undo({ by: 'never', why: 'the value of a secret that is replaced is not kept' })],
+      with: [
+        undo({ by: 'never', why: 'the value of a secret that is replaced is not kept' }),
+        throws(
+          VaultErrors.vault_ref_invalid,
+          VaultErrors.vault_value_short,
+          VaultErrors.vault_value_invalid,
+          VaultErrors.vault_full,
+          ...ofKeys,
+        ),
+      ],
       handle: async (self, { body, actor }) => {
         const { ref, secret_value, kind, allow_short } = body
         return ok({ secret: await self.put(ref, secret_value, { kind, allowShort: allow_short, actor }) })
@@ -109,6 +132,7 @@ export default definePlugin({
       replies: { 204: null },
       with: [
         undo({ by: 'never', why: 'the value of a secret that is deleted is not kept' }),
+        throws(VaultErrors.vault_ref_invalid, VaultErrors.vault_secret_not_found),
         cli('vault delete', { args: [ref], done: 'deleted {ref}' }),
       ],
       handle: async (self, { query, actor }) => {
@@ -126,12 +150,10 @@ export default definePlugin({
       with: [
         cli('vault show', {
           args: [ref],
-          view: {
-            item: 'secret',
-            fields: [...columns, { header: 'Created', path: 'created_at', as: 'time' }],
-          },
+          view: show(VaultSecretReply, 'secret', [...columns, 'created_at~time']),
         }),
         tool('vault_info', ['config'], { visibility: 'operator' }),
+        throws(VaultErrors.vault_ref_invalid, VaultErrors.vault_secret_not_found),
       ],
       handle: async (self, { query }) => ok({ secret: await self.metadata(query.ref) }),
     }),
@@ -142,15 +164,13 @@ export default definePlugin({
       privileged: true,
       replies: { 200: RotateVaultReply },
       with: [
+        throws(VaultErrors.vault_key_external, ...ofKeys),
         undo({ by: 'never', why: 'the former key is not kept, and the values of all secrets stay' }),
         cli('vault rotate', {
-          view: {
-            item: '',
-            fields: [
-              { header: 'New key', path: 'key_id' },
-              { header: 'Secrets encrypted again', path: 'resealed' },
-            ],
-          },
+          view: show(RotateVaultReply, '', [
+            { of: 'key_id', header: 'New key' },
+            { of: 'resealed', header: 'Secrets encrypted again' },
+          ]),
         }),
       ],
       handle: async (self, { actor }) => ok(await self.rotate(actor)),

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, fsyncSync, openSync, readSync, renameSync, rmSync, writeSync } from 'node:fs'
 import path from 'node:path'
+import { command, shellWord } from '../../../kernel/kit/commands/command-line.js'
 import { openRegularFileSync } from '../../../kernel/kit/read-file.js'
 import { faultOf, messageOf } from '../../../kernel/plugin.js'
 import { VaultErrors } from './api.js'
@@ -46,12 +47,12 @@ function mustBeClosed(file: string, mode: number, uid: number): void {
   const self = process.getuid?.()
   if (self !== undefined && uid !== self)
     throw VaultErrors.vault_key_readable(`${file} belongs to user ${uid}, and the daemon runs as ${self}`, {
-      next: `chown ${self} ${file}, then svc vault rotate`,
+      next: `chown ${self} ${shellWord(file)}, then ${command('vault rotate')}`,
     })
   if ((mode & 0o077) === 0) return
   const octal = (mode & 0o777).toString(8).padStart(4, '0')
   throw VaultErrors.vault_key_readable(`${file} has mode ${octal}: other users of this machine may have read it`, {
-    next: `chmod 0600 ${file}, then svc vault rotate`,
+    next: `chmod 0600 ${shellWord(file)}, then ${command('vault rotate')}`,
   })
 }
 

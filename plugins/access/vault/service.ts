@@ -2,19 +2,10 @@ import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { SecretResolver } from '../../../kernel/kit/secret-ref.js'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { shown } from '../../../kernel/kit/text.js'
-import {
-  type Actor,
-  type Fault,
-  faultOf,
-  iso,
-  messageOf,
-  type PluginKernel,
-  type Tx,
-  type Written,
-} from '../../../kernel/plugin.js'
+import { type Actor, type Fault, faultOf, messageOf, type Tx, type Written } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
-import type { VaultSecret, VaultSecretsQuery } from '../../../schemas/vault.js'
-import type { Events, StoredEvent } from '../../platform/events/api.js'
+import { VaultSecret, type VaultSecretsQuery } from '../../../schemas/vault.js'
+import type { StoredEvent } from '../../platform/events/api.js'
 import {
   NAMESPACES,
   type PutOptions,
@@ -32,8 +23,9 @@ import { mayUse } from './consumers.js'
 import { HeldKeys } from './held-keys.js'
 import { HiddenValues } from './hidden.js'
 import { type KeyRing, Keys } from './keys.js'
+import type { K } from './needs.js'
 import { type Damage, vaultHealth, vaultItems } from './report.js'
-import { countRows, deleteRow, findRow, listRows, putRow, rowsAfter, rowsOf, type SecretRow } from './rows.js'
+import { countRows, listRows, rowsAfter, rowsOf, type SecretRow, secrets } from './rows.js'
 
 /** Secrets that are stored at most: all of their values are looked for in all that leaves the daemon. */
 const MAX_SECRETS = 50_000
@@ -58,7 +50,7 @@ export class VaultService {
     missing: rest => ({ why: 'the vault has no such secret', next: command('vault put', `${SCHEME}${rest}`) }),
   }
 
-  constructor(private readonly kernel: PluginKernel<{ events: typeof Events }>) {
+  constructor(private readonly kernel: K) {
     this.#keys = new HeldKeys(kernel.db, new Keys(kernel.home.root, kernel.env), text => {
       this.hidden.source.hide(text, { name: 'vault.key' })
     })
@@ -103,7 +95,7 @@ export class VaultService {
   async reveal(ref: string): Promise<string | undefined> {
     // Who is handed one value may know others: none is handed out before all are hidden.
     await this.hideAll()
-    const row = findRow(this.kernel.db, ref)
+    const row = secrets.get(this.kernel.db, { ref })
     if (!row) return undefined
     const value = this.#open(this.#keys.must(), row)
     if (value === undefined) throw this.#damage(ref)
@@ -118,7 +110,7 @@ export class VaultService {
     try {
       this.#keys.make()
       const row = await db.tx(t => {
-        const before = findRow(t, ref)
+        const before = secrets.get(t, { ref })
         if (!before && countRows(t) >= MAX_SECRETS)
           throw VaultErrors.vault_full(`the vault has ${MAX_SECRETS} secrets, and takes no more`)
         const version = (before?.version ?? 0) + 1
@@ -129,13 +121,13 @@ export class VaultService {
           ref,
           kind: kind ?? before?.kind ?? DEFAULT_KIND,
           version,
-          allow_short: allowShort ? 1 : 0,
+          allow_short: allowShort,
           key_id: current.id,
           sealed: seal(current, { ref, version }, value),
           created_at: before?.created_at ?? now,
           updated_at: now,
         }
-        putRow(t, row)
+        secrets.replace(t, row)
         needs.events.emit(t, VaultSecretPut, { ref, kind: row.kind, version }, { ...by(actor), subject: ref })
         return row
       })
@@ -153,9 +145,9 @@ export class VaultService {
   async delete(ref: string, actor?: Actor): Promise<boolean> {
     checkedPath(ref)
     const found = await this.kernel.db.tx(t => {
-      const row = findRow(t, ref)
+      const row = secrets.get(t, { ref })
       if (!row) return false
-      deleteRow(t, ref)
+      secrets.delete(t, { ref })
       const { kind, version } = row
       this.kernel.needs.events.emit(t, VaultSecretDeleted, { ref, kind, version }, { ...by(actor), subject: ref })
       return true
@@ -203,7 +195,7 @@ export class VaultService {
     const { db, needs } = this.kernel
     const own = db.within(t)
     for (const { ref, kind, version } of rowsOf(own, `${SCHEME}${path}`)) {
-      deleteRow(own, ref)
+      secrets.delete(own, { ref })
       needs.events.emit(t, VaultSecretDeleted, { ref, kind, version }, { ...by(actor), subject: ref })
       db.onDurable(t, () => this.#drop(ref))
     }
@@ -223,7 +215,7 @@ export class VaultService {
   async metadata(ref: string): Promise<VaultSecret> {
     checkedPath(ref)
     await this.hideAll()
-    const row = findRow(this.kernel.db, ref)
+    const row = secrets.get(this.kernel.db, { ref })
     if (!row) throw VaultErrors.vault_secret_not_found(`the vault has no secret ${ref}`)
     return this.#shape(row)
   }
@@ -299,20 +291,15 @@ export class VaultService {
     }
     this.damaged.delete(row.ref)
     if (!this.hidden.has(row.ref, row.version))
-      this.hidden.keep(row.ref, row.version, this.hidden.hide(row.ref, value, row.allow_short === 1))
+      this.hidden.keep(row.ref, row.version, this.hidden.hide(row.ref, value, row.allow_short))
     return value
   }
 
   #shape(row: SecretRow): VaultSecret {
-    return {
-      ref: row.ref,
+    return secrets.wire(row, VaultSecret, {
       namespace: row.ref.slice(SCHEME.length, row.ref.indexOf('/')),
-      kind: row.kind,
       present: this.#keys.problem() === undefined && !this.damaged.has(row.ref),
-      version: row.version,
-      created_at: iso(row.created_at),
-      updated_at: iso(row.updated_at),
-    }
+    })
   }
 
   #hide(ref: string, value: string, short: boolean): () => void {
