@@ -87,7 +87,7 @@ const unconfined = (extension: string, reason: string) =>
   SandboxErrors.sandbox_unusable(
     `the extension ${extension} came from a catalog, and its programs run in a sandbox only: ${reason}`,
     {
-      next: `install bubblewrap, or let it run with your rights: svc config set extensions.trust.unsandboxed '["${extension}"]'`,
+      next: `install bubblewrap, or let it run with your rights: ${commandLine('config set', 'extensions.trust.unsandboxed', JSON.stringify([extension]))}`,
     },
   )
 

@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../desk/daemon/api.js'
 import type { Support } from './probe.js'
@@ -35,7 +36,7 @@ export function sandboxItems(found: {
   if (trustsOwnUser) {
     const message =
       'http.trust_own_user is on: an agent in a sandbox with the network of the host is served over TCP as the operator'
-    const suggested_command = 'svc config set http.trust_own_user false'
+    const suggested_command = command('config set', 'http.trust_own_user', 'false')
     const id = 'sandboxes:tcp'
     items.push(finding({ ...item, id, code: 'sandbox_porous', severity: 'warning', message, suggested_command }))
   }

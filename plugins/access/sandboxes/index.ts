@@ -1,12 +1,9 @@
-import { definePlugin, maybe, surfaceOf } from '../../../kernel/plugin.js'
-import { Providers } from '../../agents/providers/api.js'
-import { Extensions } from '../../delivery/extensions/api.js'
+import { definePlugin, surfaceOf } from '../../../kernel/plugin.js'
 import { Checks } from '../../desk/daemon/api.js'
-import { Workspaces } from '../../desk/workspaces/api.js'
-import { Processes } from '../../platform/processes/api.js'
 import { Sessions } from '../../work/sessions/api.js'
 import { Confinement, SandboxErrors } from './api.js'
 import { guardTable } from './kept-guards.js'
+import { needs } from './needs.js'
 import { sandboxRoutes } from './routes.js'
 import type { SandboxesService } from './service.js'
 import { DefaultSandbox, Sandboxes } from './settings.js'
@@ -17,13 +14,7 @@ const { contribute, tap } = surfaceOf<SandboxesService>()
 export default definePlugin({
   name: 'sandboxes',
   version: '0.1.0',
-  requires: {
-    sessions: Sessions,
-    providers: Providers,
-    workspaces: Workspaces,
-    processes: Processes,
-    extensions: maybe(Extensions),
-  },
+  requires: needs,
   provides: Confinement,
   service: () => import('./service.js').then(module => module.SandboxesService),
 }).surface({

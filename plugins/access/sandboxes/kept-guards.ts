@@ -1,4 +1,5 @@
 import { SerialBy } from '../../../kernel/kit/serial.js'
+import { column, table } from '../../../kernel/kit/table.js'
 import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import { cleanUp, type Guard } from './guard.js'
 
@@ -11,6 +12,8 @@ export const guardTable = `CREATE TABLE sandboxes_guard (
   guards TEXT NOT NULL
 ) STRICT`
 
+export const kept = table('sandboxes_guard', { session_id: column.text(), guards: column.json<readonly Guard[]>() })
+
 /** What is looked after when the processes of a sandbox have ended. */
 export class KeptGuards {
   readonly #turns = new SerialBy()
@@ -19,15 +22,13 @@ export class KeptGuards {
 
   /** After the end of an earlier daemon. */
   async start(): Promise<void> {
-    const rows = this.kernel.db.all<{ session_id: string }>('SELECT session_id FROM sandboxes_guard')
-    for (const { session_id: id } of rows) await this.release(id)
+    for (const { session_id: id } of kept.all(this.kernel.db)) await this.release(id)
   }
 
   /** Those of processes that are about to start, after what earlier ones left is put aside. */
   async keep(id: string, guards: readonly Guard[]): Promise<void> {
     await this.putAside(id)
-    const sql = 'INSERT OR REPLACE INTO sandboxes_guard (session_id, guards) VALUES (?, ?)'
-    await this.kernel.db.tx(t => void t.run(sql, [id, JSON.stringify(guards)]))
+    await this.kernel.db.tx(t => kept.replace(t, { session_id: id, guards }))
   }
 
   /** Puts aside what was left; one at a time, for the end of a process and that of its session come together. */
@@ -41,12 +42,11 @@ export class KeptGuards {
   /** Nothing of it runs any more. */
   async release(id: string, first?: () => Promise<unknown>): Promise<void> {
     await this.putAside(id, first)
-    await this.kernel.db.tx(t => void t.run('DELETE FROM sandboxes_guard WHERE session_id = ?', [id]))
+    await this.kernel.db.tx(t => kept.delete(t, { session_id: id }))
   }
 
   async #putAside(id: string): Promise<void> {
-    const row = this.kernel.db.get<{ guards: string }>('SELECT guards FROM sandboxes_guard WHERE session_id = ?', [id])
-    for (const guard of row ? (JSON.parse(row.guards) as Guard[]) : []) {
+    for (const guard of kept.get(this.kernel.db, { session_id: id })?.guards ?? []) {
       const aside = await cleanUp(guard, id).catch(error => {
         this.kernel.log.error('what a sandboxed agent left could not be put aside', { id, error: messageOf(error) })
         return []

@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { Fault } from '../../../kernel/plugin.js'
 import type { NewSession } from '../../work/sessions/api.js'
 import { SandboxErrors } from './api.js'
@@ -9,6 +10,6 @@ export function refusalOf({ unattended, permissions, session }: NewSession, reas
     : session.type === 'user'
       ? `a session with ${permissions}`
       : `a ${session.type} session`
-  const without = 'to work without one, use --sandbox none, or for all sessions svc config set defaults.sandbox none'
+  const without = `to work without one, use --sandbox none, or for all sessions ${command('config set', 'defaults.sandbox', 'none')}`
   return SandboxErrors.sandbox_unusable(`${kind} runs in a sandbox, and none can be started: ${reason}; ${without}`)
 }

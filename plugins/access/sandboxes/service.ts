@@ -1,12 +1,9 @@
 import os from 'node:os'
 import { resolveSecret } from '../../../kernel/kit/secret-ref.js'
-import { type Fault, type HooksOf, type MaybeToken, type PluginKernel, within } from '../../../kernel/plugin.js'
+import { type Fault, type HooksOf, within } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type { ExecInSandboxReply, Sandbox, SandboxReply } from '../../../schemas/sessions/sandboxes.js'
-import type { Providers } from '../../agents/providers/api.js'
-import { type ExtensionsApi, ownerOf } from '../../delivery/extensions/api.js'
-import type { Workspaces } from '../../desk/workspaces/api.js'
-import type { Processes } from '../../platform/processes/api.js'
+import { ownerOf } from '../../delivery/extensions/api.js'
 import { TcpSettings } from '../../platform/tcp/api.js'
 import {
   type NewSession,
@@ -14,7 +11,6 @@ import {
   SessionErrors,
   type SessionInfo,
   type SessionLaunch,
-  type Sessions,
 } from '../../work/sessions/api.js'
 import {
   DEFAULT_PROFILE,
@@ -30,6 +26,7 @@ import { enclosed } from './bubblewrap.js'
 import { sandboxItems } from './doctor.js'
 import { KeptGuards } from './kept-guards.js'
 import { showing, sightOf } from './mounts.js'
+import type { K } from './needs.js'
 import { type Exec, OpenSandbox } from './open-sandbox.js'
 import { real, tooWide, viewOf } from './places.js'
 import { probe, type Support } from './probe.js'
@@ -43,14 +40,6 @@ const AGAIN_MS = 10_000
 const CHECK_MS = 4000
 type Sandboxed = Extract<SessionConfinement, { kind: 'sandbox' }>
 
-export type SandboxNeeds = {
-  sessions: typeof Sessions
-  providers: typeof Providers
-  workspaces: typeof Workspaces
-  processes: typeof Processes
-  extensions: MaybeToken<ExtensionsApi>
-}
-
 /** Which sessions run in a sandbox, and what they see in it. */
 export class SandboxesService {
   readonly points: HooksOf<typeof points>
@@ -59,7 +48,7 @@ export class SandboxesService {
   readonly #open = new Map<string, OpenSandbox>()
   #support: { readonly at: number; readonly found: Promise<Support> } | undefined
 
-  constructor(private readonly kernel: PluginKernel<SandboxNeeds>) {
+  constructor(private readonly kernel: K) {
     this.points = kernel.hooks.of(points)
     this.#guards = new KeptGuards(kernel)
   }
