@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type { VerifyAuditReply } from '../../../schemas/daemon/audit.js'
 
@@ -17,6 +18,11 @@ function show({ checked, first, last, head, broken }: VerifyAuditReply, out: Com
   } else if (last === undefined) out.line('the audit is empty')
   else {
     out.line(`${checked} entries verified (${first} to ${last}), none altered`)
-    out.line(out.color('dim', `keep this hash on another machine and check it with: svc audit verify --expect ${head}`))
+    out.line(
+      out.color(
+        'dim',
+        `keep this hash on another machine and check it with: ${command('audit verify', '--expect', head ?? '')}`,
+      ),
+    )
   }
 }

@@ -1,4 +1,4 @@
-import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
+import { cli, columnsOf, describe, show, throws, tool, withTable } from '../../../kernel/kit/annotations/index.js'
 import { type Actor, definePlugin, KernelErrors, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import {
   AuditQuery,
@@ -7,11 +7,13 @@ import {
   VerifyAuditReply,
   WhyQuery,
   WhyReply,
+  type WhyStep,
 } from '../../../schemas/daemon/audit.js'
 import { Configuration } from '../configuration/api.js'
 import { Events } from '../events/api.js'
 import { AuditErrors, AuditedEvents } from './api.js'
 import { auditMigrations } from './chain.js'
+import { needs } from './needs.js'
 import type { AuditService } from './service.js'
 
 const route = routeOf<AuditService>(describe('Audit'))
@@ -27,7 +29,7 @@ function mayRead({ kind, maxScope }: Actor): void {
 export default definePlugin({
   name: 'audit',
   version: '0.1.0',
-  requires: { events: Events, configuration: Configuration },
+  requires: needs,
   service: () => import('./service.js').then(module => module.AuditService),
 }).surface({
   declares: [AuditedEvents],
@@ -70,19 +72,20 @@ export default definePlugin({
       before: (_, { actor }) => mayRead(actor),
       with: [
         cli('audit list', {
-          view: {
-            rows: 'entries',
-            columns: [
-              { header: 'Seq', path: 'seq' },
-              { header: 'When', path: 'at', as: 'ago' },
-              { header: 'Action', path: 'action' },
-              { header: 'Subject', path: 'subject', below: true },
-              { header: 'Actor', path: 'actor.id' },
-              { header: 'Origin', path: 'origin' },
-              { header: 'On behalf of', path: 'on_behalf_of', below: true },
+          view: show(
+            AuditReply,
+            'entries',
+            [
+              'seq',
+              { of: 'at~ago', header: 'When' },
+              'action',
+              { of: 'subject', below: true },
+              { of: 'actor.id', header: 'Actor' },
+              'origin',
+              { of: 'on_behalf_of', below: true },
             ],
-            empty: 'nothing was changed',
-          },
+            { empty: 'nothing was changed' },
+          ),
         }),
         tool('observe_audit', ['operator_debug'], { visibility: 'operator' }),
       ],
@@ -113,23 +116,21 @@ export default definePlugin({
               summary: 'a session, run, job, trigger, task, event, request, or kind/id@version of a record',
             },
           ],
-          view: {
-            item: '',
-            fields: [{ header: 'Cause', path: 'end' }],
-            table: {
-              path: 'chain',
-              columns: [
-                { header: 'When', path: 'at', as: 'ago' },
-                { header: 'What', path: 'what' },
-                { header: 'Actor', path: 'actor' },
-                { header: 'Origin', path: 'origin' },
-                { header: 'On behalf of', path: 'on_behalf_of', below: true },
-                { header: 'Subject', path: 'subject', below: true },
-                { header: 'Id', path: 'id', below: true },
-              ],
-            },
-          },
+          view: withTable(
+            show(WhyReply, '', [{ of: 'end', header: 'Cause' }]),
+            'chain',
+            columnsOf<WhyStep>()([
+              { of: 'at~ago', header: 'When' },
+              'what',
+              'actor',
+              'origin',
+              { of: 'on_behalf_of', below: true },
+              { of: 'subject', below: true },
+              { of: 'id', below: true },
+            ]),
+          ),
         }),
+        throws(AuditErrors.why_not_found),
         tool('observe_why', ['operator_debug'], { visibility: 'operator' }),
       ],
       handle: async (self, { query }) => ok(await self.why(query.id)),

@@ -6,17 +6,16 @@ import {
   type Handled,
   type Identified,
   KernelErrors,
-  type PluginKernel,
   type Route,
   type Tx,
   type Written,
 } from '../../../kernel/plugin.js'
 import type { AuditQuery, AuditReply, VerifyAuditReply, WhyReply } from '../../../schemas/daemon/audit.js'
-import type { Configuration } from '../configuration/api.js'
-import type { Events, StoredEvent } from '../events/api.js'
+import type { StoredEvent } from '../events/api.js'
 import { AuditedEvents } from './api.js'
 import { Chain, type NewEntry } from './chain.js'
 import { digestOf, entryToWire } from './entry.js'
+import type { K } from './needs.js'
 import { namesOf } from './request-names.js'
 import { whyOf } from './why.js'
 
@@ -59,12 +58,7 @@ export class AuditService {
   #audited: ReadonlySet<string> = new Set()
   #state: State = { key: '', config: null }
 
-  constructor(
-    private readonly kernel: PluginKernel<{
-      events: typeof Events
-      configuration: typeof Configuration
-    }>,
-  ) {
+  constructor(private readonly kernel: K) {
     this.#chain = new Chain(kernel.db)
   }
 
