@@ -1,4 +1,5 @@
-import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
+import { cli, describe, show, tool } from '../../../kernel/kit/annotations/index.js'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { created, definePlugin, noContent, ok, recordToWire, routeOf } from '../../../kernel/plugin.js'
 import {
   DeleteRecordBody,
@@ -8,8 +9,8 @@ import {
   RecordReply,
 } from '../../../schemas/resources.js'
 import { undo } from '../../desk/changes/api.js'
-import { Daemon } from '../../desk/daemon/api.js'
 import { ResourceErrors } from './api.js'
+import { needs } from './needs.js'
 import { OperatorWriteLimit } from './rate-limit.js'
 import type { ResourcesService } from './service.js'
 
@@ -20,7 +21,7 @@ const PUT_LIMIT = 5 * 1024 * 1024
 export default definePlugin({
   name: 'resources',
   version: '0.1.0',
-  requires: { daemon: Daemon },
+  requires: needs,
   service: () => import('./service.js').then(module => module.ResourcesService),
 }).surface({
   hooks: { written: (self, _, { change }) => self.texts.touch(change) },
@@ -60,19 +61,20 @@ export default definePlugin({
       with: [
         cli('resource list', {
           args: [{ name: 'kind', in: 'query', optional: true, summary: 'kind of the records; default: all kinds' }],
-          view: {
-            rows: 'records',
-            columns: [
-              { header: 'Kind', path: 'kind' },
-              { header: 'ID', path: 'id' },
-              { header: 'Scope', path: 'scope.kind' },
-              { header: 'Workspace', path: 'scope.id' },
-              { header: 'Source', path: 'source.id' },
-              { header: 'Version', path: 'version' },
-              { header: 'Updated', path: 'updated_at', as: 'ago' },
+          view: show(
+            ListRecordsReply,
+            'records',
+            [
+              'kind',
+              'id',
+              { of: 'scope.kind', header: 'Scope' },
+              { of: 'scope.id', header: 'Workspace' },
+              { of: 'source.id', header: 'Source' },
+              'version',
+              'updated_at~ago',
             ],
-            empty: 'no records; write one: svc resource put --help',
-          },
+            { empty: `no records; write one: ${command('resource put', '--help')}` },
+          ),
         }),
         tool('resources_list', ['resources']),
       ],
@@ -97,23 +99,20 @@ export default definePlugin({
       replies: { 200: RecordReply },
       with: [
         cli('resource get', {
-          view: {
-            item: 'record',
-            fields: [
-              { header: 'Kind', path: 'kind' },
-              { header: 'ID', path: 'id' },
-              { header: 'Scope', path: 'scope.kind' },
-              { header: 'Workspace', path: 'scope.id' },
-              { header: 'Owner kind', path: 'owner.kind' },
-              { header: 'Owner', path: 'owner.id' },
-              { header: 'Source kind', path: 'source.kind' },
-              { header: 'Source', path: 'source.id' },
-              { header: 'Version', path: 'version' },
-              { header: 'Created', path: 'created_at', as: 'time' },
-              { header: 'Updated', path: 'updated_at', as: 'time' },
-              { header: 'Spec', path: 'spec' },
-            ],
-          },
+          view: show(RecordReply, 'record', [
+            'kind',
+            'id',
+            { of: 'scope.kind', header: 'Scope' },
+            { of: 'scope.id', header: 'Workspace' },
+            { of: 'owner.kind', header: 'Owner kind' },
+            { of: 'owner.id', header: 'Owner' },
+            { of: 'source.kind', header: 'Source kind' },
+            { of: 'source.id', header: 'Source' },
+            'version',
+            'created_at~time',
+            'updated_at~time',
+            'spec',
+          ]),
         }),
         tool('resources_info', ['resources']),
       ],

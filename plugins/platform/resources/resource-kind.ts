@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { type CliColumn, cli, describe } from '../../../kernel/kit/annotations/index.js'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { Paging } from '../../../kernel/kit/page.js'
 import { shown } from '../../../kernel/kit/text.js'
 import {
@@ -39,7 +40,7 @@ export class Repository<S> {
   constructor(
     private readonly kind: Kind<S>,
     private readonly kernel: RecordKernel,
-    private readonly next = `svc resource list ${kind.name}`,
+    private readonly next = command('resource list', kind.name),
   ) {}
 
   /** Decoded; undefined when there is none, or none that this actor may read. */

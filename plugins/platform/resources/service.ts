@@ -4,7 +4,6 @@ import {
   type Actor,
   KernelErrors,
   KIND_NAME,
-  type PluginKernel,
   type RecordFilter,
   type RecordScope,
   recordToWire,
@@ -12,9 +11,9 @@ import {
   turn,
 } from '../../../kernel/plugin.js'
 import type { DeleteRecordBody, ListRecordsQuery, ListRecordsReply, PutRecordBody } from '../../../schemas/resources.js'
-import type { Daemon } from '../../desk/daemon/api.js'
 import { ResourceErrors } from './api.js'
 import { filterOf } from './filter.js'
+import type { K } from './needs.js'
 import { type Caller, OperatorWriteLimit, RateLimiter } from './rate-limit.js'
 import { RecordTexts } from './texts.js'
 
@@ -34,7 +33,7 @@ export class ResourcesService {
   readonly texts: RecordTexts
   readonly #limiter: RateLimiter
 
-  constructor(private readonly kernel: PluginKernel<{ daemon: typeof Daemon }>) {
+  constructor(private readonly kernel: K) {
     this.texts = new RecordTexts(kernel.records)
     this.#limiter = new RateLimiter(kernel.config.get(OperatorWriteLimit), kernel.clock)
   }
