@@ -54,7 +54,7 @@ export const RestartErrors = defineErrors({
   restart_unsupported: {
     status: 500,
     message: 'this daemon cannot restart itself',
-    next: 'svc daemon stop && svc daemon start',
+    next: `${command('daemon stop')} && ${command('daemon start')}`,
   },
   restart_failed: {
     status: 500,

@@ -1,11 +1,9 @@
-import { describe } from '../../../kernel/kit/annotations/index.js'
-import { accepted, definePlugin, Host, maybe, ok, routeOf } from '../../../kernel/plugin.js'
+import { describe, throws } from '../../../kernel/kit/annotations/index.js'
+import { accepted, definePlugin, ok, routeOf } from '../../../kernel/plugin.js'
 import { RestartOperation, RestartTriggered } from '../../../schemas/daemon/restart.js'
 import { undo } from '../../desk/changes/api.js'
-import { Sessions } from '../../work/sessions/api.js'
-import { Configuration } from '../configuration/api.js'
-import { Events } from '../events/api.js'
 import { Relaunchers, Restart, RestartErrors, RestartRequested } from './api.js'
+import { needs } from './needs.js'
 import type { RestartService } from './service.js'
 
 const route = routeOf<RestartService>(describe('Settings'))
@@ -14,7 +12,7 @@ const route = routeOf<RestartService>(describe('Settings'))
 export default definePlugin({
   name: 'restart',
   version: '0.1.0',
-  requires: { host: Host, events: Events, sessions: maybe(Sessions), configuration: maybe(Configuration) },
+  requires: needs,
   provides: Restart,
   service: () => import('./service.js').then(module => module.RestartService),
 }).surface({
@@ -26,7 +24,10 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/settings/actions/restart',
-      with: [undo({ by: 'never', why: 'it changes no setting' })],
+      with: [
+        undo({ by: 'never', why: 'it changes no setting' }),
+        throws(RestartErrors.restart_unsupported, RestartErrors.restart_failed),
+      ],
       summary: 'Restart the daemon, or join a restart in progress',
       recovery: true,
       essential: true,
@@ -40,6 +41,7 @@ export default definePlugin({
       summary: 'Show the progress of a daemon restart',
       recovery: true,
       replies: { 200: RestartOperation },
+      with: [throws(RestartErrors.restart_not_found)],
       handle: (self, { params }) => ok(self.operation(params.operation_id)),
     }),
   ],

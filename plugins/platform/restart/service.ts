@@ -1,30 +1,12 @@
 import { Serial } from '../../../kernel/kit/serial.js'
 import { clip } from '../../../kernel/kit/text.js'
 import { isFull } from '../../../kernel/platform.js'
-import {
-  type Actor,
-  Fault,
-  type Host,
-  iso,
-  KernelErrors,
-  type MaybeToken,
-  messageOf,
-  type PluginKernel,
-} from '../../../kernel/plugin.js'
+import { type Actor, Fault, iso, KernelErrors, messageOf } from '../../../kernel/plugin.js'
 import type { RestartOperation, RestartTriggered } from '../../../schemas/daemon/restart.js'
-import type { SessionsApi } from '../../work/sessions/api.js'
-import type { ConfigurationApi } from '../configuration/api.js'
-import type { Events } from '../events/api.js'
 import { type Helper, type Relauncher, Relaunchers, type RestartApi, RestartErrors, RestartRequested } from './api.js'
+import type { K } from './needs.js'
 import { Operations, type StoredOperation } from './operations.js'
 import { isOpen } from './states.js'
-
-type Needs = {
-  readonly host: typeof Host
-  readonly events: typeof Events
-  readonly sessions: MaybeToken<SessionsApi>
-  readonly configuration: MaybeToken<ConfigurationApi>
-}
 
 const EMBEDDED = 'the program that this daemon is part of starts and stops it'
 
@@ -34,7 +16,7 @@ export class RestartService implements RestartApi {
   /** Two requests at once are one operation. */
   readonly #asking = new Serial()
 
-  constructor(private readonly kernel: PluginKernel<Needs>) {
+  constructor(private readonly kernel: K) {
     this.#operations = new Operations(kernel.home.root)
   }
 
