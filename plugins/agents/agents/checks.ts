@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../desk/daemon/api.js'
 import type { Broken } from './definition/view.js'
@@ -20,9 +21,9 @@ export function brokenItems(
 }
 
 function brokenItem({ name, path, error }: Broken, workspaceId: string | undefined): DiagnosticItem {
-  const where = workspaceId === undefined ? '' : ` --workspace ${workspaceId}`
+  const where = workspaceId === undefined ? [] : ['--workspace', workspaceId]
   // A name that somebody gave a folder can be anything.
-  const look = /^[\w][\w-]*$/.test(name) ? `svc agent info ${name}${where}` : `svc agent list${where}`
+  const look = /^[\w][\w-]*$/.test(name) ? command('agent info', name, ...where) : command('agent list', ...where)
   return finding({
     id: `agents:${path}`,
     code: 'agent_invalid',

@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type { Agent, AgentReply } from '../../../schemas/agents.js'
 
@@ -94,6 +95,6 @@ function show({ out }: CommandContext, did: string, reply: AgentReply): void {
   }
   const { name, origin, workspace_id: workspace } = reply.agent
   out.line(`${did} ${name} (${origin})`)
-  const where = workspace === undefined ? '' : ` --workspace ${workspace}`
-  out.line(out.color('dim', `next: svc agent info ${name}${where}`))
+  const where = workspace === undefined ? [] : ['--workspace', workspace]
+  out.line(out.color('dim', `next: ${command('agent info', name, ...where)}`))
 }

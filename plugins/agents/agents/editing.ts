@@ -1,5 +1,4 @@
 import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
-import type { MaybeToken, PluginKernel } from '../../../kernel/plugin.js'
 import type {
   Agent,
   AgentInput,
@@ -8,13 +7,13 @@ import type {
   DuplicateAgentBody,
   PutAgentBody,
 } from '../../../schemas/agents.js'
-import type { TrustApi } from '../../access/trust/api.js'
-import type { Workspace, Workspaces } from '../../desk/workspaces/api.js'
+import type { Workspace } from '../../desk/workspaces/api.js'
 import { AgentErrors } from './api.js'
 import type { FolderIndex } from './definition/folder-index.js'
 import type { AgentSources } from './definition/sources.js'
 import { DefinitionWriter, type Kept } from './definition/writer.js'
 import { invalid, notFound } from './faults.js'
+import type { K } from './needs.js'
 import type { AgentsService } from './service.js'
 import { agentToInput } from './wire.js'
 
@@ -23,7 +22,7 @@ export class AgentEditing {
   readonly #writer: DefinitionWriter
 
   constructor(
-    private readonly kernel: PluginKernel<{ workspaces: typeof Workspaces; trust: MaybeToken<TrustApi> }>,
+    private readonly kernel: K,
     private readonly sources: AgentSources,
     private readonly agents: Pick<AgentsService, 'find' | 'first' | 'wire' | 'workspace' | 'deleting'>,
   ) {

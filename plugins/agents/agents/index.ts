@@ -1,5 +1,7 @@
-import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
-import { created, definePlugin, Host, maybe, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
+import { cli, describe, show, throws, tool } from '../../../kernel/kit/annotations/index.js'
+import { collectionOf } from '../../../kernel/kit/collection.js'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
+import { created, definePlugin, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import {
   AgentCatalogQuery,
   AgentCatalogReply,
@@ -11,26 +13,28 @@ import {
   ListAgentsReply,
   PutAgentBody,
 } from '../../../schemas/agents.js'
-import { Trust } from '../../access/trust/api.js'
+import { TrustErrors } from '../../access/trust/api.js'
 import { ResourceFamilies } from '../../delivery/extensions/api.js'
 import { undo } from '../../desk/changes/api.js'
 import { Checks } from '../../desk/daemon/api.js'
-import { WorkspaceDetailMembers, Workspaces } from '../../desk/workspaces/api.js'
-import { Providers, ProviderUsers } from '../providers/api.js'
+import { REFERENCE_ERRORS, WorkspaceDetailMembers, Workspaces } from '../../desk/workspaces/api.js'
+import { ProviderUsers } from '../providers/api.js'
 import { AgentActivities, AgentErrors, AgentKind, AgentSourceFolders, Agents } from './api.js'
 import { modeTable } from './mode-change.js'
+import { needs } from './needs.js'
 import type { AgentsService } from './service.js'
 import { DefaultPermissions } from './settings.js'
 import { ofCopy, ofCreation, ofRemoval, ofUpdate } from './undo.js'
 
-const route = routeOf<AgentsService>(describe('Agents'))
+const about = describe('Agents')
+const route = routeOf<AgentsService>(about)
 const { contribute, reconciler, tap } = surfaceOf<AgentsService>()
 
 /** Options of the commands that write a definition. */
 const fields = [
   { name: 'prompt', type: 'text', summary: 'text of the definition' },
   { name: 'file', type: 'text', summary: 'file with that text; - reads standard input' },
-  { name: 'provider', type: 'text', summary: 'name of a provider: svc provider list' },
+  { name: 'provider', type: 'text', summary: `name of a provider: ${command('provider list')}` },
   { name: 'command', type: 'text', summary: 'command line of an ACP program of your own' },
   { name: 'model', type: 'text', summary: 'name of the model at the provider' },
   { name: 'reasoning-effort', type: 'text', summary: 'none, minimal, low, medium, high, xhigh or max' },
@@ -51,10 +55,53 @@ const everywhere = {
 } as const
 const agentName = { name: 'name', summary: 'name of an agent' }
 
+const written = [
+  AgentErrors.agent_invalid,
+  AgentErrors.agent_unwritable,
+  TrustErrors.trust_unreadable,
+  ...REFERENCE_ERRORS,
+] as const
+const made = [AgentErrors.agent_exists, AgentErrors.agent_workspace_missing, ...written]
+
+const agent = collectionOf<AgentsService>(about)({
+  path: '/api/agents',
+  key: 'name',
+  noun: 'agent',
+  one: [AgentReply, 'agent'],
+  many: [ListAgentsReply, 'agents'],
+  show: [
+    'name',
+    'origin',
+    'effective_runtime.provider',
+    'effective_runtime.model',
+    { of: 'effective_permissions', header: 'Permissions' },
+    'command',
+  ],
+  fields: [
+    'name',
+    'origin',
+    { of: 'workspace_id', header: 'Workspace' },
+    'effective_runtime.provider',
+    { of: 'effective_runtime.sources.provider', header: 'Provider chosen by' },
+    'effective_runtime.model',
+    { of: 'reasoning_effort', header: 'Effort' },
+    { of: 'effective_permissions', header: 'Permissions' },
+    'command',
+    'tools~list',
+    'toolsets~list',
+    { of: 'category_path~list', header: 'Category' },
+    { of: 'definition_digest', header: 'Digest' },
+    { of: 'diagnostics~list', header: 'Warnings' },
+    'prompt',
+  ],
+  argument: { summary: agentName.summary },
+  missing: AgentErrors.agent_not_found,
+})
+
 export default definePlugin({
   name: 'agents',
   version: '0.1.0',
-  requires: { workspaces: Workspaces, providers: Providers, trust: maybe(Trust), host: Host },
+  requires: needs,
   provides: Agents,
   service: () => import('./service.js').then(m => m.AgentsService),
 }).surface({
@@ -95,97 +142,51 @@ export default definePlugin({
     },
   ],
   routes: [
-    route({
-      method: 'GET',
-      path: '/api/agents',
+    agent.list({
       summary: 'List the agents that a workspace sees, or all',
       query: ListAgentsQuery,
-      replies: { 200: ListAgentsReply },
-      with: [
-        describe('Agents', { errors: [410] }),
-        cli('agent list', {
-          workspace: 'workspace',
-          view: {
-            rows: 'agents',
-            columns: [
-              { header: 'NAME', path: 'name' },
-              { header: 'ORIGIN', path: 'origin' },
-              { header: 'PROVIDER', path: 'effective_runtime.provider' },
-              { header: 'MODEL', path: 'effective_runtime.model' },
-              { header: 'PERMISSIONS', path: 'effective_permissions' },
-              { header: 'COMMAND', path: 'command' },
-            ],
-            empty: 'no agents; write one: svc agent create <name> --prompt <text>',
-          },
-        }),
-        tool('agent_list', ['catalog']),
-      ],
-      handle: async (self, request) => ok(await self.wireList(await self.workspace(request.query.workspace))),
+      cli: { workspace: 'workspace' },
+      with: [tool('agent_list', ['catalog'])],
+      throws: REFERENCE_ERRORS,
+      empty: `no agents; write one: ${command('agent create', placeholder('name'), '--prompt', placeholder('text'))}`,
+      handle: async (self, { query }) => self.wireList(await self.workspace(query.workspace)),
     }),
-    route({
-      method: 'POST',
-      path: '/api/agents',
-      with: [undo(ofCreation), describe('Agents', { errors: [410] }), tool('agent_create', ['catalog'])],
+    agent.create({
       summary: 'Create an agent in a workspace or in the home',
+      command: false,
+      with: [undo(ofCreation), tool('agent_create', ['catalog'])],
+      throws: made,
       body: CreateAgentBody,
-      replies: { 201: AgentReply },
-      handle: async (self, { body }) => created({ agent: await self.editing.create(body) }),
+      handle: async (self, { body }) => ({ agent: await self.editing.create(body) }),
     }),
     route({
       method: 'GET',
       path: '/api/agents/catalog',
-      with: [describe('Agents', { errors: [410] })],
+      with: [throws(AgentErrors.agent_cursor_invalid, AgentErrors.agent_activity_unavailable, ...REFERENCE_ERRORS)],
       summary: 'Search the agents of a workspace, with counts, in pages',
       query: AgentCatalogQuery,
       replies: { 200: AgentCatalogReply },
       handle: async (self, { query, actor }) => ok(await self.catalog(query, actor)),
     }),
-    route({
-      method: 'GET',
-      path: '/api/agents/{name}',
-      summary: 'Show an agent',
+    agent.get({
       query: ListAgentsQuery,
-      replies: { 200: AgentReply },
-      with: [
-        describe('Agents', { errors: [410] }),
-        cli('agent info', {
-          workspace: 'workspace',
-          view: {
-            item: 'agent',
-            fields: [
-              { header: 'Name', path: 'name' },
-              { header: 'Origin', path: 'origin' },
-              { header: 'Workspace', path: 'workspace_id' },
-              { header: 'Provider', path: 'effective_runtime.provider' },
-              { header: 'Provider chosen by', path: 'effective_runtime.sources.provider' },
-              { header: 'Model', path: 'effective_runtime.model' },
-              { header: 'Effort', path: 'reasoning_effort' },
-              { header: 'Permissions', path: 'effective_permissions' },
-              { header: 'Command', path: 'command' },
-              { header: 'Tools', path: 'tools', as: 'list' },
-              { header: 'Toolsets', path: 'toolsets', as: 'list' },
-              { header: 'Category', path: 'category_path', as: 'list' },
-              { header: 'Digest', path: 'definition_digest' },
-              { header: 'Warnings', path: 'diagnostics', as: 'list' },
-              { header: 'Prompt', path: 'prompt' },
-            ],
-          },
-        }),
-        tool('agent_info', ['catalog']),
-      ],
-      handle: async (self, request) => {
-        const definition = await self.find(request.params.name, await self.workspace(request.query.workspace))
-        return ok({ agent: await self.wire(definition) })
+      command: 'agent info',
+      cli: { workspace: 'workspace' },
+      with: [tool('agent_info', ['catalog'])],
+      throws: [AgentErrors.agent_invalid, ...REFERENCE_ERRORS],
+      handle: async (self, { params, query }) => {
+        const definition = await self.find(params.name, await self.workspace(query.workspace))
+        return { agent: await self.wire(definition) }
       },
     }),
-    route({
+    agent.update({
       method: 'PUT',
-      path: '/api/agents/{name}',
-      with: [undo(ofUpdate), describe('Agents', { errors: [410] }), tool('agent_update', ['catalog'])],
       summary: 'Replace the fields of an agent; expected_digest is its definition_digest',
+      command: false,
+      with: [undo(ofUpdate), tool('agent_update', ['catalog'])],
+      throws: [AgentErrors.agent_changed, AgentErrors.agent_read_only, ...written],
       body: PutAgentBody,
-      replies: { 200: AgentReply },
-      handle: async (self, { params, body }) => ok({ agent: await self.editing.update(params.name, body) }),
+      handle: async (self, { params, body }) => ({ agent: await self.editing.update(params.name, body) }),
     }),
     route({
       method: 'DELETE',
@@ -196,18 +197,15 @@ export default definePlugin({
       replies: { 200: DeleteAgentReply },
       with: [
         undo(ofRemoval),
-        describe('Agents', { errors: [410] }),
+        throws(AgentErrors.agent_not_found, AgentErrors.agent_read_only, ...written),
         cli('agent delete', {
           args: [agentName],
           workspace: 'workspace',
-          view: {
-            item: '',
-            fields: [
-              { header: 'Deleted', path: 'name' },
-              { header: 'Origin', path: 'origin' },
-              { header: 'In force now', path: 'unshadowed_origin' },
-            ],
-          },
+          view: show(DeleteAgentReply, '', [
+            { of: 'name', header: 'Deleted' },
+            'origin',
+            { of: 'unshadowed_origin', header: 'In force now' },
+          ]),
         }),
         tool('agent_delete', ['catalog']),
       ],
@@ -217,7 +215,7 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/agents/{name}/duplicate',
-      with: [undo(ofCopy), describe('Agents', { errors: [410] }), tool('agent_duplicate', ['catalog'])],
+      with: [undo(ofCopy), throws(AgentErrors.agent_not_found, ...made), tool('agent_duplicate', ['catalog'])],
       summary: 'Copy an agent under another name',
       body: DuplicateAgentBody,
       replies: { 201: AgentReply },

@@ -1,4 +1,5 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
+import { column, table } from '../../../kernel/kit/table.js'
 import { iso, type PluginKernel } from '../../../kernel/plugin.js'
 import type { PermissionMode } from '../../../schemas/agents.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
@@ -9,11 +10,13 @@ import { DefaultPermissions } from './settings.js'
 export const modeTable =
   'CREATE TABLE agents_default_mode (mode TEXT NOT NULL, former TEXT, changed_at INTEGER NOT NULL) STRICT;'
 
-interface ModeRow {
-  readonly mode: PermissionMode
-  readonly former: PermissionMode | null
-  readonly changed_at: number
-}
+const { text, time } = column
+
+export const modes = table('agents_default_mode', {
+  mode: text<PermissionMode>(),
+  former: text<PermissionMode>().nullable(),
+  changed_at: time(),
+})
 
 const TOLD_MS = 14 * 24 * 60 * 60_000
 
@@ -28,18 +31,21 @@ export class ModeChange {
   async note(): Promise<void> {
     const { clock, config, db, log } = this.kernel
     const mode = config.get(DefaultPermissions)
-    const before = this.#row()
+    const before = modes.get(db, {})
     if (before?.mode === mode) return
     if (before) log.warn(`permissions.mode is ${mode}, and was ${before.mode} when this home ran last`)
     await db.tx(t => {
-      t.run('DELETE FROM agents_default_mode')
-      const values = [mode, before?.mode ?? null, clock.now()]
-      t.run('INSERT INTO agents_default_mode (mode, former, changed_at) VALUES (?, ?, ?)', values)
+      modes.delete(t, {})
+      modes.insert(t, { mode, former: before?.mode ?? null, changed_at: clock.now() })
     })
   }
 
   findings(): DiagnosticItem[] {
-    const { mode, former, changed_at: at } = this.#row() ?? { mode: null, former: null, changed_at: 0 }
+    const {
+      mode,
+      former,
+      changed_at: at,
+    } = modes.get(this.kernel.db, {}) ?? { mode: null, former: null, changed_at: 0 }
     if (mode === null || former === null || this.kernel.clock.now() - at > TOLD_MS) return []
     return [
       finding({
@@ -50,9 +56,5 @@ export class ModeChange {
         evidence: { mode, former },
       }),
     ]
-  }
-
-  #row(): ModeRow | undefined {
-    return this.kernel.db.get<ModeRow>('SELECT * FROM agents_default_mode')
   }
 }

@@ -1,18 +1,10 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import {
-  type Actor,
-  type Batch,
-  type Fault,
-  type Host,
-  type MaybeToken,
-  messageOf,
-  type PluginKernel,
-} from '../../../kernel/plugin.js'
+import { type Actor, type Batch, type Fault, messageOf } from '../../../kernel/plugin.js'
 import type { Agent, AgentCatalogQuery, AgentCatalogReply, ListAgentsReply } from '../../../schemas/agents.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
-import { Trust, type TrustApi } from '../../access/trust/api.js'
-import { type Workspace, WorkspaceErrors, type Workspaces } from '../../desk/workspaces/api.js'
-import type { Providers, ProviderUse } from '../providers/api.js'
+import { Trust } from '../../access/trust/api.js'
+import { type Workspace, WorkspaceErrors } from '../../desk/workspaces/api.js'
+import type { ProviderUse } from '../providers/api.js'
 import {
   type ActivitySource,
   AgentActivities,
@@ -33,6 +25,7 @@ import { AgentEditing } from './editing.js'
 import { invalid, notFound } from './faults.js'
 import { planOf } from './launch-plan.js'
 import { ModeChange } from './mode-change.js'
+import type { K } from './needs.js'
 import { type Resolver, resolveProvider, resolverOf } from './runtime.js'
 import { DefaultPermissions } from './settings.js'
 import { checkTrusted, nobodyTrusted } from './trusted.js'
@@ -59,14 +52,7 @@ export class AgentsService implements AgentsApi {
   readonly packaged = new PackagedAgents()
   #resolver: { readonly of: unknown; readonly at: number; readonly resolver: Promise<Resolver> } | undefined
 
-  constructor(
-    private readonly kernel: PluginKernel<{
-      workspaces: typeof Workspaces
-      providers: typeof Providers
-      trust: MaybeToken<TrustApi>
-      host: typeof Host
-    }>,
-  ) {
+  constructor(private readonly kernel: K) {
     this.deleting = kernel.hooks.of(points).deleting
     this.#sources = new AgentSources(kernel)
     this.#wire = new WireCache(kernel.config.get(DefaultPermissions), kernel.needs.providers)
