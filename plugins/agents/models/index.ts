@@ -1,5 +1,5 @@
-import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
-import { definePlugin, maybe, ok, Requests, routeOf } from '../../../kernel/plugin.js'
+import { cli, describe, show, throws, tool } from '../../../kernel/kit/annotations/index.js'
+import { definePlugin, ok, routeOf } from '../../../kernel/plugin.js'
 import {
   CurateModelBody,
   CurateModelReply,
@@ -13,31 +13,30 @@ import {
   RefreshModelsBody,
   RefreshModelsReply,
 } from '../../../schemas/providers.js'
-import { Extensions } from '../../delivery/extensions/api.js'
 import { undo } from '../../desk/changes/api.js'
-import { Processes } from '../../platform/processes/api.js'
-import { Providers } from '../providers/api.js'
+import { ProviderErrors, Providers } from '../providers/api.js'
 import { ModelErrors, Models } from './api.js'
+import { needs } from './needs.js'
 import type { ModelsService } from './service.js'
 import { modelTables } from './table.js'
 
 const route = routeOf<ModelsService>(describe('Models and providers'))
 const provider = { name: 'provider', summary: 'name of a provider; default: all', optional: true } as const
 const columns = [
-  { header: 'Provider', path: 'provider_id' },
-  { header: 'Model', path: 'model_id' },
-  { header: 'Name', path: 'display_name' },
-  { header: 'State', path: 'availability_state' },
-  { header: 'Context', path: 'context_window' },
-  { header: 'Effort', path: 'default_reasoning_effort' },
-  { header: 'Featured', path: 'featured' },
-  { header: 'Hidden', path: 'hidden' },
+  { of: 'provider_id', header: 'Provider' },
+  { of: 'model_id', header: 'Model' },
+  { of: 'display_name', header: 'Name' },
+  { of: 'availability_state', header: 'State' },
+  { of: 'context_window', header: 'Context' },
+  { of: 'default_reasoning_effort', header: 'Effort' },
+  'featured',
+  'hidden',
 ] as const
 
 export default definePlugin({
   name: 'models',
   version: '0.1.0',
-  requires: { providers: Providers, processes: Processes, request: Requests, extensions: maybe(Extensions) },
+  requires: needs,
   provides: Models,
   service: () => import('./service.js').then(module => module.ModelsService),
 }).surface({
@@ -78,13 +77,12 @@ export default definePlugin({
       with: [
         cli('provider models list', {
           args: [{ name: 'provider_id', in: 'query', optional: true, summary: 'name of a provider; default: all' }],
-          view: {
-            rows: 'models',
-            columns,
+          view: show(ListModelsReply, 'models', columns, {
             empty: 'no models are known; ask for them: svc provider models refresh',
-          },
+          }),
         }),
         tool('provider_models_list', ['provider_models']),
+        throws(ProviderErrors.provider_not_found, ModelErrors.model_source_not_found),
       ],
       handle: async (self, { query }) => ok({ models: await self.show(query) }),
     }),
@@ -92,7 +90,7 @@ export default definePlugin({
       method: 'POST',
       path: '/api/model-catalog/models/refresh',
       audited: false,
-      with: [tool('provider_models_refresh', ['provider_models'])],
+      with: [tool('provider_models_refresh', ['provider_models']), throws(ModelErrors.model_source_not_found)],
       summary: 'Refresh all model sources',
       body: RefreshModelsBody,
       bodyOptional: true,
@@ -105,6 +103,7 @@ export default definePlugin({
       summary: 'List the models of one provider',
       query: ListProviderModelsQuery,
       replies: { 200: ListModelsReply },
+      with: [throws(ProviderErrors.provider_not_found, ModelErrors.model_source_not_found)],
       handle: async (self, { params, query }) => ok({ models: await self.show({ ...query, ...params }) }),
     }),
     route({
@@ -121,9 +120,10 @@ export default definePlugin({
             { name: 'provider_id', summary: 'name of a provider' },
             { name: 'model_id', in: 'body', summary: 'id of a model: svc provider models list' },
           ],
-          view: { item: 'model', fields: columns },
+          view: show(CurateModelReply, 'model', columns),
         }),
         tool('provider_models_curate', ['provider_models']),
+        throws(ProviderErrors.provider_not_found, ModelErrors.model_not_found, ModelErrors.model_source_failed),
       ],
       handle: async (self, { params, body, actor }) => ok(await self.curate(params.provider_id, body, actor)),
     }),
@@ -135,6 +135,7 @@ export default definePlugin({
       body: RefreshModelsBody,
       bodyOptional: true,
       replies: { 200: RefreshModelsReply, 503: RefreshModelsReply },
+      with: [throws(ProviderErrors.provider_not_found, ModelErrors.model_source_not_found)],
       handle: (self, { params, body }) => self.refresh(params.provider_id, body ?? {}),
     }),
     route({
@@ -142,6 +143,7 @@ export default definePlugin({
       path: '/api/model-catalog/providers/{provider_id}/models/status',
       summary: 'Show when the models of one provider were refreshed',
       replies: { 200: ListModelSourcesReply },
+      with: [throws(ProviderErrors.provider_not_found)],
       handle: async (self, { params }) => ok({ sources: self.status(params.provider_id) }),
     }),
     route({

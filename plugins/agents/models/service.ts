@@ -1,13 +1,6 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { Serial } from '../../../kernel/kit/serial.js'
-import {
-  type Actor,
-  type Fault,
-  type MaybeToken,
-  messageOf,
-  type PluginKernel,
-  type Requests,
-} from '../../../kernel/plugin.js'
+import { type Actor, type Fault, messageOf } from '../../../kernel/plugin.js'
 import type {
   CurateModelBody,
   CurateModelReply,
@@ -19,11 +12,10 @@ import type {
   ModelSource as WireSource,
 } from '../../../schemas/providers.js'
 import type { CuratedModel, ProviderSettings } from '../../../schemas/settings/entries.js'
-import type { ExtensionsApi } from '../../delivery/extensions/api.js'
-import type { Processes } from '../../platform/processes/api.js'
-import type { Provider, Providers } from '../providers/api.js'
+import type { Provider } from '../providers/api.js'
 import { ModelErrors, type ModelsApi } from './api.js'
 import { mergeModels, sourceToWire } from './merge.js'
+import type { K } from './needs.js'
 import { acpSource } from './sources/acp.js'
 import { endpointOf, endpointSource } from './sources/endpoint.js'
 import { extensionSource } from './sources/extension.js'
@@ -36,13 +28,6 @@ const REST_MS = 60_000
 const AT_ONCE = 2
 const ERROR_CHARACTERS = 300
 
-type Kernel = PluginKernel<{
-  providers: typeof Providers
-  processes: typeof Processes
-  request: typeof Requests
-  extensions: MaybeToken<ExtensionsApi>
-}>
-
 /** The models of all providers: what their sources said last, and what the configuration says of them. */
 export class ModelsService implements ModelsApi {
   readonly #table: ModelTable
@@ -51,7 +36,7 @@ export class ModelsService implements ModelsApi {
   readonly #curating = new Serial()
   readonly #closing = new AbortController()
 
-  constructor(private readonly kernel: Kernel) {
+  constructor(private readonly kernel: K) {
     this.#table = new ModelTable(kernel.db)
   }
 
