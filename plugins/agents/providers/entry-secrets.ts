@@ -1,8 +1,9 @@
 import { Alarm } from '../../../kernel/kit/alarm.js'
-import { type MaybeToken, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
-import { absent, type Remembered, type SecretOwner, type VaultApi } from '../../access/vault/api.js'
-import type { Ownership } from '../../platform/ownership/api.js'
+import { column, table } from '../../../kernel/kit/table.js'
+import { messageOf } from '../../../kernel/plugin.js'
+import { absent, type SecretOwner } from '../../access/vault/api.js'
 import { Providers } from './api.js'
+import type { K } from './needs.js'
 
 export const entryTable = `CREATE TABLE providers_entry (
   name TEXT PRIMARY KEY,
@@ -17,9 +18,10 @@ const GRACE_MS = 5 * 60_000
 const RETRY_MS = 30_000
 const LOOK = 'look'
 
-interface Row extends Remembered {
-  readonly name: string
-}
+export const remembered = table('providers_entry', {
+  name: column.text(),
+  missing_since: column.time().nullable(),
+})
 
 /**
  * Deletes the secrets of providers whose entry is gone. The entries are remembered in a table, so that a daemon that is killed, or
@@ -31,7 +33,7 @@ export class EntrySecrets {
   readonly #deleting = new Set<string>()
 
   constructor(
-    private readonly kernel: PluginKernel<{ vault: MaybeToken<VaultApi>; ownership: typeof Ownership }>,
+    private readonly kernel: K,
     /** Names of the entries that make a provider: one that is built in stays without its entry. */
     private readonly names: () => readonly string[],
   ) {
@@ -42,7 +44,7 @@ export class EntrySecrets {
   async deleting(name: string): Promise<() => Promise<void>> {
     if (!this.names().includes(name)) return async () => {}
     this.#deleting.add(name)
-    await this.kernel.db.tx(t => t.run('INSERT OR REPLACE INTO providers_entry VALUES (?, 0)', [name]))
+    await this.kernel.db.tx(t => remembered.replace(t, { name, missing_since: 0 }))
     return () => {
       this.#deleting.delete(name)
       return this.look()
@@ -51,7 +53,7 @@ export class EntrySecrets {
 
   /** Secrets are stored for an entry that is yet to be written. */
   async expect(name: string): Promise<void> {
-    await this.kernel.db.tx(t => t.run('DELETE FROM providers_entry WHERE name = ?', [name]))
+    await this.kernel.db.tx(t => remembered.delete(t, { name }))
   }
 
   /** Looks at the start, when the configuration changes, and when something was missing for long enough. */
@@ -71,7 +73,7 @@ export class EntrySecrets {
   async look(): Promise<void> {
     const now = this.kernel.clock.now()
     const there = new Set(this.names())
-    const rows = this.kernel.db.all<Row & Record<string, string | number | null>>('SELECT * FROM providers_entry')
+    const rows = remembered.all(this.kernel.db)
     const known = new Set(rows.map(({ name }) => name))
     const fresh = [...there].filter(name => !known.has(name))
     const { missed, back, gone } = absent(
@@ -86,11 +88,10 @@ export class EntrySecrets {
     if (fresh.length + missed.length + back.length + forgotten.length > 0)
       await this.kernel.db.tx(t => {
         for (const name of fresh) t.run('INSERT OR IGNORE INTO providers_entry VALUES (?, NULL)', [name])
-        const mark = 'UPDATE providers_entry SET missing_since = ? WHERE name = ?'
-        for (const { name } of missed) t.run(mark, [now, name])
-        for (const { name } of back) t.run(mark, [null, name])
+        for (const { name } of missed) remembered.update(t, { name }, { missing_since: now })
+        for (const { name } of back) remembered.update(t, { name }, { missing_since: null })
         for (const { name } of forgotten) {
-          t.run('DELETE FROM providers_entry WHERE name = ?', [name])
+          remembered.delete(t, { name })
           for (const path of providerSecrets.paths(name)) vault?.forget(t, path)
           this.kernel.needs.ownership.tombstone(t, Providers, name)
         }

@@ -1,8 +1,7 @@
 import { column, table } from '../../../kernel/kit/table.js'
 import { cut } from '../../../kernel/kit/text.js'
-import type { EventType, MaybeToken, PluginKernel, Tx } from '../../../kernel/plugin.js'
-import type { Events } from '../../platform/events/api.js'
-import type { Recorded, SessionsApi } from '../../work/sessions/api.js'
+import type { EventType, Tx } from '../../../kernel/plugin.js'
+import type { Recorded } from '../../work/sessions/api.js'
 import {
   ProviderAuthRequired,
   type ProviderEvent,
@@ -11,6 +10,7 @@ import {
   ProviderRecovered,
   ProviderUnavailable,
 } from './api.js'
+import type { K } from './needs.js'
 
 export const healthTable = `CREATE TABLE providers_health (
   provider TEXT NOT NULL PRIMARY KEY, state TEXT NOT NULL, at INTEGER NOT NULL
@@ -53,8 +53,6 @@ const MESSAGE = 500
 /** So many turns in so long that failed for a reason that no words tell, none completed between them, are one of their provider. */
 const UNKNOWN = 3
 const UNKNOWN_MS = 10 * 60_000
-
-type K = PluginKernel<{ events: typeof Events; sessions: MaybeToken<SessionsApi> }>
 
 /** Tells the event log when a provider begins to fail its agents and when it answers again: changes alone, also across restarts. */
 export class ProviderHealth {

@@ -1,12 +1,9 @@
-import { cli, describe } from '../../../kernel/kit/annotations/index.js'
+import { cli, describe, show, throws } from '../../../kernel/kit/annotations/index.js'
 import { definePlugin, maybe, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import { ListProvidersQuery, ListProvidersReply, ProbeProviderReply, Provider } from '../../../schemas/providers.js'
-import { SecretOwners, Vault } from '../../access/vault/api.js'
-import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
+import { SecretOwners } from '../../access/vault/api.js'
+import { Checks, StatusMembers } from '../../desk/daemon/api.js'
 import { WorkspaceDetailMembers } from '../../desk/workspaces/api.js'
-import { Events } from '../../platform/events/api.js'
-import { Ownership } from '../../platform/ownership/api.js'
-import { Processes } from '../../platform/processes/api.js'
 import { Sessions } from '../../work/sessions/api.js'
 import {
   ProviderAuthRequired,
@@ -21,6 +18,7 @@ import {
 } from './api.js'
 import { entryTable, providerSecrets } from './entry-secrets.js'
 import { healthTable } from './health.js'
+import { needs } from './needs.js'
 import type { ProvidersService } from './service.js'
 import { DefaultProvider, ProviderEntries } from './settings.js'
 
@@ -28,26 +26,12 @@ const route = routeOf<ProvidersService>(describe('Models and providers'))
 const { contribute, tap } = surfaceOf<ProvidersService>()
 
 const provider = { name: 'provider_id', summary: 'name of a provider' }
-const columns = [
-  { header: 'Name', path: 'name' },
-  { header: 'Title', path: 'display_name' },
-  { header: 'State', path: 'auth_status.state' },
-  { header: 'Version', path: 'version' },
-  { header: 'Command', path: 'command' },
-  { header: 'Install', path: 'install_command', below: true },
-] as const
+const columns = ['name', { of: 'display_name', header: 'Title' }, 'auth_status.state', 'version', 'command'] as const
 
 export default definePlugin({
   name: 'providers',
   version: '0.1.0',
-  requires: {
-    daemon: Daemon,
-    processes: Processes,
-    vault: maybe(Vault),
-    ownership: Ownership,
-    events: Events,
-    sessions: maybe(Sessions),
-  },
+  requires: needs,
   provides: Providers,
   service: () => import('./service.js').then(m => m.ProvidersService),
 }).surface({
@@ -78,14 +62,10 @@ export default definePlugin({
       with: [
         cli('provider list', {
           environment: { search_path: 'PATH' },
-          view: {
-            rows: 'providers',
-            // The note of one that is missing says how to install it.
-            columns: [
-              ...columns.filter(({ path }) => path !== 'install_command'),
-              { header: 'Note', path: 'auth_status.message', below: true },
-            ],
-          },
+          view: show(ListProvidersReply, 'providers', [
+            ...columns,
+            { of: 'auth_status.message', header: 'Note', below: true },
+          ]),
         }),
       ],
       handle: async (self, { query }) => ok({ providers: await self.wireList(query.search_path) }),
@@ -96,18 +76,17 @@ export default definePlugin({
       summary: 'Show a provider',
       replies: { 200: Provider },
       with: [
+        throws(ProviderErrors.provider_not_found),
         cli('provider info', {
           args: [provider],
-          view: {
-            item: '',
-            fields: [
-              ...columns,
-              { header: 'Found at', path: 'executable' },
-              { header: 'Note', path: 'auth_status.message' },
-              { header: 'Login', path: 'auth_status.login_command' },
-              { header: 'Default', path: 'default' },
-            ],
-          },
+          view: show(Provider, '', [
+            ...columns,
+            { of: 'install_command', header: 'Install', below: true },
+            { of: 'executable', header: 'Found at' },
+            { of: 'auth_status.message', header: 'Note' },
+            { of: 'auth_status.login_command', header: 'Login' },
+            'default',
+          ]),
         }),
       ],
       handle: async (self, { params }) => ok(await self.wire(self.named(params.provider_id))),
@@ -121,15 +100,12 @@ export default definePlugin({
       with: [
         cli('provider auth status', {
           args: [provider],
-          view: {
-            item: '',
-            fields: [
-              { header: 'Provider', path: 'provider' },
-              { header: 'State', path: 'auth_status.state' },
-              { header: 'Note', path: 'auth_status.message' },
-              { header: 'Asked', path: 'auth_status.status_command' },
-            ],
-          },
+          view: show(ProbeProviderReply, '', [
+            'provider',
+            'auth_status.state',
+            { of: 'auth_status.message', header: 'Note' },
+            { of: 'auth_status.status_command', header: 'Asked' },
+          ]),
         }),
       ],
       handle: async (self, { params }) => ok(await self.probe(params.provider_id)),

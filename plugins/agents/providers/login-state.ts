@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { ProviderAuthStatus } from '../../../schemas/providers.js'
 import type { Provider } from './api.js'
 import type { Missing } from './missing.js'
@@ -39,7 +40,7 @@ export function stateOf(
     return { state: 'ready', code: 'provider_login_unknown', message }
   }
   if (loginCheck) {
-    const message = `whether it is logged in was not asked yet: svc provider auth status ${name}`
+    const message = `whether it is logged in was not asked yet: ${command('provider auth status', name)}`
     return { state: 'unchecked', code: 'provider_login_unchecked', message }
   }
   const message = `installed; nothing tells whether it is logged in${help}`

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { shown } from '../../../kernel/kit/text.js'
-import { type Actor, iso, type MaybeToken, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import { type Actor, iso, messageOf } from '../../../kernel/plugin.js'
 import type { StatusProvider } from '../../../schemas/daemon.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type {
@@ -10,11 +10,6 @@ import type {
   WorkspaceProvider,
 } from '../../../schemas/providers.js'
 import type { ProviderSettings } from '../../../schemas/settings/entries.js'
-import type { VaultApi } from '../../access/vault/api.js'
-import type { Events } from '../../platform/events/api.js'
-import type { Ownership } from '../../platform/ownership/api.js'
-import type { Processes } from '../../platform/processes/api.js'
-import type { SessionsApi } from '../../work/sessions/api.js'
 import {
   type Provider,
   ProviderCatalog,
@@ -32,6 +27,7 @@ import { environmentOf, looksSecret, searchPath } from './environment.js'
 import { ProviderHealth } from './health.js'
 import { stateOf } from './login-state.js'
 import { foundElsewhere, hasEndpoint, missingOf, missingProgram } from './missing.js'
+import type { K } from './needs.js'
 import { type Probe, runProbe } from './probe.js'
 import { programOf } from './program.js'
 import { DefaultProvider, ProviderEntries } from './settings.js'
@@ -41,14 +37,6 @@ import { configuredSlots, isPresent, slotValues, storeSecrets } from './slots.js
 const USERS_NAMED = 10
 
 /** What the plugin requires. */
-type ProviderNeeds = {
-  processes: typeof Processes
-  vault: MaybeToken<VaultApi>
-  ownership: typeof Ownership
-  events: typeof Events
-  sessions: MaybeToken<SessionsApi>
-}
-
 /** How agents of each make are started, and whether this machine can. */
 export class ProvidersService implements ProvidersApi {
   readonly builtIn = builtIn
@@ -60,7 +48,7 @@ export class ProvidersService implements ProvidersApi {
   readonly entrySecrets: EntrySecrets
   readonly health: ProviderHealth
 
-  constructor(private readonly kernel: PluginKernel<ProviderNeeds>) {
+  constructor(private readonly kernel: K) {
     this.entrySecrets = new EntrySecrets(kernel, () =>
       Object.keys(kernel.config.get(ProviderEntries)).filter(name => this.builtInEntry(name) === undefined),
     )
