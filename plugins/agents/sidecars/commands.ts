@@ -1,6 +1,8 @@
-import type { CliColumn } from '../../../kernel/kit/annotations/index.js'
+import { columnsOf } from '../../../kernel/kit/annotations/show.js'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type { Heartbeat, HeartbeatRevision, Soul, SoulRevision, TimeWindow } from '../../../schemas/agents/sidecars.js'
+import type { PolicyDiagnostic } from '../../../schemas/sessions/inspection.js'
 
 type Which = 'soul' | 'heartbeat'
 type Snapshot = (Heartbeat | Soul) &
@@ -10,20 +12,22 @@ const FILES = { soul: 'SOUL.md', heartbeat: 'HEARTBEAT.md' } as const
 /** Of a request that cannot be done as it is. */
 const INVALID = 7
 
-const findingColumns: readonly CliColumn[] = [
-  { header: 'SEVERITY', path: 'severity' },
-  { header: 'LINE', path: 'line' },
-  { header: 'FIELD', path: 'field' },
-  { header: 'CODE', path: 'code' },
-  { header: 'MESSAGE', path: 'message', below: true },
-]
-const revisionColumns: readonly CliColumn[] = [
-  { header: 'ID', path: 'id' },
-  { header: 'WHEN', path: 'created_at', as: 'ago' },
-  { header: 'WHAT', path: 'what' },
-  { header: 'BY', path: 'by' },
-  { header: 'DIGEST', path: 'new_digest' },
-]
+const write = (which: Which, agent = '') => command(`agent ${which} write`, agent, '--file', FILES[which])
+
+const findingColumns = columnsOf<PolicyDiagnostic>()([
+  'severity',
+  'line',
+  'field',
+  'code',
+  { of: 'message', below: true },
+])
+const revisionColumns = columnsOf<{ id: string; created_at: string; what: string; by: string; new_digest: string }>()([
+  'id',
+  { of: 'created_at~ago', header: 'When' },
+  'what',
+  'by',
+  { of: 'new_digest', header: 'Digest' },
+])
 
 /** The verbs of one of the two sidecars. */
 function verbsOf(which: Which) {
@@ -64,9 +68,10 @@ function verbsOf(which: Which) {
         what: 'operation' in row ? row.operation : row.action === 'put' ? 'write' : row.action,
         by: row.actor.ref ?? row.actor.kind,
       }))
-      out.table(rows, revisionColumns, `no changes yet; svc agent ${which} write ${args.name} --file ${FILES[which]}`)
+      out.table(rows, revisionColumns, `no changes yet; ${write(which, args.name)}`)
       if (reply.next_cursor) out.line(out.color('dim', `more follow; next page: --cursor ${reply.next_cursor}`))
-      if (rows.length > 0) out.line(out.color('dim', `next: svc agent ${which} rollback ${args.name} <id>`))
+      if (rows.length > 0)
+        out.line(out.color('dim', `next: ${command(`agent ${which} rollback`, args.name ?? '', placeholder('id'))}`))
     },
   }
 
@@ -101,7 +106,7 @@ function verbsOf(which: Which) {
     }
     if (!snapshot.present) {
       out.line(`agent ${args.name} has no ${FILES[which]}`)
-      out.line(out.color('dim', `next: svc agent ${which} write ${args.name} --file ${FILES[which]}`))
+      out.line(out.color('dim', `next: ${write(which, args.name)}`))
       return code
     }
     const { validation_status: status, source_path: at, digest, diagnostics = [], preferences, summary } = snapshot
@@ -172,7 +177,7 @@ export async function soulRefresh(context: CommandContext): Promise<number> {
     out.table(soul.diagnostics ?? [], findingColumns)
   } else {
     out.line(soul.active ? `${id} has the persona of ${agent} as it is now` : `${id} has no persona from now on`)
-    out.line(out.color('dim', `next: svc session prompt ${id} '…'`))
+    out.line(out.color('dim', `next: ${command('session prompt', id, '…')}`))
   }
   return answer.refused ? INVALID : 0
 }

@@ -1,10 +1,8 @@
 import { definePlugin, Settings, surfaceOf } from '../../../kernel/plugin.js'
 import { Checks } from '../../desk/daemon/api.js'
-import { Workspaces } from '../../desk/workspaces/api.js'
-import { Events } from '../../platform/events/api.js'
 import { HealthTimings, SessionBriefings, Sessions } from '../../work/sessions/api.js'
-import { Agents } from '../agents/api.js'
 import { AgentHeartbeatKind, AgentSoulKind, SidecarChanged, SidecarErrors, Sidecars, SoulRefreshed } from './api.js'
+import { needs } from './needs.js'
 import { refreshTable } from './persona.js'
 import { placeColumn, revisionTable } from './revisions.js'
 import { sidecarRoutes } from './routes.js'
@@ -91,7 +89,7 @@ function commandsOf(which: 'soul' | 'heartbeat', title: string, fileName: string
 export default definePlugin({
   name: 'sidecars',
   version: '0.1.0',
-  requires: { settings: Settings, agents: Agents, events: Events, sessions: Sessions, workspaces: Workspaces },
+  requires: needs,
   provides: Sidecars,
   service: () => import('./service.js').then(module => module.SidecarsService),
 }).surface({

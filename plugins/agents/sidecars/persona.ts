@@ -4,8 +4,9 @@ import type { Workspace } from '../../desk/workspaces/api.js'
 import { type Briefing, SessionErrors, type SessionInfo } from '../../work/sessions/api.js'
 import { SidecarErrors, SoulRefreshed } from './api.js'
 import { checkDigest, type SidecarFiles } from './files.js'
+import type { K } from './needs.js'
 import { SIDECARS } from './places.js'
-import { type SidecarsKernel, SoulSetting } from './settings.js'
+import { SoulSetting } from './settings.js'
 import { personaOf } from './soul.js'
 
 /** Milliseconds that the key of a refresh is remembered. */
@@ -20,7 +21,7 @@ export class Personas implements Briefing {
   readonly name = 'persona'
 
   constructor(
-    private readonly kernel: SidecarsKernel,
+    private readonly kernel: K,
     private readonly souls: SidecarFiles<Soul>,
     private readonly resolved: Notify<[Soul, Pick<SessionInfo, 'id' | 'agentName'>]>,
   ) {}

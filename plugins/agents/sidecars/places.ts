@@ -13,14 +13,14 @@ export const SIDECARS = {
   soul: {
     file: 'SOUL.md',
     kind: AgentSoulKind,
-    inspect: (agent: string) => `svc agent soul inspect ${agent}`,
-    history: (agent: string) => `svc agent soul history ${agent}`,
+    inspect: (agent: string) => command('agent soul inspect', agent),
+    history: (agent: string) => command('agent soul history', agent),
   },
   heartbeat: {
     file: 'HEARTBEAT.md',
     kind: AgentHeartbeatKind,
-    inspect: (agent: string) => `svc agent heartbeat inspect ${agent}`,
-    history: (agent: string) => `svc agent heartbeat history ${agent}`,
+    inspect: (agent: string) => command('agent heartbeat inspect', agent),
+    history: (agent: string) => command('agent heartbeat history', agent),
   },
 } as const
 export type Which = keyof typeof SIDECARS

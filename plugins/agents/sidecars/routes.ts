@@ -1,5 +1,5 @@
 import type * as v from 'valibot'
-import { describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
+import { describe, runsCode, throws, tool } from '../../../kernel/kit/annotations/index.js'
 import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
 import {
   DeleteSidecarBody,
@@ -20,6 +20,10 @@ import {
   WriteSidecarBody,
 } from '../../../schemas/agents/sidecars.js'
 import { pick, type Undo, undo } from '../../desk/changes/api.js'
+import { REFERENCE_ERRORS } from '../../desk/workspaces/api.js'
+import { SessionErrors } from '../../work/sessions/api.js'
+import { AgentErrors } from '../agents/api.js'
+import { SidecarErrors } from './api.js'
 import type { SidecarDesk } from './desk.js'
 import { SIDECARS, type Which } from './places.js'
 import type { SidecarsService } from './service.js'
@@ -52,6 +56,16 @@ function wayBack(which: Which): Undo {
   }
 }
 
+const ofAgent = [AgentErrors.agent_not_found, AgentErrors.agent_invalid, ...REFERENCE_ERRORS]
+const ofChange = [
+  SidecarErrors.heartbeat_if_match_header_unsupported,
+  SidecarErrors.sidecar_changed,
+  SidecarErrors.sidecar_read_only,
+  SidecarErrors.sidecar_unwritable,
+  SidecarErrors.sidecar_idempotency_conflict,
+  ...ofAgent,
+]
+
 /** Refused, so that nobody takes it for a check that happens. */
 const headers = { 'If-Match': { required: false } }
 
@@ -80,7 +94,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
     route({
       method: 'PUT',
       path,
-      with: [undo(wayBack(which)), describe(area, { errors: [410] }), asTool('write')],
+      with: [undo(wayBack(which)), describe(area), throws(...ofChange), asTool('write')],
       summary: `Write ${file}; expected_digest is that of the ${title} as it is, empty for none`,
       body: WriteSidecarBody,
       headers,
@@ -90,7 +104,12 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
     route({
       method: 'DELETE',
       path,
-      with: [undo(wayBack(which)), describe(its.areaOfRemoval, { errors: [410] }), asTool('delete')],
+      with: [
+        undo(wayBack(which)),
+        describe(its.areaOfRemoval),
+        throws(SidecarErrors.sidecar_missing, ...ofChange),
+        asTool('delete'),
+      ],
       summary: `Remove ${file}; the history keeps it`,
       body: DeleteSidecarBody,
       headers,
@@ -102,7 +121,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
       method: 'POST',
       path: `${path}/validate`,
       audited: false,
-      with: [describe(area, { errors: [410] }), runsCode(false)],
+      with: [describe(area), throws(...ofAgent), runsCode(false)],
       summary: `Check a ${file} text${its.validates}`,
       body: its.validateBody,
       replies: { 200: snapshot, 422: snapshot },
@@ -111,7 +130,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
     route({
       method: 'GET',
       path: `${path}/history`,
-      with: [describe(area, { errors: [410] }), asTool('history')],
+      with: [describe(area), throws(SidecarErrors.sidecar_cursor_invalid, ...ofAgent), asTool('history')],
       summary: `List changes of ${file}, the newest first`,
       query: SidecarHistoryQuery,
       replies: { 200: its.history },
@@ -120,7 +139,17 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
     route({
       method: 'POST',
       path: `${path}/rollback`,
-      with: [undo(wayBack(which)), describe(area, { errors: [410] }), asTool('rollback')],
+      with: [
+        undo(wayBack(which)),
+        describe(area),
+        throws(
+          SidecarErrors.sidecar_revision_not_found,
+          SidecarErrors.sidecar_revision_empty,
+          SidecarErrors.sidecar_revision_unnamed,
+          ...ofChange,
+        ),
+        asTool('rollback'),
+      ],
       summary: `Write ${file} as it was after an earlier change`,
       body: its.rollbackBody,
       headers,
@@ -134,7 +163,7 @@ export const sidecarRoutes: readonly Route<SidecarsService>[] = [
   route({
     method: 'GET',
     path: '/api/agents/{name}/heartbeat',
-    with: [describe('Agents', { errors: [410] }), tool('agent_heartbeat_info', ['authored_context'])],
+    with: [describe('Agents'), throws(...ofAgent), tool('agent_heartbeat_info', ['authored_context'])],
     summary: 'Show the heartbeat policy of an agent; 422: it is not valid',
     query: SidecarQuery,
     replies: { 200: Heartbeat, 422: Heartbeat },
@@ -155,7 +184,7 @@ export const sidecarRoutes: readonly Route<SidecarsService>[] = [
   route({
     method: 'GET',
     path: '/api/agents/{name}/soul',
-    with: [describe('Agent persona (soul)', { errors: [410] }), tool('agent_soul_info', ['authored_context'])],
+    with: [describe('Agent persona (soul)'), throws(...ofAgent), tool('agent_soul_info', ['authored_context'])],
     summary: 'Show the persona of an agent, valid or not',
     query: SidecarQuery,
     replies: { 200: Soul },
@@ -177,7 +206,17 @@ export const sidecarRoutes: readonly Route<SidecarsService>[] = [
     method: 'POST',
     path: '/api/workspaces/{workspace_id}/sessions/{session_id}/soul/refresh',
     audited: false,
-    with: [describe('Sessions', { errors: [410] })],
+    with: [
+      describe('Sessions'),
+      throws(
+        SessionErrors.session_not_found,
+        SessionErrors.session_busy,
+        SessionErrors.session_stopped,
+        SidecarErrors.sidecar_changed,
+        SidecarErrors.sidecar_idempotency_conflict,
+        ...ofAgent,
+      ),
+    ],
     summary:
       'Gives a session the persona of its agent as it is now; expected_digest is that of the persona, empty for none',
     body: RefreshSoulBody,

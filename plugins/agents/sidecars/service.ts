@@ -16,10 +16,11 @@ import { SidecarDesk } from './desk.js'
 import { SidecarFiles } from './files.js'
 import { Follower } from './follower.js'
 import { heartbeatOf } from './heartbeat.js'
+import type { K } from './needs.js'
 import { Personas } from './persona.js'
 import { Places, type Which } from './places.js'
 import { heartbeatRevision, Revisions, soulRevision } from './revisions.js'
-import { type HeartbeatConfig, HeartbeatSetting, type SidecarsKernel, SoulSetting } from './settings.js'
+import { type HeartbeatConfig, HeartbeatSetting, SoulSetting } from './settings.js'
 import { soulOf } from './soul.js'
 import { Survey } from './survey.js'
 
@@ -37,7 +38,7 @@ export class SidecarsService implements SidecarsApi {
   readonly #follower: Follower
   readonly #survey: Survey
 
-  constructor(private readonly kernel: SidecarsKernel) {
+  constructor(private readonly kernel: K) {
     const own = kernel.hooks.of(points)
     this.policyResolved = own.policyResolved
     this.soulChanged = own.soulChanged

@@ -1,18 +1,7 @@
 import * as v from 'valibot'
-import type { PluginKernel, Setting } from '../../../kernel/plugin.js'
+import type { Setting } from '../../../kernel/plugin.js'
 import type { HeartbeatConfigSubset } from '../../../schemas/agents/sidecars.js'
 import { Duration, durationText } from '../../../schemas/duration.js'
-import type { Workspaces } from '../../desk/workspaces/api.js'
-import type { Events } from '../../platform/events/api.js'
-import type { Sessions } from '../../work/sessions/api.js'
-import type { Agents } from '../agents/api.js'
-
-export type SidecarsKernel = PluginKernel<{
-  agents: typeof Agents
-  events: typeof Events
-  sessions: typeof Sessions
-  workspaces: typeof Workspaces
-}>
 
 /** Largest file, in bytes; the same as for an AGENT.md file. */
 export const MAX_SIDECAR_BYTES = 512 * 1024
