@@ -1,14 +1,16 @@
-import type { CliColumn } from '../../../kernel/kit/annotations/index.js'
+import { columnsOf } from '../../../kernel/kit/annotations/show.js'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type { HeartbeatStatus, WakeDecision, WakeReply } from '../../../schemas/agents/sidecars.js'
+import type { WakeEvent } from '../../../schemas/sessions/inspection.js'
 
-const eventColumns: readonly CliColumn[] = [
-  { header: 'WHEN', path: 'created_at', as: 'ago' },
-  { header: 'RESULT', path: 'result' },
-  { header: 'REASON', path: 'reason' },
-  { header: 'BY', path: 'source' },
-  { header: 'SESSION', path: 'session_id' },
-]
+const eventColumns = columnsOf<WakeEvent>()([
+  { of: 'created_at~ago', header: 'When' },
+  'result',
+  'reason',
+  { of: 'source', header: 'By' },
+  { of: 'session_id', header: 'Session' },
+])
 const COLORS = { sent: 'green', coalesced: 'green', skipped: 'yellow', rate_limited: 'yellow', failed: 'red' } as const
 
 /** `svc agent heartbeat status <name>` */
@@ -24,7 +26,7 @@ export async function runStatus(context: CommandContext): Promise<void> {
   if (out.json) return out.value(status)
   if (!status.present) {
     out.line(`agent ${args.name} has no HEARTBEAT.md: nothing wakes its sessions`)
-    out.line(out.color('dim', `next: svc agent heartbeat write ${args.name} --file HEARTBEAT.md`))
+    out.line(out.color('dim', `next: ${command('agent heartbeat write', args.name ?? '', '--file', 'HEARTBEAT.md')}`))
     return
   }
   const { preferences, wake_state: state, session_health: health, wake_events: events = [], diagnostics = [] } = status
@@ -32,7 +34,7 @@ export async function runStatus(context: CommandContext): Promise<void> {
   const every = status.valid ? `, every ${preferences.min_interval}` : ''
   out.line(`the heartbeat of ${args.name} is ${word}${every}`)
   if (status.validation_status === 'invalid')
-    out.line(out.color('dim', `next: svc agent heartbeat inspect ${args.name}`))
+    out.line(out.color('dim', `next: ${command('agent heartbeat inspect', args.name ?? '')}`))
   const lines = [
     ['Session', state?.session_id],
     ['Health', health && `${health.health}, ${health.state}`],
@@ -42,7 +44,7 @@ export async function runStatus(context: CommandContext): Promise<void> {
   ]
   for (const [title, value] of lines) if (value) out.line(`  ${`${title}:`.padEnd(10)} ${value}`)
   for (const { severity, message } of diagnostics) out.line(`  ${severity}: ${message}`)
-  out.table(events, eventColumns, `no wake-up yet; svc agent heartbeat wake ${args.name}`)
+  out.table(events, eventColumns, `no wake-up yet; ${command('agent heartbeat wake', args.name ?? '')}`)
 }
 
 /** `svc agent heartbeat wake <name> [session]`: exits with 5 when the session cannot be woken, with 1 when the policy says no. */
@@ -74,13 +76,13 @@ export async function runWake(context: CommandContext): Promise<number> {
   return conflict ? 5 : 1
 }
 
-function nextStep({ result, reason }: WakeDecision, { name, session }: CommandContext['args']): string {
-  if (result === 'sent' && session !== undefined) return `svc session events ${session} --follow`
-  if (reason === 'heartbeat_no_policy') return `svc agent heartbeat write ${name} --file HEARTBEAT.md`
-  if (reason === 'heartbeat_invalid') return `svc agent heartbeat inspect ${name}`
-  if (reason === 'heartbeat_no_eligible_session') return `svc session new --agent ${name}`
-  if (reason === 'session_not_found') return `svc session list --agent ${name}`
-  return `svc agent heartbeat status ${name}`
+function nextStep({ result, reason }: WakeDecision, { name = '', session }: CommandContext['args']): string {
+  if (result === 'sent' && session !== undefined) return command('session events', session, '--follow')
+  if (reason === 'heartbeat_no_policy') return command('agent heartbeat write', name, '--file', 'HEARTBEAT.md')
+  if (reason === 'heartbeat_invalid') return command('agent heartbeat inspect', name)
+  if (reason === 'heartbeat_no_eligible_session') return command('session new', '--agent', name)
+  if (reason === 'session_not_found') return command('session list', '--agent', name)
+  return command('agent heartbeat status', name)
 }
 
 const urlOf = (name = '') => `/api/agents/${encodeURIComponent(name)}/heartbeat`

@@ -1,18 +1,21 @@
-import { describe, tool } from '../../../kernel/kit/annotations/index.js'
-import { DiskSpace, definePlugin, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
+import { describe, throws, tool } from '../../../kernel/kit/annotations/index.js'
+import { definePlugin, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import { HeartbeatStatus, HeartbeatStatusQuery, WakeBody, WakeReply } from '../../../schemas/agents/sidecars.js'
-import { Checks, Daemon } from '../../desk/daemon/api.js'
-import { Workspaces } from '../../desk/workspaces/api.js'
+import { Checks } from '../../desk/daemon/api.js'
+import { REFERENCE_ERRORS } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
 import { SessionCreated, Sessions, WakeSources } from '../../work/sessions/api.js'
+import { AgentErrors } from '../agents/api.js'
 import { AgentHeartbeatKind, Sidecars } from '../sidecars/api.js'
 import { HeartbeatErrors, HeartbeatSent, Heartbeats, WakeContexts } from './api.js'
+import { needs } from './needs.js'
 import type { HeartbeatsService } from './service.js'
 import { failuresColumn, wakeTables } from './wakes.js'
 
 const route = routeOf<HeartbeatsService>(describe('Agent heartbeat'))
 const { contribute, reconciler, tap } = surfaceOf<HeartbeatsService>()
 
+const ofAgent = [AgentErrors.agent_not_found, AgentErrors.agent_invalid, ...REFERENCE_ERRORS]
 const name = { name: 'name', summary: 'name of an agent' }
 const workspace = {
   name: 'workspace',
@@ -28,14 +31,7 @@ const everywhere = {
 export default definePlugin({
   name: 'heartbeats',
   version: '0.1.0',
-  requires: {
-    disk: DiskSpace,
-    daemon: Daemon,
-    events: Events,
-    workspaces: Workspaces,
-    sessions: Sessions,
-    sidecars: Sidecars,
-  },
+  requires: needs,
   provides: Heartbeats,
   service: () => import('./service.js').then(module => module.HeartbeatsService),
 }).surface({
@@ -111,7 +107,7 @@ export default definePlugin({
       method: 'GET',
       path: '/api/agents/{name}/heartbeat/status',
       with: [
-        describe('Agent heartbeat', { errors: [410] }),
+        throws(HeartbeatErrors.wake_session_not_found, ...ofAgent),
         tool('agent_heartbeat_status', ['autonomy', 'authored_context']),
       ],
       summary: 'Show whether a heartbeat policy applies, the session it wakes and its latest decisions',
@@ -123,10 +119,7 @@ export default definePlugin({
       method: 'POST',
       path: '/api/agents/{name}/heartbeat/wake',
       audited: false,
-      with: [
-        describe('Agent heartbeat', { errors: [410] }),
-        tool('agent_heartbeat_wake', ['autonomy', 'authored_context']),
-      ],
+      with: [throws(...ofAgent), tool('agent_heartbeat_wake', ['autonomy', 'authored_context'])],
       summary: 'Request a wake-up now; 409: the session cannot be woken. A wake-up claims no work',
       body: WakeBody,
       replies: { 200: WakeReply, 409: WakeReply },

@@ -1,26 +1,14 @@
-import { type DiskSpace, Fault, type Gate, messageOf, type Notify, type PluginKernel } from '../../../kernel/plugin.js'
+import { Fault, type Gate, messageOf, type Notify } from '../../../kernel/plugin.js'
 import type { Heartbeat, WakeDecision, WakeSource } from '../../../schemas/agents/sidecars.js'
 import { durationMs } from '../../../schemas/duration.js'
 import type { PolicyDiagnostic, WakeReason } from '../../../schemas/sessions.js'
-import type { Daemon } from '../../desk/daemon/api.js'
-import type { Workspaces } from '../../desk/workspaces/api.js'
-import type { Events } from '../../platform/events/api.js'
-import type { SessionInfo, Sessions, TurnOutcome } from '../../work/sessions/api.js'
-import type { Sidecars } from '../sidecars/api.js'
+import type { SessionInfo, TurnOutcome } from '../../work/sessions/api.js'
 import { HeartbeatSent, type Wake } from './api.js'
 import { LATE_MS, pauseMs, RESULTS, refusalOf } from './decide.js'
+import type { K } from './needs.js'
 import { wakePrompt } from './prompt.js'
 import type { WakeRow, Wakes } from './wakes.js'
 import { Schedule, ZoneClocks } from './windows.js'
-
-export type HeartbeatsKernel = PluginKernel<{
-  disk: typeof DiskSpace
-  daemon: typeof Daemon
-  events: typeof Events
-  workspaces: typeof Workspaces
-  sessions: typeof Sessions
-  sidecars: typeof Sidecars
-}>
 
 /** A wake-up that somebody asks for. */
 export interface WakeRequest {
@@ -54,7 +42,7 @@ export class WakeSender {
   readonly #underWay = new Map<string, number>()
 
   constructor(
-    private readonly kernel: HeartbeatsKernel,
+    private readonly kernel: K,
     private readonly wakes: Wakes,
     private readonly before: Gate<[Wake]>,
     private readonly after: Notify<[Wake, WakeDecision]>,

@@ -7,9 +7,10 @@ import type { Workspace } from '../../desk/workspaces/api.js'
 import type { SessionInfo } from '../../work/sessions/api.js'
 import { HeartbeatErrors, type HeartbeatsApi, points } from './api.js'
 import { isAttachable, isEligible, NEXT_TRY, SESSION_REASONS } from './decide.js'
+import type { K } from './needs.js'
 import { absentContexts, ownContexts } from './prompt.js'
 import { WakeScheduler } from './scheduler.js'
-import { type HeartbeatsKernel, WakeSender } from './sender.js'
+import { WakeSender } from './sender.js'
 import { eventToWire, type StateRow, stateToWire, Wakes } from './wakes.js'
 
 const MINUTE_MS = 60_000
@@ -29,7 +30,7 @@ export class HeartbeatsService implements HeartbeatsApi {
   readonly #followed = new Map<string, () => void>()
   #forgotAt = Number.NEGATIVE_INFINITY
 
-  constructor(private readonly kernel: HeartbeatsKernel) {
+  constructor(private readonly kernel: K) {
     const { wakeBefore, wakeAfter } = kernel.hooks.of(points)
     this.wakeBefore = wakeBefore
     this.wakeAfter = wakeAfter
@@ -190,8 +191,8 @@ export class HeartbeatsService implements HeartbeatsApi {
     const then =
       due === undefined
         ? 'nothing starts it again'
-        : `the next one is tried at ${iso(due)}, with svc agent heartbeat wake ${session.agentName} ${session.id} at once`
-    const message = `${times} of ${session.id} ended with its agent: ${then}; svc session history ${session.id} says why`
+        : `the next one is tried at ${iso(due)}, with ${command('agent heartbeat wake', session.agentName, session.id)} at once`
+    const message = `${times} of ${session.id} ended with its agent: ${then}; ${command('session history', session.id)} says why`
     return [{ code: 'heartbeat_failing', severity: 'warning', message }]
   }
 
