@@ -8,7 +8,7 @@ import type { PermissionPolicy } from '../../../schemas/sessions.js'
 import type { CoordinationChannel, TaskLease, TaskSituation } from '../../../schemas/tasks.js'
 import type { Deniable, SessionInfo } from '../../work/sessions/api.js'
 
-const next = 'svc whoami'
+const next = command('whoami')
 
 export const SpawnErrors = defineErrors({
   spawn_depth_exceeded: { status: 403, message: 'a spawned session starts no further ones', next },

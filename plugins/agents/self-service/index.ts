@@ -1,5 +1,5 @@
-import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
-import { created, definePlugin, ok, Requests, routeOf, surfaceOf } from '../../../kernel/plugin.js'
+import { cli, columnsOf, describe, runsCode, throws, tool } from '../../../kernel/kit/annotations/index.js'
+import { created, definePlugin, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import { Soul } from '../../../schemas/agents/sidecars.js'
 import {
   AgentContextReply,
@@ -12,12 +12,10 @@ import {
 } from '../../../schemas/sessions/self-service.js'
 import { AGENT_SESSION } from '../../access/identity/api.js'
 import { undo } from '../../desk/changes/api.js'
-import { Workspaces } from '../../desk/workspaces/api.js'
-import { Configuration } from '../../platform/configuration/api.js'
-import { Sessions } from '../../work/sessions/api.js'
-import { Agents } from '../agents/api.js'
-import { Sidecars } from '../sidecars/api.js'
+import { SessionErrors, Sessions } from '../../work/sessions/api.js'
+import { AgentErrors } from '../agents/api.js'
 import { Company, HeldWork, SpawnErrors, Spawning } from './api.js'
+import { needs } from './needs.js'
 import type { SelfService } from './service.js'
 import { SPAWN_TABLES } from './spawn-table.js'
 
@@ -26,29 +24,24 @@ const { tap } = surfaceOf<SelfService>()
 /** Optional for the agent itself, whose socket says who it is. */
 const headers = { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } }
 const origins = [AGENT_SESSION]
-const identity = [
-  { header: 'Session', path: 'self.session_id' },
-  { header: 'Agent', path: 'self.agent_name' },
-  { header: 'Provider', path: 'self.provider' },
-  { header: 'Model', path: 'self.model' },
-  { header: 'Workspace', path: 'workspace.root_dir' },
-  { header: 'Parent', path: 'session.lineage.parent_session_id' },
-  { header: 'Ends', path: 'session.lineage.ttl_expires_at', as: 'time' },
-  { header: 'Children left', path: 'limits.max_children' },
-] as const
+const ofCaller = [SessionErrors.session_not_found, SpawnErrors.spawn_parent_stopped]
+const ofPersona = [AgentErrors.agent_not_found, AgentErrors.agent_invalid, ...ofCaller]
+const identity = columnsOf<AgentMeReply['me']>()([
+  { of: 'self.session_id', header: 'Session' },
+  { of: 'self.agent_name', header: 'Agent' },
+  'self.provider',
+  'self.model',
+  { of: 'workspace.root_dir', header: 'Workspace' },
+  { of: 'session.lineage.parent_session_id', header: 'Parent' },
+  { of: 'session.lineage.ttl_expires_at~time', header: 'Ends' },
+  { of: 'limits.max_children', header: 'Children left' },
+])
 const within = (member: string) => identity.map(column => ({ ...column, path: `${member}.${column.path}` }))
 
 export default definePlugin({
   name: 'self-service',
   version: '0.1.0',
-  requires: {
-    sessions: Sessions,
-    agents: Agents,
-    workspaces: Workspaces,
-    sidecars: Sidecars,
-    configuration: Configuration,
-    request: Requests,
-  },
+  requires: needs,
   provides: Spawning,
   service: () => import('./service.js').then(module => module.SelfService),
 }).surface({
@@ -105,6 +98,7 @@ export default definePlugin({
       with: [
         cli('whoami', { view: { item: 'me', fields: identity } }),
         tool('session_me', ['bootstrap', 'coordination']),
+        throws(...ofCaller),
       ],
       handle: async (self, { actor, headers }) => ok(await self.me(self.caller(actor, headers))),
     }),
@@ -121,16 +115,19 @@ export default definePlugin({
             item: '',
             fields: [
               ...within('context'),
-              { header: 'Persona', path: 'context.soul.role' },
-              { header: 'Task', path: 'context.task.task.title' },
-              { header: 'Run', path: 'context.task.lease.run_id' },
-              { header: 'Lease expires', path: 'context.task.lease.lease_until', as: 'time' },
-              { header: 'Channel', path: 'context.coordination_channel.channel.id' },
-              { header: 'Unread messages', path: 'context.inbox_summary.unread_count' },
+              ...columnsOf<AgentContextReply>()([
+                { of: 'context.soul.role', header: 'Persona' },
+                { of: 'context.task.task.title', header: 'Task' },
+                { of: 'context.task.lease.run_id', header: 'Run' },
+                { of: 'context.task.lease.lease_until~time', header: 'Lease expires' },
+                { of: 'context.coordination_channel.channel.id', header: 'Channel' },
+                { of: 'context.inbox_summary.unread_count', header: 'Unread messages' },
+              ]),
             ],
           },
         }),
         tool('session_context', ['bootstrap', 'coordination']),
+        throws(...ofPersona),
       ],
       handle: async (self, { actor, headers }) => ok(await self.context(self.caller(actor, headers))),
     }),
@@ -141,6 +138,7 @@ export default definePlugin({
       headers,
       origins,
       replies: { 200: Soul },
+      with: [throws(...ofPersona)],
       handle: async (self, { actor, headers }) => ok(await self.soul(self.caller(actor, headers))),
     }),
     route({
@@ -151,7 +149,7 @@ export default definePlugin({
       body: ValidateOwnSoulBody,
       headers,
       origins,
-      with: [runsCode(false)],
+      with: [runsCode(false), throws(SpawnErrors.spawn_foreign, ...ofPersona)],
       replies: { 200: Soul, 422: Soul },
       handle: async (self, { actor, headers, body }) => {
         const soul = await self.validateSoul(self.caller(actor, headers), body)
@@ -166,6 +164,7 @@ export default definePlugin({
       headers,
       origins,
       replies: { 200: CoordinatorConfigReply },
+      with: [throws(SpawnErrors.spawn_foreign, ...ofCaller)],
       handle: async (self, { actor, headers, query }) =>
         ok({ coordinator: self.coordinator(self.own(self.caller(actor, headers), query.workspace)) }),
     }),

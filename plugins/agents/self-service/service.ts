@@ -1,12 +1,4 @@
-import {
-  type Actor,
-  Fault,
-  type HooksOf,
-  iso,
-  KernelErrors,
-  type PluginKernel,
-  type Requests,
-} from '../../../kernel/plugin.js'
+import { type Actor, Fault, type HooksOf, iso, KernelErrors } from '../../../kernel/plugin.js'
 import type {
   AgentContextReply,
   AgentMeReply,
@@ -15,22 +7,11 @@ import type {
   ValidateOwnSoulBody,
 } from '../../../schemas/sessions/self-service.js'
 import { AGENT_SESSION } from '../../access/identity/api.js'
-import type { Workspace, Workspaces } from '../../desk/workspaces/api.js'
-import type { Configuration } from '../../platform/configuration/api.js'
-import { SessionErrors, type SessionInfo, type Sessions } from '../../work/sessions/api.js'
-import type { Agents } from '../agents/api.js'
-import type { Sidecars } from '../sidecars/api.js'
+import type { Workspace } from '../../desk/workspaces/api.js'
+import { SessionErrors, type SessionInfo } from '../../work/sessions/api.js'
 import { Company, HeldWork, points, SpawnErrors } from './api.js'
+import type { K } from './needs.js'
 import { MAX_DEPTH, SessionSpawner } from './spawner.js'
-
-export type SelfServiceKernel = PluginKernel<{
-  sessions: typeof Sessions
-  agents: typeof Agents
-  workspaces: typeof Workspaces
-  sidecars: typeof Sidecars
-  configuration: typeof Configuration
-  request: typeof Requests
-}>
 
 /** Items of a section of the context at most. */
 const SECTION_LIMIT = 20
@@ -43,7 +24,7 @@ export class SelfService {
   readonly points: HooksOf<typeof points>
   readonly spawner: SessionSpawner
 
-  constructor(private readonly kernel: SelfServiceKernel) {
+  constructor(private readonly kernel: K) {
     this.points = kernel.hooks.of(points)
     this.spawner = new SessionSpawner(kernel, this.points)
   }

@@ -1,4 +1,4 @@
-import type { Db, Tx } from '../../../kernel/plugin.js'
+import { column, table } from '../../../kernel/kit/table.js'
 
 /** Migrations: one only ever adds to the list. */
 export const SPAWN_TABLES = [
@@ -19,37 +19,14 @@ CREATE UNIQUE INDEX self_service_child_key ON self_service_child (parent_id, ide
   },
 ] as const
 
-/** A spawned session. Times in epoch milliseconds. */
-export interface Child {
-  readonly session_id: string
-  readonly parent_id: string
-  readonly expires_at: number
-  /** 1: it stops with its parent. */
-  readonly auto_stop: number
-  readonly idempotency_key: string | null
-  /** Of the request, without its key. */
-  readonly digest: string
-}
+const { flag, text, time } = column
 
-/** Who spawned whom, and until when. */
-export class SpawnTable {
-  constructor(private readonly db: Db) {}
-
-  get(id: string): Child | undefined {
-    return this.db.get<Child>('SELECT * FROM self_service_child WHERE session_id = ?', [id])
-  }
-
-  of(parent: string): Child[] {
-    return this.db.all<Child>('SELECT * FROM self_service_child WHERE parent_id = ?', [parent])
-  }
-
-  all(): Child[] {
-    return this.db.all<Child>('SELECT * FROM self_service_child')
-  }
-
-  insert(t: Tx, child: Child): void {
-    const names = Object.keys(child)
-    const values = Object.values(child) as (string | number | null)[]
-    t.run(`INSERT INTO self_service_child (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`, values)
-  }
-}
+/** Spawned sessions: who spawned each, and until when. `digest` is that of the request, without its key. */
+export const children = table('self_service_child', {
+  session_id: text(),
+  parent_id: text(),
+  expires_at: time(),
+  auto_stop: flag(),
+  idempotency_key: text().nullable(),
+  digest: text(),
+})

@@ -8,9 +8,9 @@ import type { SpawnBody, SpawnReply } from '../../../schemas/sessions/self-servi
 import type { Session } from '../../../schemas/sessions.js'
 import { SessionErrors, type SessionInfo, type SessionLaunch } from '../../work/sessions/api.js'
 import { SpawnErrors, type points as table } from './api.js'
+import type { K } from './needs.js'
 import { checkedRights, stricter } from './rights.js'
-import type { SelfServiceKernel } from './service.js'
-import { SpawnTable } from './spawn-table.js'
+import { children } from './spawn-table.js'
 
 /** A session that a person or a job started is at depth 0. */
 export const MAX_DEPTH = 1
@@ -24,22 +24,21 @@ const RESERVED_ROLES = ['coordinator']
 
 /** Starts sessions for agents, and ends them in time. */
 export class SessionSpawner {
-  readonly table: SpawnTable
   readonly #alarm: Alarm
   readonly #turns = new SerialBy()
 
   constructor(
-    private readonly kernel: SelfServiceKernel,
+    private readonly kernel: K,
     private readonly points: HooksOf<typeof table>,
   ) {
-    this.table = new SpawnTable(kernel.db)
     this.#alarm = new Alarm(kernel.clock, { retryMs: RETRY_MS })
   }
 
   /** Sets when children end. */
   start(): void {
     const { sessions } = this.kernel.needs
-    for (const { session_id: id, expires_at } of this.table.all()) if (sessions.get(id)) this.#alarm.set(id, expires_at)
+    for (const { session_id: id, expires_at } of children.all(this.kernel.db))
+      if (sessions.get(id)) this.#alarm.set(id, expires_at)
   }
 
   /** Ends children whose time is over, until the signal aborts. */
@@ -58,13 +57,15 @@ export class SessionSpawner {
   /** Children that still run. */
   living(parent: string): readonly string[] {
     const { sessions } = this.kernel.needs
-    return this.table.of(parent).flatMap(({ session_id: id }) => (isOver(sessions.get(id)) ? [] : [id]))
+    return children
+      .all(this.kernel.db, { parent_id: parent })
+      .flatMap(({ session_id: id }) => (isOver(sessions.get(id)) ? [] : [id]))
   }
 
   /** What stops with a session that has stopped. */
   async parentStopped({ id }: SessionInfo): Promise<void> {
-    for (const child of this.table.of(id)) {
-      if (child.auto_stop === 0) continue
+    for (const child of children.all(this.kernel.db, { parent_id: id })) {
+      if (!child.auto_stop) continue
       void this.points.parentStopped.call(child.session_id)
       await this.#end(child.session_id, 'user_canceled', 'spawn_parent_stopped')
     }
@@ -72,10 +73,10 @@ export class SessionSpawner {
 
   /** A child is not started again when it should have ended. */
   judge({ session }: SessionLaunch): Fault | undefined {
-    const child = this.table.get(session.id)
+    const child = children.get(this.kernel.db, { session_id: session.id })
     if (!child) return session.type === 'spawned' ? SpawnErrors.spawn_ended(UNFINISHED) : undefined
     if (child.expires_at <= this.kernel.clock.now()) return SpawnErrors.spawn_ended()
-    const isAlone = child.auto_stop === 1 && isOver(this.kernel.needs.sessions.get(child.parent_id))
+    const isAlone = child.auto_stop && isOver(this.kernel.needs.sessions.get(child.parent_id))
     return isAlone ? SpawnErrors.spawn_ended('the session that spawned this one has stopped') : undefined
   }
 
@@ -85,11 +86,12 @@ export class SessionSpawner {
   }
 
   async #spawn(parent: SessionInfo, body: SpawnBody): Promise<SpawnReply> {
-    const { kernel, table } = this
+    const { kernel } = this
     const { sessions, workspaces, agents } = kernel.needs
     const { idempotency_key: key, ...asked } = body
     const digest = createHash('sha256').update(canonicalJson(asked)).digest('hex')
-    const before = key === undefined ? undefined : table.of(parent.id).find(child => child.idempotency_key === key)
+    const before =
+      key === undefined ? undefined : children.get(kernel.db, { parent_id: parent.id, idempotency_key: key })
     if (before) {
       if (before.digest !== digest)
         throw SpawnErrors.spawn_key_conflict(`the key ${key} is bound to session ${before.session_id}`)
@@ -145,7 +147,7 @@ export class SessionSpawner {
       const overlay = body.prompt_overlay
       await sessions.whileIdle(id, session =>
         kernel.db.tx(t => {
-          table.insert(t, { ...child, auto_stop: body.auto_stop_on_parent ? 1 : 0 })
+          children.insert(t, { ...child, auto_stop: body.auto_stop_on_parent })
           if (overlay) session.brief(t, 'spawn', overlay)
         }),
       )
