@@ -9,6 +9,9 @@ import type { TcpState } from '../../platform/tcp/api.js'
 import { finding } from './api.js'
 import { formerPluginItems, type NamedPlugins, wentTo } from './former-plugins.js'
 
+/** Starts the daemon anew, on whatever Node and settings there are now. */
+export const START_AGAIN = `${command('daemon stop')} && ${command('daemon start')}`
+
 /** Items listed of one probe; the rest is counted in the last one. */
 const LISTED = 50
 
@@ -76,7 +79,7 @@ export function safeModeItems(why: string | undefined): DiagnosticItem[] {
       severity: 'warning',
       title: 'Safe mode: no extension runs',
       message: `the daemon is in safe mode and runs no extension: ${why}`,
-      suggested_command: 'svc daemon stop && svc daemon start',
+      suggested_command: START_AGAIN,
     }),
   ]
 }
@@ -248,7 +251,7 @@ export function configItems(
         code: 'config_restart_required',
         title: 'Configuration changed',
         message: `${pending.join(', ')} changed in config.json; this takes effect with the next start`,
-        suggested_command: 'svc daemon stop && svc daemon start',
+        suggested_command: START_AGAIN,
       }),
     )
   }

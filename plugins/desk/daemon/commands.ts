@@ -1,3 +1,4 @@
+import { columnsOf } from '../../../kernel/kit/annotations/show.js'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type { DbVerifyReply } from '../../../schemas/daemon.js'
 import { verifyJournals } from '../../platform/journals/api.js'
@@ -37,12 +38,7 @@ async function verifyStopped(home: string, fault: CommandContext['fault']): Prom
 function show({ checked }: DbVerifyReply, running: boolean, out: CommandContext['out']): void {
   const damaged = checked.filter(({ problems }) => problems.length > 0)
   const rows = checked.map(item => ({ ...item, state: item.problems.length > 0 ? 'DAMAGED' : 'ok' }))
-  out.table(rows, [
-    { header: 'What', path: 'kind' },
-    { header: 'Name', path: 'name' },
-    { header: 'Entries', path: 'entries' },
-    { header: 'State', path: 'state' },
-  ])
+  out.table(rows, columnsOf<(typeof rows)[number]>()([{ of: 'kind', header: 'What' }, 'name', 'entries', 'state']))
   for (const { name, problems } of damaged) for (const text of problems) out.line(out.color('red', `${name}: ${text}`))
   out.line(`${checked.length} checked, ${damaged.length} damaged`)
   if (running)

@@ -1,4 +1,13 @@
-import { cli, describe, runsCode, throws, tool } from '../../../kernel/kit/annotations/index.js'
+import {
+  cli,
+  columnsOf,
+  describe,
+  runsCode,
+  show,
+  throws,
+  tool,
+  withTable,
+} from '../../../kernel/kit/annotations/index.js'
 import { SecretResolvers } from '../../../kernel/kit/secret-ref.js'
 import { definePlugin, ok, routeOf, surfaceOf } from '../../../kernel/plugin.js'
 import {
@@ -11,6 +20,7 @@ import {
   DrainReply,
   IdentityReply,
   PluginListReply,
+  type PluginOffer,
   PluginQuery,
   PluginReply,
   StatusQuery,
@@ -74,34 +84,31 @@ export default definePlugin({
       replies: { 200: StatusReply },
       with: [
         cli('status', {
-          view: {
-            item: '',
-            fields: [
-              { header: 'Status', path: 'daemon.status' },
-              { header: 'Safe mode', path: 'daemon.safe_mode' },
-              { header: 'Held', path: 'daemon.held' },
-              { header: 'Version', path: 'daemon.version' },
-              { header: 'PID', path: 'daemon.pid' },
-              { header: 'Started', path: 'daemon.started_at', as: 'ago' },
-              { header: 'HTTP host', path: 'daemon.http_host' },
-              { header: 'HTTP port', path: 'daemon.http_port' },
-              { header: 'HTTP off', path: 'daemon.http_off' },
-              { header: 'Socket', path: 'daemon.socket' },
-              { header: 'Home', path: 'config.home_dir' },
-              { header: 'Active sessions', path: 'daemon.active_sessions' },
-              { header: 'Sessions', path: 'daemon.total_sessions' },
-              { header: 'Jobs', path: 'automation.jobs.total' },
-              { header: 'Enabled jobs', path: 'automation.jobs.enabled' },
-              { header: 'Since the last look', path: 'attention.summary' },
-              { header: 'Queued task runs', path: 'tasks.queue_depth_total' },
-              { header: 'Next fire', path: 'automation.next_fire', as: 'ago' },
-              { header: 'Failing kinds', path: 'health.reconcile.failing', as: 'list' },
-              { header: 'Stored, not run by this version', path: 'health.reconcile.unprojected', as: 'list' },
-              { header: 'Database', path: 'health.global_db_size_bytes', as: 'bytes' },
-              { header: 'Disk', path: 'health.disk.status' },
-              { header: 'Disk free', path: 'health.disk.free_bytes', as: 'bytes' },
-            ],
-          },
+          view: show(StatusReply, '', [
+            'daemon.status',
+            'daemon.safe_mode',
+            'daemon.held',
+            'daemon.version',
+            { of: 'daemon.pid', header: 'PID' },
+            'daemon.started_at~ago',
+            { of: 'daemon.http_host', header: 'HTTP host' },
+            { of: 'daemon.http_port', header: 'HTTP port' },
+            { of: 'daemon.http_off', header: 'HTTP off' },
+            'daemon.socket',
+            { of: 'config.home_dir', header: 'Home' },
+            'daemon.active_sessions',
+            { of: 'daemon.total_sessions', header: 'Sessions' },
+            { of: 'automation.jobs.total', header: 'Jobs' },
+            { of: 'automation.jobs.enabled', header: 'Enabled jobs' },
+            { of: 'attention.summary', header: 'Since the last look' },
+            { of: 'tasks.queue_depth_total', header: 'Queued task runs' },
+            'automation.next_fire~ago',
+            { of: 'health.reconcile.failing~list', header: 'Failing kinds' },
+            { of: 'health.reconcile.unprojected~list', header: 'Stored, not run by this version' },
+            { of: 'health.global_db_size_bytes~bytes', header: 'Database' },
+            { of: 'health.disk.status', header: 'Disk' },
+            { of: 'health.disk.free_bytes~bytes', header: 'Disk free' },
+          ]),
         }),
         tool('observe_status', ['observe'], { visibility: 'operator' }),
       ],
@@ -124,17 +131,19 @@ export default definePlugin({
       query: DoctorQuery,
       replies: { 200: DoctorReply },
       with: [
+        throws(DaemonErrors.unknown_component),
         cli('doctor', {
-          view: {
-            rows: 'items',
-            columns: [
-              { header: 'Severity', path: 'severity' },
-              { header: 'Item', path: 'id' },
-              { header: 'What', path: 'message', below: true },
-              { header: 'Try', path: 'suggested_command', below: true },
+          view: show(
+            DoctorReply,
+            'items',
+            [
+              'severity',
+              { of: 'id', header: 'Item' },
+              { of: 'message', header: 'What', below: true },
+              { of: 'suggested_command', header: 'Try', below: true },
             ],
-            empty: 'all is well',
-          },
+            { empty: 'all is well' },
+          ),
         }),
         tool('observe_doctor', ['observe'], { visibility: 'operator' }),
       ],
@@ -182,18 +191,15 @@ export default definePlugin({
       replies: { 200: PluginListReply },
       with: [
         cli('plugin list', {
-          view: {
-            rows: 'plugins',
-            columns: [
-              { header: 'Name', path: 'name' },
-              { header: 'Version', path: 'version' },
-              { header: 'State', path: 'state' },
-              { header: 'Holds', path: 'holds' },
-              { header: 'Faults', path: 'faults' },
-              { header: 'Replaced by', path: 'replaced_by' },
-              { header: 'Why', path: 'reason', below: true },
-            ],
-          },
+          view: show(PluginListReply, 'plugins', [
+            'name',
+            'version',
+            'state',
+            'holds',
+            'faults',
+            'replaced_by',
+            { of: 'reason', header: 'Why', below: true },
+          ]),
         }),
       ],
       handle: self => ok(self.plugins()),
@@ -206,31 +212,29 @@ export default definePlugin({
       query: PluginQuery,
       replies: { 200: PluginReply },
       with: [
+        throws(DaemonErrors.plugin_not_found),
         cli('plugin show', {
-          view: {
-            item: 'plugin',
-            fields: [
-              { header: 'Name', path: 'name' },
-              { header: 'Version', path: 'version' },
-              { header: 'State', path: 'state' },
-              { header: 'Why', path: 'reason' },
-              { header: 'Replaced by', path: 'replaced_by' },
-              { header: 'Requires', path: 'requires', as: 'list' },
-              { header: 'Provides', path: 'provides' },
-              { header: 'Waits for an owner', path: 'unclaimed', as: 'list' },
-              { header: 'Holds', path: 'holds', as: 'list' },
-              { header: 'Faults', path: 'faults', as: 'list' },
-            ],
-            table: {
-              path: 'surface',
-              columns: [
-                { header: 'Offers', path: 'what' },
-                { header: 'Name', path: 'name' },
-                { header: 'About', path: 'about', below: true },
-                { header: 'Used by', path: 'used_by', as: 'list', below: true },
-              ],
-            },
-          },
+          view: withTable(
+            show(PluginReply, 'plugin', [
+              'name',
+              'version',
+              'state',
+              { of: 'reason', header: 'Why' },
+              'replaced_by',
+              'requires~list',
+              'provides',
+              { of: 'unclaimed~list', header: 'Waits for an owner' },
+              'holds~list',
+              'faults~list',
+            ]),
+            'surface',
+            columnsOf<PluginOffer>()([
+              { of: 'what', header: 'Offers' },
+              'name',
+              { of: 'about', below: true },
+              { of: 'used_by~list', below: true },
+            ]),
+          ),
         }),
       ],
       handle: (self, { params, query }) => ok(self.plugin(params.name, query)),
@@ -242,20 +246,17 @@ export default definePlugin({
       replies: { 200: DbStatusReply },
       with: [
         cli('db status', {
-          view: {
-            item: '',
-            fields: [
-              { header: 'Status', path: 'status' },
-              { header: 'Error', path: 'error' },
-              { header: 'File', path: 'path' },
-              { header: 'Database', path: 'bytes', as: 'bytes' },
-              { header: 'Log', path: 'wal_bytes', as: 'bytes' },
-              { header: 'Transactions', path: 'transactions' },
-              { header: 'Syncs', path: 'syncs' },
-              { header: 'Disk', path: 'disk.status' },
-              { header: 'Disk free', path: 'disk.free_bytes', as: 'bytes' },
-            ],
-          },
+          view: show(DbStatusReply, '', [
+            'status',
+            'error',
+            { of: 'path', header: 'File' },
+            { of: 'bytes~bytes', header: 'Database' },
+            { of: 'wal_bytes~bytes', header: 'Log' },
+            'transactions',
+            'syncs',
+            { of: 'disk.status', header: 'Disk' },
+            { of: 'disk.free_bytes~bytes', header: 'Disk free' },
+          ]),
         }),
       ],
       handle: async self => ok(await self.database()),
@@ -270,13 +271,10 @@ export default definePlugin({
       with: [
         undo({ by: 'never', why: 'it changes no data' }),
         cli('db checkpoint', {
-          view: {
-            item: '',
-            fields: [
-              { header: 'Moved', path: 'moved_bytes', as: 'bytes' },
-              { header: 'Database', path: 'bytes', as: 'bytes' },
-            ],
-          },
+          view: show(DbCheckpointReply, '', [
+            { of: 'moved_bytes~bytes', header: 'Moved' },
+            { of: 'bytes~bytes', header: 'Database' },
+          ]),
         }),
         runsCode(false),
       ],

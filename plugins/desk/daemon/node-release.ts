@@ -1,6 +1,6 @@
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from './api.js'
-import { fine } from './checks.js'
+import { fine, START_AGAIN } from './checks.js'
 
 /** Last day (UTC) on which a major release of Node gets fixes, by the schedule of the Node.js release working group. */
 const END_OF_LIFE: Readonly<Record<number, string>> = {
@@ -32,7 +32,7 @@ export function nodeItems(version: string, now: number): DiagnosticItem[] {
       severity: 'warning',
       title: 'Node gets no more fixes',
       message: `the daemon runs on Node ${version}, which has had no security fixes since ${end}; install a release with long-term support, then start the daemon again`,
-      suggested_command: 'svc daemon stop && svc daemon start',
+      suggested_command: START_AGAIN,
     }),
   ]
 }

@@ -1,7 +1,10 @@
+import { columnsOf } from '../../../kernel/kit/annotations/show.js'
 import { type CommandContext, type Reads, systemClock } from '../../../kernel/plugin.js'
 import type { DbSizeReply } from '../../../schemas/daemon.js'
 import { measure } from './size.js'
 import { underLock, withCopy } from './verify.js'
+
+const columns = columnsOf<DbSizeReply['items'][number]>()(['name', 'owner', 'kind', 'entries', 'bytes~bytes'])
 
 /** `svc db size`: as the daemon tells it; without one the home is measured under its lock. Tables without rows are counted only. */
 export async function runSize({ client, out, home, fault }: CommandContext): Promise<number> {
@@ -26,13 +29,7 @@ async function measureStopped(root: string): Promise<DbSizeReply> {
 
 function show({ items, complete }: DbSizeReply, out: CommandContext['out']): void {
   const filled = items.filter(({ entries }) => entries > 0)
-  out.table(filled, [
-    { header: 'Name', path: 'name' },
-    { header: 'Owner', path: 'owner' },
-    { header: 'Kind', path: 'kind' },
-    { header: 'Entries', path: 'entries' },
-    { header: 'Bytes', path: 'bytes', as: 'bytes' },
-  ])
+  out.table(filled, columns)
   const empty = items.filter(({ kind, entries }) => kind === 'table' && entries === 0).length
   if (empty > 0) out.line(out.color('dim', `${empty} tables are empty`))
   if (!complete) out.line(out.color('dim', 'not all files are counted: there are too many'))
