@@ -1,20 +1,14 @@
-import { definePlugin, Host, maybe, Requests, surfaceOf } from '../../../kernel/plugin.js'
-import { Trust } from '../../access/trust/api.js'
-import { Providers } from '../../agents/providers/api.js'
+import { definePlugin, maybe, surfaceOf } from '../../../kernel/plugin.js'
 import { Configuration } from '../../platform/configuration/api.js'
-import { Events } from '../../platform/events/api.js'
-import { Files } from '../../platform/files/api.js'
-import { Restart } from '../../platform/restart/api.js'
-import { Hooks } from '../../work/hooks/api.js'
 import { Sessions } from '../../work/sessions/api.js'
-import { Checks, Daemon } from '../daemon/api.js'
-import { Workspaces } from '../workspaces/api.js'
+import { Checks } from '../daemon/api.js'
 import { WorkspaceSettings } from './api.js'
 import { applyTable } from './apply-log.js'
 import { commands } from './command-list.js'
 import { DotEnvErrors } from './dot-env.js'
 import { SettingsErrors } from './errors.js'
 import { SettingsWritten } from './events.js'
+import { needs } from './needs.js'
 import { routes } from './routes.js'
 import { sectionSettings } from './section.js'
 import { sections } from './sections/sections.js'
@@ -26,19 +20,7 @@ const { contribute, tap } = surfaceOf<SettingsService>()
 export default definePlugin({
   name: 'settings',
   version: '0.1.0',
-  requires: {
-    configuration: Configuration,
-    daemon: Daemon,
-    events: Events,
-    host: Host,
-    request: Requests,
-    workspaces: Workspaces,
-    files: Files,
-    providers: maybe(Providers),
-    hooks: maybe(Hooks),
-    trust: maybe(Trust),
-    restart: maybe(Restart),
-  },
+  requires: needs,
   provides: WorkspaceSettings,
   service: () => import('./service.js').then(m => m.SettingsService),
 }).surface({

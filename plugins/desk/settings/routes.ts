@@ -1,4 +1,4 @@
-import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
+import { cli, columnsOf, describe, show, tool, withTable } from '../../../kernel/kit/annotations/index.js'
 import { ok, type Route, routeOf, streamed } from '../../../kernel/plugin.js'
 import { JsonMap } from '../../../schemas/kernel/common.js'
 import {
@@ -16,6 +16,7 @@ import {
   ListKeysReply,
   PatchKeysBody,
   SettingKey,
+  type SettingLayer,
   ValidateSettingsBody,
   ValidateSettingsReply,
 } from '../../../schemas/settings.js'
@@ -69,19 +70,20 @@ export const routes: readonly Route<SettingsService>[] = [
     replies: { 200: ListApplyReply },
     with: [
       cli('config apply-history', {
-        view: {
-          rows: 'entries',
-          columns: [
-            { header: 'WHEN', path: 'created_at', as: 'ago' },
-            { header: 'STATUS', path: 'status' },
-            { header: 'KEYS', path: 'keys', as: 'list' },
-            { header: 'LIFECYCLE', path: 'lifecycle' },
-            { header: 'NEXT', path: 'next_action' },
-            { header: 'ACTOR', path: 'actor' },
-            { header: 'GENERATION', path: 'generation' },
+        view: show(
+          ListApplyReply,
+          'entries',
+          [
+            { of: 'created_at~ago', header: 'When' },
+            'status',
+            'keys~list',
+            'lifecycle',
+            { of: 'next_action', header: 'Next' },
+            'actor',
+            'generation',
           ],
-          empty: 'no changes; make one: svc config set <key> <value>',
-        },
+          { empty: 'no changes; make one: svc config set <key> <value>' },
+        ),
       }),
       tool('config_apply_history', ['config']),
     ],
@@ -108,16 +110,9 @@ export const routes: readonly Route<SettingsService>[] = [
     with: [
       cli('config list', {
         options: { workspace_id: 'workspace' },
-        view: {
-          rows: 'keys',
-          columns: [
-            { header: 'KEY', path: 'key' },
-            { header: 'SOURCE', path: 'source' },
-            { header: 'VALUE', path: 'value' },
-            { header: 'PENDING', path: 'pending' },
-          ],
+        view: show(ListKeysReply, 'keys', ['key', 'source', 'value', 'pending'], {
           empty: 'no keys begin so; list all: svc config list',
-        },
+        }),
       }),
       tool('config_list', ['config']),
     ],
@@ -132,27 +127,20 @@ export const routes: readonly Route<SettingsService>[] = [
     with: [
       cli('config show', {
         options: { workspace_id: 'workspace' },
-        view: {
-          item: '',
-          fields: [
-            { header: 'Key', path: 'key' },
-            { header: 'Value', path: 'value' },
-            { header: 'Default', path: 'default' },
-            { header: 'Source', path: 'source' },
-            { header: 'Lifecycle', path: 'lifecycle' },
-            { header: 'Pending', path: 'pending' },
-            { header: 'Section', path: 'section' },
-            { header: 'Meaning', path: 'description' },
-          ],
-          table: {
-            path: 'layers',
-            columns: [
-              { header: 'LAYER', path: 'layer' },
-              { header: 'WHERE', path: 'where' },
-              { header: 'VALUE', path: 'value' },
-            ],
-          },
-        },
+        view: withTable(
+          show(SettingKey, '', [
+            'key',
+            'value',
+            'default',
+            'source',
+            'lifecycle',
+            'pending',
+            'section',
+            { of: 'description', header: 'Meaning' },
+          ]),
+          'layers',
+          columnsOf<SettingLayer>()(['layer', 'where', 'value']),
+        ),
       }),
       tool('config_get', ['config']),
     ],

@@ -3,25 +3,11 @@ import { command } from '../../../kernel/kit/commands/command-line.js'
 import { SecretSet } from '../../../kernel/kit/secret-set.js'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { shown } from '../../../kernel/kit/text.js'
-import {
-  type Actor,
-  type Host,
-  type MaybeToken,
-  messageOf,
-  type PluginKernel,
-  type Requests,
-} from '../../../kernel/plugin.js'
+import { type Actor, messageOf } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type { ApplyOutcome, PatchKeysBody } from '../../../schemas/settings.js'
-import type { TrustApi } from '../../access/trust/api.js'
-import type { ProvidersApi } from '../../agents/providers/api.js'
-import type { ConfigChange, Configuration } from '../../platform/configuration/api.js'
-import type { Events } from '../../platform/events/api.js'
-import type { Files } from '../../platform/files/api.js'
-import type { RestartApi } from '../../platform/restart/api.js'
-import type { HooksApi } from '../../work/hooks/api.js'
+import type { ConfigChange } from '../../platform/configuration/api.js'
 import { finding } from '../daemon/api.js'
-import type { Workspaces } from '../workspaces/api.js'
 import { AgentSections } from './agent-sections.js'
 import type { WorkspaceSettingsApi } from './api.js'
 import { ConfigKeys } from './config-keys.js'
@@ -29,6 +15,7 @@ import { readDotEnv } from './dot-env.js'
 import { SettingsErrors } from './errors.js'
 import { fill, keysIn, pathOf, wireValue } from './keys.js'
 import { tailOf } from './log-tail.js'
+import type { K } from './needs.js'
 import type { ScopeQuery, Section } from './section.js'
 import type { Collection, CollectionFacts } from './sections/collections.js'
 import { partOf } from './show.js'
@@ -38,19 +25,6 @@ import { type About, SettingsWriter, type Write } from './writer.js'
 
 /** A shorter value would be replaced in ordinary text. */
 const SHORTEST_SECRET = 8
-
-export type SettingsKernel = PluginKernel<{
-  configuration: typeof Configuration
-  events: typeof Events
-  host: typeof Host
-  request: typeof Requests
-  workspaces: typeof Workspaces
-  providers: MaybeToken<ProvidersApi>
-  hooks: MaybeToken<HooksApi>
-  trust: MaybeToken<TrustApi>
-  restart: MaybeToken<RestartApi>
-  files: typeof Files
-}>
 
 /** Settings by sections, by named entries and by keys: what they are, where they come from, and changing them. */
 export class SettingsService implements WorkspaceSettingsApi {
@@ -65,7 +39,7 @@ export class SettingsService implements WorkspaceSettingsApi {
   readonly #puts = new Serial()
   #isRunning = false
 
-  constructor(private readonly kernel: SettingsKernel) {
+  constructor(private readonly kernel: K) {
     this.writer = new SettingsWriter(kernel)
     this.#targets = new Targets(kernel, this.writer)
     this.#agents = new AgentSections(this.#targets)

@@ -15,7 +15,7 @@ import type { TextFile } from '../../platform/files/api.js'
 import { isInside, ownFolder, type Workspace, writeWhole } from '../workspaces/api.js'
 import { SettingsErrors } from './errors.js'
 import { strictest } from './lifecycle.js'
-import type { SettingsKernel } from './service.js'
+import type { K } from './needs.js'
 import type { About, SettingsWriter, Write } from './writer.js'
 
 const MOST_BYTES = 1024 * 1024
@@ -49,7 +49,7 @@ export class Targets {
   readonly #sidecars = new Serial()
 
   constructor(
-    private readonly kernel: SettingsKernel,
+    private readonly kernel: K,
     private readonly writer: SettingsWriter,
   ) {}
 

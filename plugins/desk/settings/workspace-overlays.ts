@@ -4,13 +4,13 @@ import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../daemon/api.js'
 import type { Workspace } from '../workspaces/api.js'
 import { SettingsErrors } from './errors.js'
-import type { SettingsKernel } from './service.js'
+import type { K } from './needs.js'
 import type { Targets } from './targets.js'
 
 /** Configuration files of workspaces that are not valid: no session begins without the settings that somebody wrote for it. */
 export class WorkspaceOverlays {
   constructor(
-    private readonly kernel: SettingsKernel,
+    private readonly kernel: K,
     private readonly targets: Pick<Targets, 'overlayOf'>,
   ) {}
 

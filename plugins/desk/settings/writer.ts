@@ -1,13 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Serial } from '../../../kernel/kit/serial.js'
-import { type Actor, type Host, messageOf, type PluginKernel, type Setting } from '../../../kernel/plugin.js'
+import { type Actor, messageOf, type Setting } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type { ApplyLifecycle, ApplyOutcome, SettingsWriteTarget } from '../../../schemas/settings.js'
 import {
   type ConfigChange,
   ConfigErrors,
   type ConfigProblem,
-  type Configuration,
   layersOf,
   type PlannedChange,
   problemText,
@@ -15,19 +14,13 @@ import {
   type Rewritten,
   resultOf,
 } from '../../platform/configuration/api.js'
-import type { Events } from '../../platform/events/api.js'
 import { finding } from '../daemon/api.js'
 import { ApplyLog } from './apply-log.js'
 import { SettingsErrors } from './errors.js'
 import { SettingsWritten } from './events.js'
 import { lifecycleOf, outcomes } from './lifecycle.js'
+import type { K } from './needs.js'
 import { repaired } from './repair.js'
-
-export type WriterKernel = PluginKernel<{
-  configuration: typeof Configuration
-  events: typeof Events
-  host: typeof Host
-}>
 
 /** What a reply says of a change beside what came of it. */
 export type About = Pick<ApplyOutcome, 'scope' | 'section' | 'workspace_id' | 'agent_name'>
@@ -62,7 +55,7 @@ export class SettingsWriter {
   /** Generations of the daemons before this one. */
   #base = 0
 
-  constructor(private readonly kernel: WriterKernel) {
+  constructor(private readonly kernel: K) {
     this.log = new ApplyLog(kernel)
   }
 
