@@ -1,10 +1,12 @@
-import { cli, describe, runsCode, throws } from '../../../kernel/kit/annotations/index.js'
+import { cli, columnsOf, describe, runsCode, show, throws, withTable } from '../../../kernel/kit/annotations/index.js'
+import { collectionOf } from '../../../kernel/kit/collection.js'
 import { definePlugin, ok, routeOf } from '../../../kernel/plugin.js'
 import {
   ChangeReply,
   ListChangesQuery,
   ListChangesReply,
   PlanBody,
+  type PlannedMember,
   PlanReply,
   UndoBody,
   UndoReply,
@@ -14,14 +16,28 @@ import { needs } from './needs.js'
 import type { ChangesService } from './service.js'
 import { migrations } from './tables.js'
 
-const route = routeOf<ChangesService>(describe('Changes'))
-const change = [
-  { header: 'Change', path: 'id' },
-  { header: 'When', path: 'at', as: 'ago' },
-  { header: 'Action', path: 'action' },
-  { header: 'Subject', path: 'subject', below: true },
-  { header: 'State', path: 'state', words: { kept: 'cannot be undone' } },
+const about = describe('Changes')
+const route = routeOf<ChangesService>(about)
+const id = { name: 'id', optional: true, default: 'last', summary: 'a change; default: the newest' } as const
+const shown = [
+  { of: 'id', header: 'Change' },
+  { of: 'at~ago', header: 'When' },
+  'action',
+  { of: 'subject', below: true },
+  { of: 'state', words: { kept: 'cannot be undone' } },
 ] as const
+
+const change = collectionOf<ChangesService>(about)({
+  path: '/api/changes',
+  key: 'id',
+  noun: 'change',
+  one: [ChangeReply, 'change'],
+  many: [ListChangesReply, 'changes'],
+  show: [...shown, { of: 'reason', header: 'Why', below: true }],
+  fields: [...shown, 'request', { of: 'actor.id', header: 'Actor' }, { of: 'reason', header: 'Why' }, 'undone_by'],
+  argument: id,
+  missing: ChangeErrors.change_not_found,
+})
 
 /** What a request would change before it is sent, and the way back from requests of the control plane. */
 export default definePlugin({
@@ -50,53 +66,16 @@ export default definePlugin({
       replies: { 200: PlanReply },
       handle: async (self, { body, actor }) => ok({ plan: await self.plan(body, actor) }),
     }),
-    route({
-      method: 'GET',
-      path: '/api/changes',
+    change.list({
       summary: 'List the last changes of the control plane, newest first, and which can be undone',
       query: ListChangesQuery,
-      replies: { 200: ListChangesReply },
-      with: [
-        cli('change list', {
-          view: {
-            rows: 'changes',
-            columns: [...change, { header: 'Why', path: 'reason', below: true }],
-            empty: 'nothing was changed',
-          },
-        }),
-      ],
-      handle: (self, { query }) => ok({ changes: self.list(query.limit) }),
+      empty: 'nothing was changed',
+      handle: (self, { query }) => ({ changes: self.list(query.limit) }),
     }),
-    route({
-      method: 'GET',
-      path: '/api/changes/{id}',
+    change.get({
       summary: 'Show what a change changed',
-      replies: { 200: ChangeReply },
-      with: [
-        throws(ChangeErrors.change_not_found),
-        cli('change show', {
-          args: [{ name: 'id', optional: true, default: 'last', summary: 'a change; default: the newest' }],
-          view: {
-            item: 'change',
-            fields: [
-              ...change,
-              { header: 'Request', path: 'request' },
-              { header: 'Actor', path: 'actor.id' },
-              { header: 'Why', path: 'reason' },
-              { header: 'Undone by', path: 'undone_by' },
-            ],
-            table: {
-              path: 'members',
-              columns: [
-                { header: 'Member', path: 'member' },
-                { header: 'Before', path: 'before' },
-                { header: 'After', path: 'after' },
-              ],
-            },
-          },
-        }),
-      ],
-      handle: (self, { params }) => ok({ change: self.one(params.id) }),
+      cli: { view: withTable(change.view, 'members', columnsOf<PlannedMember>()(['member', 'before', 'after'])) },
+      handle: (self, { params }) => ({ change: self.one(params.id) }),
     }),
     route({
       method: 'POST',
@@ -112,18 +91,15 @@ export default definePlugin({
           ChangeErrors.undo_outdated,
         ),
         cli('undo', {
-          args: [{ name: 'id', optional: true, default: 'last', summary: 'a change; default: the newest' }],
-          view: {
-            item: '',
-            fields: [
-              { header: 'Undone', path: 'change.action' },
-              { header: 'Subject', path: 'change.subject' },
-              { header: 'By', path: 'request' },
-              { header: 'Made', path: 'made' },
-              { header: 'Not as before', path: 'differs', as: 'list' },
-              { header: 'Take back with', path: 'undone_by' },
-            ],
-          },
+          args: [id],
+          view: show(UndoReply, '', [
+            { of: 'change.action', header: 'Undone' },
+            'change.subject',
+            { of: 'request', header: 'By' },
+            'made',
+            { of: 'differs~list', header: 'Not as before' },
+            { of: 'undone_by', header: 'Take back with' },
+          ]),
         }),
       ],
       body: UndoBody,
