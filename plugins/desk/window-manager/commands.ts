@@ -1,9 +1,12 @@
 import path from 'node:path'
+import { columnsOf } from '../../../kernel/kit/annotations/show.js'
+import { command as commandLine, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type {
   ListWindowClientsReply,
   ValidateLayoutReply,
   WindowCommandReply,
+  WindowDiagnostic,
   WindowManagerErrorBody,
   WindowManagerState,
   WindowPreviewReply,
@@ -60,12 +63,7 @@ export async function runValidate(context: CommandContext): Promise<number> {
   const { diagnostics = [] } = reply
   if (out.json) out.value(reply)
   else if (reply.valid) out.line('valid')
-  else
-    out.table(diagnostics, [
-      { header: 'PATH', path: 'path' },
-      { header: 'WHAT', path: 'message' },
-      { header: 'CODE', path: 'code' },
-    ])
+  else out.table(diagnostics, columnsOf<WindowDiagnostic>()(['path', { of: 'message', header: 'What' }, 'code']))
   return reply.valid ? 0 : 7
 }
 
@@ -87,7 +85,7 @@ export async function runExport(context: CommandContext): Promise<void> {
   const url = `${base}/layout-profiles/${encodeURIComponent(id)}`
   const reply = await client.request('PUT', url, { scope: { kind: 'global' }, spec })
   if (out.json) return out.value(reply)
-  out.line(`saved layout ${id}; apply it: svc layout apply ${id}`)
+  out.line(`saved layout ${id}; apply it: ${commandLine('layout apply', id)}`)
 }
 
 /** Does a command at the revision of now, or previews it, and shows what became of it. */
@@ -139,7 +137,7 @@ async function screenOf(
       clients.length === 0
         ? 'nothing shows this workspace now'
         : 'several screens show this workspace; name one with --client',
-      'svc desktop clients <workspace>',
+      commandLine('desktop clients', placeholder('workspace')),
     )
   return undefined
 }
@@ -156,7 +154,11 @@ async function basePath({ options, cwd, client }: CommandContext): Promise<strin
 async function layoutPayload(context: CommandContext): Promise<unknown> {
   const { args, options, fault } = context
   if ((args.layout === undefined) === (options.file === undefined))
-    fault('usage', 'give the id of a saved layout, or a document with --file', 'svc layout list <workspace>')
+    fault(
+      'usage',
+      'give the id of a saved layout, or a document with --file',
+      commandLine('layout list', placeholder('workspace')),
+    )
   if (options.file !== undefined) {
     const given = (await jsonFile(context, String(options.file))) as { document?: LayoutDocument }
     return { document: given.document ?? given }

@@ -1,5 +1,5 @@
-import type { CliColumn } from '../../../kernel/kit/annotations/index.js'
-import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
+import { cli, columnsOf, describe, runsCode, show, tool } from '../../../kernel/kit/annotations/index.js'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import {
   created,
   definePlugin,
@@ -24,6 +24,7 @@ import {
   WindowClient,
   WindowCommandBody,
   WindowCommandReply,
+  type WindowLayoutSpec,
   WindowManagerErrorBody,
   WindowManagerState,
   WindowPreviewReply,
@@ -37,6 +38,7 @@ import { CommandApplied, happeningEvents, LayoutApplied, LayoutKind, WindowManag
 import { cliCommands } from './cli-table.js'
 import { commandTools } from './command-tools.js'
 import { MAX_LAYOUT_BYTES } from './layouts/kind.js'
+import { needs } from './needs.js'
 import { refuse } from './refusal.js'
 import type { WindowManagerService } from './service.js'
 import { settingsIn, WindowManagerSettings } from './settings.js'
@@ -57,22 +59,18 @@ const refused = {
   503: WindowManagerErrorBody,
 }
 
-const clientColumns: readonly CliColumn[] = [
-  { header: 'ID', path: 'client_id' },
-  { header: 'DESKTOP', path: 'active_desktop_id' },
-  { header: 'FOCUS', path: 'focused_window_id' },
-  { header: 'CONNECTED', path: 'connected_at', as: 'ago' },
-]
-
-const layoutColumns: readonly CliColumn[] = [
-  { header: 'ID', path: 'id' },
-  { header: 'NAME', path: 'spec.display_name' },
-  { header: 'ASPECT', path: 'spec.aspect' },
-  { header: 'OVERFLOW', path: 'spec.overflow' },
-  { header: 'SCOPE', path: 'scope.kind' },
-  { header: 'VERSION', path: 'version' },
-  { header: 'UPDATED', path: 'updated_at', as: 'ago' },
-]
+/** The reply is of records of any kind; these are layouts. */
+const layoutColumns = columnsOf<
+  Omit<ListLayoutProfilesReply['records'][number], 'spec'> & { readonly spec: WindowLayoutSpec }
+>()([
+  'id',
+  { of: 'spec.display_name', header: 'Name' },
+  'spec.aspect',
+  'spec.overflow',
+  { of: 'scope.kind', header: 'Scope' },
+  'version',
+  'updated_at~ago',
+])
 
 const workspaceArg = [
   { name: 'workspace_id', type: 'workspace', optional: true, summary: 'id, name or path of the workspace' },
@@ -81,7 +79,7 @@ const workspaceArg = [
 export default definePlugin({
   name: 'window-manager',
   version: '0.1.0',
-  requires: { settings: Settings, events: Events, workspaces: Workspaces },
+  requires: needs,
   provides: WindowManager,
   service: () => import('./service.js').then(module => module.WindowManagerService),
 }).surface({
@@ -198,7 +196,17 @@ export default definePlugin({
         cli('desktop clients', {
           args: workspaceArg,
           workspace: 'workspace_id',
-          view: { rows: 'clients', columns: clientColumns, empty: 'nothing shows this workspace now' },
+          view: show(
+            ListWindowClientsReply,
+            'clients',
+            [
+              { of: 'client_id', header: 'ID' },
+              { of: 'active_desktop_id', header: 'Desktop' },
+              { of: 'focused_window_id', header: 'Focus' },
+              'connected_at~ago',
+            ],
+            { empty: 'nothing shows this workspace now' },
+          ),
         }),
       ],
       handle: (self, { params }) =>
@@ -247,7 +255,7 @@ export default definePlugin({
           view: {
             rows: 'records',
             columns: layoutColumns,
-            empty: 'no saved layouts; save this one: svc layout export --save <id>',
+            empty: `no saved layouts; save this one: ${command('layout export', '--save', placeholder('id'))}`,
           },
         }),
         tool('layout_profiles_list', ['window_manager']),

@@ -1,5 +1,5 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import { type Actor, Fault, iso, type PluginKernel, type SocketReply, type Tx } from '../../../kernel/plugin.js'
+import { type Actor, Fault, iso, type SocketReply, type Tx } from '../../../kernel/plugin.js'
 import type {
   AttachClientBody,
   HistoryEntry,
@@ -15,8 +15,7 @@ import type {
   WindowPreviewReply,
   WindowStreamQuery,
 } from '../../../schemas/window-manager.js'
-import type { Events } from '../../platform/events/api.js'
-import type { Workspace, Workspaces } from '../workspaces/api.js'
+import type { Workspace } from '../workspaces/api.js'
 import type { WindowManagerApi } from './api.js'
 import { changesBetween } from './document/changes.js'
 import type { WindowDocument } from './document/document.js'
@@ -28,6 +27,7 @@ import { Clients } from './live/clients.js'
 import { Live } from './live/live.js'
 import { windowChannel } from './live/stream.js'
 import { tell } from './live/tell.js'
+import type { K } from './needs.js'
 import { type CommandId, commandTable } from './reduce/command-table.js'
 import { decodePayload, isHistoryCommand, reduce } from './reduce/reduce.js'
 import type { Effect } from './reduce/reducer.js'
@@ -58,7 +58,7 @@ export class WindowManagerService implements WindowManagerApi {
   /** Readers of the stream. */
   readonly live = new Live()
 
-  constructor(private readonly kernel: PluginKernel<{ events: typeof Events; workspaces: typeof Workspaces }>) {
+  constructor(private readonly kernel: K) {
     this.layouts = new Layouts(kernel)
     this.#store = new DocumentStore(kernel.db)
     this.#clients = new Clients(kernel.clock, kernel.ids)
@@ -183,7 +183,7 @@ export class WindowManagerService implements WindowManagerApi {
       return await workspaces.find(reference)
     } catch (error) {
       if (error instanceof Fault && error.status < 500)
-        return refuse('workspace_not_found', error.message, { next: error.next ?? 'svc workspace list' })
+        return refuse('workspace_not_found', error.message, { next: error.next ?? command('workspace list') })
       throw error
     }
   }

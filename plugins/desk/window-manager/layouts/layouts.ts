@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import {
   type Actor,
   KernelErrors,
@@ -17,7 +18,7 @@ export class Layouts {
   readonly #records: Repository<WindowLayoutSpec>
 
   constructor(private readonly kernel: RecordKernel) {
-    this.#records = new Repository(LayoutKind, kernel, 'svc layout list')
+    this.#records = new Repository(LayoutKind, kernel, command('layout list'))
   }
 
   /** Saved layouts that this workspace can apply: its own and those of all. */
