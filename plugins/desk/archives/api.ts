@@ -1,6 +1,8 @@
 /** `svc/plugins/archives`: what is finished and rarely read, outside of the catalog, which is held in memory. */
+
 import { readdir } from 'node:fs/promises'
 import path from 'node:path'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Db, defineErrors, type Migration, type Tx, token } from '../../../kernel/plugin.js'
 
 export { type ArchiveOwner, ArchiveReader } from './reader.js'
@@ -45,7 +47,7 @@ export const ArchiveErrors = defineErrors({
   archive_damaged: {
     status: 503,
     message: 'a segment of the archive is damaged; others are not affected',
-    next: 'restore this file from a backup while no daemon runs; svc db verify checks all of them then',
+    next: `restore this file from a backup while no daemon runs; ${command('db verify')} checks all of them then`,
   },
 })
 

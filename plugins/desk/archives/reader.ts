@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Db, type Fault, type Log, type Migration, messageOf, type Tx } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../daemon/api.js'
@@ -64,7 +65,7 @@ export class ArchiveReader {
         ...unreadable,
         severity: 'error',
         message,
-        suggested_command: 'svc backup list',
+        suggested_command: command('backup list'),
         evidence: { segment },
       }),
     )
