@@ -6,33 +6,23 @@ import {
   iso,
   KernelErrors,
   operator,
-  type PluginKernel,
   type RecordScope,
   type StoredRecord,
   type Tx,
 } from '../../../kernel/plugin.js'
 import type { BundleActivation, BundleActivationPatch, BundleActivationRequest } from '../../../schemas/bundles.js'
-import type { Agents } from '../../agents/agents/api.js'
-import type { Workspaces } from '../../desk/workspaces/api.js'
-import type { Reconcile } from '../../platform/reconcile/api.js'
-import type { Extensions } from '../extensions/api.js'
 import type { BundleCatalog } from './catalog.js'
 import { BundleErrors } from './errors.js'
 import { derivedId } from './ids.js'
 import { ActivationKind, type ActivationSpec } from './kinds.js'
 import type { LoadedBundle, LoadedProfile } from './load.js'
+import type { K } from './needs.js'
 import { type Found, Projection } from './projection.js'
 import { exists, outdated, unconfirmed, unconfirmedUpdate } from './refusals.js'
 import { undone } from './transactions.js'
 import { activationToWire, diagnosticsOf } from './view.js'
 import { conflict, overlaps, VisibleAgents } from './visible-agents.js'
 
-export type BundleNeeds = {
-  agents: typeof Agents
-  extensions: typeof Extensions
-  reconcile: typeof Reconcile
-  workspaces: typeof Workspaces
-}
 export type Activation = StoredRecord<ActivationSpec>
 
 /** Milliseconds that the runtime has to take up what was written, before the reply goes out without it. */
@@ -46,7 +36,7 @@ export class Activations {
   readonly #exclusive = new Serial()
 
   constructor(
-    private readonly kernel: PluginKernel<BundleNeeds>,
+    private readonly kernel: K,
     private readonly catalog: BundleCatalog,
   ) {
     this.#visible = new VisibleAgents(kernel)

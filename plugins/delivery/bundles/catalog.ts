@@ -1,12 +1,9 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../kernel/kit/text.js'
-import type { PluginKernel } from '../../../kernel/plugin.js'
-import type { Reconcile } from '../../platform/reconcile/api.js'
 import {
   type Brought,
   broughtAgent,
   broughtSidecar,
-  type Extensions,
   type InstalledExtension,
   type Shipment,
 } from '../extensions/api.js'
@@ -14,8 +11,9 @@ import { BundleErrors } from './errors.js'
 import { BundleKind, type BundleSpec } from './kinds.js'
 import { type LoadedBundle, type LoadedProfile, loadBundles } from './load.js'
 import type { BundleProblem } from './manifest.js'
+import type { K } from './needs.js'
 
-type Kernel = Pick<PluginKernel<{ extensions: typeof Extensions; reconcile: typeof Reconcile }>, 'needs'>
+type Kernel = Pick<K, 'needs'>
 
 /** Problems that one error names. */
 const SHOWN = 50

@@ -1,5 +1,4 @@
-import type { CliColumn } from '../../../kernel/kit/annotations/index.js'
-import { cli, describe, runsCode, tool } from '../../../kernel/kit/annotations/index.js'
+import { cli, columnsOf, describe, runsCode, show, tool, withTable } from '../../../kernel/kit/annotations/index.js'
 import { created, definePlugin, noContent, ok, routeOf, surfaceOf, watch } from '../../../kernel/plugin.js'
 import {
   BundleActivationPatch,
@@ -7,49 +6,45 @@ import {
   BundleActivationRequest,
   BundleCatalogReply,
   BundleNetworkReply,
+  type DeclaredChannel,
+  type InventoryItem,
   ListBundleActivationsReply,
 } from '../../../schemas/bundles.js'
-import { AgentKind, Agents } from '../../agents/agents/api.js'
+import { AgentKind } from '../../agents/agents/api.js'
 import { undo } from '../../desk/changes/api.js'
-import { Workspaces } from '../../desk/workspaces/api.js'
-import { Reconcile } from '../../platform/reconcile/api.js'
 import { Extensions, ResourceFamilies } from '../extensions/api.js'
 import { ActivationKind, BundleErrors, BundleKind, Bundles } from './api.js'
+import { needs } from './needs.js'
 import type { BundlesService } from './service.js'
 
 const route = routeOf<BundlesService>(describe('Bundles'))
 const { contribute, reconciler, tap } = surfaceOf<BundlesService>()
 
-const fields: readonly CliColumn[] = [
-  { header: 'ID', path: 'id' },
-  { header: 'Version', path: 'version' },
-  { header: 'Extension', path: 'extension_name' },
-  { header: 'Bundle', path: 'bundle_name' },
-  { header: 'Profile', path: 'profile_name' },
-  { header: 'About', path: 'profile_description' },
-  { header: 'Scope', path: 'scope' },
-  { header: 'Workspace', path: 'workspace_id' },
-  { header: 'Changed since', path: 'spec_drift' },
-  { header: 'Requirement', path: 'network_requirement_digest' },
-  { header: 'Confirmed by', path: 'network_requirement_confirmed_by' },
-  { header: 'Confirmed', path: 'network_requirement_confirmed_at', as: 'time' },
-  { header: 'Channels', path: 'channels', as: 'list' },
-  { header: 'Not taken up', path: 'diagnostics', as: 'list' },
-  { header: 'Updated', path: 'updated_at', as: 'time' },
-]
-
-const activationItem = {
-  item: 'activation',
-  fields,
-  table: {
-    path: 'inventory',
-    columns: [
-      { header: 'Kind', path: 'resource_kind' },
-      { header: 'Name', path: 'resource_name' },
-      { header: 'ID', path: 'resource_id' },
-    ],
-  },
-} as const
+const activationView = withTable(
+  show(BundleActivationReply, 'activation', [
+    'id',
+    'version',
+    { of: 'extension_name', header: 'Extension' },
+    { of: 'bundle_name', header: 'Bundle' },
+    { of: 'profile_name', header: 'Profile' },
+    { of: 'profile_description', header: 'About' },
+    'scope',
+    { of: 'workspace_id', header: 'Workspace' },
+    { of: 'spec_drift', header: 'Changed since' },
+    { of: 'network_requirement_digest', header: 'Requirement' },
+    { of: 'network_requirement_confirmed_by', header: 'Confirmed by' },
+    { of: 'network_requirement_confirmed_at~time', header: 'Confirmed' },
+    'channels~list',
+    { of: 'diagnostics~list', header: 'Not taken up' },
+    'updated_at~time',
+  ]),
+  'inventory',
+  columnsOf<InventoryItem>()([
+    { of: 'resource_kind', header: 'Kind' },
+    { of: 'resource_name', header: 'Name' },
+    { of: 'resource_id', header: 'ID' },
+  ]),
+)
 
 /** Members of a request, and the command-line options that set them. */
 const options = { extension_name: 'extension', bundle_name: 'bundle', profile_name: 'profile' }
@@ -57,7 +52,7 @@ const options = { extension_name: 'extension', bundle_name: 'bundle', profile_na
 export default definePlugin({
   name: 'bundles',
   version: '0.1.0',
-  requires: { agents: Agents, extensions: Extensions, reconcile: Reconcile, workspaces: Workspaces },
+  requires: needs,
   provides: Bundles,
   service: () => import('./service.js').then(module => module.BundlesService),
 }).surface({
@@ -95,16 +90,17 @@ export default definePlugin({
       replies: { 200: BundleCatalogReply },
       with: [
         cli('bundle catalog', {
-          view: {
-            rows: 'bundles',
-            columns: [
-              { header: 'Extension', path: 'extension_name' },
-              { header: 'Bundle', path: 'bundle_name' },
-              { header: 'Profiles', path: 'profiles', as: 'list' },
-              { header: 'About', path: 'description' },
+          view: show(
+            BundleCatalogReply,
+            'bundles',
+            [
+              { of: 'extension_name', header: 'Extension' },
+              { of: 'bundle_name', header: 'Bundle' },
+              'profiles~list',
+              { of: 'description', header: 'About' },
             ],
-            empty: 'no bundles; an extension brings them: svc extension list',
-          },
+            { empty: 'no bundles; an extension brings them: svc extension list' },
+          ),
         }),
         tool('bundles_list', ['bundles']),
       ],
@@ -119,7 +115,7 @@ export default definePlugin({
       body: BundleActivationRequest,
       replies: { 200: BundleActivationReply },
       with: [
-        cli('bundle preview', { options, view: activationItem }),
+        cli('bundle preview', { options, view: activationView }),
         tool('bundles_preview', ['bundles'], { risk: 'read' }),
         runsCode(false),
       ],
@@ -133,20 +129,21 @@ export default definePlugin({
       replies: { 200: ListBundleActivationsReply },
       with: [
         cli('bundle list', {
-          view: {
-            rows: 'activations',
-            columns: [
-              { header: 'ID', path: 'id' },
-              { header: 'Extension', path: 'extension_name' },
-              { header: 'Bundle', path: 'bundle_name' },
-              { header: 'Profile', path: 'profile_name' },
-              { header: 'Scope', path: 'scope' },
-              { header: 'Workspace', path: 'workspace_id' },
-              { header: 'Version', path: 'version' },
-              { header: 'Updated', path: 'updated_at', as: 'ago' },
+          view: show(
+            ListBundleActivationsReply,
+            'activations',
+            [
+              'id',
+              { of: 'extension_name', header: 'Extension' },
+              { of: 'bundle_name', header: 'Bundle' },
+              { of: 'profile_name', header: 'Profile' },
+              'scope',
+              { of: 'workspace_id', header: 'Workspace' },
+              'version',
+              'updated_at~ago',
             ],
-            empty: 'nothing is active; svc bundle catalog shows what could be',
-          },
+            { empty: 'nothing is active; svc bundle catalog shows what could be' },
+          ),
         }),
         tool('bundles_status', ['bundles']),
       ],
@@ -161,7 +158,7 @@ export default definePlugin({
       replies: { 201: BundleActivationReply },
       with: [
         undo({ by: 'delete', of: 'activation.id' }),
-        cli('bundle activate', { options, view: activationItem }),
+        cli('bundle activate', { options, view: activationView }),
         tool('bundles_activate', ['bundles']),
       ],
       handle: async (self, { actor, body }) => created({ activation: await self.activate(body, actor) }),
@@ -172,7 +169,7 @@ export default definePlugin({
       before: self => self.settled(),
       summary: 'Show an activation and everything it created',
       replies: { 200: BundleActivationReply },
-      with: [cli('bundle get', { view: activationItem }), tool('bundles_info', ['bundles'])],
+      with: [cli('bundle get', { view: activationView }), tool('bundles_info', ['bundles'])],
       handle: (self, { actor, params }) => ok({ activation: self.get(params.id, actor) }),
     }),
     route({
@@ -184,7 +181,7 @@ export default definePlugin({
       replies: { 200: BundleActivationReply },
       with: [
         undo({ by: 'never', why: 'the former profile is not kept; activate it again: svc bundle activate' }),
-        cli('bundle update', { view: activationItem }),
+        cli('bundle update', { view: activationView }),
         tool('bundles_update', ['bundles']),
       ],
       handle: async (self, { actor, params, body }) => ok({ activation: await self.update(params.id, body, actor) }),
@@ -215,15 +212,15 @@ export default definePlugin({
         cli('bundle network-settings', {
           view: {
             rows: 'network.declared_channels',
-            columns: [
-              { header: 'Channel', path: 'name' },
-              { header: 'Primary', path: 'primary' },
-              { header: 'Extension', path: 'extension_name' },
-              { header: 'Bundle', path: 'bundle_name' },
-              { header: 'Profile', path: 'profile_name' },
-              { header: 'Workspace', path: 'workspace_id' },
-              { header: 'About', path: 'description' },
-            ],
+            columns: columnsOf<DeclaredChannel>()([
+              { of: 'name', header: 'Channel' },
+              'primary',
+              { of: 'extension_name', header: 'Extension' },
+              { of: 'bundle_name', header: 'Bundle' },
+              { of: 'profile_name', header: 'Profile' },
+              { of: 'workspace_id', header: 'Workspace' },
+              { of: 'description', header: 'About' },
+            ]),
             empty: 'no active profile declares a channel',
           },
         }),

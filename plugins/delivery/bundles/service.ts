@@ -1,5 +1,5 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import type { Actor, Batch, Fault, PluginKernel, StoredRecord } from '../../../kernel/plugin.js'
+import type { Actor, Batch, Fault, StoredRecord } from '../../../kernel/plugin.js'
 import type {
   BundleActivation,
   BundleActivationPatch,
@@ -10,11 +10,12 @@ import type {
 import type { DeclaredChannel } from '../../../schemas/network.js'
 import { isElsewhere } from '../../desk/workspaces/api.js'
 import type { ResourceFamily } from '../extensions/api.js'
-import { Activations, type BundleNeeds, notFound } from './activations.js'
+import { Activations, notFound } from './activations.js'
 import type { BundlesApi } from './api.js'
 import { BundleCatalog } from './catalog.js'
 import { BundleErrors } from './errors.js'
 import { ActivationKind, type ActivationSpec, BundleKind, type BundleSpec } from './kinds.js'
+import type { K } from './needs.js'
 import { catalogToWire, channelsOf } from './view.js'
 
 /** Bundles: presets of agents, jobs, triggers, layouts and bridges that extensions provide. */
@@ -24,7 +25,7 @@ export class BundlesService implements BundlesApi {
   /** Ids of activations whose extension is still to be loaded, with its name. */
   readonly #waiting = new Map<string, string>()
 
-  constructor(private readonly kernel: PluginKernel<BundleNeeds>) {
+  constructor(private readonly kernel: K) {
     this.#catalog = new BundleCatalog(kernel)
     this.#activations = new Activations(kernel, this.#catalog)
   }

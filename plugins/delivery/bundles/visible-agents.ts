@@ -1,11 +1,11 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import { Fault, type PluginKernel, type RecordScope, type StoredRecord } from '../../../kernel/plugin.js'
-import { AgentKind, type Agents, RESERVED_NAMES } from '../../agents/agents/api.js'
-import type { Workspaces } from '../../desk/workspaces/api.js'
+import { Fault, type RecordScope, type StoredRecord } from '../../../kernel/plugin.js'
+import { AgentKind, RESERVED_NAMES } from '../../agents/agents/api.js'
 import { BundleErrors } from './errors.js'
+import type { K } from './needs.js'
 import type { ProfileContent } from './project.js'
 
-type Kernel = Pick<PluginKernel<{ agents: typeof Agents; workspaces: typeof Workspaces }>, 'records' | 'needs'>
+type Kernel = Pick<K, 'records' | 'needs'>
 
 /** Do two scopes have a workspace in common? One for everywhere overlaps all. */
 export function overlaps(a: RecordScope, b: RecordScope): boolean {

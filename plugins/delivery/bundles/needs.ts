@@ -1,0 +1,9 @@
+import type { KernelOf } from '../../../kernel/plugin.js'
+import { Agents } from '../../agents/agents/api.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
+import { Reconcile } from '../../platform/reconcile/api.js'
+import { Extensions } from '../extensions/api.js'
+
+/** What the plugin requires. */
+export const needs = { agents: Agents, extensions: Extensions, reconcile: Reconcile, workspaces: Workspaces }
+export type K = KernelOf<typeof needs>
