@@ -51,7 +51,7 @@ export const MarketplaceErrors = defineErrors({
   extension_author_changed: {
     status: 422,
     message: 'the extension is no longer signed by the author whom you installed it from',
-    next: 'to accept the new author: svc extension remove <name>; then install it again',
+    next: `to accept the new author: ${command('extension remove', placeholder('name'))}; then install it again`,
   },
   extension_signature_invalid: { status: 422, message: 'the signature does not belong to this archive' },
   extension_archive_unavailable: { status: 503, message: 'the archive of the extension cannot be fetched' },
@@ -66,7 +66,7 @@ export const MarketplaceErrors = defineErrors({
   skill_author_changed: {
     status: 400,
     message: 'the skill is no longer signed by the author whom you installed it from',
-    next: 'to accept the new author: svc skill remove <name>; then install it again',
+    next: `to accept the new author: ${command('skill remove', placeholder('name'))}; then install it again`,
   },
   skill_content_refused: { status: 400, message: 'the content of the archive was refused' },
   skill_exists: { status: 400, message: 'a skill of your own is in the way', next: 'move its folder away' },

@@ -1,15 +1,15 @@
 import type { BundleCatalogReply } from '../../../schemas/bundles.js'
 import type { MarketplaceDetail, MarketplaceEntry } from '../../../schemas/marketplace.js'
-import type { MarketplaceKernel } from './service.js'
+import type { K } from './needs.js'
 
 type Bundle = BundleCatalogReply['bundles'][number]
 
 /** Bundles of installed extensions: there is no feed of them. */
-export async function bundleEntries(kernel: MarketplaceKernel): Promise<MarketplaceEntry[]> {
+export async function bundleEntries(kernel: K): Promise<MarketplaceEntry[]> {
   return (await bundles(kernel)).map(bundle => toWire(bundle, kernel))
 }
 
-export async function bundleDetail(kernel: MarketplaceKernel, id: string): Promise<MarketplaceDetail | undefined> {
+export async function bundleDetail(kernel: K, id: string): Promise<MarketplaceDetail | undefined> {
   const found = (await bundles(kernel)).find(bundle => idOf(bundle) === id)
   if (!found) return undefined
   return {
@@ -33,12 +33,12 @@ export async function bundleDetail(kernel: MarketplaceKernel, id: string): Promi
 /** Readable, and safe in a URL; names of extensions and bundles have no colon. */
 const idOf = ({ extension_name: extension, bundle_name: bundle }: Bundle) => `${extension}:${bundle}`
 
-async function bundles({ needs, actor }: MarketplaceKernel): Promise<readonly Bundle[]> {
+async function bundles({ needs, actor }: K): Promise<readonly Bundle[]> {
   const reply = await needs.request({ method: 'GET', url: '/api/bundles/catalog' }, actor)
   return reply.status === 200 ? (JSON.parse(reply.body) as BundleCatalogReply).bundles : []
 }
 
-function toWire(bundle: Bundle, { needs }: MarketplaceKernel): MarketplaceEntry {
+function toWire(bundle: Bundle, { needs }: K): MarketplaceEntry {
   const version = needs.extensions.current?.installed().find(({ name }) => name === bundle.extension_name)?.version
   return {
     entry_id: idOf(bundle),

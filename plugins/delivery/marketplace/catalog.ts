@@ -11,8 +11,8 @@ import { DownloadError } from '../extensions/api.js'
 import { MarketplaceErrors } from './api.js'
 import { type Entry, FEED_LIMITS, type Feed, parseFeed } from './feed.js'
 import { type Base, fetchFrom } from './fetch.js'
+import type { K } from './needs.js'
 import { SearchIndex } from './search-index.js'
-import type { MarketplaceKernel } from './service.js'
 
 /** Milliseconds that a feed is used without a look at the catalog. */
 const FRESH_MS = 60 * 60_000
@@ -51,7 +51,7 @@ export class Catalog {
   #restored: Promise<void> | undefined
 
   constructor(
-    private readonly kernel: MarketplaceKernel,
+    private readonly kernel: K,
     readonly kind: FeedKind,
     private readonly base: Base,
     private readonly timeoutMs: () => number,

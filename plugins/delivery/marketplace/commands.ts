@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type {
   Given,
@@ -55,8 +56,9 @@ export async function installServer(context: WithLists): Promise<void> {
   out.id(server.name)
   out.line(`installed MCP server ${server.name}${workspace === undefined ? '' : ` for ${workspace}`}: ${what}`)
   for (const { title, message } of warnings) out.line(out.color('yellow', `warning: ${title}: ${message}`))
-  const login = `log in: svc mcp auth login ${server.name}${workspace === undefined ? '' : ` --workspace ${workspace}`}`
-  out.line(next === 'authorize' ? login : `look at it: svc mcp show ${server.name} --probe`)
+  const where = workspace === undefined ? [] : ['--workspace', workspace]
+  const login = `log in: ${command('mcp auth login', server.name, ...where)}`
+  out.line(next === 'authorize' ? login : `look at it: ${command('mcp show', server.name, '--probe')}`)
 }
 
 /** The workspace that a server is for; undefined: all of them. Where nobody says it, its entry does, and means the one around here. */
@@ -82,7 +84,7 @@ async function search({ args, client, out }: CommandContext, kind?: MarketplaceK
     if (stale) out.line(`${of}: an earlier copy, for the catalog cannot be read: ${error ?? 'no reason given'}`)
     else if (error !== undefined) out.line(`${of}: ${error}`)
     for (const entry of items) out.line(lineOf(entry))
-    if ((total ?? 0) > items.length) out.line(`${(total ?? 0) - items.length} more: svc marketplace list ${of}`)
+    if ((total ?? 0) > items.length) out.line(`${(total ?? 0) - items.length} more: ${command('marketplace list', of)}`)
     count += items.length
   }
   if (count > 0) return

@@ -1,10 +1,8 @@
-import { definePlugin, maybe, Requests, surfaceOf } from '../../../kernel/plugin.js'
-import { Skills } from '../../agents/skills/api.js'
-import { Configuration } from '../../platform/configuration/api.js'
+import { definePlugin, surfaceOf } from '../../../kernel/plugin.js'
 import { Events } from '../../platform/events/api.js'
-import { Mcp } from '../../work/mcp/api.js'
-import { CuratedCatalogs, ExtensionRemoved, Extensions } from '../extensions/api.js'
+import { CuratedCatalogs, ExtensionRemoved } from '../extensions/api.js'
 import { MarketplaceErrors, SkillManaged } from './api.js'
+import { needs } from './needs.js'
 import { marketplaceRoutes } from './routes.js'
 import type { MarketplaceService } from './service.js'
 import { CatalogTimeout } from './settings.js'
@@ -19,14 +17,7 @@ const query = [{ name: 'query', optional: true, summary: 'words to search for' }
 export default definePlugin({
   name: 'marketplace',
   version: '0.1.0',
-  requires: {
-    configuration: maybe(Configuration),
-    events: Events,
-    extensions: maybe(Extensions),
-    mcp: maybe(Mcp),
-    request: Requests,
-    skills: Skills,
-  },
+  requires: needs,
   service: () => import('./service.js').then(module => module.MarketplaceService),
 }).surface({
   events: [SkillManaged],

@@ -1,6 +1,6 @@
 import type { FeedKind } from '../../../schemas/marketplace.js'
 import type { ListMcpServersReply, McpServerView } from '../../../schemas/settings/mcp-servers.js'
-import type { MarketplaceKernel } from './service.js'
+import type { K } from './needs.js'
 
 /** What is installed of one entry. */
 export interface InstalledThing {
@@ -10,7 +10,7 @@ export interface InstalledThing {
 
 /** What is installed already: skills by slug, extensions and MCP servers by name. */
 export class Installed {
-  constructor(private readonly kernel: MarketplaceKernel) {}
+  constructor(private readonly kernel: K) {}
 
   async of(kind: FeedKind): Promise<ReadonlyMap<string, InstalledThing>> {
     const { skills, extensions } = this.kernel.needs

@@ -1,7 +1,7 @@
 import { command as commandLine, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { parseSecretRef } from '../../../kernel/kit/secret-ref.js'
 import { shown } from '../../../kernel/kit/text.js'
-import type { Actor, MaybeToken, PluginKernel } from '../../../kernel/plugin.js'
+import type { Actor } from '../../../kernel/plugin.js'
 import type {
   Given,
   InstallMcpServerBody,
@@ -9,9 +9,9 @@ import type {
   MarketplaceEntry,
 } from '../../../schemas/marketplace.js'
 import type { McpServerView, PutMcpServerBody } from '../../../schemas/settings/mcp-servers.js'
-import type { McpApi } from '../../work/mcp/api.js'
 import { MarketplaceErrors } from './api.js'
 import type { Entry } from './feed.js'
+import type { K } from './needs.js'
 
 type Section = NonNullable<Entry['mcp']>
 
@@ -25,7 +25,7 @@ interface Values {
 export class McpInstaller {
   /** @param find an entry and how it is shown; throws `marketplace_entry_not_found` and what keeps the catalog from being read */
   constructor(
-    private readonly kernel: PluginKernel<{ mcp: MaybeToken<McpApi> }>,
+    private readonly kernel: K,
     private readonly find: (id: string) => Promise<readonly [Entry, MarketplaceEntry]>,
   ) {}
 

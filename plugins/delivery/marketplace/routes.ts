@@ -1,6 +1,7 @@
 import * as v from 'valibot'
-import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
+import { cli, columnsOf, describe, show, tool, withTable } from '../../../kernel/kit/annotations/index.js'
 import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import {
   InstallMcpServerBody,
   InstallMcpServerReply,
@@ -25,21 +26,17 @@ const route = routeOf<MarketplaceService>()
 const area = 'Marketplace'
 const kind = { name: 'kind', summary: 'mcp, extension, skill or bundle' } as const
 const columns = [
-  { header: 'ID', path: 'entry_id' },
-  { header: 'NAME', path: 'name' },
-  { header: 'VERSION', path: 'version' },
-  { header: 'AUTHOR', path: 'author' },
-  { header: 'INSTALLED', path: 'installed_version' },
-  { header: 'TRUST', path: 'trust.decision' },
-  { header: 'DESCRIPTION', path: 'description' },
+  { of: 'entry_id', header: 'ID' },
+  'name',
+  'version',
+  'author',
+  { of: 'installed_version', header: 'Installed' },
+  { of: 'trust.decision', header: 'Trust' },
+  'description',
 ] as const
-const installed = [
-  { header: 'Name', path: 'name' },
-  { header: 'Status', path: 'status' },
-  { header: 'Version', path: 'version' },
-  { header: 'Slug', path: 'slug' },
-  { header: 'Folder', path: 'path' },
-] as const
+const InstalledSkill = v.object({ skill: SkillInstallResult })
+const UpdatedSkills = v.object({ skills: v.array(SkillUpdateResult) })
+const RemovedSkill = v.object({ skill: SkillRemoveResult })
 
 export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
   route({
@@ -53,16 +50,13 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     with: [
       describe(area),
       cli('marketplace refresh', {
-        view: {
-          rows: 'kinds',
-          columns: [
-            { header: 'KIND', path: 'kind' },
-            { header: 'OUTCOME', path: 'outcome' },
-            { header: 'ENTRIES', path: 'entry_count' },
-            { header: 'STALE', path: 'stale' },
-            { header: 'ERROR', path: 'error', below: true },
-          ],
-        },
+        view: show(RefreshReply, 'kinds', [
+          'kind',
+          'outcome',
+          { of: 'entry_count', header: 'Entries' },
+          'stale',
+          { of: 'error', below: true },
+        ]),
       }),
     ],
     handle: async (self, { query }) => ok(await self.refresh(query.kind)),
@@ -87,7 +81,9 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
       cli('marketplace list', {
         args: [kind, { name: 'q', in: 'query', optional: true, summary: 'words to search for' }],
         options: { workspace_id: 'workspace' },
-        view: { rows: 'items', columns, empty: 'no entries; read the catalog: svc marketplace refresh' },
+        view: show(MarketplaceKindPage, 'items', columns, {
+          empty: 'no entries; read the catalog: svc marketplace refresh',
+        }),
       }),
     ],
     handle: async (self, { params, query }) => ok(await self.page(params.kind, query)),
@@ -103,31 +99,28 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
       cli('marketplace info', {
         args: [kind, { name: 'entry_id', summary: 'id of an entry' }],
         options: { workspace_id: 'workspace' },
-        view: {
-          item: '',
-          fields: [
-            { header: 'Name', path: 'entry.name' },
-            { header: 'Description', path: 'entry.description' },
-            { header: 'Version', path: 'entry.version' },
-            { header: 'Author', path: 'entry.author' },
-            { header: 'Installed', path: 'entry.installed_version' },
-            { header: 'Trust', path: 'entry.trust.decision' },
-            { header: 'Versions', path: 'skill.versions', as: 'list' },
-            { header: 'License', path: 'skill.license' },
-            { header: 'Archive', path: 'extension.artifact_url' },
-            { header: 'SHA-256', path: 'extension.digest_sha256' },
-            { header: 'Command', path: 'mcp.command' },
-            { header: 'URL', path: 'mcp.url' },
-          ],
-          table: {
-            path: 'entry.trust.warnings',
-            columns: [
-              { header: 'SEVERITY', path: 'severity' },
-              { header: 'WARNING', path: 'title' },
-              { header: 'MEANING', path: 'message' },
-            ],
-          },
-        },
+        view: withTable(
+          show(MarketplaceDetail, '', [
+            'entry.name',
+            'entry.description',
+            'entry.version',
+            'entry.author',
+            { of: 'entry.installed_version', header: 'Installed' },
+            { of: 'entry.trust.decision', header: 'Trust' },
+            'skill.versions~list',
+            'skill.license',
+            { of: 'extension.artifact_url', header: 'Archive' },
+            { of: 'extension.digest_sha256', header: 'SHA-256' },
+            'mcp.command',
+            'mcp.url',
+          ]),
+          'entry.trust.warnings',
+          columnsOf<DiagnosticItem>()([
+            'severity',
+            { of: 'title', header: 'Warning' },
+            { of: 'message', header: 'Meaning' },
+          ]),
+        ),
       }),
       tool('marketplace_info', ['marketplace']),
     ],
@@ -149,13 +142,13 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     summary: 'Install a skill from the marketplace',
     body: InstallSkillBody,
     privileged: true,
-    replies: { 200: v.object({ skill: SkillInstallResult }) },
+    replies: { 200: InstalledSkill },
     with: [
       undo({ by: 'never', why: 'remove it: svc skill remove' }),
       describe('Skills'),
       cli('skill install', {
         args: [{ name: 'slug', in: 'body', summary: 'id of an entry: svc marketplace list skill' }],
-        view: { item: 'skill', fields: installed },
+        view: show(InstalledSkill, 'skill', ['name', 'status', 'version', 'slug', { of: 'path', header: 'Folder' }]),
       }),
     ],
     handle: async (self, { body, actor }) => ok({ skill: await self.skills.install(body.slug, body.version, actor) }),
@@ -166,23 +159,24 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     summary: 'Update one installed skill or all; without arguments, list available updates',
     body: UpdateSkillsBody,
     privileged: true,
-    replies: { 200: v.object({ skills: v.array(SkillUpdateResult) }) },
+    replies: { 200: UpdatedSkills },
     with: [
       undo({ by: 'never', why: 'the former files are not kept; install the former version: svc skill install' }),
       describe('Skills'),
       cli('skill update', {
         args: [{ name: 'name', in: 'body', optional: true, summary: 'name of an installed skill' }],
-        view: {
-          rows: 'skills',
-          columns: [
-            { header: 'NAME', path: 'name' },
-            { header: 'STATUS', path: 'status' },
-            { header: 'VERSION', path: 'current_version' },
-            { header: 'LATEST', path: 'latest_version' },
-            { header: 'ERROR', path: 'error', below: true },
+        view: show(
+          UpdatedSkills,
+          'skills',
+          [
+            'name',
+            'status',
+            { of: 'current_version', header: 'Version' },
+            { of: 'latest_version', header: 'Latest' },
+            { of: 'error', below: true },
           ],
-          empty: 'no installed skills; find one: svc marketplace list skill',
-        },
+          { empty: 'no installed skills; find one: svc marketplace list skill' },
+        ),
       }),
     ],
     handle: async (self, { body, actor }) => ok({ skills: await self.skills.update(body, actor) }),
@@ -193,13 +187,13 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     summary: 'Remove an installed skill and the recorded key of its author',
     privileged: true,
     essential: true,
-    replies: { 200: v.object({ skill: SkillRemoveResult }) },
+    replies: { 200: RemovedSkill },
     with: [
       undo({ by: 'never', why: 'its files are not kept; install it again: svc skill install' }),
       describe('Skills'),
       cli('skill remove', {
         args: [{ name: 'name', summary: 'name of an installed skill' }],
-        view: { item: 'skill', fields: installed.filter(({ path }) => path !== 'version') },
+        view: show(RemovedSkill, 'skill', ['name', 'status', 'slug', { of: 'path', header: 'Folder' }]),
       }),
     ],
     handle: async (self, { params, actor }) => ok({ skill: await self.skills.remove(params.name, actor) }),

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { Paging } from '../../../kernel/kit/page.js'
 import { shown } from '../../../kernel/kit/text.js'
-import { type MaybeToken, messageOf, type PluginKernel, type Requests } from '../../../kernel/plugin.js'
+import { messageOf } from '../../../kernel/plugin.js'
 import { durationMs } from '../../../schemas/duration.js'
 import {
   FeedKind,
@@ -15,11 +15,7 @@ import {
   type MarketplaceSearchReply,
   type RefreshReply,
 } from '../../../schemas/marketplace.js'
-import type { Skills } from '../../agents/skills/api.js'
-import type { ConfigurationApi } from '../../platform/configuration/api.js'
-import type { Events } from '../../platform/events/api.js'
-import type { McpApi } from '../../work/mcp/api.js'
-import type { CuratedArchive, ExtensionsApi } from '../extensions/api.js'
+import type { CuratedArchive } from '../extensions/api.js'
 import { MarketplaceErrors } from './api.js'
 import { bundleDetail, bundleEntries } from './bundles.js'
 import { absent, Catalog, type Copy, noEntry } from './catalog.js'
@@ -27,19 +23,11 @@ import type { Entry } from './feed.js'
 import { type Base, baseOf, fetchFrom } from './fetch.js'
 import { Installed } from './installed.js'
 import { McpInstaller } from './mcp-installer.js'
+import type { K } from './needs.js'
 import { CatalogTimeout } from './settings.js'
 import { AuthorPins, ExtensionAuthors } from './signatures.js'
 import { SkillInstaller } from './skill-installer.js'
 import { addressOf, detailOf, toWire } from './wire.js'
-
-export type MarketplaceKernel = PluginKernel<{
-  configuration: MaybeToken<ConfigurationApi>
-  events: typeof Events
-  extensions: MaybeToken<ExtensionsApi>
-  mcp: MaybeToken<McpApi>
-  request: typeof Requests
-  skills: typeof Skills
-}>
 
 const DEFAULT_LIMIT = 20
 
@@ -52,7 +40,7 @@ export class MarketplaceService {
   readonly #catalogs = new Map<FeedKind, { readonly where: string; readonly catalog: Catalog }>()
   readonly #paging = new Paging({ place: v.number() })
 
-  constructor(private readonly kernel: MarketplaceKernel) {
+  constructor(private readonly kernel: K) {
     this.#installed = new Installed(kernel)
     this.#authors = new ExtensionAuthors(new AuthorPins(kernel.db))
     this.servers = new McpInstaller(kernel, id => this.#entry('mcp', id))

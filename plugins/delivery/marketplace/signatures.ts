@@ -1,4 +1,5 @@
 import { createPublicKey, verify } from 'node:crypto'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { Db, Tx } from '../../../kernel/plugin.js'
 import { signedExtension } from '../extensions/api.js'
 import { MarketplaceErrors } from './api.js'
@@ -71,7 +72,7 @@ export class ExtensionAuthors {
     if (pinned !== undefined && (key !== pinned || signature === undefined))
       throw MarketplaceErrors.extension_author_changed(
         `${name} was signed when you installed it, ${signature === undefined ? 'it is not signed now' : 'it has another key now'}`,
-        { next: `to accept the new author: svc extension remove ${name}; then install it again` },
+        { next: `to accept the new author: ${command('extension remove', name)}; then install it again` },
       )
     if (key === undefined && signature === undefined) return undefined
     const isGood =

@@ -14,7 +14,7 @@ import { MarketplaceErrors, SkillManaged } from './api.js'
 import { absent, type Copy, entryOf } from './catalog.js'
 import type { Entry, SkillVersion } from './feed.js'
 import { type Base, fetchFrom } from './fetch.js'
-import type { MarketplaceKernel } from './service.js'
+import type { K } from './needs.js'
 import { AuthorPins } from './signatures.js'
 import { SkillStore } from './skill-store.js'
 
@@ -38,7 +38,7 @@ export class SkillInstaller {
   readonly #serial = new Serial()
 
   constructor(
-    private readonly kernel: MarketplaceKernel,
+    private readonly kernel: K,
     private readonly catalog: SkillCatalog,
   ) {
     this.pins = new AuthorPins(kernel.db)

@@ -1,0 +1,17 @@
+import { type KernelOf, maybe, Requests } from '../../../kernel/plugin.js'
+import { Skills } from '../../agents/skills/api.js'
+import { Configuration } from '../../platform/configuration/api.js'
+import { Events } from '../../platform/events/api.js'
+import { Mcp } from '../../work/mcp/api.js'
+import { Extensions } from '../extensions/api.js'
+
+/** What the plugin requires. */
+export const needs = {
+  configuration: maybe(Configuration),
+  events: Events,
+  extensions: maybe(Extensions),
+  mcp: maybe(Mcp),
+  request: Requests,
+  skills: Skills,
+}
+export type K = KernelOf<typeof needs>
