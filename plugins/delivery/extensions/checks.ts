@@ -5,7 +5,7 @@ import { placeOf } from './identity.js'
 import type { Instance } from './load/instance.js'
 
 /** Commands that help with anything; what is said of one extension has a better one. */
-const GENERAL = ['svc help', 'svc logs', 'svc extension list']
+const GENERAL = ['svc help', command('logs'), command('extension list')]
 
 /** What is wrong with an extension, or worth to know about it; nothing when it is well. */
 export function itemsOf({
@@ -112,6 +112,6 @@ function ofVersionOne(instances: readonly Instance[]): DiagnosticItem {
     severity: 'info',
     title: 'Extensions of apiVersion 1',
     message: `${names.join(', ')} ${run} by the translation of apiVersion 1; the page on plugins shows what apiVersion 2 calls otherwise`,
-    suggested_command: `svc extension info ${names[0]}`,
+    suggested_command: command('extension info', names[0] ?? ''),
   })
 }

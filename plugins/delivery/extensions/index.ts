@@ -1,13 +1,8 @@
-import { Callers, DropIns } from '../../../kernel/platform.js'
-import { DiskSpace, definePlugin, Host, maybe, Requests, type Setting, surfaceOf } from '../../../kernel/plugin.js'
-import { Confinement } from '../../access/sandboxes/api.js'
-import { SecretOwners, Vault } from '../../access/vault/api.js'
-import { Checks, Daemon, KnownNames } from '../../desk/daemon/api.js'
+import { definePlugin, type Setting, surfaceOf } from '../../../kernel/plugin.js'
+import { SecretOwners } from '../../access/vault/api.js'
+import { Checks, KnownNames } from '../../desk/daemon/api.js'
 import { WorkspaceDeleted, Workspaces } from '../../desk/workspaces/api.js'
 import { Events, PluginLoaded, PluginUnloaded } from '../../platform/events/api.js'
-import { Files } from '../../platform/files/api.js'
-import { Processes } from '../../platform/processes/api.js'
-import { Sessions } from '../../work/sessions/api.js'
 import {
   ExtensionDevLinked,
   ExtensionDevUnlinked,
@@ -29,6 +24,7 @@ import { CuratedCatalogs } from './install/source/curated.js'
 import { installCommands, installRoutes } from './install/surface.js'
 import { AllowUnverified, Unsandboxed } from './install/trust.js'
 import { BegunCodes } from './load/begun.js'
+import { needs } from './needs.js'
 import { extensionRoutes } from './routes.js'
 import { extensionSecrets } from './secret-path.js'
 import { secretRoutes } from './secret-routes.js'
@@ -44,21 +40,7 @@ const { contribute, tap } = surfaceOf<ExtensionsService>()
 export default definePlugin({
   name: 'extensions',
   version: '0.1.0',
-  requires: {
-    host: Host,
-    dropIns: DropIns,
-    request: Requests,
-    callers: Callers,
-    file: Files,
-    disk: DiskSpace,
-    daemon: Daemon,
-    events: Events,
-    processes: Processes,
-    vault: maybe(Vault),
-    workspaces: maybe(Workspaces),
-    sandboxes: maybe(Confinement),
-    sessions: maybe(Sessions),
-  },
+  requires: needs,
   provides: Extensions,
   service: () => import('./service.js').then(module => module.ExtensionsService),
 }).surface({

@@ -1,37 +1,37 @@
-import type { Callers, DropIns } from '../../../kernel/platform.js'
-import type { DiskSpace, Host, PluginKernel, Requests } from '../../../kernel/plugin.js'
-import type { Confinement } from '../../access/sandboxes/api.js'
-import type { Vault } from '../../access/vault/api.js'
-import type { Daemon } from '../../desk/daemon/api.js'
-import type { Workspaces } from '../../desk/workspaces/api.js'
-import type { Events } from '../../platform/events/api.js'
-import type { Files } from '../../platform/files/api.js'
-import type { Processes } from '../../platform/processes/api.js'
-import type { Sessions } from '../../work/sessions/api.js'
+import { Callers, DropIns } from '../../../kernel/platform.js'
+import { DiskSpace, Host, type KernelOf, maybe, Requests } from '../../../kernel/plugin.js'
+import { Confinement } from '../../access/sandboxes/api.js'
+import { Vault } from '../../access/vault/api.js'
+import { Daemon } from '../../desk/daemon/api.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
+import { Events } from '../../platform/events/api.js'
+import { Files } from '../../platform/files/api.js'
+import { Processes } from '../../platform/processes/api.js'
+import { Sessions } from '../../work/sessions/api.js'
 
 /** What the plugin requires. */
-export type ExtensionNeeds = {
-  host: typeof Host
-  dropIns: typeof DropIns
-  request: typeof Requests
-  callers: typeof Callers
-  file: typeof Files
-  disk: typeof DiskSpace
-  daemon: typeof Daemon
-  events: typeof Events
-  processes: typeof Processes
-  vault: { readonly maybe: typeof Vault }
-  workspaces: { readonly maybe: typeof Workspaces }
-  sandboxes: { readonly maybe: typeof Confinement }
-  sessions: { readonly maybe: typeof Sessions }
+export const needs = {
+  host: Host,
+  dropIns: DropIns,
+  request: Requests,
+  callers: Callers,
+  file: Files,
+  disk: DiskSpace,
+  daemon: Daemon,
+  events: Events,
+  processes: Processes,
+  vault: maybe(Vault),
+  workspaces: maybe(Workspaces),
+  sandboxes: maybe(Confinement),
+  sessions: maybe(Sessions),
 }
+export type K = KernelOf<typeof needs>
+type Needs = typeof needs
 
 /** The kernel of a plugin that installs. */
-export type InstallerKernel = PluginKernel<
-  Pick<ExtensionNeeds, 'host' | 'dropIns' | 'disk' | 'events' | 'processes' | 'vault'>
->
+export type InstallerKernel = KernelOf<Pick<Needs, 'host' | 'dropIns' | 'disk' | 'events' | 'processes' | 'vault'>>
 
 /** The kernel of a plugin that hosts processes of extensions. */
-export type SubprocessKernel = PluginKernel<
-  Pick<ExtensionNeeds, 'host' | 'request' | 'callers' | 'events' | 'processes' | 'sandboxes' | 'sessions'>
+export type SubprocessKernel = KernelOf<
+  Pick<Needs, 'host' | 'request' | 'callers' | 'events' | 'processes' | 'sandboxes' | 'sessions'>
 >

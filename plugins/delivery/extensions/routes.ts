@@ -1,7 +1,8 @@
-import { cli, describe, tool } from '../../../kernel/kit/annotations/index.js'
+import { type CliView, cli, columnsOf, describe, show, tool, withTable } from '../../../kernel/kit/annotations/index.js'
 import { created, ok, routeOf } from '../../../kernel/plugin.js'
 import {
   DevExtensionReply,
+  type Extension,
   ExtensionCommandsQuery,
   ExtensionCommandsReply,
   ExtensionInventoryReply,
@@ -21,42 +22,42 @@ import { inventoryOf } from './wire.js'
 
 const route = routeOf<ExtensionsService>(describe('Extensions'))
 
-const item = {
-  item: 'extension',
-  fields: [
-    { header: 'Name', path: 'name' },
-    { header: 'Version', path: 'version' },
-    { header: 'In its folder', path: 'folder_version' },
-    { header: 'Type', path: 'type' },
-    { header: 'State', path: 'state' },
-    { header: 'Health', path: 'health' },
-    { header: 'Why', path: 'health_message' },
-    { header: 'Error', path: 'last_error' },
-    { header: 'Note', path: 'diagnostics.0.title' },
-    { header: 'Next', path: 'diagnostics.0.suggested_command' },
-    { header: 'Enabled', path: 'enabled' },
-    { header: 'From', path: 'source' },
-    { header: 'Workspace', path: 'workspace_id' },
-    { header: 'Linked to', path: 'origin_path' },
-    { header: 'Provides', path: 'capabilities', as: 'list' },
-    { header: 'Lacks variables', path: 'missing_env', as: 'list' },
-    { header: 'PID', path: 'pid' },
-  ],
-  table: {
-    path: 'items',
-    columns: [
-      { header: 'Kind', path: 'kind' },
-      { header: 'Brings', path: 'name' },
-      { header: 'Live', path: 'live' },
-    ],
-  },
-} as const
-
+/** Fields of one extension. @param folder header of the folder that it is linked to */
+const shown = (folder: string): CliView =>
+  withTable(
+    {
+      item: 'extension',
+      fields: [
+        ...columnsOf<Extension>()([
+          'name',
+          'version',
+          { of: 'folder_version', header: 'In its folder' },
+          'type',
+          'state',
+          'health',
+          { of: 'health_message', header: 'Why' },
+          { of: 'last_error', header: 'Error' },
+        ]),
+        // Of the first one alone: the path goes into a list.
+        { header: 'Note', path: 'diagnostics.0.title' },
+        { header: 'Next', path: 'diagnostics.0.suggested_command' },
+        ...columnsOf<Extension>()([
+          'enabled',
+          { of: 'source', header: 'From' },
+          { of: 'workspace_id', header: 'Workspace' },
+          { of: 'origin_path', header: folder },
+          { of: 'capabilities~list', header: 'Provides' },
+          { of: 'missing_env~list', header: 'Lacks variables' },
+          { of: 'pid', header: 'PID' },
+        ]),
+      ],
+    },
+    'items',
+    columnsOf<ExtensionInventoryReply['items'][number]>()(['kind', { of: 'name', header: 'Brings' }, 'live']),
+  )
+const item = shown('Linked to')
 /** The reply names the folder also of what is not linked. */
-const reloaded = {
-  ...item,
-  fields: item.fields.map(field => (field.path === 'origin_path' ? { ...field, header: 'Folder' } : field)),
-}
+const reloaded = shown('Folder')
 
 /** Extensions of the home and of workspaces; installing them has routes of its own. */
 export const extensionRoutes = [
@@ -68,21 +69,22 @@ export const extensionRoutes = [
     replies: { 200: ListExtensionsReply },
     with: [
       cli('extension list', {
-        view: {
-          rows: 'extensions',
-          columns: [
-            { header: 'Name', path: 'name' },
-            { header: 'Version', path: 'version' },
-            { header: 'Type', path: 'type' },
-            { header: 'State', path: 'state' },
-            { header: 'Health', path: 'health' },
-            { header: 'From', path: 'source' },
-            { header: 'Workspace', path: 'workspace_id' },
-            { header: 'Error', path: 'last_error', below: true },
-            { header: 'Why', path: 'health_message', below: true },
+        view: show(
+          ListExtensionsReply,
+          'extensions',
+          [
+            'name',
+            'version',
+            'type',
+            'state',
+            'health',
+            { of: 'source', header: 'From' },
+            { of: 'workspace_id', header: 'Workspace' },
+            { of: 'last_error', header: 'Error', below: true },
+            { of: 'health_message', header: 'Why', below: true },
           ],
-          empty: 'no extensions; write one: svc extension init <name>',
-        },
+          { empty: 'no extensions; write one: svc extension init <name>' },
+        ),
       }),
       tool('extensions_list', ['extensions']),
     ],
@@ -99,17 +101,12 @@ export const extensionRoutes = [
     replies: { 200: ExtensionCommandsReply },
     with: [
       cli('extension commands', {
-        view: {
-          rows: 'commands',
-          columns: [
-            { header: 'Extension', path: 'extension' },
-            { header: 'Verb', path: 'verb' },
-            { header: 'Tool', path: 'tool_id' },
-            { header: 'Risk', path: 'risk_class' },
-            { header: 'Summary', path: 'summary' },
-          ],
-          empty: 'no extension brings commands of tools; svc extension list shows what is there',
-        },
+        view: show(
+          ExtensionCommandsReply,
+          'commands',
+          ['extension', 'verb', { of: 'tool_id', header: 'Tool' }, { of: 'risk_class', header: 'Risk' }, 'summary'],
+          { empty: 'no extension brings commands of tools; svc extension list shows what is there' },
+        ),
       }),
     ],
     handle: async (self, { query }) => ok(await self.views.commands(query)),
@@ -200,15 +197,7 @@ export const extensionRoutes = [
     replies: { 200: ExtensionPreviewReply },
     with: [
       cli('extension preview', {
-        view: {
-          rows: 'changes',
-          columns: [
-            { header: 'Change', path: 'change' },
-            { header: 'Kind', path: 'kind' },
-            { header: 'Name', path: 'name' },
-          ],
-          empty: 'it changes nothing',
-        },
+        view: show(ExtensionPreviewReply, 'changes', ['change', 'kind', 'name'], { empty: 'it changes nothing' }),
       }),
     ],
     handle: async (self, { params, query }) =>
@@ -222,21 +211,18 @@ export const extensionRoutes = [
     replies: { 200: ProvenanceReply },
     with: [
       cli('extension provenance', {
-        view: {
-          item: 'provenance',
-          fields: [
-            { header: 'From', path: 'installed_from' },
-            { header: 'Tier', path: 'registry_tier' },
-            { header: 'Source', path: 'source_url' },
-            { header: 'Installed', path: 'installed_at', as: 'time' },
-            { header: 'By', path: 'installed_by' },
-            { header: 'SHA-256', path: 'checksum_sha256' },
-            { header: 'SHA-256 of archive', path: 'archive_digest_sha256' },
-            { header: 'Verified', path: 'checksum_verified' },
-            { header: 'Trust', path: 'trust.decision' },
-            { header: 'Permissions', path: 'permissions', as: 'list' },
-          ],
-        },
+        view: show(ProvenanceReply, 'provenance', [
+          { of: 'installed_from', header: 'From' },
+          { of: 'registry_tier', header: 'Tier' },
+          { of: 'source_url', header: 'Source' },
+          'installed_at~time',
+          { of: 'installed_by', header: 'By' },
+          { of: 'checksum_sha256', header: 'SHA-256' },
+          { of: 'archive_digest_sha256', header: 'SHA-256 of archive' },
+          { of: 'checksum_verified', header: 'Verified' },
+          { of: 'trust.decision', header: 'Trust' },
+          'permissions~list',
+        ]),
       }),
       tool('extensions_provenance', ['extensions']),
     ],
@@ -251,15 +237,7 @@ export const extensionRoutes = [
     replies: { 200: ExtensionInventoryReply },
     with: [
       cli('extension inventory', {
-        view: {
-          rows: 'items',
-          columns: [
-            { header: 'Kind', path: 'kind' },
-            { header: 'Name', path: 'name' },
-            { header: 'Live', path: 'live' },
-          ],
-          empty: 'it ships nothing',
-        },
+        view: show(ExtensionInventoryReply, 'items', ['kind', 'name', 'live'], { empty: 'it ships nothing' }),
       }),
       tool('extensions_inventory', ['extensions']),
     ],

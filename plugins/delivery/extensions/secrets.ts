@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { parseSecretRef } from '../../../kernel/kit/secret-ref.js'
-import type { Actor, PluginKernel } from '../../../kernel/plugin.js'
+import type { Actor, KernelOf } from '../../../kernel/plugin.js'
 import type { ExtensionSecretsReply, PutExtensionSecretsBody } from '../../../schemas/extensions.js'
 import { type VaultApi, vaultPath } from '../../access/vault/api.js'
 import type { InstalledExtension } from './api.js'
@@ -8,7 +8,7 @@ import { ExtensionErrors } from './errors.js'
 import { placeOf } from './identity.js'
 import type { Instance } from './load/instance.js'
 import { Reference } from './manifest/schema.js'
-import type { ExtensionNeeds } from './needs.js'
+import type { needs } from './needs.js'
 import { extensionSecrets, isOfLink, secretFolders, secretReference } from './secret-path.js'
 import { type Binding, BindingTable } from './tables.js'
 import { declaredEnv, manifestOf } from './wire.js'
@@ -17,7 +17,7 @@ import { declaredEnv, manifestOf } from './wire.js'
 export class Secrets {
   readonly #table: BindingTable
 
-  constructor(private readonly kernel: PluginKernel<Pick<ExtensionNeeds, 'vault'>>) {
+  constructor(private readonly kernel: KernelOf<Pick<typeof needs, 'vault'>>) {
     this.#table = new BindingTable(kernel.db)
   }
 

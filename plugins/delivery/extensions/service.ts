@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import { type Actor, type Fault, messageOf, type PluginKernel } from '../../../kernel/plugin.js'
+import { type Actor, type Fault, messageOf } from '../../../kernel/plugin.js'
 import type { Check } from '../../desk/daemon/api.js'
 import {
   ExtensionDisabled,
@@ -37,7 +37,7 @@ import { KeptCode } from './load/kept.js'
 import type { ExtensionRuntime } from './load/runtime.js'
 import { unrouted } from './load/unrouted.js'
 import type { Manifest, SourceTier } from './manifest/manifest.js'
-import type { ExtensionNeeds } from './needs.js'
+import type { K } from './needs.js'
 import { Secrets } from './secrets.js'
 import { storageOf } from './storage.js'
 import { Provisions } from './subprocess/provisions.js'
@@ -65,7 +65,7 @@ export class ExtensionsService implements ExtensionsApi {
   readonly #news: News
   readonly #expected: Expected
 
-  constructor(readonly kernel: PluginKernel<ExtensionNeeds>) {
+  constructor(readonly kernel: K) {
     const { home, clock, ids, hooks, db, needs } = kernel
     const { host, dropIns, file } = needs
     const own = hooks.of(points)
@@ -296,7 +296,9 @@ export class ExtensionsService implements ExtensionsApi {
     if (instance.problem) throw instance.problem
     const off = this.kernel.needs.dropIns.whyNot(name)
     if (off === undefined) return this.get(name)
-    const next = this.kernel.needs.dropIns.isLeftOut(name) ? 'change its code, or svc daemon restart' : 'svc doctor'
+    const next = this.kernel.needs.dropIns.isLeftOut(name)
+      ? `change its code, or ${command('daemon restart')}`
+      : command('doctor')
     throw ExtensionErrors.extension_not_loaded(`${name} was read again and does not run: ${off}`, { next })
   }
 

@@ -1,3 +1,5 @@
+import * as v from 'valibot'
+import { column, table } from '../../../kernel/kit/table.js'
 import type { Db, Migration, Tx } from '../../../kernel/plugin.js'
 
 export const migrations: readonly Migration[] = [
@@ -40,6 +42,19 @@ export const stateMigration: Migration = {
   ) STRICT;`,
 }
 
+const { flag, json, text, time } = column
+
+export const flags = table('extensions_flag', { name: text(), enabled: flag(), updated_at: time() })
+export const started = table('extensions_started', { name: text(), hash: text(), kinds: json(v.array(v.string())) })
+export const bindings = table('extensions_binding', {
+  name: text(),
+  workspace: text(),
+  env_name: text(),
+  reference: text(),
+  mcp_server: text(),
+  header_name: text(),
+})
+
 /** Code of an installed extension that has started. */
 export interface Started {
   /** Of its copy; empty once it was removed. */
@@ -52,25 +67,20 @@ export class StartedTable {
   constructor(private readonly db: Db) {}
 
   get(name: string): Started | undefined {
-    const row = this.db.get<{ hash: string; kinds: string }>(
-      'SELECT hash, kinds FROM extensions_started WHERE name = ?',
-      [name],
-    )
-    return row && { hash: row.hash, kinds: JSON.parse(row.kinds) as string[] }
+    return started.get(this.db, { name })
   }
 
   /** Of the copies that are kept. */
   hashes(): string[] {
-    const rows = this.db.all<{ hash: string }>("SELECT hash FROM extensions_started WHERE hash <> ''")
-    return rows.map(({ hash }) => hash)
+    return started.query(this.db, "WHERE hash <> ''").map(({ hash }) => hash)
   }
 
   put(t: Tx, name: string, { hash, kinds }: Started): void {
-    t.run('INSERT OR REPLACE INTO extensions_started VALUES (?, ?, ?)', [name, hash, JSON.stringify(kinds)])
+    started.replace(t, { name, hash, kinds: [...kinds] })
   }
 
   delete(t: Tx, name: string): void {
-    t.run('DELETE FROM extensions_started WHERE name = ?', [name])
+    started.delete(t, { name })
   }
 }
 
@@ -79,16 +89,15 @@ export class FlagTable {
   constructor(private readonly db: Db) {}
 
   enabled(key: string): boolean {
-    const row = this.db.get<{ enabled: number }>('SELECT enabled FROM extensions_flag WHERE name = ?', [key])
-    return row?.enabled !== 0
+    return flags.get(this.db, { name: key })?.enabled ?? true
   }
 
   set(t: Tx, key: string, enabled: boolean, at: number): void {
-    t.run('INSERT OR REPLACE INTO extensions_flag VALUES (?, ?, ?)', [key, enabled ? 1 : 0, at])
+    flags.replace(t, { name: key, enabled, updated_at: at })
   }
 
   delete(t: Tx, key: string): void {
-    t.run('DELETE FROM extensions_flag WHERE name = ?', [key])
+    flags.delete(t, { name: key })
   }
 }
 
@@ -145,34 +154,20 @@ export class BindingTable {
 
   /** @param workspace of a link, `*` of one to all; empty of what is installed */
   list(name: string, workspace: string): Binding[] {
-    return this.db.all<Binding & Record<string, string>>(
-      `SELECT env_name, reference, mcp_server, header_name FROM extensions_binding
-       WHERE name = ? AND workspace = ? ORDER BY env_name`,
-      [name, workspace],
-    )
+    return bindings.all(this.db, { name, workspace }, 'ORDER BY env_name')
   }
 
   put(t: Tx, name: string, workspace: string, binding: Binding): void {
-    t.run('INSERT OR REPLACE INTO extensions_binding VALUES (?, ?, ?, ?, ?, ?)', [
-      name,
-      workspace,
-      binding.env_name,
-      binding.reference,
-      binding.mcp_server,
-      binding.header_name,
-    ])
+    bindings.replace(t, { name, workspace, ...binding })
   }
 
   /** All of an extension. */
   clear(t: Tx, name: string): void {
-    t.run('DELETE FROM extensions_binding WHERE name = ?', [name])
+    bindings.delete(t, { name })
   }
 
   /** Whether there was one. */
   delete(t: Tx, name: string, workspace: string, envName: string): boolean {
-    const key = [name, workspace, envName]
-    const found = t.get('SELECT 1 FROM extensions_binding WHERE name = ? AND workspace = ? AND env_name = ?', key)
-    t.run('DELETE FROM extensions_binding WHERE name = ? AND workspace = ? AND env_name = ?', key)
-    return found !== undefined
+    return bindings.delete(t, { name, workspace, env_name: envName }) > 0
   }
 }

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { command } from '../../../../kernel/kit/commands/command-line.js'
+import { command, shellWord } from '../../../../kernel/kit/commands/command-line.js'
 import { type CommandContext, Fault } from '../../../../kernel/plugin.js'
 import type { Manifest } from '../manifest/manifest.js'
 import { typeOf } from '../manifest/manifest.js'
@@ -25,8 +25,8 @@ export const runInit = told(async ({ args: { name = '' }, options, cwd, out, fau
   for (const file of files) out.line(`  ${path.relative(cwd, path.join(folder, file))}`)
   out.line(`wrote ${name}, an extension of the form ${form}`)
   const at = path.relative(cwd, folder) || '.'
-  const install = form === 'typescript' ? `npm install --prefix ${at} && ` : ''
-  out.line(out.color('dim', `next: ${install}svc extension test ${at}`))
+  const install = form === 'typescript' ? `npm install --prefix ${shellWord(at)} && ` : ''
+  out.line(out.color('dim', `next: ${install}${command('extension test', at)}`))
 })
 
 const isLanguage = (text: unknown): text is Language => (LANGUAGES as readonly unknown[]).includes(text)
@@ -71,7 +71,7 @@ export const runBuild = told(async context => {
 export const runPublish = told(async context => {
   const { options, cwd, out, fault } = context
   if (options.to === undefined)
-    return fault('usage', 'name the folder of a catalog: --to <folder>', 'svc extension publish --help')
+    return fault('usage', 'name the folder of a catalog: --to <folder>', command('extension publish', '--help'))
   await bundled(context)
   const { manifest, root, problems } = await validated(context)
   const [problem] = problems
@@ -95,7 +95,7 @@ export const runPublish = told(async context => {
     const why = 'it runs code inside the daemon, which only an extension from a folder of this machine may'
     out.line(out.color('yellow', `warning: nobody can install it from the catalog: ${why}`))
   }
-  out.line(out.color('dim', `use the catalog: svc config set marketplace.catalog.base_url ${catalog}`))
+  out.line(out.color('dim', `use the catalog: ${command('config set', 'marketplace.catalog.base_url', catalog)}`))
 })
 
 /** `svc extension dev [dir]` */

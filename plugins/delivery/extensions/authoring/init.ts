@@ -1,5 +1,6 @@
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { readRegularFile } from '../../../../kernel/kit/read-file.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import { ExtensionErrors } from '../errors.js'
@@ -74,8 +75,8 @@ function badName(form: Form, name: string, told: string) {
   const better =
     rest.length > 0 ? `${vendor}.${things}` : form === 'plugin' || form === 'typescript' ? `acme.${things}` : things
   const rule = told.replace(/^extension\.toml:\d+: name: /, '')
-  const option = form === 'plugin' ? '' : ` --form ${form}`
+  const option = form === 'plugin' ? [] : ['--form', form]
   return ExtensionErrors.extension_name_invalid(`${JSON.stringify(name)} is not a valid extension name: ${rule}`, {
-    next: `svc extension init ${better}${option}`,
+    next: command('extension init', better, ...option),
   })
 }

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { parseSecretRef } from '../../../../kernel/kit/secret-ref.js'
 import { vaultPath } from '../../../access/vault/api.js'
 import { ExtensionErrors } from '../errors.js'
@@ -30,7 +31,7 @@ export function checkAgreed(next: Provenance, before: Provenance | undefined, di
       : `${name} does not bring what was looked at: ${namesOf(brings)}`,
     {
       details: { consent_digest: wanted },
-      next: before ? `svc extension update ${name}` : 'look at it with POST /api/extensions/preview',
+      next: before ? command('extension update', name) : 'look at it with POST /api/extensions/preview',
     },
   )
 }

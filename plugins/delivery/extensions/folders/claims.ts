@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import type { Fault } from '../../../../kernel/plugin.js'
 import { ExtensionErrors } from '../errors.js'
 
@@ -52,6 +53,6 @@ const idOf = ({ name }: Claimant, { id }: Claim) => `${name}\n${id}`
 function taken({ name }: Claimant, { key, link }: Claimant, { what }: Claim): Fault {
   const who = link ? `the link ${key}` : `the installed ${name}`
   return ExtensionErrors.extension_dev_taken(`there can be ${what} of ${name} only once, and ${who} has it`, {
-    next: link ? 'svc extension list' : `svc extension disable ${name}`,
+    next: link ? command('extension list') : command('extension disable', name),
   })
 }

@@ -1,13 +1,13 @@
 import path from 'node:path'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { SerialBy } from '../../../../kernel/kit/serial.js'
-import { type Actor, messageOf, type PluginKernel } from '../../../../kernel/plugin.js'
+import { type Actor, messageOf } from '../../../../kernel/plugin.js'
 import { ExtensionDevLinked, ExtensionDevUnlinked, ExtensionErrors } from '../api.js'
 import { EVERYWHERE, keyOf, placeOf } from '../identity.js'
 import { checkAgreed } from '../load/agreement.js'
 import type { Instance } from '../load/instance.js'
 import { type Manifest, requirementDigest } from '../manifest/manifest.js'
-import type { ExtensionNeeds } from '../needs.js'
+import type { K } from '../needs.js'
 import { type DevLink, DevTable, FlagTable } from '../tables.js'
 import type { Catalog, Found } from './catalog.js'
 import { Watcher } from './watcher.js'
@@ -59,7 +59,7 @@ export class DevLinks {
   readonly #turns = new SerialBy()
 
   constructor(
-    private readonly kernel: PluginKernel<ExtensionNeeds>,
+    private readonly kernel: K,
     private readonly catalog: Catalog,
     private readonly host: DevHost,
   ) {

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
+import { columnsOf } from '../../../../kernel/kit/annotations/show.js'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../../kernel/plugin.js'
 import type { InstallPreview, InstallPreviewReply, UpdateAllReply } from '../../../../schemas/extensions/install.js'
@@ -33,7 +34,7 @@ export async function runInstall(context: WithLists): Promise<void> {
   const { extension } = reply as ExtensionReply
   out.line(`installed ${extension.name} ${extension.version}, ${extension.state}`)
   if (extension.last_error) out.line(out.color('red', extension.last_error))
-  out.line(out.color('dim', `next: svc extension info ${extension.name}`))
+  out.line(out.color('dim', `next: ${command('extension info', extension.name)}`))
 }
 
 /** What would be installed. A daemon of an earlier version knows of no consents, and asks for none. */
@@ -161,11 +162,21 @@ export async function runRemove({ client, out, options, cwd, args: { name = '' }
   const reply = await client.request('DELETE', `/api/extensions/${encodeURIComponent(name)}?${query}`)
   if (out.json) return out.value(reply)
   const { extension } = reply as RemoveExtensionReply
-  const kept = purge ? '' : `; its records and tables stay (svc extension remove ${name} --purge takes them along)`
+  const kept = purge
+    ? ''
+    : `; its records and tables stay (${command('extension remove', name, '--purge')} takes them along)`
   out.line(
     `${extension.status} ${name}${extension.status === 'unlinked' ? `; ${extension.path} stays as it is` : kept}`,
   )
 }
+
+const updateColumns = columnsOf<UpdateAllReply['updates'][number]>()([
+  'name',
+  'status',
+  { of: 'current_version', header: 'Before' },
+  { of: 'latest_version', header: 'Now' },
+  'error',
+])
 
 async function updateAll(context: WithLists): Promise<number | undefined> {
   const { client, out, options } = context
@@ -177,13 +188,7 @@ async function updateAll(context: WithLists): Promise<number | undefined> {
   else
     out.table(
       reply.updates,
-      [
-        { header: 'Name', path: 'name' },
-        { header: 'Status', path: 'status' },
-        { header: 'Before', path: 'current_version' },
-        { header: 'Now', path: 'latest_version' },
-        { header: 'Error', path: 'error' },
-      ],
+      updateColumns,
       'nothing was installed; what was put into the folder by hand is changed there',
     )
   return reply.updates.some(({ status }) => status === 'failed') ? 1 : undefined

@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { isDropIn } from '../../../../kernel/platform.js'
 import { type Actor, type Fault, messageOf, type Party, type PluginKernel, type Tx } from '../../../../kernel/plugin.js'
 import type { Events } from '../../../platform/events/api.js'
@@ -173,7 +174,10 @@ export class Ledger {
     if (!why) return undefined
     const previous = this.provenance.get(name)?.version ?? 'the earlier version'
     const text = `${name} ${provenance.version} did not start, ${previous} stays installed: ${why.message}`
-    return InstallErrors.extension_update_failed(text, { next: why.next ?? `svc extension logs ${name}`, cause: why })
+    return InstallErrors.extension_update_failed(text, {
+      next: why.next ?? command('extension logs', name),
+      cause: why,
+    })
   }
 
   async #look(intent: Intent): Promise<Sight> {

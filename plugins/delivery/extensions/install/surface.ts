@@ -1,4 +1,4 @@
-import { cli, describe, tool } from '../../../../kernel/kit/annotations/index.js'
+import { cli, describe, show, tool } from '../../../../kernel/kit/annotations/index.js'
 import { type Command, created, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
 import {
   InstallExtensionBody,
@@ -97,14 +97,11 @@ export const installRoutes: readonly Route<Installs>[] = [
     privileged: true,
     with: [
       cli('extension verify', {
-        view: {
-          item: '',
-          fields: [
-            { header: 'Matches', path: 'matches' },
-            { header: 'Installed', path: 'expected' },
-            { header: 'Now', path: 'actual' },
-          ],
-        },
+        view: show(VerifyExtensionReply, '', [
+          'matches',
+          { of: 'expected', header: 'Installed' },
+          { of: 'actual', header: 'Now' },
+        ]),
       }),
     ],
     handle: async (self, { params, actor }) => ok(await self.install.verify(params.name, actor)),

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
+import { command } from '../../../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../../../kernel/kit/text.js'
 import { messageOf } from '../../../../../kernel/plugin.js'
 import type { SourceTier } from '../../manifest/manifest.js'
@@ -115,7 +116,7 @@ function gitHub(slug: string, ref: string | undefined, asset: string | undefined
 }
 
 function curated(slug: string, ref: string | undefined): Source {
-  if (!ENTRY.test(slug)) throw invalid(`${safely(slug)} is no id of a catalog's entry`, 'svc extension search')
+  if (!ENTRY.test(slug)) throw invalid(`${safely(slug)} is no id of a catalog's entry`, command('extension search'))
   if (ref !== undefined) throw invalid('a catalog has one version of an extension, its newest')
   return { kind: 'curated', slug, address: '' }
 }
