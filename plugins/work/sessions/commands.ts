@@ -1,3 +1,4 @@
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type { Session, SessionEvent, SessionTurn, TranscriptEntry } from '../../../schemas/sessions.js'
 import { attachedFiles, sendFiles } from './cli/attached-files.js'
@@ -47,7 +48,7 @@ export async function runNew(context: TaskContext): Promise<void> {
   const { id, agent_name, permissions: mode } = reply.session
   out.id(id)
   out.line(`started ${id} (${agent_name}, permissions ${mode}, ${sandboxText(reply.session)})`)
-  const next = prompt === undefined ? `svc session prompt ${id} '…'` : `svc session events ${id} --follow`
+  const next = prompt === undefined ? command('session prompt', id, '…') : command('session events', id, '--follow')
   out.line(out.color('dim', `next: ${next}`))
 }
 

@@ -1,23 +1,5 @@
-import type {
-  Faults,
-  Gate,
-  Host,
-  MaybeToken,
-  Notify,
-  Pipeline,
-  PluginKernel,
-  Requests,
-} from '../../../kernel/plugin.js'
-import type { SecretOwner, VaultApi } from '../../access/vault/api.js'
-import type { Agents } from '../../agents/agents/api.js'
-import type { Providers } from '../../agents/providers/api.js'
-import type { Daemon } from '../../desk/daemon/api.js'
-import type { Workspaces } from '../../desk/workspaces/api.js'
-import type { Events } from '../../platform/events/api.js'
-import type { Files } from '../../platform/files/api.js'
-import type { Journals } from '../../platform/journals/api.js'
-import type { Ownership } from '../../platform/ownership/api.js'
-import type { Processes } from '../../platform/processes/api.js'
+import type { Gate, Notify, Pipeline } from '../../../kernel/plugin.js'
+import type { SecretOwner } from '../../access/vault/api.js'
 import type { BriefingTable } from './agent/briefing.js'
 import type { ProcessWatch } from './agent/process-watch.js'
 import {
@@ -35,34 +17,19 @@ import type { Logs } from './journal/logs.js'
 import type { UsageDays } from './journal/usage-days.js'
 import type { HealthNews } from './lifecycle/health-news.js'
 import type { IdleProcesses } from './lifecycle/idle-processes.js'
+import type { K } from './needs.js'
 import type { PermissionAsked, SessionHooks } from './points.js'
 import type { SessionLimits } from './settings.js'
 import type { SessionTable } from './table.js'
 import type { PromptFiles } from './turn/prompt-files.js'
 import type { PromptTable } from './turn/prompts.js'
 
-export type SessionsKernel = PluginKernel<{
-  host: typeof Host
-  file: typeof Files
-  report: typeof Faults
-  request: typeof Requests
-  daemon: typeof Daemon
-  events: typeof Events
-  agents: typeof Agents
-  processes: typeof Processes
-  providers: typeof Providers
-  workspaces: typeof Workspaces
-  journals: typeof Journals
-  vault: MaybeToken<VaultApi>
-  ownership: typeof Ownership
-}>
-
 /** The secrets of a session, `vault:sessions/<id>/…`, are deleted with it. */
 export const sessionSecrets: SecretOwner = { what: 'session', paths: id => [`sessions/${id}`] }
 
 /** What the parts of this plugin share. */
 export interface SessionsContext {
-  readonly kernel: SessionsKernel
+  readonly kernel: K
   readonly table: SessionTable
   readonly prompts: PromptTable
   readonly promptFiles: PromptFiles

@@ -201,7 +201,7 @@ export const SessionErrors = defineErrors({
   prompt_text_missing: {
     status: 400,
     message: 'the text of the prompt is missing',
-    next: "svc session prompt <id> 'text'",
+    next: command('session prompt', placeholder('id'), placeholder('text')),
   },
   permission_not_offered: {
     status: 400,
@@ -221,7 +221,7 @@ export const SessionErrors = defineErrors({
   no_active_prompt: {
     status: 409,
     message: 'no prompt is running in this session: there is nothing to steer',
-    next: "svc session prompt <id> 'text'",
+    next: command('session prompt', placeholder('id'), placeholder('text')),
   },
   wait_invalid: { status: 400, message: 'this cannot be waited for', next: 'correct what the message names' },
   wait_target_unknown: {
@@ -247,17 +247,17 @@ export const SessionErrors = defineErrors({
   goal_not_active: {
     status: 404,
     message: 'there is no goal to do this with',
-    next: "svc session prompt <id> '/goal <what is to be reached>'",
+    next: command('session prompt', placeholder('id'), '/goal <what is to be reached>'),
   },
   goal_replace_required: {
     status: 409,
     message: 'this session has a goal already',
-    next: "svc session prompt <id> '/goal replace <what is to be reached>'",
+    next: command('session prompt', placeholder('id'), '/goal replace <what is to be reached>'),
   },
   goal_objective_required: {
     status: 422,
     message: 'a goal says what is to be reached',
-    next: "svc session prompt <id> '/goal <what is to be reached>'",
+    next: command('session prompt', placeholder('id'), '/goal <what is to be reached>'),
   },
   goal_objective_too_large: {
     status: 422,

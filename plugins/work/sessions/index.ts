@@ -1,16 +1,10 @@
-import { definePlugin, Faults, Host, maybe, Requests, surfaceOf } from '../../../kernel/plugin.js'
-import { SecretOwners, Vault } from '../../access/vault/api.js'
-import { AgentActivities, Agents } from '../../agents/agents/api.js'
-import { Providers } from '../../agents/providers/api.js'
+import { definePlugin, maybe, surfaceOf } from '../../../kernel/plugin.js'
+import { SecretOwners } from '../../access/vault/api.js'
+import { AgentActivities } from '../../agents/agents/api.js'
 import { Changes } from '../../desk/changes/api.js'
-import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
+import { Checks, StatusMembers } from '../../desk/daemon/api.js'
 import { WorkspaceDetailMembers, Workspaces } from '../../desk/workspaces/api.js'
 import { AuditedEvents } from '../../platform/audit/api.js'
-import { Events } from '../../platform/events/api.js'
-import { Files } from '../../platform/files/api.js'
-import { Journals } from '../../platform/journals/api.js'
-import { Ownership } from '../../platform/ownership/api.js'
-import { Processes } from '../../platform/processes/api.js'
 import {
   HealthTimings,
   InboxSources,
@@ -32,6 +26,7 @@ import {
 } from './api.js'
 import { commandList } from './cli/command-list.js'
 import { sessionSecrets } from './context.js'
+import { needs } from './needs.js'
 import { sessionRoutes } from './routes/index.js'
 import type { SessionsService } from './service.js'
 import { DefaultAgent, SessionSettings, WorktreeSettings } from './settings.js'
@@ -41,21 +36,7 @@ const { contribute, tap } = surfaceOf<SessionsService>()
 export default definePlugin({
   name: 'sessions',
   version: '0.1.0',
-  requires: {
-    host: Host,
-    file: Files,
-    report: Faults,
-    request: Requests,
-    daemon: Daemon,
-    events: Events,
-    agents: Agents,
-    providers: Providers,
-    workspaces: Workspaces,
-    processes: Processes,
-    journals: Journals,
-    vault: maybe(Vault),
-    ownership: Ownership,
-  },
+  requires: needs,
   provides: Sessions,
   service: () => import('./service.js').then(module => module.SessionsService),
 }).surface({

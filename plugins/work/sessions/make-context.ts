@@ -4,13 +4,14 @@ import { ProcessWatch } from './agent/process-watch.js'
 import { Presence } from './attach/presence.js'
 import { Attachments } from './attachments/store.js'
 import { CatalogFeed } from './attention/catalog-feed.js'
-import { type SessionsContext, type SessionsKernel, Slots } from './context.js'
+import { type SessionsContext, Slots } from './context.js'
 import { Cuts } from './journal/cuts.js'
 import { LocalTime } from './journal/local-time.js'
 import { Logs } from './journal/logs.js'
 import { Telling } from './journal/telling.js'
 import { UsageDays } from './journal/usage-days.js'
 import type { HealthNews } from './lifecycle/health-news.js'
+import type { K } from './needs.js'
 import { SessionParticipation } from './participation.js'
 import { type SessionLimits, SessionSettings } from './settings.js'
 import { SessionTable } from './table.js'
@@ -20,7 +21,7 @@ import { infoOf } from './wire.js'
 
 /** What the parts of the plugin share, made of its kernel and of the hooks that its service declares. */
 export function contextOf(
-  kernel: SessionsKernel,
+  kernel: K,
   own: Pick<SessionsContext, 'points' | 'stopped' | 'permission' | 'prepare' | 'creating' | 'launching'> & {
     readonly health: () => HealthNews
   },

@@ -34,7 +34,7 @@ import {
 } from './api.js'
 import { aboutToStop } from './asked.js'
 import { finishedSessions } from './attention/attention.js'
-import type { SessionsContext, SessionsKernel } from './context.js'
+import type { SessionsContext } from './context.js'
 import { Worktrees } from './fork/worktree.js'
 import { noteHookRun } from './journal/telling.js'
 import { usesOf } from './journal/uses.js'
@@ -50,6 +50,7 @@ import { stopSessions } from './lifecycle/shutdown.js'
 import { checkSessions, statusMembers } from './lifecycle/status.js'
 import { cancelTurn, END_PROCESS, recordStop, type Stop } from './lifecycle/stopping.js'
 import { contextOf } from './make-context.js'
+import type { K } from './needs.js'
 import { followPage } from './read/follow.js'
 import { answerTo, inboxOf, pendingIn } from './read/inbox.js'
 import { pastOf, type SessionPast } from './read/past.js'
@@ -79,7 +80,7 @@ export class SessionsService implements SessionsApi {
   readonly #open: OpenSessions
   readonly #retiring
 
-  constructor(private readonly kernel: SessionsKernel) {
+  constructor(private readonly kernel: K) {
     const own = kernel.hooks.of(points)
     this.stopped = own.stopped
     this.#retiring = own.retiring

@@ -5,7 +5,7 @@ import { ATTACHMENT_TABLE } from './attachments/store.js'
 import { USAGE_DAY_TABLE } from './journal/usage-days.js'
 import { Remembered } from './lifecycle/remembered.js'
 import { REFERENCE_INDEXES } from './lifecycle/retire.js'
-import { COLUMNS, type SessionChange, type SessionRow } from './row.js'
+import { type SessionChange, type SessionRow, sessionRows } from './row.js'
 
 export { isUnused, NEW_ROW, type SessionChange, type SessionRow } from './row.js'
 
@@ -186,9 +186,7 @@ export class SessionTable {
   insert(t: Tx, row: SessionRow): void {
     this.#changed(row.id)
     this.db.onDurable(t, () => this.told('created', row.id, row.workspace_id))
-    const names = Object.keys(row).filter(name => name === 'id' || COLUMNS.has(name))
-    const values = names.map(name => row[name as keyof SessionRow])
-    t.run(`INSERT INTO sessions_session (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`, values)
+    sessionRows.insert(t, row)
   }
 
   update(t: Tx, id: string, change: SessionChange): void {
@@ -206,9 +204,7 @@ export class SessionTable {
   /** {@link update} of columns outside the catalog: its readers are not notified. */
   note(t: Tx, id: string, change: SessionChange): void {
     this.#changed(id)
-    const names = Object.keys(change).filter(name => COLUMNS.has(name))
-    const values: SqlValue[] = names.map(name => change[name as keyof SessionChange] ?? null)
-    t.run(`UPDATE sessions_session SET ${names.map(name => `${name} = ?`).join(', ')} WHERE id = ?`, [...values, id])
+    sessionRows.update(t, { id }, change)
   }
 
   remove(t: Tx, id: string): void {

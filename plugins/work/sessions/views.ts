@@ -1,4 +1,12 @@
-import type { CliColumn, CliView } from '../../../kernel/kit/annotations/index.js'
+import { type CliColumn, type CliView, columnsOf, show } from '../../../kernel/kit/annotations/index.js'
+import {
+  type InspectSessionReply,
+  type PolicyDiagnostic,
+  type RepairIssue,
+  type RepairSessionReply,
+  type SessionHealth,
+  SessionUsageReply,
+} from '../../../schemas/sessions.js'
 
 /** Why a session is not woken, in words. */
 const ineligibility: Readonly<Record<string, string>> = {
@@ -12,83 +20,76 @@ const ineligibility: Readonly<Record<string, string>> = {
 }
 
 /** What a session does now. */
-export const statusFields: readonly CliColumn[] = [
-  { header: 'ID', path: 'session_id' },
-  { header: 'Agent', path: 'agent_name' },
-  { header: 'State', path: 'state' },
-  { header: 'Health', path: 'health' },
-  { header: 'Prompt running', path: 'active_prompt' },
-  { header: 'Can be woken', path: 'eligible_for_wake' },
-  { header: 'Not woken because', path: 'ineligibility_reason', words: ineligibility },
-  { header: 'Updated', path: 'updated_at', as: 'ago' },
-]
+export const statusFields = columnsOf<SessionHealth>()([
+  { of: 'session_id', header: 'ID' },
+  { of: 'agent_name', header: 'Agent' },
+  'state',
+  'health',
+  { of: 'active_prompt', header: 'Prompt running' },
+  { of: 'eligible_for_wake', header: 'Can be woken' },
+  { of: 'ineligibility_reason', header: 'Not woken because', words: ineligibility },
+  'updated_at~ago',
+])
 
 /** Whether the agent of a session answers. */
 export const healthFields: readonly CliColumn[] = [
   ...statusFields.slice(0, -1),
-  { header: 'Can be attached', path: 'attachable' },
-  { header: 'Last error', path: 'last_error' },
-  { header: 'Last activity', path: 'last_activity_at', as: 'ago' },
+  ...columnsOf<SessionHealth>()([
+    { of: 'attachable', header: 'Can be attached' },
+    'last_error',
+    'last_activity_at~ago',
+  ]),
   ...statusFields.slice(-1),
 ]
-
-const within = (member: string) => (column: CliColumn) => ({ ...column, path: `${member}.${column.path}` })
 
 /** Everything that helps to find a fault in a session. */
 export const inspectView: CliView = {
   item: '',
   fields: [
-    ...healthFields.map(within('health')),
-    { header: 'Last woken', path: 'wake_state.last_wake_at', as: 'ago' },
-    { header: 'Last wake-up', path: 'wake_state.last_result', words: { rate_limited: 'too many lately' } },
-    { header: 'Woken again from', path: 'wake_state.next_allowed_at', as: 'ago' },
-    { header: 'Policy', path: 'policy_digest' },
-    { header: 'Configuration', path: 'config_digest' },
+    ...healthFields.map(column => ({ ...column, path: `health.${column.path}` })),
+    ...columnsOf<InspectSessionReply>()([
+      { of: 'wake_state.last_wake_at~ago', header: 'Last woken' },
+      { of: 'wake_state.last_result', header: 'Last wake-up', words: { rate_limited: 'too many lately' } },
+      { of: 'wake_state.next_allowed_at~ago', header: 'Woken again from' },
+      { of: 'policy_digest', header: 'Policy' },
+      { of: 'config_digest', header: 'Configuration' },
+    ]),
   ],
   table: {
     path: 'diagnostics',
-    columns: [
-      { header: 'SEVERITY', path: 'severity' },
-      { header: 'LINE', path: 'line' },
-      { header: 'FIELD', path: 'field' },
-      { header: 'MESSAGE', path: 'message', below: true },
-    ],
+    columns: columnsOf<PolicyDiagnostic>()(['severity', 'line', 'field', { of: 'message', below: true }]),
   },
 }
 
 /** Tokens and cost, as far as the agent told of them. */
-export const usageView: CliView = {
-  item: 'usage',
-  fields: [
-    { header: 'Turns', path: 'turn_count' },
-    { header: 'Input tokens', path: 'input_tokens' },
-    { header: 'Output tokens', path: 'output_tokens' },
-    { header: 'All tokens', path: 'total_tokens' },
-    { header: 'Cost', path: 'total_cost' },
-    { header: 'Currency', path: 'cost_currency' },
-    {
-      header: 'Cost',
-      path: 'cost_source',
-      words: { none: 'not reported by the agent', agent_reported: 'reported by the agent' },
-    },
-  ],
-}
+export const usageView = show(SessionUsageReply, 'usage', [
+  { of: 'turn_count', header: 'Turns' },
+  'input_tokens',
+  'output_tokens',
+  { of: 'total_tokens', header: 'All tokens' },
+  { of: 'total_cost', header: 'Cost' },
+  { of: 'cost_currency', header: 'Currency' },
+  {
+    of: 'cost_source',
+    header: 'Cost',
+    words: { none: 'not reported by the agent', agent_reported: 'reported by the agent' },
+  },
+])
 
 /** What an interrupted transcript left open, and what was closed. */
 export const repairView: CliView = {
   item: 'repair',
   fields: [
-    { header: 'Session', path: 'session_id' },
-    { header: 'Written', path: 'persisted' },
+    ...columnsOf<RepairSessionReply['repair']>()(['session_id', { of: 'persisted', header: 'Written' }]),
     { header: 'Closed', path: 'actions.length' },
   ],
   table: {
     path: 'issues',
-    columns: [
-      { header: 'SEVERITY', path: 'severity' },
-      { header: 'TURN', path: 'turn_id' },
-      { header: 'CODE', path: 'code' },
-      { header: 'DETAIL', path: 'detail', below: true },
-    ],
+    columns: columnsOf<RepairIssue>()([
+      'severity',
+      { of: 'turn_id', header: 'Turn' },
+      'code',
+      { of: 'detail', below: true },
+    ]),
   },
 }

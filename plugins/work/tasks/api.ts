@@ -220,7 +220,7 @@ export const SchedulerDrainStarted = event('scheduler.drain_started', drain)
 export const SchedulerStalled = event('scheduler.stalled', v.object({ looks: v.number(), waiting: v.number() }))
 export const SchedulerDrainCompleted = event('scheduler.drain_completed', drain)
 
-const tasks = 'svc task list'
+const tasks = command('task list')
 export const TaskErrors = defineErrors({
   task_not_found: { status: 404, message: 'task not found', next: tasks },
   task_archived: {

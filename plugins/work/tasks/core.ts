@@ -1,15 +1,11 @@
 import { shown } from '../../../kernel/kit/text.js'
-import type { DiskSpace, MaybeToken, PluginKernel, Reads, Tx } from '../../../kernel/plugin.js'
+import type { Reads, Tx } from '../../../kernel/plugin.js'
 import type { ParticipationRequest } from '../../../schemas/network.js'
 import type { TaskStatus } from '../../../schemas/tasks.js'
-import type { ArchivesApi } from '../../desk/archives/api.js'
-import type { Daemon } from '../../desk/daemon/api.js'
-import type { Workspaces } from '../../desk/workspaces/api.js'
-import type { Events } from '../../platform/events/api.js'
-import type { Ownership } from '../../platform/ownership/api.js'
-import type { ParticipationAnswer, SessionInfo, Sessions } from '../sessions/api.js'
+import type { ParticipationAnswer, SessionInfo } from '../sessions/api.js'
 import { TaskErrors } from './api.js'
 import { TaskJournal } from './journal.js'
+import type { K } from './needs.js'
 import { RunParticipation, UnaskedError } from './runs/participation.js'
 import { Reservations, type Wants } from './runs/reserve.js'
 import type { RunKind } from './runs/run-row.js'
@@ -19,16 +15,6 @@ import type { TaskRow } from './tasks/task-row.js'
 import { TaskStore } from './tasks/task-store.js'
 import { Totals } from './totals.js'
 import type { Who } from './who.js'
-
-export type TaskKernel = PluginKernel<{
-  archives: MaybeToken<ArchivesApi>
-  disk: typeof DiskSpace
-  daemon: typeof Daemon
-  events: typeof Events
-  ownership: typeof Ownership
-  sessions: typeof Sessions
-  workspaces: typeof Workspaces
-}>
 
 /** Reconciles the statuses of the given tasks and of the tasks that depend on them, within the transaction. */
 export type Settle = (...tasks: readonly string[]) => void
@@ -63,7 +49,7 @@ export class TaskCore {
   expireBlocks: (t: Tx, settle: Settle) => void = () => {}
 
   constructor(
-    readonly kernel: TaskKernel,
+    readonly kernel: K,
     {
       wantsOf,
       profiled,

@@ -1,11 +1,7 @@
-import { DiskSpace, definePlugin, maybe, surfaceOf } from '../../../kernel/plugin.js'
+import { definePlugin, surfaceOf } from '../../../kernel/plugin.js'
 import { WakeContexts } from '../../agents/heartbeats/api.js'
 import { HeldWork } from '../../agents/self-service/api.js'
-import { Archives } from '../../desk/archives/api.js'
-import { Checks, Daemon, StatusMembers } from '../../desk/daemon/api.js'
-import { Workspaces } from '../../desk/workspaces/api.js'
-import { Events } from '../../platform/events/api.js'
-import { Ownership } from '../../platform/ownership/api.js'
+import { Checks, StatusMembers } from '../../desk/daemon/api.js'
 import { InboxSources, SessionRuns, Sessions } from '../sessions/api.js'
 import {
   SchedulerDrainCompleted,
@@ -21,6 +17,7 @@ import { BudgetErrors } from './budgets/errors.js'
 import { budgetRoutes } from './budgets/routes.js'
 import { claimRoutes } from './claims/routes.js'
 import { commands } from './command-list.js'
+import { needs } from './needs.js'
 import { ProfileErrors } from './profiles/errors.js'
 import { profileRoutes } from './profiles/routes.js'
 import { ReviewErrors } from './reviews/errors.js'
@@ -39,15 +36,7 @@ const { contribute, tap } = surfaceOf<TaskService>()
 export default definePlugin({
   name: 'tasks',
   version: '0.1.0',
-  requires: {
-    archives: maybe(Archives),
-    disk: DiskSpace,
-    daemon: Daemon,
-    events: Events,
-    ownership: Ownership,
-    sessions: Sessions,
-    workspaces: Workspaces,
-  },
+  requires: needs,
   provides: Tasks,
   service: () => import('./service.js').then(m => m.TaskService),
 }).surface({

@@ -1,26 +1,31 @@
+import { column, type RowOf, table } from '../../../kernel/kit/table.js'
+import { sqlName } from '../../../kernel/kit/text.js'
 import type { PluginKernel, Tx } from '../../../kernel/plugin.js'
 import type { TaskEvent } from '../../../schemas/tasks.js'
 import type { Events } from '../../platform/events/api.js'
 import { type TaskEventName, TaskEvents } from './api.js'
 import { LIMITS } from './limits.js'
-import { insert, json, update } from './rows.js'
+import { json } from './rows.js'
 import type { TaskRow } from './tasks/task-row.js'
 import type { Who } from './who.js'
 
+const { integer, text, time } = column
+
 /** A stored event of a task; `seq` is its position in the event log of the daemon. */
-export interface EventRow {
-  readonly seq: number
-  readonly event_id: string
-  readonly task_id: string
-  readonly run_id: string | null
-  readonly name: string
-  readonly at: number
-  readonly actor_kind: TaskEvent['actor']['kind']
-  readonly actor_ref: string
-  readonly origin_kind: TaskEvent['origin']['kind']
-  readonly origin_ref: string
-  readonly payload: string | null
-}
+export const eventTable = table('tasks_event', {
+  seq: integer(),
+  event_id: text(),
+  task_id: text(),
+  run_id: text().nullable(),
+  name: text(),
+  at: time(),
+  actor_kind: text<TaskEvent['actor']['kind']>(),
+  actor_ref: text(),
+  origin_kind: text<TaskEvent['origin']['kind']>(),
+  origin_ref: text(),
+  payload: text().nullable(),
+})
+export type EventRow = RowOf<typeof eventTable>
 
 /** The contents of an event. */
 export interface Told {
@@ -57,11 +62,11 @@ export class TaskJournal {
       origin_ref: who.origin.ref,
       payload: json(payload),
     }
-    insert(t, 'tasks_event', row)
+    eventTable.insert(t, row)
     // The count before the change is accurate enough, and reading it is cheaper than RETURNING.
     const count = task.event_count ?? Number(t.row('SELECT event_count FROM tasks_task WHERE id = ?', [task.id])?.[0])
     const marks = { ...changes, latest_event_seq: seq, ...(name === QUIET ? {} : { last_activity_at: now }) }
-    update(t, 'tasks_task', task.id, marks, 'event_count = event_count + 1')
+    mark(t, task.id, marks)
     if (count >= LIMITS.events.kept + LIMITS.events.slack) this.#prune(t, task.id)
     return seq
   }
@@ -74,4 +79,17 @@ export class TaskJournal {
     t.run('DELETE FROM tasks_event WHERE task_id = ? AND seq < ?', [task, oldest?.[0] ?? 0])
     t.run('UPDATE tasks_task SET event_count = ? WHERE id = ?', [LIMITS.events.kept, task])
   }
+}
+
+/** Statements by the columns that change: the same few are used repeatedly. */
+const statements = new Map<string, string>()
+
+/** Changes columns of a task that has one event more. */
+function mark(t: Tx, id: string, changes: Partial<TaskRow>): void {
+  const names = Object.keys(changes)
+  const key = names.join()
+  const assigned = () => names.map(name => `${sqlName(name)} = ?, `).join('')
+  const sql = statements.get(key) ?? `UPDATE tasks_task SET ${assigned()}event_count = event_count + 1 WHERE id = ?`
+  statements.set(key, sql)
+  t.run(sql, [...Object.values(changes), id])
 }

@@ -29,12 +29,13 @@ import { Leases } from './claims/leases.js'
 import { CompleteAndNext } from './claims/next.js'
 import { Recovery } from './claims/recovery.js'
 import { ClaimTokens } from './claims/tokens.js'
-import { TaskCore, type TaskKernel } from './core.js'
+import { TaskCore } from './core.js'
 import { runFindings, schedulerFinding } from './doctor/findings.js'
 import { Health } from './health/health.js'
 import { KeptRuns } from './kept/kept.js'
 import { keeperOf } from './kept/table.js'
 import { LIMITS } from './limits.js'
+import type { K } from './needs.js'
 import { mayReview, Profiles, wantsOf } from './profiles/profiles.js'
 import { Reviews } from './reviews/reviews.js'
 import { RunControl } from './runs/control.js'
@@ -110,7 +111,7 @@ export class TaskService implements TasksApi {
   readonly #core: TaskCore
   readonly #catalog: TaskCatalog
 
-  constructor(private readonly kernel: TaskKernel) {
+  constructor(private readonly kernel: K) {
     const core: TaskCore = new TaskCore(kernel, {
       wantsOf: (t, task, kind) => {
         const measured = this.budgets.measures(t, task.id)

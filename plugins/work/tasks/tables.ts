@@ -3,7 +3,7 @@ import { BUDGET_TABLES } from './budgets/tables.js'
 import { KEPT_TABLE } from './kept/table.js'
 import { REVIEW_TABLE } from './reviews/review-row.js'
 import { WAKE_TABLE } from './wakes/wakes.js'
-import { workerTable } from './workers/worker-row.js'
+import { WORKER_TABLE } from './workers/worker-row.js'
 
 /** Tables of the plugin. Append only: released migrations never change. Times in epoch milliseconds. */
 export const TASK_TABLES = [
@@ -98,7 +98,7 @@ CREATE TABLE tasks_profile (
   task_id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
 ) STRICT;`,
   },
-  { id: '006-workers', sql: workerTable },
+  { id: '006-workers', sql: WORKER_TABLE },
   {
     id: '010-channel',
     sql: `

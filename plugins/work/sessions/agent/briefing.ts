@@ -1,8 +1,8 @@
 import { type Contribution, type Db, Fault, messageOf, type Tx, within } from '../../../../kernel/plugin.js'
 import type { Workspace } from '../../../desk/workspaces/api.js'
 import { type Briefing, SessionBriefings, SessionErrors, type SessionInfo } from '../api.js'
-import type { SessionsKernel } from '../context.js'
 import { Remembered } from '../lifecycle/remembered.js'
+import type { K } from '../needs.js'
 import type { SessionRow } from '../table.js'
 
 /** Milliseconds that one contributor has. */
@@ -70,7 +70,7 @@ export class BriefingTable {
  * those who have spoken (`known`) are not asked again. Throws what refuses it, and refuses it when one fails.
  */
 export async function readBriefing(
-  { collect, clock, log }: SessionsKernel,
+  { collect, clock, log }: K,
   session: SessionInfo,
   workspace: Workspace,
   known: ReadonlySet<string> = new Set(),

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { BUILT_IN_PROVIDER, type Provider, type ProvidersApi } from '../../../agents/providers/api.js'
 import { AgentFailure } from './failure.js'
 
@@ -40,5 +41,5 @@ export function loginText(provider: Provider | undefined, isSandboxed: boolean):
   if (isSandboxed && ownFiles.length + ownFilesEnv.length === 0) {
     return `the sandbox hides its files in the home folder; name them: svc config set providers.${name}.own_files '[".config/…"]'`
   }
-  return argv.length > 0 ? `log in, then send the prompt again: svc provider auth login ${name}` : undefined
+  return argv.length > 0 ? `log in, then send the prompt again: ${command('provider auth login', name)}` : undefined
 }

@@ -1,12 +1,13 @@
 import { createHash, type Hash } from 'node:crypto'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
+import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import { clip } from '../../../../kernel/kit/text.js'
 import { type Disk, isFull, systemDisk, writeAll } from '../../../../kernel/platform.js'
 import { type Db, iso, messageOf } from '../../../../kernel/plugin.js'
 import type { PromptAttachment } from '../../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
-import type { SessionsKernel } from '../context.js'
+import type { K } from '../needs.js'
 import { type FormFile, type PartHead, readForm } from './form.js'
 import { type AttachmentKind, kindOf, looksLike, sizeOf } from './kinds.js'
 
@@ -18,6 +19,8 @@ const MAX_NAME = 200
 /** First bytes of a file, by which it is judged. */
 const HEAD_BYTES = 64 * 1024
 const PAGE = 64 * 1024
+
+const { integer, text, time } = column
 
 export const ATTACHMENT_TABLE = `
 CREATE TABLE sessions_attachment (
@@ -35,20 +38,21 @@ CREATE TABLE sessions_attachment (
 CREATE INDEX sessions_attachment_session ON sessions_attachment (session_id, created_at);`
 
 /** A row of sessions_attachment; its bytes are a file of that id in the folder of the session. */
-export interface AttachmentRow {
-  readonly id: string
-  readonly session_id: string
-  readonly name: string
-  readonly kind: AttachmentKind
-  readonly mime_type: string
-  readonly bytes: number
+export const attachmentRows = table('sessions_attachment', {
+  id: text(),
+  session_id: text(),
+  name: text(),
+  kind: text<AttachmentKind>(),
+  mime_type: text(),
+  bytes: integer(),
   /** Hex. */
-  readonly sha256: string
+  sha256: text(),
   /** Pixels of an image; 0 where they are not known. */
-  readonly width: number
-  readonly height: number
-  readonly created_at: number
-}
+  width: integer(),
+  height: integer(),
+  created_at: time(),
+})
+export type AttachmentRow = RowOf<typeof attachmentRows>
 
 /** An attachment under its names on the wire. */
 export function attachmentToWire(row: AttachmentRow): PromptAttachment & { readonly created_at: string } {
@@ -63,16 +67,13 @@ export class Attachments {
   readonly #arriving = new Map<string, number>()
 
   constructor(
-    private readonly kernel: Pick<SessionsKernel, 'db' | 'home' | 'ids' | 'clock' | 'log'>,
+    private readonly kernel: Pick<K, 'db' | 'home' | 'ids' | 'clock' | 'log'>,
     private readonly db: Db = kernel.db,
   ) {}
 
   /** In the order in which they came. */
   list(sessionId: string): AttachmentRow[] {
-    return this.db.all<AttachmentRow>(
-      'SELECT * FROM sessions_attachment WHERE session_id = ? ORDER BY created_at, id',
-      [sessionId],
-    )
+    return attachmentRows.all(this.db, { session_id: sessionId }, 'ORDER BY created_at, id')
   }
 
   /** What the journal has of the files of a prompt. */
@@ -83,8 +84,7 @@ export class Attachments {
 
   /** Throws `attachment_not_found` (404). */
   get(sessionId: string, id: string): AttachmentRow {
-    const sql = 'SELECT * FROM sessions_attachment WHERE id = ? AND session_id = ?'
-    const row = this.db.get<AttachmentRow>(sql, [id, sessionId])
+    const row = attachmentRows.get(this.db, { id, session_id: sessionId })
     if (!row) throw SessionErrors.attachment_not_found(`no attachment ${clip(id, 100)} in this session`)
     return row
   }
@@ -116,9 +116,7 @@ export class Attachments {
     try {
       const written = await this.#write(file, reserved, await open())
       const row: AttachmentRow = { id, session_id: sessionId, created_at: this.kernel.clock.now(), ...written }
-      const names = Object.keys(row)
-      const sql = `INSERT INTO sessions_attachment (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`
-      await this.kernel.db.tx(t => t.run(sql, Object.values(row)))
+      await this.kernel.db.tx(t => attachmentRows.insert(t, row))
       return row
     } catch (error) {
       await this.#unlink(file)

@@ -1,3 +1,5 @@
+import { columnsOf } from '../../../../kernel/kit/annotations/show.js'
+import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
 import type { InteractionReply, ListInteractionsReply, PendingInteraction } from '../../../../schemas/sessions.js'
 import { questionRows, WHOLE } from './question-lines.js'
 import { sessionPath } from './session-path.js'
@@ -19,7 +21,7 @@ export async function runApprove(context: TaskContext): Promise<void> {
       options.request === undefined
         ? 'nothing waits for permission in this session'
         : `no request ${options.request} waits in this session`,
-      `svc session events ${id}`,
+      command('session events', id),
     )
   }
   const isRejected = options.reject === true || path === 'session deny'
@@ -27,10 +29,11 @@ export async function runApprove(context: TaskContext): Promise<void> {
   if (!out.json) showQuestion(context, asked)
   if (!isRejected && options.yes !== true) {
     if (!context.terminal) {
-      const again = `svc session approve ${id} --request ${asked.interaction_id} --yes`
+      const again = command('session approve', id, '--request', asked.interaction_id, '--yes')
       return fault('usage', 'without a terminal, approving needs --yes', again)
     }
-    if (!(await confirm(context, 'Allow?', false))) return out.line(`Not answered. To reject: svc session deny ${id}`)
+    if (!(await confirm(context, 'Allow?', false)))
+      return out.line(`Not answered. To reject: ${command('session deny', id)}`)
   }
   const decision = `${isRejected ? 'reject' : 'allow'}-${options.always === true ? 'always' : 'once'}`
   const body = { request_id: asked.interaction_id, turn_id: asked.turn_id, decision }
@@ -58,17 +61,19 @@ export async function runInteractions(context: TaskContext): Promise<void> {
   if (out.json) return out.value(reply)
   out.table(reply.interactions, COLUMNS, 'this session has asked no question')
   if (reply.interactions.length > 0)
-    out.line(out.color('dim', `all of one: svc session interactions ${args.session_id} <id>`))
+    out.line(
+      out.color('dim', `all of one: ${command('session interactions', `${args.session_id}`, placeholder('id'))}`),
+    )
 }
 
-const COLUMNS = [
-  { header: 'ID', path: 'interaction_id' },
-  { header: 'STATUS', path: 'status' },
-  { header: 'ANSWER', path: 'resolution' },
-  { header: 'BY', path: 'resolved_by' },
-  { header: 'ASKED', path: 'created_at', as: 'ago' },
-  { header: 'ASKS FOR', path: 'title', below: true },
-] as const
+const COLUMNS = columnsOf<PendingInteraction>()([
+  { of: 'interaction_id', header: 'ID' },
+  'status',
+  { of: 'resolution', header: 'Answer' },
+  { of: 'resolved_by', header: 'By' },
+  { of: 'created_at~ago', header: 'Asked' },
+  { of: 'title', header: 'Asks for', below: true },
+])
 
 async function wholeOf({ client }: TaskContext, base: string, id: string): Promise<PendingInteraction> {
   const path = `${base}/interactions/${encodeURIComponent(id)}`

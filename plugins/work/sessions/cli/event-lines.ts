@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { clip } from '../../../../kernel/kit/text.js'
 import type { ColorName } from '../../../../kernel/plugin.js'
 import type { SessionEvent } from '../../../../schemas/sessions.js'
@@ -213,7 +214,7 @@ export class EventLines {
 
   #permission(content: Content): string {
     if (content.status === 'pending') {
-      const how = this.reader === 'elsewhere' ? ` (svc session approve ${this.sessionId})` : ''
+      const how = this.reader === 'elsewhere' ? ` (${command('session approve', this.sessionId)})` : ''
       return `? ${questionRows(content, BRIEF).head}${how}`
     }
     const isByHook = content.resolved_by === 'hook'
@@ -231,7 +232,7 @@ export class EventLines {
     if (Array.isArray(content.diffs)) this.#diffed.add(content.tool_call_id)
     this.#rows(rows)
     if (!isCut) return
-    const show = `svc session interactions ${this.sessionId} ${oneLine(content.request_id)}`
+    const show = command('session interactions', this.sessionId, oneLine(content.request_id))
     const how = this.reader === 'asked' ? '[s] shows all of it' : `All of it: ${show}`
     this.#rows([{ text: `    ${how}`, color: 'yellow' }])
   }

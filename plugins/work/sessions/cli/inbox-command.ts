@@ -1,4 +1,5 @@
-import type { CliColumn } from '../../../../kernel/kit/annotations/index.js'
+import { columnsOf } from '../../../../kernel/kit/annotations/show.js'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import type { Clarification, InboxQuestion, InboxReply, InteractionReply } from '../../../../schemas/sessions.js'
 import type { Decision } from '../requests/permission-rules.js'
 import { showQuestion, verdictText } from './approve-command.js'
@@ -7,21 +8,21 @@ import type { TaskContext } from './task-context.js'
 import { typedLine } from './typed.js'
 import { answerOf } from './whole-commands.js'
 
-const COLUMNS: readonly CliColumn[] = [
-  { header: 'NO', path: 'number' },
-  { header: 'SESSION', path: 'session_id' },
-  { header: 'AGENT', path: 'agent_name' },
-  { header: 'KIND', path: 'kind' },
-  { header: 'ASKED', path: 'created_at', as: 'ago' },
-  { header: 'EXPIRES', path: 'expires_at', as: 'ago' },
-  { header: 'ASKS FOR', path: 'title', below: true },
-  { header: 'COMMAND', path: 'command', below: true },
-  { header: 'OUTSIDE THE WORKSPACE', path: 'outside', as: 'list', below: true },
-  { header: 'CHANGES', path: 'changes', as: 'list', below: true },
-  { header: 'SHOW', path: 'show', below: true },
-  { header: 'ANSWER', path: 'answer', below: true },
-  { header: 'WORKSPACE', path: 'workspace_path', below: true },
-]
+const COLUMNS = columnsOf<InboxQuestion & { readonly number: number }>()([
+  { of: 'number', header: 'No' },
+  { of: 'session_id', header: 'Session' },
+  { of: 'agent_name', header: 'Agent' },
+  'kind',
+  { of: 'created_at~ago', header: 'Asked' },
+  'expires_at~ago',
+  { of: 'title', header: 'Asks for', below: true },
+  { of: 'command', below: true },
+  { of: 'outside~list', header: 'Outside the workspace', below: true },
+  { of: 'changes~list', below: true },
+  { of: 'show', below: true },
+  { of: 'answer', below: true },
+  { of: 'workspace_path', header: 'Workspace', below: true },
+])
 
 const DECISIONS: Readonly<Record<string, Decision>> = {
   y: 'allow-once',
@@ -50,7 +51,7 @@ export async function runInbox(context: TaskContext): Promise<void> {
   const item = /^\d+$/.test(args.number) ? items[Number(args.number) - 1] : undefined
   if (!item) {
     const known = items.length === 0 ? 'nothing waits for you' : `the numbers are 1 to ${items.length}`
-    return fault('inbox_item_not_found', `nothing has the number ${oneLine(args.number)}: ${known}`, 'svc inbox')
+    return fault('inbox_item_not_found', `nothing has the number ${oneLine(args.number)}: ${known}`, command('inbox'))
   }
   if (out.json) return out.value({ item })
   if (!('interaction_id' in item)) {

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import type { Provider } from '../../../../schemas/providers.js'
 import type { PromptReceipt, Session, SessionEvent } from '../../../../schemas/sessions.js'
 import { goalText, queuedText, runSlash } from './attach-commands.js'
@@ -94,7 +95,7 @@ async function runShown(context: TaskContext): Promise<number> {
   }
   if (changes) showChanges(context, changes)
   const how = end === 'detached' ? 'Detached; the agent goes on' : 'Go on'
-  out.line(out.color('dim', `${how}: svc session attach ${id}`))
+  out.line(out.color('dim', `${how}: ${command('session attach', id)}`))
   if (end === 'denied' && options.permissions === undefined) {
     out.line(out.color('dim', 'Requests were rejected. To allow them: --permissions approve-all'))
   }
@@ -242,7 +243,7 @@ async function askLogins({ client }: TaskContext): Promise<void> {
 
 async function installHint({ client }: TaskContext): Promise<string> {
   const { providers } = (await client.request('GET', '/api/providers')) as { providers: Provider[] }
-  return providers.find(({ install_command }) => install_command)?.install_command ?? 'svc provider list'
+  return providers.find(({ install_command }) => install_command)?.install_command ?? command('provider list')
 }
 
 /** Says who works, where, and what it may do without asking. */

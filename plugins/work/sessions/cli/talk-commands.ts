@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import type { SessionEvent, WaitSessionReply } from '../../../../schemas/sessions.js'
 import { goalText, promptHistory, queuedText, runSlash } from './attach-commands.js'
 import { attachedFiles, sendFiles } from './attached-files.js'
@@ -19,6 +20,7 @@ const WAIT_MS = 60_000
 /** `svc session prompt <id> [text|-]` */
 export async function runPrompt(context: TaskContext): Promise<number> {
   const { args, options, out } = context
+  const id = String(args.session_id)
   const base = await sessionPath(context)
   const text = await promptText(context)
   const files = await attachedFiles(context)
@@ -32,10 +34,10 @@ export async function runPrompt(context: TaskContext): Promise<number> {
   const before = await newestSequence(context, base)
   const talk = new Conversation(context, base, before)
   const prompt = await talk.send(body)
-  const later = `svc session events ${args.session_id} --follow`
+  const later = command('session events', id, '--follow')
   if (prompt.goal) {
     if (out.json) out.value({ prompt })
-    else out.line(`${goalText(prompt.goal)}: svc session goal ${args.session_id}`)
+    else out.line(`${goalText(prompt.goal)}: ${command('session goal', id)}`)
     return 0
   }
   if (options['no-wait'] === true || prompt.replayed === true) {
@@ -49,19 +51,19 @@ export async function runPrompt(context: TaskContext): Promise<number> {
   if (queued !== undefined) talk.say(`${queued} Showing the running turn until then.`)
   talk.cancelOnInterrupt(prompt.queue_entry_id)
   const quiet = talk.typing(line => {
-    if (line !== undefined) talk.say(`Nothing is asked. To type prompts: svc session attach ${args.session_id}`)
+    if (line !== undefined) talk.say(`Nothing is asked. To type prompts: ${command('session attach', id)}`)
   })
   try {
     for await (const event of talk.events(`after_sequence=${before}`)) {
       const end = endOfTurn(event, prompt.new_turn_id)
       if (!end || (end === 'canceled' && !talk.interrupted && (await talk.isStopping(event)))) continue
       if (event.type === 'session_stopped' && canGoOn(event)) {
-        talk.say(`a prompt starts it again: svc session prompt ${args.session_id} '…'`)
+        talk.say(`a prompt starts it again: ${command('session prompt', id, '…')}`)
       }
-      if (event.type === 'error') talk.say(`Details: svc session health ${args.session_id}`)
+      if (event.type === 'error') talk.say(`Details: ${command('session health', id)}`)
       return talk.interrupted ? INTERRUPTED : end === 'completed' ? 0 : 1
     }
-    return context.fault('session_gone', 'the session was removed while its turn ran', 'svc session list')
+    return context.fault('session_gone', 'the session was removed while its turn ran', command('session list'))
   } finally {
     quiet?.()
     talk.resting()
@@ -214,6 +216,7 @@ async function follow(
 /** `svc session wait <id>` */
 export async function runWait(context: TaskContext): Promise<number> {
   const { args, options, client, out, fault } = context
+  const id = String(args.session_id)
   const base = await sessionPath(context)
   const until = options.until === undefined ? undefined : String(options.until).split(',')
   const deadline = options.timeout === undefined ? Number.POSITIVE_INFINITY : Number(options.timeout) * 1000
@@ -223,15 +226,11 @@ export async function runWait(context: TaskContext): Promise<number> {
     waited += reply.waited_ms
     if (reply.outcome === 'reached') {
       if (out.json) out.value(reply)
-      else out.line(`${args.session_id} is ${reply.state}`)
+      else out.line(`${id} is ${reply.state}`)
       return 0
     }
     if (timeout_ms < WAIT_MS) {
-      return fault(
-        'wait_timeout',
-        `${args.session_id} is ${reply.state} after ${options.timeout} s`,
-        `svc session attach ${args.session_id}`,
-      )
+      return fault('wait_timeout', `${id} is ${reply.state} after ${options.timeout} s`, command('session attach', id))
     }
   }
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../../kernel/plugin.js'
 import type {
   AnswerClarificationBody,
@@ -22,7 +23,7 @@ export async function runRecap(context: CommandContext): Promise<void> {
   if (out.json) return out.value(reply)
   const { session, active_run: run, recent_messages, recent_markers, pending_inputs, pending_markers } = reply.recap
   out.line(out.color('bold', `${session.name ?? session.id} · ${session.agent_name} · ${session.badge}`))
-  if (run) out.line(out.color('dim', `works on run ${run.id} (${run.status}): svc task run show ${run.id}`))
+  if (run) out.line(out.color('dim', `works on run ${run.id} (${run.status}): ${command('task run show', run.id)}`))
   for (const { role, parts } of recent_messages) {
     const text = parts.map(part => part.text ?? '').join(' ')
     const lines = text.split('\n').filter(line => line.trim() !== '')
@@ -31,12 +32,13 @@ export async function runRecap(context: CommandContext): Promise<void> {
   }
   for (const { kind, summary } of recent_markers) out.line(out.color('yellow', `! ${kind}: ${summary}`))
   if (pending_markers > 0) out.line(out.color('yellow', `${pending_markers} wait for your answer: svc inbox`))
-  if (pending_inputs > 0) out.line(`${pending_inputs} prompts wait: svc session input list ${session.id}`)
+  if (pending_inputs > 0) out.line(`${pending_inputs} prompts wait: ${command('session input list', session.id)}`)
 }
 
 /** `svc session clarify <id> [answer]`: shows what is asked, or answers the oldest question. */
 export async function runClarify(context: CommandContext): Promise<void> {
   const { args, options, client, out, fault } = context
+  const id = String(args.session_id)
   const base = await sessionPath(context)
   const reply = (await client.request('GET', `${base}/clarifications`)) as { clarifications: Clarification[] }
   const refusal = options.skip === true ? { skip: true } : options.decline === true ? { decline: true } : undefined
@@ -56,11 +58,14 @@ export async function runClarify(context: CommandContext): Promise<void> {
       if (notes.some(Boolean)) out.line(out.color('dim', `  (${notes.filter(Boolean).join('; ')})`))
     }
     if (reply.clarifications.length === 0) out.line('the agent asks nothing')
-    else out.line(out.color('dim', `answer with a number or a text: svc session clarify ${args.session_id} <answer>`))
+    else
+      out.line(
+        out.color('dim', `answer with a number or a text: ${command('session clarify', id, placeholder('answer'))}`),
+      )
     return
   }
   const asked = reply.clarifications.find(one => options.request === undefined || one.request_id === options.request)
-  if (!asked) return fault('clarification_not_found', 'the agent asks nothing', `svc session recap ${args.session_id}`)
+  if (!asked) return fault('clarification_not_found', 'the agent asks nothing', command('session recap', id))
   const body = refusal ?? answerOf(asked, args.answer ?? '')
   const path = `${base}/clarifications/${encodeURIComponent(asked.request_id)}/answer`
   const told = (await client.request('POST', path, body)) as { text: string }
@@ -85,6 +90,7 @@ export function answerOf(
 /** `svc session runtime <id> [--provider …] [--model …] [--effort …] [--speed …] [--reset]` */
 export async function runRuntime(context: CommandContext): Promise<void> {
   const { args, options, client, out } = context
+  const id = String(args.session_id)
   const base = await sessionPath(context)
   const { session } = (await client.request('GET', base)) as { session: Session }
   const { provider, model, effort, speed, reset } = options
@@ -103,7 +109,7 @@ export async function runRuntime(context: CommandContext): Promise<void> {
       const others = values.map(({ value }) => value).join(', ')
       out.line(out.color('dim', `  ${id}: ${current ?? ''}${others && ` (of ${others})`}`))
     }
-    out.line(out.color('dim', `change it: svc session runtime ${args.session_id} --model <model>`))
+    out.line(out.color('dim', `change it: ${command('session runtime', id, '--model', placeholder('model'))}`))
     return
   }
   show(context, await choose(context, base, session, { provider, model, reasoning_effort: effort, speed }))
@@ -150,12 +156,13 @@ function show({ out }: CommandContext, session: SessionDetail): void {
 /** `svc session rewind <id> [--message …]`: by default back to before the last prompt. */
 export async function runRewind(context: CommandContext): Promise<void> {
   const { args, options, client, out, fault } = context
+  const id = String(args.session_id)
   const base = await sessionPath(context)
   const transcript = (await client.request('GET', `${base}/transcript?limit=200`)) as TranscriptReply
   const prompts = transcript.entries.filter(({ message }) => message.role === 'user')
   const message_id = options.message ?? prompts.at(-1)?.message.id
   if (message_id === undefined)
-    return fault('message_not_found', 'there is no prompt to go back to', `svc session recap ${args.session_id}`)
+    return fault('message_not_found', 'there is no prompt to go back to', command('session recap', id))
   const body = {
     message_id,
     idempotency_key: randomBytes(8).toString('hex'),
@@ -188,5 +195,5 @@ export async function runFork(context: CommandContext): Promise<void> {
   const { id, workspace_path } = reply.session
   out.id(id)
   out.line(`${id} goes on in ${workspace_path}; what is not committed stays where it is`)
-  out.line(out.color('dim', `next: svc session attach ${id}`))
+  out.line(out.color('dim', `next: ${command('session attach', id)}`))
 }

@@ -4,8 +4,8 @@ import type { RepositoryPlace } from '../../../../kernel/kit/git/index.js'
 import { readRegularFile } from '../../../../kernel/kit/read-file.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import { isInside } from '../../../desk/workspaces/api.js'
-import type { SessionsKernel } from '../context.js'
 import { SessionErrors } from '../errors.js'
+import type { K } from '../needs.js'
 import { WorktreeSettings } from '../settings.js'
 import { inRepository } from './git.js'
 
@@ -21,7 +21,7 @@ const MAX_FILE_BYTES = 256 * 1024 * 1024
  * @returns a line for each file that could not be copied
  */
 export async function carryFiles(
-  kernel: SessionsKernel,
+  kernel: K,
   source: RepositoryPlace,
   top: string,
   wanted: readonly string[],

@@ -1,7 +1,7 @@
 import { type GitCall, type GitHost, type RepositoryPlace, withRepository } from '../../../../kernel/kit/git/index.js'
 import { Fault, messageOf } from '../../../../kernel/plugin.js'
 import { SessionErrors } from '../api.js'
-import type { SessionsKernel } from '../context.js'
+import type { K } from '../needs.js'
 import { WorktreeSettings } from '../settings.js'
 import { runProgram } from './program.js'
 
@@ -9,7 +9,7 @@ const MAX_OUTPUT = 64 * 1024 * 1024
 
 /** Works on a repository by git. Throws `worktree_failed` (409), with the words of git. */
 export async function inRepository<T>(
-  kernel: SessionsKernel,
+  kernel: K,
   place: RepositoryPlace,
   work: Parameters<typeof withRepository<T>>[2],
 ): Promise<T> {
@@ -21,10 +21,10 @@ export async function inRepository<T>(
 }
 
 /** The environment of the person whose daemon this is, without what is the daemon's own. */
-export function environmentOf({ needs: { providers } }: SessionsKernel): Promise<Record<string, string>> {
+export function environmentOf({ needs: { providers } }: K): Promise<Record<string, string>> {
   return providers.environment(providers.builtIn)
 }
 
-function git(kernel: SessionsKernel, call: GitCall): Promise<string> {
+function git(kernel: K, call: GitCall): Promise<string> {
   return runProgram(kernel, { ...call, label: 'git', within: WorktreeSettings.gitTimeout, most: MAX_OUTPUT })
 }

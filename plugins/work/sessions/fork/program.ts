@@ -2,7 +2,7 @@ import type { Setting } from '../../../../kernel/plugin.js'
 import { durationText } from '../../../../schemas/duration.js'
 import { keep, OutputEnd, OutputStart } from '../../../platform/processes/api.js'
 import { SessionErrors } from '../api.js'
-import type { SessionsKernel } from '../context.js'
+import type { K } from '../needs.js'
 
 /** A program that works on a worktree. */
 export interface WorktreeProgram {
@@ -24,7 +24,7 @@ const WORDS = 500
 const WORDS_MS = 1000
 
 /** Runs a program to its end; what it printed. Throws `worktree_failed` (409), with its last words or the bound that it met. */
-export async function runProgram(kernel: SessionsKernel, program: WorktreeProgram): Promise<string> {
+export async function runProgram(kernel: K, program: WorktreeProgram): Promise<string> {
   const { label, argv, cwd, env, input = '', within, most = WORDS_BYTES } = program
   const handle = await kernel.needs.processes.spawn({ label, argv, cwd, env, stdio: 'pipe' }).catch(cause => {
     throw SessionErrors.worktree_failed(`${label} cannot be started: ${argv[0]}`, { cause })

@@ -3,7 +3,7 @@ import { lstat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Git } from '../../../../kernel/kit/git/index.js'
 import type { SessionWorktree } from '../api.js'
-import type { SessionsKernel } from '../context.js'
+import type { K } from '../needs.js'
 import { inRepository } from './git.js'
 import { placeOf } from './worktree-files.js'
 
@@ -14,7 +14,7 @@ const AUTHOR = ['-c', 'user.name=svc', '-c', 'user.email=svc@localhost']
  * Commits what is not committed yet, and gives the id of the newest commit. Submodules stay at the commit that the index has.
  * @throws Fault `worktree_failed` (409)
  */
-export async function saveWorktree(kernel: SessionsKernel, { folder, gitDir }: SessionWorktree, message: string) {
+export async function saveWorktree(kernel: K, { folder, gitDir }: SessionWorktree, message: string) {
   return inRepository(kernel, await placeOf(folder, gitDir), async git => {
     await addAll(git)
     const tree = (await git(['write-tree'])).trim()

@@ -1,6 +1,6 @@
 import { messageOf, type Setting } from '../../../../kernel/plugin.js'
 import { settingIn } from '../../../desk/settings/api.js'
-import type { SessionsKernel } from '../context.js'
+import type { K } from '../needs.js'
 import { WorktreeSettings } from '../settings.js'
 import type { SessionWorktree } from './api.js'
 import { environmentOf } from './git.js'
@@ -8,24 +8,24 @@ import { placeOf } from './place.js'
 import { runProgram } from './program.js'
 
 /** Value of a setting in a workspace. */
-export async function settingOf<T>(kernel: SessionsKernel, setting: Setting<T>, workspaceId: string): Promise<T> {
+export async function settingOf<T>(kernel: K, setting: Setting<T>, workspaceId: string): Promise<T> {
   return (await settingIn(kernel.needs.request, kernel.actor, setting, workspaceId)) ?? kernel.config.get(setting)
 }
 
 /** Makes in a new worktree what the workspace says is needed. Throws `worktree_failed` (409), with the last words of the program. */
-export function setUp(kernel: SessionsKernel, worktree: SessionWorktree, source: string): Promise<void> {
+export function setUp(kernel: K, worktree: SessionWorktree, source: string): Promise<void> {
   return run(kernel, WorktreeSettings.setup, worktree, { SVC_WORKTREE_SOURCE: source })
 }
 
 /** Takes back what was set up, before a worktree is removed. It is removed all the same where that fails. */
-export async function tearDown(kernel: SessionsKernel, worktree: SessionWorktree): Promise<void> {
+export async function tearDown(kernel: K, worktree: SessionWorktree): Promise<void> {
   await run(kernel, WorktreeSettings.teardown, worktree, {}).catch(error =>
     kernel.log.warn(`the teardown of worktree ${worktree.folder} failed: ${messageOf(error)}`),
   )
 }
 
 async function run(
-  kernel: SessionsKernel,
+  kernel: K,
   setting: Setting<string[]>,
   worktree: SessionWorktree,
   more: Readonly<Record<string, string>>,

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { headOf, type RepositoryPlace, repositoryAt } from '../../../../kernel/kit/git/index.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import { isInside } from '../../../desk/workspaces/api.js'
-import type { SessionsKernel } from '../context.js'
+import type { K } from '../needs.js'
 import type { SubmoduleTree } from './api.js'
 import { inRepository } from './git.js'
 import { submodules, uncommitted } from './save.js'
@@ -25,7 +25,7 @@ interface CheckedOut {
  * @param undoing what was made is added, as steps that remove it
  */
 export async function checkOutSubmodules(
-  kernel: SessionsKernel,
+  kernel: K,
   source: RepositoryPlace,
   made: RepositoryPlace,
   undoing: Undoing,
@@ -74,7 +74,7 @@ async function repositoryOf({ top, commonDir }: RepositoryPlace, name: string): 
 }
 
 /** Whether a submodule is as it was checked out. Nested ones are judged for themselves. */
-export async function isUntouched(kernel: SessionsKernel, folder: string, tree: SubmoduleTree): Promise<boolean> {
+export async function isUntouched(kernel: K, folder: string, tree: SubmoduleTree): Promise<boolean> {
   if ((await headOf(tree.gitDir)) !== tree.commit) return false
   const place = await placeOf(path.join(folder, tree.path), tree.gitDir)
   return (await inRepository(kernel, place, git => uncommitted(git, place.top))) === undefined

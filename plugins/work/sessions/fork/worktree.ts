@@ -6,7 +6,7 @@ import { messageOf } from '../../../../kernel/plugin.js'
 import type { ForkSessionBody } from '../../../../schemas/sessions.js'
 import { type Workspace, WorkspaceErrors } from '../../../desk/workspaces/api.js'
 import { SessionErrors, type SessionWorktree, type SessionWorktrees, type WorktreeInUse } from '../api.js'
-import type { SessionsKernel } from '../context.js'
+import type { K } from '../needs.js'
 import { WorktreeSettings } from '../settings.js'
 import { carryFiles } from './carry.js'
 import { inRepository } from './git.js'
@@ -19,7 +19,7 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/
 
 /** Worktrees of the repositories of workspaces. */
 export class Worktrees implements SessionWorktrees {
-  constructor(private readonly kernel: SessionsKernel) {}
+  constructor(private readonly kernel: K) {}
 
   async of(workspaceId: string, wish: { readonly create: string } | { readonly use: string }): Promise<WorktreeInUse> {
     const workspace = this.kernel.needs.workspaces.get(workspaceId)
@@ -68,7 +68,7 @@ type WorktreeRequest = Pick<ForkSessionBody, 'worktree' | 'new_worktree'>
 
 /** The worktree that a request wants. Throws `worktree_invalid` (400), `worktree_failed` (409). */
 export async function worktreeFor(
-  kernel: SessionsKernel,
+  kernel: K,
   { id, rootDir }: Workspace,
   body: WorktreeRequest,
 ): Promise<WorktreeInUse> {
@@ -97,7 +97,7 @@ interface Origin {
   readonly below: string
 }
 
-async function created(kernel: SessionsKernel, origin: Origin, name: string): Promise<WorktreeInUse> {
+async function created(kernel: K, origin: Origin, name: string): Promise<WorktreeInUse> {
   const { repository, below, workspaceId } = origin
   const { top } = repository
   const beside = path.join(path.dirname(top), `${path.basename(top)}.worktrees`)

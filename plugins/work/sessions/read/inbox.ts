@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { iso } from '../../../../kernel/plugin.js'
 import type { InboxItem, InboxQuestion } from '../../../../schemas/sessions.js'
 import type { SessionsContext } from '../context.js'
@@ -38,8 +39,8 @@ function requestsOf({ limits }: SessionsContext, { row, binding }: LiveSession):
       interaction_id: requestId,
       turn_id: turnId,
       ...askedIn(question),
-      answer: `svc session approve ${row.id} --request ${requestId}`,
-      show: `svc session interactions ${row.id} ${requestId}`,
+      answer: command('session approve', row.id, '--request', requestId),
+      show: command('session interactions', row.id, requestId),
       created_at: iso(createdAt),
       expires_at: iso(expiresAt ?? createdAt + limits.permissionTimeout),
     })),
@@ -49,7 +50,7 @@ function requestsOf({ limits }: SessionsContext, { row, binding }: LiveSession):
       turn_id: turnId,
       kind: 'question',
       title: choices ? `${question} (${choices.join(' / ')})` : question,
-      answer: `svc session clarify ${row.id}`,
+      answer: command('session clarify', row.id),
       created_at: asked_at,
       expires_at: deadline,
     })),

@@ -1,14 +1,14 @@
 import { type Actor, messageOf } from '../../../../kernel/plugin.js'
 import type { ApproveBody } from '../../../../schemas/sessions.js'
 import { PermissionAnswered } from '../api.js'
-import type { SessionsKernel } from '../context.js'
 import { SessionErrors } from '../errors.js'
+import type { K } from '../needs.js'
 import type { SessionRow } from '../table.js'
 import type { Permissions } from './permissions.js'
 
 /** Answers what an agent asked for and tells who did; resolves to whether it was allowed in the end. @throws Fault `permission_not_found` */
 export async function answerPermission(
-  { db, needs, log }: SessionsKernel,
+  { db, needs, log }: K,
   permissions: Permissions | undefined,
   { id, workspace_id }: SessionRow,
   { request_id, turn_id, decision }: ApproveBody,

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { type Clock, type Ids, iso, type Timer } from '../../../../kernel/plugin.js'
 import type {
   AnswerClarificationBody,
@@ -180,7 +181,7 @@ export class Clarifications {
       this.#waiting.set(request_id, { ...asked, asked_at: iso(now), deadline, turnId, problem, end })
       timer = clock.timeout(timeoutMs, () => end({ by: 'timeout' }), { unref: true })
       const among = choices ? ` (${choices.join(' / ')})` : ''
-      const text = `${by} asks: ${question}${among}; answer it: svc session clarify ${sessionId}`
+      const text = `${by} asks: ${question}${among}; answer it: ${command('session clarify', sessionId)}`
       const told = { status: 'pending', asked_by: by, question, ...listed, ...form, text, expires_at: deadline }
       record(turnId, { note: 'clarification', request_id, ...told })
       signal?.addEventListener('abort', withdraw, { once: true })

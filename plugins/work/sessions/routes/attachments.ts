@@ -1,13 +1,16 @@
-import { describe, runsCode } from '../../../../kernel/kit/annotations/index.js'
-import { created, noContent, type Route, routeOf } from '../../../../kernel/plugin.js'
+import { runsCode, throws } from '../../../../kernel/kit/annotations/index.js'
+import { created, noContent, type Route } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
+import { SessionErrors } from '../api.js'
 import { attachmentToWire, MAX_BYTES } from '../attachments/store.js'
 import type { SessionsService } from '../service.js'
-import { area, ONE } from './place.js'
+import { ONE, route } from './place.js'
 
-const route = routeOf<SessionsService>()
 /** Bytes of a form beside its file. */
 const FORM_BYTES = 64 * 1024
+
+const { session_not_found, attachment_not_found, attachment_invalid, attachment_too_large, attachment_type } =
+  SessionErrors
 
 /** Routes over files that go along with prompts. */
 export const attachmentRoutes: readonly Route<SessionsService>[] = [
@@ -15,11 +18,11 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/attachments`,
     audited: false,
-    with: [describe(area)],
     summary: 'Upload a file for prompts of a session, as a form with one file',
     body: { as: 'stream', types: ['multipart/form-data'] },
     bodyLimit: MAX_BYTES + FORM_BYTES,
     headers: { 'Content-Type': { required: true } },
+    with: [throws(session_not_found, attachment_invalid, attachment_too_large, attachment_type)],
     replies: { 201: schemas.AttachmentReply },
     handle: async (self, { params, body, headers }) => {
       const row = self.find(params.session_id, params.workspace_id)
@@ -31,7 +34,7 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
     method: 'DELETE',
     path: `${ONE}/attachments/{attachment_id}`,
     audited: false,
-    with: [describe(area), runsCode(false)],
+    with: [runsCode(false), throws(session_not_found, attachment_not_found)],
     essential: true,
     summary: 'Delete an uploaded file',
     replies: { 204: null },
@@ -44,7 +47,7 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'GET',
     path: `${ONE}/attachments/{attachment_id}/bytes`,
-    with: [describe(area)],
+    with: [throws(session_not_found, attachment_not_found)],
     summary: 'Download an uploaded file',
     replies: { 200: { as: 'bytes', types: ['application/octet-stream', '*/*'] } },
     handle: async (self, { params }) => {

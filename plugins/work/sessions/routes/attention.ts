@@ -1,15 +1,19 @@
-import { cli, describe, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
-import { noContent, ok, type Route, routeOf, streamed } from '../../../../kernel/plugin.js'
+import { cli, columnsOf, runsCode, show, throws, tool, withTable } from '../../../../kernel/kit/annotations/index.js'
+import { noContent, ok, type Route, streamed } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import { undo } from '../../../desk/changes/api.js'
+import { SessionErrors } from '../api.js'
 import { archive, unarchive } from '../attach/archive.js'
 import { attach } from '../attach/lease.js'
 import { attentionSummary, markSeen } from '../attention/attention.js'
 import type { SessionsService } from '../service.js'
-import { area, fields, find, id, ONE } from './place.js'
+import { fields, find, id, ONE, route } from './place.js'
 import { archiveUndo } from './undo.js'
 
-const route = routeOf<SessionsService>()
+const COUNTS = [
+  { of: 'needs_you', header: 'Wait for you' },
+  { of: 'finished', header: 'Finished unseen' },
+] as const
 const view = { item: 'session', fields: fields.slice(0, 6) } as const
 
 /** Routes over who holds sessions, who looks at them, what wants to be looked at, and what is put away. */
@@ -20,23 +24,15 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     summary: 'Count the sessions that wait for you or finished unseen',
     replies: { 200: schemas.AttentionSummaryReply },
     with: [
-      describe(area),
       cli('session attention', {
-        view: {
-          item: '',
-          fields: [
-            { header: 'Wait for you', path: 'needs_you' },
-            { header: 'Finished unseen', path: 'finished' },
-          ],
-          table: {
-            path: 'by_workspace',
-            columns: [
-              { header: 'WORKSPACE', path: 'workspace_id' },
-              { header: 'WAIT FOR YOU', path: 'needs_you' },
-              { header: 'FINISHED UNSEEN', path: 'finished' },
-            ],
-          },
-        },
+        view: withTable(
+          show(schemas.AttentionSummaryReply, '', COUNTS),
+          'by_workspace',
+          columnsOf<schemas.AttentionSummaryReply['by_workspace'][number]>()([
+            { of: 'workspace_id', header: 'Workspace' },
+            ...COUNTS,
+          ]),
+        ),
       }),
     ],
     handle: self => ok(attentionSummary(self.context, self.allLive())),
@@ -44,7 +40,6 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'GET',
     path: '/api/sessions/catalog-stream',
-    with: [describe(area)],
     summary: 'Stream changes of the session list (server-sent events)',
     headers: { 'Last-Event-ID': { required: false } },
     replies: { 200: schemas.CatalogChange },
@@ -56,7 +51,7 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/attach`,
     audited: false,
-    with: [describe(area), runsCode(false)],
+    with: [runsCode(false)],
     summary: 'Lock a session for a time, or extend the lock',
     body: schemas.AttachSessionBody,
     bodyOptional: true,
@@ -72,7 +67,7 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/presence`,
     audited: false,
-    with: [describe(area), runsCode(false)],
+    with: [runsCode(false)],
     summary: 'Report that a viewer opened or left a session',
     body: schemas.PresenceBody,
     replies: { 200: schemas.PresenceReply, 204: null },
@@ -91,9 +86,9 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     replies: { 200: schemas.SessionDetailReply },
     with: [
       undo(archiveUndo('unarchive')),
-      describe(area),
       cli('session archive', { args: [id], find, view }),
       tool('session_archive', ['sessions']),
+      throws(SessionErrors.session_not_found, SessionErrors.session_not_stopped),
       runsCode(false),
     ],
     handle: async (self, { params }) => {
@@ -109,9 +104,9 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     replies: { 200: schemas.SessionDetailReply },
     with: [
       undo(archiveUndo('archive')),
-      describe(area),
       cli('session unarchive', { args: [id], find, view }),
       tool('session_unarchive', ['sessions']),
+      throws(SessionErrors.session_not_found),
       runsCode(false),
     ],
     handle: async (self, { params }) => {

@@ -1,72 +1,69 @@
-import { cli, describe, tool } from '../../../../kernel/kit/annotations/index.js'
-import { created, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
+import { describe, tool } from '../../../../kernel/kit/annotations/index.js'
+import { collectionOf } from '../../../../kernel/kit/collection.js'
+import { ok, type Route } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import { undo } from '../../../desk/changes/api.js'
+import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
+import { SessionErrors } from '../api.js'
 import type { SessionsService } from '../service.js'
-import { area, fields, id } from './place.js'
+import { about, FIELDS, reading } from './place.js'
 
-const route = routeOf<SessionsService>()
+const session = collectionOf<SessionsService>(about)({
+  path: '/api/sessions',
+  key: 'session_id',
+  noun: 'session',
+  one: [schemas.SessionReply, 'session'],
+  many: [schemas.ListSessionsReply, 'sessions'],
+  show: [
+    'id',
+    'name',
+    { of: 'agent_name', header: 'Agent' },
+    'state',
+    'badge',
+    { of: 'stop_reason', header: 'Reason' },
+    { of: 'workspace_path', header: 'Workspace', below: true },
+    'updated_at~ago',
+  ],
+  fields: FIELDS,
+  missing: SessionErrors.session_not_found,
+})
 
 /** Routes over all sessions, and over one by its id alone. */
 export const catalogRoutes: readonly Route<SessionsService>[] = [
-  route({
-    method: 'GET',
-    path: '/api/sessions',
+  session.list({
     summary: 'List sessions, filtered and in pages',
     query: schemas.ListSessionsQuery,
-    replies: { 200: schemas.ListSessionsReply },
-    with: [
-      describe(area, { errors: [410] }),
-      cli('session list', {
-        view: {
-          rows: 'sessions',
-          columns: [
-            { header: 'ID', path: 'id' },
-            { header: 'Name', path: 'name' },
-            { header: 'Agent', path: 'agent_name' },
-            { header: 'State', path: 'state' },
-            { header: 'Badge', path: 'badge' },
-            { header: 'Reason', path: 'stop_reason' },
-            { header: 'Workspace', path: 'workspace_path', below: true },
-            { header: 'Updated', path: 'updated_at', as: 'ago' },
-          ],
-          empty: 'no sessions; start one: svc session new --agent report',
-        },
-      }),
-      tool('session_list', ['sessions']),
-    ],
-    handle: async (self, { query, actor }) => ok(await self.list(query, actor)),
+    with: [tool('session_list', ['sessions'])],
+    throws: [SessionErrors.session_cursor_invalid, ...REFERENCE_ERRORS],
+    empty: 'no sessions; start one: svc session new --agent report',
+    handle: (self, { query, actor }) => self.list(query, actor),
   }),
-  route({
-    method: 'POST',
-    path: '/api/sessions',
+  session.create({
+    summary: 'Start a session',
+    command: false,
     with: [
       undo({ by: 'never', why: 'what a session has done stays done; stop it: svc session stop' }),
-      describe(area, { errors: [410] }),
+      describe('Sessions', { errors: [410] }),
       tool('session_create', ['sessions']),
     ],
-    summary: 'Start a session',
     body: schemas.CreateSessionBody,
-    replies: { 201: schemas.SessionReply },
-    handle: async (self, { body, actor, id: cause }) =>
-      created({ session: await self.createFrom(body, { ...actor, cause: actor.cause ?? cause }) }),
+    handle: async (self, { body, actor, id: cause }) => ({
+      session: await self.createFrom(body, { ...actor, cause: actor.cause ?? cause }),
+    }),
   }),
-  route({
-    method: 'GET',
-    path: '/api/sessions/{session_id}',
-    origins: ['agent_session'],
+  session.get({
     summary: 'Find a session without its workspace',
+    command: 'session info',
+    origins: ['agent_session'],
     query: schemas.GetSessionQuery,
-    replies: { 200: schemas.SessionReply },
-    with: [describe(area), cli('session info', { args: [id], view: { item: 'session', fields } })],
-    handle: (self, { params, query }) =>
-      ok({ session: self.wire(self.find(params.session_id), query.include_health ?? false) }),
+    handle: (self, { params, query }) => ({
+      session: self.wire(self.find(params.session_id), query.include_health ?? false),
+    }),
   }),
-  route({
+  reading({
     method: 'GET',
     path: '/api/sessions/{session_id}/owner',
     origins: ['agent_session'],
-    with: [describe(area)],
     summary: 'Show which workspace owns a session',
     replies: { 200: schemas.SessionOwnerReply },
     handle: (self, { params }) => {

@@ -1,13 +1,11 @@
-import { cli, describe, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
-import { accepted, noContent, ok, type Route, routeOf, streamed } from '../../../../kernel/plugin.js'
+import { cli, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
+import { accepted, noContent, ok, type Route, streamed } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import { undo } from '../../../desk/changes/api.js'
 import { promptStream, UI_STREAM_HEADERS } from '../read/ui-stream.js'
 import type { SessionsService } from '../service.js'
 import type { PromptAnswer } from '../turn/prompting.js'
-import { area, fields, find, id, ONE } from './place.js'
-
-const route = routeOf<SessionsService>()
+import { fields, find, id, ONE, route } from './place.js'
 
 /** Routes over one session in its workspace that change it. */
 export const changingRoutes: readonly Route<SessionsService>[] = [
@@ -18,7 +16,6 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     body: schemas.PatchSessionBody,
     replies: { 200: schemas.SessionDetailReply },
     with: [
-      describe(area),
       cli('session rename', {
         args: [id, { name: 'name', in: 'body' }],
         find,
@@ -38,7 +35,6 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     replies: { 204: null },
     with: [
       undo({ by: 'never', why: 'the history of a deleted session is not kept; start another one: svc session new' }),
-      describe(area),
       cli('session remove', { args: [id], find, done: 'removed {session_id}' }),
       tool('session_remove', ['sessions']),
     ],
@@ -51,7 +47,7 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/prompt`,
     audited: false,
-    with: [describe(area), tool('session_prompt', ['sessions'])],
+    with: [tool('session_prompt', ['sessions'])],
     summary: 'Send a prompt: run, queue, interrupt or steer; replies with a stream where the client accepts one',
     body: schemas.PromptBody,
     headers: { 'Idempotency-Key': { required: false }, Accept: { required: false } },
@@ -75,7 +71,6 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     essential: true,
     replies: { 200: schemas.CancelPromptReply },
     with: [
-      describe(area),
       cli('session cancel', { args: [id], find, view: { text: 'outcome' } }),
       tool('session_cancel', ['sessions']),
       runsCode(false),
@@ -85,7 +80,7 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/approve`,
-    with: [undo({ by: 'never', why: 'the agent went on with the answer' }), describe(area)],
+    with: [undo({ by: 'never', why: 'the agent went on with the answer' })],
     summary: 'Answer a permission request',
     essential: true,
     body: schemas.ApproveBody,
@@ -103,7 +98,6 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     replies: { 204: null },
     with: [
       undo({ by: 'never', why: 'its next prompt starts it again: svc session prompt' }),
-      describe(area),
       cli('session stop', { args: [id], find, done: '{session_id} is stopped' }),
       tool('session_stop', ['sessions']),
       runsCode(false),

@@ -1,11 +1,11 @@
-import { cli, describe, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
-import { type Actor, accepted, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
+import { cli, runsCode, show, tool } from '../../../../kernel/kit/annotations/index.js'
+import { type Actor, accepted, ok, type Route } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
 import { commandsOf, recapOf } from '../read/recap.js'
 import type { SessionsService } from '../service.js'
 import { steerFromQueue } from '../turn/queue.js'
-import { area, find, id, ONE } from './place.js'
+import { find, id, ONE, reading, route } from './place.js'
 
 /** Seconds that a question waits where nothing else is said. */
 const ASK_SECONDS = 300
@@ -14,15 +14,12 @@ const ASK_SECONDS = 300
 const askerOf = ({ origin, owner }: Actor): string =>
   origin === 'agent_session' ? 'the agent' : origin === 'extension' ? `the extension ${owner.id}` : 'somebody'
 
-const route = routeOf<SessionsService>()
-
 /** Routes over what the agent of a session asks and offers, and over where its conversation stands. */
 export const conversationRoutes: readonly Route<SessionsService>[] = [
-  route({
+  reading({
     method: 'GET',
     path: `${ONE}/clarifications`,
     origins: ['agent_session'],
-    with: [describe(area)],
     summary: 'List the open questions of an agent',
     replies: { 200: schemas.ListClarificationsReply },
     handle: (self, { params }) => {
@@ -37,7 +34,6 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     audited: false,
     origins: ['agent_session'],
     with: [
-      describe(area),
       tool('clarify', ['sessions'], {
         description:
           'Ask the person something that you cannot find out yourself, in words or with choices, and wait for the answer. `fallback` true: nobody answered; go on by yourself',
@@ -62,7 +58,6 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/clarifications/{request_id}/answer`,
     audited: false,
-    with: [describe(area)],
     summary: 'Answer a question of an agent',
     essential: true,
     body: schemas.AnswerClarificationBody,
@@ -74,27 +69,27 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
       return ok(asked.answer(params.request_id, body))
     },
   }),
-  route({
+  reading({
     method: 'GET',
     path: `${ONE}/commands`,
     origins: ['agent_session'],
     summary: 'List the slash commands that the agent of a session offers',
     replies: { 200: schemas.ListCommandsReply },
     with: [
-      describe(area),
       cli('session commands', {
         args: [id],
         find,
-        view: {
-          rows: 'commands',
-          columns: [
-            { header: 'COMMAND', path: 'canonical_token' },
-            { header: 'INPUT', path: 'input_hint' },
-            { header: 'AVAILABLE', path: 'available' },
-            { header: 'DESCRIPTION', path: 'description', below: true },
+        view: show(
+          schemas.ListCommandsReply,
+          'commands',
+          [
+            { of: 'canonical_token', header: 'Command' },
+            { of: 'input_hint', header: 'Input' },
+            'available',
+            { of: 'description', below: true },
           ],
-          empty: 'the agent offers no commands; it tells of them when it runs',
-        },
+          { empty: 'the agent offers no commands; it tells of them when it runs' },
+        ),
       }),
     ],
     handle: (self, { params }) => {
@@ -106,7 +101,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/recap`,
     origins: ['agent_session'],
-    with: [describe(area), tool('session_recap', ['sessions'])],
+    with: [tool('session_recap', ['sessions'])],
     summary: 'Show a recap of a session',
     query: schemas.RecapQuery,
     replies: { 200: schemas.RecapReply },
@@ -119,7 +114,6 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/prompt/queue/{queue_entry_id}/steer`,
     audited: false,
-    with: [describe(area)],
     summary: 'Use a queued prompt to steer the running turn',
     body: schemas.SteerQueuedPromptBody,
     replies: { 202: schemas.SteerQueuedPromptReply },

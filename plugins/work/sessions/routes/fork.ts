@@ -1,19 +1,16 @@
-import { describe } from '../../../../kernel/kit/annotations/index.js'
-import { created, type Route, routeOf } from '../../../../kernel/plugin.js'
+import { created, type Route } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import { undo } from '../../../desk/changes/api.js'
 import { forkSession } from '../fork/fork.js'
 import type { SessionsService } from '../service.js'
-import { area, ONE } from './place.js'
-
-const route = routeOf<SessionsService>()
+import { ONE, route } from './place.js'
 
 /** The route that goes on with a conversation elsewhere. */
 export const forkRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/worktree-fork`,
-    with: [undo({ by: 'never', why: 'what a session has done stays done; stop it: svc session stop' }), describe(area)],
+    with: [undo({ by: 'never', why: 'what a session has done stays done; stop it: svc session stop' })],
     summary: 'Fork a conversation into a new session in its own git worktree',
     body: schemas.ForkSessionBody,
     replies: { 201: schemas.SessionDetailReply },

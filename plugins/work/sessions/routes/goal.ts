@@ -1,11 +1,9 @@
-import { cli, describe, tool } from '../../../../kernel/kit/annotations/index.js'
-import { ok, type Route, routeOf } from '../../../../kernel/plugin.js'
+import { cli, columnsOf, tool } from '../../../../kernel/kit/annotations/index.js'
+import { ok, type Route } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import { snapshotOf } from '../goal/snapshot.js'
 import type { SessionsService } from '../service.js'
-import { area, find, id, ONE } from './place.js'
-
-const route = routeOf<SessionsService>()
+import { find, id, ONE, route } from './place.js'
 
 /** The goal of a session; prompts that begin with `/goal` set and change it. */
 export const goalRoutes: readonly Route<SessionsService>[] = [
@@ -16,19 +14,20 @@ export const goalRoutes: readonly Route<SessionsService>[] = [
     summary: 'Show the goal of a session and its progress',
     replies: { 200: schemas.SessionGoalReply },
     with: [
-      describe(area),
       cli('session goal', {
         args: [id],
         find,
         view: {
           item: 'goal',
           fields: [
-            { header: 'Goal', path: 'objective' },
-            { header: 'Status', path: 'status' },
-            { header: 'Because', path: 'cause' },
-            { header: 'Turns', path: 'turns_used' },
-            { header: 'Of at most', path: 'turn_limit' },
-            { header: 'Last verdict', path: 'last_verdict.outcome' },
+            ...columnsOf<schemas.GoalSnapshot>()([
+              { of: 'objective', header: 'Goal' },
+              'status',
+              { of: 'cause', header: 'Because' },
+              { of: 'turns_used', header: 'Turns' },
+              { of: 'turn_limit', header: 'Of at most' },
+              { of: 'last_verdict.outcome', header: 'Last verdict' },
+            ]),
             { header: 'Missing', path: 'last_verdict.blocking_issues.0.note' },
           ],
         },

@@ -1,14 +1,13 @@
-import { cli, describe, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
-import { ok, type Route, routeOf } from '../../../../kernel/plugin.js'
+import { cli, runsCode, throws, tool } from '../../../../kernel/kit/annotations/index.js'
+import { ok, type Route } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import { undo } from '../../../desk/changes/api.js'
+import { SessionErrors } from '../api.js'
 import { waitForSession } from '../lifecycle/waiting.js'
 import { inspectionOf, interactionIn, interactionsOf, repairTranscript, usageOf } from '../read/inspection.js'
 import type { SessionsService } from '../service.js'
 import { inspectView, repairView, usageView } from '../views.js'
-import { area, find, id, ONE } from './place.js'
-
-const route = routeOf<SessionsService>()
+import { find, id, ONE, route } from './place.js'
 
 /** What waits for a person, in whatever session. */
 export const inboxRoutes: readonly Route<SessionsService>[] = [
@@ -17,7 +16,6 @@ export const inboxRoutes: readonly Route<SessionsService>[] = [
     path: '/api/inbox',
     summary: 'List questions, approvals and tasks that wait for you',
     replies: { 200: schemas.InboxReply },
-    with: [describe(area)],
     handle: self => ok({ items: self.inbox() }),
   }),
 ]
@@ -30,11 +28,7 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     origins: ['agent_session'],
     summary: 'Show the tokens and cost that the agent reports',
     replies: { 200: schemas.SessionUsageReply },
-    with: [
-      describe(area),
-      cli('session usage', { args: [id], find, view: usageView }),
-      tool('session_usage', ['sessions']),
-    ],
+    with: [cli('session usage', { args: [id], find, view: usageView }), tool('session_usage', ['sessions'])],
     handle: async (self, { params }) => {
       const row = self.find(params.session_id, params.workspace_id)
       const days = self.context.usageDays.between('', '9999', row.id)
@@ -48,7 +42,6 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/interactions`,
     origins: ['agent_session'],
-    with: [describe(area)],
     summary: 'List the questions of an agent, open and answered',
     query: schemas.ListInteractionsQuery,
     replies: { 200: schemas.ListInteractionsReply },
@@ -61,7 +54,6 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/interactions/{interaction_id}`,
     origins: ['agent_session'],
-    with: [describe(area)],
     summary: 'Show a question of an agent, with everything that it would run or change',
     replies: { 200: schemas.InteractionReply },
     handle: async (self, { params }) => {
@@ -76,11 +68,7 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     summary: 'Show a session with diagnostic details',
     query: schemas.InspectSessionQuery,
     replies: { 200: schemas.InspectSessionReply },
-    with: [
-      describe(area),
-      cli('session inspect', { args: [id], find, view: inspectView }),
-      tool('session_inspect', ['sessions']),
-    ],
+    with: [cli('session inspect', { args: [id], find, view: inspectView }), tool('session_inspect', ['sessions'])],
     handle: async (self, { params, query }) => {
       const row = self.find(params.session_id, params.workspace_id)
       return ok(await inspectionOf(self.context, row, self.live(row.id), query.include_recent_wake_events ?? false))
@@ -94,7 +82,6 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     replies: { 200: schemas.RepairSessionReply },
     with: [
       undo({ by: 'never', why: 'the transcript before the repair is not kept' }),
-      describe(area),
       cli('session repair', { args: [id], find, view: repairView }),
     ],
     handle: async (self, { params, query }) => {
@@ -106,7 +93,18 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     method: 'POST',
     path: `${ONE}/wait`,
     audited: false,
-    with: [describe(area, { errors: [410] }), tool('session_wait', ['sessions'], { risk: 'read' }), runsCode(false)],
+    with: [
+      throws(
+        SessionErrors.session_not_found,
+        SessionErrors.wait_invalid,
+        SessionErrors.wait_outdated,
+        SessionErrors.wait_target_unknown,
+        SessionErrors.wait_gone,
+        SessionErrors.session_journal_damaged,
+      ),
+      tool('session_wait', ['sessions'], { risk: 'read' }),
+      runsCode(false),
+    ],
     summary: 'Wait until a session reaches one of the given states; default: no running turn',
     body: schemas.WaitSessionBody,
     replies: { 200: schemas.WaitSessionReply },

@@ -1,6 +1,15 @@
+import { type Column, columnsOf, describe, type Member, throws } from '../../../../kernel/kit/annotations/index.js'
+import { routeOf } from '../../../../kernel/plugin.js'
+import type { Session } from '../../../../schemas/sessions.js'
+import { SessionErrors } from '../api.js'
+import type { SessionsService } from '../service.js'
+
 /** What all routes of sessions share. */
 
-export const area = 'Sessions'
+export const about = describe('Sessions')
+export const route = routeOf<SessionsService>(about)
+/** A route whose only error is that there is no such session. */
+export const reading = routeOf<SessionsService>(about, throws(SessionErrors.session_not_found))
 /** The path of one session in its workspace. */
 export const ONE = '/api/workspaces/{workspace_id}/sessions/{session_id}'
 
@@ -9,22 +18,23 @@ export const find = { workspace_id: { path: '/api/sessions/{session_id}/owner', 
 export const id = { name: 'session_id', in: 'path' } as const
 
 /** A session as a person sees it. */
-export const fields = [
-  { header: 'ID', path: 'id' },
-  { header: 'Name', path: 'name' },
-  { header: 'Agent', path: 'agent_name' },
-  { header: 'Workspace', path: 'workspace_path' },
-  { header: 'State', path: 'state' },
-  { header: 'Badge', path: 'badge' },
-  { header: 'Stopped because', path: 'stop_reason' },
-  { header: 'Detail', path: 'stop_detail' },
-  { header: 'Failure', path: 'failure.summary' },
-  { header: 'Crash bundle', path: 'failure.crash_bundle_path' },
-  { header: 'Model', path: 'model' },
-  { header: 'Permissions', path: 'permissions' },
-  { header: 'Doing', path: 'activity.last_activity_kind' },
-  { header: 'Tool', path: 'activity.current_tool' },
-  { header: 'Attached', path: 'attached_to' },
-  { header: 'Created', path: 'created_at', as: 'time' },
-  { header: 'Updated', path: 'updated_at', as: 'ago' },
-] as const
+export const FIELDS: readonly Column<Member<Session>>[] = [
+  'id',
+  'name',
+  { of: 'agent_name', header: 'Agent' },
+  { of: 'workspace_path', header: 'Workspace' },
+  'state',
+  'badge',
+  { of: 'stop_reason', header: 'Stopped because' },
+  { of: 'stop_detail', header: 'Detail' },
+  { of: 'failure.summary', header: 'Failure' },
+  { of: 'failure.crash_bundle_path', header: 'Crash bundle' },
+  'model',
+  'permissions',
+  { of: 'activity.last_activity_kind', header: 'Doing' },
+  { of: 'activity.current_tool', header: 'Tool' },
+  { of: 'attached_to', header: 'Attached' },
+  'created_at~time',
+  'updated_at~ago',
+]
+export const fields = columnsOf<Session>()(FIELDS)

@@ -1,11 +1,10 @@
-import { cli, describe, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
-import { accepted, ok, type Route, routeOf } from '../../../../kernel/plugin.js'
+import { cli, runsCode, show, tool } from '../../../../kernel/kit/annotations/index.js'
+import { accepted, ok, type Route } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import type { SessionsService } from '../service.js'
 import { changeInQueue, dropFromQueue, listQueue } from '../turn/queue.js'
-import { area, find, id, ONE } from './place.js'
+import { find, id, ONE, reading, route } from './place.js'
 
-const route = routeOf<SessionsService>()
 const entry = { name: 'queue_entry_id', in: 'path' } as const
 
 /** Routes over prompts that wait, and over the turn that runs. */
@@ -17,36 +16,28 @@ export const queueRoutes: readonly Route<SessionsService>[] = [
     summary: 'Give the running turn guidance with its next tool result',
     body: schemas.SteerSessionBody,
     replies: { 202: schemas.PromptReceiptReply },
-    with: [
-      describe(area),
-      cli('session steer', { args: [id, { name: 'text', in: 'body' }], find, view: { text: '{prompt.status}' } }),
-    ],
+    with: [cli('session steer', { args: [id, { name: 'text', in: 'body' }], find, view: { text: '{prompt.status}' } })],
     handle: async (self, { params, body, actor }) => {
       const row = self.find(params.session_id, params.workspace_id)
       return accepted({ prompt: await self.prompting.steer(row.id, body.text, actor) })
     },
   }),
-  route({
+  reading({
     method: 'GET',
     path: `${ONE}/prompt/queue`,
     origins: ['agent_session'],
     summary: 'List queued prompts, next first',
     replies: { 200: schemas.ListQueuedPromptsReply },
     with: [
-      describe(area),
       cli('session input list', {
         args: [id],
         find,
-        view: {
-          rows: 'inputs',
-          columns: [
-            { header: 'ID', path: 'id' },
-            { header: 'Mode', path: 'mode' },
-            { header: 'Text', path: 'text' },
-            { header: 'Since', path: 'enqueued_at', as: 'ago' },
-          ],
-          empty: 'nothing waits',
-        },
+        view: show(
+          schemas.ListQueuedPromptsReply,
+          'inputs',
+          ['id', 'mode', 'text', { of: 'enqueued_at~ago', header: 'Since' }],
+          { empty: 'nothing waits' },
+        ),
       }),
       tool('session_queue', ['sessions']),
     ],
@@ -57,7 +48,6 @@ export const queueRoutes: readonly Route<SessionsService>[] = [
     method: 'PUT',
     path: `${ONE}/prompt/queue/{queue_entry_id}`,
     audited: false,
-    with: [describe(area)],
     summary: 'Change the text of a queued prompt',
     body: schemas.PutQueuedPromptBody,
     replies: { 200: schemas.QueuedPromptReply },
@@ -73,11 +63,7 @@ export const queueRoutes: readonly Route<SessionsService>[] = [
     summary: 'Remove a prompt from the queue',
     essential: true,
     replies: { 200: schemas.PromptReceiptReply },
-    with: [
-      describe(area),
-      cli('session input remove', { args: [id, entry], find, done: 'removed {queue_entry_id}' }),
-      runsCode(false),
-    ],
+    with: [cli('session input remove', { args: [id, entry], find, done: 'removed {queue_entry_id}' }), runsCode(false)],
     handle: async (self, { params }) => {
       const row = self.find(params.session_id, params.workspace_id)
       return ok({ prompt: await dropFromQueue(self.context, row, params.queue_entry_id) })

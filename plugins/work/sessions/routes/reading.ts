@@ -1,33 +1,30 @@
-import { cli, describe, tool } from '../../../../kernel/kit/annotations/index.js'
-import { ok, type Route, routeOf, streamed } from '../../../../kernel/plugin.js'
+import { cli, tool } from '../../../../kernel/kit/annotations/index.js'
+import { ok, type Route, streamed } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import type { SessionsService } from '../service.js'
 import { healthFields, statusFields } from '../views.js'
-import { area, find, id, ONE } from './place.js'
-
-const route = routeOf<SessionsService>()
+import { find, id, ONE, reading, route } from './place.js'
 
 /** Routes over one session in its workspace that read. */
 export const readingRoutes: readonly Route<SessionsService>[] = [
-  route({
+  reading({
     method: 'GET',
     path: ONE,
     origins: ['agent_session'],
-    with: [describe(area), tool('session_info', ['sessions'])],
+    with: [tool('session_info', ['sessions'])],
     summary: 'Show a session',
     query: schemas.GetSessionQuery,
     replies: { 200: schemas.SessionReply },
     handle: (self, { params, query }) =>
       ok({ session: self.wire(self.find(params.session_id, params.workspace_id), query.include_health ?? false) }),
   }),
-  route({
+  reading({
     method: 'GET',
     path: `${ONE}/status`,
     origins: ['agent_session'],
     summary: 'Show the current status of a session',
     replies: { 200: schemas.SessionStatusReply },
     with: [
-      describe(area),
       cli('session status', { args: [id], find, view: { item: '', fields: statusFields } }),
       tool('session_status', ['sessions']),
     ],
@@ -37,14 +34,13 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
       return ok(status)
     },
   }),
-  route({
+  reading({
     method: 'GET',
     path: `${ONE}/health`,
     origins: ['agent_session'],
     summary: 'Show the health of a session and its agent',
     replies: { 200: schemas.SessionHealthReply },
     with: [
-      describe(area),
       cli('session health', { args: [id], find, view: { item: 'health', fields: healthFields } }),
       tool('session_health', ['sessions']),
     ],
@@ -54,7 +50,7 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/events`,
     origins: ['agent_session'],
-    with: [describe(area), tool('session_events', ['sessions'])],
+    with: [tool('session_events', ['sessions'])],
     summary: 'List stored events of a session: the newest matches in ascending order',
     query: schemas.ListSessionEventsQuery,
     replies: { 200: schemas.ListSessionEventsReply },
@@ -65,7 +61,7 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/history`,
     origins: ['agent_session'],
-    with: [describe(area), tool('session_history', ['sessions'])],
+    with: [tool('session_history', ['sessions'])],
     summary: 'List stored events grouped by turn',
     query: schemas.ListSessionEventsQuery,
     replies: { 200: schemas.SessionHistoryReply },
@@ -76,7 +72,7 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/transcript`,
     origins: ['agent_session'],
-    with: [describe(area), tool('session_transcript', ['sessions'])],
+    with: [tool('session_transcript', ['sessions'])],
     summary: 'Read one page of the display transcript',
     query: schemas.TranscriptQuery,
     replies: { 200: schemas.TranscriptReply },
@@ -87,7 +83,6 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     method: 'GET',
     path: `${ONE}/stream`,
     origins: ['agent_session'],
-    with: [describe(area)],
     summary: 'Stream session events or transcript changes (server-sent events)',
     query: schemas.SessionStreamQuery,
     headers: { 'Last-Event-ID': { required: false } },

@@ -1,12 +1,10 @@
-import { cli, describe } from '../../../../kernel/kit/annotations/index.js'
-import { ok, type Route, routeOf } from '../../../../kernel/plugin.js'
+import { cli } from '../../../../kernel/kit/annotations/index.js'
+import { ok, type Route } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import { undo } from '../../../desk/changes/api.js'
 import { clear, rewind } from '../rewind/rewind.js'
 import type { SessionsService } from '../service.js'
-import { area, find, id, ONE } from './place.js'
-
-const route = routeOf<SessionsService>()
+import { find, id, ONE, route } from './place.js'
 
 /** Routes that take something out of a conversation. */
 export const rewindRoutes: readonly Route<SessionsService>[] = [
@@ -17,7 +15,6 @@ export const rewindRoutes: readonly Route<SessionsService>[] = [
     replies: { 200: schemas.SessionReply },
     with: [
       undo({ by: 'never', why: 'the agent forgot the conversation; its events stay: svc session events' }),
-      describe(area),
       cli('session clear', { args: [id], find, view: { text: '{session.id} starts over with the next prompt' } }),
     ],
     handle: async (self, { params }) => {
@@ -29,10 +26,7 @@ export const rewindRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/rewind`,
-    with: [
-      undo({ by: 'never', why: 'the agent forgot what came after; its events stay: svc session events' }),
-      describe(area),
-    ],
+    with: [undo({ by: 'never', why: 'the agent forgot what came after; its events stay: svc session events' })],
     summary: 'Rewind the conversation to before a prompt; changed files are kept and listed',
     body: schemas.RewindBody,
     replies: { 200: schemas.RewindSessionReply },

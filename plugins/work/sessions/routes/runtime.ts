@@ -1,19 +1,16 @@
-import { describe } from '../../../../kernel/kit/annotations/index.js'
-import { ok, type Route, routeOf } from '../../../../kernel/plugin.js'
+import { ok, type Route } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import { undo } from '../../../desk/changes/api.js'
 import { checkProvider, checkSelection, storeSelection } from '../runtime/selection.js'
 import type { SessionsService } from '../service.js'
-import { area, ONE } from './place.js'
-
-const route = routeOf<SessionsService>()
+import { ONE, route } from './place.js'
 
 /** Routes over the runtime of later prompts. */
 export const runtimeRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'PUT',
     path: `${ONE}/runtime`,
-    with: [undo({ by: 'never', why: 'no read shows the former choice; choose again' }), describe(area)],
+    with: [undo({ by: 'never', why: 'no read shows the former choice; choose again' })],
     summary: 'Set the provider, model, effort and speed of later prompts',
     body: schemas.PutRuntimeBody,
     replies: { 200: schemas.SessionDetailReply },
@@ -29,7 +26,7 @@ export const runtimeRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'DELETE',
     path: `${ONE}/runtime`,
-    with: [undo({ by: 'never', why: 'no read shows the former choice; choose again' }), describe(area)],
+    with: [undo({ by: 'never', why: 'no read shows the former choice; choose again' })],
     summary: 'Reset provider, model, effort and speed to those the session started with',
     query: schemas.DeleteRuntimeQuery,
     replies: { 200: schemas.SessionDetailReply },

@@ -1,10 +1,12 @@
 import * as v from 'valibot'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import { ReasoningEffort } from '../../../../schemas/agents.js'
 import { RuntimeSelection } from '../../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
-import type { SessionsContext, SessionsKernel } from '../context.js'
+import type { SessionsContext } from '../context.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
+import type { K } from '../needs.js'
 import type { SessionRow } from '../table.js'
 import type { EffectiveRuntime } from './choosing.js'
 import { offeredModels, type RuntimeWish } from './options.js'
@@ -58,14 +60,14 @@ export function wishOf(row: SessionRow, ofTurn?: RuntimeSelection | null): Runti
  * @throws Fault `model_hidden` (422), or what `fault` makes
  */
 export function checkNotHidden(
-  { needs }: Pick<SessionsKernel, 'needs'>,
+  { needs }: Pick<K, 'needs'>,
   provider: string,
   model: string,
   fault: typeof SessionErrors.model_hidden | typeof SessionErrors.runtime_invalid = SessionErrors.model_hidden,
 ): void {
   const found = needs.providers.get(provider)?.curated?.find(({ id }) => id === model)
   if (!found?.hidden) return
-  const next = `svc provider models set ${provider} ${model} --no-hidden`
+  const next = command('provider models set', provider, model, '--no-hidden')
   throw fault(`the model ${model} of ${provider} is hidden`, { next })
 }
 

@@ -1,12 +1,13 @@
 import { rm } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
 import * as v from 'valibot'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { jsonFile } from '../../../../kernel/kit/json-file.js'
 import { SerialBy } from '../../../../kernel/kit/serial.js'
 import { messageOf, type Tx, turn } from '../../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
 import { SessionErrors } from '../api.js'
-import type { SessionsKernel } from '../context.js'
+import type { K } from '../needs.js'
 import type { SessionTable } from '../table.js'
 import type { PromptRow } from './prompts.js'
 
@@ -41,7 +42,7 @@ export class PromptFiles {
   readonly #damaged = new Map<string, string>()
 
   constructor(
-    private readonly kernel: Pick<SessionsKernel, 'db' | 'clock' | 'log' | 'home'>,
+    private readonly kernel: Pick<K, 'db' | 'clock' | 'log' | 'home'>,
     private readonly table: SessionTable,
   ) {}
 
@@ -102,7 +103,7 @@ export class PromptFiles {
       title: 'Finished prompts of a session cannot be read',
       message: `${why}; prompts with a key or a message id are refused in ${id}, other sessions are not concerned`,
       data_freshness: 'live',
-      suggested_command: 'svc backup list',
+      suggested_command: command('backup list'),
       evidence: { session_id: id },
     }))
   }

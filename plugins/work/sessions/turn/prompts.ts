@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { History } from '../../../../kernel/kit/history.js'
 import type { Db, Tx } from '../../../../kernel/plugin.js'
 import type { PromptReceipt } from '../../../../schemas/sessions.js'
@@ -150,7 +151,9 @@ export class PromptTable {
     if (byKey.status === 'indeterminate') {
       throw SessionErrors.prompt_idempotency_conflict(
         `nobody knows whether the agent carried this prompt out: the daemon ended during its turn, ${byKey.turn_id}`,
-        { next: `look at turn ${byKey.turn_id} (svc session history ${sessionId}), then send it with another key` },
+        {
+          next: `look at turn ${byKey.turn_id} (${command('session history', sessionId)}), then send it with another key`,
+        },
       )
     }
     const reply = JSON.parse(byKey.reply) as PromptReceipt

@@ -1,5 +1,6 @@
 import type { Db } from '../../../../kernel/plugin.js'
-import { TaskCore, type TaskKernel } from '../core.js'
+import { TaskCore } from '../core.js'
+import type { K } from '../needs.js'
 import { Profiles } from '../profiles/profiles.js'
 import { Reviews } from '../reviews/reviews.js'
 import { TaskDetails } from '../views/detail.js'
@@ -22,10 +23,10 @@ type OldReading = Omit<TaskReading, 'inspection'>
 const known = new WeakMap<Db, OldReading>()
 
 /** Views of a segment: the same code as for the catalog, on another database. Nothing of it writes. */
-export function readingOf(kernel: TaskKernel, db: Db): OldReading {
+export function readingOf(kernel: K, db: Db): OldReading {
   const found = known.get(db)
   if (found) return found
-  const own: TaskKernel = Object.create(kernel, { db: { value: db } })
+  const own: K = Object.create(kernel, { db: { value: db } })
   const core = new TaskCore(own, { wantsOf: () => ({}), profiled: () => undefined, guided: () => false })
   const details = new TaskDetails(core)
   const reading = {

@@ -4,15 +4,15 @@ import type { Budget, BudgetKind, SetBudgetBody } from '../../../../schemas/task
 import type { SessionInfo, SessionUse, SessionUses } from '../../sessions/api.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
-import { update } from '../rows.js'
-import type { RunRow } from '../runs/run-row.js'
+import { type RunRow, runTable } from '../runs/run-row.js'
 import { type Who, whoOf } from '../who.js'
 import { Alarm } from './alarm.js'
 import { type Limits, NOTHING, plus, shareOf, usedUp } from './amounts.js'
 import { checked, invalid } from './checked.js'
 import { BudgetErrors } from './errors.js'
-import { type Caps, type Hold, Ledger, limitsOf, toldOf } from './ledger.js'
+import { Ledger, limitsOf, toldOf } from './ledger.js'
 import { exhausted, judgeMeasured, wordsOf } from './refusals.js'
+import { budgetTable, type Caps, type Hold, holdTable } from './tables.js'
 import { AgentUses, type Told } from './uses.js'
 
 /** At most this many runs share the rest of a budget. */
@@ -66,10 +66,7 @@ export class Budgets {
     const held = sessions.unstopped().filter(({ agentName }) => kind === 'task' || agentName === ref)
     for (const { id } of held) await this.learn(id)
     await this.core.write(who, t => {
-      t.run(
-        'INSERT OR REPLACE INTO tasks_budget (kind, ref, tokens, cost, wall_ms, updated_at) VALUES (?, ?, ?, ?, ?, ?)',
-        [kind, ref, limits.tokens, limits.cost, limits.wall_ms, this.core.now()],
-      )
+      budgetTable.replace(t, { kind, ref, ...limits, updated_at: this.core.now() })
       this.#count = undefined
       this.#changed(t, kind, ref)
       this.core.kernel.db.onDurable(t, () => this.#alarm.set())
@@ -80,7 +77,7 @@ export class Budgets {
   async remove(who: Who, kind: BudgetKind, ref: string): Promise<void> {
     this.show(kind, ref)
     await this.core.write(who, t => {
-      t.run('DELETE FROM tasks_budget WHERE kind = ? AND ref = ?', [kind, ref])
+      budgetTable.delete(t, { kind, ref })
       this.#count = undefined
       this.#changed(t, kind, ref)
     })
@@ -143,7 +140,7 @@ export class Budgets {
   /** Counts the usage that an agent reported. */
   async told(session: string, use: SessionUse): Promise<void> {
     this.#uses.note(session, use)
-    if (!this.#isUnused() && this.#ledger.hold('session_id', session)) await this.#measure(session)
+    if (!this.#isUnused() && this.#ledger.hold({ sessionId: session })) await this.#measure(session)
   }
 
   /**
@@ -152,7 +149,7 @@ export class Budgets {
    */
   async turnEnded(session: string, cutShort: boolean): Promise<void> {
     const fresh = this.#uses.turnEnded(session)
-    if (!this.#isUnused() && this.#ledger.hold('session_id', session))
+    if (!this.#isUnused() && this.#ledger.hold({ sessionId: session }))
       await this.#measure(session, cutShort ? undefined : fresh)
   }
 
@@ -176,14 +173,14 @@ export class Budgets {
     const who = whoOf(this.core.kernel.actor)
     const { sessions } = this.core.kernel.needs
     const written = this.core.write(who, (t, settle) => {
-      const hold = this.#ledger.hold('session_id', session, t)
+      const hold = this.#ledger.hold({ sessionId: session }, t)
       const run = hold && this.core.runs.get(hold.runId, t)
       if (!hold || !run || run.lease_until === null) return false
       const after = this.#counted(t, hold)
       const why = this.#overrun(t, after, run) ?? (fresh ? this.#untold(after, fresh) : undefined)
       if (why === undefined) return false
       this.escalate(t, who, run, why, settle)
-      update(t, 'tasks_run', run.id, { failure_kind: 'budget_exceeded' })
+      runTable.update(t, { id: run.id }, { failure_kind: 'budget_exceeded' })
       const task = this.core.tasks.find(run.task_id, t)
       this.core.journal.write(t, who, 'task.budget_exceeded', { task, run: run.id, payload: { reason: why } })
       return true
@@ -210,7 +207,7 @@ export class Budgets {
         return `budget_exhausted: ${wordsOf(budget, name, this.#ledger.spent(kind, budget.ref, t)[name])}`
       caps = { ...caps, [kind]: shareOf(left, hold.used, 1 + this.#waiting(t, kind, run)) }
     }
-    if (caps !== hold.caps) this.#ledger.put(t, { ...hold, caps })
+    if (caps !== hold.caps) holdTable.replace(t, { ...hold, caps })
     return undefined
   }
 
@@ -231,7 +228,7 @@ export class Budgets {
 
   /** Has the lease holder used its share of a budget? */
   #isOver(session: string): boolean {
-    const hold = this.#ledger.hold('session_id', session)
+    const hold = this.#ledger.hold({ sessionId: session })
     if (!hold) return false
     const used = plus(hold.used, this.#uses.since(hold, this.core.now()))
     return KINDS.some(kind => hold.caps[kind] !== undefined && usedUp(hold.caps[kind], used) !== undefined)
@@ -240,15 +237,15 @@ export class Budgets {
   /** The lease has ended: its unused reservation becomes available to other runs. */
   #release(t: Tx, run: RunRow): void {
     if (this.#isUnused()) return
-    const hold = this.#ledger.hold('run_id', run.id, t)
+    const hold = this.#ledger.hold({ runId: run.id }, t)
     if (!hold) return
     this.#counted(t, hold)
-    t.run('DELETE FROM tasks_hold WHERE run_id = ?', [run.id])
+    holdTable.delete(t, { runId: run.id })
   }
 
   #hold(t: Tx, session: SessionInfo, run: RunRow, caps: Caps): void {
     const told = this.#uses.get(session.id) ?? { tokens: null, cost: null }
-    this.#ledger.put(t, {
+    holdTable.replace(t, {
       runId: run.id,
       sessionId: session.id,
       agentName: session.agentName,
@@ -268,12 +265,12 @@ export class Budgets {
     for (const run of runs) {
       const session = this.core.kernel.needs.sessions.get(run.session_id ?? '')
       if (!session || (kind === 'task' ? run.task_id : session.agentName) !== ref) continue
-      const hold = this.#ledger.hold('run_id', run.id, t)
+      const hold = this.#ledger.hold({ runId: run.id }, t)
       const { [kind]: _, ...others } = hold?.caps ?? {}
       const used = hold?.used ?? NOTHING
       const cap = budget && shareOf(this.#ledger.left(budget, run.id, t), used, 1 + this.#waiting(t, kind, run))
       const caps = cap ? { ...others, [kind]: cap } : others
-      if (hold) this.#ledger.put(t, { ...hold, caps })
+      if (hold) holdTable.replace(t, { ...hold, caps })
       else if (cap) this.#hold(t, session, run, caps)
     }
   }

@@ -11,22 +11,7 @@ import {
   unusedOf,
   usedUp,
 } from './amounts.js'
-import type { BudgetRow, HoldRow } from './tables.js'
-
-/** The share that a hold has reserved of each budget. */
-export type Caps = { readonly [K in BudgetKind]?: Limits }
-
-/** The reservation of an active run. */
-export interface Hold {
-  readonly runId: string
-  readonly sessionId: string
-  readonly agentName: string
-  readonly taskId: string
-  readonly caps: Caps
-  readonly used: Amounts
-  readonly told: { readonly tokens: number | null; readonly cost: number | null }
-  readonly countedAt: number
-}
+import { type BudgetRow, budgetTable, type Hold, holdTable } from './tables.js'
 
 export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 export const PERIOD = { task: 'total', agent: 'day' } as const
@@ -39,11 +24,11 @@ export class Ledger {
   ) {}
 
   budget(kind: BudgetKind, ref: string, reads: Reads = this.reads): BudgetRow | undefined {
-    return reads.get<BudgetRow>('SELECT * FROM tasks_budget WHERE kind = ? AND ref = ?', [kind, ref])
+    return budgetTable.get(reads, { kind, ref })
   }
 
   all(): BudgetRow[] {
-    return this.reads.all<BudgetRow>('SELECT * FROM tasks_budget ORDER BY kind, ref LIMIT 1000')
+    return budgetTable.all(this.reads, {}, 'ORDER BY kind, ref LIMIT 1000')
   }
 
   /** Total usage of all runs of a task, or today's usage of all runs of an agent. */
@@ -59,8 +44,8 @@ export class Ledger {
   /** Unused reservations of active runs, except one of them. */
   reserved(kind: BudgetKind, ref: string, without = '', reads: Reads = this.reads): Amounts {
     const column = kind === 'task' ? 'task_id' : 'agent_name'
-    const rows = reads.all<HoldRow>(`SELECT * FROM tasks_hold WHERE ${column} = ? AND run_id <> ?`, [ref, without])
-    return rows.map(holdOf).reduce((sum, { caps, used }) => {
+    const holds = holdTable.query(reads, `WHERE ${column} = ? AND run_id <> ?`, [ref, without])
+    return holds.reduce((sum, { caps, used }) => {
       const cap = caps[kind]
       return cap ? plus(sum, unusedOf(cap, used)) : sum
     }, NOTHING)
@@ -72,13 +57,12 @@ export class Ledger {
     return leftOf(limitsOf(budget), plus(this.spent(kind, ref, reads), this.reserved(kind, ref, without, reads)))
   }
 
-  hold(column: 'run_id' | 'session_id', id: string, reads: Reads = this.reads): Hold | undefined {
-    const row = reads.get<HoldRow>(`SELECT * FROM tasks_hold WHERE ${column} = ?`, [id])
-    return row && holdOf(row)
+  hold(of: { readonly runId: string } | { readonly sessionId: string }, reads: Reads = this.reads): Hold | undefined {
+    return holdTable.get(reads, of)
   }
 
   holds(): Hold[] {
-    return this.reads.all<HoldRow>('SELECT * FROM tasks_hold').map(holdOf)
+    return holdTable.all(this.reads)
   }
 
   /** When the first hold exhausts its time, in epoch milliseconds; undefined without time budgets. */
@@ -102,25 +86,8 @@ export class Ledger {
       [hold.runId, hold.agentName, dayOf(now), hold.taskId, more.tokens, more.cost, Math.round(more.wall_ms)],
     )
     const after = { ...hold, used, told, countedAt: now }
-    this.put(t, after)
+    holdTable.replace(t, after)
     return after
-  }
-
-  put(t: Tx, { runId, sessionId, agentName, taskId, caps, used, told, countedAt }: Hold): void {
-    t.run(
-      `INSERT OR REPLACE INTO tasks_hold (run_id, session_id, agent_name, task_id, caps, used, told, counted_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-      [
-        runId,
-        sessionId,
-        agentName,
-        taskId,
-        JSON.stringify(caps),
-        JSON.stringify(used),
-        JSON.stringify(told),
-        countedAt,
-      ],
-    )
   }
 
   toWire(row: BudgetRow): Budget {
@@ -145,16 +112,3 @@ export const limitsOf = ({ tokens, cost, wall_ms }: BudgetRow): Limits => ({ tok
 /** The usage that an agent has to report so that the limits can be enforced. */
 export const toldOf = (limits: Limits): readonly Exclude<Dimension, 'wall_ms'>[] =>
   (['tokens', 'cost'] as const).filter(name => limits[name] !== null)
-
-function holdOf(row: HoldRow): Hold {
-  return {
-    runId: row.run_id,
-    sessionId: row.session_id,
-    agentName: row.agent_name,
-    taskId: row.task_id,
-    caps: JSON.parse(row.caps),
-    used: JSON.parse(row.used),
-    told: JSON.parse(row.told),
-    countedAt: row.counted_at,
-  }
-}

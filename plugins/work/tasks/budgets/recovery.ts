@@ -1,3 +1,4 @@
+import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
 import type { TaskCore } from '../core.js'
 import { latestWorker } from '../workers/worker-row.js'
 import { type Dimension, type Limits, NOTHING, toWire, usedUp } from './amounts.js'
@@ -21,7 +22,7 @@ export function recoveryOf(
     const name = budget && usedUp(ledger.left(budget, run.id), NOTHING)
     if (budget && name) return raiseOf(budget, name, ledger.spent(budget.kind, budget.ref)[name])
   }
-  return `svc task run recover ${run.id} --reason <text>`
+  return command('task run recover', run.id, '--reason', placeholder('text'))
 }
 
 /** Repeats all limits of the budget: `svc budget set` removes a limit that is omitted. */
@@ -29,9 +30,9 @@ function raiseOf(budget: BudgetRow, name: Dimension, spent: number): string {
   const limits: Limits = { ...limitsOf(budget), [name]: Math.max(budget[name] ?? 0, spent) * MORE }
   const { tokens = null, cost_usd = null, wall_seconds = null } = toWire(limits)
   const options = [
-    tokens === null ? '' : ` --tokens ${tokens}`,
-    cost_usd === null ? '' : ` --cost-usd ${cost_usd}`,
-    wall_seconds === null ? '' : ` --wall-seconds ${Math.ceil(wall_seconds)}`,
+    ...(tokens === null ? [] : ['--tokens', tokens]),
+    ...(cost_usd === null ? [] : ['--cost-usd', cost_usd]),
+    ...(wall_seconds === null ? [] : ['--wall-seconds', Math.ceil(wall_seconds)]),
   ]
-  return `svc budget set ${budget.kind} ${budget.ref}${options.join('')}`
+  return command('budget set', budget.kind, budget.ref, ...options)
 }

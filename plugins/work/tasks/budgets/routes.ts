@@ -1,8 +1,9 @@
-import { cli, describe } from '../../../../kernel/kit/annotations/index.js'
+import { cli, describe, show, throws } from '../../../../kernel/kit/annotations/index.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import { noContent, ok, routeOf } from '../../../../kernel/plugin.js'
 import { BudgetKind, BudgetReply, BudgetsReply, SetBudgetBody } from '../../../../schemas/tasks.js'
 import { undo } from '../../../desk/changes/api.js'
+import { CHANGING } from '../routing.js'
 import type { TaskService } from '../service.js'
 import { whoOf } from '../who.js'
 import { BudgetErrors } from './errors.js'
@@ -12,28 +13,25 @@ const ARGS = [
   { name: 'kind', in: 'path', summary: 'task or agent' },
   { name: 'ref', in: 'path', summary: 'task ID or agent name' },
 ] as const
-const one = {
-  item: 'budget',
-  fields: [
-    { header: 'Kind', path: 'kind' },
-    { header: 'Name', path: 'ref' },
-    { header: 'Period', path: 'period' },
-    { header: 'Token limit', path: 'limit.tokens' },
-    { header: 'Tokens used', path: 'spent.tokens' },
-    { header: 'Tokens reserved', path: 'reserved.tokens' },
-    { header: 'Cost limit (USD)', path: 'limit.cost_usd' },
-    { header: 'Cost used (USD)', path: 'spent.cost_usd' },
-    { header: 'Cost reserved (USD)', path: 'reserved.cost_usd' },
-    { header: 'Time limit', path: 'limit.wall_seconds', as: 'duration' },
-    { header: 'Time used', path: 'spent.wall_seconds', as: 'duration' },
-    { header: 'Exhausted', path: 'exhausted' },
-  ],
-} as const
+const { task_budget_not_found, task_budget_invalid } = BudgetErrors
+const one = show(BudgetReply, 'budget', [
+  'kind',
+  { of: 'ref', header: 'Name' },
+  'period',
+  { of: 'limit.tokens', header: 'Token limit' },
+  { of: 'spent.tokens', header: 'Tokens used' },
+  { of: 'reserved.tokens', header: 'Tokens reserved' },
+  { of: 'limit.cost_usd', header: 'Cost limit (USD)' },
+  { of: 'spent.cost_usd', header: 'Cost used (USD)' },
+  { of: 'reserved.cost_usd', header: 'Cost reserved (USD)' },
+  { of: 'limit.wall_seconds~duration', header: 'Time limit' },
+  { of: 'spent.wall_seconds~duration', header: 'Time used' },
+  'exhausted',
+])
 
 function kindOf(text: string): BudgetKind {
   const kind = BudgetKind.options.find(option => option === text)
-  if (kind === undefined)
-    throw BudgetErrors.task_budget_invalid(`invalid budget kind: ${shown(text)}; use task or agent`)
+  if (kind === undefined) throw task_budget_invalid(`invalid budget kind: ${shown(text)}; use task or agent`)
   return kind
 }
 
@@ -45,21 +43,22 @@ export const budgetRoutes = [
     replies: { 200: BudgetsReply },
     with: [
       cli('budget list', {
-        view: {
-          rows: 'budgets',
-          columns: [
-            { header: 'NAME', path: 'ref' },
-            { header: 'KIND', path: 'kind' },
-            { header: 'TOKENS', path: 'limit.tokens' },
-            { header: 'USED', path: 'spent.tokens' },
-            { header: 'USD', path: 'limit.cost_usd' },
-            { header: 'USED', path: 'spent.cost_usd' },
-            { header: 'TIME', path: 'limit.wall_seconds', as: 'duration' },
-            { header: 'USED', path: 'spent.wall_seconds', as: 'duration' },
-            { header: 'EXHAUSTED', path: 'exhausted' },
+        view: show(
+          BudgetsReply,
+          'budgets',
+          [
+            { of: 'ref', header: 'Name' },
+            'kind',
+            'limit.tokens',
+            { of: 'spent.tokens', header: 'Used' },
+            { of: 'limit.cost_usd', header: 'USD' },
+            { of: 'spent.cost_usd', header: 'Used' },
+            { of: 'limit.wall_seconds~duration', header: 'Time' },
+            { of: 'spent.wall_seconds~duration', header: 'Used' },
+            'exhausted',
           ],
-          empty: 'no budgets. Set one: svc budget set task <id> --tokens 100000',
-        },
+          { empty: 'no budgets. Set one: svc budget set task <id> --tokens 100000' },
+        ),
       }),
     ],
     handle: self => ok({ budgets: self.budgets.list() }),
@@ -69,7 +68,7 @@ export const budgetRoutes = [
     path: '/api/budgets/{kind}/{ref}',
     summary: 'Show the budget of a task or an agent',
     replies: { 200: BudgetReply },
-    with: [cli('budget show', { args: ARGS, view: one })],
+    with: [cli('budget show', { args: ARGS, view: one }), throws(task_budget_not_found, task_budget_invalid)],
     handle: (self, { params }) => ok({ budget: self.budgets.show(kindOf(params.kind), params.ref) }),
   }),
   route({
@@ -79,7 +78,11 @@ export const budgetRoutes = [
     body: SetBudgetBody,
     invalid: 422,
     replies: { 200: BudgetReply },
-    with: [undo({ by: 'put', of: 'budget.limit' }), cli('budget set', { args: ARGS, view: one })],
+    with: [
+      undo({ by: 'put', of: 'budget.limit' }),
+      cli('budget set', { args: ARGS, view: one }),
+      throws(task_budget_invalid, ...CHANGING),
+    ],
     handle: async (self, { actor, params, body }) =>
       ok({ budget: await self.budgets.set(whoOf(actor), kindOf(params.kind), params.ref, body) }),
   }),
@@ -92,6 +95,7 @@ export const budgetRoutes = [
     with: [
       undo({ by: 'put', of: 'budget.limit' }),
       cli('budget remove', { args: ARGS, done: 'removed the budget of {kind} {ref}' }),
+      throws(task_budget_not_found, task_budget_invalid),
     ],
     handle: async (self, { actor, params }) => {
       await self.budgets.remove(whoOf(actor), kindOf(params.kind), params.ref)

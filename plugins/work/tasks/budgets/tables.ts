@@ -1,4 +1,6 @@
+import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import type { BudgetKind } from '../../../../schemas/tasks.js'
+import type { Amounts, Limits } from './amounts.js'
 
 /**
  * Limits, usage by run, agent and day, and the reservations of active runs. A hold exists as long as the lease; `caps` is its
@@ -23,22 +25,30 @@ CREATE UNIQUE INDEX tasks_hold_session ON tasks_hold (session_id);
 CREATE INDEX tasks_hold_task ON tasks_hold (task_id);
 CREATE INDEX tasks_hold_agent ON tasks_hold (agent_name);`
 
-export interface BudgetRow {
-  readonly kind: BudgetKind
-  readonly ref: string
-  readonly tokens: number | null
-  readonly cost: number | null
-  readonly wall_ms: number | null
-  readonly updated_at: number
-}
+const { integer, json, real, text, time } = column
 
-export interface HoldRow {
-  readonly run_id: string
-  readonly session_id: string
-  readonly agent_name: string
-  readonly task_id: string
-  readonly caps: string
-  readonly used: string
-  readonly told: string
-  readonly counted_at: number
-}
+export const budgetTable = table('tasks_budget', {
+  kind: text<BudgetKind>(),
+  ref: text(),
+  tokens: integer().nullable(),
+  cost: real().nullable(),
+  wall_ms: integer().nullable(),
+  updated_at: time(),
+})
+export type BudgetRow = RowOf<typeof budgetTable>
+
+/** The share that a hold has reserved of each budget. */
+export type Caps = { readonly [K in BudgetKind]?: Limits }
+
+/** The reservation of an active run. */
+export const holdTable = table('tasks_hold', {
+  run_id: text().as('runId'),
+  session_id: text().as('sessionId'),
+  agent_name: text().as('agentName'),
+  task_id: text().as('taskId'),
+  caps: json<Caps>(),
+  used: json<Amounts>(),
+  told: json<{ readonly tokens: number | null; readonly cost: number | null }>(),
+  counted_at: time().as('countedAt'),
+})
+export type Hold = RowOf<typeof holdTable>

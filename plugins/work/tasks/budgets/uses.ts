@@ -1,6 +1,6 @@
 import type { SessionUse, SessionUses } from '../../sessions/api.js'
 import type { Amounts } from './amounts.js'
-import type { Hold } from './ledger.js'
+import type { Hold } from './tables.js'
 
 /** Maximum number of tokens counted per report, so that sums fit into a database integer. */
 const MOST_TOKENS = 1e15

@@ -5,8 +5,7 @@ import type { SessionInfo } from '../../sessions/api.js'
 import { TaskErrors, type TaskEventName } from '../api.js'
 import type { TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
-import { update } from '../rows.js'
-import { leaseToWire, type RunRow, runToWire, taskOf } from '../runs/run-row.js'
+import { leaseToWire, type RunRow, runTable, runToWire, taskOf } from '../runs/run-row.js'
 import type { RunMove } from '../states.js'
 import { bounded, checked, invalid } from '../tasks/write.js'
 import type { Who } from '../who.js'
@@ -42,7 +41,7 @@ export class Leases {
       const now = this.core.now()
       const ms = asked ?? (seconds === 0 ? LIMITS.lease.byDefault : (run.lease_ms ?? LIMITS.lease.byDefault))
       const longer = { heartbeat_at: now, lease_until: now + ms, lease_ms: ms }
-      update(t, 'tasks_run', id, longer)
+      runTable.update(t, { id }, longer)
       this.core.journal.write(t, who, 'task.run_lease_extended', { task: taskOf(run), run: id })
       return leaseToWire({ ...run, ...longer })
     })

@@ -2,8 +2,7 @@ import { Fault, type Tx } from '../../../../kernel/plugin.js'
 import type { CompleteLeaseBody, CompleteLeaseReply } from '../../../../schemas/tasks.js'
 import type { SessionInfo } from '../../sessions/api.js'
 import type { TaskCore } from '../core.js'
-import { update } from '../rows.js'
-import { leaseToWire, type RunRow } from '../runs/run-row.js'
+import { leaseToWire, type RunRow, runTable } from '../runs/run-row.js'
 import { checkedKey } from '../tasks/write.js'
 import type { Who } from '../who.js'
 import { type Claims, claimToWire } from './claims.js'
@@ -55,6 +54,6 @@ export class CompleteAndNext {
   }
 
   async #decide(who: Who, id: string, next: string): Promise<void> {
-    await this.core.write(who, (t: Tx) => update(t, 'tasks_run', id, { next_run: next }))
+    await this.core.write(who, (t: Tx) => runTable.update(t, { id }, { next_run: next }))
   }
 }

@@ -2,8 +2,9 @@ import type { Tx } from '../../../../kernel/plugin.js'
 import type { SessionInfo } from '../../sessions/api.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
-import { update } from '../rows.js'
 import type { RunRow } from '../runs/run-row.js'
+import { attention } from '../tasks/attention.js'
+import { taskTable } from '../tasks/task-row.js'
 import { type Who, whoOf } from '../who.js'
 import type { ClaimTokens } from './tokens.js'
 
@@ -70,14 +71,7 @@ export class Recovery {
   escalate(t: Tx, who: Who, run: RunRow, error: string, settle: Settle): void {
     const task = this.core.tasks.find(run.task_id, t)
     this.core.runs.move(t, run, 'escalate', { error })
-    const [kind, ref] = [who.by.kind, who.by.ref]
-    const marker = {
-      attention_at: this.core.now(),
-      attention_reason: error,
-      attention_by_kind: kind,
-      attention_by_ref: ref,
-    }
-    update(t, 'tasks_task', task.id, marker)
+    taskTable.update(t, { id: task.id }, attention(this.core, who, error))
     this.core.journal.write(t, who, 'task.run_needs_attention', { task, run: run.id, payload: { error } })
     this.core.journal.write(t, who, 'task.needs_attention', { task, run: run.id, payload: { reason: error } })
     settle(task.id)

@@ -1,4 +1,4 @@
-import { cli, describe, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
+import { cli, describe, runsCode, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
 import { noContent, ok, routeOf } from '../../../../kernel/plugin.js'
 import {
   AgentRunReply,
@@ -13,12 +13,27 @@ import {
   StartRunBody,
 } from '../../../../schemas/tasks.js'
 import { AGENT_SESSION } from '../../../access/identity/api.js'
+import { TaskErrors } from '../api.js'
 import type { TaskService } from '../service.js'
 import { WORKING } from '../tools/toolsets.js'
 import { AGENT_RUN_ARG, completedItem, leaseItem, runItem } from '../views/columns.js'
 
 // A lease holder changes its own run only. Whatever that triggers was set up by the creator of the tasks.
 const route = routeOf<TaskService>(describe('Agent task claims'), runsCode(false))
+/** A route of the session that holds the lease. */
+const held = routeOf<TaskService>(
+  describe('Agent task claims'),
+  runsCode(false),
+  throws(
+    TaskErrors.task_run_not_found,
+    TaskErrors.task_run_conflict,
+    TaskErrors.AUTONOMY_SESSION_REQUIRED,
+    TaskErrors.AUTONOMY_FOREIGN_RUN,
+    TaskErrors.AUTONOMY_NO_ACTIVE_LEASE,
+    TaskErrors.AUTONOMY_LEASE_EXPIRED,
+  ),
+)
+const { task_invalid, task_result_required, AUTONOMY_CREATED_TASKS_UNKNOWN, AUTONOMY_LEASE_INVALID } = TaskErrors
 /** Optional for the agent itself, which its socket identifies. */
 const headers = { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } }
 const common = {
@@ -39,18 +54,15 @@ export const claimRoutes = [
     replies: { 200: ClaimReply, 204: null },
     with: [
       cli('task next', {
-        view: {
-          item: 'claim',
-          fields: [
-            { header: 'Run', path: 'run.id' },
-            { header: 'Task', path: 'task.id' },
-            { header: 'Title', path: 'task.title' },
-            { header: 'Part', path: 'run.designation.brief' },
-            { header: 'Attempt', path: 'run.attempt' },
-            { header: 'Lease expires', path: 'lease.lease_until', as: 'time' },
-            { header: 'Channel', path: 'coordination_channel.id' },
-          ],
-        },
+        view: show(ClaimReply, 'claim', [
+          { of: 'run.id', header: 'Run' },
+          { of: 'task.id', header: 'Task' },
+          'task.title',
+          { of: 'run.designation.brief', header: 'Part' },
+          'run.attempt',
+          { of: 'lease.lease_until~time', header: 'Lease expires' },
+          { of: 'coordination_channel.id', header: 'Channel' },
+        ]),
         done: 'no run to claim. --scope workspace looks in the workspace of the session, --scope global at global tasks',
       }),
       tool('task_run_claim_next', WORKING, {
@@ -67,7 +79,7 @@ export const claimRoutes = [
       return claim ? ok({ claim }) : noContent()
     },
   }),
-  route({
+  held({
     ...common,
     path: '/api/agent/tasks/{run_id}/start',
     audited: false,
@@ -81,7 +93,7 @@ export const claimRoutes = [
       return ok({ run: await self.leases.start(session, who, params.run_id) })
     },
   }),
-  route({
+  held({
     ...common,
     path: '/api/agent/tasks/{run_id}/heartbeat',
     audited: false,
@@ -90,13 +102,17 @@ export const claimRoutes = [
     bodyOptional: true,
     essential: true,
     replies: { 200: LeaseReply },
-    with: [cli('task heartbeat', { args: [AGENT_RUN_ARG], view: leaseItem }), tool('task_run_heartbeat', WORKING)],
+    with: [
+      cli('task heartbeat', { args: [AGENT_RUN_ARG], view: leaseItem }),
+      tool('task_run_heartbeat', WORKING),
+      throws(AUTONOMY_LEASE_INVALID),
+    ],
     handle: async (self, { actor, headers, params, body }) => {
       const { session, who } = self.caller(actor, headers)
       return ok({ lease: await self.leases.heartbeat(session, who, params.run_id, body?.lease_seconds) })
     },
   }),
-  route({
+  held({
     ...common,
     path: '/api/agent/tasks/{run_id}/complete',
     audited: false,
@@ -108,13 +124,14 @@ export const claimRoutes = [
     with: [
       cli('task complete', { args: [AGENT_RUN_ARG], view: completedItem }),
       tool('task_run_complete', WORKING, { tags: ['done'] }),
+      throws(task_invalid, task_result_required, AUTONOMY_CREATED_TASKS_UNKNOWN, AUTONOMY_LEASE_INVALID),
     ],
     handle: async (self, { actor, headers, params, body, signal }) => {
       const { session, who } = self.caller(actor, headers)
       return ok(await self.completing.complete(session, who, params.run_id, body ?? {}, signal))
     },
   }),
-  route({
+  held({
     ...common,
     path: '/api/agent/tasks/{run_id}/fail',
     audited: false,
@@ -122,13 +139,17 @@ export const claimRoutes = [
     body: FailRunBody,
     essential: true,
     replies: { 200: LeaseReply },
-    with: [cli('task fail', { args: [AGENT_RUN_ARG], view: leaseItem }), tool('task_run_fail', WORKING)],
+    with: [
+      cli('task fail', { args: [AGENT_RUN_ARG], view: leaseItem }),
+      tool('task_run_fail', WORKING),
+      throws(task_invalid),
+    ],
     handle: async (self, { actor, headers, params, body }) => {
       const { session, who } = self.caller(actor, headers)
       return ok({ lease: await self.leases.fail(session, who, params.run_id, body) })
     },
   }),
-  route({
+  held({
     ...common,
     path: '/api/agent/tasks/{run_id}/release',
     audited: false,
@@ -137,7 +158,11 @@ export const claimRoutes = [
     bodyOptional: true,
     essential: true,
     replies: { 200: LeaseReply },
-    with: [cli('task release', { args: [AGENT_RUN_ARG], view: leaseItem }), tool('task_run_release', WORKING)],
+    with: [
+      cli('task release', { args: [AGENT_RUN_ARG], view: leaseItem }),
+      tool('task_run_release', WORKING),
+      throws(task_invalid),
+    ],
     handle: async (self, { actor, headers, params, body }) => {
       const { session, who } = self.caller(actor, headers)
       return ok({ lease: await self.leases.release(session, who, params.run_id, body ?? {}) })

@@ -84,14 +84,14 @@ function messageOf(run: RunRow, task: TaskRow, trouble: Trouble): string {
   if (trouble === 'stale_lease')
     return `${of}: the lease expired at ${iso(run.lease_until ?? 0)}; the next sweep recovers the run`
   if (trouble === 'stranded')
-    return `${of}: queued since ${iso(run.queued_at)}; claim it in a session: svc task next${run.place === '' ? '' : ` --workspace-id ${run.place}`}`
+    return `${of}: queued since ${iso(run.queued_at)}; claim it in a session: ${command('task next', ...(run.place === '' ? [] : ['--workspace-id', run.place]))}`
   return `${of}: held by session ${run.session_id ?? '-'} since ${iso(run.claimed_at ?? run.queued_at)}`
 }
 
 function commandOf(core: TaskCore, run: RunRow, trouble: Trouble): string {
   if (trouble === 'crashed') return recoveryOf(core, run)
-  if (trouble === 'orphan') return `svc task run cancel ${run.id}`
-  return `svc task run inspect ${run.id}`
+  if (trouble === 'orphan') return command('task run cancel', run.id)
+  return command('task run inspect', run.id)
 }
 
 const plural = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`

@@ -4,12 +4,12 @@ import { type KeptHolder, type KeptRunsApi, TaskErrors } from '../api.js'
 import type { Recovery } from '../claims/recovery.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
-import { insert, update } from '../rows.js'
-import { type RunRow, runToWire, taskOf } from '../runs/run-row.js'
+import { type RunRow, runTable, runToWire, taskOf } from '../runs/run-row.js'
 import { FINAL_TASK, type RunMove } from '../states.js'
 import { look } from '../tasks/task-row.js'
 import { bounded, checked } from '../tasks/write.js'
 import { type Who, whoOf } from '../who.js'
+import { keptTable } from './table.js'
 
 /** How a lease of a holder ends. */
 interface End {
@@ -45,7 +45,7 @@ export class KeptRuns implements KeptRunsApi {
         throw TaskErrors.task_conflict(`task ${id} has a budget, and usage elsewhere is not known`, look(id))
       const run = this.#queued(t, who, id)
       t.run('DELETE FROM tasks_kept WHERE task_id = ?', [id])
-      insert(t, 'tasks_kept', { task_id: id, run_id: run.id, keeper, kept_at: this.core.now() })
+      keptTable.insert(t, { task_id: id, run_id: run.id, keeper, kept_at: this.core.now() })
       this.core.reservations.spread(t, this.core.tasks.find(id, t))
       settle(id)
       const { title, description } = task
@@ -92,7 +92,7 @@ export class KeptRuns implements KeptRunsApi {
       const run = this.#fence(t, runId, holder)
       const now = this.core.now()
       const longer = { heartbeat_at: now, lease_until: now + leaseMs, lease_ms: leaseMs }
-      update(t, 'tasks_run', runId, longer)
+      runTable.update(t, { id: runId }, longer)
       this.core.journal.write(t, who, 'task.run_lease_extended', { task: taskOf(run), run: runId })
       return runToWire({ ...run, ...longer })
     })

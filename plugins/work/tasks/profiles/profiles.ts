@@ -1,25 +1,27 @@
+import { column, table } from '../../../../kernel/kit/table.js'
 import { iso, type Reads, type Tx } from '../../../../kernel/plugin.js'
 import type { ExecutionProfile, ExecutionProfileBody, WorktreePolicy } from '../../../../schemas/tasks.js'
 import type { SessionInfo } from '../../sessions/api.js'
 import { TaskErrors } from '../api.js'
 import type { TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
-import { insert } from '../rows.js'
 import type { Wants } from '../runs/reserve.js'
 import type { RunKind } from '../runs/run-row.js'
 import { look, ownerOf, type TaskRow } from '../tasks/task-row.js'
 import type { Who } from '../who.js'
 import { ProfileErrors } from './errors.js'
 
+const { json, text, time } = column
+
 /** The contents of a profile, without its task. */
 export type ProfileParts = Omit<ExecutionProfile, 'task_id' | 'created_at' | 'updated_at'>
 
-interface ProfileRow {
-  readonly task_id: string
-  readonly body: string
-  readonly created_at: number
-  readonly updated_at: number
-}
+export const profileTable = table('tasks_profile', {
+  task_id: text(),
+  body: json<ProfileParts>(),
+  created_at: time(),
+  updated_at: time(),
+})
 
 /** The profile of a task that has none of its own. */
 const DEFAULTS: ProfileParts = {
@@ -45,8 +47,7 @@ export class Profiles {
 
   /** The profile that applies to a task. */
   partsOf(id: string, reads: Reads = this.core.kernel.db): ProfileParts {
-    const row = rowOf(reads, id)
-    return row ? { ...DEFAULTS, ...JSON.parse(row.body) } : DEFAULTS
+    return { ...DEFAULTS, ...rowOf(reads, id)?.body }
   }
 
   /** Does the task have a profile of its own? */
@@ -79,8 +80,7 @@ export class Profiles {
   async reset(who: Who, id: string): Promise<void> {
     await this.core.write(who, (t, settle) => {
       const task = this.#changeable(t, id)
-      const { changes } = t.run('DELETE FROM tasks_profile WHERE task_id = ?', [id])
-      if (changes === 0) return
+      if (profileTable.delete(t, { task_id: id }) === 0) return
       this.core.journal.write(t, who, 'task.execution_profile_deleted', { task })
       this.#spread(t, task, false)
       settle(id)
@@ -90,13 +90,11 @@ export class Profiles {
   async #write(who: Who, id: string, change: (before: ProfileParts) => ProfileParts): Promise<ExecutionProfile> {
     await this.core.write(who, (t, settle) => {
       const task = this.#changeable(t, id)
-      const parts = change(this.partsOf(id, t))
-      judge(parts)
+      const body = change(this.partsOf(id, t))
+      judge(body)
       const now = this.core.now()
-      const before = rowOf(t, id)
-      t.run('DELETE FROM tasks_profile WHERE task_id = ?', [id])
-      const body = JSON.stringify(parts)
-      insert(t, 'tasks_profile', { task_id: id, body, created_at: before?.created_at ?? now, updated_at: now })
+      const { created_at = now } = rowOf(t, id) ?? {}
+      profileTable.replace(t, { task_id: id, body, created_at, updated_at: now })
       this.core.journal.write(t, who, 'task.execution_profile_updated', { task })
       this.#spread(t, task, true)
       settle(id)
@@ -117,7 +115,7 @@ export class Profiles {
   }
 }
 
-const rowOf = (reads: Reads, id: string) => reads.get<ProfileRow>('SELECT * FROM tasks_profile WHERE task_id = ?', [id])
+const rowOf = (reads: Reads, id: string) => profileTable.get(reads, { task_id: id })
 const times = (row: { readonly created_at: number; readonly updated_at: number }) => ({
   created_at: iso(row.created_at),
   updated_at: iso(row.updated_at),

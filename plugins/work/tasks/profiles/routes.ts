@@ -1,33 +1,32 @@
-import { cli, describe } from '../../../../kernel/kit/annotations/index.js'
-import { noContent, ok, routeOf } from '../../../../kernel/plugin.js'
+import { cli, show, throws } from '../../../../kernel/kit/annotations/index.js'
+import { noContent, ok } from '../../../../kernel/plugin.js'
 import { ExecutionProfileBody, ExecutionProfileReply, WorktreePolicy } from '../../../../schemas/tasks.js'
 import { undo } from '../../../desk/changes/api.js'
-import type { TaskService } from '../service.js'
+import { TaskErrors } from '../api.js'
+import { changingTask, readingTask } from '../routing.js'
 import { TASK_ARG } from '../views/columns.js'
 import { whoOf } from '../who.js'
+import { ProfileErrors } from './errors.js'
 
-const route = routeOf<TaskService>(describe('Tasks'))
+const changed = throws(TaskErrors.task_conflict, ProfileErrors.task_profile_invalid)
 const path = '/api/tasks/{id}/execution-profile'
 const replies = { 200: ExecutionProfileReply } as const
-const view = {
-  item: 'profile',
-  fields: [
-    { header: 'Task', path: 'task_id' },
-    { header: 'Worker mode', path: 'worker.mode' },
-    { header: 'Agent', path: 'worker.agent_name' },
-    { header: 'Provider', path: 'worker.provider' },
-    { header: 'Model', path: 'worker.model' },
-    { header: 'Capabilities', path: 'worker.required_capabilities', as: 'list' },
-    { header: 'Worktree mode', path: 'worktree.mode' },
-    { header: 'Worktree', path: 'worktree.worktree_ref' },
-    { header: 'Sandbox mode', path: 'sandbox.mode' },
-    { header: 'Sandbox profile', path: 'sandbox.sandbox_ref' },
-    { header: 'Updated', path: 'updated_at', as: 'time' },
-  ],
-} as const
+const view = show(ExecutionProfileReply, 'profile', [
+  'task_id',
+  { of: 'worker.mode', header: 'Worker mode' },
+  { of: 'worker.agent_name', header: 'Agent' },
+  'worker.provider',
+  'worker.model',
+  { of: 'worker.required_capabilities~list', header: 'Capabilities' },
+  { of: 'worktree.mode', header: 'Worktree mode' },
+  { of: 'worktree.worktree_ref', header: 'Worktree' },
+  { of: 'sandbox.mode', header: 'Sandbox mode' },
+  { of: 'sandbox.sandbox_ref', header: 'Sandbox profile' },
+  'updated_at~time',
+])
 
 export const profileRoutes = [
-  route({
+  readingTask({
     method: 'GET',
     path,
     summary: 'Show the execution profile of a task',
@@ -36,7 +35,7 @@ export const profileRoutes = [
     handle: (self, { actor, params }) =>
       self.reading(actor, params.id, ({ profiles }) => ok({ profile: profiles.get(params.id) })),
   }),
-  route({
+  changingTask({
     method: 'PUT',
     path,
     summary: 'Set the execution profile of a task: the agent, worktree and sandbox of its runs',
@@ -44,6 +43,7 @@ export const profileRoutes = [
     replies,
     with: [
       undo({ by: 'put', of: 'profile' }),
+      changed,
       cli('task profile set', {
         args: [TASK_ARG],
         view,
@@ -61,13 +61,14 @@ export const profileRoutes = [
     handle: async (self, { actor, params, body }) =>
       ok({ profile: await self.profiles.set(whoOf(actor), params.id, body) }),
   }),
-  route({
+  changingTask({
     method: 'DELETE',
     path,
     summary: 'Delete the execution profile of a task',
     replies: { 204: null },
     with: [
       undo({ by: 'put', of: 'profile' }),
+      throws(TaskErrors.task_conflict),
       cli('task profile reset', { args: [TASK_ARG], done: 'deleted the execution profile of task {id}' }),
     ],
     handle: async (self, { actor, params }) => {
@@ -75,7 +76,7 @@ export const profileRoutes = [
       return noContent()
     },
   }),
-  route({
+  changingTask({
     method: 'PATCH',
     path: `${path}/worktree`,
     summary: 'Set the worktree mode of a task',
@@ -83,6 +84,7 @@ export const profileRoutes = [
     replies,
     with: [
       undo({ by: 'never', why: 'the former mode is in svc change show; set it again: svc task profile' }),
+      changed,
       cli('task profile worktree', { args: [TASK_ARG, { name: 'mode' }], view }),
     ],
     handle: async (self, { actor, params, body }) =>

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../../kernel/plugin.js'
 import { durationMs } from '../../../../schemas/duration.js'
 import type {
@@ -21,7 +22,7 @@ export async function runRequestReview({ args, options, client, out, fault }: Co
     return fault(
       'usage',
       `invalid value for --within: ${options.within}; use a duration such as 30m or 1d`,
-      'svc task review request --help',
+      command('task review request', '--help'),
     )
   // The daemon compares deadlines with its own clock.
   const { scheduler } = (await client.request('GET', '/api/scheduler')) as SchedulerReply
@@ -41,14 +42,14 @@ export async function runRequestReview({ args, options, client, out, fault }: Co
   const { review_id: review, status } = reply.review
   if (status === 'requested')
     out.line(
-      `next: svc task review route ${review} --session-id <session>, or svc task review verdict ${review} <outcome>`,
+      `next: ${command('task review route', review, '--session-id', placeholder('session'))}, or ${command('task review verdict', review, placeholder('outcome'))}`,
     )
 }
 
 /** `svc task review verdict <id> <outcome>`. */
 export async function runReviewVerdict({ args, options, client, out, fault }: CommandContext): Promise<void> {
   const { id = '', outcome = '' } = args
-  const next = 'svc task review verdict --help'
+  const next = command('task review verdict', '--help')
   if (!ReviewOutcome.options.includes(outcome as ReviewOutcome))
     fault('usage', `invalid outcome: ${outcome}; use one of ${ReviewOutcome.options.join(', ')}`, next)
   if (options.reason === undefined) fault('usage', '--reason is required', next)
@@ -73,7 +74,7 @@ export async function runReviewVerdict({ args, options, client, out, fault }: Co
   if (out.json) return out.value(reply)
   out.line(`${id}  ${stateOf(reply.review)}`)
   if (reply.continuation_run) out.line(`queued run ${reply.continuation_run.id} to continue the work`)
-  if (reply.circuit_opened) out.line(`the task needs attention; next: svc task inspect ${reply.review.task_id}`)
+  if (reply.circuit_opened) out.line(`the task needs attention; next: ${command('task inspect', reply.review.task_id)}`)
 }
 
 const stateOf = ({ status, review_round: round, outcome, deadline_at: by }: TaskReview) =>

@@ -1,7 +1,7 @@
 import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
 import { defineErrors } from '../../../../kernel/plugin.js'
 
-const show = 'svc task review show <id>'
+const show = command('task review show', placeholder('id'))
 
 /** Review errors. */
 export const ReviewErrors = defineErrors({
@@ -10,7 +10,7 @@ export const ReviewErrors = defineErrors({
     message: 'review not found',
     next: command('task review list', placeholder('task-id')),
   },
-  task_review_invalid: { status: 400, message: 'invalid review', next: 'svc task review --help' },
+  task_review_invalid: { status: 400, message: 'invalid review', next: command('task review request', '--help') },
   task_review_not_due: {
     status: 409,
     message: 'the run has not ended, or its outcome does not match the review policy',

@@ -1,39 +1,43 @@
+import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import { iso } from '../../../../kernel/plugin.js'
 import type { ReviewOutcome, ReviewPolicy, ReviewStatus, TaskActor, TaskReview } from '../../../../schemas/tasks.js'
 import { given } from '../rows.js'
 import type { RunRow } from '../runs/run-row.js'
 import { actorToWire } from '../who.js'
 
+const { integer, real, text, time } = column
+
 /** A review as it is stored; times in epoch milliseconds. */
-export interface ReviewRow {
-  readonly id: string
-  readonly task_id: string
-  readonly run_id: string
-  readonly attempt: number
-  readonly round: number
-  readonly parent_id: string | null
-  readonly policy: ReviewPolicy
-  readonly status: ReviewStatus
-  readonly reason: string | null
-  readonly outcome: ReviewOutcome | null
-  readonly verdict_reason: string | null
-  readonly confidence: number | null
-  readonly missing_work: string | null
-  readonly guidance: string | null
-  readonly text: string | null
-  readonly delivery_id: string | null
-  readonly reviewed_by_kind: TaskActor['kind'] | null
-  readonly reviewed_by_ref: string | null
-  readonly session_id: string | null
-  readonly agent_name: string | null
-  readonly continuation_run: string | null
-  readonly requested_at: number
-  readonly routed_at: number | null
-  readonly started_at: number | null
-  readonly reviewed_at: number | null
-  readonly deadline_at: number
-  readonly updated_at: number
-}
+export const reviewTable = table('tasks_review', {
+  id: text(),
+  task_id: text(),
+  run_id: text(),
+  attempt: integer(),
+  round: integer(),
+  parent_id: text().nullable(),
+  policy: text<ReviewPolicy>(),
+  status: text<ReviewStatus>(),
+  reason: text().nullable(),
+  outcome: text<ReviewOutcome>().nullable(),
+  verdict_reason: text().nullable(),
+  confidence: real().nullable(),
+  missing_work: text().nullable(),
+  guidance: text().nullable(),
+  text: text().nullable(),
+  delivery_id: text().nullable(),
+  reviewed_by_kind: text<TaskActor['kind']>().nullable(),
+  reviewed_by_ref: text().nullable(),
+  session_id: text().nullable(),
+  agent_name: text().nullable(),
+  continuation_run: text().nullable(),
+  requested_at: time(),
+  routed_at: time().nullable(),
+  started_at: time().nullable(),
+  reviewed_at: time().nullable(),
+  deadline_at: time(),
+  updated_at: time(),
+})
+export type ReviewRow = RowOf<typeof reviewTable>
 
 export const REVIEW_TABLE = `
 CREATE TABLE tasks_review (
@@ -81,7 +85,7 @@ export function newReview(id: string, now: number, run: RunRow, wish: ReviewWish
 
 /** Placeholder for a time that is not set, where the contract requires one. */
 export const NEVER = '0001-01-01T00:00:00Z'
-const time = (at: number | null) => (at === null ? NEVER : iso(at))
+const timeOf = (at: number | null) => (at === null ? NEVER : iso(at))
 
 export function reviewToWire(row: ReviewRow): TaskReview {
   const { reviewed_by_kind: kind, reviewed_by_ref: ref } = row
@@ -105,9 +109,9 @@ export function reviewToWire(row: ReviewRow): TaskReview {
     ...given('reviewer_agent_name', row.agent_name),
     created_at: iso(row.requested_at),
     requested_at: iso(row.requested_at),
-    routed_at: time(row.routed_at),
-    started_at: time(row.started_at),
-    reviewed_at: time(row.reviewed_at),
+    routed_at: timeOf(row.routed_at),
+    started_at: timeOf(row.started_at),
+    reviewed_at: timeOf(row.reviewed_at),
     deadline_at: iso(row.deadline_at),
     updated_at: iso(row.updated_at),
   }

@@ -13,14 +13,13 @@ import type { SessionInfo } from '../../sessions/api.js'
 import type { TaskEventName } from '../api.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
-import { insert, update } from '../rows.js'
 import { type RunRow, runToWire } from '../runs/run-row.js'
 import { wantAttention } from '../tasks/attention.js'
 import type { TaskRow } from '../tasks/task-row.js'
 import { continuationKey } from '../views/bundle.js'
 import { type Who, whoOf } from '../who.js'
 import { ReviewErrors } from './errors.js'
-import { newReview, type ReviewRow, type ReviewWish, reviewToWire } from './review-row.js'
+import { newReview, type ReviewRow, type ReviewWish, reviewTable, reviewToWire } from './review-row.js'
 import { allowsReview, consequenceOf, isDue, OPEN_REVIEW, REVIEW_MOVES, type ReviewMove } from './states.js'
 import { checkedVerdict, invalid, text } from './verdict.js'
 
@@ -41,7 +40,7 @@ export class Reviews {
   }
 
   find(id: string, reads: Reads = this.core.kernel.db): ReviewRow {
-    const row = reads.get<ReviewRow>('SELECT * FROM tasks_review WHERE id = ?', [id])
+    const row = reviewTable.get(reads, { id })
     if (!row) throw ReviewErrors.task_review_not_found(`review not found: ${shown(id)}`)
     return row
   }
@@ -64,9 +63,9 @@ export class Reviews {
       ['session_id = ?', query.reviewer_session_id],
     ]
     const asked = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
-    const rows = this.core.kernel.db.all<ReviewRow>(
-      `SELECT * FROM tasks_review WHERE ${asked.map(([sql]) => sql).join(' AND ')}
-       ORDER BY requested_at DESC, round DESC, id LIMIT +?`,
+    const rows = reviewTable.query(
+      this.core.kernel.db,
+      `WHERE ${asked.map(([sql]) => sql).join(' AND ')} ORDER BY requested_at DESC, round DESC, id LIMIT +?`,
       [...asked.map(([, value]) => value), query.limit ?? DEFAULT_LIMIT],
     )
     return rows.map(reviewToWire)
@@ -153,10 +152,10 @@ export class Reviews {
   async sweep(): Promise<number> {
     const who = whoOf(this.core.kernel.actor)
     const read = (reads: Reads) =>
-      reads.all<ReviewRow>(
-        `SELECT * FROM tasks_review WHERE status IN (${OPEN}) AND deadline_at <= ? ORDER BY deadline_at, id LIMIT +?`,
-        [this.core.now(), LIMITS.sweep.batch],
-      )
+      reviewTable.query(reads, `WHERE status IN (${OPEN}) AND deadline_at <= ? ORDER BY deadline_at, id LIMIT +?`, [
+        this.core.now(),
+        LIMITS.sweep.batch,
+      ])
     if (read(this.core.kernel.db).length === 0) return 0
     return this.core.write(who, (t, settle) => {
       const late = read(t)
@@ -170,10 +169,7 @@ export class Reviews {
   sessionStopped(session: string): Promise<void> {
     const who = whoOf(this.core.kernel.actor)
     return this.core.write(who, t => {
-      const rows = t.all<ReviewRow>(
-        `SELECT * FROM tasks_review WHERE session_id = ? AND status IN ('routed', 'in_review')`,
-        [session],
-      )
+      const rows = reviewTable.query(t, `WHERE session_id = ? AND status IN ('routed', 'in_review')`, [session])
       const nobody = { session_id: null, agent_name: null, routed_at: null, started_at: null }
       for (const row of rows) this.#move(t, who, row, 'giveBack', 'task.run_review_requested', nobody)
     })
@@ -181,7 +177,7 @@ export class Reviews {
 
   #insert(t: Tx, who: Who, run: RunRow, wish: ReviewWish): ReviewRow {
     const row = newReview(this.core.kernel.ids.id('trev'), this.core.now(), run, wish)
-    insert(t, 'tasks_review', row)
+    reviewTable.insert(t, row)
     this.#tell(t, who, row, 'task.run_review_requested')
     return row
   }
@@ -241,7 +237,7 @@ export class Reviews {
       const text = `review ${review.id} is ${review.status}; this operation requires status ${REVIEW_MOVES[move].from.join(', ')}`
       throw ReviewErrors.task_review_conflict(text, { next: command('task review show', review.id) })
     }
-    update(t, 'tasks_review', review.id, { ...changes, status: REVIEW_MOVES[move].to, updated_at: this.core.now() })
+    reviewTable.update(t, { id: review.id }, { ...changes, status: REVIEW_MOVES[move].to, updated_at: this.core.now() })
     const after = this.find(review.id, t)
     this.#tell(t, who, after, event)
     return reviewToWire(after)
@@ -254,25 +250,20 @@ export class Reviews {
   }
 
   #cancelOf(t: Tx, who: Who, task: string): void {
-    const rows = t.all<ReviewRow>(`SELECT * FROM tasks_review WHERE task_id = ? AND status IN (${OPEN})`, [task])
+    const rows = reviewTable.query(t, `WHERE task_id = ? AND status IN (${OPEN})`, [task])
     for (const row of rows) this.#move(t, who, row, 'cancel', 'task.run_review_canceled', {})
   }
 
   /** The review of a run in that round, or its latest open review. */
   #of(t: Tx, run: string, round: number | undefined): ReviewRow | undefined {
-    return round === undefined
-      ? t.get<ReviewRow>(`SELECT * FROM tasks_review WHERE run_id = ? AND status IN (${OPEN}) ORDER BY round DESC`, [
-          run,
-        ])
-      : t.get<ReviewRow>('SELECT * FROM tasks_review WHERE run_id = ? AND round = ?', [run, round])
+    if (round !== undefined) return reviewTable.get(t, { run_id: run, round })
+    return reviewTable.query(t, `WHERE run_id = ? AND status IN (${OPEN}) ORDER BY round DESC LIMIT 1`, [run])[0]
   }
 
   /** The latest review of a run or of its previous run. */
   #before(t: Tx, run: RunRow): ReviewRow | undefined {
-    return t.get<ReviewRow>('SELECT * FROM tasks_review WHERE run_id IN (?, ?) ORDER BY round DESC LIMIT 1', [
-      run.id,
-      run.previous_run_id ?? '',
-    ])
+    const runs = [run.id, run.previous_run_id ?? '']
+    return reviewTable.query(t, 'WHERE run_id IN (?, ?) ORDER BY round DESC LIMIT 1', runs)[0]
   }
 
   #refuseForeign(t: Tx, review: ReviewRow, session: SessionInfo): void {

@@ -1,4 +1,4 @@
-import { cli, describe, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
+import { cli, describe, runsCode, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
 import { created, ok, routeOf } from '../../../../kernel/plugin.js'
 import {
   ListReviewsQuery,
@@ -11,41 +11,53 @@ import {
   VerdictReply,
 } from '../../../../schemas/tasks.js'
 import { AGENT_SESSION } from '../../../access/identity/api.js'
+import { TaskErrors } from '../api.js'
+import { READING } from '../routing.js'
 import type { TaskService } from '../service.js'
 import { RUN_ARG, TASK_ARG } from '../views/columns.js'
 import { sessionOf, whoOf } from '../who.js'
+import { ReviewErrors } from './errors.js'
 
 const route = routeOf<TaskService>(describe('Task reviews'))
 const REVIEW_ARG = { name: 'id', in: 'path', summary: 'review ID, ID prefix or @last' } as const
 const headers = { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } } as const
-const rows = {
-  rows: 'reviews',
-  columns: [
-    { header: 'REVIEW', path: 'review_id' },
-    { header: 'RUN', path: 'run_id' },
-    { header: 'ROUND', path: 'review_round' },
-    { header: 'STATUS', path: 'status' },
-    { header: 'OUTCOME', path: 'outcome' },
-    { header: 'REVIEWER', path: 'reviewer_agent_name' },
-    { header: 'DEADLINE', path: 'deadline_at', as: 'ago' },
-    { header: 'REASON', path: 'reason', below: true },
+const { task_review_not_found, task_review_conflict, task_review_invalid, task_review_not_due } = ReviewErrors
+/** Errors of a review that a session is to do. */
+const ASSIGNING = throws(
+  task_review_not_found,
+  task_review_conflict,
+  ReviewErrors.task_review_foreign,
+  ReviewErrors.task_review_own_work,
+  TaskErrors.AUTONOMY_SESSION_REQUIRED,
+)
+const rows = show(
+  ReviewsReply,
+  'reviews',
+  [
+    { of: 'review_id', header: 'Review' },
+    { of: 'run_id', header: 'Run' },
+    { of: 'review_round', header: 'Round' },
+    'status',
+    'outcome',
+    { of: 'reviewer_agent_name', header: 'Reviewer' },
+    'deadline_at~ago',
+    { of: 'reason', below: true },
   ],
-  empty: 'no reviews. Request one: svc task review request <run-id>',
-} as const
-const fields = [
-  { header: 'Review', path: 'review_id' },
-  { header: 'Task', path: 'task_id' },
-  { header: 'Run', path: 'run_id' },
-  { header: 'Round', path: 'review_round' },
-  { header: 'Status', path: 'status' },
-  { header: 'Outcome', path: 'outcome' },
-  { header: 'Reason', path: 'reason' },
-  { header: 'Guidance', path: 'next_round_guidance' },
-  { header: 'Reviewer', path: 'reviewer_agent_name' },
-  { header: 'Reviewer session', path: 'reviewer_session_id' },
-  { header: 'Deadline', path: 'deadline_at', as: 'time' },
-] as const
-const item = { item: 'review', fields } as const
+  { empty: 'no reviews. Request one: svc task review request <run-id>' },
+)
+const item = show(ReviewReply, 'review', [
+  'review_id',
+  'task_id',
+  'run_id',
+  { of: 'review_round', header: 'Round' },
+  'status',
+  'outcome',
+  'reason',
+  { of: 'next_round_guidance', header: 'Guidance' },
+  { of: 'reviewer_agent_name', header: 'Reviewer' },
+  { of: 'reviewer_session_id', header: 'Reviewer session' },
+  'deadline_at~time',
+])
 
 export const reviewRoutes = [
   route({
@@ -55,7 +67,11 @@ export const reviewRoutes = [
     query: ListReviewsQuery,
     origins: [AGENT_SESSION],
     replies: { 200: ReviewsReply },
-    with: [cli('task review list', { args: [TASK_ARG], view: rows }), tool('task_reviews', ['tasks'])],
+    with: [
+      cli('task review list', { args: [TASK_ARG], view: rows }),
+      tool('task_reviews', ['tasks']),
+      throws(TaskErrors.task_not_found, ...READING),
+    ],
     handle: (self, { actor, params, query }) =>
       self.reading(actor, params.id, ({ reviews }) => ok({ reviews: reviews.list({ task: params.id }, query) })),
   }),
@@ -66,7 +82,7 @@ export const reviewRoutes = [
     query: ListReviewsQuery,
     origins: [AGENT_SESSION],
     replies: { 200: ReviewsReply },
-    with: [cli('task run reviews', { args: [RUN_ARG], view: rows })],
+    with: [cli('task run reviews', { args: [RUN_ARG], view: rows }), throws(TaskErrors.task_run_not_found, ...READING)],
     handle: (self, { actor, params, query }) =>
       self.readingRun(actor, params.id, ({ reviews }) => ok({ reviews: reviews.list({ run: params.id }, query) })),
   }),
@@ -76,7 +92,10 @@ export const reviewRoutes = [
     audited: false,
     summary: 'Request a review of a run that has ended',
     body: RequestReviewBody,
-    with: [runsCode(false)],
+    with: [
+      runsCode(false),
+      throws(TaskErrors.task_run_not_found, task_review_not_found, task_review_invalid, task_review_not_due),
+    ],
     replies: { 200: ReviewRequestReply, 201: ReviewRequestReply },
     handle: async (self, { actor, params, body }) => {
       const reply = await self.reviews.request(whoOf(actor), params.id, body)
@@ -89,7 +108,11 @@ export const reviewRoutes = [
     summary: 'Show a review',
     origins: [AGENT_SESSION],
     replies: { 200: ReviewReply },
-    with: [cli('task review show', { args: [REVIEW_ARG], view: item }), tool('task_review_info', ['tasks'])],
+    with: [
+      cli('task review show', { args: [REVIEW_ARG], view: item }),
+      tool('task_review_info', ['tasks']),
+      throws(task_review_not_found, ...READING),
+    ],
     handle: (self, { actor, params }) =>
       self.readingReview(actor, params.id, ({ reviews }) => ok({ review: reviews.show(params.id) })),
   }),
@@ -100,7 +123,7 @@ export const reviewRoutes = [
     summary: 'Assign a review to a session',
     body: RouteReviewBody,
     replies: { 200: ReviewReply },
-    with: [cli('task review route', { args: [REVIEW_ARG], view: item }), runsCode(false)],
+    with: [cli('task review route', { args: [REVIEW_ARG], view: item }), runsCode(false), ASSIGNING],
     handle: async (self, { actor, params, body }) =>
       ok({ review: await self.reviews.route(whoOf(actor), params.id, body.session_id) }),
   }),
@@ -116,6 +139,7 @@ export const reviewRoutes = [
       cli('task review start', { args: [REVIEW_ARG], view: item }),
       tool('task_review_start', ['tasks']),
       runsCode(false),
+      ASSIGNING,
     ],
     handle: async (self, { actor, headers, params }) => {
       const { session, who } = self.caller(actor, headers)
@@ -130,7 +154,11 @@ export const reviewRoutes = [
     summary: 'Cancel a review',
     essential: true,
     replies: { 200: ReviewReply },
-    with: [cli('task review cancel', { args: [REVIEW_ARG], view: item }), runsCode(false)],
+    with: [
+      cli('task review cancel', { args: [REVIEW_ARG], view: item }),
+      runsCode(false),
+      throws(task_review_not_found, task_review_conflict),
+    ],
     handle: async (self, { actor, params }) => ok({ review: await self.reviews.cancel(whoOf(actor), params.id) }),
   }),
   route({

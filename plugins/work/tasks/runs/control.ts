@@ -15,9 +15,8 @@ import { TaskErrors, type TaskEventName } from '../api.js'
 import type { ClaimTokens } from '../claims/tokens.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
-import { update } from '../rows.js'
 import { FINAL_TASK, type RunMove } from '../states.js'
-import { look, NO_ATTENTION } from '../tasks/task-row.js'
+import { look, NO_ATTENTION, taskTable } from '../tasks/task-row.js'
 import { bounded, checked, invalid } from '../tasks/write.js'
 import { foreignWorkspace, type Who } from '../who.js'
 import { type RunRow, runToWire } from './run-row.js'
@@ -172,7 +171,7 @@ export class RunControl {
         for (const run of this.core.runs.latest(id, t))
           if (run.status === 'failed' && run.designation_group_id !== null)
             this.#succeed(t, who, run, settle, { event: 'task.run_operator_retry' })
-      update(t, 'tasks_task', id, NO_ATTENTION)
+      taskTable.update(t, { id }, NO_ATTENTION)
       this.core.journal.write(t, who, 'task.recovered', { task, payload: { note: why ?? '' } })
       settle(id)
       return this.core.tasks.toWire(this.core.tasks.find(id, t), t)
@@ -213,7 +212,7 @@ export class RunControl {
   #supersede(t: Tx, who: Who, run: RunRow, settle: Settle, why?: string, metadata?: unknown): Succession {
     // The run keeps its original error; the reason for the recovery is in the event.
     const failed = this.core.runs.move(t, run, 'supersede', { failure_kind: 'superseded' })
-    update(t, 'tasks_task', run.task_id, NO_ATTENTION)
+    taskTable.update(t, { id: run.task_id }, NO_ATTENTION)
     const payload = why === undefined ? {} : { reason: why }
     return this.#succeed(t, who, failed, settle, { event: 'task.run_recovered_from_attention', payload, metadata })
   }
@@ -258,7 +257,7 @@ export class RunControl {
     this.core.runs.move(t, run, move, changes)
     // Ending a run that needs attention clears the mark of its task, unless another run still needs attention.
     const isAsked = () => this.core.runs.open(task.id, t).some(({ status }) => status === 'needs_attention')
-    if (run.status === 'needs_attention' && !isAsked()) update(t, 'tasks_task', task.id, NO_ATTENTION)
+    if (run.status === 'needs_attention' && !isAsked()) taskTable.update(t, { id: task.id }, NO_ATTENTION)
     if (run.session_id !== null && move !== 'start') this.tokens.forget(run.session_id, run.id)
     this.core.journal.write(t, who, event, { task, run: run.id, ...(payload ? { payload } : {}) })
     settle(task.id)

@@ -9,7 +9,7 @@ import {
   type SessionInfo,
   SessionParticipation,
 } from '../../sessions/api.js'
-import type { TaskKernel } from '../core.js'
+import type { K } from '../needs.js'
 import type { TaskRow } from '../tasks/task-row.js'
 import type { RunRow } from './run-row.js'
 
@@ -37,7 +37,7 @@ export interface RunWish {
 export class RunParticipation {
   #answers: ReadonlyMap<string, ParticipationAnswer> = new Map()
 
-  constructor(private readonly kernel: Pick<TaskKernel, 'collect'>) {}
+  constructor(private readonly kernel: Pick<K, 'collect'>) {}
 
   /** Does work with answers of hooks, by task. */
   with<T>(answers: ReadonlyMap<string, ParticipationAnswer>, work: () => T): T {

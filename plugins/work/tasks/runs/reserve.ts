@@ -4,13 +4,13 @@ import type { ParticipationRequest } from '../../../../schemas/network.js'
 import { TaskErrors } from '../api.js'
 import type { TaskJournal } from '../journal.js'
 import { LIMITS } from '../limits.js'
-import { insert, json } from '../rows.js'
+import { json } from '../rows.js'
 import { FINAL_TASK } from '../states.js'
 import type { TaskRow } from '../tasks/task-row.js'
 import { runKinds, type Totals } from '../totals.js'
 import type { Who } from '../who.js'
 import { askedChannel, type RunParticipation } from './participation.js'
-import { type RunKind, type RunRow, UNCLAIMED } from './run-row.js'
+import { type RunKind, type RunRow, runTable, UNCLAIMED } from './run-row.js'
 import type { RunStore } from './run-store.js'
 
 /** A request to queue a run. */
@@ -115,7 +115,7 @@ export class Reservations {
       next_key: null,
       next_run: null,
     }
-    insert(t, 'tasks_run', run)
+    runTable.insert(t, run)
     this.totals.moved(t, runKinds(run.origin_kind, run.place), undefined, run.status)
     this.journal.write(t, who, 'task.run_enqueued', {
       task,
@@ -152,7 +152,7 @@ export class Reservations {
   }
 
   #judge(t: Tx, task: TaskRow, { previous, reopens }: Reservation, part: Designation | undefined): void {
-    const next = `svc task get ${task.id}`
+    const next = command('task get', task.id)
     if (task.status === 'draft')
       throw TaskErrors.task_conflict(`task ${task.id} is a draft; publish it first`, {
         next: command('task publish', task.id),

@@ -1,5 +1,5 @@
-import { cli, describe, tool } from '../../../../kernel/kit/annotations/index.js'
-import { created, ok, routeOf } from '../../../../kernel/plugin.js'
+import { cli, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
+import { created, ok } from '../../../../kernel/plugin.js'
 import {
   AllRunsReply,
   AttachSessionBody,
@@ -20,21 +20,26 @@ import {
 } from '../../../../schemas/tasks.js'
 import { AGENT_SESSION } from '../../../access/identity/api.js'
 import { undo } from '../../../desk/changes/api.js'
-import type { TaskService } from '../service.js'
+import { DaemonErrors } from '../../../desk/daemon/api.js'
+import { TaskErrors } from '../api.js'
+import { changingRun, readingTask, route } from '../routing.js'
 import { allRunRows, RUN_ARG, runItem, runRows, TASK_ARG } from '../views/columns.js'
 import { whoOf } from '../who.js'
 
-const route = routeOf<TaskService>(describe('Tasks'))
 const invalid = 422
-const results = {
-  rows: 'results',
-  columns: [
-    { header: 'RUN', path: 'run_id' },
-    { header: 'OK', path: 'ok' },
-    { header: 'STATUS', path: 'run.status' },
-    { header: 'ERROR', path: 'error.error' },
-  ],
-} as const
+const LEASE_ENDED = undo({
+  by: 'never',
+  why: 'a lease that ended does not begin again; look at the task: svc task run show',
+})
+const { task_invalid, task_run_leased, task_reason_required, task_force_refused, task_force_limit } = TaskErrors
+const FORCED = throws(task_force_refused, task_force_limit, task_invalid)
+const ENDED = throws(task_run_leased, task_invalid)
+const results = show(BulkRunsReply, 'results', [
+  { of: 'run_id', header: 'Run' },
+  { of: 'ok', header: 'OK' },
+  'run.status',
+  'error.error',
+])
 
 export const runRoutes = [
   route({
@@ -47,7 +52,7 @@ export const runRoutes = [
     with: [cli('task run all', { view: allRunRows })],
     handle: (self, { actor, query }) => ok(self.history.runs(actor, query)),
   }),
-  route({
+  readingTask({
     method: 'GET',
     path: '/api/tasks/{id}/runs',
     summary: 'List the runs of a task, newest first',
@@ -74,7 +79,7 @@ export const runRoutes = [
       return created({ run, existing_run })
     },
   }),
-  route({
+  changingRun({
     method: 'POST',
     path: '/api/task-runs/{id}/attach-session',
     audited: false,
@@ -82,11 +87,20 @@ export const runRoutes = [
     body: AttachSessionBody,
     invalid,
     replies: { 200: TaskRunReply },
-    with: [cli('task run attach-session', { args: [RUN_ARG, { name: 'session_id' }], view: runItem })],
+    with: [
+      cli('task run attach-session', { args: [RUN_ARG, { name: 'session_id' }], view: runItem }),
+      throws(
+        task_run_leased,
+        TaskErrors.task_conflict,
+        TaskErrors.AUTONOMY_SESSION_REQUIRED,
+        DaemonErrors.draining,
+        DaemonErrors.home_held,
+      ),
+    ],
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.attach(whoOf(actor), params.id, body.session_id) }),
   }),
-  route({
+  changingRun({
     method: 'POST',
     path: '/api/task-runs/{id}/start',
     audited: false,
@@ -95,10 +109,10 @@ export const runRoutes = [
     bodyOptional: true,
     invalid,
     replies: { 200: TaskRunReply },
-    with: [cli('task run start', { args: [RUN_ARG], view: runItem })],
+    with: [cli('task run start', { args: [RUN_ARG], view: runItem }), throws(task_run_leased)],
     handle: async (self, { actor, params }) => ok({ run: await self.runs.start(whoOf(actor), params.id) }),
   }),
-  route({
+  changingRun({
     method: 'POST',
     path: '/api/task-runs/{id}/complete',
     audited: false,
@@ -108,11 +122,11 @@ export const runRoutes = [
     invalid,
     essential: true,
     replies: { 200: TaskRunReply },
-    with: [cli('task run complete', { args: [RUN_ARG], view: runItem })],
+    with: [cli('task run complete', { args: [RUN_ARG], view: runItem }), ENDED],
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.complete(whoOf(actor), params.id, body ?? {}) }),
   }),
-  route({
+  changingRun({
     method: 'POST',
     path: '/api/task-runs/{id}/fail',
     audited: false,
@@ -121,9 +135,10 @@ export const runRoutes = [
     invalid,
     essential: true,
     replies: { 200: TaskRunReply },
+    with: [ENDED],
     handle: async (self, { actor, params, body }) => ok({ run: await self.runs.fail(whoOf(actor), params.id, body) }),
   }),
-  route({
+  changingRun({
     method: 'POST',
     path: '/api/task-runs/{id}/cancel',
     audited: false,
@@ -136,11 +151,12 @@ export const runRoutes = [
     with: [
       cli('task run cancel', { args: [RUN_ARG], view: runItem }),
       tool('task_run_cancel', ['tasks'], { visibility: 'operator' }),
+      throws(task_invalid),
     ],
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.cancel(whoOf(actor), params.id, body ?? {}) }),
   }),
-  route({
+  changingRun({
     method: 'POST',
     path: '/api/runs/{id}/release',
     summary: 'Force-release a claimed run: revoke its lease and requeue it',
@@ -149,14 +165,11 @@ export const runRoutes = [
     bodyOptional: true,
     invalid,
     replies: { 200: TaskRunReply },
-    with: [
-      undo({ by: 'never', why: 'a lease that ended does not begin again; look at the task: svc task run show' }),
-      cli('task run release', { args: [RUN_ARG], view: runItem }),
-    ],
+    with: [LEASE_ENDED, cli('task run release', { args: [RUN_ARG], view: runItem }), FORCED],
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.forceRelease(whoOf(actor), params.id, body ?? {}) }),
   }),
-  route({
+  changingRun({
     method: 'POST',
     path: '/api/runs/{id}/fail',
     summary: 'Force-fail a queued or claimed run and revoke its lease',
@@ -164,10 +177,7 @@ export const runRoutes = [
     body: ForceFailBody,
     invalid,
     replies: { 200: TaskRunReply },
-    with: [
-      undo({ by: 'never', why: 'a lease that ended does not begin again; look at the task: svc task run show' }),
-      cli('task run fail', { args: [RUN_ARG], view: runItem }),
-    ],
+    with: [LEASE_ENDED, cli('task run fail', { args: [RUN_ARG], view: runItem }), FORCED, throws(task_reason_required)],
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.forceFail(whoOf(actor), params.id, body) }),
   }),
@@ -181,7 +191,7 @@ export const runRoutes = [
     invalid,
     replies: { 201: SuccessorReply },
     with: [
-      undo({ by: 'never', why: 'a lease that ended does not begin again; look at the task: svc task run show' }),
+      LEASE_ENDED,
       cli('task retry', { args: [RUN_ARG], view: runItem }),
       tool('task_run_retry', ['tasks'], { visibility: 'operator' }),
     ],
@@ -198,7 +208,7 @@ export const runRoutes = [
     invalid,
     replies: { 201: SuccessorReply },
     with: [
-      undo({ by: 'never', why: 'a lease that ended does not begin again; look at the task: svc task run show' }),
+      LEASE_ENDED,
       cli('task run recover', { args: [RUN_ARG], view: runItem }),
       tool('task_run_recover', ['tasks'], { visibility: 'operator' }),
     ],
@@ -217,6 +227,7 @@ export const runRoutes = [
       with: [
         undo({ by: 'never', why: 'a lease that ended does not begin again; look at the tasks: svc task list' }),
         cli(`task run bulk ${verb}`, { view: results }),
+        throws(task_invalid, task_force_refused, task_reason_required),
       ],
       handle: async (self, { actor, body }) =>
         ok(await self.runs.bulk(whoOf(actor), verb === 'release' ? 'forceRelease' : 'forceFail', body)),

@@ -1,3 +1,4 @@
+import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import { iso } from '../../../../kernel/plugin.js'
 import type { ResolvedParticipation } from '../../../../schemas/network.js'
 import type {
@@ -13,60 +14,63 @@ import { given } from '../rows.js'
 import { actorToWire, refToWire } from '../who.js'
 import { channelOfRun } from './participation.js'
 
+const { integer, text, time } = column
+
 /** A worker does the work, a coordinator leads the workers of its fan-out. */
 export type RunKind = 'worker' | 'coordinator'
 
 /** A run as it is stored; times in epoch milliseconds. */
-export interface RunRow {
-  readonly id: string
-  readonly task_id: string
-  readonly kind: RunKind
-  readonly status: TaskRunStatus
-  readonly attempt: number
-  readonly recovery_count: number
-  readonly previous_run_id: string | null
-  readonly idempotency_key: string | null
-  readonly origin_kind: TaskOrigin['kind']
-  readonly origin_ref: string
-  readonly session_id: string | null
-  readonly claimed_by_kind: TaskActor['kind'] | null
-  readonly claimed_by_ref: string | null
+export const runTable = table('tasks_run', {
+  id: text(),
+  task_id: text(),
+  kind: text<RunKind>(),
+  status: text<TaskRunStatus>(),
+  attempt: integer(),
+  recovery_count: integer(),
+  previous_run_id: text().nullable(),
+  idempotency_key: text().nullable(),
+  origin_kind: text<TaskOrigin['kind']>(),
+  origin_ref: text(),
+  session_id: text().nullable(),
+  claimed_by_kind: text<TaskActor['kind']>().nullable(),
+  claimed_by_ref: text().nullable(),
   /** `sha256:` and hex of the token that the daemon holds for the lease. */
-  readonly token_hash: string | null
+  token_hash: text().nullable(),
   /** Idempotency key of the claim, for a repeated request. */
-  readonly claim_key: string | null
-  readonly queued_at: number
-  readonly claimed_at: number | null
-  readonly started_at: number | null
-  readonly ended_at: number | null
-  readonly heartbeat_at: number | null
+  claim_key: text().nullable(),
+  queued_at: time(),
+  claimed_at: time().nullable(),
+  started_at: time().nullable(),
+  ended_at: time().nullable(),
+  heartbeat_at: time().nullable(),
   /** Set while the run is leased. */
-  readonly lease_until: number | null
-  readonly lease_ms: number | null
-  readonly designation_index: number | null
-  readonly designation_brief: string | null
-  readonly designation_group_id: string | null
-  readonly metadata: string | null
-  readonly result: string | null
-  readonly error: string | null
-  readonly failure_kind: string | null
+  lease_until: time().nullable(),
+  lease_ms: integer().nullable(),
+  designation_index: integer().nullable(),
+  designation_brief: text().nullable(),
+  designation_group_id: text().nullable(),
+  metadata: text().nullable(),
+  result: text().nullable(),
+  error: text().nullable(),
+  failure_kind: text().nullable(),
   /** Resolved when the run was queued. */
-  readonly participation: string | null
+  participation: text().nullable(),
   /** Name of the requested network channel, whether or not it was resolved. */
-  readonly channel: string | null
+  channel: text().nullable(),
   /** Id of the workspace of its task; empty for a global one. */
-  readonly place: string
-  readonly priority: number
-  readonly claimable: number
+  place: text(),
+  priority: integer(),
+  claimable: integer(),
   /** Requirements on the claimant; null: none. */
-  readonly wants: string | null
+  wants: text().nullable(),
   /** The task has an execution profile, so a session is started for an unclaimed run. Null: queued by an earlier version. */
-  readonly profiled: number | null
+  profiled: integer().nullable(),
   /** Key of the claim that its completion asked for. */
-  readonly next_key: string | null
+  next_key: text().nullable(),
   /** The run that it got; empty: none; null: it is not known yet. */
-  readonly next_run: string | null
-}
+  next_run: text().nullable(),
+})
+export type RunRow = RowOf<typeof runTable>
 
 /** Claim columns of an unclaimed run. */
 export const UNCLAIMED = {
@@ -85,7 +89,7 @@ export const UNCLAIMED = {
 /** The task of a run as far as the run knows it. */
 export const taskOf = ({ task_id: id, place }: RunRow) => ({ id, workspace_id: place === '' ? null : place })
 
-const time = (at: number | null) => (at === null ? null : iso(at))
+const timeOf = (at: number | null) => (at === null ? null : iso(at))
 const claimantOf = ({ claimed_by_kind: kind, claimed_by_ref: ref }: RunRow): TaskActor | null =>
   kind === null ? null : actorToWire(kind, ref)
 const participationOf = ({ participation }: RunRow): ResolvedParticipation | null =>
@@ -104,11 +108,11 @@ export function runFacts(row: RunRow, maxAttempts: number): InboxRun {
     ...given('session_id', row.session_id),
     claimed_by: claimantOf(row),
     queued_at: iso(row.queued_at),
-    claimed_at: time(row.claimed_at),
-    started_at: time(row.started_at),
-    ended_at: time(row.ended_at),
-    heartbeat_at: time(row.heartbeat_at),
-    lease_until: time(row.lease_until),
+    claimed_at: timeOf(row.claimed_at),
+    started_at: timeOf(row.started_at),
+    ended_at: timeOf(row.ended_at),
+    heartbeat_at: timeOf(row.heartbeat_at),
+    lease_until: timeOf(row.lease_until),
     ...given('error', row.error),
     ...given('failure_kind', row.failure_kind),
     resolved_network_participation: participationOf(row),
@@ -154,8 +158,8 @@ export function leaseToWire(row: RunRow): TaskLease {
     ...given('session_id', row.session_id),
     ...given('claim_token_hash', row.token_hash),
     claimed_by: claimantOf(row),
-    heartbeat_at: time(row.heartbeat_at),
-    lease_until: time(row.lease_until),
+    heartbeat_at: timeOf(row.heartbeat_at),
+    lease_until: timeOf(row.lease_until),
     ...channelToWire(row),
     resolved_network_participation: participationOf(row),
   }

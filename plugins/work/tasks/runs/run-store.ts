@@ -2,11 +2,10 @@ import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import type { Db, Reads, SqlValue, Tx } from '../../../../kernel/plugin.js'
 import { TaskErrors } from '../api.js'
-import { update } from '../rows.js'
 import { allows, FINAL_RUN, RUN_MOVES, type RunMove } from '../states.js'
 import { runKinds, type Totals } from '../totals.js'
 import { latestRuns } from './latest.js'
-import { type RunRow, UNCLAIMED } from './run-row.js'
+import { type RunRow, runTable, UNCLAIMED } from './run-row.js'
 
 /** Which runs of a task a list shows. */
 export interface RunFilter {
@@ -114,7 +113,7 @@ export class RunStore {
     if (run.lease_until !== null && (FINAL_RUN.has(to) || to === 'queued' || to === 'needs_attention'))
       this.leaseEnded(t, run)
     const all = { status: to, ...started, ...ended, ...waits, ...held, ...changes }
-    update(t, 'tasks_run', run.id, all)
+    runTable.update(t, { id: run.id }, all)
     this.totals.moved(t, runKinds(run.origin_kind, run.place), run.status, all.status)
     return { ...run, ...all }
   }

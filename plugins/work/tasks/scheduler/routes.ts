@@ -1,4 +1,4 @@
-import { cli, describe } from '../../../../kernel/kit/annotations/index.js'
+import { cli, columnsOf, describe, show, throws } from '../../../../kernel/kit/annotations/index.js'
 import { ok, routeOf } from '../../../../kernel/plugin.js'
 import {
   BacklogQuery,
@@ -9,23 +9,25 @@ import {
   SchedulerReply,
 } from '../../../../schemas/tasks.js'
 import { undo } from '../../../desk/changes/api.js'
+import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
+import { TaskErrors } from '../api.js'
 import type { TaskService } from '../service.js'
 import { whoOf } from '../who.js'
 
+type Queued = BacklogReply['backlog']['runs'][number]
+
 const route = routeOf<TaskService>(describe('Task scheduler'))
-export const schedulerItem = {
-  item: 'scheduler',
-  fields: [
-    { header: 'Paused', path: 'paused' },
-    { header: 'Paused by', path: 'paused_by' },
-    { header: 'Pause reason', path: 'paused_reason' },
-    { header: 'Queued runs', path: 'queued_run_count' },
-    { header: 'Active claims', path: 'active_claim_count' },
-    { header: 'Starved runs', path: 'starved_run_count' },
-    { header: 'Runs needing attention', path: 'needs_attention_run_count' },
-    { header: 'Paused tasks', path: 'paused_task_count' },
-  ],
-} as const
+const INVALID = throws(TaskErrors.task_invalid)
+const view = show(SchedulerReply, 'scheduler', [
+  'paused',
+  'paused_by',
+  { of: 'paused_reason', header: 'Pause reason' },
+  { of: 'queued_run_count', header: 'Queued runs' },
+  { of: 'active_claim_count', header: 'Active claims' },
+  { of: 'starved_run_count', header: 'Starved runs' },
+  { of: 'needs_attention_run_count', header: 'Runs needing attention' },
+  { of: 'paused_task_count', header: 'Paused tasks' },
+])
 
 export const schedulerRoutes = [
   route({
@@ -33,7 +35,7 @@ export const schedulerRoutes = [
     path: '/api/scheduler',
     summary: 'Show the scheduler status: pause, queue length, active claims',
     replies: { 200: SchedulerReply },
-    with: [cli('scheduler status', { view: schedulerItem })],
+    with: [cli('scheduler status', { view })],
     handle: self => ok({ scheduler: self.scheduler.toWire() }),
   }),
   route({
@@ -44,7 +46,7 @@ export const schedulerRoutes = [
     bodyOptional: true,
     invalid: 422,
     replies: { 200: SchedulerReply },
-    with: [undo({ by: 'action', path: '/api/scheduler/resume' }), cli('scheduler pause', { view: schedulerItem })],
+    with: [undo({ by: 'action', path: '/api/scheduler/resume' }), cli('scheduler pause', { view }), INVALID],
     handle: async (self, { actor, body }) => {
       await self.scheduler.pause(whoOf(actor), body?.reason)
       return ok({ scheduler: self.scheduler.toWire() })
@@ -58,7 +60,7 @@ export const schedulerRoutes = [
     bodyOptional: true,
     invalid: 422,
     replies: { 200: SchedulerReply },
-    with: [undo({ by: 'action', path: '/api/scheduler/pause' }), cli('scheduler resume', { view: schedulerItem })],
+    with: [undo({ by: 'action', path: '/api/scheduler/pause' }), cli('scheduler resume', { view }), INVALID],
     handle: async (self, { actor, body }) => {
       await self.scheduler.resume(whoOf(actor), body?.reason)
       return ok({ scheduler: self.scheduler.toWire() })
@@ -74,16 +76,14 @@ export const schedulerRoutes = [
     replies: { 200: DrainReply },
     with: [
       undo({ by: 'action', path: '/api/scheduler/resume' }),
+      INVALID,
       cli('scheduler drain', {
-        view: {
-          item: '',
-          fields: [
-            { header: 'Drained', path: 'completed' },
-            { header: 'Remaining claims', path: 'remaining_claims' },
-            { header: 'Timed out', path: 'timed_out' },
-            { header: 'Paused', path: 'scheduler.paused' },
-          ],
-        },
+        view: show(DrainReply, '', [
+          { of: 'completed', header: 'Drained' },
+          'remaining_claims',
+          'timed_out',
+          'scheduler.paused',
+        ]),
       }),
     ],
     handle: async (self, { actor, body, signal }) => ok(await self.drain(whoOf(actor), body ?? {}, signal)),
@@ -96,18 +96,18 @@ export const schedulerRoutes = [
     invalid: 422,
     replies: { 200: BacklogReply },
     with: [
-      describe('Task scheduler', { errors: [410] }),
+      throws(...REFERENCE_ERRORS),
       cli('scheduler backlog', {
         view: {
           rows: 'backlog.runs',
-          columns: [
-            { header: 'RUN', path: 'run.id' },
-            { header: 'TASK', path: 'task.id' },
-            { header: 'TITLE', path: 'task.title' },
-            { header: 'PRIORITY', path: 'task.priority' },
-            { header: 'QUEUED', path: 'run.queued_at', as: 'ago' },
-            { header: 'TASK STATUS', path: 'task.status' },
-          ],
+          columns: columnsOf<Queued>()([
+            { of: 'run.id', header: 'Run' },
+            { of: 'task.id', header: 'Task' },
+            'task.title',
+            'task.priority',
+            'run.queued_at~ago',
+            { of: 'task.status', header: 'Task status' },
+          ]),
           empty: 'no queued runs',
         },
       }),

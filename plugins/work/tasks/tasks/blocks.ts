@@ -1,32 +1,36 @@
 import { command } from '../../../../kernel/kit/commands/command-line.js'
+import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import { iso, type Tx } from '../../../../kernel/plugin.js'
 import type { CreateBlockBody, TaskActor, TaskBlock } from '../../../../schemas/tasks.js'
 import { TaskErrors } from '../api.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
-import { given, insert, update } from '../rows.js'
+import { given } from '../rows.js'
 import { FINAL_TASK } from '../states.js'
 import { actorToWire, type Who, whoOf } from '../who.js'
 import { wantAttention } from './attention.js'
-import { look, type TaskRow } from './task-row.js'
+import { look, type TaskRow, taskTable } from './task-row.js'
 import { bounded, checked, invalid } from './write.js'
 
-interface BlockRow {
-  readonly id: string
-  readonly task_id: string
-  readonly kind: TaskBlock['kind']
-  readonly reason: string
-  readonly details: string | null
-  readonly created_at: number
-  readonly created_by_kind: TaskActor['kind']
-  readonly created_by_ref: string
-  readonly expires_at: number | null
-  readonly cleared_at: number | null
-  readonly cleared_by_kind: TaskActor['kind'] | null
-  readonly cleared_by_ref: string | null
-  readonly clear_note: string | null
-}
+const { text, time } = column
+
+export const blockTable = table('tasks_block', {
+  id: text(),
+  task_id: text(),
+  kind: text<TaskBlock['kind']>(),
+  reason: text(),
+  details: text().nullable(),
+  created_at: time(),
+  created_by_kind: text<TaskActor['kind']>(),
+  created_by_ref: text(),
+  expires_at: time().nullable(),
+  cleared_at: time().nullable(),
+  cleared_by_kind: text<TaskActor['kind']>().nullable(),
+  cleared_by_ref: text().nullable(),
+  clear_note: text().nullable(),
+})
+type BlockRow = RowOf<typeof blockTable>
 
 /** Blocks of tasks. */
 export class Blocks {
@@ -40,10 +44,8 @@ export class Blocks {
 
   list(id: string, withCleared: boolean): TaskBlock[] {
     const { workspace_id: workspace } = this.core.tasks.find(id)
-    const rows = this.core.kernel.db.all<BlockRow>(
-      'SELECT * FROM tasks_block WHERE task_id = ? AND (? OR cleared_at IS NULL) ORDER BY created_at, id LIMIT 1000',
-      [id, Number(withCleared)],
-    )
+    const wanted = 'WHERE task_id = ? AND (? OR cleared_at IS NULL) ORDER BY created_at, id LIMIT 1000'
+    const rows = blockTable.query(this.core.kernel.db, wanted, [id, Number(withCleared)])
     return rows.map(row => blockToWire(row, workspace))
   }
 
@@ -75,7 +77,7 @@ export class Blocks {
         cleared_by_ref: null,
         clear_note: null,
       }
-      insert(t, 'tasks_block', row)
+      blockTable.insert(t, row)
       const payload = { block_id: row.id, kind: row.kind, reason }
       this.core.journal.write(t, who, 'task.block.created', { task, payload, ...this.#runOf(t, id, body.run_id) })
       this.#count(t, who, task, row.kind)
@@ -88,19 +90,16 @@ export class Blocks {
     const why = checked('note', note, LIMITS.reason) ?? null
     return this.core.write(who, (t, settle) => {
       const task = this.core.tasks.find(id, t)
-      const block = t.get<BlockRow>('SELECT * FROM tasks_block WHERE id = ? AND task_id = ?', [blockId, id])
+      const block = blockTable.get(t, { id: blockId, task_id: id })
       if (!block)
         throw TaskErrors.task_block_not_found(`task ${id} has no block ${shown(blockId)}`, {
           next: command('task blocks', id),
         })
       if (block.cleared_at !== null) return blockToWire(block, task.workspace_id)
-      this.#clear(t, who, block, why)
+      const cleared = this.#clear(t, who, block, why)
       this.core.journal.write(t, who, 'task.block.cleared', { task, payload: { block_id: blockId, note: why ?? '' } })
       settle(id)
-      return blockToWire(
-        t.get<BlockRow>('SELECT * FROM tasks_block WHERE id = ?', [blockId]) as BlockRow,
-        task.workspace_id,
-      )
+      return blockToWire(cleared, task.workspace_id)
     })
   }
 
@@ -115,25 +114,27 @@ export class Blocks {
   #count(t: Tx, who: Who, task: TaskRow, kind: string): void {
     const counts: Record<string, number> = task.recurrences === null ? {} : JSON.parse(task.recurrences)
     const count = (counts[kind] ?? 0) + 1
-    update(t, 'tasks_task', task.id, { recurrences: JSON.stringify({ ...counts, [kind]: count }) })
+    taskTable.update(t, { id: task.id }, { recurrences: JSON.stringify({ ...counts, [kind]: count }) })
     const limit = this.recurrenceLimit()
     if (limit > 0 && count > limit) wantAttention(this.core, t, who, task, `blocked ${count} times with kind ${kind}`)
   }
 
-  #clear(t: Tx, who: Who, block: BlockRow, note: string | null): void {
-    update(t, 'tasks_block', block.id, {
+  #clear(t: Tx, who: Who, block: BlockRow, note: string | null): BlockRow {
+    const changes = {
       cleared_at: this.core.now(),
       cleared_by_kind: who.by.kind,
       cleared_by_ref: who.by.ref,
       clear_note: note,
-    })
+    }
+    blockTable.update(t, { id: block.id }, changes)
+    return { ...block, ...changes }
   }
 
   #expire(t: Tx, settle: Settle): void {
     const who = whoOf(this.core.kernel.actor)
-    const over = t.all<BlockRow>(
-      `SELECT * FROM tasks_block WHERE cleared_at IS NULL AND expires_at IS NOT NULL AND expires_at <= ?
-       ORDER BY expires_at LIMIT +?`,
+    const over = blockTable.query(
+      t,
+      'WHERE cleared_at IS NULL AND expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT +?',
       [this.core.now(), LIMITS.sweep.batch],
     )
     for (const block of over) {

@@ -4,11 +4,10 @@ import type { PauseTaskBody, ReasonBody, Task } from '../../../../schemas/tasks.
 import { TaskErrors, Tasks } from '../api.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
-import { update } from '../rows.js'
 import { FINAL_TASK } from '../states.js'
 import { runKinds } from '../totals.js'
 import type { Who } from '../who.js'
-import { look, type TaskRow } from './task-row.js'
+import { look, type TaskRow, taskTable } from './task-row.js'
 import { bounded, checked, invalid } from './write.js'
 
 /** Cancels, pauses, resumes, rejects and deletes tasks. */
@@ -35,7 +34,7 @@ export class TaskControl {
         this.core.cancelReviews(t, who, each.id)
         if (FINAL_TASK.has(each.status) && each.status !== 'failed') continue
         const now = this.core.now()
-        update(t, 'tasks_task', each.id, { status: 'canceled', claimable: 0, closed_at: now, updated_at: now })
+        taskTable.update(t, { id: each.id }, { status: 'canceled', claimable: 0, closed_at: now, updated_at: now })
         this.core.totals.tasks.moved(t, each.scope, each.status, 'canceled')
         const payload = { reason: why ?? '', from: each.status }
         this.core.journal.write(t, who, 'task.canceled', { task: each, payload })
@@ -54,7 +53,7 @@ export class TaskControl {
       if (FINAL_TASK.has(task.status))
         throw TaskErrors.task_conflict(`task ${id} cannot be paused: it is ${task.status}`, look(id))
       if (task.paused_at !== null) return
-      update(t, 'tasks_task', id, { paused_at: this.core.now(), paused_by: who.by.ref, paused_reason: why })
+      taskTable.update(t, { id }, { paused_at: this.core.now(), paused_by: who.by.ref, paused_reason: why })
       this.core.journal.write(t, who, 'task.paused', { task, payload: { reason: why } })
       this.#spread(t, id, settle)
     })
@@ -63,7 +62,7 @@ export class TaskControl {
   resume(who: Who, id: string): Promise<Task> {
     return this.#change(who, id, (t, task, settle) => {
       if (task.paused_at === null) return
-      update(t, 'tasks_task', id, { paused_at: null, paused_by: null, paused_reason: null })
+      taskTable.update(t, { id }, { paused_at: null, paused_by: null, paused_reason: null })
       this.core.journal.write(t, who, 'task.resumed', { task })
       this.#spread(t, id, settle)
     })
@@ -76,7 +75,7 @@ export class TaskControl {
           `task ${id} is not waiting for approval: its approval state is ${task.approval_state}`,
           look(id),
         )
-      update(t, 'tasks_task', id, { approval_state: 'rejected' })
+      taskTable.update(t, { id }, { approval_state: 'rejected' })
       this.core.journal.write(t, who, 'task.rejected', { task })
       settle(id)
     })
@@ -118,7 +117,7 @@ export class TaskControl {
     for (const each of tree) {
       const by = each.paused_at === null ? (pausing.get(each.parent_task_id ?? '') ?? above) : each.id
       pausing.set(each.id, by)
-      if (by !== each.pausing_task) update(t, 'tasks_task', each.id, { pausing_task: by })
+      if (by !== each.pausing_task) taskTable.update(t, { id: each.id }, { pausing_task: by })
     }
     settle(...pausing.keys())
   }

@@ -4,12 +4,11 @@ import type { ExecutionBody, FanOutBody, FanOutReply, Task, TaskRun } from '../.
 import { TaskErrors } from '../api.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
-import { update } from '../rows.js'
 import type { Reservation } from '../runs/reserve.js'
 import { type RunRow, runToWire } from '../runs/run-row.js'
 import { type Who, whoOf } from '../who.js'
 import type { Coordinators } from '../workers/coordinators.js'
-import { look, type TaskRow } from './task-row.js'
+import { look, type TaskRow, taskTable } from './task-row.js'
 import { bounded, checked, checkedKey, invalid } from './write.js'
 
 /** A task and the run that was queued for it, now or earlier with the same key. */
@@ -45,7 +44,7 @@ export class TaskExecution {
       const draft = this.core.tasks.find(id, t)
       if (draft.status !== 'draft')
         throw TaskErrors.task_conflict(`task ${id} is ${draft.status}; only drafts can be published`, look(id))
-      update(t, 'tasks_task', id, { status: 'pending' })
+      taskTable.update(t, { id }, { status: 'pending' })
       this.core.totals.tasks.moved(t, draft.scope, draft.status, 'pending')
       this.core.journal.write(t, who, 'task.published', { task: draft })
       return this.#queue(t, who, id, wishOf(body, 'publish', id), settle)
@@ -64,7 +63,7 @@ export class TaskExecution {
         )
       if (before.status === 'draft')
         throw TaskErrors.task_conflict(`task ${id} is a draft; publish it first`, { next: command('task publish', id) })
-      update(t, 'tasks_task', id, { approval_state: 'approved' })
+      taskTable.update(t, { id }, { approval_state: 'approved' })
       this.core.journal.write(t, who, 'task.approved', { task: before })
       const [open] = this.core.runs.open(id, t)
       const wish = wishOf(body, before.auto_enqueue ? 'auto_enqueue' : 'approve', id)

@@ -1,14 +1,13 @@
 import type { Tx } from '../../../../kernel/plugin.js'
 import type { TaskStatus } from '../../../../schemas/tasks.js'
 import type { TaskJournal } from '../journal.js'
-import { update } from '../rows.js'
 import { latestRuns, outcomeOf, PART_FAILED, partFailure } from '../runs/latest.js'
 import type { RunRow } from '../runs/run-row.js'
 import type { RunStore } from '../runs/run-store.js'
 import { deriveStatus, FINAL_TASK, needsParts, type TaskFacts } from '../states.js'
 import type { Totals } from '../totals.js'
 import type { Who } from '../who.js'
-import { NO_ATTENTION, type TaskRow } from './task-row.js'
+import { NO_ATTENTION, type TaskRow, taskTable } from './task-row.js'
 import type { TaskStore } from './task-store.js'
 
 /** Effects of a change on other tasks and on waiting claims, applied when it is durable. */
@@ -65,7 +64,7 @@ export class Reconciler {
     const unblocked = (before.status === 'blocked' || before.status === 'needs_attention') && status === 'ready'
     if (unblocked && before.auto_enqueue === 1 && !facts.waiting && !facts.working) consequences.enqueue.push(before.id)
     const isSame = status === before.status
-    if (isSame) update(t, 'tasks_task', before.id, marks)
+    if (isSame) taskTable.update(t, { id: before.id }, marks)
     const moved = isSame ? [] : this.#move(t, who, { ...before, ...attention }, status, marks)
     if (attention?.attention_reason)
       this.journal.write(t, who, 'task.needs_attention', {

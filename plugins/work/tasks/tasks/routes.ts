@@ -1,5 +1,6 @@
-import { cli, describe, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
-import { created, noContent, ok, routeOf } from '../../../../kernel/plugin.js'
+import { cli, columnsOf, runsCode, throws, tool } from '../../../../kernel/kit/annotations/index.js'
+import { collectionOf } from '../../../../kernel/kit/collection.js'
+import { created, ok } from '../../../../kernel/plugin.js'
 import {
   CreateTaskBody,
   ExecutionBody,
@@ -12,122 +13,108 @@ import {
   PauseTaskBody,
   ReasonBody,
   RecoverTaskBody,
+  type TaskDetail,
   TaskDetailReply,
   TaskReply,
   UpdateTaskBody,
 } from '../../../../schemas/tasks.js'
 import { AGENT_SESSION } from '../../../access/identity/api.js'
 import { undo } from '../../../desk/changes/api.js'
+import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
+import { TaskErrors } from '../api.js'
+import { about, changingTask, READING, route } from '../routing.js'
 import type { TaskService } from '../service.js'
 import { WORKING } from '../tools/toolsets.js'
-import { runRows, TASK_ARG, taskFields, taskItem } from '../views/columns.js'
+import { runColumns, runRows, TASK_ARG, TASK_FIELDS, taskFields, taskItem } from '../views/columns.js'
 import { whoOf } from '../who.js'
 
-const route = routeOf<TaskService>(describe('Tasks'))
 /** Agents see and create tasks in their own workspace only. */
 const origins = [AGENT_SESSION]
 const taskDetail = {
   item: 'task',
   fields: [
     ...taskFields.map(field => ({ ...field, path: `task.${field.path}` })),
-    { header: 'Children', path: 'children' },
-    { header: 'Reason', path: 'why' },
-    { header: 'Next step', path: 'next_action', words: { none: '-' } },
+    ...columnsOf<TaskDetail>()([
+      'children',
+      { of: 'why', header: 'Reason' },
+      { of: 'next_action', header: 'Next step', words: { none: '-' } },
+    ]),
   ],
-  table: { path: 'runs', columns: runRows.columns },
+  table: { path: 'runs', columns: runColumns },
 } as const
 const invalid = 422
 
+/** Errors of a new task. */
+const CREATING = [TaskErrors.task_invalid, TaskErrors.task_too_large, TaskErrors.task_exists, ...REFERENCE_ERRORS]
 const TITLE = [{ name: 'title', option: true, summary: 'title of the task' }] as const
 
+const task = collectionOf<TaskService>(about)({
+  path: '/api/tasks',
+  key: 'id',
+  noun: 'task',
+  one: [TaskReply, 'task'],
+  many: [ListTasksReply, 'tasks'],
+  show: ['id', 'status', 'priority', 'title', { of: 'active_run.status', header: 'Run' }, 'last_activity_at~ago'],
+  fields: TASK_FIELDS,
+  argument: { summary: TASK_ARG.summary },
+  missing: TaskErrors.task_not_found,
+})
+
 export const taskRoutes = [
-  route({
-    method: 'GET',
-    path: '/api/tasks',
-    summary: 'List tasks',
+  task.list({
     query: ListTasksQuery,
     origins,
-    replies: { 200: ListTasksReply },
-    with: [
-      describe('Tasks', { errors: [410] }),
-      cli('task list', {
-        view: {
-          rows: 'tasks',
-          columns: [
-            { header: 'ID', path: 'id' },
-            { header: 'STATUS', path: 'status' },
-            { header: 'PRIORITY', path: 'priority' },
-            { header: 'TITLE', path: 'title' },
-            { header: 'RUN', path: 'active_run.status' },
-            { header: 'LAST ACTIVITY', path: 'last_activity_at', as: 'ago' },
-          ],
-          empty: 'no tasks. Create one: svc task create <title>',
-        },
-      }),
-      tool('task_list', WORKING),
-    ],
-    handle: async (self, { actor, query }) => ok(await self.list(actor, query)),
+    with: [tool('task_list', WORKING)],
+    throws: REFERENCE_ERRORS,
+    empty: 'no tasks. Create one: svc task create <title>',
+    handle: (self, { actor, query }) => self.list(actor, query),
   }),
-  route({
-    method: 'POST',
-    path: '/api/tasks',
+  task.create({
     audited: false,
-    summary: 'Create a task',
     body: CreateTaskBody,
     origins,
     invalid,
-    replies: { 201: TaskReply },
-    with: [
-      cli('task create', {
-        args: TITLE,
-        scoped: { scope: 'scope', workspace: 'workspace', opens: true },
-        options: { auto_enqueue_on_ready: 'auto-enqueue' },
-        view: taskItem,
-      }),
-      tool('task_create', ['tasks']),
-    ],
-    handle: async (self, { actor, body }) => created({ task: await self.create(whoOf(actor), body) }),
+    cli: {
+      args: TITLE,
+      scoped: { scope: 'scope', workspace: 'workspace', opens: true },
+      options: { auto_enqueue_on_ready: 'auto-enqueue' },
+    },
+    with: [tool('task_create', ['tasks'])],
+    throws: CREATING,
+    handle: async (self, { actor, body }) => ({ task: await self.create(whoOf(actor), body) }),
   }),
-  route({
-    method: 'GET',
-    path: '/api/tasks/{id}',
+  task.get({
     summary: 'Show a task with its runs, children, dependencies and events',
+    command: 'task get',
     origins,
-    replies: { 200: TaskDetailReply },
-    with: [cli('task get', { args: [TASK_ARG], view: taskDetail }), tool('task_info', WORKING)],
+    reply: TaskDetailReply,
+    cli: { view: taskDetail },
+    with: [tool('task_info', WORKING)],
+    throws: READING,
     handle: (self, { actor, params }) =>
-      self.reading(actor, params.id, ({ details }) => ok({ task: details.of(params.id) })),
+      self.reading(actor, params.id, ({ details }) => ({ task: details.of(params.id) })),
   }),
-  route({
-    method: 'PATCH',
-    path: '/api/tasks/{id}',
+  task.update({
     audited: false,
     summary: 'Update a task; omitted or null members keep their values',
     body: UpdateTaskBody,
     invalid,
-    replies: { 200: TaskReply },
-    with: [
-      undo({ by: 'patch', of: 'task' }),
-      cli('task update', { args: [TASK_ARG], options: { auto_enqueue_on_ready: 'auto-enqueue' }, view: taskItem }),
-      tool('task_update', ['tasks'], { visibility: 'operator' }),
-    ],
-    handle: async (self, { actor, params, body }) =>
-      ok({ task: await self.writer.update(whoOf(actor), params.id, body) }),
+    cli: { options: { auto_enqueue_on_ready: 'auto-enqueue' } },
+    with: [undo({ by: 'patch', of: 'task' }), tool('task_update', ['tasks'], { visibility: 'operator' })],
+    throws: [TaskErrors.task_archived, TaskErrors.task_invalid, TaskErrors.task_too_large],
+    handle: async (self, { actor, params, body }) => ({
+      task: await self.writer.update(whoOf(actor), params.id, body),
+    }),
   }),
-  route({
-    method: 'DELETE',
-    path: '/api/tasks/{id}',
+  task.delete({
     audited: false,
     summary: 'Delete a task that has no children and no open run',
     essential: true,
-    replies: { 204: null },
-    with: [cli('task delete', { args: [TASK_ARG], done: 'deleted task {id}' })],
-    handle: async (self, { actor, params }) => {
-      await self.control.remove(whoOf(actor), params.id)
-      return noContent()
-    },
+    done: 'deleted task {id}',
+    throws: [TaskErrors.task_archived, TaskErrors.task_conflict, TaskErrors.task_run_open],
+    handle: (self, { actor, params }) => self.control.remove(whoOf(actor), params.id),
   }),
-  route({
+  changingTask({
     method: 'POST',
     path: '/api/tasks/{id}/children',
     audited: false,
@@ -144,6 +131,7 @@ export const taskRoutes = [
         view: taskItem,
       }),
       tool('task_child_create', ['tasks']),
+      throws(...CREATING, TaskErrors.task_conflict, TaskErrors.task_graph_limit),
     ],
     handle: async (self, { actor, params, body }) =>
       created({ task: await self.createChild(whoOf(actor), params.id, body) }),
@@ -193,16 +181,13 @@ export const taskRoutes = [
     handle: async (self, { actor, params, body }) =>
       created(await self.execution.approve(whoOf(actor), params.id, body ?? {})),
   }),
-  route({
-    method: 'POST',
-    path: '/api/tasks/{id}/reject',
+  task.action('reject', {
     audited: false,
     summary: 'Reject a task that is waiting for approval',
-    replies: { 200: TaskReply },
-    with: [cli('task reject', { args: [TASK_ARG], view: taskItem })],
-    handle: async (self, { actor, params }) => ok({ task: await self.control.reject(whoOf(actor), params.id) }),
+    throws: [TaskErrors.task_archived, TaskErrors.task_conflict],
+    handle: async (self, { actor, params }) => ({ task: await self.control.reject(whoOf(actor), params.id) }),
   }),
-  route({
+  changingTask({
     method: 'POST',
     path: '/api/tasks/{id}/cancel',
     audited: false,
@@ -215,39 +200,32 @@ export const taskRoutes = [
     with: [
       cli('task cancel', { args: [TASK_ARG], view: taskItem }),
       tool('task_cancel', ['tasks'], { visibility: 'operator' }),
+      throws(TaskErrors.task_conflict, TaskErrors.task_invalid),
     ],
     handle: async (self, { actor, params, body }) =>
       ok({ task: await self.control.cancel(whoOf(actor), params.id, body ?? {}) }),
   }),
-  route({
-    method: 'POST',
-    path: '/api/tasks/{id}/restore',
+  task.action('restore', {
     summary: 'Bring a task back from the archive, with its parents and children',
-    replies: { 200: TaskReply },
-    with: [
-      undo({ by: 'never', why: 'finished tasks move to the archive by themselves' }),
-      cli('task restore', { args: [TASK_ARG], view: taskItem }),
-      runsCode(false),
-    ],
-    handle: async (self, { params }) => ok({ task: await self.restore(params.id) }),
+    with: [undo({ by: 'never', why: 'finished tasks move to the archive by themselves' }), runsCode(false)],
+    throws: [TaskErrors.task_archived, ...READING],
+    handle: async (self, { params }) => ({ task: await self.restore(params.id) }),
   }),
-  route({
-    method: 'POST',
-    path: '/api/tasks/{id}/pause',
+  task.action('pause', {
     audited: false,
     summary: 'Pause new claims for a task and its descendants',
     body: PauseTaskBody,
     invalid,
-    replies: { 200: TaskReply },
     with: [
       undo({ by: 'action', path: '/api/tasks/{id}/resume' }),
-      cli('task pause', { args: [TASK_ARG], view: taskItem }),
       tool('task_pause', ['tasks'], { visibility: 'operator' }),
     ],
-    handle: async (self, { actor, params, body }) =>
-      ok({ task: await self.control.pause(whoOf(actor), params.id, body) }),
+    throws: [TaskErrors.task_archived, TaskErrors.task_conflict, TaskErrors.task_invalid],
+    handle: async (self, { actor, params, body }) => ({
+      task: await self.control.pause(whoOf(actor), params.id, body),
+    }),
   }),
-  route({
+  changingTask({
     method: 'POST',
     path: '/api/tasks/{id}/resume',
     audited: false,

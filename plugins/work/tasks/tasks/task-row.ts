@@ -1,4 +1,5 @@
 import { command } from '../../../../kernel/kit/commands/command-line.js'
+import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import { iso } from '../../../../kernel/plugin.js'
 import type {
   BlockedReason,
@@ -13,53 +14,56 @@ import { priorityOf } from '../limits.js'
 import { given } from '../rows.js'
 import { actorToWire, refToWire } from '../who.js'
 
+const { integer, text, time } = column
+
 /** A task as it is stored; times in epoch milliseconds, switches 0 or 1. */
-export interface TaskRow {
-  readonly id: string
-  readonly identifier: string | null
-  readonly title: string
-  readonly description: string | null
-  readonly status: TaskStatus
-  readonly priority: number
-  readonly scope: 'global' | 'workspace'
-  readonly workspace_id: string | null
-  readonly parent_task_id: string | null
-  readonly max_attempts: number
-  readonly auto_enqueue: number
-  readonly approval_policy: 'none' | 'manual'
-  readonly approval_state: 'not_required' | 'pending' | 'approved' | 'rejected'
-  readonly owner_kind: Owner['kind'] | null
-  readonly owner_ref: string | null
-  readonly created_by_kind: TaskActor['kind']
-  readonly created_by_ref: string
-  readonly origin_kind: TaskOrigin['kind']
-  readonly origin_ref: string
-  readonly wake_creator: number
-  readonly metadata: string | null
+export const taskTable = table('tasks_task', {
+  id: text(),
+  identifier: text().nullable(),
+  title: text(),
+  description: text().nullable(),
+  status: text<TaskStatus>(),
+  priority: integer(),
+  scope: text<'global' | 'workspace'>(),
+  workspace_id: text().nullable(),
+  parent_task_id: text().nullable(),
+  max_attempts: integer(),
+  auto_enqueue: integer(),
+  approval_policy: text<'none' | 'manual'>(),
+  approval_state: text<'not_required' | 'pending' | 'approved' | 'rejected'>(),
+  owner_kind: text<Owner['kind']>().nullable(),
+  owner_ref: text().nullable(),
+  created_by_kind: text<TaskActor['kind']>(),
+  created_by_ref: text(),
+  origin_kind: text<TaskOrigin['kind']>(),
+  origin_ref: text(),
+  wake_creator: integer(),
+  metadata: text().nullable(),
   /** The requested network participation. */
-  readonly participation: string | null
-  readonly paused_at: number | null
-  readonly paused_by: string | null
-  readonly paused_reason: string | null
+  participation: text().nullable(),
+  paused_at: time().nullable(),
+  paused_by: text().nullable(),
+  paused_reason: text().nullable(),
   /** The nearest paused ancestor, including the task itself. */
-  readonly pausing_task: string | null
-  readonly attention_at: number | null
-  readonly attention_reason: string | null
-  readonly attention_by_kind: TaskActor['kind'] | null
-  readonly attention_by_ref: string | null
+  pausing_task: text().nullable(),
+  attention_at: time().nullable(),
+  attention_reason: text().nullable(),
+  attention_by_kind: text<TaskActor['kind']>().nullable(),
+  attention_by_ref: text().nullable(),
   /** May its queued runs be claimed? */
-  readonly claimable: number
+  claimable: integer(),
   /** The latest run has failed, or the latest of a part of a fan-out. */
-  readonly last_run_failed: number
+  last_run_failed: integer(),
   /** Count of blocks by kind since the last completion. */
-  readonly recurrences: string | null
-  readonly created_at: number
-  readonly updated_at: number
-  readonly closed_at: number | null
-  readonly latest_event_seq: number
-  readonly event_count: number
-  readonly last_activity_at: number
-}
+  recurrences: text().nullable(),
+  created_at: time(),
+  updated_at: time(),
+  closed_at: time().nullable(),
+  latest_event_seq: integer(),
+  event_count: integer(),
+  last_activity_at: time(),
+})
+export type TaskRow = RowOf<typeof taskTable>
 
 /** Columns of a task that needs no attention. */
 export const NO_ATTENTION = {

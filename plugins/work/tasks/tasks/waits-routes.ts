@@ -1,5 +1,5 @@
-import { cli, describe, runsCode, tool } from '../../../../kernel/kit/annotations/index.js'
-import { created, ok, routeOf } from '../../../../kernel/plugin.js'
+import { cli, runsCode, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
+import { created, ok } from '../../../../kernel/plugin.js'
 import {
   AddDependencyBody,
   BlockReply,
@@ -10,28 +10,21 @@ import {
   TaskDetailReply,
 } from '../../../../schemas/tasks.js'
 import { AGENT_SESSION } from '../../../access/identity/api.js'
-import type { TaskService } from '../service.js'
+import { TaskErrors } from '../api.js'
+import { changingTask } from '../routing.js'
 import { WORKING } from '../tools/toolsets.js'
 import { TASK_ARG, taskFields } from '../views/columns.js'
 import { whoOf } from '../who.js'
 
-const route = routeOf<TaskService>(describe('Tasks'))
+const { task_invalid, task_conflict, task_graph_limit, task_cycle, task_run_not_found, task_block_not_found } =
+  TaskErrors
 const detail = { item: 'task.task', fields: taskFields } as const
 const invalid = 422
-const blockItem = {
-  item: 'block',
-  fields: [
-    { header: 'Block', path: 'id' },
-    { header: 'Kind', path: 'kind' },
-    { header: 'Reason', path: 'reason' },
-    { header: 'Expires', path: 'expires_at', as: 'time' },
-    { header: 'Cleared', path: 'cleared_at', as: 'time' },
-  ],
-} as const
+const blockItem = show(BlockReply, 'block', ['id', 'kind', 'reason', 'expires_at~time', 'cleared_at~time'])
 
 /** Routes for what a task waits for: dependencies and blocks. */
 export const waitsRoutes = [
-  route({
+  changingTask({
     method: 'POST',
     path: '/api/tasks/{id}/dependencies',
     audited: false,
@@ -39,13 +32,16 @@ export const waitsRoutes = [
     body: AddDependencyBody,
     invalid,
     replies: { 200: TaskDetailReply },
-    with: [cli('task dependency add', { args: [TASK_ARG, { name: 'depends_on_task_id' }], view: detail })],
+    with: [
+      cli('task dependency add', { args: [TASK_ARG, { name: 'depends_on_task_id' }], view: detail }),
+      throws(task_invalid, task_conflict, task_graph_limit, task_cycle),
+    ],
     handle: async (self, { actor, params, body }) => {
       await self.graph.add(whoOf(actor), params.id, body.depends_on_task_id)
       return ok({ task: self.details.of(params.id) })
     },
   }),
-  route({
+  changingTask({
     method: 'DELETE',
     path: '/api/tasks/{id}/dependencies/{depends_on_id}',
     audited: false,
@@ -62,7 +58,7 @@ export const waitsRoutes = [
       return ok({ task: self.details.of(params.id) })
     },
   }),
-  route({
+  changingTask({
     method: 'GET',
     path: '/api/tasks/{id}/blocks',
     summary: 'List the blocks of a task',
@@ -72,17 +68,9 @@ export const waitsRoutes = [
     with: [
       cli('task blocks', {
         args: [TASK_ARG],
-        view: {
-          rows: 'blocks',
-          columns: [
-            { header: 'ID', path: 'id' },
-            { header: 'KIND', path: 'kind' },
-            { header: 'REASON', path: 'reason' },
-            { header: 'CREATED', path: 'created_at', as: 'ago' },
-            { header: 'CLEARED', path: 'cleared_at', as: 'ago' },
-          ],
+        view: show(BlocksReply, 'blocks', ['id', 'kind', 'reason', 'created_at~ago', 'cleared_at~ago'], {
           empty: 'no blocks. Show why a task is not progressing: svc task inspect <id>',
-        },
+        }),
       }),
       tool('task_blocks', ['tasks']),
     ],
@@ -91,7 +79,7 @@ export const waitsRoutes = [
       return ok({ blocks: self.blocks.list(params.id, query.include_cleared ?? false) })
     },
   }),
-  route({
+  changingTask({
     method: 'POST',
     path: '/api/tasks/{id}/blocks',
     audited: false,
@@ -103,6 +91,7 @@ export const waitsRoutes = [
     with: [
       cli('task block', { args: [TASK_ARG], view: blockItem }),
       tool('task_block', WORKING, { tags: ['ask', 'question', 'input'] }),
+      throws(task_invalid, task_conflict, task_run_not_found),
       runsCode(false),
     ],
     handle: async (self, { actor, params, body }) => {
@@ -111,7 +100,7 @@ export const waitsRoutes = [
       return created({ block: await self.blocks.create(who, params.id, body) })
     },
   }),
-  route({
+  changingTask({
     method: 'POST',
     path: '/api/tasks/{id}/blocks/{block_id}/clear',
     audited: false,
@@ -125,6 +114,7 @@ export const waitsRoutes = [
         args: [TASK_ARG, { name: 'block_id', in: 'path', summary: 'block ID; list them: svc task blocks <id>' }],
         view: blockItem,
       }),
+      throws(task_block_not_found, task_invalid),
     ],
     handle: async (self, { actor, params, body }) =>
       ok({ block: await self.blocks.clear(whoOf(actor), params.id, params.block_id, body?.note) }),

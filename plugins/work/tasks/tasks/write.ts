@@ -4,9 +4,9 @@ import type { CreateTaskBody, Owner, Task, UpdateTaskBody } from '../../../../sc
 import { TaskErrors } from '../api.js'
 import type { TaskCore } from '../core.js'
 import { LIMITS, PRIORITY } from '../limits.js'
-import { insert, json, update } from '../rows.js'
+import { json } from '../rows.js'
 import type { Who } from '../who.js'
-import { look, type TaskRow } from './task-row.js'
+import { look, type TaskRow, taskTable } from './task-row.js'
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/
 
@@ -76,7 +76,7 @@ export class TaskWriter {
       event_count: 0,
       last_activity_at: now,
     }
-    insert(t, 'tasks_task', row)
+    taskTable.insert(t, row)
     this.core.totals.tasks.moved(t, row.scope, undefined, row.status)
     journal.write(t, who, 'task.created', { task: row, payload: { title: row.title } })
     if (parent) journal.write(t, who, 'task.child_created', { task: parent, payload: { child_task_id: id } })
@@ -87,7 +87,7 @@ export class TaskWriter {
     return this.core.write(who, (t, settle) => {
       const before = this.core.tasks.find(id, t)
       const changes = this.#changes(before, body)
-      update(t, 'tasks_task', id, { ...changes, updated_at: this.core.now() })
+      taskTable.update(t, { id }, { ...changes, updated_at: this.core.now() })
       const after = this.core.tasks.find(id, t)
       t.run("UPDATE tasks_run SET priority = ? WHERE task_id = ? AND +status = 'queued'", [after.priority, id])
       this.core.reservations.spread(t, after)

@@ -1,4 +1,5 @@
-import type { CliColumn } from '../../../../kernel/kit/annotations/index.js'
+import { type Column, columnsOf, type Member, show } from '../../../../kernel/kit/annotations/index.js'
+import { AllRunsReply, CompleteLeaseReply, LeaseReply, type Task, type TaskRun } from '../../../../schemas/tasks.js'
 
 /** Arguments of the commands for tasks and runs. */
 export const TASK_ARG = { name: 'id', in: 'path', summary: 'task ID, ID prefix, identifier or @last' } as const
@@ -6,96 +7,90 @@ export const RUN_ARG = { name: 'id', in: 'path', summary: 'run ID, ID prefix or 
 /** The same in the routes for agents. */
 export const AGENT_RUN_ARG = { ...RUN_ARG, name: 'run_id' } as const
 
-/** How the command line shows tasks and runs. */
-export const taskFields: readonly CliColumn[] = [
-  { header: 'Task', path: 'id' },
-  { header: 'Identifier', path: 'identifier' },
-  { header: 'Title', path: 'title' },
-  { header: 'Status', path: 'status' },
-  { header: 'Priority', path: 'priority' },
-  { header: 'Description', path: 'description' },
-  { header: 'Scope', path: 'scope' },
-  { header: 'Workspace', path: 'workspace_id' },
-  { header: 'Parent', path: 'parent_task_id' },
-  { header: 'Owner', path: 'owner.ref' },
-  { header: 'Approval', path: 'approval_state' },
-  { header: 'Pause reason', path: 'paused_reason' },
-  { header: 'Attention reason', path: 'needs_attention_reason' },
-  { header: 'Run', path: 'current_run_id' },
-  { header: 'Created', path: 'created_at', as: 'time' },
+/** How the command line shows a task, which many replies hold. */
+export const TASK_FIELDS: readonly Column<Member<Task>>[] = [
+  'id',
+  'identifier',
+  'title',
+  'status',
+  'priority',
+  'description',
+  'scope',
+  'workspace_id',
+  'parent_task_id',
+  { of: 'owner.ref', header: 'Owner' },
+  'approval_state',
+  { of: 'paused_reason', header: 'Pause reason' },
+  { of: 'needs_attention_reason', header: 'Attention reason' },
+  'current_run_id',
+  'created_at~time',
 ]
+export const taskFields = columnsOf<Task>()(TASK_FIELDS)
 export const taskItem = { item: 'task', fields: taskFields } as const
 
-export const runFields: readonly CliColumn[] = [
-  { header: 'Run', path: 'id' },
-  { header: 'Task', path: 'task_id' },
-  { header: 'Status', path: 'status' },
-  { header: 'Attempt', path: 'attempt' },
-  { header: 'Recoveries', path: 'recovery_count' },
-  { header: 'Previous run', path: 'previous_run_id' },
-  { header: 'Session', path: 'session_id' },
-  { header: 'Kind', path: 'kind' },
-  { header: 'Part', path: 'designation.brief' },
-  { header: 'Queued', path: 'queued_at', as: 'time' },
-  { header: 'Claimed', path: 'claimed_at', as: 'time' },
-  { header: 'Ended', path: 'ended_at', as: 'time' },
-  { header: 'Lease expires', path: 'lease_until', as: 'time' },
-  { header: 'Error', path: 'error' },
-  { header: 'Result', path: 'result' },
-]
+export const runFields = columnsOf<TaskRun>()([
+  'id',
+  'task_id',
+  'status',
+  'attempt',
+  { of: 'recovery_count', header: 'Recoveries' },
+  'previous_run_id',
+  'session_id',
+  'kind',
+  { of: 'designation.brief', header: 'Part' },
+  'queued_at~time',
+  'claimed_at~time',
+  'ended_at~time',
+  { of: 'lease_until~time', header: 'Lease expires' },
+  'error',
+  'result',
+])
 export const runItem = { item: 'run', fields: runFields } as const
 
-export const runRows = {
-  rows: 'runs',
-  columns: [
-    { header: 'ID', path: 'id' },
-    { header: 'STATUS', path: 'status' },
-    { header: 'ATTEMPT', path: 'attempt' },
-    { header: 'QUEUED', path: 'queued_at', as: 'ago' },
-    { header: 'ENDED', path: 'ended_at', as: 'ago' },
-    { header: 'SESSION', path: 'session_id', below: true },
-    { header: 'KIND', path: 'kind', below: true },
-    { header: 'PART', path: 'designation.brief', below: true },
-    { header: 'ERROR', path: 'error', below: true },
-  ],
-  empty: 'no runs. Queue one: svc task start <id>',
-} as const
+export const runColumns = columnsOf<TaskRun>()([
+  'id',
+  'status',
+  'attempt',
+  'queued_at~ago',
+  'ended_at~ago',
+  { of: 'session_id', header: 'Session', below: true },
+  { of: 'kind', below: true },
+  { of: 'designation.brief', header: 'Part', below: true },
+  { of: 'error', below: true },
+])
+const empty = 'no runs. Queue one: svc task start <id>'
+export const runRows = { rows: 'runs', columns: runColumns, empty } as const
 
 /** Columns of `svc task run all`. */
-export const allRunRows = {
-  rows: 'runs',
-  columns: [
-    { header: 'ID', path: 'id' },
-    { header: 'STATUS', path: 'status' },
-    { header: 'TASK', path: 'task_title' },
-    { header: 'QUEUED', path: 'queued_at', as: 'ago' },
-    { header: 'ENDED', path: 'ended_at', as: 'ago' },
-    { header: 'PART', path: 'designation.brief', below: true },
-    { header: 'ERROR', path: 'error', below: true },
+export const allRunRows = show(
+  AllRunsReply,
+  'runs',
+  [
+    'id',
+    'status',
+    { of: 'task_title', header: 'Task' },
+    'queued_at~ago',
+    'ended_at~ago',
+    { of: 'designation.brief', header: 'Part', below: true },
+    { of: 'error', below: true },
   ],
-  empty: 'no runs. Queue one: svc task start <id>',
-} as const
+  { empty },
+)
 
 /** A completed run, and the one that was claimed with it. */
-export const completedItem = {
-  item: '',
-  fields: [
-    { header: 'Run', path: 'lease.run_id' },
-    { header: 'Task', path: 'lease.task_id' },
-    { header: 'Status', path: 'lease.status' },
-    { header: 'Next run', path: 'next.run.id' },
-    { header: 'Next task', path: 'next.task.title' },
-    { header: 'Lease expires', path: 'next.lease.lease_until', as: 'time' },
-    { header: 'No next run', path: 'next_refused.message' },
-  ],
-} as const
+export const completedItem = show(CompleteLeaseReply, '', [
+  'lease.run_id',
+  'lease.task_id',
+  'lease.status',
+  { of: 'next.run.id', header: 'Next run' },
+  { of: 'next.task.title', header: 'Next task' },
+  { of: 'next.lease.lease_until~time', header: 'Lease expires' },
+  { of: 'next_refused.message', header: 'No next run' },
+])
 
-export const leaseItem = {
-  item: 'lease',
-  fields: [
-    { header: 'Run', path: 'run_id' },
-    { header: 'Task', path: 'task_id' },
-    { header: 'Status', path: 'status' },
-    { header: 'Lease expires', path: 'lease_until', as: 'time' },
-  ],
-} as const
+export const leaseItem = show(LeaseReply, 'lease', [
+  'run_id',
+  'task_id',
+  'status',
+  { of: 'lease_until~time', header: 'Lease expires' },
+])

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { iso, type SqlValue } from '../../../../kernel/plugin.js'
 import type { Dashboard, DashboardQuery, DashboardRun, TaskRunStatus, TaskStatus } from '../../../../schemas/tasks.js'
 import { TaskStatus as Statuses } from '../../../../schemas/tasks.js'
@@ -227,7 +228,7 @@ function runToDashboard(core: TaskCore, run: RunRow): DashboardRun {
 function explained(core: TaskCore, item: DashboardRun): DashboardRun {
   const run = core.runs.find(item.run_id)
   const step = nextStepOf(core, core.tasks.find(run.task_id), run)
-  const help = step.next.startsWith('svc ') ? step.next : item.stuck ? `svc task run inspect ${run.id}` : undefined
+  const help = step.next.startsWith('svc ') ? step.next : item.stuck ? command('task run inspect', run.id) : undefined
   const agent = run.session_id === null ? undefined : core.kernel.needs.sessions.get(run.session_id)?.agentName
   return { ...item, ...given('agent_name', agent), ...given('why', step.why), ...given('next_action', help) }
 }

@@ -1,8 +1,17 @@
 import * as v from 'valibot'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { Paging } from '../../../../kernel/kit/page.js'
+import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import { iso, KernelErrors, type SqlValue } from '../../../../kernel/plugin.js'
-import type { Inbox, InboxItem, InboxLane, InboxQuery, TaskStatus, Triage } from '../../../../schemas/tasks.js'
+import type {
+  Inbox,
+  InboxItem,
+  InboxLane,
+  InboxQuery,
+  TaskActor,
+  TaskStatus,
+  Triage,
+} from '../../../../schemas/tasks.js'
 import type { TaskCore } from '../core.js'
 import { PRIORITY, priorityOf } from '../limits.js'
 import { given } from '../rows.js'
@@ -15,13 +24,18 @@ const DEFAULT_LIMIT = 50
 /** In display order. */
 const LANES: readonly InboxLane[] = ['my_work', 'approvals', 'failed_runs', 'blocked', 'archived']
 
-interface TriageRow {
-  readonly read: number
-  readonly dismissed: number
-  readonly archived: number
-  readonly last_seen_at: number
-  readonly updated_at: number
-}
+const { integer, text, time } = column
+export const triageTable = table('tasks_triage', {
+  task_id: text(),
+  actor_kind: text<TaskActor['kind']>(),
+  actor_ref: text(),
+  read: integer(),
+  dismissed: integer(),
+  archived: integer(),
+  last_seen_at: time(),
+  updated_at: time(),
+})
+type TriageRow = Omit<RowOf<typeof triageTable>, 'task_id' | 'actor_kind' | 'actor_ref'>
 
 /** A task in the inbox with its inbox state for the caller. */
 interface Entry extends TaskRow {
@@ -77,14 +91,10 @@ export class TaskInbox {
         dismissed: seen ? before.dismissed : 0,
         archived: before?.archived ?? 0,
       }
-      const after = { ...marks, [mark]: 1 }
-      t.run(
-        `INSERT OR REPLACE INTO tasks_triage
-           (task_id, actor_kind, actor_ref, read, dismissed, archived, last_seen_at, updated_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-        [id, kind, ref, after.read, after.dismissed, after.archived, task.last_activity_at, this.core.now()],
-      )
-      return this.#toWire(who, id, this.core.now(), this.#triageOf(who, id))
+      const now = this.core.now()
+      const after = { ...marks, [mark]: 1, last_seen_at: task.last_activity_at, updated_at: now }
+      triageTable.replace(t, { task_id: id, actor_kind: kind, actor_ref: ref, ...after })
+      return this.#toWire(who, id, now, after)
     })
   }
 
@@ -200,10 +210,7 @@ export class TaskInbox {
   }
 
   #triageOf({ by }: Who, id: string): TriageRow | undefined {
-    return this.core.kernel.db.get<TriageRow>(
-      'SELECT * FROM tasks_triage WHERE actor_kind = ? AND actor_ref = ? AND task_id = ?',
-      [by.kind, by.ref, id],
-    )
+    return triageTable.get(this.core.kernel.db, { actor_kind: by.kind, actor_ref: by.ref, task_id: id })
   }
 
   #toWire({ by }: Who, id: string, at: number, row: TriageRow | undefined): Triage {

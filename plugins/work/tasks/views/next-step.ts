@@ -40,7 +40,7 @@ export function nextStepOf(core: TaskCore, task: TaskRow, run: RunRow | undefine
     const stuck = decidingRun(core, task.id)
     return {
       ...because(task.attention_reason ?? stuck?.error),
-      next: stuck?.status === 'needs_attention' ? recoveryOf(core, stuck) : `svc task recover ${task.id}`,
+      next: stuck?.status === 'needs_attention' ? recoveryOf(core, stuck) : command('task recover', task.id),
     }
   }
   if (task.status === 'draft') return { why: 'draft', next: command('task publish', task.id) }
@@ -49,7 +49,7 @@ export function nextStepOf(core: TaskCore, task: TaskRow, run: RunRow | undefine
   const [blocked] = core.tasks.blockedBy(task)
   if (blocked) return blockedStep(core, task, blocked)
   if (task.status === 'failed')
-    return { ...because(run?.error), next: run ? `svc task retry ${run.id}` : `svc task get ${task.id}` }
+    return { ...because(run?.error), next: run ? command('task retry', run.id) : command('task get', task.id) }
   if (task.status === 'completed' || task.status === 'canceled') return { next: 'none' }
   if (run?.status === 'queued') return queuedStep(core, run)
   if (run?.status === 'failed') return { ...because(run.error), next: command('task retry', run.id) }
@@ -86,7 +86,7 @@ export function queuedStep(core: TaskCore, run: RunRow): NextStep {
     }
   }
   if (worker?.error) {
-    const next = `wait for the next session; show the error of the last one: svc task run show ${run.id}`
+    const next = `wait for the next session; show the error of the last one: ${command('task run show', run.id)}`
     return { why: `the last session started for this run failed: ${worker.error}`, next }
   }
   return { next: 'wait for a session to claim the run with svc task next' }

@@ -1,8 +1,10 @@
-import { cli, describe, tool } from '../../../../kernel/kit/annotations/index.js'
-import { ok, routeOf, streamed } from '../../../../kernel/plugin.js'
+import { cli, columnsOf, show, throws, tool } from '../../../../kernel/kit/annotations/index.js'
+import { ok, streamed } from '../../../../kernel/plugin.js'
 import {
+  type Dashboard,
   DashboardQuery,
   DashboardReply,
+  type DashboardRun,
   InboxQuery,
   InboxReply,
   InspectReply,
@@ -11,29 +13,82 @@ import {
   TaskStreamFrame,
   TimelineQuery,
   TimelineReply,
+  type TreeNode,
   TreeReply,
   TriageReply,
 } from '../../../../schemas/tasks.js'
 import { AGENT_SESSION } from '../../../access/identity/api.js'
-import type { TaskService } from '../service.js'
+import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
+import { changingTask, readingRun, readingTask, route } from '../routing.js'
 import { WORKING } from '../tools/toolsets.js'
 import { whoOf } from '../who.js'
 import { RUN_ARG, runFields, TASK_ARG } from './columns.js'
 
-const route = routeOf<TaskService>(describe('Tasks'))
-const inspection = {
-  item: 'inspect',
+const inspection = show(InspectReply, 'inspect', [
+  { of: 'task.id', header: 'Task' },
+  'task.title',
+  'task.status',
+  { of: 'current_run.run_id', header: 'Run' },
+  { of: 'current_run.status', header: 'Run status' },
+  { of: 'why', header: 'Reason' },
+  { of: 'current_run.heartbeat_at~ago', header: 'Last heartbeat' },
+  { of: 'bound_session.session_id', header: 'Session' },
+  { of: 'bound_session.state', header: 'Session state' },
+  { of: 'next_action', header: 'Next step', words: { none: '-' } },
+])
+const dashboardFields = columnsOf<Dashboard>()
+/** The state of all work, with the open runs below. */
+const board = {
+  item: 'dashboard',
   fields: [
-    { header: 'Task', path: 'task.id' },
-    { header: 'Title', path: 'task.title' },
-    { header: 'Status', path: 'task.status' },
-    { header: 'Run', path: 'current_run.run_id' },
-    { header: 'Run status', path: 'current_run.status' },
-    { header: 'Reason', path: 'why' },
-    { header: 'Last heartbeat', path: 'current_run.heartbeat_at', as: 'ago' },
-    { header: 'Session', path: 'bound_session.session_id' },
-    { header: 'Session state', path: 'bound_session.state' },
-    { header: 'Next step', path: 'next_action', words: { none: '-' } },
+    ...dashboardFields([
+      { of: 'health.status', header: 'Health' },
+      'health.stuck_runs',
+      { of: 'health.active_orphan_runs', header: 'Orphaned runs' },
+      { of: 'totals.needs_attention_runs', header: 'Runs needing attention' },
+      'totals.queued_runs',
+    ]),
+    // The only member that is absent where no run is queued.
+    { header: 'Oldest queued', path: 'queue.depth.0.oldest_queued_at', as: 'ago' },
+    ...dashboardFields([
+      'totals.claimed_runs',
+      'totals.running_runs',
+      'totals.blocked_tasks',
+      'totals.failed_tasks',
+      'totals.completed_tasks',
+    ]),
+  ],
+  table: {
+    path: 'active_runs.items',
+    columns: columnsOf<DashboardRun>()([
+      { of: 'run_id', header: 'Run' },
+      { of: 'run_status', header: 'Status' },
+      // The status column already shows `needs_attention`.
+      { of: 'health_status', header: 'Health', words: { ok: '-', needs_attention: '-' } },
+      { of: 'age_ms~duration', header: 'Age' },
+      { of: 'task_title', header: 'Task' },
+      { of: 'agent_name', header: 'Agent' },
+      { of: 'part', below: true },
+      { of: 'session_id', header: 'Session', below: true },
+      { of: 'why', header: 'Reason', below: true },
+      { of: 'next_action', header: 'Next step', below: true },
+    ]),
+  },
+} as const
+const runDetail = {
+  item: 'run',
+  fields: [
+    ...runFields.map(field => ({ ...field, path: `run.${field.path}` })),
+    ...columnsOf<RunDetailReply['run']>()([
+      { of: 'session.agent_name', header: 'Agent' },
+      { of: 'session.state', header: 'Session state' },
+      { of: 'worker.session_id', header: 'Worker session' },
+      { of: 'worker.error', header: 'Worker error' },
+      'worktree.folder',
+      'worktree.branch',
+      'worktree.commit',
+      'summary.last_activity_at~ago',
+    ]),
   ],
 } as const
 const MARKS = {
@@ -43,7 +98,7 @@ const MARKS = {
 } as const
 
 export const viewRoutes = [
-  route({
+  readingTask({
     method: 'GET',
     path: '/api/tasks/{id}/timeline',
     summary: 'List the events of a task, oldest first',
@@ -54,16 +109,13 @@ export const viewRoutes = [
     with: [
       cli('task timeline', {
         args: [TASK_ARG],
-        view: {
-          rows: 'timeline',
-          columns: [
-            { header: 'TIME', path: 'timestamp', as: 'ago' },
-            { header: 'EVENT', path: 'event_type' },
-            { header: 'ACTOR', path: 'actor.ref' },
-            { header: 'RUN', path: 'run.id', below: true },
-            { header: 'DETAIL', path: 'note', below: true },
-          ],
-        },
+        view: show(TimelineReply, 'timeline', [
+          { of: 'timestamp~ago', header: 'Time' },
+          { of: 'event_type', header: 'Event' },
+          { of: 'actor.ref', header: 'Actor' },
+          { of: 'run.id', header: 'Run', below: true },
+          { of: 'note', header: 'Detail', below: true },
+        ]),
       }),
       tool('task_timeline', ['tasks']),
     ],
@@ -72,7 +124,7 @@ export const viewRoutes = [
         ok({ timeline: history.timeline(params.id, query.after_sequence, query.limit) }),
       ),
   }),
-  route({
+  readingTask({
     method: 'GET',
     path: '/api/tasks/{id}/stream',
     summary: 'Stream the events of a task',
@@ -89,7 +141,7 @@ export const viewRoutes = [
       return streamed(self.stream(actor, params.id, after, signal))
     },
   }),
-  route({
+  readingTask({
     method: 'GET',
     path: '/api/tasks/{id}/tree',
     summary: 'List the descendants of a task',
@@ -99,13 +151,13 @@ export const viewRoutes = [
         args: [TASK_ARG],
         view: {
           rows: 'tree.descendants',
-          columns: [
-            { header: 'LEVEL', path: 'depth' },
-            { header: 'ID', path: 'task.id' },
-            { header: 'STATUS', path: 'task.status' },
-            { header: 'TITLE', path: 'task.title' },
-            { header: 'RUN', path: 'active_run.status' },
-          ],
+          columns: columnsOf<TreeNode>()([
+            { of: 'depth', header: 'Level' },
+            'task.id',
+            'task.status',
+            'task.title',
+            { of: 'active_run.status', header: 'Run' },
+          ]),
           empty: 'no child tasks. Create one: svc task child create <id> <title>',
         },
       }),
@@ -121,56 +173,23 @@ export const viewRoutes = [
     invalid: 422,
     replies: { 200: DashboardReply },
     with: [
-      describe('Tasks', { errors: [410] }),
-      cli('task board', {
-        view: {
-          item: 'dashboard',
-          fields: [
-            { header: 'Health', path: 'health.status' },
-            { header: 'Stuck runs', path: 'health.stuck_runs' },
-            { header: 'Orphaned runs', path: 'health.active_orphan_runs' },
-            { header: 'Runs needing attention', path: 'totals.needs_attention_runs' },
-            { header: 'Queued runs', path: 'active_runs.queued' },
-            { header: 'Oldest queued', path: 'queue.depth.0.oldest_queued_at', as: 'ago' },
-            { header: 'Claimed runs', path: 'active_runs.claimed' },
-            { header: 'Running runs', path: 'active_runs.running' },
-            { header: 'Blocked tasks', path: 'totals.blocked_tasks' },
-            { header: 'Failed tasks', path: 'totals.failed_tasks' },
-            { header: 'Completed tasks', path: 'totals.completed_tasks' },
-          ],
-          table: {
-            path: 'active_runs.items',
-            columns: [
-              { header: 'RUN', path: 'run_id' },
-              { header: 'STATUS', path: 'run_status' },
-              // The status column already shows `needs_attention`.
-              { header: 'HEALTH', path: 'health_status', words: { ok: '-', needs_attention: '-' } },
-              { header: 'AGE', path: 'age_ms', as: 'duration' },
-              { header: 'TASK', path: 'task_title' },
-              { header: 'AGENT', path: 'agent_name' },
-              { header: 'PART', path: 'part', below: true },
-              { header: 'SESSION', path: 'session_id', below: true },
-              { header: 'REASON', path: 'why', below: true },
-              { header: 'NEXT STEP', path: 'next_action', below: true },
-            ],
-          },
-        },
-      }),
+      cli('task board', { view: board }),
       tool('task_board', ['tasks'], { visibility: 'operator' }),
+      throws(...REFERENCE_ERRORS),
     ],
     handle: async (self, { query }) => ok({ dashboard: await self.dashboard(query) }),
   }),
   route({
     method: 'GET',
     path: '/api/observe/tasks/inbox',
-    with: [describe('Tasks', { errors: [410] }), tool('task_inbox', ['tasks'], { visibility: 'operator' })],
+    with: [tool('task_inbox', ['tasks'], { visibility: 'operator' }), throws(...REFERENCE_ERRORS)],
     summary: 'List the tasks that need action from the caller, grouped by reason',
     query: InboxQuery,
     replies: { 200: InboxReply },
     handle: async (self, { actor, query }) => ok({ inbox: await self.listInbox(actor, query) }),
   }),
   ...(['read', 'dismiss', 'archive'] as const).map(verb =>
-    route({
+    changingTask({
       method: 'POST',
       path: `/api/tasks/{id}/triage/${verb}`,
       audited: false,
@@ -179,43 +198,24 @@ export const viewRoutes = [
       with: [
         cli(`task triage ${verb}`, {
           args: [TASK_ARG],
-          view: { item: 'triage', fields: [{ header: 'Task', path: 'task_id' }] },
+          view: show(TriageReply, 'triage', ['task_id']),
         }),
       ],
       handle: async (self, { actor, params }) =>
         ok({ triage: await self.inbox.triage(whoOf(actor), params.id, MARKS[verb].mark) }),
     }),
   ),
-  route({
+  readingRun({
     method: 'GET',
     path: '/api/task-runs/{id}',
     summary: 'Show a run with its session, worktree and result',
     origins: [AGENT_SESSION],
     replies: { 200: RunDetailReply },
-    with: [
-      cli('task run show', {
-        args: [RUN_ARG],
-        view: {
-          item: 'run',
-          fields: [
-            ...runFields.map(field => ({ ...field, path: `run.${field.path}` })),
-            { header: 'Agent', path: 'session.agent_name' },
-            { header: 'Session state', path: 'session.state' },
-            { header: 'Worker session', path: 'worker.session_id' },
-            { header: 'Worker error', path: 'worker.error' },
-            { header: 'Folder', path: 'worktree.folder' },
-            { header: 'Branch', path: 'worktree.branch' },
-            { header: 'Commit', path: 'worktree.commit' },
-            { header: 'Last activity', path: 'summary.last_activity_at', as: 'ago' },
-          ],
-        },
-      }),
-      tool('task_run_info', WORKING),
-    ],
+    with: [cli('task run show', { args: [RUN_ARG], view: runDetail }), tool('task_run_info', WORKING)],
     handle: (self, { actor, params }) =>
       self.readingRun(actor, params.id, ({ inspection: views }) => ok({ run: views.run(params.id) })),
   }),
-  route({
+  readingTask({
     method: 'GET',
     path: '/api/tasks/{id}/inspect',
     summary: 'Show why a task is not progressing and what to do next',
@@ -224,7 +224,7 @@ export const viewRoutes = [
     handle: (self, { actor, params }) =>
       self.reading(actor, params.id, ({ inspection: views }) => ok({ inspect: views.inspectTask(params.id) })),
   }),
-  route({
+  readingRun({
     method: 'GET',
     path: '/api/runs/{id}/inspect',
     summary: 'Show why a run is not progressing and what to do next',

@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { iso } from '../../../../kernel/plugin.js'
 import type { InboxTask } from '../../../../schemas/sessions.js'
 import { recoveryOf } from '../budgets/recovery.js'
@@ -39,18 +40,18 @@ const REVIEWS = `SELECT t.id, v.run_id AS run, v.id AS review, t.title, t.worksp
 export function waitingTasks(core: TaskCore, most = MOST): InboxTask[] {
   const rows = (sql: string) => core.kernel.db.all<Row>(`${sql} LIMIT +?`, [most])
   return [
-    ...rows(APPROVALS).map(row => itemOf(row, 'approval', () => `svc task approve ${row.id}`)),
+    ...rows(APPROVALS).map(row => itemOf(row, 'approval', () => command('task approve', row.id))),
     ...rows(RUNS).map(row => {
       const { id: task_id, run, session } = row
       return itemOf(row, 'attention', () => recoveryOf(core, { id: run ?? '', task_id, session_id: session ?? null }))
     }),
-    ...rows(TASKS).map(row => itemOf(row, 'attention', () => `svc task recover ${row.id}`)),
-    ...rows(REVIEWS).map(row => itemOf(row, 'review', () => `svc task review show ${row.review}`)),
+    ...rows(TASKS).map(row => itemOf(row, 'attention', () => command('task recover', row.id))),
+    ...rows(REVIEWS).map(row => itemOf(row, 'review', () => command('task review show', row.review ?? ''))),
   ]
 }
 
 /** The command is made when it is read: that of a run looks at budgets, and of thousands of items a reader shows a few. */
-function itemOf(row: Row, kind: InboxTask['kind'], command: () => string): InboxTask {
+function itemOf(row: Row, kind: InboxTask['kind'], answer: () => string): InboxTask {
   const { id, run, workspace_id: workspace, title, since, reason } = row
   return {
     task_id: id,
@@ -59,7 +60,7 @@ function itemOf(row: Row, kind: InboxTask['kind'], command: () => string): Inbox
     kind,
     title: reason === null ? title : `${title}: ${reason}`,
     get command() {
-      return command()
+      return answer()
     },
     created_at: iso(since),
   }

@@ -1,27 +1,30 @@
 import { createHash } from 'node:crypto'
+import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import { Fault, messageOf, type Tx } from '../../../../kernel/plugin.js'
 import type { TaskStatus } from '../../../../schemas/tasks.js'
 import { isRestartable, type SessionInfo } from '../../sessions/api.js'
 import type { TaskCore } from '../core.js'
-import { insert } from '../rows.js'
 import { FINAL_TASK } from '../states.js'
 import type { TaskRow } from '../tasks/task-row.js'
 import { type Who, whoOf } from '../who.js'
 
+const { text, time } = column
+
 /** A status change of a task that its creator has not been notified of. */
-interface WakeRow {
-  readonly id: string
-  readonly task_id: string
-  readonly session_id: string
-  readonly status: TaskStatus
+export const wakeTable = table('tasks_wake', {
+  id: text(),
+  task_id: text(),
+  session_id: text(),
+  status: text<TaskStatus>(),
   /** Title of the task at the time of the change. */
-  readonly title: string
-  readonly why: string | null
-  readonly at: number
+  title: text(),
+  why: text().nullable(),
+  at: time(),
   /** Idempotency key of the turn that reports it; null until the turn is about to be queued. */
-  readonly batch: string | null
-}
+  batch: text().nullable(),
+})
+type WakeRow = RowOf<typeof wakeTable>
 
 export const WAKE_TABLE = `
 CREATE TABLE tasks_wake (
@@ -85,7 +88,7 @@ export class Wakes {
       at: this.core.now(),
       batch: null,
     }
-    insert(t, 'tasks_wake', row)
+    wakeTable.insert(t, row)
     this.core.kernel.db.onDurable(t, () => void this.deliver())
   }
 

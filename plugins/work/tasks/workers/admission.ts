@@ -1,10 +1,9 @@
 import type { Tx } from '../../../../kernel/plugin.js'
 import type { Recovery } from '../claims/recovery.js'
 import type { TaskCore } from '../core.js'
-import { insert } from '../rows.js'
 import type { RunRow } from '../runs/run-row.js'
 import { whoOf } from '../who.js'
-import type { WorkerRow } from './worker-row.js'
+import { type WorkerRow, workerTable } from './worker-row.js'
 
 /** Exponential back-off between two sessions for one run, in milliseconds. */
 const AGAIN_MS = { least: 1000, most: 60_000 }
@@ -76,7 +75,7 @@ export class Admission {
         failed: 0,
         error: null,
       }
-      insert(t, 'tasks_worker', row)
+      workerTable.insert(t, row)
       return row
     })
   }

@@ -2,10 +2,9 @@ import { clip } from '../../../../kernel/kit/text.js'
 import type { SessionInfo, WorktreeInUse } from '../../sessions/api.js'
 import type { TaskCore } from '../core.js'
 import { agentFor, type Profiles } from '../profiles/profiles.js'
-import { update } from '../rows.js'
 import { whoOf } from '../who.js'
 import type { Coordinators } from './coordinators.js'
-import type { WorkerRow } from './worker-row.js'
+import { type WorkerRow, workerTable } from './worker-row.js'
 
 /** Starts the session for a run, in a worktree if the profile requires one. Cleans up when it throws. */
 export async function startSession(
@@ -44,7 +43,7 @@ export async function startSession(
     const { undo: _, warnings: __, ...place } = worktree ?? {}
     const text = worktree ? JSON.stringify(place) : null
     await core.write(whoOf(actor), t =>
-      update(t, 'tasks_worker', worker.id, { session_id: session.id, worktree: text }),
+      workerTable.update(t, { id: worker.id }, { session_id: session.id, worktree: text }),
     )
     if (asked.provider === undefined || asked.provider === session.provider) {
       coordinators.spawned(run, session)

@@ -1,31 +1,35 @@
+import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import { iso, type Reads } from '../../../../kernel/plugin.js'
 import type { SessionWorktree } from '../../sessions/api.js'
 import { given } from '../rows.js'
 
-/** A session that the daemon started, or tried to start, for a run; times in epoch milliseconds. */
-export interface WorkerRow {
-  readonly id: string
-  readonly run_id: string
-  readonly task_id: string
-  /** Id of the workspace. */
-  readonly place: string
-  /** Null until there is one. */
-  readonly session_id: string | null
-  /** JSON of its worktree; null: it works in the workspace. */
-  readonly worktree: string | null
-  /** The newest commit of the worktree when it ended. */
-  readonly commit_id: string | null
-  readonly started_at: number
-  /** Null until its session has claimed the run. */
-  readonly claimed_at: number | null
-  /** Null until the worker is finished and cleaned up. */
-  readonly ended_at: number | null
-  /** The session ended without ending the run or passing it on. */
-  readonly failed: number
-  readonly error: string | null
-}
+const { integer, text, time } = column
 
-export const workerTable = `
+/** A session that the daemon started, or tried to start, for a run; times in epoch milliseconds. */
+export const workerTable = table('tasks_worker', {
+  id: text(),
+  run_id: text(),
+  task_id: text(),
+  /** Id of the workspace. */
+  place: text(),
+  /** Null until there is one. */
+  session_id: text().nullable(),
+  /** JSON of its worktree; null: it works in the workspace. */
+  worktree: text().nullable(),
+  /** The newest commit of the worktree when it ended. */
+  commit_id: text().nullable(),
+  started_at: time(),
+  /** Null until its session has claimed the run. */
+  claimed_at: time().nullable(),
+  /** Null until the worker is finished and cleaned up. */
+  ended_at: time().nullable(),
+  /** The session ended without ending the run or passing it on. */
+  failed: integer(),
+  error: text().nullable(),
+})
+export type WorkerRow = RowOf<typeof workerTable>
+
+export const WORKER_TABLE = `
 CREATE TABLE tasks_worker (
   id TEXT PRIMARY KEY NOT NULL, run_id TEXT NOT NULL, task_id TEXT NOT NULL, place TEXT NOT NULL, session_id TEXT,
   worktree TEXT, commit_id TEXT, started_at INTEGER NOT NULL, claimed_at INTEGER, ended_at INTEGER, failed INTEGER NOT NULL, error TEXT

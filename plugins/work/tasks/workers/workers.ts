@@ -4,7 +4,6 @@ import type { SessionInfo, TurnOutcome } from '../../sessions/api.js'
 import type { TaskCore } from '../core.js'
 import type { Health } from '../health/health.js'
 import type { Profiles } from '../profiles/profiles.js'
-import { update } from '../rows.js'
 import type { RunRow } from '../runs/run-row.js'
 import type { Stalls } from '../scheduler/stalls.js'
 import type { SchedulerState } from '../scheduler/state.js'
@@ -17,7 +16,7 @@ import type { Coordinators } from './coordinators.js'
 import type { Ladder } from './ladder.js'
 import { ERROR_CHARS, promptOf, reminderOf } from './prompt.js'
 import { startSession } from './session.js'
-import { type WorkerRow, worktreeOf } from './worker-row.js'
+import { type WorkerRow, workerTable, worktreeOf } from './worker-row.js'
 
 /** How long waiting sessions can claim a new run before a session is started for it. */
 const OFFER_MS = 250
@@ -259,7 +258,7 @@ export class Workers {
       failed: Number(error !== undefined),
       error: error === undefined ? null : clip(error, ERROR_CHARS),
     }
-    await this.core.write(whoOf(actor), t => update(t, 'tasks_worker', worker.id, changes))
+    await this.core.write(whoOf(actor), t => workerTable.update(t, { id: worker.id }, changes))
     this.coordinators.ended(row, error)
   }
 
@@ -274,7 +273,7 @@ export class Workers {
       log.warn(`the unused worktree ${worktree.folder} was not removed: ${messageOf(error)}`)
       return false
     }
-    await this.core.write(whoOf(actor), t => update(t, 'tasks_worker', worker.id, { worktree: null }))
+    await this.core.write(whoOf(actor), t => workerTable.update(t, { id: worker.id }, { worktree: null }))
     return true
   }
 
@@ -285,7 +284,7 @@ export class Workers {
     if (!worktree) return
     try {
       const commit = await needs.sessions.worktrees.save(worktree, `Uncommitted changes of run ${worker.run_id}`)
-      await this.core.write(whoOf(actor), t => update(t, 'tasks_worker', worker.id, { commit_id: commit }))
+      await this.core.write(whoOf(actor), t => workerTable.update(t, { id: worker.id }, { commit_id: commit }))
     } catch (error) {
       log.warn(
         `uncommitted changes of run ${worker.run_id} in ${worktree.folder} were not committed: ${messageOf(error)}`,

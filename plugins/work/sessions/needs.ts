@@ -1,0 +1,29 @@
+import { Faults, Host, type KernelOf, maybe, Requests } from '../../../kernel/plugin.js'
+import { Vault } from '../../access/vault/api.js'
+import { Agents } from '../../agents/agents/api.js'
+import { Providers } from '../../agents/providers/api.js'
+import { Daemon } from '../../desk/daemon/api.js'
+import { Workspaces } from '../../desk/workspaces/api.js'
+import { Events } from '../../platform/events/api.js'
+import { Files } from '../../platform/files/api.js'
+import { Journals } from '../../platform/journals/api.js'
+import { Ownership } from '../../platform/ownership/api.js'
+import { Processes } from '../../platform/processes/api.js'
+
+/** What the plugin requires. */
+export const needs = {
+  host: Host,
+  file: Files,
+  report: Faults,
+  request: Requests,
+  daemon: Daemon,
+  events: Events,
+  agents: Agents,
+  providers: Providers,
+  workspaces: Workspaces,
+  processes: Processes,
+  journals: Journals,
+  vault: maybe(Vault),
+  ownership: Ownership,
+}
+export type K = KernelOf<typeof needs>
