@@ -278,7 +278,14 @@ function showRows(
 
 function problemsOf(body: unknown, { problems }: { readonly problems?: string }): string[] {
   const texts = problems === undefined ? [] : pick(body, problems)
-  return Array.isArray(texts) ? texts.map(String) : []
+  return Array.isArray(texts) ? texts.map(noteOf) : []
+}
+
+/** A text, or a diagnostic: where it is about, and what is wrong there. */
+function noteOf(problem: unknown): string {
+  if (typeof problem !== 'object' || problem === null) return String(problem)
+  const { path, message, failure } = problem as { path?: unknown; message?: unknown; failure?: { message?: unknown } }
+  return [path, message ?? failure?.message].filter(Boolean).join(': ')
 }
 
 function showItem(item: unknown, body: unknown, view: Extract<CliView, { item: string }>, out: Output): void {

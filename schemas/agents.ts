@@ -96,7 +96,7 @@ export type Agent = v.InferOutput<typeof Agent>
 
 /** The fields of a definition that a request may write. */
 export const AgentInput = v.strictObject({
-  name: v.string(),
+  name: v.pipe(v.string(), v.trim()),
   category_path: v.optional(v.array(v.string())),
   command: v.optional(v.string()),
   deny_tools: v.optional(v.array(v.string())),
@@ -204,7 +204,7 @@ export type PutAgentBody = v.InferOutput<typeof PutAgentBody>
 
 /** POST /api/agents/{name}/duplicate. */
 export const DuplicateAgentBody = v.strictObject({
-  name: v.string(),
+  name: v.pipe(v.string(), v.trim()),
   overrides: v.nullish(AgentOverrides),
   scope: v.optional(v.picklist(['workspace', 'global'])),
   workspace: v.optional(v.string()),

@@ -40,7 +40,8 @@ function valuesIn(name: string, text: string): readonly string[] | undefined {
   if (/\.ya?ml$/i.test(name)) return yamlValues(text) ?? [text]
   if (/\.toml$/i.test(name)) return orElse(() => textsOf(parseToml(text)), [text])
   if (!/\.md$/i.test(name)) return undefined
-  const split = splitFrontmatter(text)
+  // Blank lines before a head, and line ends of any kind, are read by those who use these files.
+  const split = splitFrontmatter(text.replace(/\r\n?/g, '\n').trimStart())
   if (split === 'none') return []
   // The body and the description are told to an agent, and name files that nothing runs.
   return split === 'open' ? [text] : (yamlValues(split.head, 'description') ?? [split.head])

@@ -40,6 +40,8 @@ export interface AgentDefinition {
   readonly hooks: readonly HookInput[]
   readonly origin: 'global' | 'workspace'
   readonly source: 'workspace' | 'home' | 'record' | 'contributed' | 'builtin'
+  /** Entries of its lists that cannot be used, each with its place and why. */
+  readonly leftOut?: readonly string[]
   /** `sha256:` and hex over the file's bytes, or over the canonical spec of a record. */
   readonly digest: string
   readonly path?: string
@@ -96,12 +98,17 @@ export interface AgentsApi extends TapsOf<typeof points> {
 
 export const Agents = token<AgentsApi>('agents@1')
 
-/** What the bytes of an AGENT.md file say, as a record has it. Rejects with what is wrong; a reserved name is not judged. */
-export async function parseAgent(bytes: Uint8Array): Promise<AgentSpec> {
+/**
+ * What the bytes of an AGENT.md file say, as a record has it, and the entries that it is used without. Rejects with what is wrong; a
+ * reserved name is not judged.
+ */
+export async function parseAgent(
+  bytes: Uint8Array,
+): Promise<{ readonly spec: AgentSpec; readonly leftOut: readonly string[] }> {
   // Loaded when it is needed: what it parses with is large.
   const { parseFile } = await import('./definition/definition-file.js')
-  const { fields, prompt } = parseFile(bytes)
-  return { ...fields, prompt }
+  const { fields, prompt, leftOut } = parseFile(bytes)
+  return { spec: { ...fields, prompt }, leftOut }
 }
 
 /** Contributes what agents did and do in a workspace, for the catalog. */

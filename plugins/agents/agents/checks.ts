@@ -1,10 +1,13 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../desk/daemon/api.js'
+import type { AgentDefinition } from './api.js'
 import type { Broken } from './definition/view.js'
 
 /** Items of one report; what is more is told of in the last one. */
 const LISTED = 50
+/** Entries of one definition that an item names. */
+const ENTRIES_LISTED = 8
 
 /** One item for every definition that is not valid, or one that all are. */
 export function brokenItems(
@@ -18,6 +21,28 @@ export function brokenItems(
   const rest = all.length - items.length
   const last = items.at(-1)
   return rest > 0 && last ? [...items.slice(0, -1), { ...last, message: `${last.message}; and ${rest} more` }] : items
+}
+
+/** One item for every definition that is used without some of its entries. */
+export function partlyItems(
+  all: readonly { readonly definition: AgentDefinition; readonly workspaceId: string | undefined }[],
+): DiagnosticItem[] {
+  return all.slice(0, LISTED).map(({ definition: { name, path = '', leftOut = [] }, workspaceId }) =>
+    finding({
+      id: `agents:${path}:entries`,
+      code: 'agent_entry_invalid',
+      category: 'agents',
+      severity: 'warning',
+      title: `agent ${name} is used without a part of its definition`,
+      message: `${path}: ${leftOut.slice(0, ENTRIES_LISTED).join('; ')}${leftOut.length > ENTRIES_LISTED ? `; and ${leftOut.length - ENTRIES_LISTED} more` : ''}`,
+      suggested_command: command(
+        'agent info',
+        name,
+        ...(workspaceId === undefined ? [] : ['--workspace', workspaceId]),
+      ),
+      evidence: { path },
+    }),
+  )
 }
 
 function brokenItem({ name, path, error }: Broken, workspaceId: string | undefined): DiagnosticItem {

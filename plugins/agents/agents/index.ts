@@ -149,6 +149,7 @@ export default definePlugin({
       with: [tool('agent_list', ['catalog'])],
       throws: REFERENCE_ERRORS,
       empty: `no agents; write one: ${command('agent create', placeholder('name'), '--prompt', placeholder('text'))}`,
+      problems: 'diagnostics',
       handle: async (self, { query }) => self.wireList(await self.workspace(query.workspace)),
     }),
     agent.create({

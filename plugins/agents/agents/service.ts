@@ -14,7 +14,7 @@ import {
   points,
 } from './api.js'
 import { catalogPage } from './catalog.js'
-import { brokenItems } from './checks.js'
+import { brokenItems, partlyItems } from './checks.js'
 import type { AgentSpec } from './definition/agent-kind.js'
 import type { FolderIndex } from './definition/folder-index.js'
 import { AGENT_NAME } from './definition/frontmatter.js'
@@ -31,7 +31,7 @@ import { DefaultPermissions } from './settings.js'
 import { checkTrusted, nobodyTrusted } from './trusted.js'
 import { mapInTurns } from './turns.js'
 import { useOf } from './uses.js'
-import { WireCache } from './wire.js'
+import { leftOutOf, WireCache } from './wire.js'
 
 /** Milliseconds that a list may be behind what is installed. */
 const RESOLVER_MS = 2000
@@ -132,9 +132,10 @@ export class AgentsService implements AgentsApi {
       this.#sources.view(workspace).listing(),
       this.#lateResolver(),
     ])
-    const diagnostics = broken
-      .slice(0, DIAGNOSTICS_SHOWN)
-      .map(({ error, path }) => ({ error_kind: error.kind, message: error.message, path }))
+    const diagnostics = [
+      ...broken.map(({ error, path }) => ({ error_kind: error.kind, message: error.message, path })),
+      ...agents.flatMap(({ definition }) => leftOutOf(definition)),
+    ].slice(0, DIAGNOSTICS_SHOWN)
     return {
       agents: await mapInTurns(agents, AT_ONCE, ({ definition }) => this.#wire.agent(definition, resolve(definition))),
       ...(diagnostics.length > 0 ? { diagnostics } : {}),
@@ -162,12 +163,16 @@ export class AgentsService implements AgentsApi {
   /** Doctor: definition files that are not valid, in the home and in every workspace, and a default mode that has changed. */
   async check(): Promise<DiagnosticItem[]> {
     const broken = new Map<string, { readonly found: Broken; readonly workspaceId: string | undefined }>()
+    const partly: { readonly definition: AgentDefinition; readonly workspaceId: string | undefined }[] = []
     for (const index of this.#allFolders()) {
       await index.refresh()
       const { workspaceId } = index.where
-      for (const found of index.found()) if (!found.ok) broken.set(found.path, { found, workspaceId })
+      for (const found of index.found()) {
+        if (!found.ok) broken.set(found.path, { found, workspaceId })
+        else if (found.definition.leftOut) partly.push({ definition: found.definition, workspaceId })
+      }
     }
-    return [...this.#mode.findings(), ...brokenItems([...broken.values()])]
+    return [...this.#mode.findings(), ...partlyItems(partly), ...brokenItems([...broken.values()])]
   }
 
   /** What providers are used for, for their doctor check. */

@@ -86,6 +86,10 @@ function agentToWire(
   }
 }
 
+/** Entries of a definition that cannot be used. */
+export const leftOutOf = ({ leftOut = [], path = '' }: AgentDefinition): AgentDiagnostic[] =>
+  leftOut.map(message => ({ error_kind: 'entry', message, path }))
+
 function diagnose(
   definition: AgentDefinition,
   resolution: Resolution,
@@ -93,7 +97,7 @@ function diagnose(
   providers: Pick<ProvidersApi, 'programOf'>,
 ): AgentDiagnostic[] {
   const path = definition.path ?? ''
-  const all: AgentDiagnostic[] = []
+  const all: AgentDiagnostic[] = leftOutOf(definition)
   if (!resolution.provider) all.push({ error_kind: 'provider_unresolved', message: resolution.problem, path })
   const program = programOf(definition, resolution, providers)
   if (program?.neverAsks && permissions !== 'approve-all') {

@@ -40,6 +40,8 @@ export interface ManagedSkill {
   readonly name: string
   readonly dir: string
   readonly meta: SkillMeta
+  /** Why its files are not those that were installed; absent while they are. */
+  readonly failure?: string
 }
 
 export interface JudgedSkill {

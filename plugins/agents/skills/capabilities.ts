@@ -57,5 +57,5 @@ async function ofFolder(folder: string): Promise<string[]> {
 
 async function read(file: string): Promise<string | undefined> {
   const bytes = await readRegularFile(file, { maxBytes: MAX_BYTES, links: 'refuse' })
-  return bytes?.toString('utf8')
+  return bytes?.toString('utf8').replace(/^\uFEFF/, '')
 }

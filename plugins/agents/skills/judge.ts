@@ -17,7 +17,7 @@ export function judgeFiles(files: readonly { readonly path: string; readonly byt
   if (bytes > TREE_LIMITS.bytes) throw new Error(`it has more than ${TREE_LIMITS.bytes} bytes`)
   const deep = files.find(({ path }) => path.split('/').length > TREE_LIMITS.depth)
   if (deep) throw new Error(`${shown(deep.path)} lies too deep`)
-  const { spec, unknown } = parseSkillFile(text)
+  const { spec, unknown, remarks } = parseSkillFile(text)
   const found = files.flatMap(({ path, bytes }) => scan(textOf(bytes) ?? '', path))
   const critical = found.find(({ severity }) => severity === 'critical')
   if (critical) throw new Error(critical.message)
@@ -27,6 +27,7 @@ export function judgeFiles(files: readonly { readonly path: string; readonly byt
     hash: hashFiles(files),
     warnings: [
       ...[...mixedScripts(spec.name), ...found].map(({ message }) => message),
+      ...remarks,
       ...unknown.map(key => `unknown field ${shown(key, 64)}`),
     ],
   }

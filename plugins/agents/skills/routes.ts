@@ -75,6 +75,7 @@ export const skillRoutes: readonly Route<SkillsService>[] = [
     throws: context,
     cli: { workspace: 'workspace', options: ofOne.options },
     empty: 'no skills; write one: ~/.svc/skills/<name>/SKILL.md',
+    problems: 'diagnostics',
     handle: (self, { query, actor }) => self.list(query, actor),
   }),
   skill.get({

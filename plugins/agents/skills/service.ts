@@ -78,7 +78,9 @@ export class SkillsService implements SkillsApi {
 
   async managed(): Promise<readonly ManagedSkill[]> {
     const { candidates } = await this.#sources.of({})
-    return candidates.flatMap(({ name, dir, meta }) => (meta ? [{ name, dir, meta }] : []))
+    return candidates.flatMap(({ name, dir, meta, failure }) =>
+      meta ? [{ name, dir, meta, ...(failure?.code === 'hash_mismatch' && { failure: failure.message }) }] : [],
+    )
   }
 
   judge = judgeFiles
@@ -116,8 +118,10 @@ export class SkillsService implements SkillsApi {
 
   async list(context: SkillContext, actor: Actor): Promise<ListSkillsReply> {
     const { skills, broken } = await this.see(await this.#viewOf(context, actor))
+    const isAgent = agentSessionOf(actor) !== undefined
+    const listed = skills.filter(({ winner }) => !isAgent || winner.spec.announced !== false)
     return {
-      skills: skills.map(skill => this.#toWire(skill)),
+      skills: listed.map(skill => this.#toWire(skill)),
       ...(broken.length > 0 && { diagnostics: broken.slice(0, DIAGNOSTICS_SHOWN).map(brokenToWire) }),
     }
   }

@@ -1,6 +1,5 @@
 import { readdir } from 'node:fs/promises'
 import path from 'node:path'
-import { headValues, parseHead, splitFrontmatter } from '../../../kernel/kit/frontmatter.js'
 import { messageOf } from '../../../kernel/plugin.js'
 import {
   type Brought,
@@ -15,36 +14,38 @@ import {
   shippedId,
 } from '../../delivery/extensions/api.js'
 import { SkillKind } from './api.js'
+import { MAX_SKILL_BYTES as MAX_BYTES, parseSkillFile, skillFileIn } from './skill-file.js'
 
-const FILE = 'SKILL.md'
-const MAX_BYTES = 512 * 1024
 const MAX_SKILLS = 256
 /** How deep folders that only group skills may be nested. */
 const MAX_DEPTH = 4
 
-/** The skills of an extension, one for each SKILL.md below its paths. Throws `extension_manifest_invalid`, naming the file. */
+/** The skills of an extension, one for each SKILL.md below its paths; one that cannot be read is left out. */
 export async function readSkills(extension: InstalledExtension): Promise<Shipment> {
   const { root, manifest } = extension
-  const folders = new Set<string>()
+  const files = new Set<string>()
   for (const relative of manifest.resources.skills) {
-    for (const folder of await skillFolders(root, relative, MAX_DEPTH)) folders.add(folder)
-    if (folders.size > MAX_SKILLS) throw invalid(root, relative, `it has more than ${MAX_SKILLS} skills`)
+    for (const file of await skillFiles(root, relative, MAX_DEPTH)) files.add(file)
+    if (files.size > MAX_SKILLS) throw invalid(root, relative, `it has more than ${MAX_SKILLS} skills`)
   }
   const skills: ShippedRecord[] = []
   const brings: Brought[] = []
-  for (const folder of folders) {
-    const file = path.posix.join(folder, FILE)
+  const leftOut: string[] = []
+  for (const file of files) {
     try {
-      const spec = parseSkill(await readText(root, file, MAX_BYTES))
-      const name = String(spec.name ?? '')
+      const { spec } = parseSkillFile(
+        await readText(root, file, MAX_BYTES),
+        path.posix.basename(path.posix.dirname(file)),
+      )
+      const { name } = spec
       const id = shippedId('skl', extension, name)
       skills.push({ kind: SkillKind, id, name, spec: { ...spec, source_path: file } })
       brings.push(...broughtSkill(name, spec))
     } catch (error) {
-      throw invalid(root, file, messageOf(error))
+      leftOut.push(`${path.join(root, file)}: ${messageOf(error)}`)
     }
   }
-  return { records: skills, brings }
+  return { records: skills, brings, ...(leftOut.length > 0 && { leftOut }) }
 }
 
 /** A skill with what its metadata declares; what cannot be read there is in force nowhere. */
@@ -65,24 +66,17 @@ const entriesOf = (declared: unknown): [name: string, written: object][] =>
     Object(one),
   ])
 
-/** Folders with a SKILL.md at or below a path, relative to the root; one with a skill has no others in it. Links are not followed. */
-async function skillFolders(root: string, relative: string, depth: number): Promise<string[]> {
+/** SKILL.md files at or below a path, relative to the root; a folder with a skill has no others in it. Links are not followed. */
+async function skillFiles(root: string, relative: string, depth: number): Promise<string[]> {
   const entries = await readdir(await resolveInside(root, relative), { withFileTypes: true })
-  if (entries.some(({ name }) => name === FILE)) return [relative]
+  const file = skillFileIn(entries.map(({ name }) => name))
+  if (file !== undefined) return [path.posix.join(relative, file)]
   const below = entries.filter(entry => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name)
   const found: string[] = []
   for (const name of depth > 0 ? below.sort() : []) {
-    found.push(...(await skillFolders(root, path.posix.join(relative, name), depth - 1)))
+    found.push(...(await skillFiles(root, path.posix.join(relative, name), depth - 1)))
   }
   return found
-}
-
-/** The frontmatter of a SKILL.md with its body; what the fields must be is the kind's affair. */
-function parseSkill(text: string): Record<string, unknown> {
-  const split = splitFrontmatter(text)
-  if (typeof split === 'string')
-    throw new Error('it must start with a line ---, and a second one closes the frontmatter')
-  return { ...headValues(parseHead(split.head)), body: split.body.trim() }
 }
 
 const invalid = (root: string, file: string, what: string) =>

@@ -6,8 +6,8 @@ import { type Clock, messageOf } from '../../../kernel/plugin.js'
 import { isInside } from '../../desk/workspaces/api.js'
 import type { Tier } from './api.js'
 import { type Broken, type Candidate, type Findings, refusal } from './candidate.js'
-import { type ScanWarning, scan } from './scan.js'
-import { MAX_SKILL_BYTES, parseSkillFile, SKILL_FILE } from './skill-file.js'
+import { lookAlikes, type ScanWarning, scan } from './scan.js'
+import { MAX_SKILL_BYTES, parseSkillFile, SKILL_FILE, skillFileIn } from './skill-file.js'
 import { hashTree, listTree, META_FILE, readMeta, type SkillMeta, stampOfTree } from './tree-hash.js'
 
 /** How deep folders that only group skills may be nested. */
@@ -69,15 +69,15 @@ export class SkillFolder {
 
   async #look(): Promise<Findings> {
     const began = this.clock.monotonic()
-    const { folders, broken } = await this.#skillFolders()
-    const found: (Candidate | Broken)[] = new Array(folders.length)
+    const { files, broken } = await this.#skillFiles()
+    const found: (Candidate | Broken)[] = new Array(files.length)
     let next = 0
     const work = async () => {
-      for (let at = next++; at < folders.length; at = next++) found[at] = await this.#read(folders[at] as string)
+      for (let at = next++; at < files.length; at = next++) found[at] = await this.#read(files[at] as string)
     }
-    await Promise.all(Array.from({ length: Math.min(PARALLEL, folders.length) }, work))
-    const known = new Set(folders)
-    for (const folder of this.#kept.keys()) if (!known.has(folder)) this.#kept.delete(folder)
+    await Promise.all(Array.from({ length: Math.min(PARALLEL, files.length) }, work))
+    const known = new Set(files)
+    for (const file of this.#kept.keys()) if (!known.has(file)) this.#kept.delete(file)
     this.#findings = {
       candidates: found.filter((one): one is Candidate => 'spec' in one),
       broken: [...broken, ...found.filter((one): one is Broken => !('spec' in one))],
@@ -86,10 +86,10 @@ export class SkillFolder {
     return this.#findings
   }
 
-  /** Folders with a SKILL.md in them, by path; folders around them only group. */
-  async #skillFolders(): Promise<{ readonly folders: readonly string[]; readonly broken: Broken[] }> {
+  /** SKILL.md files, by path; folders around theirs only group. */
+  async #skillFiles(): Promise<{ readonly files: readonly string[]; readonly broken: Broken[] }> {
     const { folder: top, root, tier } = this.place
-    const folders: string[] = []
+    const files: string[] = []
     const broken: Broken[] = []
     // Of few folders is anything a link, and they are looked at with each call of a tool.
     let real: Promise<string> | undefined
@@ -98,10 +98,11 @@ export class SkillFolder {
       return real
     }
     const walk = async (folder: string, depth: number): Promise<void> => {
-      if (folders.length >= MAX_SKILLS) return
+      if (files.length >= MAX_SKILLS) return
       const entries = await readdir(folder, { withFileTypes: true })
-      if (folder !== top && entries.some(({ name }) => name === SKILL_FILE)) {
-        folders.push(folder)
+      const file = folder === top ? undefined : skillFileIn(entries.map(({ name }) => name))
+      if (file !== undefined) {
+        files.push(path.join(folder, file))
         return
       }
       for (const entry of depth > 0 ? entries.sort((a, b) => (a.name < b.name ? -1 : 1)) : []) {
@@ -123,25 +124,25 @@ export class SkillFolder {
       if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR')
         broken.push({ path: top, tier, message: messageOf(error) })
     })
-    if (folders.length >= MAX_SKILLS)
+    if (files.length >= MAX_SKILLS)
       broken.push({ path: top, tier, message: `more than ${MAX_SKILLS} skills; the others are not looked at` })
-    return { folders, broken }
+    return { files, broken }
   }
 
-  async #read(folder: string): Promise<Candidate | Broken> {
-    const file = path.join(folder, SKILL_FILE)
+  async #read(file: string): Promise<Candidate | Broken> {
+    const folder = path.dirname(file)
     try {
       const isManaged = this.place.tier === 'user' && (await isThere(path.join(folder, META_FILE)))
       const tree = isManaged ? await listTree(folder) : undefined
       const stamp = [await this.#stampOf(file), isManaged && (await this.#stampOf(path.join(folder, META_FILE)))]
       const whole = stamp.includes('') ? '' : [...stamp, tree && stampOfTree(tree)].join('\n')
-      const before = this.#kept.get(folder)
+      const before = this.#kept.get(file)
       if (before && whole !== '' && before.stamp === whole) return before.found
       const found = await this.#parsed(folder, file, tree)
-      this.#kept.set(folder, { stamp: whole, found })
+      this.#kept.set(file, { stamp: whole, found })
       return found
     } catch (error) {
-      this.#kept.delete(folder)
+      this.#kept.delete(file)
       return { path: file, tier: this.place.tier, message: messageOf(error) }
     }
   }
@@ -154,24 +155,28 @@ export class SkillFolder {
     const bytes = await readRegularFile(file, { maxBytes: MAX_SKILL_BYTES, links: 'refuse' })
     if (!bytes) throw new Error('it is not there any more')
     const text = decoded(bytes)
-    const { spec, unknown } = parseSkillFile(text)
+    const { spec, unknown, remarks } = parseSkillFile(text, path.basename(folder))
     const odd = unknown.map(key => ({
       pattern: 'unknown_field',
       severity: 'info' as const,
       message: `${SKILL_FILE}: the field ${shown(key, 64)} is not known and has no effect`,
     }))
+    const read = [
+      ...remarks.map(message => ({ pattern: 'read_as_text', severity: 'warning' as const, message })),
+      ...lookAlikes(spec.name),
+    ]
     const { ofWorkspace } = this.place
     const common = { name: spec.name, path: file, dir: folder, ofWorkspace, spec }
     if (!tree) {
       const hidden = scan(text, SKILL_FILE)
       const failure = refusal(hidden)
-      return { ...common, tier: this.place.tier, warnings: [...hidden, ...odd], ...(failure && { failure }) }
+      return { ...common, tier: this.place.tier, warnings: [...hidden, ...read, ...odd], ...(failure && { failure }) }
     }
     const { meta, failure, warnings } = await verify(folder, tree, spec.name)
     return {
       ...common,
       tier: 'marketplace',
-      warnings: [...warnings, ...odd],
+      warnings: [...warnings, ...read, ...odd],
       ...(meta && { meta }),
       ...(failure && { failure }),
     }

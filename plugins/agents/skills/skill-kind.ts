@@ -3,6 +3,9 @@ import { text } from '../../../kernel/kit/text.js'
 import { kind } from '../../../kernel/plugin.js'
 import { JsonMap } from '../../../schemas/kernel/common.js'
 
+/** Code units of a description. */
+export const MAX_DESCRIPTION = 4096
+
 const Gate = v.optional(v.pipe(v.array(text(256)), v.maxLength(256)))
 
 /** When a skill is active. The gates are a closed set, so that a misspelt one does not mean "always". */
@@ -22,9 +25,11 @@ const SkillSpec = v.object({
       'a name without slashes and without characters that are not shown',
     ),
   ),
-  description: text(4096),
+  description: text(MAX_DESCRIPTION),
   version: v.optional(text(64)),
   enabled: v.optional(v.boolean(), true),
+  /** False: no model is told of it, and people name it. */
+  announced: v.optional(v.boolean()),
   /** What SKILL.md says below its frontmatter. */
   body: v.optional(v.string(), ''),
   /** Where the package has it; shown, never opened. */

@@ -53,12 +53,18 @@ export class BundleCatalog {
     )
   }
 
-  /** Reads the bundles of an extension. Throws `bundle_invalid`. */
+  /**
+   * Reads the bundles of an extension. A bundle is consented to and activated as one, so a part that is wrong costs the bundle, and no
+   * other. Throws `bundle_invalid` where no bundle is left.
+   */
   async load(extension: InstalledExtension): Promise<Shipment & { readonly bundles: readonly LoadedBundle[] }> {
-    const { bundles, problems } = await loadBundles(extension)
-    if (problems.length > 0) throw invalid(extension.name, problems)
+    const { bundles: all, problems } = await loadBundles(extension)
+    const broken = new Set(problems.map(({ file }) => file))
+    const bundles = all.filter(({ file }) => !broken.has(file))
+    if (problems.length > 0 && bundles.length === 0) throw invalid(extension.name, problems)
     return {
       bundles,
+      ...(problems.length > 0 && { leftOut: linesOf(problems).map(([place, what]) => `${place}: ${what}`) }),
       records: bundles.map(bundle => ({ kind: BundleKind, id: bundle.id, name: bundle.name, spec: specOf(bundle) })),
       brings: bundles.flatMap(broughtBundle),
       taken: () => {
@@ -166,10 +172,7 @@ function broughtBundle({ name: bundle, profiles }: LoadedBundle): Brought[] {
 
 /** One error that names every problem: the first in its text, all by file and key in its details. */
 function invalid(extension: string, problems: readonly BundleProblem[]) {
-  const lines = problems.map(({ file, line, key, message }) => {
-    const place = line === undefined ? file : `${file}:${line}`
-    return [[place, key].filter(Boolean).join(': '), message] as const
-  })
+  const lines = linesOf(problems)
   const [[where, what] = ['', '']] = lines
   const more = lines.length > 1 ? ` (and ${lines.length - 1} more)` : ''
   return BundleErrors.bundle_invalid(`the bundles of extension ${extension} are not valid: ${where}: ${what}${more}`, {
@@ -177,3 +180,10 @@ function invalid(extension: string, problems: readonly BundleProblem[]) {
     next: command('extension list'),
   })
 }
+
+/** Each problem by its place: `bundles/kit.toml:7: profiles.0.jobs.0.name`. */
+const linesOf = (problems: readonly BundleProblem[]) =>
+  problems.map(({ file, line, key, message }) => {
+    const place = line === undefined ? file : `${file}:${line}`
+    return [[place, key].filter(Boolean).join(': '), message] as const
+  })

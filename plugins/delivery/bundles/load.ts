@@ -152,7 +152,8 @@ class BundleReader {
     for (const [n, entry] of entries.entries()) {
       const where = `${at}.agents.${n}`
       await this.#attempt(`${where}.path`, path.posix.join(entry.path, 'AGENT.md'), async file => {
-        const spec = await parseAgent(await readInside(this.#root, file, MAX_AGENT_BYTES))
+        const { spec, leftOut } = await parseAgent(await readInside(this.#root, file, MAX_AGENT_BYTES))
+        for (const entry of leftOut) this.#say(`${where}.path`, `${file}: ${entry}`)
         if (entry.name !== undefined && entry.name !== spec.name)
           return this.#say(`${where}.name`, `its definition says ${JSON.stringify(spec.name)}`)
         if (all.some(other => other.spec.name.toLowerCase() === spec.name.toLowerCase()))

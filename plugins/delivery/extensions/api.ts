@@ -113,6 +113,8 @@ export interface Shipment {
    * consents to this list, and nothing beyond it is loaded.
    */
   readonly brings: readonly Brought[]
+  /** Entries that cannot be used, each with its place and why; the others count. */
+  readonly leftOut?: readonly string[]
   /** Names of agents that others have already. */
   readonly agentConflicts?: readonly string[]
   /** Names of jobs and triggers that begin to run with it. */

@@ -2,10 +2,14 @@ import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../desk/daemon/api.js'
 import { placeOf } from './identity.js'
+import { leftOutOf } from './load/families.js'
 import type { Instance } from './load/instance.js'
 
 /** Commands that help with anything; what is said of one extension has a better one. */
 const GENERAL = ['svc help', command('logs'), command('extension list')]
+
+/** Entries that cannot be used which one item names. */
+const SHOWN = 8
 
 /** What is wrong with an extension, or worth to know about it; nothing when it is well. */
 export function itemsOf({
@@ -54,6 +58,13 @@ export function itemsOf({
   if (former.length > 0) {
     const told = `it fails where its code uses what apiVersion 1 had: ${former.join('; ')}`
     return [item('extension_api_gone', 'warning', `${key} is written for an earlier version`, told, undefined)]
+  }
+  const leftOut = generation ? leftOutOf(generation) : []
+  if (leftOut.length > 0) {
+    const parts = leftOut.slice(0, SHOWN)
+    const more = leftOut.length > SHOWN ? [`and ${leftOut.length - SHOWN} more`] : []
+    const told = `left out: ${[...parts, ...more].join('; ')}`
+    return [item('extension_entry_invalid', 'warning', `${key} runs without a part of it`, told, undefined)]
   }
   const { muted } = log
   if (muted) {

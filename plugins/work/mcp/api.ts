@@ -2,11 +2,11 @@ import * as v from 'valibot'
 import { type Actor, type Awaitable, registry, token } from '../../../kernel/plugin.js'
 import type { McpPlaceQuery, McpServerView, PutMcpServerBody } from '../../../schemas/settings/mcp-servers.js'
 import type { ApplyOutcome } from '../../../schemas/settings.js'
-import type { Declaration } from './sources/declaration.js'
+import type { Declaration, ServerFault } from './sources/declaration.js'
 import type { Place } from './sources/sources.js'
 
 export { McpServerKind, type ServerSpec } from './server-kind.js'
-export { type Declaration, parseDeclarations } from './sources/declaration.js'
+export { type Declaration, parseDeclarations, type ServerFault } from './sources/declaration.js'
 export type { Place } from './sources/sources.js'
 
 /** Contributes servers that providers or skills bring along, in the place of these two in the order of sources. */
@@ -15,17 +15,16 @@ export interface McpServerSource {
   /**
    * Servers that may be used in a place: whoever contributes them has asked whether they may run code.
    * `where` names what brings one, for people; `ofWorkspace`: it comes with the files of the workspace; `extension`: key of the
-   * extension that it comes with.
+   * extension that it comes with. A server that cannot be used has a `fault` in place of its declaration.
    */
-  readonly read: (place: Place) => Awaitable<
-    readonly {
-      readonly where: string
-      readonly declaration: Declaration
-      readonly ofWorkspace?: boolean | undefined
-      readonly extension?: string | undefined
-    }[]
-  >
+  readonly read: (place: Place) => Awaitable<readonly BroughtServer[]>
 }
+
+export type BroughtServer = {
+  readonly where: string
+  readonly ofWorkspace?: boolean | undefined
+  readonly extension?: string | undefined
+} & ({ readonly declaration: Declaration; readonly fault?: undefined } | { readonly fault: ServerFault })
 
 export const McpServerSources = registry<McpServerSource>(
   'mcp.sources@1',

@@ -1,8 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
-import { parse as parseToml } from 'smol-toml'
+import { parse as parseToml, TomlError } from 'smol-toml'
 import * as v from 'valibot'
 import { Document, isMap, isNode, parseDocument } from 'yaml'
-import { headValues, parseHead, type SplitFile, splitFrontmatter } from '../../../../kernel/kit/frontmatter.js'
+import {
+  FrontmatterError,
+  type HeadField,
+  headValues,
+  type Position,
+  parseHead,
+  type SplitFile,
+  splitFrontmatter,
+} from '../../../../kernel/kit/frontmatter.js'
 import { issueText } from '../../../../kernel/kit/issue-text.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import type { AgentDefinition } from '../api.js'
@@ -11,24 +19,60 @@ import { Frontmatter } from './frontmatter.js'
 
 /** Parses the AGENT.md file of the folder `name`. Throws {@link DefinitionError}. */
 export function parseDefinition(name: string, bytes: Uint8Array, place: Place): AgentDefinition {
-  const { fields, prompt } = parseFile(bytes)
+  const { fields, prompt, leftOut } = parseFile(bytes)
   if (fields.name !== name) {
     throw new DefinitionError(
       'name',
       `name: it says ${JSON.stringify(fields.name)}, but its folder is called ${JSON.stringify(name)}`,
     )
   }
-  return definitionOf(fields, prompt, digestOf(bytes), place)
+  const definition = definitionOf(fields, prompt, digestOf(bytes), place)
+  return leftOut.length > 0 ? { ...definition, leftOut } : definition
 }
 
-/** The head and the text of an AGENT.md file; the head also as it is written. Throws {@link DefinitionError}. */
-export function parseFile(bytes: Uint8Array): { fields: Frontmatter; prompt: string; head: string } {
+/** Lists whose items are judged one by one. A denied tool is not among them: without it the agent may do more. */
+const ENTRIES = ['tools', 'toolsets', 'mcp_servers', 'hooks'] as const
+
+/** An AGENT.md file taken apart. */
+interface ParsedFile {
+  readonly fields: Frontmatter
+  readonly prompt: string
+  /** As it is written. */
+  readonly head: string
+  /** Items of {@link ENTRIES} that are not valid. */
+  readonly leftOut: readonly string[]
+}
+
+/** The head and the text of an AGENT.md file. An item of a list that is not valid costs itself. Throws {@link DefinitionError}. */
+export function parseFile(bytes: Uint8Array): ParsedFile {
   if (bytes.length > MAX_DEFINITION_BYTES) throw tooLarge(bytes.length)
   const { head, body } = split(decode(bytes))
-  const decoded = v.safeParse(Frontmatter, fieldsOf(head))
-  if (decoded.success) return { fields: decoded.output, prompt: body.trim(), head }
-  const issue = decoded.issues[0]
-  throw new DefinitionError('field', `${v.getDotPath(issue) ?? 'frontmatter'}: ${describe(issue)}`)
+  const { values, placed } = fieldsOf(head)
+  const prompt = body.trim()
+  const decoded = v.safeParse(Frontmatter, values)
+  if (decoded.success) return { fields: decoded.output, prompt, head, leftOut: [] }
+  /** Indexes of items that are left out, by the list. */
+  const bad = new Map<string, Set<number>>()
+  const leftOut: string[] = []
+  for (const issue of decoded.issues) {
+    const path = (issue.path ?? []).map(({ key }) => key as string | number)
+    const what = placed(path, `${v.getDotPath(issue) ?? 'frontmatter'}: ${describe(issue)}`)
+    const [named, index] = path
+    const list = ENTRIES.find(name => name === named)
+    const isEntry = list !== undefined && typeof index === 'number'
+    // What is required guards something, or the agent does not work without it.
+    const item = isEntry ? (values[list] as readonly unknown[])[index] : undefined
+    if (!isEntry || Object(item).required === true) throw new DefinitionError('field', what)
+    const known = bad.get(list) ?? new Set()
+    if (!known.has(index)) leftOut.push(what)
+    bad.set(list, known.add(index))
+  }
+  const good = (list: string) => (values[list] as readonly unknown[]).filter((_, at) => !bad.get(list)?.has(at))
+  const kept = Object.fromEntries([...bad.keys()].map(list => [list, good(list)]))
+  // An agent without a list of tools has all of them.
+  const isOpen = ['tools', 'toolsets'].some(list => kept[list]?.length === 0)
+  if (isOpen) throw new DefinitionError('field', leftOut.join('; '))
+  return { fields: v.parse(Frontmatter, { ...values, ...kept }), prompt, head, leftOut }
 }
 
 /**
@@ -68,22 +112,67 @@ function split(text: string): SplitFile {
   throw new DefinitionError('no_frontmatter', what)
 }
 
+/** The fields of a head, and how a text names the place of one of them. */
+interface Fields {
+  readonly values: Readonly<Record<string, unknown>>
+  readonly placed: (path: readonly (string | number)[], what: string) => string
+}
+
 /** YAML first, TOML where that gives no mapping. */
-function fieldsOf(head: string): unknown {
+function fieldsOf(head: string): Fields {
   let noYaml: string
   try {
-    return headValues(parseHead(head))
+    const fields = parseHead(head)
+    const placed: Fields['placed'] = ([name, ...below], what) => {
+      const field = fields.get(String(name))
+      return field ? at(nearest(field, below), what) : what
+    }
+    return { values: said(headValues(fields)), placed }
   } catch (error) {
-    noYaml = messageOf(error)
+    noYaml = error instanceof FrontmatterError ? at(error.position, error.message) : messageOf(error)
   }
   try {
-    return parseToml(head)
+    return { values: parseToml(head), placed: (_path, what) => what }
   } catch (error) {
     const looksToml = /^\s*[A-Za-z_]+\s*=/m.test(head)
-    const why = looksToml ? `not valid TOML: ${firstLine(messageOf(error))}` : noYaml
+    const line = error instanceof TomlError ? at({ line: error.line + 1, column: error.column }, '') : ''
+    const why = looksToml ? `${line}not valid TOML: ${firstLine(messageOf(error))}` : noYaml
     throw new DefinitionError('frontmatter', why)
   }
 }
+
+/** Where a value stands, or the nearest one above it: what is missing stands nowhere. */
+function nearest(field: HeadField, path: readonly (string | number)[]): Position {
+  const found = field.positionOf(path)
+  const { line, column } = field.position
+  const isField = found.line === line && found.column === column
+  return isField && path.length > 1 ? nearest(field, path.slice(0, -1)) : found
+}
+
+const at = ({ line, column }: Position, what: string) => `line ${line}, column ${column}: ${what}`
+
+/** Without what is null: it stands for nothing. Numbers in the words and variables of MCP servers are texts without quotation marks. */
+function said(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const all = Object.entries(values).filter(([, value]) => value !== null)
+  return Object.fromEntries(all.map(([name, value]) => [name, name === 'mcp_servers' ? listOf(value) : value]))
+}
+
+const listOf = (servers: unknown) => (Array.isArray(servers) ? servers.map(serverOf) : servers)
+
+function serverOf(server: unknown): unknown {
+  if (typeof server !== 'object' || server === null || Array.isArray(server)) return server
+  const members = Object.entries(server).filter(([, value]) => value !== null)
+  return Object.fromEntries(members.map(([name, value]) => [name, asTexts(name, value)]))
+}
+
+function asTexts(name: string, value: unknown): unknown {
+  if (name === 'args' && Array.isArray(value)) return value.map(textOf)
+  if (name !== 'env' || typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const variables = Object.entries(value).filter(([, one]) => one !== null)
+  return Object.fromEntries(variables.map(([key, one]) => [key, textOf(one)]))
+}
+
+const textOf = (value: unknown) => (typeof value === 'number' || typeof value === 'boolean' ? String(value) : value)
 
 const firstLine = (text: string) => text.split('\n', 1)[0] ?? text
 

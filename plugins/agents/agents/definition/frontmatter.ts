@@ -75,7 +75,7 @@ export type HookInput = v.InferOutput<typeof HookInput>
 
 /** The front matter of an AGENT.md file; any other member is an error. */
 export const Frontmatter = v.strictObject({
-  name: v.pipe(v.string(), v.regex(AGENT_NAME, 'a name of a-z, 0-9, _ and -, at most 64 characters')),
+  name: v.pipe(v.string(), v.trim(), v.regex(AGENT_NAME, 'a name of a-z, 0-9, _ and -, at most 64 characters')),
   provider: v.optional(text(64)),
   command: v.optional(text(8192)),
   model: v.optional(text(256)),

@@ -56,9 +56,10 @@ export class PackagedAgents implements AgentSource {
         const folders: Packaged[] = []
         const names: string[] = []
         const brings: Brought[] = []
+        const leftOut: string[] = []
         for (const relative of manifest.resources.agents) {
           const folder = await resolveInside(root, relative)
-          const found = await agentsIn(extension, relative)
+          const found = await agentsIn(extension, relative, leftOut)
           const digests = new Map(found.map(({ name, digest }) => [name, digest]))
           folders.push({ root, folder, workspace, extension: key, ...(tier === 'marketplace' && { digests }) })
           names.push(...digests.keys())
@@ -74,6 +75,7 @@ export class PackagedAgents implements AgentSource {
         return {
           items: names.map(name => ({ kind: 'agent', id: name, name, live: true })),
           brings,
+          ...(leftOut.length > 0 && { leftOut }),
           agentConflicts: names.filter(name => others.some(other => other.name === name)),
           taken: () => void this.#byExtension.set(key, folders),
         }
@@ -92,8 +94,11 @@ interface PackagedAgent {
   readonly digest: string
 }
 
-/** The agents of one folder, by name, all of them valid. Throws `extension_manifest_invalid`, naming the file. */
-async function agentsIn({ root }: InstalledExtension, relative: string): Promise<PackagedAgent[]> {
+/**
+ * The agents of one folder, by name. One that is not valid is left out.
+ * @param leftOut gets the file and why
+ */
+async function agentsIn({ root }: InstalledExtension, relative: string, leftOut: string[]): Promise<PackagedAgent[]> {
   const agents: PackagedAgent[] = []
   const entries = await readdir(await resolveInside(root, relative), { withFileTypes: true })
   if (entries.some(({ name }) => name === 'AGENT.md')) {
@@ -107,11 +112,12 @@ async function agentsIn({ root }: InstalledExtension, relative: string): Promise
     try {
       if (!AGENT_NAME.test(name) || RESERVED_NAMES.has(name)) throw new Error(`no agent can be called ${name}`)
       const bytes = await readInside(root, file, MAX_DEFINITION_BYTES)
-      const spec = await parseAgent(bytes)
-      agents.push({ name, spec, digest: digestOf(bytes) })
+      const { spec, leftOut: entries } = await parseAgent(bytes)
       if (spec.name !== name) throw new Error(`it says name ${spec.name}, but its folder is called ${name}`)
+      leftOut.push(...entries.map(entry => `${path.join(root, file)}: ${entry}`))
+      agents.push({ name, spec, digest: digestOf(bytes) })
     } catch (error) {
-      throw invalid(file, messageOf(error))
+      leftOut.push(`${path.join(root, file)}: ${messageOf(error)}`)
     }
   }
   return agents.sort((a, b) => (a.name < b.name ? -1 : 1))

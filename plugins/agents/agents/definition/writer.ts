@@ -47,7 +47,9 @@ export class DefinitionWriter {
       const before = await readDefinitionFile(real)
       const digest = digestOf(before)
       if (digest !== expectedDigest) throw changed(input.name, digest, expectedDigest)
-      const { fields, head } = parseFile(before)
+      const { fields, head, leftOut } = parseFile(before)
+      // What is written is what was read: an entry that was left out would be gone.
+      if (leftOut.length > 0) throw new DefinitionError('field', `mend or remove this in ${file} first: ${leftOut[0]}`)
       const { mcp_servers, hooks } = fields
       const text = renderChecked(where, { ...fieldsOf(input), mcp_servers, hooks }, input.prompt, head)
       const { mode } = await stat(real)
@@ -97,7 +99,11 @@ async function existing(folder: string): Promise<string> {
 function renderChecked(where: AgentFolder, fields: Frontmatter, prompt: string, oldHead?: string): string {
   const text = renderDefinition(fields, prompt, oldHead)
   // The file's own rules decide, so that nothing can be written that cannot be read again.
-  parseDefinition(fields.name, Buffer.from(text), { origin: where.origin, source: where.source })
+  const { leftOut = [] } = parseDefinition(fields.name, Buffer.from(text), {
+    origin: where.origin,
+    source: where.source,
+  })
+  if (leftOut.length > 0) throw new DefinitionError('field', leftOut.join('; '))
   return text
 }
 

@@ -17,7 +17,7 @@ interface Written {
 /** The hooks that a skill declares. With a problem it has none: it is about all of them. */
 export function hooksIn(skill: Candidate): { readonly hooks: readonly Written[]; readonly problem?: string } {
   const declared = declaredIn(skill, 'hooks')
-  if (declared === undefined) return { hooks: [] }
+  if (declared === undefined || declared === null) return { hooks: [] }
   const hooks = listOf(declared)
   const refuse = (problem: string) => ({ hooks: [], problem })
   if (!hooks) return refuse('metadata.svc.hooks is a list with names, or hooks by name')
@@ -40,12 +40,12 @@ export function hookWarnings(skill: Candidate): Warning[] {
   })
 }
 
-/** A list with names, or by name. */
+/** A list with names, or by name; what is no hook at all has a name alone, so that it is told of like one that is not valid. */
 function listOf(declared: unknown): Written[] | undefined {
   const isObject = (value: unknown): value is Written => typeof value === 'object' && value !== null
   if (!isObject(declared)) return undefined
   const all = Array.isArray(declared)
-    ? declared
-    : Object.entries(declared).map(([name, hook]) => (isObject(hook) ? { ...hook, name } : hook))
-  return all.every(isObject) ? all : undefined
+    ? declared.map((hook, at) => [String(at), hook] as const)
+    : Object.entries(declared).map(([name, hook]) => [name, isObject(hook) ? { ...hook, name } : hook] as const)
+  return all.map(([name, hook]) => (isObject(hook) ? hook : { name }))
 }

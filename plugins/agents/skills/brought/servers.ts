@@ -1,5 +1,5 @@
 import { shown } from '../../../../kernel/kit/text.js'
-import { type Declaration, type McpServerSource, parseDeclarations } from '../../../work/mcp/api.js'
+import { type McpServerSource, parseDeclarations } from '../../../work/mcp/api.js'
 import { declaredIn } from '../candidate.js'
 import type { Resolved } from '../resolve.js'
 import { SkillSettings } from '../settings.js'
@@ -19,21 +19,24 @@ export const skillServers = (world: BringingWorld): McpServerSource => ({
     return skills.flatMap(({ winner }) => {
       const where = `skill ${winner.name}`
       const { ofWorkspace, extensionKey: extension } = winner
-      return declaredBy(winner).map(declaration => ({ where, declaration, ofWorkspace, extension }))
+      const { servers, faults } = declaredBy(winner)
+      const about = { where, ofWorkspace, extension }
+      return [...servers.map(declaration => ({ ...about, declaration })), ...faults.map(fault => ({ ...about, fault }))]
     })
   },
 })
 
-function declaredBy(skill: Resolved['winner']): readonly Declaration[] {
+function declaredBy(skill: Resolved['winner']): ReturnType<typeof parseDeclarations> {
   const { name, dir, tier } = skill
   const declared = declaredIn(skill, 'mcp_servers')
-  if (declared === undefined) return []
-  const servers = parseDeclarations(`the skill ${shown(name)}`, declared)
+  if (declared === undefined || declared === null) return { servers: [], faults: [] }
+  const { servers, faults } = parseDeclarations(`the skill ${shown(name)}`, declared)
   // The files of a record are nowhere: what it names is on the PATH.
-  if (tier === 'extension') return servers
-  return servers.map(server => ({
+  if (tier === 'extension') return { servers, faults }
+  const inFolder = servers.map(server => ({
     ...server,
     ...(server.command !== undefined && { command: inside(dir, server.command) }),
     ...(server.args && { args: server.args.map(arg => inside(dir, arg)) }),
   }))
+  return { servers: inFolder, faults }
 }

@@ -45,7 +45,7 @@ export function environmentsOf({ confinement }: Pick<SessionInfo, 'confinement'>
  * @param budget most bytes of the text
  */
 export function catalogText(skills: readonly Resolved[], budget: number): string | undefined {
-  const usable = skills.filter(({ active }) => active)
+  const usable = skills.filter(({ active, winner }) => active && winner.spec.announced !== false)
   const near = ['agent_local', 'workspace', 'additional', 'extension', 'user', 'marketplace', 'bundled']
   const ordered = [...usable].sort((a, b) => near.indexOf(a.winner.tier) - near.indexOf(b.winner.tier))
   const lines: string[] = []

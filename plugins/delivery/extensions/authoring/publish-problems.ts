@@ -10,7 +10,11 @@ export async function publishProblems(kernel: PluginKernel, extension: Installed
   const familiesOf = (collect: PluginKernel['collect']) => new Families({ db, records, collect })
   // One by one, so that what one finds does not hide what another does.
   for (const family of kernel.collect(ResourceFamilies))
-    await tried(familiesOf(() => [family] as never).read(extension))
+    await tried(
+      familiesOf(() => [family] as never)
+        .read(extension)
+        .then(shipped => problems.push(...shipped.flatMap(({ shipment }) => shipment.leftOut ?? []))),
+    )
   if (problems.length > 0) return problems
   const families = familiesOf(kernel.collect)
   await tried(families.read(extension).then(shipped => families.publish(extension, shipped)))

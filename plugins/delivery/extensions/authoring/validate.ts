@@ -45,11 +45,13 @@ interface Judge {
 }
 
 function problemsOf(manifest: Manifest, root: string): Promise<string[]> {
+  const entries = manifest.leftOut ?? []
   const look = async ({ folder, above }: Copy) => {
     // A stack would name the copy, and what is to be edited is the original.
     const told = (text: string) => text.replaceAll(folder, root)
     const code = manifest.main === undefined ? undefined : await readCode(folder, manifest)
-    const problems = code === undefined || 'problem' in code ? [code?.problem ?? []].flat() : surfaceProblems(code)
+    const found = code === undefined || 'problem' in code ? [code?.problem ?? []].flat() : surfaceProblems(code)
+    const problems = [...entries, ...found]
     const replacement = code && 'surface' in code && code.replaces !== undefined ? code : undefined
     const isShipping = shippedKeys(manifest).length > 0
     if (!replacement && !isShipping) return problems.map(told)

@@ -1,3 +1,5 @@
+import * as v from 'valibot'
+import { issueText } from '../../../../kernel/kit/issue-text.js'
 import {
   type Actor,
   type Contribution,
@@ -66,7 +68,7 @@ export class Families {
     const next = () =>
       this.#all().find(({ entry }) => used.has(entry.name) && !shipped.some(one => one.family.name === entry.name))
     for (let one = next(); one; one = next())
-      shipped.push({ owner: one.owner, family: one.entry, shipment: await one.entry.load(extension) })
+      shipped.push({ owner: one.owner, family: one.entry, shipment: judged(await one.entry.load(extension)) })
     const seen = new Set<string>()
     for (const { kind, id, name } of itemsOf(shipped)) {
       const key = `${kind}/${id}`
@@ -205,6 +207,26 @@ function broughtBy({ name, key, manifest }: InstalledExtension, shipped: Shipped
     ...shipped.flatMap(({ shipment }) => shipment.brings),
   ].map(unhidden)
 }
+
+/** A record that its kind refuses is left out; a hook that is required is not, because it guards something. */
+function judged(shipment: Shipment): Shipment {
+  const leftOut = [...(shipment.leftOut ?? [])]
+  const records = shipment.records?.filter(({ kind, name, spec }) => {
+    const decoded = v.safeParse(kind.spec, spec)
+    if (decoded.success || Object(spec).required === true) return true
+    const [issue] = decoded.issues
+    const member = v.getDotPath(issue)
+    leftOut.push(`${kind.name} ${name}: ${member === null ? '' : `${member}: `}${issueText(issue)}`)
+    return false
+  })
+  return { ...shipment, ...(records && { records }), ...(leftOut.length > 0 && { leftOut }) }
+}
+
+/** Entries of an extension that cannot be used. */
+export const leftOutOf = ({ manifest, shipped }: { manifest: Manifest; shipped: Shipped }): readonly string[] => [
+  ...(manifest.leftOut ?? []),
+  ...shipped.flatMap(({ shipment }) => shipment.leftOut ?? []),
+]
 
 export function itemsOf(shipped: Shipped): ShippedItem[] {
   return shipped.flatMap(({ shipment: { items = [], records = [] } }) => [

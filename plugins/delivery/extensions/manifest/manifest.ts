@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { issueText } from '../../../../kernel/kit/issue-text.js'
 import { readRegularFile } from '../../../../kernel/kit/read-file.js'
+import type { Fault } from '../../../../kernel/plugin.js'
 import { ExtensionErrors } from '../errors.js'
 import { Manifest } from './schema.js'
 import { type ManifestSource, readSource } from './source.js'
@@ -45,14 +46,58 @@ export async function readManifest(folder: string, readFile: ReadFile = onDisk):
   return (await readManifestFile(folder, readFile)).manifest
 }
 
-/** Checks the text of a manifest; `path` ends in `.toml` or `.json`. @throws Fault `extension_manifest_invalid` */
+/** Lists and tables whose entries are judged one by one. */
+const ENTRIES = [['tools'], ['resources', 'hooks'], ['resources', 'mcp_servers']] as const
+
+/**
+ * Checks the text of a manifest; `path` ends in `.toml` or `.json`. A tool, a hook or an MCP server that is not valid is left out and
+ * named in `leftOut`; a hook that is required costs the manifest, because it guards something.
+ * @throws Fault `extension_manifest_invalid`
+ */
 export function parseManifest(text: string, path: string): Manifest {
-  const source = readSource(text, path)
-  const decoded = v.safeParse(Manifest, hoist(source))
-  if (decoded.success) return decoded.output
-  const issue = decoded.issues[0]
-  const keys = issue.path?.map(({ key }) => String(key)) ?? []
-  throw source.fault(keys, issueText(issue))
+  const source = readSource(text.replace(/^\uFEFF/, ''), path)
+  const value = structuredClone(hoist(source))
+  const leftOut: string[] = []
+  /** Places of entries as the file has them, by the list: an entry that is left out moves those after it. */
+  const places = new Map<string, number[]>()
+  for (;;) {
+    const decoded = v.safeParse(Manifest, value)
+    if (decoded.success) return leftOut.length > 0 ? { ...decoded.output, leftOut } : decoded.output
+    const bad = new Map<string, { readonly list: readonly string[]; readonly key: string; readonly fault: Fault }>()
+    for (const issue of decoded.issues) {
+      const keys = issue.path?.map(({ key }) => String(key)) ?? []
+      const list = ENTRIES.find(one => keys.length > one.length && one.every((name, at) => keys[at] === name))
+      const key = keys[list?.length ?? 0] ?? ''
+      const entry = list && at(value, [...list, key])
+      const fault = source.fault(list ? asInFile(keys, list, places) : keys, issueText(issue))
+      if (!list || Object(entry).required === true) throw fault
+      const id = [...list, key].join('.')
+      if (!bad.has(id)) bad.set(id, { list, key, fault })
+    }
+    for (const { fault } of bad.values()) leftOut.push(fault.message)
+    // From the end, so that the places of the others stay.
+    for (const { list, key } of [...bad.values()].reverse()) {
+      const held = at(value, list) as unknown[] | Record<string, unknown>
+      if (!Array.isArray(held)) {
+        delete held[key]
+        continue
+      }
+      const own = places.get(list.join('.')) ?? [...held.keys()]
+      held.splice(Number(key), 1)
+      places.set(
+        list.join('.'),
+        own.filter((_, n) => n !== Number(key)),
+      )
+    }
+  }
+}
+
+const at = (value: unknown, keys: readonly string[]): unknown =>
+  keys.reduce<unknown>((held, key) => (Object(held) as Record<string, unknown>)[key], value)
+
+function asInFile(keys: readonly string[], list: readonly string[], places: ReadonlyMap<string, number[]>): string[] {
+  const index = places.get(list.join('.'))?.[Number(keys[list.length])]
+  return keys.map((key, n) => (n === list.length && index !== undefined ? String(index) : key))
 }
 
 /** Core keys that may be in `[extension]` or at the root. */

@@ -33,6 +33,9 @@ export const ownedProvisions: ReadonlySet<Provision> = new Set(['bridge.adapter'
 /** Families of records that an extension may publish, with the kind of each. */
 export const publishFamilies = { window_layouts: 'window_layout' } as const
 
+/** Of several lines, without other control characters. */
+const prose = (max: number) =>
+  v.pipe(text(max, 0), v.regex(/^(?:[^\p{Cc}]|[\t\n\r])*$/u, 'a text without control characters'))
 const line = (max: number) => v.pipe(text(max), v.regex(/^[^\p{Cc}]*$/u, 'control characters'))
 const list = <T>(of: v.GenericSchema<unknown, T>, max = 256) => v.optional(v.pipe(v.array(of), v.maxLength(max)), [])
 const NAME = /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?)?$/
@@ -65,7 +68,7 @@ const jsonText = v.pipe(
   v.check(isJsonObject, 'the text of a JSON object, a JSON Schema'),
 )
 
-const McpServer = v.strictObject({
+const McpServerMembers = v.strictObject({
   command: v.optional(program),
   args: list(text(8192, 0)),
   env: env(text(8192, 0)),
@@ -76,6 +79,11 @@ const McpServer = v.strictObject({
   secret_headers: v.optional(v.record(line(128), Reference), {}),
   sandbox: SandboxName,
 })
+const McpServer = v.pipe(
+  McpServerMembers,
+  v.check(s => (s.command === undefined) !== (s.url === undefined), 'an MCP server has either a command or a url'),
+  v.check(s => s.sandbox === undefined || s.command !== undefined, 'only an MCP server with a command has a sandbox'),
+)
 
 const Hook = v.strictObject({
   name: key,
@@ -96,7 +104,7 @@ const Tool = v.strictObject({
   id: line(128),
   handler: line(128),
   backend: v.optional(v.strictObject({ kind: v.literal('extension_host') })),
-  description: v.optional(text(4096, 0)),
+  description: v.optional(prose(4096)),
   input_schema: v.optional(jsonText),
   output_schema: v.optional(jsonText),
   risk: v.optional(v.picklist(['read', 'mutating', 'open_world', 'destructive'])),
@@ -120,7 +128,7 @@ const flag = (about: string) => v.optional(v.pipe(v.boolean(), v.description(abo
 const SecretSlot = v.strictObject({
   name: v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_]{0,63}$/, 'a name of a-z, 0-9 and _')),
   kind: v.optional(line(64), 'secret'),
-  description: v.optional(text(2000, 0)),
+  description: v.optional(prose(2000)),
   required: v.optional(v.boolean()),
 })
 
@@ -129,7 +137,7 @@ const Bridge = v.pipe(
   v.strictObject({
     platform: key,
     display_name: line(128),
-    description: v.optional(text(2000, 0)),
+    description: v.optional(prose(2000)),
     edits: flag('a message that was sent can be changed, so that an answer grows in place'),
     can_settle: flag('the process can find out whether a message arrived whose sending has no known result'),
     threads: flag('the platform has threads below its rooms'),
@@ -167,7 +175,7 @@ const Fields = {
     v.regex(NAME, 'a name of lower-case letters, digits and -, with at most one dot: things or vendor.things'),
   ),
   version,
-  description: v.optional(text(2000, 0)),
+  description: v.optional(prose(2000)),
   min_svc_version: v.optional(version),
   requires_env: list(envName),
   apiVersion: v.optional(v.picklist(API_VERSIONS)),
@@ -233,6 +241,31 @@ const rule = (says: string, path: string[], holds: (manifest: v.InferOutput<type
     addIssue({ message: says, path: [{ type: 'object', origin: 'value', input: value, key: head, value: undefined }] })
   })
 
+/** A rule about each entry of a list; the issue leads to a member of the entry. */
+function entryRule(
+  says: string,
+  path: readonly string[],
+  member: string,
+  holds: (manifest: v.InferOutput<typeof Shape>, at: number) => boolean,
+) {
+  return v.rawCheck<v.InferOutput<typeof Shape>>(({ dataset, addIssue }) => {
+    if (!dataset.typed) return
+    const { value } = dataset
+    const step = (input: unknown, key: string) =>
+      ({ type: 'object', origin: 'value', input: Object(input), key, value: Object(input)[key] }) as const
+    const steps: ReturnType<typeof step>[] = []
+    for (const key of path) steps.push(step(steps.at(-1)?.value ?? value, key))
+    const list = steps.at(-1)?.value as unknown[]
+    for (const [at, entry] of list.entries()) {
+      if (holds(value, at)) continue
+      const item = { type: 'array', origin: 'value', input: list, key: at, value: entry } as const
+      addIssue({ message: says, path: [...steps, item, step(entry, member)] as never })
+    }
+  })
+}
+
+const isFirst = (names: readonly string[], at: number) => names.indexOf(names[at] as string) === at
+
 const Shape = v.strictObject(Fields)
 const needsProcess = ({ capabilities, permissions, tools }: v.InferOutput<typeof Shape>) =>
   capabilities.provides.length + permissions.requires.length + tools.length > 0
@@ -267,41 +300,29 @@ export const Manifest = v.pipe(
     ({ network_participation: net }) =>
       !net || (net.required ? net.mode === 'live' : net.mode === undefined && net.channel_scopes === undefined),
   ),
-  rule(
-    'two tools have one id',
-    ['tools'],
-    m => new Set(m.tools.map(t => toolId(m.name, t.id))).size === m.tools.length,
+  entryRule('another tool before it has this id', ['tools'], 'id', ({ name, tools }, at) =>
+    isFirst(
+      tools.map(tool => toolId(name, tool.id)),
+      at,
+    ),
   ),
-  rule(
-    'two hooks have one name',
-    ['resources'],
-    ({ resources: { hooks } }) => new Set(hooks.map(h => h.name)).size === hooks.length,
+  entryRule('another hook before it has this name', ['resources', 'hooks'], 'name', ({ resources: { hooks } }, at) =>
+    isFirst(
+      hooks.map(({ name }) => name),
+      at,
+    ),
   ),
-  v.rawCheck<v.InferOutput<typeof Shape>>(({ dataset, addIssue }) => {
-    if (!dataset.typed || dataset.value.subprocess) return
-    const { hooks } = dataset.value.resources
-    const at = hooks.findIndex(hook => hook.command === undefined)
-    const step = (key: string, input: Record<string, unknown>) =>
-      ({ type: 'object', origin: 'value', input, key, value: input[key] }) as const
-    const hook = { type: 'array', origin: 'value', input: hooks, key: at, value: hooks[at] } as const
-    const { resources } = dataset.value
-    const path = [
-      step('resources', dataset.value),
-      step('hooks', resources),
-      hook,
-      step('command', hooks[at] ?? {}),
-    ] as const
-    const message = 'a hook has a command, or is answered by the process of [subprocess]'
-    if (at >= 0) addIssue({ message, path: [...path] })
-  }),
-  rule('an MCP server has either a command or a url', ['resources'], m =>
-    Object.values(m.resources.mcp_servers).every(s => (s.command === undefined) !== (s.url === undefined)),
-  ),
-  rule('only an MCP server with a command has a sandbox', ['resources'], m =>
-    Object.values(m.resources.mcp_servers).every(s => s.sandbox === undefined || s.command !== undefined),
+  entryRule(
+    'a hook has a command, or is answered by the process of [subprocess]',
+    ['resources', 'hooks'],
+    'command',
+    ({ subprocess, resources: { hooks } }, at) => subprocess !== undefined || hooks[at]?.command !== undefined,
   ),
 )
-export type Manifest = v.InferOutput<typeof Manifest>
+export type Manifest = v.InferOutput<typeof Manifest> & {
+  /** Entries that cannot be used, each with its place and why. */
+  readonly leftOut?: readonly string[]
+}
 
 /** Id of a tool of an extension, `ext__<extension>__<tool>`: lower-case letters and digits, all else is one `_`. */
 export function toolId(extension: string, tool: string): string {

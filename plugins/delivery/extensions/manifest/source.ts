@@ -80,7 +80,18 @@ function readTree(text: string, bad: Bad): Read {
     for (const child of node.children ?? []) visit(child)
   }
   visit(root)
-  return { value: JSON.parse(text) as Record<string, unknown>, lineOf: keys => lines.get(JSON.stringify(keys)) ?? 0 }
+  return {
+    value: withoutNull(JSON.parse(text)) as Record<string, unknown>,
+    lineOf: keys => lines.get(JSON.stringify(keys)) ?? 0,
+  }
+}
+
+/** Programs write null for what is not set. */
+function withoutNull(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNull)
+  if (typeof value !== 'object' || value === null) return value
+  const said = Object.entries(value).filter(([, member]) => member !== null)
+  return Object.fromEntries(said.map(([name, member]) => [name, withoutNull(member)]))
 }
 
 function readToml(text: string, bad: Bad): Read {

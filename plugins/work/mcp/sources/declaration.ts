@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
 import { canonicalJson } from '../../../../kernel/kit/canonical.js'
-import { clip } from '../../../../kernel/kit/text.js'
+import { issueText } from '../../../../kernel/kit/issue-text.js'
+import { shown } from '../../../../kernel/kit/text.js'
+import type { Fault } from '../../../../kernel/plugin.js'
 import { McpServerPolicy, SandboxName } from '../../../../schemas/settings/entries.js'
 import type { SettingsWriteTarget } from '../../../../schemas/settings.js'
 import { McpErrors } from '../errors.js'
@@ -65,28 +67,47 @@ export type Written = Partial<
 /** A server as its file has it. */
 export const asWritten = ({ written, ...declaration }: Declaration): Declaration => ({ ...declaration, ...written })
 
-/** Servers by name, as `mcp.json` and `config.json` have them. */
-export const Declarations = v.pipe(
-  v.record(text(128), v.object(ServerMembers)),
-  v.maxEntries(64),
-  v.transform((byName): Declaration[] => Object.entries(byName).map(([name, server]) => ({ name, ...server }))),
-)
+/** Servers that are read of one file. */
+const MOST_SERVERS = 64
 
-const Named = v.pipe(v.array(v.object({ name: text(128), ...ServerMembers })), v.maxLength(64))
+/** Servers of a file that has them among other things, and those that cannot be used. */
+export interface ReadServers {
+  readonly servers: readonly Declaration[]
+  readonly faults: readonly ServerFault[]
+}
 
-/**
- * Servers of a file that has them among other things: a list with names, or by name.
- * @throws Fault `mcp_file_invalid` naming `where` and what is wrong
- */
-export function parseDeclarations(where: string, value: unknown): readonly Declaration[] {
-  const parsed = v.safeParse(v.union([Named, Declarations]), value)
-  const servers = parsed.success ? parsed.output : []
-  const problem = parsed.success
-    ? servers.some(({ command, url }) => (command === undefined) === (url === undefined)) &&
-      'give each server exactly one of command and url'
-    : clip(v.summarize(parsed.issues), 300)
-  if (problem) throw McpErrors.mcp_file_invalid(`MCP servers of ${where}: ${problem}`)
-  return servers
+/** Why a server of a file cannot be used. */
+export interface ServerFault {
+  readonly name: string
+  readonly error: Fault
+  /** The file says that no session is to start without it. */
+  readonly isRequired: boolean
+}
+
+/** Servers of a file that has them among other things: a list with names, or by name. One that cannot be used costs itself. */
+export function parseDeclarations(where: string, value: unknown): ReadServers {
+  const servers: Declaration[] = []
+  const faults: ServerFault[] = []
+  const refuse = (name: string, what: string, isRequired = false) => {
+    const which = name === '' ? '' : `${shown(name, 64)} is left out: `
+    faults.push({ name, error: McpErrors.mcp_file_invalid(`MCP servers of ${where}: ${which}${what}`), isRequired })
+  }
+  if (typeof value !== 'object' || value === null) refuse('', 'a list with names, or servers by name, is expected')
+  const all = Object.entries(Object(value) as object)
+  for (const [key, given] of all.slice(0, MOST_SERVERS)) {
+    const name = Array.isArray(value) ? String(Object(given).name ?? key) : key
+    const parsed = v.safeParse(v.object({ name: text(128), ...ServerMembers }), { ...Object(given), name })
+    const isRequired = Object(given).required === true
+    if (!parsed.success) {
+      const [issue] = parsed.issues
+      const member = v.getDotPath(issue)
+      refuse(name, `${member === null ? '' : `${member}: `}${issueText(issue)}`, isRequired)
+    } else if ((parsed.output.command === undefined) === (parsed.output.url === undefined))
+      refuse(name, 'give it exactly one of command and url', isRequired)
+    else servers.push(parsed.output)
+  }
+  if (all.length > MOST_SERVERS) refuse('', `there are ${all.length}; the first ${MOST_SERVERS} are read`)
+  return { servers, faults }
 }
 
 /** Where servers are declared, the weakest first: of one name the last one counts, as a whole. */

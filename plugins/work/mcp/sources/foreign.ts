@@ -3,10 +3,9 @@ import * as v from 'valibot'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { issueText } from '../../../../kernel/kit/issue-text.js'
 import { clip, shown } from '../../../../kernel/kit/text.js'
-import type { Fault } from '../../../../kernel/plugin.js'
 import { McpServerPolicy } from '../../../../schemas/settings/entries.js'
 import { McpErrors } from '../errors.js'
-import { type Declaration, ServerMembers, type Written } from './declaration.js'
+import { type Declaration, type ServerFault, ServerMembers, type Written } from './declaration.js'
 
 /** Servers of one file; more are not read. */
 const MOST_SERVERS = 64
@@ -22,14 +21,6 @@ export interface ForeignServers {
   readonly remarks: readonly string[]
   /** Some server is switched off. */
   readonly hasDisabled: boolean
-}
-
-/** Why a server of a file cannot be used. */
-export interface ServerFault {
-  readonly name: string
-  readonly error: Fault
-  /** The file says that no session is to start without it. */
-  readonly isRequired: boolean
 }
 
 /** A variable of a file: where its value is kept, and the value where the text around it needs one. */

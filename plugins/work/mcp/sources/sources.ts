@@ -99,10 +99,10 @@ export class Sources {
       of(NAMED['global-config'], () => this.#ofConfig()),
       of(NAMED['global-mcp-sidecar'], () => this.#ofHome(reading)),
       ...(workspace ? this.#ofWorkspace(workspace, reading) : []),
-      of(NAMED.provider, () => this.#contributed('provider', place)),
+      of(NAMED.provider, () => this.#contributed('provider', place, reading)),
       of(NAMED.agent, () => this.#ofAgent(place)),
       of(NAMED['agent-mcp-sidecar'], () => this.#besideAgent(place, reading)),
-      of(NAMED.skill, () => this.#contributed('skill', place)),
+      of(NAMED.skill, () => this.#contributed('skill', place, reading)),
       of(NAMED.extension, () => this.#ofRecords(place)),
     ])
     return { declared: declared.flat(), problems, remarks, disabled }
@@ -230,19 +230,32 @@ export class Sources {
       : { kind, scope: 'agent', agent: name, ...from }
   }
 
-  async #contributed(kind: 'provider' | 'skill', place: Place): Promise<Declared[]> {
+  /** A server that cannot be used costs itself. */
+  async #contributed(kind: 'provider' | 'skill', place: Place, { problems }: Reading): Promise<Declared[]> {
     const contributors = this.kernel.collect(McpServerSources).filter(({ entry }) => entry.kind === kind)
     const all = await Promise.all(contributors.map(({ entry }) => entry.read(place)))
     const workspaceId = place.workspace?.id
-    for (const { where, declaration, ofWorkspace } of all.flat())
-      if (ofWorkspace && place.workspace) checkReferences(where, declaration, place.workspace)
-    return all.flat().map(({ where, declaration, ofWorkspace, extension }) => ({
-      declaration,
-      source:
+    const failed = (server: string, error: unknown, isRequired = false) =>
+      problems.push({ where: NAMED[kind], error, server, isMinor: !isRequired })
+    return all.flat().flatMap((brought): Declared[] => {
+      const { where, ofWorkspace, extension } = brought
+      if (brought.fault !== undefined) {
+        failed(brought.fault.name, brought.fault.error, brought.fault.isRequired)
+        return []
+      }
+      const { declaration } = brought
+      try {
+        if (ofWorkspace && place.workspace) checkReferences(where, declaration, place.workspace)
+      } catch (error) {
+        failed(declaration.name, error, declaration.required)
+        return []
+      }
+      const source: Source =
         ofWorkspace && workspaceId
           ? { kind, scope: 'workspace', workspaceId, ...broughtWith(where, extension) }
-          : { kind, scope: 'global', ...broughtWith(where, extension) },
-    }))
+          : { kind, scope: 'global', ...broughtWith(where, extension) }
+      return [{ declaration, source }]
+    })
   }
 
   /** Records of extensions, and of whoever writes records. */

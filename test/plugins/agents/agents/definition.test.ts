@@ -68,22 +68,16 @@ const INVALID: readonly [what: string, text: string, kind: DefinitionError['kind
   ['.. as category', '---\nname: reviewer\ncategory_path: [".."]\n---\nGo.', 'field', /category_path/],
   ['a pipe', '---\nname: reviewer\ncommand: "a | b"\n---\nGo.', 'field', /command: \|/],
   [
-    'two ways to a server',
-    '---\nname: reviewer\nmcp_servers: [{name: x, command: c, url: u}]\n---\nGo.',
+    'a required server that cannot be used',
+    '---\nname: reviewer\nmcp_servers: [{name: x, command: c, url: u, required: true}]\n---\nGo.',
     'field',
     /exactly one/,
   ],
   [
-    'a sandbox for a server that is reached',
-    '---\nname: reviewer\nmcp_servers: [{name: x, url: u, sandbox: default}]\n---\nGo.',
+    'a required hook that is none',
+    '---\nname: reviewer\nhooks: [{name: gate, required: true}]\n---\nGo.',
     'field',
-    /sandbox is only for/,
-  ],
-  [
-    'a secret that is no reference',
-    '---\nname: reviewer\nmcp_servers: [{name: x, url: u, auth: {client_secret_ref: abc}}]\n---\nGo.',
-    'field',
-    /reference/,
+    /hooks\.0\.event/,
   ],
   [
     'aliases of aliases',
@@ -105,6 +99,55 @@ for (const [what, text, kind, says] of INVALID) {
     assert.unreachable('it was accepted')
   })
 }
+
+test('an entry of a list that is not valid costs itself, and is named with line and column', () => {
+  const head = [
+    'name: reviewer',
+    'permissions:',
+    'tools:',
+    '  - service__a',
+    '  - mcp.git.log',
+    'toolsets: [core, Not One]',
+    'mcp_servers:',
+    '  - { name: fine, command: c, args: [1, true], env: { PORT: 3100, NOT_SET: } }',
+    '  - { name: both, command: c, url: u }',
+    '  - { name: boxed, url: u, sandbox: default }',
+    '  - { name: open, url: u, auth: { client_secret_ref: abc } }',
+    'hooks:',
+    '  - { name: gate, event: tool.pre_call, command: ./gate.sh }',
+    '  - { name: lost }',
+  ]
+  const definition = parse(`---\n${head.join('\n')}\n---\nGo.`)
+  assert.equal(definition.tools, ['service__a'])
+  assert.equal(definition.toolsets, ['core'])
+  assert.equal(definition.mcpServers, [{ name: 'fine', command: 'c', args: ['1', 'true'], env: { PORT: '3100' } }])
+  assert.equal(
+    definition.hooks.map(({ name }) => name),
+    ['gate'],
+  )
+  assert.is(definition.permissions, undefined, 'null is nothing')
+  const leftOut = [...(definition.leftOut ?? [])].sort()
+  assert.is(leftOut.length, 6)
+  assert.match(leftOut[0] ?? '', /^line 10, column 5: mcp_servers\.1: give exactly one/)
+  assert.match(leftOut.find(text => text.includes('tools.1')) ?? '', /^line 6, column 5: tools\.1: a tool id/)
+  assert.match(leftOut.find(text => text.includes('toolsets.1')) ?? '', /^line 7, column 18: /)
+  assert.match(leftOut.find(text => text.includes('hooks.1')) ?? '', /^line 15, column 5: hooks\.1\.event/)
+})
+
+test('a definition is refused where an entry that is left out would allow more', () => {
+  for (const [list, value] of [
+    ['tools', '["*"]'],
+    ['toolsets', '["Not One"]'],
+    ['deny_tools', '[service__a, "*"]'],
+  ])
+    assert.throws(() => parse(`---\nname: reviewer\n${list}: ${value}\n---\nGo.`), new RegExp(`line 3.*${list}`))
+})
+
+test('what is wrong with a head has its line and column, in YAML and in TOML', () => {
+  assert.throws(() => parse('---\nname: reviewer\nmodel: [a\n---\nGo.'), /^line \d+, column \d+: not valid YAML/)
+  assert.throws(() => parse('---\nname = "reviewer"\nx = \n---\nGo.'), /^line 3, column \d+: not valid TOML/)
+  assert.throws(() => parse('\uFEFF---\nname: reviewer\nmodel: 7\n---\nGo.'), /^line 3, column 8: model/)
+})
 
 test('invalid: a reserved name, bytes that are no text, a file that is too large', () => {
   assert.throws(() => parse('---\nname: coordinator\n---\nGo.', 'coordinator'), /reserved/)

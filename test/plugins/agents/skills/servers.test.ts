@@ -43,6 +43,26 @@ test('a server that a skill of the person brings is there while the skill is on,
   }
 })
 
+test('a server of a skill that cannot be used costs itself, and is named', async () => {
+  const scene = await mcpScene()
+  try {
+    const lines = [...server('fine'), '      both: { command: x, url: "http://x" }', '      none: 7']
+    await skill(path.join(scene.home, 'skills'), 'mixed', lines)
+    await skill(path.join(scene.home, 'skills'), 'other', server('other'))
+    const { mcp_servers: servers, problems } = (await scene.request('GET', '/api/settings/mcp-servers')).body
+    assert.equal(servers.map(({ name }: { name: string }) => name).sort(), ['fine', 'other'])
+    assert.match(JSON.stringify(problems), 'both')
+    assert.match(JSON.stringify(problems), 'none')
+    const { items } = (await scene.request('GET', '/api/doctor?only=mcp.servers')).body
+    assert.equal(
+      items.map(({ severity, code }: { severity: string; code: string }) => [severity, code]),
+      [['warning', 'mcp_file_invalid']],
+    )
+  } finally {
+    await scene.close()
+  }
+})
+
 test('of an installed skill a server counts only where the person allows it', async () => {
   const scene = await mcpScene()
   try {

@@ -2,6 +2,8 @@ import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { catalogText } from '../../../../plugins/agents/skills/telling/briefing.js'
+import type { Reply } from '../../../harness/kernel.js'
 import { openSkills, skillText, writeSkill } from './scene.js'
 
 test('a skill of the workspace takes the place of one of the home, which takes that of a bundled one', async () => {
@@ -84,6 +86,78 @@ test('skills of one agent count for that agent alone', async () => {
   assert.is((await world.show('svc-session')).enabled, true)
   const missing = await world.request('GET', '/api/skills', '', '?for_agent=nobody')
   assert.equal([missing.status, missing.body.code], [404, 'agent_not_found'])
+})
+
+/** Files as other programs write them, by the name of their folder, and what of them is read. */
+const WILD: readonly (readonly [folder: string, text: string, name: string, description: RegExp])[] = [
+  [
+    'no-frontmatter',
+    '# Title\n\nFirst paragraph\nsays it.\n\nMore.\n',
+    'no-frontmatter',
+    /^First paragraph says it\.$/,
+  ],
+  ['no-name', '---\ndescription: It has no name\n---\nSteps.\n', 'no-name', /^It has no name$/],
+  ['no-description', '---\nname: no-description\ndescription:\n---\n# T\nDo it.\n', 'no-description', /^Do it\.$/],
+  ['null-metadata', '---\nname: null-metadata\ndescription: x\nmetadata:\n---\n', 'null-metadata', /^x$/],
+  ['marked', '\uFEFF---\r\nname: marked\r\ndescription: x\r\n---\r\nSteps.\r\n', 'marked', /^x$/],
+  ['tabs', '---\nname: tabs\ndescription: x\nmetadata:\n\tcolor: red\n---\n', 'tabs', /^x$/],
+  ['colons', '---\nname: colons\ndescription: Plan trips: hotels. Use: always\n---\n', 'colons', /^Plan trips: hotels/],
+  ['at', '---\nname: at\ndescription: @mention people\n---\n', 'at', /^@mention/],
+  ['stars', '---\nname: stars\ndescription: **Bold** use\n---\n', 'stars', /^\*\*Bold/],
+  ['brackets', '---\nname: brackets\ndescription: [Beta] Plans\n---\n', 'brackets', /^\[Beta\]/],
+  ['ticks', '---\nname: ticks\ndescription: `code` first\n---\n', 'ticks', /^`code`/],
+  ['quotes', '---\nname: quotes\ndescription: "Say "hello" twice"\n---\n', 'quotes', /hello/],
+  ['numbers', '---\nname: 42\ndescription: 7\n---\n', '42', /^7$/],
+  ['blank', '\n\n---\nname: blank\ndescription: x\n---\n', 'blank', /^x$/],
+  ['long', `---\nname: long\ndescription: ${'word '.repeat(1000)}\n---\n`, 'long', /^word/],
+]
+
+test('files of skills are read as other programs write them', async () => {
+  await using world = await openSkills()
+  for (const [folder, text] of WILD) {
+    await mkdir(path.join(world.homeSkills, folder), { recursive: true })
+    await writeFile(path.join(world.homeSkills, folder, folder === 'at' ? 'skill.md' : 'SKILL.md'), text)
+  }
+  await writeSkill(world.homeSkills, 'lines', '', ['metadata:', '  svc: { when: { platfroms: [linux] } }'])
+  await writeSkill(world.homeSkills, 'broken', '', ['name: again'])
+  const { skills, diagnostics } = (await world.request('GET', '/api/skills')).body
+  const known = new Map<string, Reply>(skills.map((skill: Reply) => [skill.name, skill]))
+  for (const [folder, , name, description] of WILD) {
+    assert.ok(known.has(name), `${folder} is not there: ${JSON.stringify(diagnostics)}`)
+    assert.match(known.get(name).description, description, folder)
+  }
+  assert.match(JSON.stringify(known.get('colons').diagnostics), 'values were taken as text')
+  assert.equal(
+    diagnostics.map((one: Reply) => one.name),
+    ['broken', 'lines'],
+  )
+  assert.match(diagnostics[0].failure.message, /^line \d+, column \d+: not valid YAML/)
+  assert.match(diagnostics[1].failure.message, /^line 5, column \d+: metadata\.svc\.when\.platfroms/)
+})
+
+test('a skill that no model may call by itself is told to no agent, and people see it', async () => {
+  await using world = await openSkills()
+  await writeSkill(world.homeSkills, 'by-hand', '', ['disable-model-invocation: true'])
+  const shown = await world.show('by-hand')
+  assert.equal([shown.activation.active, shown.diagnostics[0].verification_status], [true, 'passed'])
+  const candidate = (announced?: boolean) =>
+    ({
+      active: true,
+      winner: {
+        name: 'x',
+        tier: 'user',
+        spec: { name: 'x', description: 'd', ...(announced === false && { announced }) },
+      },
+    }) as never
+  assert.ok(catalogText([candidate()], 4096))
+  assert.is(catalogText([candidate(false)], 4096), undefined)
+})
+
+test('a name with letters of two scripts is warned of', async () => {
+  await using world = await openSkills()
+  await writeSkill(world.homeSkills, 'dep\u043Boy')
+  const { diagnostics } = await world.show('dep\u043Boy')
+  assert.match(JSON.stringify(diagnostics), 'Cyrillic letter U+043B among Latin ones')
 })
 
 test('a gate that is not met, or that cannot be judged, makes a skill inactive and says why', async () => {

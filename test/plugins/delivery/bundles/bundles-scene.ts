@@ -27,6 +27,8 @@ export interface Scene extends TestKernel {
   readonly roots: readonly string[]
   /** Writes an extension and loads it; written again it changes. Returns its folder. */
   kit(options?: KitOptions): Promise<string>
+  /** What was left out of the one that was written last. */
+  leftOut(): readonly string[]
   /** Status, and code of an error. */
   outcome(method: string, url: string, body?: unknown): Promise<string>
   activate(more?: Record<string, unknown>): Promise<Reply>
@@ -87,6 +89,7 @@ export async function scene(options: { home?: string; plugins?: readonly Plugin[
     one: ids[0] as string,
     two: ids[1] as string,
     roots,
+    leftOut: () => extensions().leftOut,
     async kit(kit = {}) {
       const name = kit.name ?? 'demo-kit'
       const own = folders.get(name) ?? (await mkdtemp(path.join(folder, `${name}-`)))

@@ -12,6 +12,8 @@ import { Reconcile } from '../../../../plugins/platform/reconcile/api.js'
 
 /** What a test makes of the extensions that there are. */
 export interface FakeExtensions extends Pick<ExtensionsApi, 'installed'> {
+  /** What was left out of the extension that was loaded last. */
+  readonly leftOut: readonly string[]
   /** Reads the manifest of a folder and has its families read it; throws what they throw. */
   load(folder: string): Promise<void>
   /** Asks who depends on it, then lets it go. */
@@ -75,6 +77,8 @@ export function fakeExtensions() {
 
     async restart() {}
 
+    leftOut: readonly string[] = []
+
     async load(folder: string) {
       const root = await realpath(folder)
       const manifest = await readManifest(root)
@@ -92,7 +96,9 @@ export function fakeExtensions() {
         digest: '',
       }
       this.#all.set(name, extension)
-      await this.#families.publish(extension, await this.#families.read(extension))
+      const shipped = await this.#families.read(extension)
+      this.leftOut = shipped.flatMap(({ shipment }) => shipment.leftOut ?? [])
+      await this.#families.publish(extension, shipped)
       await this.#families.sweep(new Set(this.#all.keys()), [])
       await this.changed.call([name])
     }

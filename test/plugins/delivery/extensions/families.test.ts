@@ -32,6 +32,34 @@ const live = async (svc: Scene): Promise<string[]> =>
     ({ kind, name, live }: Wire) => `${kind} ${name} ${live}`,
   )
 
+test('a part of an extension that is not valid costs itself, and is named by list, info and doctor', async () => {
+  const parts = {
+    ...kit,
+    'extension.toml': `${kit['extension.toml']}[resources.mcp_servers.both]\ncommand = "x"\nurl = "http://x"\n`,
+    'skills/broken/SKILL.md': '---\nname: broken\nmetadata: {\n---\n',
+    'agents/odd/AGENT.md': '---\nname: other\n---\nYou do.\n',
+    'agents/partly/AGENT.md': '---\nname: partly\ntools: [service__a, "*"]\n---\nYou do.\n',
+  }
+  const svc = await scene({ kit: parts }, { plugins })
+  await svc.until('kit', active)
+  assert.equal((await live(svc)).sort(), ['agent partly true', 'agent planner true', 'skill brief true'])
+  const { extensions: listed } = (await svc.request('GET', '/api/extensions')).body
+  const [{ diagnostics }] = listed as [Wire]
+  assert.equal(
+    diagnostics.map(({ code, severity }: Wire) => [code, severity]),
+    [['extension_entry_invalid', 'warning']],
+  )
+  for (const wanted of [
+    /extension\.toml:4: resources\.mcp_servers\.both: an MCP server has either a command or a url/,
+    /skills\/broken\/SKILL\.md: line \d+, column \d+: not valid YAML/,
+    /agents\/odd\/AGENT\.md: it says name other/,
+    /agents\/partly\/AGENT\.md: line 3, column \d+: tools\.1: /,
+  ])
+    assert.match(diagnostics[0].message, wanted)
+  const { items } = (await svc.request('GET', '/api/doctor?only=extensions')).body
+  assert.ok(items.some(({ code }: Wire) => code === 'extension_entry_invalid'))
+})
+
 test('a plugin that reads what extensions ship gets it again when it is loaded again, and has it no longer when it went', async () => {
   const svc = await scene({ kit }, { plugins })
   const { host } = svc.kernel

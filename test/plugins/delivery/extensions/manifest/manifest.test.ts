@@ -41,10 +41,11 @@ const invalid: [text: string, line: string, key: string][] = [
   [`${HEAD}[resources]\nskills = ["/etc"]`, '4', 'resources.skills.0'],
   [`${HEAD}[resources]\nagents = [\n  "a",\n  "b/../../c",\n]`, '4', 'resources.agents.1'],
   [
-    `${HEAD}[[resources.hooks]]\nname = "a"\nevent = "e"\ncommand = "x"\n[[resources.hooks]]\nname = "b"\nevent = "e"`,
+    `${HEAD}[[resources.hooks]]\nname = "a"\nevent = "e"\ncommand = "x"\n[[resources.hooks]]\nname = "b"\nevent = "e"\nrequired = true`,
     '7',
     'resources.hooks.1.command',
   ],
+  [`${HEAD}description = "a\\u0000b"`, '3', 'description'],
   [`${HEAD}[resources.publish]\nfamilies = ["agents"]`, '4', 'resources.publish.families.0'],
   [`${HEAD}[network_participation]\nrequired = true`, '3', 'network_participation'],
   [`${HEAD}[network_participation]\nrequired = false\nmode = "live"`, '3', 'network_participation'],
@@ -60,6 +61,64 @@ for (const [text, line, key] of invalid) {
     assert.ok(message.startsWith(`/x/extension.toml:${line}: ${key}`), message)
   })
 }
+
+test('a tool, a hook and an MCP server that are not valid cost themselves, and are named by file, line and key', () => {
+  const manifest = parseManifest(
+    `${HEAD}[subprocess]
+command = "./bin"
+[[tools]]
+id = "one"
+handler = "a"
+[[tools]]
+id = "two"
+[[tools]]
+id = "ONE"
+handler = "b"
+[[tools]]
+id = "three"
+handler = "c"
+colour = "red"
+[[resources.hooks]]
+name = "a"
+event = "e"
+[[resources.hooks]]
+name = "b"
+[resources.mcp_servers.fine]
+command = "x"
+[resources.mcp_servers.both]
+command = "x"
+url = "http://x"
+`,
+    '/x/extension.toml',
+  )
+  assert.equal(
+    manifest.tools.map(({ id }) => id),
+    ['one'],
+  )
+  assert.equal(
+    manifest.resources.hooks.map(({ name }) => name),
+    ['a'],
+  )
+  assert.equal(Object.keys(manifest.resources.mcp_servers), ['fine'])
+  const leftOut = [...(manifest.leftOut ?? [])]
+  assert.is(leftOut.length, 5, leftOut.join('\n'))
+  for (const wanted of [
+    /^\/x\/extension\.toml:8: tools\.1\.handler: /,
+    /^\/x\/extension\.toml:11: tools\.2\.id: another tool before it has this id/,
+    /^\/x\/extension\.toml:16: tools\.3\.colour: unknown member/,
+    /^\/x\/extension\.toml:20: resources\.hooks\.1\.event: /,
+    /^\/x\/extension\.toml:24: resources\.mcp_servers\.both: an MCP server has either/,
+  ])
+    assert.ok(
+      leftOut.some(text => wanted.test(text)),
+      `${wanted} is not in ${leftOut.join('\n')}`,
+    )
+})
+
+test('a byte order mark and members that are null are no fault of a manifest', () => {
+  const text = '\uFEFF{"name":"demo","version":"1.0.0","description":null,"tools":null}'
+  assert.is(parseManifest(text, '/x/extension.json').description, undefined)
+})
 
 test('JSON and TOML say the same; core keys stand at the root or in [extension]', () => {
   const toml = parseManifest(
