@@ -76,6 +76,12 @@ export const DoctorQuery = v.object({
   only: v.optional(v.string()),
   exclude: v.optional(v.string()),
   quiet: v.optional(queryBoolean()),
+  probe: v.optional(
+    v.pipe(
+      queryBoolean(),
+      v.description('also start what a session would start, such as each MCP server; takes a minute'),
+    ),
+  ),
 })
 export type DoctorQuery = v.InferOutput<typeof DoctorQuery>
 

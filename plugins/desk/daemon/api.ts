@@ -76,6 +76,9 @@ export const StatusMembers = registry<StatusMember>(
   v.looseObject({ path: v.string(), read: v.function() }),
 )
 
+/** Milliseconds that a probe has which starts programs. */
+export const PROBING_DEADLINE_MS = 150_000
+
 /**
  * A doctor probe. It answers within 5 s or is reported as `probe_timeout`; one that throws as `probe_failed`.
  * When all is well it answers with nothing, or with an item of severity `info` whose code ends in `_ok` or `_ready`:
@@ -86,11 +89,13 @@ export interface Check {
   readonly id: string
   readonly category: string
   readonly run: (signal: AbortSignal) => Promise<readonly DiagnosticItem[]>
+  /** In place of `run` where the caller asks to probe: it may start programs, and has {@link PROBING_DEADLINE_MS}. */
+  readonly probe?: (signal: AbortSignal) => Promise<readonly DiagnosticItem[]>
 }
 
 export const Checks = registry<Check>(
   'daemon.checks@1',
-  v.looseObject({ id: v.string(), category: v.string(), run: v.function() }),
+  v.looseObject({ id: v.string(), category: v.string(), run: v.function(), probe: v.optional(v.function()) }),
 )
 
 /** Tells names that `plugins.disabled` and `plugins.replace` may hold although no plugin has them, or none that runs. */

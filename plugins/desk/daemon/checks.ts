@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type AttributedFault, type PluginInfo, reasonOf } from '../../../kernel/platform.js'
 import type { HostView } from '../../../kernel/plugin.js'
@@ -289,4 +290,42 @@ function bounded(items: readonly DiagnosticItem[]): DiagnosticItem[] {
   const last = items[LISTED - 1]
   if (rest <= 0 || !last) return [...items]
   return [...items.slice(0, LISTED - 1), { ...last, message: `${last.message}; and ${rest} more like it` }]
+}
+
+/** Schemes of secrets that several plugins resolve: a secret of one is handed out by none of them. */
+export function resolverItems(
+  resolvers: readonly { readonly owner: string; readonly entry: { readonly scheme: string } }[],
+): DiagnosticItem[] {
+  const schemes = [...new Set(resolvers.map(({ entry }) => entry.scheme))]
+  return schemes.flatMap(scheme => {
+    const owners = resolvers.filter(({ entry }) => entry.scheme === scheme).map(({ owner }) => owner)
+    if (owners.length < 2) return []
+    return finding({
+      id: `daemon.secrets.${scheme}`,
+      code: 'secret_resolver_conflict',
+      category: 'daemon',
+      severity: 'error',
+      title: `Secrets of ${scheme}: cannot be read`,
+      message: `${owners.join(' and ')} resolve ${scheme}: references, so none of these secrets is handed out. Disable one of the two`,
+      suggested_command: 'svc extension list',
+    })
+  })
+}
+
+/** Whether the daemon sees its processes, without which no session starts. */
+export async function processItems(platform: NodeJS.Platform, file = '/proc/self/stat'): Promise<DiagnosticItem[]> {
+  if (platform !== 'linux') return []
+  const text = await readFile(file, 'utf8').catch(() => '')
+  if (text !== '')
+    return [fine('daemon.processes', 'daemon', 'processes_ok', 'Processes', 'the daemon sees its processes')]
+  return [
+    finding({
+      id: 'daemon.processes',
+      code: 'proc_unreadable',
+      category: 'daemon',
+      severity: 'error',
+      title: 'Processes cannot be seen',
+      message: `${file} cannot be read, so no agent, hook or extension can be started: mount /proc`,
+    }),
+  ]
 }

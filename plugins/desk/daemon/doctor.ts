@@ -3,7 +3,7 @@ import { shown } from '../../../kernel/kit/text.js'
 import { type Clock, iso, messageOf } from '../../../kernel/plugin.js'
 import type { DoctorQuery, DoctorReply } from '../../../schemas/daemon.js'
 import { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
-import { type Check, DaemonErrors, finding, type Severity } from './api.js'
+import { type Check, DaemonErrors, finding, PROBING_DEADLINE_MS, type Severity } from './api.js'
 
 /** Milliseconds that a probe has. */
 export const PROBE_DEADLINE_MS = 5000
@@ -26,7 +26,7 @@ export async function runDoctor(
   const begun = clock.monotonic()
   const generatedAt = iso(clock.now())
   const chosen = choose(checks, names(query.only), names(query.exclude))
-  const found = (await Promise.all(chosen.map(check => probe(check, clock, signal)))).flat()
+  const found = (await Promise.all(chosen.map(check => probe(check, query.probe === true, clock, signal)))).flat()
   const items = found.filter(item => !(query.quiet && isFine(item))).sort(byUrgency)
   return {
     schema_version: '1',
@@ -62,16 +62,18 @@ function choose(checks: readonly Check[], only: readonly string[], exclude: read
   return checks.filter(check => (only.length === 0 || named(only, check)) && !named(exclude, check))
 }
 
-async function probe(check: Check, clock: Clock, signal: AbortSignal): Promise<DiagnosticItem[]> {
+async function probe(check: Check, isProbing: boolean, clock: Clock, signal: AbortSignal): Promise<DiagnosticItem[]> {
   const deadline = new AbortController()
-  const timer = clock.timeout(PROBE_DEADLINE_MS, () => deadline.abort(), { unref: true })
+  const probing = isProbing ? check.probe : undefined
+  const bound = probing ? PROBING_DEADLINE_MS : PROBE_DEADLINE_MS
+  const timer = clock.timeout(bound, () => deadline.abort(), { unref: true })
   const late = new Promise<'late'>(resolve => deadline.signal.addEventListener('abort', () => resolve('late')))
   try {
     // The probe may throw before it returns a promise.
-    const work = (async () => check.run(AbortSignal.any([signal, deadline.signal])))()
+    const work = (async () => (probing ?? check.run)(AbortSignal.any([signal, deadline.signal])))()
     const result = await Promise.race([work, late])
     if (result !== 'late') return v.parse(v.array(Item), result)
-    const message = `the probe ${check.id} did not answer within ${PROBE_DEADLINE_MS / 1000} seconds`
+    const message = `the probe ${check.id} did not answer within ${bound / 1000} seconds`
     return [failure(check, 'probe_timeout', 'warning', 'Probe timed out', message)]
   } catch (error) {
     return [

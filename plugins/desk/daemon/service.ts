@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import type { SecretResolver } from '../../../kernel/kit/secret-ref.js'
+import { type SecretResolver, SecretResolvers } from '../../../kernel/kit/secret-ref.js'
 import { SecretSet } from '../../../kernel/kit/secret-set.js'
 import { KernelSettings, reasonOf } from '../../../kernel/platform.js'
 import {
@@ -51,7 +51,9 @@ import {
   heldItems,
   heldText,
   pluginItems,
+  processItems,
   reconcileItems,
+  resolverItems,
   safeModeItems,
   storeItems,
   tcpItems,
@@ -307,6 +309,12 @@ export class DaemonService implements DaemonApi {
         category: 'daemon',
         run: async () => serviceItems(ownServiceOwner(home.root, host.userHome, this.kernel.env.XDG_CONFIG_HOME)),
       },
+      {
+        id: 'daemon.secrets',
+        category: 'daemon',
+        run: async () => resolverItems(this.kernel.collect(SecretResolvers)),
+      },
+      { id: 'daemon.processes', category: 'daemon', run: () => processItems(process.platform) },
       { id: 'home.permissions', category: 'home', run: () => permissionItems(home, socketPath(host)) },
       { id: 'home.log', category: 'home', run: () => logItems(home) },
     ]

@@ -66,7 +66,12 @@ export default definePlugin({
     contribute(ToolBackends, self => [self.tools]),
     contribute(Checks, self => [
       { id: 'mcp.revocations', category: 'mcp', run: async () => self.revocationItems() },
-      { id: 'mcp.servers', category: 'mcp', run: () => self.serverItems() },
+      {
+        id: 'mcp.servers',
+        category: 'mcp',
+        run: () => self.serverItems(),
+        probe: signal => self.probeItems(signal),
+      },
     ]),
     contribute(StatusMembers, self => [{ path: 'mcp_servers', read: () => self.status() }]),
   ],

@@ -18,7 +18,7 @@ import type { Workspace } from '../../desk/workspaces/api.js'
 import type { AcpMcpServer, SessionInfo, SessionMcpServer } from '../sessions/api.js'
 import type { ToolPlace } from '../tools/api.js'
 import type { CatalogOrigin, McpApi } from './api.js'
-import { confinedFor } from './client/confining.js'
+import { confinedFor, confinedKey } from './client/confining.js'
 import type { Connection } from './client/connection.js'
 import { Manager } from './client/manager.js'
 import { reach } from './client/reach.js'
@@ -34,6 +34,7 @@ import { tokenFetch } from './oauth/token-fetch.js'
 import { collisions, isFolder, type PlaceTrouble, programTrouble, serverItems } from './servers/checks.js'
 import { Leaving } from './servers/leaving.js'
 import { references } from './servers/own-secrets.js'
+import { type Tried, tryAll } from './servers/trying.js'
 import { Vanishing } from './servers/vanishing.js'
 import { viewOf } from './servers/views.js'
 import { Writing } from './servers/writing.js'
@@ -41,6 +42,8 @@ import type { Server } from './sources/declaration.js'
 import { isOfWorkspace, problemTexts, Sources } from './sources/sources.js'
 import { McpTools } from './tool-backend.js'
 
+/** Milliseconds in which a report tries servers: less than a probe has. */
+const TRYING_MS = 140_000
 /** Workspaces whose files one report reads. */
 const MOST_PLACES = 500
 
@@ -148,6 +151,30 @@ export class McpService implements McpApi {
       },
     )
     return serverItems((await Promise.all(places)).filter(place => place !== undefined))
+  }
+
+  /** The same once each server was tried that a session could have. */
+  async probeItems(signal: AbortSignal): Promise<DiagnosticItem[]> {
+    const { agents, workspaces } = this.kernel.needs
+    const tried = new Map<string, Tried>()
+    for (const workspace of [undefined, ...workspaces.list().slice(0, MOST_PLACES)]) {
+      if (workspace && !(await isFolder(workspace.rootDir))) continue
+      for (const definition of [undefined, ...(await agents.list(workspace))]) {
+        const { servers } = await this.sources.read({ workspace, definition })
+        for (const server of servers) {
+          const connection = this.#connection(server, {}, workspace)
+          tried.set(confinedKey(server.key, connection.confined), { server, connection, workspaceId: workspace?.id })
+        }
+      }
+    }
+    const budget = new AbortController()
+    const timer = this.kernel.clock.timeout(TRYING_MS, () => budget.abort(), { unref: true })
+    const failed = await tryAll([...tried.values()], AbortSignal.any([signal, budget.signal]))
+    timer.cancel()
+    const items = await this.serverItems()
+    // Servers of the home and of workspaces have an item already; those of agents and skills are of no place.
+    const known = new Set(items.map(({ id }) => id))
+    return [...items, ...failed.filter(({ id }) => !known.has(id))]
   }
 
   /** A workspace that is gone has nobody but everybody to act for it. */

@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert'
 import * as v from 'valibot'
 import { definePlugin, kind, surfaceOf } from '../../../kernel/plugin.js'
 import type { Check } from '../../../plugins/desk/daemon/api.js'
+import { processItems, resolverItems } from '../../../plugins/desk/daemon/checks.js'
 import daemon from '../../../plugins/desk/daemon/index.js'
 import disk from '../../../plugins/platform/disk/index.js'
 import { VirtualClock } from '../../../testing/virtual-clock.js'
@@ -44,6 +45,39 @@ test('doctor: only and exclude take ids and categories, quiet leaves out what is
     assert.equal([status, body.code], [400, 'unknown_component'])
     assert.match(body.details.known, 'guest.one')
   }
+  await host.close()
+})
+
+test('doctor: processes that cannot be seen, and secrets that two plugins resolve, are errors', async () => {
+  assert.equal(
+    (await processItems('linux', '/nonexistent/stat')).map(item => [item.code, item.severity]),
+    [['proc_unreadable', 'error']],
+  )
+  assert.equal(
+    (await processItems('linux')).map(item => item.code),
+    ['processes_ok'],
+  )
+  const resolver = (owner: string, scheme: string) => ({ owner, entry: { scheme } })
+  const items = resolverItems([resolver('vault', 'vault'), resolver('daemon', 'env'), resolver('acme.keys', 'vault')])
+  assert.equal(
+    items.map(item => [item.id, item.code]),
+    [['daemon.secrets.vault', 'secret_resolver_conflict']],
+  )
+  assert.match(items[0]?.message ?? '', 'vault and acme.keys resolve vault: references')
+})
+
+test('doctor: a probe that may start programs runs where the caller asks for it', async () => {
+  const ran: string[] = []
+  const run = (name: string) => async () => {
+    ran.push(name)
+    return []
+  }
+  const checks: Check[] = [{ id: 'guest.both', category: 'guest', run: run('look'), probe: run('probe') }]
+  const { plugin } = guest({ checks })
+  const host = await boot({ plugins: [daemon, plugin] })
+  await doctor(host, '?only=guest')
+  await doctor(host, '?only=guest&probe=true')
+  assert.equal(ran, ['look', 'probe'])
   await host.close()
 })
 

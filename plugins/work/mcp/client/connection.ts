@@ -372,13 +372,16 @@ export class Connection {
   #rest(): void {
     this.#idle?.cancel()
     if (this.server.declaration.command === undefined || this.#state.is !== 'ready') return
-    const stop = () => {
-      if (this.#state.is !== 'ready' || this.#calls > 0) return
-      const { client } = this.#state
-      this.#state = { is: 'idle' }
-      void client.close().catch(() => {})
-    }
-    this.#idle = this.world.clock.timeout(IDLE_MS, stop, { unref: true })
+    this.#idle = this.world.clock.timeout(IDLE_MS, () => void this.rest(), { unref: true })
+  }
+
+  /** Ends a program that nobody calls now; the next call starts it again. */
+  async rest(): Promise<void> {
+    if (this.server.declaration.command === undefined || this.#state.is !== 'ready' || this.#calls > 0) return
+    const { client } = this.#state
+    this.#idle?.cancel()
+    this.#state = { is: 'idle' }
+    await client.close().catch(() => {})
   }
 
   #ended(client: Client): void {

@@ -123,7 +123,10 @@ function fileItems(problems: readonly Problem[], workspaceId: string | undefined
   })
 }
 
-function failedItem({ name, why }: PlaceTrouble['failed'][number], workspaceId: string | undefined): DiagnosticItem {
+export function failedItem(
+  { name, why }: PlaceTrouble['failed'][number],
+  workspaceId: string | undefined,
+): DiagnosticItem {
   return finding({
     id: idOf('server', name, workspaceId),
     code: 'mcp_server_failed',

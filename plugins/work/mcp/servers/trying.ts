@@ -1,0 +1,62 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
+import { messageOf } from '../../../../kernel/plugin.js'
+import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
+import { finding } from '../../../desk/daemon/api.js'
+import type { Connection } from '../client/connection.js'
+import type { Server } from '../sources/declaration.js'
+import { failedItem } from './checks.js'
+
+/** Servers that are started at the same time. */
+const AT_ONCE = 4
+/** Servers that one report tries. */
+const MOST = 200
+
+/** A server as it would run, and the workspace that it would run for. */
+export interface Tried {
+  readonly server: Server
+  readonly connection: Connection
+  readonly workspaceId: string | undefined
+}
+
+/**
+ * Starts or reaches each server, and says which cannot be used. A program that runs already is not started a second time; one that was
+ * started for this is ended at once. Each has the `start_timeout` of its declaration.
+ */
+export async function tryAll(all: readonly Tried[], signal: AbortSignal): Promise<DiagnosticItem[]> {
+  const items: DiagnosticItem[] = []
+  const waiting = all.slice(0, MOST)
+  let done = 0
+  const work = async () => {
+    for (let one = waiting.shift(); one && !signal.aborted; one = waiting.shift()) {
+      const failed = await tryOne(one)
+      done++
+      if (failed) items.push(failed)
+    }
+  }
+  const over = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
+  await Promise.race([Promise.all(Array.from({ length: AT_ONCE }, work)), over])
+  return done < all.length ? [...items, untriedItem(all.length - done)] : [...items]
+}
+
+async function tryOne({ server: { name }, connection, workspaceId }: Tried): Promise<DiagnosticItem | undefined> {
+  const wasReady = connection.state === 'ready'
+  try {
+    await connection.probe()
+    return undefined
+  } catch (error) {
+    return failedItem({ name, why: connection.failure?.why ?? messageOf(error) }, workspaceId)
+  } finally {
+    if (!wasReady) await connection.rest()
+  }
+}
+
+const untriedItem = (count: number) =>
+  finding({
+    id: 'mcp:untried',
+    code: 'mcp_servers_untried',
+    category: 'mcp',
+    severity: 'warning',
+    title: 'MCP servers were not tried',
+    message: `${count} MCP servers were not tried: the report has no more time for them`,
+    suggested_command: command('mcp list'),
+  })
