@@ -12,8 +12,10 @@ export interface Settings {
   readonly window: number | undefined
   /** Folder of the transcripts. */
   readonly stateFolder: string
-  /** Milliseconds without a byte of an answer after which the endpoint counts as silent. */
+  /** Milliseconds that the endpoint has to begin an answer: a model may have to be loaded first. */
   readonly silenceMs: number
+  /** Milliseconds without a byte in the middle of an answer after which its stream is given up. */
+  readonly stallMs: number
   /** Name under which the endpoint is configured, for the words of errors. */
   readonly endpointName: string
 }
@@ -23,6 +25,7 @@ export const DEFAULT_WINDOW = 32_768
 const MIN_WINDOW = 1024
 const MAX_WINDOW = 16_777_216
 const SILENCE_MS = 300_000
+const STALL_MS = 120_000
 
 /** Variables that hold what no command of the model may see. */
 export const SECRET_VARIABLES: readonly string[] = ['OPENAI_API_KEY']
@@ -37,6 +40,7 @@ export function settingsOf(env: NodeJS.ProcessEnv): Settings {
     window: whole('OPENAI_CONTEXT_WINDOW', text('OPENAI_CONTEXT_WINDOW'), MIN_WINDOW, MAX_WINDOW),
     stateFolder: stateFolder(env),
     silenceMs: whole('SVC_AGENT_SILENCE_MS', text('SVC_AGENT_SILENCE_MS'), 100, 3_600_000) ?? SILENCE_MS,
+    stallMs: whole('SVC_AGENT_STALL_MS', text('SVC_AGENT_STALL_MS'), 100, 3_600_000) ?? STALL_MS,
     endpointName: text('SVC_PROVIDER') ?? 'svc',
   }
 }

@@ -8,7 +8,12 @@ import type { Reply } from '../../harness/kernel.js'
 let world: AgentWorld
 
 test.before(async () => {
-  world = await openAgent({ 'a.txt': 'a\n' }, { env: { SVC_AGENT_SILENCE_MS: '1500', OPENAI_CONTEXT_WINDOW: '4096' } })
+  world = await openAgent(
+    { 'a.txt': 'a\n' },
+    {
+      env: { SVC_AGENT_SILENCE_MS: '1500', SVC_AGENT_STALL_MS: '1000', OPENAI_CONTEXT_WINDOW: '4096' },
+    },
+  )
 })
 test.before.each(() => world.clear())
 test.after(() => world.close())
@@ -97,7 +102,18 @@ test('a connection that closes before an answer is tried again', async () => {
 })
 
 test('an endpoint that goes silent is given up', async () => {
-  assert.match((await failure({ sleepMs: 4000 })).message, 'has said nothing for 2 s')
+  assert.match((await failure({ sleepMs: 4000 })).message, 'has said nothing for 1.5 s (SVC_AGENT_SILENCE_MS)')
+})
+
+test('a stream that hangs in its middle is given up, and tried again while nothing of it was shown', async () => {
+  world.model.script([{ begins: true, hangs: true }, { text: 'there' }])
+  assert.equal(await world.prompt('go'), { stopReason: 'end_turn' })
+  assert.is(world.said(), 'there')
+  world.clear()
+  const error = await failure({ text: 'half of an', hangs: true })
+  assert.match(error.message, 'has said nothing in the middle of its answer for 1 s (SVC_AGENT_STALL_MS)')
+  assert.is(world.said(), 'half of an')
+  await goesOn()
 })
 
 test('an endpoint that speaks half of the protocol is told of', async () => {

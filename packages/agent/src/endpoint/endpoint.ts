@@ -49,13 +49,13 @@ export class Endpoint {
 
   /** A model for one call, which counts into `seen` what it reads. */
   model(name: string, seen: Seen): LanguageModel {
-    const { baseUrl, apiKey, silenceMs } = this.settings
+    const { baseUrl, apiKey } = this.settings
     if (baseUrl === undefined) throw notConfigured()
     const provider = createOpenAICompatible({
       name: 'endpoint',
       baseURL: baseUrl,
       includeUsage: true,
-      fetch: guardedFetch(baseUrl, silenceMs, seen),
+      fetch: guardedFetch(baseUrl, this.settings, seen),
       ...(apiKey !== undefined && { apiKey }),
     })
     return provider(name)

@@ -12,6 +12,7 @@ export type EndpointProblem =
   | 'broken'
   | 'unreachable'
   | 'silent'
+  | 'stalled'
   | 'half_protocol'
   | 'dropped'
   | 'too_much'
@@ -38,7 +39,13 @@ export interface FailureContext {
 }
 
 /** Problems that another try may get past, while nothing of the answer has been shown. */
-export const PASSING: ReadonlySet<EndpointProblem> = new Set(['rate_limited', 'broken', 'unreachable', 'dropped'])
+export const PASSING: ReadonlySet<EndpointProblem> = new Set([
+  'rate_limited',
+  'broken',
+  'unreachable',
+  'dropped',
+  'stalled',
+])
 
 /** The longest a "too many requests" is waited out; beyond it the turn ends and says how long. */
 export const MAX_WAIT_MS = 15_000

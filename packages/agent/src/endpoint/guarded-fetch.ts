@@ -1,3 +1,4 @@
+import type { Settings } from '../settings.js'
 import { commonForm, streamOfWhole } from './dialects.js'
 import { EndpointFailure } from './failures.js'
 
@@ -17,13 +18,21 @@ export interface Seen {
  * `fetch` for one call of the endpoint: an answer that is no stream, one without an end, and one that stops without a word
  * become failures in words. Redirects are refused, for the key would follow them.
  */
-export function guardedFetch(baseUrl: string, silenceMs: number, seen: Seen): typeof fetch {
+export function guardedFetch(
+  baseUrl: string,
+  { silenceMs, stallMs }: Pick<Settings, 'silenceMs' | 'stallMs'>,
+  seen: Seen,
+): typeof fetch {
   return async (input, init) => {
     const silence = new AbortController()
-    const say = () =>
-      silence.abort(
-        new EndpointFailure('silent', `the endpoint ${baseUrl} has said nothing for ${Math.round(silenceMs / 1000)} s`),
-      )
+    const say = () => {
+      const isBegun = seen.bytes > 0
+      const bound = isBegun
+        ? `in the middle of its answer for ${stallMs / 1000} s (SVC_AGENT_STALL_MS)`
+        : `for ${silenceMs / 1000} s (SVC_AGENT_SILENCE_MS)`
+      const text = `the endpoint ${baseUrl} has said nothing ${bound}`
+      silence.abort(new EndpointFailure(isBegun ? 'stalled' : 'silent', text))
+    }
     let timer = setTimeout(say, silenceMs)
     const signal = init?.signal ? AbortSignal.any([init.signal, silence.signal]) : silence.signal
     try {
@@ -48,7 +57,7 @@ export function guardedFetch(baseUrl: string, silenceMs: number, seen: Seen): ty
       const counted = new TransformStream<Uint8Array, Uint8Array>({
         transform(chunk, controller) {
           clearTimeout(timer)
-          timer = setTimeout(say, silenceMs)
+          timer = setTimeout(say, stallMs)
           seen.bytes += chunk.byteLength
           if (seen.bytes > MAX_ANSWER_BYTES) {
             const text = `the endpoint ${baseUrl} sent more than ${MAX_ANSWER_BYTES / 1024 / 1024} MB in one answer; it was cut`

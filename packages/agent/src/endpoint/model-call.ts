@@ -4,6 +4,7 @@ import { clip } from '../text.js'
 import type { Endpoint } from './endpoint.js'
 import { EndpointFailure, failureOf, MAX_WAIT_MS, PASSING } from './failures.js'
 import type { Seen } from './guarded-fetch.js'
+import { type Split, ThoughtTags } from './thought-tags.js'
 
 /** Characters of one answer that are taken; what goes on beyond them is cut off. */
 const MAX_TEXT = 400_000
@@ -84,6 +85,15 @@ async function callOnce(request: CallRequest): Promise<Answer> {
   let text = ''
   let thoughts = 0
   let argumentsSeen = 0
+  const tags = new ThoughtTags()
+  const take = async (part: Split) => {
+    thoughts += part.thought.length
+    if (thoughts > MAX_THOUGHTS) throw tooMuch(`more than ${MAX_THOUGHTS} characters of thoughts`)
+    text += part.text
+    if (text.length > MAX_TEXT) throw tooMuch(`more than ${MAX_TEXT} characters of text`)
+    if (part.thought !== '') await request.thought(part.thought)
+    if (part.text !== '') await request.text(part.text)
+  }
   const calls: WantedCall[] = []
   let answer: Answer | undefined
   try {
@@ -101,14 +111,10 @@ async function callOnce(request: CallRequest): Promise<Answer> {
       signal.throwIfAborted()
       switch (part.type) {
         case 'text-delta':
-          text += part.text
-          if (text.length > MAX_TEXT) throw tooMuch(`more than ${MAX_TEXT} characters of text`)
-          await request.text(part.text)
+          await take(tags.take(part.text))
           break
         case 'reasoning-delta':
-          thoughts += part.text.length
-          if (thoughts > MAX_THOUGHTS) throw tooMuch(`more than ${MAX_THOUGHTS} characters of thoughts`)
-          await request.thought(part.text)
+          await take({ thought: part.text, text: '' })
           break
         case 'tool-input-delta':
           argumentsSeen += part.delta.length
@@ -123,6 +129,7 @@ async function callOnce(request: CallRequest): Promise<Answer> {
         case 'abort':
           throw signal.aborted ? signal.reason : new Error('the call was given up')
         case 'finish-step':
+          await take(tags.end())
           answer = {
             text,
             calls,
