@@ -58,6 +58,8 @@ export const SessionSettings = {
   permissionTimeout: duration('session.permissions.timeout', '5m'),
   initializeTimeout: duration('session.startup.initialize_timeout', '30s'),
   newSessionTimeout: duration('session.startup.new_session_timeout', '60s'),
+  /** Of each plugin that says what an agent is told when its session is made. */
+  briefingTimeout: duration('session.startup.briefing_timeout', '5s'),
 }
 
 /** The values of {@link SessionSettings} in force. */

@@ -35,6 +35,11 @@ export class NotSent extends Error {
   override readonly name = 'NotSent'
 }
 
+/** The time that a request has is over. */
+export class NoAnswer extends Error {
+  override readonly name = 'NoAnswer'
+}
+
 /** `hungUp`: the other side closed a pipe; else it went beyond a bound, or we closed. */
 export interface Closed {
   readonly why: string
@@ -94,7 +99,7 @@ export class Connection {
       const id = ++this.#nextId
       const timer = this.clock.timeout(timeoutMs, () => {
         this.#asked.delete(id)
-        reject(new Error(`no answer to ${method} within ${timeoutMs} ms`))
+        reject(new NoAnswer(`no answer to ${method} within ${timeoutMs / 1000} s`))
       })
       this.#asked.set(id, { timer, resolve, reject })
       this.#send({ jsonrpc: '2.0', id, method, params })

@@ -13,6 +13,7 @@ export { type SubprocessLimits, SubprocessSettings } from './settings.js'
 export function subprocessHost(kernel: SubprocessKernel): SubprocessHost {
   const { clock, ids, log, db, records, needs, env, collect, name, home } = kernel
   const limits = {
+    callTimeout: kernel.config.get(SubprocessSettings.callTimeout),
     allowedKinds: kernel.config.get(SubprocessSettings.allowedKinds),
     maxScope: kernel.config.get(SubprocessSettings.maxScope),
     snapshotRate: kernel.config.get(SubprocessSettings.snapshotRate),

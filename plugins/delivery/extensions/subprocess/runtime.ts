@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { Serial } from '../../../../kernel/kit/serial.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import { durationMs } from '../../../../schemas/duration.js'
@@ -13,7 +14,7 @@ import type { LogRing } from '../load/log-ring.js'
 import type { ExtensionRuntime, RuntimeHealth } from '../load/runtime.js'
 import type { Consent } from '../manifest/permissions.js'
 import type { SubprocessKernel } from '../needs.js'
-import { NotSent } from './connection.js'
+import { NoAnswer, NotSent } from './connection.js'
 import { controlled } from './control.js'
 import { ExtensionCrashLoop } from './events.js'
 import { type Grants, grantsOf, publisher, sourceOf } from './grants.js'
@@ -21,7 +22,7 @@ import type { Times } from './handshake.js'
 import { HostApi } from './host-api.js'
 import { Instance } from './instance.js'
 import { Provisions } from './provisions.js'
-import type { SubprocessLimits } from './settings.js'
+import { type SubprocessLimits, SubprocessSettings } from './settings.js'
 import { Snapshots } from './snapshots.js'
 import { after, backoffMs, MAX_FAILURES, type SupervisionEvent, type SupervisionState } from './states.js'
 
@@ -33,9 +34,6 @@ export interface SubprocessHost
   > {
   readonly limits: SubprocessLimits
 }
-
-/** Milliseconds that a call of a service has unless it says otherwise. */
-const CALL_MS = 60_000
 
 /** What is particular to one copy of an extension. */
 export interface Place {
@@ -234,11 +232,8 @@ export class SubprocessRuntime implements ExtensionRuntime {
    * Calls a service of the process, `tools/call` say. Throws `extension_not_running` (503), `extension_method_missing` (422)
    * for what it does not implement, `extension_call_failed` (500) with what it says.
    */
-  async call(
-    method: string,
-    params: unknown,
-    { timeoutMs = CALL_MS, signal, secrets }: CallOptions = {},
-  ): Promise<unknown> {
+  async call(method: string, params: unknown, { timeoutMs, signal, secrets }: CallOptions = {}): Promise<unknown> {
+    const { callTimeout } = this.host.limits
     const { name } = this.extension
     const handshake = this.#instance?.handshake
     if (!this.#instance || !handshake || this.#stopping.signal.aborted) {
@@ -252,9 +247,14 @@ export class SubprocessRuntime implements ExtensionRuntime {
       throw ExtensionErrors.extension_method_missing(`${name} does not implement ${method}`)
     if (secrets) this.#logs.alsoHide(secrets)
     try {
-      return await orAborted(this.#instance.request(method, params, timeoutMs), signal)
+      return await orAborted(this.#instance.request(method, params, timeoutMs ?? callTimeout), signal)
     } catch (error) {
       if (error instanceof NotSent) throw ExtensionErrors.extension_busy(`${method} of ${name}: ${error.message}`)
+      const { path } = SubprocessSettings.callTimeout
+      if (error instanceof NoAnswer && timeoutMs === undefined)
+        throw ExtensionErrors.extension_call_failed(`${method} of ${name}: ${error.message} (${path})`, {
+          next: command('config set', path, `${(callTimeout * 2) / 1000}s`),
+        })
       throw ExtensionErrors.extension_call_failed(`${method} of ${name}: ${this.#logs.redact(messageOf(error))}`)
     }
   }

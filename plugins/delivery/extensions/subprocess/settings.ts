@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import type { Setting } from '../../../../kernel/plugin.js'
+import { Duration } from '../../../../schemas/duration.js'
 import { RateLimit } from '../../../platform/resources/api.js'
 
 const setting = <T>(path: string, schema: v.GenericSchema<unknown, T>, value: T): Setting<T> => ({
@@ -10,8 +11,10 @@ const setting = <T>(path: string, schema: v.GenericSchema<unknown, T>, value: T)
   apply: 'restart-required',
 })
 
-/** Limits on what extension processes may publish, and how often. */
+/** Limits on what extension processes may publish, how often, and how long they may take. */
 export const SubprocessSettings = {
+  /** Of one call of a method of a process, in milliseconds, unless its caller has a bound of its own. */
+  callTimeout: setting('extensions.call_timeout', v.pipe(Duration, v.minValue(100)), 60_000),
   /** Kinds of records that extensions may publish; empty is all. */
   allowedKinds: setting('extensions.resources.allowed_kinds', v.pipe(v.array(v.string()), v.maxLength(256)), []),
   /** The largest scope that they may publish in; empty is no limit. */

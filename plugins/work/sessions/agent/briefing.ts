@@ -1,12 +1,11 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { type Contribution, type Db, Fault, messageOf, type Tx, within } from '../../../../kernel/plugin.js'
 import type { Workspace } from '../../../desk/workspaces/api.js'
 import { type Briefing, SessionBriefings, SessionErrors, type SessionInfo } from '../api.js'
 import { Remembered } from '../lifecycle/remembered.js'
 import type { K } from '../needs.js'
+import { SessionSettings } from '../settings.js'
 import type { SessionRow } from '../table.js'
-
-/** Milliseconds that one contributor has. */
-const READ_MS = 5000
 
 export const BRIEFING_TABLE = `
 CREATE TABLE sessions_briefing (
@@ -70,20 +69,27 @@ export class BriefingTable {
  * those who have spoken (`known`) are not asked again. Throws what refuses it, and refuses it when one fails.
  */
 export async function readBriefing(
-  { collect, clock, log }: K,
+  { collect, clock, log, config }: K,
   session: SessionInfo,
   workspace: Workspace,
   known: ReadonlySet<string> = new Set(),
 ): Promise<BriefingPart[]> {
+  const { path } = SessionSettings.briefingTimeout
+  const ms = config.get(SessionSettings.briefingTimeout)
   const read = async ({ owner, entry }: Contribution<Briefing>) => {
+    let isLate = true
+    const answer = (async () => entry.read(session, workspace))().finally(() => {
+      isLate = false
+    })
     try {
-      return { name: entry.name, text: (await within(clock, READ_MS, entry.read(session, workspace))) ?? '' }
+      return { name: entry.name, text: (await within(clock, ms || Number.POSITIVE_INFINITY, answer)) ?? '' }
     } catch (error) {
       if (error instanceof Fault) throw error
-      log.error(`${owner} does not say what a session is told: ${messageOf(error)}`, { agent: session.agentName })
-      throw SessionErrors.session_briefing_failed(
-        `the ${entry.name} of agent ${session.agentName}: ${messageOf(error)}`,
-      )
+      const why = isLate ? `no answer within ${ms / 1000} s (${path})` : messageOf(error)
+      log.error(`${owner} does not say what a session is told: ${why}`, { agent: session.agentName })
+      throw SessionErrors.session_briefing_failed(`the ${entry.name} of agent ${session.agentName}: ${why}`, {
+        ...(isLate && { next: command('config set', path, `${(ms * 2) / 1000}s`) }),
+      })
     }
   }
   return Promise.all(

@@ -134,7 +134,7 @@ test('a process that does not answer the greeting is ended after five seconds', 
   await clock.advance(4000)
   assert.is(runtime.state.status, 'starting')
   await clock.advance(1500)
-  assert.match(String(await started), /no answer to initialize within 5000 ms/)
+  assert.match(String(await started), /no answer to initialize within 5 s/)
   assert.throws(() => process.kill(pid, 0), /ESRCH/)
   await runtime.stop()
 })
