@@ -33,7 +33,7 @@ import { ExtensionCrashLoop } from './subprocess/events.js'
 import { SubprocessSettings } from './subprocess/settings.js'
 import { SnapshotErrors, sourceTable } from './subprocess/snapshots.js'
 import { StateErrors } from './subprocess/state-errors.js'
-import { migrations, startedMigration, stateMigration } from './tables.js'
+import { migrations, startedMigration, startedVersionMigration, stateMigration } from './tables.js'
 
 const { contribute, tap } = surfaceOf<ExtensionsService>()
 
@@ -45,7 +45,7 @@ export default definePlugin({
   service: () => import('./service.js').then(module => module.ExtensionsService),
 }).surface({
   declares: [ResourceFamilies, ProvisionOwners, BegunCodes, CuratedCatalogs],
-  tables: [...migrations, ...installMigrations, startedMigration, stateMigration],
+  tables: [...migrations, ...installMigrations, startedMigration, stateMigration, startedVersionMigration],
   owned: [
     {
       ...{ by: Workspaces, table: 'extensions_dev', column: 'workspace' },

@@ -33,6 +33,12 @@ export const startedMigration: Migration = {
   ) STRICT;`,
 }
 
+/** Version of that code. A table of its own: versions of the daemon before write rows of the other one without it. */
+export const startedVersionMigration: Migration = {
+  id: 'started-version',
+  sql: 'CREATE TABLE extensions_started_version (name TEXT NOT NULL PRIMARY KEY, version TEXT NOT NULL) STRICT',
+}
+
 /** Values that the processes of extensions keep. */
 export const stateMigration: Migration = {
   id: 'state',
@@ -46,6 +52,7 @@ const { flag, json, text, time } = column
 
 export const flags = table('extensions_flag', { name: text(), enabled: flag(), updated_at: time() })
 export const started = table('extensions_started', { name: text(), hash: text(), kinds: json(v.array(v.string())) })
+export const startedVersions = table('extensions_started_version', { name: text(), version: text() })
 export const bindings = table('extensions_binding', {
   name: text(),
   workspace: text(),
@@ -61,13 +68,17 @@ export interface Started {
   readonly hash: string
   /** Kinds that it, or a version before it, has brought. */
   readonly kinds: readonly string[]
+  /** Absent where a daemon noted it that kept no versions. */
+  readonly version?: string
 }
 
 export class StartedTable {
   constructor(private readonly db: Db) {}
 
   get(name: string): Started | undefined {
-    return started.get(this.db, { name })
+    const row = started.get(this.db, { name })
+    const version = startedVersions.get(this.db, { name })?.version
+    return row && { ...row, ...(version !== undefined && { version }) }
   }
 
   /** Of the copies that are kept. */
@@ -75,12 +86,14 @@ export class StartedTable {
     return started.query(this.db, "WHERE hash <> ''").map(({ hash }) => hash)
   }
 
-  put(t: Tx, name: string, { hash, kinds }: Started): void {
+  put(t: Tx, name: string, { hash, kinds, version }: Started): void {
     started.replace(t, { name, hash, kinds: [...kinds] })
+    if (version !== undefined) startedVersions.replace(t, { name, version })
   }
 
   delete(t: Tx, name: string): void {
     started.delete(t, { name })
+    startedVersions.delete(t, { name })
   }
 }
 

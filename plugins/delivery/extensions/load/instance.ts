@@ -1,6 +1,6 @@
 import { Serial } from '../../../../kernel/kit/serial.js'
 import type { AttributedFault } from '../../../../kernel/platform.js'
-import { type Fault, faultOf, messageOf } from '../../../../kernel/plugin.js'
+import { Fault, faultOf, messageOf } from '../../../../kernel/plugin.js'
 import type { ExtensionStatus, InstalledExtension, ShippedItem } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { Found } from '../folders/catalog.js'
@@ -16,6 +16,9 @@ import { viewOf } from './view.js'
 
 /** Milliseconds that a process has when the daemon stops; all of them share the time that a shutdown has. */
 const SHUTDOWN_MS = 4000
+
+/** How tables that a later version of an extension has migrated are told of. */
+const AHEAD = /\bschema_ahead\b|\bthe database has migration\b/
 
 /** Codes of problems that tell nothing about what is in the folder. */
 const NOT_ITS_OWN = ['extension_dev_taken', 'change_under_way', 'shutting_down']
@@ -299,7 +302,18 @@ export class Instance {
 
   #faultOf(error: unknown): Fault {
     const fault = faultOf(error)
-    if (fault.code !== 'internal') return fault
-    return ExtensionErrors.extension_load_failed(`${this.name} did not load: ${messageOf(error)}`, { cause: error })
+    const version = AHEAD.test(`${fault.code} ${messageOf(error)}`) ? this.host.kept.get(this.name)?.version : undefined
+    const writer = version === undefined ? '' : `; version ${version} of ${this.name} ran last`
+    if (fault.code === 'internal') {
+      const text = `${this.name} did not load: ${messageOf(error)}${writer}`
+      return ExtensionErrors.extension_load_failed(text, { cause: error })
+    }
+    if (writer === '') return fault
+    const { code, status, message, next, details } = fault
+    return new Fault(code, status, `${message}${writer}`, {
+      ...(next !== undefined && { next }),
+      ...(details && { details }),
+      cause: error,
+    })
   }
 }

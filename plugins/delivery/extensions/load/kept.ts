@@ -35,13 +35,13 @@ export class KeptCode {
   }
 
   /** Notes code that has started. A home that takes no write keeps the one before. */
-  async note(name: string, { hash, plugin }: Code): Promise<void> {
+  async note(name: string, { hash, plugin }: Code, version: string): Promise<void> {
     if (hash === undefined || !plugin) return
     const before = this.get(name)
     const kinds = this.kindsOf(name, plugin.surface)
-    if (before?.hash === hash && before.kinds.length === kinds.length) return
+    if (before?.hash === hash && before.kinds.length === kinds.length && before.version === version) return
     try {
-      await this.kernel.db.tx(t => this.#table.put(t, name, { hash, kinds }))
+      await this.kernel.db.tx(t => this.#table.put(t, name, { hash, kinds, version }))
     } catch (error) {
       this.kernel.log.warn(`the code of ${name} that runs is not kept: ${messageOf(error)}`, { extension: name })
       return

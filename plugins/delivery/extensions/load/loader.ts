@@ -95,7 +95,8 @@ export class Loader {
 
   /** What runs is the code that started last. */
   async keep(generation: Generation): Promise<void> {
-    if (generation.module && generation.waits === undefined) await this.host.kept.note(this.whose.name, generation)
+    if (generation.module && generation.waits === undefined)
+      await this.host.kept.note(this.whose.name, generation, generation.manifest.version)
   }
 
   /** It with what its families read now; undefined when the plugin that came or went has nothing to do with it, or is its own and runs as before. */
