@@ -31,7 +31,7 @@ export type VaultSecretsReply = v.InferOutput<typeof VaultSecretsReply>
 
 /** PUT /api/vault/secrets. */
 export const PutVaultSecretBody = v.strictObject({
-  ref: v.pipe(v.string(), v.maxLength(600)),
+  ref: v.pipe(v.string(), v.trim(), v.maxLength(600)),
   secret_value: v.string(),
   /** A label such as `token` or `password`; when it is left out, the secret keeps the one it has. */
   kind: v.optional(v.pipe(v.string(), v.regex(/^[\w.-]{1,64}$/))),
@@ -45,7 +45,7 @@ export const VaultSecretReply = v.object({ secret: VaultSecret })
 export type VaultSecretReply = v.InferOutput<typeof VaultSecretReply>
 
 /** Names the secret that a request is about. */
-export const VaultRefQuery = v.object({ ref: v.pipe(v.string(), v.maxLength(600)) })
+export const VaultRefQuery = v.object({ ref: v.pipe(v.string(), v.trim(), v.maxLength(600)) })
 export type VaultRefQuery = v.InferOutput<typeof VaultRefQuery>
 
 /** POST /api/vault/rotate. */

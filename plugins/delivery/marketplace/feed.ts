@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { parseJson } from '../../../kernel/kit/text.js'
 import { type FeedKind, McpSection } from '../../../schemas/marketplace.js'
+import { isNewer } from '../extensions/api.js'
 
 /** What a feed may weigh; beyond it nothing of it is taken. */
 export const FEED_LIMITS = { bytes: 16 * 1024 * 1024, entries: 50_000 } as const
@@ -53,12 +54,19 @@ const Entry = v.object({
   signature: Signature,
   /** Of MCP servers. */
   mcp: v.optional(McpSection),
-  /** Of skills, the newest first. */
+  /** Of skills. */
   versions: v.optional(v.pipe(v.array(SkillVersion), v.maxLength(100)), []),
   /** Of the author: 32 bytes of Ed25519 in base64. */
   public_key: v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z0-9+/]{43}=$/, '32 bytes in base64'))),
 })
 export type Entry = v.InferOutput<typeof Entry>
+
+/** The latest version of a skill, in whatever order its catalog has them; of versions that cannot be compared the first. */
+export const newestOf = ({ versions }: Entry): SkillVersion | undefined =>
+  versions.reduce<SkillVersion | undefined>(
+    (best, one) => (best === undefined || isNewer(one.version, best.version) ? one : best),
+    undefined,
+  )
 
 export interface Feed {
   readonly entries: readonly Entry[]

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { shown } from '../../../kernel/kit/text.js'
 import { type Actor, Fault, iso, KernelErrors, messageOf } from '../../../kernel/plugin.js'
@@ -12,7 +13,7 @@ import type { ManagedSkill } from '../../agents/skills/api.js'
 import { DownloadError, isNewer, readArchive } from '../extensions/api.js'
 import { MarketplaceErrors, SkillManaged } from './api.js'
 import { absent, type Copy, entryOf } from './catalog.js'
-import type { Entry, SkillVersion } from './feed.js'
+import { type Entry, newestOf, type SkillVersion } from './feed.js'
 import { type Base, fetchFrom } from './fetch.js'
 import type { K } from './needs.js'
 import { AuthorPins } from './signatures.js'
@@ -57,7 +58,9 @@ export class SkillInstaller {
       const managed = await this.#managed()
       const before = managed.find(({ meta }) => meta.slug === entry.id)
       const chosen = versionOf(entry, version)
-      if (before && before.meta.version === chosen.version) return resultOf(before, 'unchanged')
+      // One that was changed since is installed again: nothing else brings it back.
+      if (before && before.failure === undefined && before.meta.version === chosen.version)
+        return resultOf(before, 'unchanged')
       return resultOf(await this.#take(entry, chosen, managed, actor), before ? 'updated' : 'installed')
     })
   }
@@ -107,7 +110,7 @@ export class SkillInstaller {
   ): Promise<SkillUpdateResult> {
     const { meta, dir, name } = skill
     const entry = copy.feed.entries.find(({ id }) => id === meta.slug)
-    const latest = entry?.versions[0]
+    const latest = entry && newestOf(entry)
     const about = {
       name,
       slug: meta.slug,
@@ -117,7 +120,11 @@ export class SkillInstaller {
     }
     if (!entry || !latest) return { ...about, status: 'not_in_catalog' }
     // A feed of last year is signed as well as that of today: an update never goes back.
-    if (meta.version !== undefined && !isNewer(latest.version, meta.version)) return { ...about, status: 'current' }
+    if (meta.version !== undefined && !isNewer(latest.version, meta.version)) {
+      if (skill.failure === undefined) return { ...about, status: 'current' }
+      const again = command('skill install', meta.slug)
+      return { ...about, status: 'failed', error: `${skill.failure}. Install it again, without the changes: ${again}` }
+    }
     if (isDry) return { ...about, status: 'update_available' }
     try {
       await this.#take(entry, latest, managed, actor)
@@ -197,7 +204,7 @@ export class SkillInstaller {
 }
 
 function versionOf(entry: Entry, wanted: string | undefined): SkillVersion {
-  const found = wanted === undefined ? entry.versions[0] : entry.versions.find(({ version }) => version === wanted)
+  const found = wanted === undefined ? newestOf(entry) : entry.versions.find(({ version }) => version === wanted)
   if (found) return found
   const all = entry.versions.map(({ version }) => version).join(', ')
   throw MarketplaceErrors.skill_version_unknown(

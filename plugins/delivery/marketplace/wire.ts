@@ -2,7 +2,7 @@ import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import type { FeedKind, MarketplaceDetail, MarketplaceEntry, Trust } from '../../../schemas/marketplace.js'
 import { finding } from '../../desk/daemon/api.js'
 import { isNewer } from '../extensions/api.js'
-import type { Entry } from './feed.js'
+import { type Entry, newestOf } from './feed.js'
 import { type Base, isInsecure } from './fetch.js'
 import type { InstalledThing } from './installed.js'
 
@@ -21,7 +21,7 @@ export function toWire(
   installed: InstalledThing | undefined,
   facts: WireFacts,
 ): MarketplaceEntry {
-  const version = entry.version ?? entry.versions[0]?.version
+  const version = entry.version ?? newestOf(entry)?.version
   const { author, downloads, published_at, updated_at, tier, mcp } = entry
   return {
     entry_id: entry.id,
@@ -47,7 +47,7 @@ export function toWire(
 
 /** What is known of where an entry comes from. `refused`: it would not be installed as things stand. */
 function trustOf(kind: FeedKind, entry: Entry, facts: WireFacts): Trust {
-  const newest = entry.versions[0]
+  const newest = newestOf(entry)
   const hasChecksum =
     kind === 'skill' ? newest?.sha256 !== undefined : kind === 'extension' && entry.digest_sha256 !== undefined
   const isSigned = entry.public_key !== undefined && newest?.signature !== undefined

@@ -13,10 +13,14 @@ export interface Key {
   readonly isDuration?: true
   /** The value that stands for none: the member is then absent. */
   readonly absent?: unknown
+  /** Replies have the member, and a request may only repeat it: it is changed by its key alone. */
+  readonly isShown?: true
   /** Path below the prefix of the section, where it is not that of the member. */
   readonly at?: string
   /** Set for a key that this plugin owns, because no subsystem reads it yet. */
   readonly own?: Pick<Setting, 'default' | 'overlay'> & { readonly apply?: Setting['apply']; readonly text: string }
+  /** What a file may hold, where a request may write less: files of earlier versions stay valid. */
+  readonly stored?: v.GenericSchema
 }
 
 /** Members of a section by name, at any depth. */
@@ -25,7 +29,7 @@ export interface Members {
 }
 
 /** A member whose key belongs to another plugin. */
-export const key = (path: string, wire: v.GenericSchema, more: Pick<Key, 'absent'> = {}): Key => ({
+export const key = (path: string, wire: v.GenericSchema, more: Pick<Key, 'absent' | 'isShown'> = {}): Key => ({
   isKey: true,
   wire,
   path,
@@ -98,7 +102,7 @@ export function settingsOf(prefix: string, section: string, members: Members, ap
   return keysIn(members).flatMap(({ member, key }): Setting[] => {
     if (!key.own) return []
     const { text, ...rest } = key.own
-    const schema = v.pipe(key.wire, v.description(text)) as v.GenericSchema<unknown, unknown>
+    const schema = v.pipe(key.stored ?? key.wire, v.description(text)) as v.GenericSchema<unknown, unknown>
     return [{ path: pathOf(prefix, member, key), section, schema, apply, ...rest }]
   })
 }

@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import { command } from '../../../kernel/kit/commands/command-line.js'
+import * as v from 'valibot'
+import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
+import { issueText } from '../../../kernel/kit/issue-text.js'
 import { SecretSet } from '../../../kernel/kit/secret-set.js'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { shown } from '../../../kernel/kit/text.js'
@@ -18,6 +20,7 @@ import { tailOf } from './log-tail.js'
 import type { K } from './needs.js'
 import type { ScopeQuery, Section } from './section.js'
 import type { Collection, CollectionFacts } from './sections/collections.js'
+import { sections } from './sections/sections.js'
 import { partOf } from './show.js'
 import { Targets } from './targets.js'
 import { WorkspaceOverlays } from './workspace-overlays.js'
@@ -108,7 +111,12 @@ export class SettingsService implements WorkspaceSettingsApi {
         const value = partOf(body, member.split('.'))
         if (value === undefined || value === null) return []
         const path = pathOf(section.prefix, member, key)
-        return isDeepStrictEqual(wireValue(key, this.#value(path, overlay)), value) ? [] : [{ path, value }]
+        if (isDeepStrictEqual(wireValue(key, this.#value(path, overlay)), value)) return []
+        if (key.isShown)
+          throw SettingsErrors.settings_target_invalid(`${member} is not changed with the others of this section`, {
+            next: command('config set', path, placeholder('value')),
+          })
+        return [{ path, value }]
       })
     const about = { section: section.name } as const
     if (!workspace) return this.#write(changes, actor, { scope: 'global', ...about })
@@ -131,7 +139,7 @@ export class SettingsService implements WorkspaceSettingsApi {
     const overlay = workspace && (await this.#targets.overlayOf(workspace))
     const wanted = () =>
       changes.map(({ key, name, value }) =>
-        this.keys.changeOf(name === undefined ? key : `${key}.${name}`, value, overlay),
+        judged(this.keys.changeOf(name === undefined ? key : `${key}.${name}`, value, overlay)),
       )
     const about = {
       scope: workspace ? 'workspace' : 'global',
@@ -255,7 +263,9 @@ export class SettingsService implements WorkspaceSettingsApi {
     const entry = configuration.known.find(known => known.path === path)
     if (!entry) throw SettingsErrors.settings_unavailable(`the plugin that owns ${path} does not run`)
     const { value, pending } = configuration.explain(path, overlay)
-    return pending === undefined ? value : pending
+    const inForce = pending === undefined ? value : pending
+    // The setting is empty where the socket lies at its place in the home.
+    return path === 'daemon.socket' && inForce === '' ? this.kernel.home.socket : inForce
   }
 
   #facts(actor: Actor): CollectionFacts {
@@ -274,6 +284,23 @@ export class SettingsService implements WorkspaceSettingsApi {
       },
     }
   }
+}
+
+/** Keys of which a request may write less than a file may hold. */
+const NARROWER = new Map(
+  sections.flatMap(({ prefix, members }) =>
+    keysIn(members).flatMap(({ member, key }) =>
+      key.stored ? [[pathOf(prefix, member, key), key.wire] as const] : [],
+    ),
+  ),
+)
+
+/** @throws Fault `settings_target_invalid` for a value that only a file of an earlier version holds */
+function judged(change: ConfigChange): ConfigChange {
+  const wire = NARROWER.get(change.path)
+  const decoded = wire && change.value !== undefined ? v.safeParse(wire, change.value) : undefined
+  if (!decoded || decoded.success) return change
+  throw SettingsErrors.settings_target_invalid(`${change.path}: ${issueText(decoded.issues[0])}`)
 }
 
 const missing = ({ one, path }: Collection, name: string) =>

@@ -115,7 +115,7 @@ export function createSpawner(options: SpawnerOptions) {
     requests.set(handle, request)
     const recorded = startTime
       ? table.add({ pid, startTime, group: pid, owner: request.owner, label: request.label })
-      : Promise.reject(new Error(`the start time of process ${pid} cannot be read`))
+      : Promise.reject(new Error(`the start time of process ${pid} cannot be read from /proc: is it mounted?`))
     return { handle, recorded }
   }
 

@@ -91,6 +91,8 @@ export interface PermissionAsked {
   readonly argv?: readonly string[]
   /** Of files, as the agent wrote them. */
   readonly paths?: readonly string[]
+  /** The mode refuses it, whatever a tap says: the taps are told. */
+  readonly isRefused?: boolean
   /** What the mode would leave to a person is allowed without one, once; a refusal of another tap is stronger. */
   allow(): void
   /** Adds a second kind for the permission mode; the request is granted only if the mode allows both kinds. */

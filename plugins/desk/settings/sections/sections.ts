@@ -19,9 +19,22 @@ import { memory } from './memory.js'
 import { roles } from './roles.js'
 
 const text = v.pipe(v.string(), v.maxLength(4096))
+/** Of a catalog: a folder, or an address that the marketplace can reach. */
+const catalogAddress = v.pipe(
+  text,
+  v.check(
+    where => !/^[a-z][a-z0-9+.-]*:/i.test(where) || /^file:/i.test(where) || isWebAddress(where),
+    'a folder, or an address of http or https without a password',
+  ),
+)
 const liveWords = (meaning: string) => own(text, '', meaning, { apply: 'live' })
 const rate = v.strictObject({ queue: Integer, requests: Integer, window: text })
 const unreadFacts: Section['more'] = { entries: { runtime: UnreadRuntime }, read: async () => ({ runtime: unread }) }
+
+function isWebAddress(where: string): boolean {
+  const url = URL.canParse(where) ? new URL(where) : undefined
+  return url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
+}
 
 /** The keys of an object of preferences, one for each of its values. */
 function keysOf(schema: v.GenericSchema, prefix: string): Members {
@@ -52,8 +65,8 @@ export const sections: readonly Section[] = [
       },
       defaults: {
         agent: key('defaults.agent', text),
-        provider: key('defaults.provider', text, { absent: '' }),
-        sandbox: key('defaults.sandbox', text, { absent: '' }),
+        provider: key('defaults.provider', text, { absent: '', isShown: true }),
+        sandbox: key('defaults.sandbox', text, { absent: '', isShown: true }),
       },
       http: { host: key('http.host', text), port: key('http.port', Integer) },
       limits: { max_concurrent_agents: key('limits.max_concurrent_agents', Integer) },
@@ -84,6 +97,8 @@ export const sections: readonly Section[] = [
         allow_unverified: key('extensions.trust.allow_unverified', v.boolean()),
         base_url: {
           ...liveWords('Address or folder of the catalog of the marketplace; empty: none'),
+          wire: catalogAddress,
+          stored: text,
           at: 'catalog.base_url',
           absent: '',
         },
@@ -167,7 +182,7 @@ export const sections: readonly Section[] = [
       allowed_marketplace_hooks: key('skills.allowed_marketplace_hooks', v.array(text)),
       allowed_marketplace_mcp: key('skills.allowed_marketplace_mcp', v.array(text)),
       marketplace: {
-        base_url: key('marketplace.catalog.base_url', text, { absent: '' }),
+        base_url: key('marketplace.catalog.base_url', catalogAddress, { absent: '' }),
         registry: key('marketplace.registry', text),
       },
     },

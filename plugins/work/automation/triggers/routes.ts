@@ -109,7 +109,11 @@ export const triggerRoutes: readonly Route<AutomationService>[] = [
     command: 'automation triggers get',
     with: [tool('automation_triggers_info', ['automation'])],
     throws: [trigger_damaged],
-    handle: (self, { actor, params }) => ({ trigger: self.triggers.toWire(self.triggers.find(params.id, actor)) }),
+    handle: async (self, { actor, params }) => {
+      const record = self.triggers.find(params.id, actor)
+      const hash = await self.webhooks.secretHash(record)
+      return { trigger: { ...self.triggers.toWire(record), ...(hash && { webhook_secret_hash: hash }) } }
+    },
   }),
   triggers.update({
     summary: 'Update a trigger; fields that are omitted or null keep their value',

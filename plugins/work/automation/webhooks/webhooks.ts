@@ -174,6 +174,16 @@ export class Webhooks {
     if (!bucket.tryTake(1)) throw AutomationErrors.webhook_rate_limit(undefined, { retryAfter: 1 })
   }
 
+  /**
+   * By which an owner can tell which secret a trigger has; undefined where there is none now. The id is in it, so that two triggers with
+   * one secret are not seen to have the same.
+   */
+  async secretHash({ id, spec }: TriggerRecord): Promise<string | undefined> {
+    if (!spec.webhook_secret_ref) return undefined
+    const secret = await resolveSecret(this.kernel, spec.webhook_secret_ref, 'the secret').catch(() => undefined)
+    return secret && `sha256:${createHash('sha256').update(`${id}\n${secret}`).digest('hex')}`
+  }
+
   async #secret({ id, spec }: TriggerRecord): Promise<string> {
     try {
       return await resolveSecret(this.kernel, spec.webhook_secret_ref ?? '', `webhook_secret_ref of trigger ${id}`)

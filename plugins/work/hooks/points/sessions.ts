@@ -203,7 +203,7 @@ const decided: readonly Tap<HooksService>[] = [
         title,
         ...(command !== undefined && { command }),
         ...(paths && { paths }),
-        decision: 'allow',
+        decision: request.isRefused ? 'deny' : 'allow',
       })
       request.judgeAs(String(done?.payload.decision_class ?? toolKind))
       return done?.deny === undefined ? undefined : SessionErrors.hook_denied(done.deny)

@@ -210,6 +210,11 @@ export class Logins {
       return tokens.access_token
     } catch (error) {
       this.kernel.log.warn('a login could not be renewed', { server: server.name, why: messageOf(error) })
+      // The login is as good as before: the next call tries again.
+      if (isPassing(error))
+        throw McpErrors.mcp_unreachable(`${server.name}: its login cannot be renewed now: ${messageOf(error)}`, {
+          cause: error,
+        })
       return this.#fail(server, row, 'mcp_auth_refresh_failed')
     }
   }
@@ -309,3 +314,12 @@ export class Logins {
     return { url: `http://127.0.0.1:${port}${CALLBACK}` }
   }
 }
+
+/** Codes of OAuth that tell of the server, and not of the login. */
+const PASSING = ['server_error', 'temporarily_unavailable', 'too_many_requests']
+
+/** Whether a renewal failed for a reason that passes: the server did not answer, or says that it cannot now. */
+const isPassing = (error: unknown): boolean =>
+  error instanceof TypeError || PASSING.includes(String(Object(error).errorCode)) || isTimeout(error)
+
+const isTimeout = (error: unknown) => error instanceof Error && ['AbortError', 'TimeoutError'].includes(error.name)

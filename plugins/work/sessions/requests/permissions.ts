@@ -162,6 +162,7 @@ export class Permissions {
       throw permissionDenied(`permission denied: ${place.path} is hidden by the sandbox of this session`)
     if (byMode === 'allow') return kind === 'read' ? undefined : this.#checkGate(action)
     if (byMode === 'reject' || turnId === undefined) {
+      if (turnId !== undefined) await this.#tellRefused(action)
       throw refusedMethod({ decision: 'reject-once', by: 'mode' }, this.mode, kind)
     }
     const before = await look?.()
@@ -192,6 +193,11 @@ export class Permissions {
   #checkTool(kind: 'read' | 'edit' | 'execute'): void {
     const turnId = this.context.turnId() ?? ''
     this.tools.check(kind, turnId, content => this.context.warn(turnId, content))
+  }
+
+  /** Hooks have what a mode refuses as they have what it allows; none of them can turn it round. */
+  async #tellRefused(action: rules.WantedAction): Promise<void> {
+    await this.context.gate({ ...askedOf(action), isRefused: true })
   }
 
   async #checkGate(action: rules.WantedAction): Promise<void> {
@@ -270,7 +276,10 @@ export class Permissions {
     judged: (action: rules.WantedAction) => Verdict | undefined,
   ): Promise<Verdict | undefined> {
     const verdict = judged(action)
-    if (verdict && !verdict.decision.startsWith('allow')) return verdict
+    if (verdict && !verdict.decision.startsWith('allow')) {
+      if (verdict.by === 'mode') await this.#tellRefused(action)
+      return verdict
+    }
     const { judgedAs, isAllowed, refusal } = await this.context.gate(askedOf(action))
     if (refusal) return { decision: 'reject-once', by: 'hook', note: refusal.message }
     if (!verdict && isAllowed) return { decision: 'allow-once', by: 'hook' }

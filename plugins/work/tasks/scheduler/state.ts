@@ -70,9 +70,10 @@ export class SchedulerState {
   toWire(): TaskScheduler {
     const row = this.core.kernel.db.get<Row>('SELECT * FROM tasks_scheduler WHERE id = ?', [ID])
     const runs = (status: string) => this.#count('SELECT count(*) FROM tasks_run WHERE status = ?', status)
+    const isPaused = row !== undefined && row.paused_at !== null
     return {
       as_of: iso(this.core.now()),
-      paused: row !== undefined && row.paused_at !== null,
+      paused: isPaused,
       paused_at: row && row.paused_at !== null ? iso(row.paused_at) : null,
       ...given('paused_by', row?.paused_by && refToWire(row.paused_by)),
       ...given('paused_reason', row?.paused_reason),
@@ -83,10 +84,13 @@ export class SchedulerState {
         'SELECT count(*) FROM tasks_task WHERE pausing_task IS NOT NULL AND pausing_task <> ?',
         '',
       ),
-      starved_run_count: this.#count(
-        "SELECT count(*) FROM tasks_run WHERE status = 'queued' AND claimable = 1 AND queued_at <= ?",
-        this.core.now() - STARVED_MS,
-      ),
+      // While the scheduler is paused nothing is to be claimed, so nothing starves.
+      starved_run_count: isPaused
+        ? 0
+        : this.#count(
+            "SELECT count(*) FROM tasks_run WHERE status = 'queued' AND claimable = 1 AND queued_at <= ?",
+            this.core.now() - STARVED_MS,
+          ),
     }
   }
 

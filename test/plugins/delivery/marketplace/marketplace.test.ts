@@ -107,6 +107,39 @@ test('what an installed skill was changed to by hand is not handed out', async (
   assert.is((await world.show('deploy')).diagnostics[0].failure.code, 'provenance_invalid')
 })
 
+test('an update names an installed skill that was changed by hand, and installing it again mends it', async () => {
+  await using world = await openMarketplace()
+  await using http = await serveCatalog()
+  const { archive, bytes, entry } = published('deploy')
+  http.files.set('skills.json', feed([entry])).set(archive, bytes)
+  await world.use(http.url)
+  const { skill } = (await world.install('deploy')).body
+  await writeFile(path.join(skill.path, 'added.sh'), 'true')
+  const update = async () => {
+    const { body } = await world.kernel.request('POST', '/api/skills/marketplace/update', { name: 'deploy' })
+    return body.skills[0]
+  }
+  const told = await update()
+  assert.is(told.status, 'failed')
+  assert.match(told.error, /not those that were installed\. Install it again.*svc skill install deploy/)
+  assert.is((await world.install('deploy')).body.skill.status, 'updated')
+  assert.is((await world.show('deploy')).diagnostics[0].state, 'valid')
+  assert.is((await update()).status, 'current')
+  assert.is((await world.install('deploy')).body.skill.status, 'unchanged')
+})
+
+test('the newest version of a skill is installed, in whatever order its catalog has them', async () => {
+  await using world = await openMarketplace()
+  await using http = await serveCatalog()
+  const all = ['1.9.0', '1.10.0', '1.2.0'].map(version => published('deploy', { version }))
+  for (const { archive, bytes } of all) http.files.set(archive, bytes)
+  const versions = all.flatMap(({ entry }) => entry.versions)
+  http.files.set('skills.json', feed([{ ...all[0]?.entry, versions }]))
+  await world.use(http.url)
+  assert.is((await world.install('deploy')).status, 201)
+  assert.is((await world.show('deploy')).provenance.version, '1.10.0')
+})
+
 test('a catalog that is broken, huge, slow or gone leaves the copy from before, which is said to be stale', async () => {
   await using http = await serveCatalog()
   const { archive, bytes, entry } = published('deploy')

@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
@@ -97,6 +98,45 @@ test('a member that is not valid is refused by name, and nothing is written or r
     }
     assert.is(await daemon.text(), config)
     assert.equal((await daemon.request('GET', '/api/settings/apply')).body.entries, [])
+  } finally {
+    await daemon.close()
+  }
+})
+
+test('the general section has the socket of the daemon, and of its defaults a request changes the agent alone', async () => {
+  const daemon = await scene(config)
+  try {
+    const { config: general } = (await daemon.request('GET', '/api/settings/general')).body
+    assert.is(general.daemon.socket, path.join(daemon.home, 'daemon.sock'))
+    const same = await daemon.request('PATCH', '/api/settings/general', { config: general })
+    assert.is(same.status, 200, JSON.stringify(same.body))
+    assert.is(await daemon.text(), config, 'what GET gave is no change')
+    const refused = await daemon.request('PATCH', '/api/settings/general', {
+      config: { defaults: { provider: 'claude' } },
+    })
+    assert.equal([refused.status, refused.body.code], [400, 'settings_target_invalid'])
+    assert.is(refused.body.details.next, 'svc config set defaults.provider <value>')
+    assert.is(await daemon.text(), config)
+  } finally {
+    await daemon.close()
+  }
+})
+
+test('the catalog of the marketplace is a folder, or an address of http or https', async () => {
+  const daemon = await scene(config)
+  try {
+    const patch = (base_url: string) =>
+      daemon.request('PATCH', '/api/settings/hooks-extensions', { config: { marketplace: { base_url } } })
+    const set = (value: string) =>
+      daemon.request('PATCH', '/api/settings/keys', { changes: [{ key: 'marketplace.catalog.base_url', value }] })
+    for (const url of ['ftp://example.org/x/', 'https://a:b@example.org/', 'gopher:x'])
+      for (const write of [patch, set]) {
+        const { status, body } = await write(url)
+        assert.is(status, 400, `${url} ${JSON.stringify(body)}`)
+        assert.match(JSON.stringify(body), 'a folder, or an address of http or https without a password')
+      }
+    for (const where of ['https://example.org/x/', '/srv/catalog', ''])
+      for (const write of [patch, set]) assert.is((await write(where)).status, 200, where)
   } finally {
     await daemon.close()
   }

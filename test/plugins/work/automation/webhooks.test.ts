@@ -250,7 +250,10 @@ test('a secret passed with a trigger is stored in the vault, never shown, and de
     webhook_secret_value: SECRET,
   })
   assert.equal([hook.webhook_secret_present, hook.webhook_secret_ref], [true, `vault:automation/triggers/${id}`])
-  assert.not.match(JSON.stringify((await b.request('GET', `/api/automation/triggers/${id}`)).body), SECRET)
+  const shown = async () => (await b.request('GET', `/api/automation/triggers/${id}`)).body
+  assert.not.match(JSON.stringify(await shown()), SECRET)
+  const { webhook_secret_hash: hash } = (await shown()).trigger
+  assert.match(hash, /^sha256:[0-9a-f]{64}$/)
   assert.is((await b.send(path, '{}')).status, 200)
   const short = await b.request('PATCH', `/api/automation/triggers/${id}`, { webhook_secret_value: 'short' })
   assert.equal([short.body.code, short.body.details.next], ['vault_value_short', 'pass a longer webhook_secret_value'])
@@ -258,6 +261,7 @@ test('a secret passed with a trigger is stored in the vault, never shown, and de
   assert.is(other.body.trigger.agent_name, 'other', JSON.stringify(other.body))
   await b.request('PATCH', `/api/automation/triggers/${id}`, { agent_name: hook.agent_name })
   await b.request('PATCH', `/api/automation/triggers/${id}`, { webhook_secret_value: 'a new secret value' })
+  assert.is.not((await shown()).trigger.webhook_secret_hash, hash)
   const again = own('{"n":2}', b.clock.now())
   assert.equal(coded(await b.post(path, '{"n":2}', again)), [401, 'webhook_signature_invalid'])
   assert.is((await b.post(path, '{"n":2}', own('{"n":2}', b.clock.now(), 'a new secret value'))).status, 200)

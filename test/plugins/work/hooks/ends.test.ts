@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert'
 import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
 import { type HookPayload, type NativeHook, NativeHooks } from '../../../../plugins/work/hooks/api.js'
 import { eventually } from '../../../fixtures/session-world.js'
+import type { Reply } from '../../../harness/kernel.js'
 import { openScene, type Scene } from './scene.js'
 
 const heard: [string, HookPayload][] = []
@@ -66,6 +67,24 @@ test('a hook on the answer to a permission is matched by tool and class, whoever
       wanted.map(() => ['execute', 'execute']),
     )
   }
+})
+
+test('a hook on permission requests is asked in deny-all too, and cannot turn the refusal round', async () => {
+  const answer = await scene.program('allows', '#!/bin/sh\ncat >/dev/null\necho \'{"decision":"allow"}\'\n')
+  await scene.configure({ allows: { event: 'permission.request', command: answer, mode: 'sync' } })
+  await scene.agent('denied', { permissions: 'deny-all' })
+  const { id, at } = await scene.session('denied')
+  await scene.prompt(at, question('execute'))
+  const run = await scene.ran(id, ({ hook_name }) => hook_name === 'allows')
+  assert.is(run.outcome, 'rejected')
+  assert.match(run.error, 'a hook cannot change a decision from deny to allow')
+  const { events } = (await scene.kernel.request('GET', `${at}/events?limit=100`)).body
+  const answered = events.filter(({ type, content }: Reply) => type === 'permission' && content.status === 'resolved')
+  assert.equal(
+    answered.map(({ content }: Reply) => [content.decision, content.resolved_by]),
+    [['reject-once', 'mode']],
+  )
+  await scene.kernel.request('DELETE', '/api/settings/hooks/allows')
 })
 
 test('each file and command that the daemon sees to for an agent has an end: it succeeded, failed or was not permitted', async () => {

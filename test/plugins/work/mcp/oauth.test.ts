@@ -56,7 +56,7 @@ test('a login discovers, registers, and hands the server its token; the tools ar
   }
 })
 
-test('a token that expires is renewed, and one that is refused too; what cannot be renewed is named', async () => {
+test('a token that expires is renewed, and one that is refused too; where that cannot be now, the login stays', async () => {
   const [scene, oauth] = [await mcpScene(), await oauthWorld({ ttl: 2 })]
   try {
     await scene.put('guarded', { url: oauth.url, auth: { registration: 'auto' } })
@@ -67,10 +67,16 @@ test('a token that expires is renewed, and one that is refused too; what cannot 
     assert.is((await who(scene)).text, 'you are me')
     assert.ok(tokens() > before || before > 1, 'it was about to expire, and was renewed')
     assert.is((await status(scene)).status, 'authenticated')
-    await oauth.close()
+    // A server that cannot answer now has taken nothing back: the login counts on.
+    oauth.fail('POST /token', 'refuse')
+    await new Promise(resolve => setTimeout(resolve, 2100))
     const failed = await who(scene)
-    assert.equal([failed.code, failed.reasons], ['tool_unavailable', 'mcp_auth_refresh_failed'], failed.why)
-    assert.is((await status(scene)).status, 'refresh_failed')
+    assert.equal([failed.code, failed.reasons], ['tool_unavailable', 'mcp_unreachable'], failed.why)
+    assert.match(failed.why ?? '', 'its login cannot be renewed now')
+    assert.is((await status(scene)).status, 'authenticated')
+    oauth.fail('POST /token', undefined)
+    await scene.request('GET', '/api/settings/mcp-servers/guarded?probe=true')
+    assert.is((await who(scene)).text, 'you are me')
   } finally {
     await scene.close()
     await oauth.close().catch(() => {})
