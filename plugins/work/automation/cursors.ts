@@ -4,7 +4,7 @@ import { type CatchUpPolicy, type Schedule, SchedulerState } from '../../../sche
 import { JobKind, type JobRecord, jobProblem } from './job-kind.js'
 import type { K } from './needs.js'
 import { Overlays } from './overlays.js'
-import { isoOrNull } from './runs/run-row.js'
+import { isoOrNull } from './runs/run-wire.js'
 import { Occurrences, scheduleHash } from './schedule.js'
 
 const { text, integer, flag, time } = column

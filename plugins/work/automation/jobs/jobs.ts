@@ -9,7 +9,7 @@ import { Definitions, factsOf } from '../definitions.js'
 import { JobKind, type JobRecord, JobSpec, jobProblem } from '../job-kind.js'
 import type { K } from '../needs.js'
 import { type Limits, MINUTE_MS, minuteOf } from '../runs/room.js'
-import { lastRunToWire } from '../runs/run-row.js'
+import { lastRunToWire } from '../runs/run-wire.js'
 import type { RunStore } from '../runs/runs.js'
 import { scheduleText } from '../schedule-words.js'
 

@@ -1,6 +1,4 @@
 import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
-import { iso } from '../../../../kernel/plugin.js'
-import { LastRun, Run } from '../../../../schemas/automation.js'
 import type { RunStatus } from '../api.js'
 
 /** The transitions of a run. States without successors are final. */
@@ -101,29 +99,6 @@ export const INSERT_RUN = `INSERT INTO automation_run (${INSERTED.join(', ')})
   VALUES (${INSERTED.map(() => '?').join(', ')}) RETURNING seq`
 
 export const valuesOf = (row: Omit<RunRow, 'seq'>) => INSERTED.map(column => row[column])
-
-/** The `last_run` member of a job. */
-export const lastRunToWire = (row: RunRow): LastRun => runs.wire(row, LastRun)
-
-/** The wire form of a run. */
-export const runToWire = (row: RunRow): Run =>
-  runs.wire(row, Run, {
-    job_id: row.trigger_id === null ? row.job_id : undefined,
-    scheduled_at: isoOrNull(row.scheduled_at),
-    ended_at: isoOrNull(row.ended_at),
-    delivery_error_at: isoOrNull(row.delivery_error_at),
-    metadata: metadataToWire(row),
-  })
-
-/** A run that waits for a slot says until when. */
-function metadataToWire({ metadata, wait_until: until }: RunRow): Run['metadata'] {
-  if (metadata === null && until === null) return undefined
-  const stored = metadata === null ? {} : JSON.parse(metadata)
-  return until === null ? stored : { ...stored, waits_until: iso(until) }
-}
-
-/** A time as a reply has it that says null where there is none. */
-export const isoOrNull = (at: number | null): string | null => (at === null ? null : iso(at))
 
 /** The stored metadata of a run with more members. */
 export function mergedMetadata(

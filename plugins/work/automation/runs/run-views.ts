@@ -6,7 +6,7 @@ import { AutomationErrors } from '../api.js'
 import type { RunArchive } from '../archive/run-archive.js'
 import type { Jobs } from '../jobs/jobs.js'
 import type { Triggers } from '../triggers/triggers.js'
-import { runToWire } from './run-row.js'
+import { runToWire } from './run-wire.js'
 import type { RunStore } from './runs.js'
 
 const DEFAULT_RUNS = 100

@@ -10,7 +10,7 @@ import type { InboxSuggestion } from '../../../../schemas/sessions.js'
 import { AutomationErrors } from '../api.js'
 import type { Jobs } from '../jobs/jobs.js'
 import type { K } from '../needs.js'
-import { isoOrNull } from '../runs/run-row.js'
+import { isoOrNull } from '../runs/run-wire.js'
 import type { Triggers } from '../triggers/triggers.js'
 
 /** Maximum number of pending suggestions per workspace. */
