@@ -12,7 +12,6 @@ import {
   MAX_INPUT_BYTES,
   SearchToolsBody,
   SessionToolsQuery,
-  type Tool,
   ToolErrorBody,
   ToolPlaceQuery,
   ToolReply,
@@ -27,20 +26,27 @@ import { invoke } from './invoke.js'
 import type { ToolsService } from './service.js'
 import { errorToWire } from './wire.js'
 
-const route = routeOf<ToolsService>()
+/** Why a place that a request names is refused. */
+export const PLACE_ERRORS = [
+  ToolErrors.tool_denied,
+  AgentErrors.agent_not_found,
+  AgentErrors.agent_invalid,
+  ...REFERENCE_ERRORS,
+]
 const area = 'Tools and approvals'
+const route = routeOf<ToolsService>(describe(area), throws(...PLACE_ERRORS))
+/** A call answers with the code of the tool, which can be any. */
+const calling = routeOf<ToolsService>()
 const faults = { reply: ToolErrorBody, body: errorToWire } as const
 const origins = [AGENT_SESSION]
 
-const columns = columnsOf<Tool>()([
+const columns = [
   { of: 'descriptor.tool_id', header: 'Tool' },
   'descriptor.risk',
   'decision.callable',
   { of: 'descriptor.description', below: true },
   { of: 'decision.reason_codes~list', header: 'Why not', below: true },
-])
-/** Why a place that is asked about is refused. */
-const places = [ToolErrors.tool_denied, AgentErrors.agent_not_found, AgentErrors.agent_invalid, ...REFERENCE_ERRORS]
+] as const
 const shownPlace = { session_id: 'session', agent_name: 'agent' }
 const place = { workspace_id: 'workspace', session_id: 'session', agent_name: 'agent' }
 
@@ -51,12 +57,11 @@ function ofSource(tools: ListToolsReply['tools'], source: NonNullable<ListToolsQ
   const found = tools.filter(tool => isNative(tool) === (source === 'native'))
   const others = tools.length - found.length
   const [what, next] =
-    source === 'native' ? ['of MCP servers and extensions', 'external'] : ['of the daemon itself', 'native']
+    source === 'native'
+      ? ['of MCP servers and extensions', command('tool list', 'external')]
+      : ['of the daemon itself', command('tool list', 'native')]
   const none = found.length === 0 ? 'no MCP server or extension has tools here; ' : ''
-  return {
-    tools: found,
-    ...(others > 0 && { notes: [`${none}${others} tools ${what}: ${command('tool list', next)}`] }),
-  }
+  return { tools: found, ...(others > 0 && { notes: [`${none}${others} tools ${what}: ${next}`] }) }
 }
 
 export const toolRoutes: readonly Route<ToolsService>[] = [
@@ -68,19 +73,15 @@ export const toolRoutes: readonly Route<ToolsService>[] = [
     query: ListToolsQuery,
     replies: { 200: ListToolsReply },
     with: [
-      describe(area),
       cli('tool list', {
         args: [{ name: 'source', optional: true, default: 'external' }],
         options: shownPlace,
         workspace: 'workspace',
-        view: {
-          rows: 'tools',
-          columns,
+        view: show(ListToolsReply, 'tools', columns, {
           empty: 'no tools; svc extension list shows what could bring some',
           problems: 'notes',
-        },
+        }),
       }),
-      throws(...places),
     ],
     handle: async (self, { actor, query: { source = 'all', ...place } }) =>
       ok(ofSource(await self.listed(place, actor), source)),
@@ -94,15 +95,13 @@ export const toolRoutes: readonly Route<ToolsService>[] = [
     body: SearchToolsBody,
     replies: { 200: ListToolsReply },
     with: [
-      describe(area),
       cli('tool search', {
         args: [{ name: 'query', summary: 'words, such as "list sessions"' }],
         options: place,
         workspace: 'workspace_id',
-        view: { rows: 'tools', columns, empty: 'no tool fits; svc tool list shows all' },
+        view: show(ListToolsReply, 'tools', columns, { empty: 'no tool fits; svc tool list shows all' }),
       }),
       runsCode(false),
-      throws(...places),
     ],
     handle: async (self, { actor, body }) => ok({ tools: await self.listed(body, actor, body.query, body.limit) }),
   }),
@@ -114,7 +113,6 @@ export const toolRoutes: readonly Route<ToolsService>[] = [
     query: ToolPlaceQuery,
     replies: { 200: ToolReply },
     with: [
-      describe(area),
       cli('tool show', {
         options: shownPlace,
         workspace: 'workspace',
@@ -135,11 +133,11 @@ export const toolRoutes: readonly Route<ToolsService>[] = [
       tool('tool_info', ['bootstrap', 'catalog'], {
         description: 'Show a tool: its input schema, its risk, and why it cannot be called.',
       }),
-      throws(ToolErrors.tool_not_found, ...places),
+      throws(ToolErrors.tool_not_found, ...PLACE_ERRORS),
     ],
     handle: async (self, { actor, params, query }) => ok({ tool: await self.shown(query, actor, params.id) }),
   }),
-  route({
+  calling({
     method: 'POST',
     path: '/api/tools/{id}/invoke',
     audited: false,
@@ -162,7 +160,7 @@ export const toolRoutes: readonly Route<ToolsService>[] = [
   route({
     method: 'GET',
     path: '/api/workspaces/{workspace_id}/sessions/{session_id}/tools',
-    with: [describe('Sessions'), tool('tool_list', ['catalog']), throws(...places)],
+    with: [describe('Sessions'), tool('tool_list', ['catalog'])],
     faults,
     origins,
     summary: 'List the tools of a session',
@@ -183,7 +181,6 @@ export const toolRoutes: readonly Route<ToolsService>[] = [
         description: 'Find tools by words. Then read the input of one with tool_info, and call it with tool_call.',
         risk: 'read',
       }),
-      throws(...places),
     ],
     summary: 'Search the tools of a session, best match first',
     body: SearchToolsBody,
@@ -195,7 +192,6 @@ export const toolRoutes: readonly Route<ToolsService>[] = [
     method: 'GET',
     path: '/api/workspaces/{workspace_id}/tool-artifacts/{artifact_id}',
     with: [
-      describe(area),
       tool('tool_artifact_read', ['tool_artifacts']),
       throws(ToolErrors.tool_not_found, ToolErrors.tool_backend_failed),
     ],
@@ -206,6 +202,13 @@ export const toolRoutes: readonly Route<ToolsService>[] = [
     handle: async (self, { params, query }) =>
       ok(await self.artifacts.page(params.workspace_id, params.artifact_id, query)),
   }),
+]
+
+const inSets = columnsOf<Toolset>()
+const toolsetColumns = [
+  ...inSets([{ of: 'id', header: 'Toolset' }, 'status']),
+  { header: 'Tools', path: 'expanded_tools.length' },
+  ...inSets([{ of: 'reason_codes~list', header: 'Why' }]),
 ]
 
 export const toolsetRoutes: readonly Route<ToolsService>[] = [
@@ -221,17 +224,9 @@ export const toolsetRoutes: readonly Route<ToolsService>[] = [
       cli('toolset list', {
         options: shownPlace,
         workspace: 'workspace',
-        view: {
-          rows: 'toolsets',
-          columns: [
-            ...columnsOf<Toolset>()([{ of: 'id', header: 'Toolset' }, 'status']),
-            { header: 'Tools', path: 'expanded_tools.length' },
-            ...columnsOf<Toolset>()([{ of: 'reason_codes~list', header: 'Why' }]),
-          ],
-        },
+        view: { rows: 'toolsets', columns: toolsetColumns },
       }),
       tool('toolset_list', ['catalog']),
-      throws(...places),
     ],
     handle: async (self, { actor, query }) => ok({ toolsets: await self.toolsets(query, actor) }),
   }),
@@ -256,7 +251,7 @@ export const toolsetRoutes: readonly Route<ToolsService>[] = [
         ]),
       }),
       tool('toolset_info', ['catalog']),
-      throws(ToolErrors.tool_not_found, ...places),
+      throws(ToolErrors.tool_not_found, ...PLACE_ERRORS),
     ],
     handle: async (self, { actor, params, query }) => ok({ toolset: await self.toolset(query, actor, params.id) }),
   }),

@@ -73,18 +73,15 @@ export class Grants {
   put(t: Tx, about: GrantOf, decision: 'allow' | 'reject'): Grant {
     const now = this.kernel.clock.now()
     const { workspaceId, agentName, toolId, inputDigest, toolDigest } = about
-    t.run(
-      `INSERT INTO tools_grant VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (workspace_id, agent_name, tool_id, input_digest)
-       DO UPDATE SET tool_digest = excluded.tool_digest, decision = excluded.decision, last_used_at = excluded.last_used_at`,
-      [this.kernel.ids.id('tgr'), workspaceId, agentName, toolId, inputDigest, toolDigest, decision, now, now],
-    )
+    const key = { workspace_id: workspaceId, agent_name: agentName, tool_id: toolId, input_digest: inputDigest }
+    const made = { tool_digest: toolDigest, decision, last_used_at: now }
+    if (grants.update(t, key, made) === 0)
+      grants.insert(t, { ...key, ...made, id: this.kernel.ids.id('tgr'), created_at: now })
     t.run(
       `DELETE FROM tools_grant WHERE workspace_id = ? AND id NOT IN
        (SELECT id FROM tools_grant WHERE workspace_id = ? ORDER BY last_used_at DESC, id LIMIT ${MAX_GRANTS})`,
       [workspaceId, workspaceId],
     )
-    const key = { workspace_id: workspaceId, agent_name: agentName, tool_id: toolId, input_digest: inputDigest }
     return toWire(grants.get(t, key) as Row)
   }
 

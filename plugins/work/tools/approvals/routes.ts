@@ -16,10 +16,10 @@ import {
   WorkspaceIdQuery,
 } from '../../../../schemas/tools.js'
 import { AGENT_SESSION, agentSessionOf } from '../../../access/identity/api.js'
-import { AgentErrors } from '../../../agents/agents/api.js'
 import { undo } from '../../../desk/changes/api.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
 import { ApprovalErrors, ToolErrors } from '../faults.js'
+import { PLACE_ERRORS } from '../routes.js'
 import type { ToolsService } from '../service.js'
 import { errorToWire } from '../wire.js'
 import { approvalToWire, pendingToWire } from './approvals.js'
@@ -66,14 +66,7 @@ export const approvalRoutes: readonly Route<ToolsService>[] = [
     faults,
     with: [
       undo({ by: 'never', why: 'it ends with its call or its time' }),
-      throws(
-        ToolErrors.tool_denied,
-        ToolErrors.tool_not_found,
-        ToolErrors.tool_invalid_input,
-        AgentErrors.agent_not_found,
-        AgentErrors.agent_invalid,
-        ...REFERENCE_ERRORS,
-      ),
+      throws(ToolErrors.tool_not_found, ToolErrors.tool_invalid_input, ...PLACE_ERRORS),
     ],
     summary: 'Approve one call of a session in advance with a single-use token',
     body: MintApprovalBody,
