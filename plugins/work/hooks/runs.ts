@@ -89,7 +89,7 @@ export const runs = table('hooks_run', {
   at: time(),
   micros: integer(),
   error: text().optional(),
-  /** JSON, which may be cut. */
+  /** JSON, possibly truncated. */
   patch: text().optional(),
 })
 

@@ -26,7 +26,7 @@ import { invoke } from './invoke.js'
 import type { ToolsService } from './service.js'
 import { errorToWire } from './wire.js'
 
-/** Why a place that a request names is refused. */
+/** Errors of the place that a request names. */
 export const PLACE_ERRORS = [
   ToolErrors.tool_denied,
   AgentErrors.agent_not_found,
@@ -35,7 +35,7 @@ export const PLACE_ERRORS = [
 ]
 const area = 'Tools and approvals'
 const route = routeOf<ToolsService>(describe(area), throws(...PLACE_ERRORS))
-/** A call answers with the code of the tool, which can be any. */
+/** A call can answer with any code: that of the tool. */
 const calling = routeOf<ToolsService>()
 const faults = { reply: ToolErrorBody, body: errorToWire } as const
 const origins = [AGENT_SESSION]

@@ -20,7 +20,7 @@ import type { AutomationService } from '../service.js'
 const about = describe('Automation')
 const route = routeOf<AutomationService>(about)
 const { job_not_found: missing, job_damaged, job_invalid, job_name_taken, job_read_only } = AutomationErrors
-/** Why a job is not stored as it is wanted. */
+/** Errors of a job that is refused. */
 export const jobRefusals = [
   job_invalid,
   job_name_taken,

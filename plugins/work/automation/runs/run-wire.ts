@@ -22,5 +22,5 @@ function metadataToWire({ metadata, wait_until: until }: RunRow): Run['metadata'
   return until === null ? stored : { ...stored, waits_until: iso(until) }
 }
 
-/** A time as a reply has it that says null where there is none. */
+/** A time in a reply; null where there is none. */
 export const isoOrNull = (at: number | null): string | null => (at === null ? null : iso(at))

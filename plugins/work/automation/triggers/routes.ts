@@ -24,7 +24,7 @@ import type { AutomationService } from '../service.js'
 const about = describe('Automation')
 const route = routeOf<AutomationService>(about)
 const { trigger_not_found: missing, trigger_damaged, trigger_read_only } = AutomationErrors
-/** Why a trigger is not stored as it is wanted. */
+/** Errors of a trigger that is refused. */
 export const triggerRefusals = [
   AutomationErrors.trigger_invalid,
   AutomationErrors.trigger_name_taken,
@@ -32,7 +32,7 @@ export const triggerRefusals = [
   AutomationErrors.lifecycle_command,
   AutomationErrors.webhook_id_taken,
 ]
-/** Why the secret of a webhook is not stored. */
+/** Errors of storing the secret of a webhook. */
 const unsealed = [
   AutomationErrors.webhook_vault_missing,
   VaultErrors.vault_value_short,

@@ -26,7 +26,7 @@ const statusView = show(McpAuthStatus, '', [
   { of: 'expires_at~time', header: 'Expires' },
   { of: 'refreshable', header: 'Renewed by itself' },
 ])
-/** Why the server of a login is not found. */
+/** Errors of a server that is not found. */
 const unfound = [McpErrors.mcp_server_not_found, McpErrors.mcp_scope_invalid, ...REFERENCE_ERRORS]
 const ofServer = {
   options: { workspace_id: 'workspace' },
