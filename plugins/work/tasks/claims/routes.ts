@@ -20,19 +20,15 @@ import { AGENT_RUN_ARG, completedItem, leaseItem, runItem } from '../views/colum
 
 // A lease holder changes its own run only. Whatever that triggers was set up by the creator of the tasks.
 const route = routeOf<TaskService>(describe('Agent task claims'), runsCode(false))
-/** A route of the session that holds the lease. */
-const held = routeOf<TaskService>(
-  describe('Agent task claims'),
-  runsCode(false),
-  throws(
-    TaskErrors.task_run_not_found,
-    TaskErrors.task_run_conflict,
-    TaskErrors.AUTONOMY_SESSION_REQUIRED,
-    TaskErrors.AUTONOMY_FOREIGN_RUN,
-    TaskErrors.AUTONOMY_NO_ACTIVE_LEASE,
-    TaskErrors.AUTONOMY_LEASE_EXPIRED,
-  ),
-)
+/** Errors of the session that is to hold the lease. */
+const HELD = [
+  TaskErrors.task_run_not_found,
+  TaskErrors.task_run_conflict,
+  TaskErrors.AUTONOMY_SESSION_REQUIRED,
+  TaskErrors.AUTONOMY_FOREIGN_RUN,
+  TaskErrors.AUTONOMY_NO_ACTIVE_LEASE,
+  TaskErrors.AUTONOMY_LEASE_EXPIRED,
+]
 const { task_invalid, task_result_required, AUTONOMY_CREATED_TASKS_UNKNOWN, AUTONOMY_LEASE_INVALID } = TaskErrors
 /** Optional for the agent itself, which its socket identifies. */
 const headers = { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } }
@@ -79,7 +75,7 @@ export const claimRoutes = [
       return claim ? ok({ claim }) : noContent()
     },
   }),
-  held({
+  route({
     ...common,
     path: '/api/agent/tasks/{run_id}/start',
     audited: false,
@@ -87,13 +83,17 @@ export const claimRoutes = [
     body: StartRunBody,
     bodyOptional: true,
     replies: { 200: AgentRunReply },
-    with: [cli('task begin', { args: [AGENT_RUN_ARG], view: runItem }), tool('task_run_start', WORKING)],
+    with: [
+      cli('task begin', { args: [AGENT_RUN_ARG], view: runItem }),
+      tool('task_run_start', WORKING),
+      throws(...HELD),
+    ],
     handle: async (self, { actor, headers, params }) => {
       const { session, who } = self.caller(actor, headers)
       return ok({ run: await self.leases.start(session, who, params.run_id) })
     },
   }),
-  held({
+  route({
     ...common,
     path: '/api/agent/tasks/{run_id}/heartbeat',
     audited: false,
@@ -105,14 +105,14 @@ export const claimRoutes = [
     with: [
       cli('task heartbeat', { args: [AGENT_RUN_ARG], view: leaseItem }),
       tool('task_run_heartbeat', WORKING),
-      throws(AUTONOMY_LEASE_INVALID),
+      throws(...HELD, AUTONOMY_LEASE_INVALID),
     ],
     handle: async (self, { actor, headers, params, body }) => {
       const { session, who } = self.caller(actor, headers)
       return ok({ lease: await self.leases.heartbeat(session, who, params.run_id, body?.lease_seconds) })
     },
   }),
-  held({
+  route({
     ...common,
     path: '/api/agent/tasks/{run_id}/complete',
     audited: false,
@@ -124,14 +124,14 @@ export const claimRoutes = [
     with: [
       cli('task complete', { args: [AGENT_RUN_ARG], view: completedItem }),
       tool('task_run_complete', WORKING, { tags: ['done'] }),
-      throws(task_invalid, task_result_required, AUTONOMY_CREATED_TASKS_UNKNOWN, AUTONOMY_LEASE_INVALID),
+      throws(...HELD, task_invalid, task_result_required, AUTONOMY_CREATED_TASKS_UNKNOWN, AUTONOMY_LEASE_INVALID),
     ],
     handle: async (self, { actor, headers, params, body, signal }) => {
       const { session, who } = self.caller(actor, headers)
       return ok(await self.completing.complete(session, who, params.run_id, body ?? {}, signal))
     },
   }),
-  held({
+  route({
     ...common,
     path: '/api/agent/tasks/{run_id}/fail',
     audited: false,
@@ -142,14 +142,14 @@ export const claimRoutes = [
     with: [
       cli('task fail', { args: [AGENT_RUN_ARG], view: leaseItem }),
       tool('task_run_fail', WORKING),
-      throws(task_invalid),
+      throws(...HELD, task_invalid),
     ],
     handle: async (self, { actor, headers, params, body }) => {
       const { session, who } = self.caller(actor, headers)
       return ok({ lease: await self.leases.fail(session, who, params.run_id, body) })
     },
   }),
-  held({
+  route({
     ...common,
     path: '/api/agent/tasks/{run_id}/release',
     audited: false,
@@ -161,7 +161,7 @@ export const claimRoutes = [
     with: [
       cli('task release', { args: [AGENT_RUN_ARG], view: leaseItem }),
       tool('task_run_release', WORKING),
-      throws(task_invalid),
+      throws(...HELD, task_invalid),
     ],
     handle: async (self, { actor, headers, params, body }) => {
       const { session, who } = self.caller(actor, headers)

@@ -3,12 +3,12 @@ import { noContent, ok } from '../../../../kernel/plugin.js'
 import { ExecutionProfileBody, ExecutionProfileReply, WorktreePolicy } from '../../../../schemas/tasks.js'
 import { undo } from '../../../desk/changes/api.js'
 import { TaskErrors } from '../api.js'
-import { changingTask, readingTask } from '../routing.js'
+import { CHANGING, readingTask, route } from '../routing.js'
 import { TASK_ARG } from '../views/columns.js'
 import { whoOf } from '../who.js'
 import { ProfileErrors } from './errors.js'
 
-const changed = throws(TaskErrors.task_conflict, ProfileErrors.task_profile_invalid)
+const changed = throws(...CHANGING, TaskErrors.task_conflict, ProfileErrors.task_profile_invalid)
 const path = '/api/tasks/{id}/execution-profile'
 const replies = { 200: ExecutionProfileReply } as const
 const view = show(ExecutionProfileReply, 'profile', [
@@ -35,7 +35,7 @@ export const profileRoutes = [
     handle: (self, { actor, params }) =>
       self.reading(actor, params.id, ({ profiles }) => ok({ profile: profiles.get(params.id) })),
   }),
-  changingTask({
+  route({
     method: 'PUT',
     path,
     summary: 'Set the execution profile of a task: the agent, worktree and sandbox of its runs',
@@ -61,14 +61,14 @@ export const profileRoutes = [
     handle: async (self, { actor, params, body }) =>
       ok({ profile: await self.profiles.set(whoOf(actor), params.id, body) }),
   }),
-  changingTask({
+  route({
     method: 'DELETE',
     path,
     summary: 'Delete the execution profile of a task',
     replies: { 204: null },
     with: [
       undo({ by: 'put', of: 'profile' }),
-      throws(TaskErrors.task_conflict),
+      throws(...CHANGING, TaskErrors.task_conflict),
       cli('task profile reset', { args: [TASK_ARG], done: 'deleted the execution profile of task {id}' }),
     ],
     handle: async (self, { actor, params }) => {
@@ -76,7 +76,7 @@ export const profileRoutes = [
       return noContent()
     },
   }),
-  changingTask({
+  route({
     method: 'PATCH',
     path: `${path}/worktree`,
     summary: 'Set the worktree mode of a task',

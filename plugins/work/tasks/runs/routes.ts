@@ -22,7 +22,7 @@ import { AGENT_SESSION } from '../../../access/identity/api.js'
 import { undo } from '../../../desk/changes/api.js'
 import { DaemonErrors } from '../../../desk/daemon/api.js'
 import { TaskErrors } from '../api.js'
-import { changingRun, readingTask, route } from '../routing.js'
+import { RUN, readingTask, route } from '../routing.js'
 import { allRunRows, RUN_ARG, runItem, runRows, TASK_ARG } from '../views/columns.js'
 import { whoOf } from '../who.js'
 
@@ -32,8 +32,8 @@ const LEASE_ENDED = undo({
   why: 'a lease that ended does not begin again; look at the task: svc task run show',
 })
 const { task_invalid, task_run_leased, task_reason_required, task_force_refused, task_force_limit } = TaskErrors
-const FORCED = throws(task_force_refused, task_force_limit, task_invalid)
-const ENDED = throws(task_run_leased, task_invalid)
+const FORCED = throws(...RUN, task_force_refused, task_force_limit, task_invalid)
+const ENDED = throws(...RUN, task_run_leased, task_invalid)
 const results = show(BulkRunsReply, 'results', [
   { of: 'run_id', header: 'Run' },
   { of: 'ok', header: 'OK' },
@@ -79,7 +79,7 @@ export const runRoutes = [
       return created({ run, existing_run })
     },
   }),
-  changingRun({
+  route({
     method: 'POST',
     path: '/api/task-runs/{id}/attach-session',
     audited: false,
@@ -90,6 +90,7 @@ export const runRoutes = [
     with: [
       cli('task run attach-session', { args: [RUN_ARG, { name: 'session_id' }], view: runItem }),
       throws(
+        ...RUN,
         task_run_leased,
         TaskErrors.task_conflict,
         TaskErrors.AUTONOMY_SESSION_REQUIRED,
@@ -100,7 +101,7 @@ export const runRoutes = [
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.attach(whoOf(actor), params.id, body.session_id) }),
   }),
-  changingRun({
+  route({
     method: 'POST',
     path: '/api/task-runs/{id}/start',
     audited: false,
@@ -109,10 +110,10 @@ export const runRoutes = [
     bodyOptional: true,
     invalid,
     replies: { 200: TaskRunReply },
-    with: [cli('task run start', { args: [RUN_ARG], view: runItem }), throws(task_run_leased)],
+    with: [cli('task run start', { args: [RUN_ARG], view: runItem }), throws(...RUN, task_run_leased)],
     handle: async (self, { actor, params }) => ok({ run: await self.runs.start(whoOf(actor), params.id) }),
   }),
-  changingRun({
+  route({
     method: 'POST',
     path: '/api/task-runs/{id}/complete',
     audited: false,
@@ -126,7 +127,7 @@ export const runRoutes = [
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.complete(whoOf(actor), params.id, body ?? {}) }),
   }),
-  changingRun({
+  route({
     method: 'POST',
     path: '/api/task-runs/{id}/fail',
     audited: false,
@@ -138,7 +139,7 @@ export const runRoutes = [
     with: [ENDED],
     handle: async (self, { actor, params, body }) => ok({ run: await self.runs.fail(whoOf(actor), params.id, body) }),
   }),
-  changingRun({
+  route({
     method: 'POST',
     path: '/api/task-runs/{id}/cancel',
     audited: false,
@@ -151,12 +152,12 @@ export const runRoutes = [
     with: [
       cli('task run cancel', { args: [RUN_ARG], view: runItem }),
       tool('task_run_cancel', ['tasks'], { visibility: 'operator' }),
-      throws(task_invalid),
+      throws(...RUN, task_invalid),
     ],
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.cancel(whoOf(actor), params.id, body ?? {}) }),
   }),
-  changingRun({
+  route({
     method: 'POST',
     path: '/api/runs/{id}/release',
     summary: 'Force-release a claimed run: revoke its lease and requeue it',
@@ -169,7 +170,7 @@ export const runRoutes = [
     handle: async (self, { actor, params, body }) =>
       ok({ run: await self.runs.forceRelease(whoOf(actor), params.id, body ?? {}) }),
   }),
-  changingRun({
+  route({
     method: 'POST',
     path: '/api/runs/{id}/fail',
     summary: 'Force-fail a queued or claimed run and revoke its lease',

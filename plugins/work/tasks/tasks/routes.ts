@@ -22,7 +22,7 @@ import { AGENT_SESSION } from '../../../access/identity/api.js'
 import { undo } from '../../../desk/changes/api.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
 import { TaskErrors } from '../api.js'
-import { about, changingTask, READING, route } from '../routing.js'
+import { about, CHANGING, changingTask, READING, route } from '../routing.js'
 import type { TaskService } from '../service.js'
 import { WORKING } from '../tools/toolsets.js'
 import { runColumns, runRows, TASK_ARG, TASK_FIELDS, taskFields, taskItem } from '../views/columns.js'
@@ -114,7 +114,7 @@ export const taskRoutes = [
     throws: [TaskErrors.task_archived, TaskErrors.task_conflict, TaskErrors.task_run_open],
     handle: (self, { actor, params }) => self.control.remove(whoOf(actor), params.id),
   }),
-  changingTask({
+  route({
     method: 'POST',
     path: '/api/tasks/{id}/children',
     audited: false,
@@ -131,7 +131,7 @@ export const taskRoutes = [
         view: taskItem,
       }),
       tool('task_child_create', ['tasks']),
-      throws(...CREATING, TaskErrors.task_conflict, TaskErrors.task_graph_limit),
+      throws(...CREATING, ...CHANGING, TaskErrors.task_conflict, TaskErrors.task_graph_limit),
     ],
     handle: async (self, { actor, params, body }) =>
       created({ task: await self.createChild(whoOf(actor), params.id, body) }),
@@ -187,7 +187,7 @@ export const taskRoutes = [
     throws: [TaskErrors.task_archived, TaskErrors.task_conflict],
     handle: async (self, { actor, params }) => ({ task: await self.control.reject(whoOf(actor), params.id) }),
   }),
-  changingTask({
+  route({
     method: 'POST',
     path: '/api/tasks/{id}/cancel',
     audited: false,
@@ -200,7 +200,7 @@ export const taskRoutes = [
     with: [
       cli('task cancel', { args: [TASK_ARG], view: taskItem }),
       tool('task_cancel', ['tasks'], { visibility: 'operator' }),
-      throws(TaskErrors.task_conflict, TaskErrors.task_invalid),
+      throws(...CHANGING, TaskErrors.task_conflict, TaskErrors.task_invalid),
     ],
     handle: async (self, { actor, params, body }) =>
       ok({ task: await self.control.cancel(whoOf(actor), params.id, body ?? {}) }),

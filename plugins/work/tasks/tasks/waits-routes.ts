@@ -11,7 +11,7 @@ import {
 } from '../../../../schemas/tasks.js'
 import { AGENT_SESSION } from '../../../access/identity/api.js'
 import { TaskErrors } from '../api.js'
-import { changingTask } from '../routing.js'
+import { CHANGING, changingTask } from '../routing.js'
 import { WORKING } from '../tools/toolsets.js'
 import { TASK_ARG, taskFields } from '../views/columns.js'
 import { whoOf } from '../who.js'
@@ -34,7 +34,7 @@ export const waitsRoutes = [
     replies: { 200: TaskDetailReply },
     with: [
       cli('task dependency add', { args: [TASK_ARG, { name: 'depends_on_task_id' }], view: detail }),
-      throws(task_invalid, task_conflict, task_graph_limit, task_cycle),
+      throws(...CHANGING, task_invalid, task_conflict, task_graph_limit, task_cycle),
     ],
     handle: async (self, { actor, params, body }) => {
       await self.graph.add(whoOf(actor), params.id, body.depends_on_task_id)
@@ -91,7 +91,7 @@ export const waitsRoutes = [
     with: [
       cli('task block', { args: [TASK_ARG], view: blockItem }),
       tool('task_block', WORKING, { tags: ['ask', 'question', 'input'] }),
-      throws(task_invalid, task_conflict, task_run_not_found),
+      throws(...CHANGING, task_invalid, task_conflict, task_run_not_found),
       runsCode(false),
     ],
     handle: async (self, { actor, params, body }) => {
@@ -114,7 +114,7 @@ export const waitsRoutes = [
         args: [TASK_ARG, { name: 'block_id', in: 'path', summary: 'block ID; list them: svc task blocks <id>' }],
         view: blockItem,
       }),
-      throws(task_block_not_found, task_invalid),
+      throws(...CHANGING, task_block_not_found, task_invalid),
     ],
     handle: async (self, { actor, params, body }) =>
       ok({ block: await self.blocks.clear(whoOf(actor), params.id, params.block_id, body?.note) }),
