@@ -247,17 +247,17 @@ export const SessionErrors = defineErrors({
   goal_not_active: {
     status: 404,
     message: 'there is no goal to do this with',
-    next: command('session prompt', placeholder('id'), '/goal <what is to be reached>'),
+    next: "svc session prompt <id> '/goal <what is to be reached>'",
   },
   goal_replace_required: {
     status: 409,
     message: 'this session has a goal already',
-    next: command('session prompt', placeholder('id'), '/goal replace <what is to be reached>'),
+    next: "svc session prompt <id> '/goal replace <what is to be reached>'",
   },
   goal_objective_required: {
     status: 422,
     message: 'a goal says what is to be reached',
-    next: command('session prompt', placeholder('id'), '/goal <what is to be reached>'),
+    next: "svc session prompt <id> '/goal <what is to be reached>'",
   },
   goal_objective_too_large: {
     status: 422,
