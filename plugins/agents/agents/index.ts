@@ -198,7 +198,8 @@ export default definePlugin({
       replies: { 200: DeleteAgentReply },
       with: [
         undo(ofRemoval),
-        throws(AgentErrors.agent_not_found, AgentErrors.agent_read_only, ...written),
+        // Other plugins refuse a deletion with errors of their own: what it answers with cannot be listed.
+        describe('Agents', { errors: [410] }),
         cli('agent delete', {
           args: [agentName],
           workspace: 'workspace',
