@@ -90,7 +90,10 @@ export default definePlugin({
       method: 'POST',
       path: '/api/model-catalog/models/refresh',
       audited: false,
-      with: [tool('provider_models_refresh', ['provider_models']), throws(ModelErrors.model_source_not_found)],
+      with: [
+        tool('provider_models_refresh', ['provider_models']),
+        throws(ModelErrors.model_source_not_found, ModelErrors.model_source_failed),
+      ],
       summary: 'Refresh all model sources',
       body: RefreshModelsBody,
       bodyOptional: true,
@@ -135,7 +138,9 @@ export default definePlugin({
       body: RefreshModelsBody,
       bodyOptional: true,
       replies: { 200: RefreshModelsReply, 503: RefreshModelsReply },
-      with: [throws(ProviderErrors.provider_not_found, ModelErrors.model_source_not_found)],
+      with: [
+        throws(ProviderErrors.provider_not_found, ModelErrors.model_source_not_found, ModelErrors.model_source_failed),
+      ],
       handle: (self, { params, body }) => self.refresh(params.provider_id, body ?? {}),
     }),
     route({
