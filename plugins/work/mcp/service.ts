@@ -163,7 +163,9 @@ export class McpService implements McpApi {
         const { servers } = await this.sources.read({ workspace, definition })
         for (const server of servers) {
           const connection = this.#connection(server, {}, workspace)
-          tried.set(confinedKey(server.key, connection.confined), { server, connection, workspaceId: workspace?.id })
+          // A server of the home is one in every workspace.
+          const key = confinedKey(server.key, connection.confined)
+          if (!tried.has(key)) tried.set(key, { server, connection, workspaceId: server.source.workspaceId })
         }
       }
     }

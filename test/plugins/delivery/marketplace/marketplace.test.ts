@@ -136,7 +136,7 @@ test('the newest version of a skill is installed, in whatever order its catalog 
   const versions = all.flatMap(({ entry }) => entry.versions)
   http.files.set('skills.json', feed([{ ...all[0]?.entry, versions }]))
   await world.use(http.url)
-  assert.is((await world.install('deploy')).status, 201)
+  assert.is((await world.install('deploy')).body.skill.status, 'installed')
   assert.is((await world.show('deploy')).provenance.version, '1.10.0')
 })
 
