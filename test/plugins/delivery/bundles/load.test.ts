@@ -25,7 +25,9 @@ async function placedProblems(kit: KitOptions): Promise<Readonly<Record<string, 
   try {
     await s.kit({ name: 'broken', ...kit })
     // Another bundle of it is valid, and is there.
-    const parts = s.leftOut().map(line => /^(\S+\.(?:toml|json)(?::\d+)?(?:: [\w.]+(?=: ))?): ([\s\S]*)$/.exec(line) ?? [])
+    const parts = s
+      .leftOut()
+      .map(line => /^(\S+\.(?:toml|json)(?::\d+)?(?:: [\w.]+(?=: ))?): ([\s\S]*)$/.exec(line) ?? [])
     return Object.fromEntries(parts.map(([, place = '', what = '']) => [place, what]))
   } catch (error) {
     const fault = error as Fault

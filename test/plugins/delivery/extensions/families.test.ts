@@ -36,7 +36,7 @@ test('a part of an extension that is not valid costs itself, and is named by lis
   const parts = {
     ...kit,
     'extension.toml': `${kit['extension.toml']}[resources.mcp_servers.both]\ncommand = "x"\nurl = "http://x"\n`,
-    'skills/broken/SKILL.md': '---\nname: broken\nmetadata: {\n---\n',
+    'skills/broken/SKILL.md': '---\nname: broken\nname: again\n---\n',
     'agents/odd/AGENT.md': '---\nname: other\n---\nYou do.\n',
     'agents/partly/AGENT.md': '---\nname: partly\ntools: [service__a, "*"]\n---\nYou do.\n',
   }
@@ -88,14 +88,14 @@ test('a plugin that reads what extensions ship gets it again when it is loaded a
     'it is equal',
   )
 
-  // What changed meanwhile is read; what cannot be read is an error, and the rest goes on.
+  // What changed meanwhile is read; what cannot be read is left out and named, and the rest goes on.
   await host.unload('skills')
-  await svc.drop('kit', { 'skills/brief/SKILL.md': 'no head' })
+  await svc.drop('kit', { 'skills/brief/SKILL.md': '---\nname: brief\nmetadata: {\n---\n' })
   await svc.request('POST', '/api/extensions/kit/reload', {})
   await host.load(skills)
-  const outdated = await svc.until('kit', found => found?.last_error !== undefined)
-  assert.match(outdated.last_error, /brief\/SKILL\.md: it must start with/)
-  assert.equal([outdated.state, await planner()], ['active', 200])
+  const partly = await svc.until('kit', found => found?.diagnostics[0]?.code === 'extension_entry_invalid')
+  assert.match(partly.diagnostics[0].message, /brief\/SKILL\.md: line 3/)
+  assert.equal([partly.state, await planner()], ['active', 200])
   await svc.drop('kit', { 'skills/brief/SKILL.md': kit['skills/brief/SKILL.md'].replace('Helps', 'Helps more') })
   await svc.until('kit', async () => (await records(svc, 'skill'))[0]?.spec.description === 'Helps more')
 

@@ -126,13 +126,19 @@ test('what a static extension ships is there while it is loaded, equal records k
   await rm(home, { recursive: true })
 })
 
-test('one thing that is wrong refuses the extension whole, names its file, and hurts no other', async () => {
+test('one thing that is wrong costs itself, is named with its file, and hurts no other', async () => {
   const tool = `[subprocess]\ncommand = "sh"\nargs = ["-c", "exec cat"]\n[[tools]]\nid = "look up"\nhandler = "look"\nread_only = true\n`
   const svc = await scene(
     {
       'demo-kit': kit(),
-      'bad-agent': { ...kit('bad-agent'), 'agents/planner/AGENT.md': agent('another') },
-      'bad-skill': { ...kit('bad-skill'), 'skills/group/brief/SKILL.md': 'no head' },
+      'bad-agent': {
+        'extension.toml': `${head('bad-agent')}[resources]\nagents = ["agents"]\n`,
+        'agents/planner/AGENT.md': agent('another'),
+      },
+      'bad-skill': {
+        'extension.toml': `${head('bad-skill')}[resources]\nskills = ["skills"]\n`,
+        'skills/group/brief/SKILL.md': '---\nname: brief\nname: again\n---\n',
+      },
       'bad-hook': {
         'extension.toml': `${head('bad-hook')}[[resources.hooks]]\nname = "x"\nevent = "never.heard"\ncommand = "true"\n`,
       },
@@ -144,14 +150,15 @@ test('one thing that is wrong refuses the extension whole, names its file, and h
   )
   const expected: Record<string, RegExp> = {
     'bad-agent': /agents\/planner\/AGENT\.md: it says name another/,
-    'bad-skill': /skills\/group\/brief\/SKILL\.md: it must start with/,
-    'bad-hook': /hook\.binding x of bad-hook: .*event/,
-    twice: /twice has two skill brief/,
+    'bad-skill': /skills\/group\/brief\/SKILL\.md: line 3, column 1: not valid YAML/,
+    'bad-hook': /hook\.binding x: .*event/,
   }
   for (const [name, says] of Object.entries(expected)) {
-    const found = await svc.until(name, one => says.test(one?.last_error))
-    assert.is(found.state, 'error')
+    const found = await svc.until(name, one => says.test(one?.diagnostics[0]?.message))
+    assert.equal([found.diagnostics[0].code, found.last_error], ['extension_entry_invalid', undefined])
   }
+  const two = await svc.until('twice', one => /twice has two skill brief/.test(one?.last_error))
+  assert.is(two.state, 'error')
   await svc.until('demo-kit', active)
   await svc.until('acme.demo', one => one?.state !== 'enabled')
   const own = ['hook.binding ready', 'mcp_server git', 'skill brief', 'skill review', 'tool ext__acme_demo__look_up']
@@ -170,12 +177,13 @@ test('one thing that is wrong refuses the extension whole, names its file, and h
   const later = await svc.until('acme-demo', one => taken.test(one?.last_error))
   assert.is(later.state, 'active')
 
-  // A change that does not load leaves all of it as it was. Looks that the start began are over when it is loaded anew.
+  // A part of a change that is not valid is left out of it. Looks that the start began are over when it is loaded anew.
   assert.is((await svc.request('POST', '/api/extensions/demo-kit/reload', {})).status, 200)
   const text = kit()['extension.toml'].replace('"session.post_create"', '"never.heard"')
   await svc.drop('demo-kit', { 'extension.toml': text, 'skills/new/SKILL.md': skill('new') })
-  await svc.until('demo-kit', one => /hook\.binding ready of demo-kit/.test(one?.last_error))
-  assert.equal(await names(svc), own)
+  await svc.until('demo-kit', one => /hook\.binding ready: /.test(one?.diagnostics[0]?.message))
+  const without = own.filter(name => name !== 'hook.binding ready')
+  assert.equal(await names(svc), [...without, 'skill new'].sort())
   await svc.close()
 })
 
