@@ -31,6 +31,8 @@ export const settingTexts: Readonly<Record<string, string>> = {
   'plugins.disabled': 'Plugins that do not run',
   'plugins.replace': 'Extensions that may take the place of the plugins that they replace',
   'extensions.resources.operator_write_rate_limit': 'Rate limit of record writes by the operator; `requests` 0: none',
+  'extensions.call_timeout':
+    'Time that the process of an extension has to answer a call, unless its caller has a limit of its own',
   'extensions.resources.allowed_kinds': 'Kinds that extension processes may publish; empty: all',
   'extensions.resources.max_scope': 'Largest scope in which extension processes may publish; empty: no limit',
   'extensions.resources.snapshot_rate_limit': 'Rate limit of snapshots by each extension process; `requests` 0: none',
@@ -62,6 +64,8 @@ export const settingTexts: Readonly<Record<string, string>> = {
     'Idle time after which the agent process of a session is ended; its next prompt starts it again; 0: never',
   'session.permissions.timeout': 'Time after which an unanswered permission request is rejected',
   'session.startup.initialize_timeout': 'Time that an agent has to answer `initialize`',
+  'session.startup.briefing_timeout':
+    'Time that a plugin has to say what an agent is told when its session is made; 0: no limit',
   'session.startup.new_session_timeout': 'Time that an agent has to open a session',
   'session.worktree.carry': 'Ignored files that are copied into each new worktree, as patterns of `.gitignore`',
   'session.worktree.setup': 'Program and arguments that set up a new worktree before a session works in it',
