@@ -58,6 +58,7 @@ test('a part of an extension that is not valid costs itself, and is named by lis
     assert.match(diagnostics[0].message, wanted)
   const { items } = (await svc.request('GET', '/api/doctor?only=extensions')).body
   assert.ok(items.some(({ code }: Wire) => code === 'extension_entry_invalid'))
+  await svc.close()
 })
 
 test('a plugin that reads what extensions ship gets it again when it is loaded again, and has it no longer when it went', async () => {
