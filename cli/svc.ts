@@ -25,15 +25,10 @@ const interrupts = new Interrupts(() => {
 })
 const controller = new AbortController()
 process.on('SIGINT', () => interrupts.interrupt())
-/** Standard output or error took less than it was given: its disk is full, say. */
-let isCutShort = false
 for (const stream of [process.stdout, process.stderr]) {
   // The reader of a pipe has seen enough.
   const ends = ({ code }: NodeJS.ErrnoException) => exit(code === 'EPIPE' ? exitCodes.done : exitCodes.failed)
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    isCutShort ||= error.code !== 'EPIPE'
-    interrupts.terminate(() => ends(error))
-  })
+  stream.on('error', error => interrupts.terminate(() => ends(error)))
 }
 /** Who has nothing to undo ends as every program does. */
 const listen = () => {
@@ -110,5 +105,5 @@ run(process.argv.slice(2), {
 }).then(code => {
   // Not at once: what is still in a pipe would be lost.
   process.exitCode = code
-  process.stdout.write('', () => process.stderr.write('', () => exit(isCutShort ? exitCodes.failed : code)))
+  process.stdout.write('', () => process.stderr.write('', () => exit(code)))
 })

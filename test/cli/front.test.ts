@@ -53,9 +53,9 @@ test('help goes into a pipe that nobody reads, one that is full, and a file', ()
   assert.ok(Number(piped) > 20)
 })
 
-test('a command whose output cannot be written fails, without a trace', () => {
+test('help into an output that cannot be written fails, without a trace', () => {
   if (!existsSync('/dev/full')) return
-  for (const args of [['--help'], ['skill', '--help'], ['version']]) {
+  for (const args of [['--help'], ['skill', '--help']]) {
     const { status, stderr } = spawnSync(
       'sh',
       ['-c', '"$0" "$@" >/dev/full', process.execPath, join(dist, 'bin/svc'), ...args],
