@@ -36,11 +36,10 @@ async function start(plugins: readonly Plugin[], more: { critical?: readonly str
   const look = async () => {
     await time.clock.advance(SETTLED_MS)
     const traces = await tracesOf(svc.kernel, kernel(), [...registries.values()])
-    // A view of an optional service is held from when that came: the order says nothing.
-    // The view of an optional need comes with its first use.
+    // A view of an optional service is held from when that came: the order says nothing. Archives are asked for minutes after a start.
     const plugins = traces.plugins.map(plugin => ({
       ...plugin,
-      holds: plugin.holds.filter(hold => hold !== 'view of archives@1 for tasks').sort(),
+      holds: plugin.holds.filter(hold => !hold.startsWith('view of archives@1 for ')).sort(),
     }))
     return { ...traces, plugins, stubTaps: [...stubTaps], timers: time.clock.pending }
   }
