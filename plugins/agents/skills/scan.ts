@@ -117,16 +117,3 @@ function placeOf(text: string, index: number): string {
   const line = before.split('\n').length
   return `${line}:${index - before.lastIndexOf('\n')}`
 }
-
-/** Scripts with letters that look like Latin ones. */
-const SCRIPTS = { Cyrillic: /\p{Script=Cyrillic}/u, Greek: /\p{Script=Greek}/u }
-
-/** A name of letters that look alike and are not: people take it for that of another skill. */
-export function lookAlikes(name: string): ScanWarning[] {
-  if (!/\p{Script=Latin}/u.test(name)) return []
-  return Object.entries(SCRIPTS).flatMap(([script, letter]) => {
-    const found = letter.exec(name)?.[0]
-    const message = `its name ${shown(name, 64)} has the ${script} letter ${found && codePoint(found)} among Latin ones`
-    return found === undefined ? [] : [{ pattern: 'mixed_scripts', severity: 'warning' as const, message }]
-  })
-}

@@ -6,7 +6,7 @@ import { type Clock, messageOf } from '../../../kernel/plugin.js'
 import { isInside } from '../../desk/workspaces/api.js'
 import type { Tier } from './api.js'
 import { type Broken, type Candidate, type Findings, refusal } from './candidate.js'
-import { lookAlikes, type ScanWarning, scan } from './scan.js'
+import { type ScanWarning, scan } from './scan.js'
 import { MAX_SKILL_BYTES, parseSkillFile, SKILL_FILE, skillFileIn } from './skill-file.js'
 import { hashTree, listTree, META_FILE, readMeta, type SkillMeta, stampOfTree } from './tree-hash.js'
 
@@ -161,10 +161,7 @@ export class SkillFolder {
       severity: 'info' as const,
       message: `${SKILL_FILE}: the field ${shown(key, 64)} is not known and has no effect`,
     }))
-    const read = [
-      ...remarks.map(message => ({ pattern: 'read_as_text', severity: 'warning' as const, message })),
-      ...lookAlikes(spec.name),
-    ]
+    const read = [...remarks.map(message => ({ pattern: 'read_as_text', severity: 'warning' as const, message }))]
     const { ofWorkspace } = this.place
     const common = { name: spec.name, path: file, dir: folder, ofWorkspace, spec }
     if (!tree) {
