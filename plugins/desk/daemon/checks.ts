@@ -307,7 +307,7 @@ export function resolverItems(
       severity: 'error',
       title: `Secrets of ${scheme}: cannot be read`,
       message: `${owners.join(' and ')} resolve ${scheme}: references, so none of these secrets is handed out. Disable one of the two`,
-      suggested_command: 'svc extension list',
+      suggested_command: command('extension list'),
     })
   })
 }

@@ -1,4 +1,5 @@
 import { describe, runsCode, throws } from '../../../kernel/kit/annotations/index.js'
+import { command } from '../../../kernel/kit/commands/command-line.js'
 import { errorBody } from '../../../kernel/platform.js'
 import { accepted, definePlugin, type Fault, ok, routeOf } from '../../../kernel/plugin.js'
 import { CreateSupportBundleBody, SupportBundleQuery, SupportOperationReply } from '../../../schemas/daemon/support.js'
@@ -23,7 +24,7 @@ function withDiagnostic(fault: Fault): ErrorBody {
     severity: 'error',
     title: 'Consent is missing',
     message: 'a support bundle holds names of files, sessions and agents, and the log; show this to a person first',
-    suggested_command: 'svc support bundle',
+    suggested_command: command('support bundle'),
   })
   return { ...body, diagnostic }
 }

@@ -192,7 +192,7 @@ export const BridgeErrors = defineErrors({
   bridge_answer_invalid: {
     status: 500,
     message: 'the adapter answered in another form than it has to',
-    next: 'svc extension logs <name>',
+    next: command('extension logs', placeholder('name')),
   },
   bridge_busy: {
     status: 409,

@@ -434,7 +434,7 @@ export class RemoteService {
         severity,
         title,
         message,
-        suggested_command: 'svc network remote',
+        suggested_command: command('network remote'),
       })
     const found: DiagnosticItem[] = []
     if (state === 'away')

@@ -118,9 +118,9 @@ export const NotificationErrors = defineErrors({
   preset_target_ambiguous: {
     status: 422,
     message: 'the target names several bridges, or none of the rooms of its bridge',
-    next: 'svc bridge list',
+    next: command('bridge list'),
   },
-  preset_target_invalid: { status: 422, message: 'the target leads nowhere', next: 'svc bridge list' },
+  preset_target_invalid: { status: 422, message: 'the target leads nowhere', next: command('bridge list') },
   attention_changed: {
     status: 409,
     message: 'the list has changed since this snapshot, or the snapshot is of another list; read it again',

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { command } from '../../../../kernel/kit/commands/command-line.js'
+import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
 import { jsonFileSync } from '../../../../kernel/kit/json-file.js'
 import { readRegularFileSync } from '../../../../kernel/kit/read-file.js'
 import { clip } from '../../../../kernel/kit/text.js'
@@ -34,7 +34,7 @@ export const writeMark = (home: string, mark: HomeMark): void => fileOf(home).wr
 export function guardHome(home: string): void {
   if (existsSync(path.join(home, RESTORING_FILE)))
     throw BackupErrors.restore_unfinished(`the restore into ${home} did not end: what is there is a part of a home`, {
-      next: `svc backup restore <file> --home ${home}`,
+      next: command('backup restore', placeholder('file'), '--home', home),
     })
   const mark = readMark(home)
   if (mark && mark.path !== home && readMark(mark.path)?.id === mark.id && !isSame(mark.path, home))

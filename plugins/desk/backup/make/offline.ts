@@ -1,5 +1,6 @@
 import fs from 'node:fs/promises'
 import path from 'node:path'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { acquireLock, openStore } from '../../../../kernel/platform.js'
 import { type Clock, Fault } from '../../../../kernel/plugin.js'
 import type { BackupKind } from '../../../../schemas/daemon/backup.js'
@@ -24,7 +25,7 @@ export async function withOfflineMaterial<T>(
 ): Promise<T> {
   const { home, clock } = options
   if (!(await isThere(path.join(home, 'svc.db'))))
-    throw new Fault('home_not_found', 404, `there is no database in ${home}`, { next: 'svc daemon start' })
+    throw new Fault('home_not_found', 404, `there is no database in ${home}`, { next: command('daemon start') })
   const lock = await acquireLock(home, clock)
   try {
     return await withLockedMaterial(options, use)

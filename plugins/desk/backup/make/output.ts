@@ -1,5 +1,6 @@
 import fs from 'node:fs/promises'
 import path from 'node:path'
+import { command, placeholder } from '../../../../kernel/kit/commands/command-line.js'
 import type { BackupKind } from '../../../../schemas/daemon/backup.js'
 import { BackupErrors } from '../api.js'
 import { nameOf } from '../folder.js'
@@ -21,7 +22,7 @@ export async function outputOf({ output, folder, now, kind, isSealed, homeId }: 
   if (output === undefined) {
     await fs.mkdir(folder, { recursive: true, mode: 0o700 }).catch(error => {
       throw BackupErrors.backup_output_invalid(`the folder ${folder} cannot be made: ${error.message}`, {
-        next: 'svc config set backup.folder <folder>',
+        next: command('config set', 'backup.folder', placeholder('folder')),
       })
     })
     return path.join(folder, name)

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readdir, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { readRegularFile } from '../../../../kernel/kit/read-file.js'
 import { iso, messageOf, type Reads, systemClock } from '../../../../kernel/plugin.js'
 import { readJson } from '../../../platform/configuration/api.js'
@@ -132,7 +133,7 @@ async function doctorOf({ home, why }: OfflineRequest, db: Reads | string): Prom
       severity: 'error',
       code: 'daemon_not_answering',
       message: why,
-      suggested_command: 'svc doctor',
+      suggested_command: command('doctor'),
     },
     ...(await homeFindings(home)),
     ...(await configFindings(home)),
@@ -143,7 +144,7 @@ async function doctorOf({ home, why }: OfflineRequest, db: Reads | string): Prom
             severity: 'error',
             code: 'store_unreadable',
             message: db,
-            suggested_command: 'svc db verify',
+            suggested_command: command('db verify'),
           } as const,
         ]
       : []),
@@ -193,7 +194,7 @@ async function configFindings(home: string): Promise<Finding[]> {
         severity: 'error',
         code: 'config_invalid',
         message,
-        suggested_command: 'svc config check',
+        suggested_command: command('config check'),
       },
     ]
   }

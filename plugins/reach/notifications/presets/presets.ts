@@ -1,3 +1,4 @@
+import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import type { Tx } from '../../../../kernel/plugin.js'
 import { iso } from '../../../../kernel/plugin.js'
@@ -194,7 +195,7 @@ export class Presets {
       const { built_in: builtIn } = this.#find(name)
       if (builtIn)
         throw NotificationErrors.preset_builtin_protected(`the preset ${shown(name)} is built in`, {
-          next: `svc notifications preset disable ${name}`,
+          next: command('notifications preset disable', name),
         })
       presets.delete(t, { name })
       enablements.delete(t, { preset: name })

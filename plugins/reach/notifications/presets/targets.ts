@@ -61,7 +61,7 @@ function bridgeOf(reference: string, bridges: BridgesApi): BridgeInfo {
 /** The address that a target leads to. Throws `preset_target_ambiguous` and `preset_target_invalid` (422). */
 export function addressOf(target: PresetTarget, bridge: BridgeInfo, bridges: BridgesApi): BridgeAddress {
   const { canonical_route: route } = target
-  const next = { next: `svc bridge targets ${bridge.id}` }
+  const next = { next: command('bridge targets', bridge.id) }
   if (route === undefined) {
     if (bridge.defaultTarget) return bridge.defaultTarget
     throw ambiguous(`the bridge ${bridge.id} has no default target: name a canonical_route`, next)
