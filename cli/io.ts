@@ -55,6 +55,8 @@ export interface Io {
   readonly idle?: () => Promise<never>
   /** When a request takes long the daemon is asked whether it lives, so often and with so long to answer; milliseconds. */
   readonly probe?: { readonly everyMs: number; readonly withinMs: number }
+  /** Milliseconds that the completion of ids has; default 200. */
+  readonly candidatesMs?: number
   /** Command data instead of `commands.json` of {@link root}. */
   readonly data?: CommandData
 }

@@ -7,8 +7,8 @@ import type { CommandData, RouteCommand } from './command-data.js'
 import { idPrefixOf } from './example.js'
 import { type Entry, findCommand } from './find-command.js'
 
-/** Who presses a key waits about 300 ms, and the start of this process takes some of it. */
-const withinMs = 200
+/** A person who presses a key waits about 300 ms, and the start of this process takes some of it. */
+const WITHIN_MS = 200
 /** As many as bash shows without asking whether it should. */
 const mostShown = 100
 
@@ -85,7 +85,7 @@ interface Wanted {
  * behind it. Nothing rather than something late, and never a word about what went wrong.
  */
 export async function printCandidates(
-  io: Pick<Io, 'env' | 'signal' | 'stdout'>,
+  io: Pick<Io, 'env' | 'signal' | 'stdout' | 'candidatesMs'>,
   entries: readonly Entry[],
   data: CommandData,
 ): Promise<undefined> {
@@ -93,7 +93,7 @@ export async function printCandidates(
     const words = (io.env.SVC_WORDS ?? '').split('\n').slice(0, -1)
     const wanted = wantedAt(words, entries, data)
     if (wanted === undefined) return undefined
-    const signal = AbortSignal.any([io.signal, AbortSignal.timeout(withinMs)])
+    const signal = AbortSignal.any([io.signal, AbortSignal.timeout(io.candidatesMs ?? WITHIN_MS)])
     const { socket } = await findAddress(io.env)
     const typed = words.at(-1) as string
     const linesOf = (rows: readonly unknown[]) => [

@@ -121,6 +121,8 @@ export interface RunOptions {
   readonly signal?: AbortSignal
   readonly onOutput?: (text: string) => void
   readonly probe?: { readonly everyMs: number; readonly withinMs: number }
+  /** Default: 10,000; a machine with much other work answers late. */
+  readonly candidatesMs?: number
 }
 
 /** Runs a command line in this process against a home. */
@@ -150,6 +152,7 @@ export async function runCli(home: string, argv: readonly string[], options: Run
     data: options.data ?? thingsData,
     ...(options.typed && { terminal: { now: () => performance.now(), onLine } }),
     ...(options.probe && { probe: options.probe }),
+    candidatesMs: options.candidatesMs ?? 10_000,
   })
   return { code, ...written }
 }

@@ -32,7 +32,7 @@ export interface ThrownError {
 
 export const Thrown: AnnotationKind<readonly ThrownError[]> = {
   of: 'throws@1',
-  schema: v.array(v.strictObject({ code: v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_]*$/)), status: v.number() })),
+  schema: v.array(v.strictObject({ code: v.pipe(v.string(), v.regex(/^[A-Za-z][A-Za-z0-9_]*$/)), status: v.number() })),
   many: true,
 }
 
