@@ -305,7 +305,7 @@ const rules: Rule[] = [
   {
     says: 'a command to run next is made by command(): it quotes its arguments, and the compiler knows its name',
     broken: s =>
-      inside(s.file, 'plugins') ? (s.text.match(/\b(?:next|suggested_command): ['"`]svc [a-z]/g) ?? []) : [],
+      inside(s.file, 'plugins') ? (s.text.match(/\b(?:next|suggested_command): ['`]svc [a-z]/g) ?? []) : [],
     mutants: [
       ['plugins/a/b.ts', "throw Errors.lost('gone', { next: `svc task show trun_1` })"],
       ['plugins/a/b.ts', "const item = { suggested_command: 'svc doctor' }"],

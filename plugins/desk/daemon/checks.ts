@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type AttributedFault, type PluginInfo, reasonOf } from '../../../kernel/platform.js'
 import type { HostView } from '../../../kernel/plugin.js'
@@ -310,22 +309,4 @@ export function resolverItems(
       suggested_command: command('extension list'),
     })
   })
-}
-
-/** Whether the daemon sees its processes, without which no session starts. */
-export async function processItems(platform: NodeJS.Platform, file = '/proc/self/stat'): Promise<DiagnosticItem[]> {
-  if (platform !== 'linux') return []
-  const text = await readFile(file, 'utf8').catch(() => '')
-  if (text !== '')
-    return [fine('daemon.processes', 'daemon', 'processes_ok', 'Processes', 'the daemon sees its processes')]
-  return [
-    finding({
-      id: 'daemon.processes',
-      code: 'proc_unreadable',
-      category: 'daemon',
-      severity: 'error',
-      title: 'Processes cannot be seen',
-      message: `${file} cannot be read, so no agent, hook or extension can be started: mount /proc`,
-    }),
-  ]
 }

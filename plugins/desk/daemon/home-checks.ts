@@ -83,3 +83,18 @@ function permissionItem(path: string, mode: number, wanted: number, code: string
     suggested_command: `chmod ${octal(wanted)} ${path}`,
   })
 }
+
+/** Whether the daemon sees its own process: without that no session starts. */
+export function processItems(isSeen: boolean): DiagnosticItem[] {
+  if (isSeen) return [fine('daemon.processes', 'daemon', 'processes_ok', 'Processes', 'the daemon sees its processes')]
+  return [
+    finding({
+      id: 'daemon.processes',
+      code: 'proc_unreadable',
+      category: 'daemon',
+      severity: 'error',
+      title: 'Processes cannot be seen',
+      message: 'The daemon does not see its own process, so no agent, hook or extension can be started: mount /proc',
+    }),
+  ]
+}

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
+import os from 'node:os'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type SecretResolver, SecretResolvers } from '../../../kernel/kit/secret-ref.js'
 import { SecretSet } from '../../../kernel/kit/secret-set.js'
@@ -29,6 +30,7 @@ import type {
   StatusReply,
 } from '../../../schemas/daemon.js'
 import { diskHealth } from '../../platform/disk/api.js'
+import { inspectProcess } from '../../platform/processes/api.js'
 import {
   type Check,
   Checks,
@@ -51,7 +53,6 @@ import {
   heldItems,
   heldText,
   pluginItems,
-  processItems,
   reconcileItems,
   resolverItems,
   safeModeItems,
@@ -63,7 +64,7 @@ import { runDoctor } from './doctor.js'
 import { wentTo } from './former-plugins.js'
 import { returnFreeMemory } from './free-memory.js'
 import { Hold } from './hold.js'
-import { logItems, permissionItems } from './home-checks.js'
+import { logItems, permissionItems, processItems } from './home-checks.js'
 import type { needs } from './needs.js'
 import { nodeItems } from './node-release.js'
 import { pluginDetail, pluginSummary } from './plugins.js'
@@ -314,7 +315,11 @@ export class DaemonService implements DaemonApi {
         category: 'daemon',
         run: async () => resolverItems(this.kernel.collect(SecretResolvers)),
       },
-      { id: 'daemon.processes', category: 'daemon', run: () => processItems(process.platform) },
+      {
+        id: 'daemon.processes',
+        category: 'daemon',
+        run: async () => processItems(inspectProcess(this.kernel.needs.host.pid, os.platform()) !== undefined),
+      },
       { id: 'home.permissions', category: 'home', run: () => permissionItems(home, socketPath(host)) },
       { id: 'home.log', category: 'home', run: () => logItems(home) },
     ]
