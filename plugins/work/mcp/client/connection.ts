@@ -188,6 +188,8 @@ export class Connection {
         this.#fail(error.code, error.message)
         throw error
       }
+      // A login that cannot be renewed now: the connection is as good as before.
+      if (error instanceof Fault && error.code === 'mcp_unreachable') throw error
       const trouble = ready.reached.trouble?.(error)
       if (trouble === 'session') {
         this.#leave(ready)

@@ -320,6 +320,6 @@ const PASSING = ['server_error', 'temporarily_unavailable', 'too_many_requests']
 
 /** Whether a renewal failed for a reason that passes: the server did not answer, or says that it cannot now. */
 const isPassing = (error: unknown): boolean =>
-  error instanceof TypeError || PASSING.includes(String(Object(error).errorCode)) || isTimeout(error)
+  error instanceof TypeError || PASSING.includes(String(Object(error).code)) || isTimeout(error)
 
 const isTimeout = (error: unknown) => error instanceof Error && ['AbortError', 'TimeoutError'].includes(error.name)

@@ -87,7 +87,7 @@ test('what is no reference is refused, and not repeated: it may be the secret', 
     'vault:mcp/a//b',
     'vault:mcp/a/.b',
     'vault:mcp/a/b c',
-    'vault:mcp/a\n',
+    'vault:mcp/a\nb',
     `vault:mcp/${'a'.repeat(590)}`,
   )
   for (const ref of wrong) {
@@ -95,6 +95,8 @@ test('what is no reference is refused, and not repeated: it may be the secret', 
     assert.equal([status, body.code], [400, 'vault_ref_invalid'], ref)
     assert.not.match(JSON.stringify(body), /plain-text|correct-horse/)
   }
+  const spaced = await world.put(' vault:mcp/spaced\n', VALUE)
+  assert.equal([spaced.status, spaced.body.secret.ref], [200, 'vault:mcp/spaced'], 'texts of a request are trimmed')
   for (const namespace of NAMESPACES) assert.is((await world.put(`vault:${namespace}/a.b-c_d/E`, VALUE)).status, 200)
 })
 
