@@ -26,7 +26,7 @@ const convert = (schema: v.GenericSchema, typeMode: 'input' | 'output' = 'output
     typeMode,
     target: 'draft-2020-12',
     errorMode: 'throw',
-    ignoreActions: ['check'],
+    ignoreActions: ['check', 'trim'],
   }) as JsonSchema
 
 /** The facts of a schema of ours, which may refer to itself. */

@@ -153,13 +153,6 @@ test('a skill that no model may call by itself is told to no agent, and people s
   assert.is(catalogText([candidate(false)], 4096), undefined)
 })
 
-test('a name with letters of two scripts is warned of', async () => {
-  await using world = await openSkills()
-  await writeSkill(world.homeSkills, 'dep\u043Boy')
-  const { diagnostics } = await world.show('dep\u043Boy')
-  assert.match(JSON.stringify(diagnostics), 'Cyrillic letter U+043B among Latin ones')
-})
-
 test('a gate that is not met, or that cannot be judged, makes a skill inactive and says why', async () => {
   await using world = await openSkills()
   const gates = {

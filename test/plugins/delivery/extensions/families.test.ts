@@ -50,12 +50,12 @@ test('a part of an extension that is not valid costs itself, and is named by lis
     [['extension_entry_invalid', 'warning']],
   )
   for (const wanted of [
-    /extension\.toml:4: resources\.mcp_servers\.both: an MCP server has either a command or a url/,
+    /extension\.toml:\d+: resources\.mcp_servers\.both: an MCP server has either a command or a url/,
     /skills\/broken\/SKILL\.md: line \d+, column \d+: not valid YAML/,
     /agents\/odd\/AGENT\.md: it says name other/,
     /agents\/partly\/AGENT\.md: line 3, column \d+: tools\.1: /,
   ])
-    assert.match(diagnostics[0].message, wanted)
+    assert.match(diagnostics[0].message, wanted, diagnostics[0].message)
   const { items } = (await svc.request('GET', '/api/doctor?only=extensions')).body
   assert.ok(items.some(({ code }: Wire) => code === 'extension_entry_invalid'))
   await svc.close()
@@ -95,7 +95,7 @@ test('a plugin that reads what extensions ship gets it again when it is loaded a
   await svc.request('POST', '/api/extensions/kit/reload', {})
   await host.load(skills)
   const partly = await svc.until('kit', found => found?.diagnostics[0]?.code === 'extension_entry_invalid')
-  assert.match(partly.diagnostics[0].message, /brief\/SKILL\.md: line 3/)
+  assert.match(partly.diagnostics[0].message, /brief\/SKILL\.md: description: /, partly.diagnostics[0].message)
   assert.equal([partly.state, await planner()], ['active', 200])
   await svc.drop('kit', { 'skills/brief/SKILL.md': kit['skills/brief/SKILL.md'].replace('Helps', 'Helps more') })
   await svc.until('kit', async () => (await records(svc, 'skill'))[0]?.spec.description === 'Helps more')
