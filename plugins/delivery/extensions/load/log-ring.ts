@@ -16,6 +16,7 @@ const MIN_SECRET = 4
 /** Milliseconds within which whoever follows asks again. */
 const AGAIN_MS = 5000
 const MIB = 2 ** 20
+const NEWLINE = 10
 
 /** Characters of output that become lines; beyond that the extension is muted until half of the burst is there again. */
 const HEARD: Rate = { burst: MIB, perSecond: 128 * 1024 }
@@ -46,6 +47,8 @@ export class LogRing {
   #followers = 0
   #followedAt = Number.NEGATIVE_INFINITY
   #isMuted = false
+  /** The beginning of a line was dropped, and with it perhaps the first half of a value to hide: the line is dropped as a whole. */
+  #isInLine = false
   #decoder = new StringDecoder('utf8')
   #mute: Mute | undefined
   readonly #heard: TokenBucket
@@ -80,25 +83,43 @@ export class LogRing {
   push(output: Buffer): boolean {
     if (this.#tolerated.take(output.length) > 0) return false
     // Decoding what is no text costs more than anything else here.
-    if (!this.#hears(output.length)) return true
+    if (!this.#hears(output.length)) {
+      this.#isInLine = output.at(-1) !== NEWLINE
+      return true
+    }
     const text = this.#decoder.write(output)
-    for (let start = 0; start < text.length; ) {
+    let start = 0
+    if (this.#isInLine) {
+      start = text.indexOf('\n') + 1
+      if (start === 0) return true
+      this.#isInLine = false
+    }
+    while (start < text.length) {
       const end = text.indexOf('\n', start)
       const part = text.slice(start, end < 0 ? text.length : end)
       if (!this.#heard.tryTake(part.length + LINE_COST)) {
         this.#silence(text.length - start)
+        this.#isInLine = output.at(-1) !== NEWLINE
         break
       }
       this.#rest = clip(`${this.#rest}${clip(part, LINE + MARGIN)}`, LINE + MARGIN)
       if (end < 0) break
-      this.flush()
+      this.#keepRest()
       start = end + 1
     }
     return true
   }
 
-  /** What stands after the last line break. */
-  flush(): void {
+  /** The output is over. An unfinished line ends before what may be the first half of a value to hide. */
+  end(): void {
+    const stream = this.#secrets.stream()
+    stream.push(this.#rest)
+    const { held } = stream
+    if (held >= MIN_SECRET) this.#rest = `${this.#rest.slice(0, -held)}…`
+    this.#keepRest()
+  }
+
+  #keepRest(): void {
     const rest = this.#rest
     this.#rest = ''
     if (rest !== '') this.line(rest)

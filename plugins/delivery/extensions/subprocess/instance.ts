@@ -159,7 +159,7 @@ export class Instance {
     hurry?.removeEventListener('abort', kill)
     this.#connection.close('it was stopped')
     await within(host.clock, DRAIN_MS, this.#logged).catch(() => {})
-    this.start.logs.flush()
+    this.start.logs.end()
   }
 
   /** Nobody hears the answers to what it asked: a question that it put to a person is taken away. */

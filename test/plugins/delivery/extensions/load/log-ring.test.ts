@@ -44,6 +44,25 @@ test('a flood of lines is muted with one note, and heard again when it is over',
   assert.is(notes().length, 2)
 })
 
+test('half of a value is never kept: where the output ends, and where it is heard again', async () => {
+  const secret = 'correct horse/"battery" staple'
+  for (const form of [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64')]) {
+    const { clock, ring: log, said } = ring()
+    log.hide([secret])
+    log.push(Buffer.from(`before ${form.slice(0, -4)}`))
+    log.end()
+    assert.is(said().at(-1), 'before …', form)
+    log.push(Buffer.from('whole line'))
+    log.end()
+    assert.is(said().at(-1), 'whole line')
+    log.push(Buffer.from(`${'x\n'.repeat(MIB)}${form.slice(0, 9)}`))
+    await clock.advance(60_000)
+    log.push(Buffer.from(`${form.slice(9)}\nquiet again\n`))
+    assert.is(said().at(-1), 'quiet again')
+    assert.not.ok(said().some(line => line.includes(form.slice(9, 20))))
+  }
+})
+
 test('a process that goes on flooding is not tolerated, whatever it writes', () => {
   for (const text of ['err line\n', 'x', '\n', '\u{fffd}\u0000']) {
     const { ring: log } = ring()
