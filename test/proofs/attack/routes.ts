@@ -74,6 +74,9 @@ async function run({ seed, cases, say }: AttackRun): Promise<readonly string[]> 
   }
 }
 
+/** The route that a browser is led to at the end of a login. */
+const LOGIN = '/api/mcp/oauth/callback'
+
 interface World extends Furnished {
   readonly where: Readonly<Record<Door, { path: string } | { host: string; port: number }>>
   readonly routes: Routes
@@ -126,6 +129,8 @@ function faultOf(came: Came, { refused, bodied, name }: Variant, { door, operati
   if (status >= 500 && !DOCUMENTED.has(status)) return `${status} ${text}`
   if (refused?.includes(door) && status < 400 && !(bodied && operation.method === 'GET')) return `let in with ${status}`
   if (status < 400) return undefined
+  // A person looks at the answer to a login, in a browser.
+  if (operation.path === LOGIN && text.startsWith('<!doctype html>')) return undefined
   const body = (json ?? {}) as { error?: unknown; code?: unknown; validation_status?: unknown; diagnostics?: unknown }
   // What checks a file answers 422 with its findings.
   if (status === 422 && body.validation_status === 'invalid' && /\/(?:soul|heartbeat)(?:\/|$)/.test(operation.path))

@@ -76,7 +76,7 @@ export class OutputEnd implements Keeper {
   /** The same without the end of a line whose beginning is gone: nobody recognizes a secret by its end. */
   lines(): string {
     const text = this.text()
-    return this.#truncated ? text.slice(text.indexOf('\n') + 1) : text
+    return this.#truncated ? text.slice(text.indexOf('\n') + 1 || text.length) : text
   }
 
   text(): string {

@@ -1,5 +1,4 @@
 import { finished } from 'node:stream/promises'
-import { cut } from '../../../../kernel/kit/text.js'
 import { keep, OutputStart, type ProcessHandle } from '../../../platform/processes/api.js'
 import type { HookPayload } from '../api.js'
 import { claudeInput, claudePatch } from '../claude-format.js'
@@ -45,7 +44,8 @@ export async function runSpawned(
     handle.stdin.end(`${JSON.stringify(input)}\n`)
     const { code, signal: killed } = await handle.exited
     await over
-    const complaint = cut(errors.text().trim(), COMPLAINT)
+    // Secrets are taken out before the cut, which could leave the first half of one.
+    const complaint = kernel.redact.text(errors.text().trim(), COMPLAINT)
     if (code === DENIED && mayDeny(hook)) return { deny: complaint || true }
     if (code !== 0)
       throw new Error(`the program ended with ${killed ?? `exit code ${code}`}${complaint && `: ${complaint}`}`)

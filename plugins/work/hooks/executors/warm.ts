@@ -132,7 +132,7 @@ export class WarmProgram {
       this.#fail(running, `the program prints invalid answer lines: ${messageOf(error)}${odd && `: ${odd}`}`),
     )
     void handle.exited.then(({ code, signal }) => {
-      const said = complaint.text().trim()
+      const said = complaint.lines().trim()
       this.#fail(running, `the program ended with ${signal ?? `exit code ${code}`}${said && `: ${said}`}`)
     })
   }

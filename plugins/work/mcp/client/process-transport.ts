@@ -32,7 +32,7 @@ export class ProcessTransport implements Transport {
 
   /** Why it ended, and the end of what it wrote to its standard error. */
   get lastWords(): string {
-    const said = this.#stderr.text().trim()
+    const said = this.#stderr.lines().trim()
     return [this.#problem?.message, said && `it said: ${said}`].filter(Boolean).join('; ')
   }
 

@@ -47,7 +47,7 @@ export async function runProgram(kernel: K, program: WorktreeProgram): Promise<s
     if (code !== 0) {
       // A process that it started may keep its output open.
       await Promise.race([read, kernel.clock.sleep(WORDS_MS)])
-      const words = kernel.redact.text(lastLine(stderr.text()) || lastLine(stdout.text()), WORDS)
+      const words = kernel.redact.text(lastLine(stderr.lines()) || lastLine(stdout.text()), WORDS)
       throw SessionErrors.worktree_failed(`${label} failed: ${words || `it ended with ${code ?? signal}`}`)
     }
     if (program.most !== undefined && stdout.truncated)

@@ -30,4 +30,15 @@ test('a character that the limit cuts in two is left out; one in two pieces of o
   assert.equal(await kept(new OutputEnd(2), ['a', one, two, 'b']), ['b', true])
 })
 
+test('lines are whole: of one whose beginning is gone nothing is left, whatever stands behind it', async () => {
+  const linesOf = async (limit: number, text: string) => {
+    const keeper = new OutputEnd(limit)
+    await kept(keeper, [text])
+    return keeper.lines()
+  }
+  assert.is(await linesOf(8, 'one\ntwo'), 'one\ntwo')
+  assert.is(await linesOf(6, 'one\ntwo'), 'two')
+  assert.is(await linesOf(6, 'a secret'), '')
+})
+
 test.run()

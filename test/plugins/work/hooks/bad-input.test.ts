@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { redaction, vault } from '../../../../plugins/index.js'
 import { eventually, isAlive, said } from '../../../fixtures/session-world.js'
 import { openScene, type Scene, warmPython } from './scene.js'
 
@@ -127,6 +128,25 @@ return {"input": {"command": "echo", "args": [str(os.getpid())]}}`),
   await drop('once')
   for (let looks = 0; looks < 2400 && isAlive(second); looks++) await new Promise(resolve => setTimeout(resolve, 25))
   assert.not.ok(isAlive(second))
+})
+
+test('a secret that stands where the words of a hook are cut is not left there by half', async () => {
+  const hidden = await openScene({}, { plugins: [redaction, vault] })
+  try {
+    await hidden.agent('free')
+    const token = 'a-secret-that-is-longer-than-what-is-left-of-the-words'
+    const kept = { ref: 'vault:mcp/words', secret_value: token }
+    assert.is((await hidden.kernel.request('PUT', '/api/vault/secrets', kept)).status, 200)
+    const command = await hidden.program('leaks', `#!/bin/sh\nprintf '%0985d %s\\n' 0 ${token} >&2\nexit 3\n`)
+    await hidden.configure({ leaks: { event: 'tool.pre_call', command, mode: 'sync', timeout: '60s' } })
+    const { id, at } = await hidden.session('free')
+    await hidden.prompt(at, turn)
+    const [run] = await hidden.runs(id, '&event=tool.pre_call')
+    assert.match(run.error, /exit code 3: 0000/)
+    assert.not.match(run.error, token.slice(0, 8))
+  } finally {
+    await hidden.close()
+  }
 })
 
 test.run()
