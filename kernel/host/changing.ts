@@ -1,6 +1,6 @@
 import type { Change } from '../contract/kernel-hooks.js'
 
-/** A change under way: who started in it, and whom the taps of its stages refused. */
+/** A change under way: the plugins that it started, and those that taps of its stages refused, with the reason. */
 export class Changing implements Change {
   readonly started = new Set<string>()
   readonly refused = new Map<string, string>()

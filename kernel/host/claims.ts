@@ -4,10 +4,10 @@ import { operationId } from '../contract/route.js'
 import { tablePrefix } from '../store/statement-check.js'
 import { contributionsOf } from './contributions.js'
 
-/** What a surface takes for itself, each as `what key`; the same text on two surfaces is a conflict. */
+/** Claims of each surface: names that only one plugin may have, as `route GET /things`. Cached, with the number of each. */
 const CLAIMS = new WeakMap<object, ReadonlyMap<string, number>>()
 
-/** How often it takes each. */
+/** Counts the claims of a plugin: a number above 1 is a conflict with itself. */
 function claimsOf({ name, surface }: Plugin): ReadonlyMap<string, number> {
   const known = CLAIMS.get(surface)
   if (known) return known
@@ -35,8 +35,8 @@ function claimsOf({ name, surface }: Plugin): ReadonlyMap<string, number> {
 }
 
 /**
- * What a plugin wants although one of `others` has it, or it claims it twice; undefined: nothing. What one of its own name has, which
- * this one is to replace, is no conflict.
+ * The first conflict of a plugin's claims, with `others` or with itself; undefined when there is none. A plugin of the same name is
+ * no rival: this one replaces it.
  */
 export function conflictOf(plugin: Plugin, others: readonly Plugin[]): string | undefined {
   const rivals = others.filter(({ name }) => name !== plugin.name)
@@ -48,12 +48,12 @@ export function conflictOf(plugin: Plugin, others: readonly Plugin[]): string | 
 }
 
 /**
- * Claims that no other plugin relies on: a replacement may run, and fail, in its own way. The commands of the program stay what they
- * are, and ask the routes by their paths.
+ * Claims that no other plugin relies on: a replacement may differ in them. The program's commands are always there and call routes
+ * by their paths.
  */
 const PRIVATE = /^(?:operation|reconciler|error|command|table prefix|migration) /
 
-/** What others find on a surface: what it claims for itself, its registries, and the registries that it fills. */
+/** Everything on a surface that other plugins can use: its token, its public claims, its registries and those that it fills. */
 function offersOf(plugin: Plugin): string[] {
   const { provides, surface } = plugin
   const { declares = [] } = surface
@@ -65,7 +65,7 @@ function offersOf(plugin: Plugin): string[] {
   ]
 }
 
-/** What a replacement lacks of what the plugin offers whose place it takes; undefined: nothing. */
+/** The offers of a replaced plugin that its replacement lacks, as an error text; undefined when it has them all. */
 export function lackOf(plugin: Plugin, original: Plugin | undefined): string | undefined {
   if (!original) return undefined
   const has = new Set(offersOf(plugin))

@@ -5,8 +5,8 @@ import type { Store } from '../store/index.js'
 import type { Host } from './host.js'
 
 /**
- * What one plugin may do to those with a dot in their name, which come and go while the rest runs. Changes are made one after the
- * other; while the caller itself starts or ends, and during the boot, they are refused with `change_under_way`.
+ * The operations of one plugin on drop-ins, plugins with a dot in their name that come and go at runtime. Changes run one at a
+ * time; during the boot, and while the caller itself starts or ends, they are refused with `change_under_way`.
  */
 export function dropInsFor(host: Host, owner: string, store: Pick<Store, 'forget' | 'db'>) {
   const checkName = (own: string) => {
@@ -20,21 +20,21 @@ export function dropInsFor(host: Host, owner: string, store: Pick<Store, 'forget
   }
   return {
     /**
-     * Loads a plugin, or puts it in the place of the version that is there, which comes back when the new one does not start.
+     * Loads a plugin or replaces its running version. That version runs again when the new one does not start.
      * @throws Fault `reload_failed`, saying why
      */
     put: (plugin: Plugin) => change(plugin.name, name => (name ? host.reload(plugin) : host.load(plugin))),
-    /** Unloads a plugin; what it replaced comes back. */
+    /** Unloads a plugin. The plugin that it replaced runs again. */
     remove: (own: string) => change(own, name => host.unload(name ?? own)),
-    /** Why nothing of that name is to run: the configuration has it disabled, or it is left out this time. */
+    /** The reason why a plugin of that name must not run: disabled by the configuration, left out of this run, or safe mode. */
     whyNot: (own: string) => host.slots.whyNot(own) ?? host.slots.whyNoDropIn(),
-    /** Whether it is left out of this run for what it did. */
+    /** Whether the plugin is left out of this run because of earlier faults. */
     isLeftOut: (own: string) => host.slots.isLeftOut(own),
-    /** It is no longer left out: its code is another. It starts when it is put. */
+    /** Ends the exclusion of a plugin whose code has changed. {@link put} starts it. */
     retry: (own: string) => host.slots.retry(own),
     /**
-     * Drops the tables of a plugin that was removed; resolves when they are gone from the disk. Safe to repeat. Nothing is waited
-     * for, so that it can be done while the caller starts as well.
+     * Drops the tables of a removed plugin; resolves when they are gone from the disk. Safe to repeat. It does not queue behind
+     * other changes, so that it works while the caller starts.
      */
     async purge(own: string) {
       checkName(own)
@@ -45,8 +45,7 @@ export function dropInsFor(host: Host, owner: string, store: Pick<Store, 'forget
   }
 }
 
-/** Plugins that come and go while the rest runs. */
 export type DropInsApi = ReturnType<typeof dropInsFor>
 
-/** Plugins that come and go while the rest runs; whoever requires it changes what runs. */
+/** Loads and unloads drop-ins at runtime. A plugin that requires this service can change which plugins run. */
 export const DropIns = given<DropInsApi>('kernel.drop-ins@1')

@@ -5,30 +5,32 @@ import type { Log } from '../contract/plugin-kernel.js'
 import { type Rate, TokenBucket } from '../kit/rate.js'
 import { clip } from '../kit/text.js'
 
-/** A service that ended unexpectedly, a tap or a release that failed: attributed to its plugin. */
+/** A failure of a background loop, a tap or a release, attributed to its plugin. */
 export interface AttributedFault {
-  /** Epoch milliseconds of the last time. */
+  /** Time of the latest occurrence, in epoch milliseconds. */
   readonly at: number
-  /** How often the same has happened. */
+  /** Number of occurrences. */
   readonly count: number
   readonly owner: string
   readonly where: string
   readonly error: string
 }
 
-/** Different faults kept of one plugin, and lines written for it. */
+/** Limits for each plugin: distinct faults that are kept, and the rate of its log lines. */
 const KEPT = 50
 const LINES: Rate = { burst: 60, perSecond: 1 }
 const LONGEST = 2000
 
-/** Faults by plugin. Repetitions are counted, and the flood of one plugin takes no room from the others. */
+/**
+ * Faults by plugin. Repetitions are counted, and each plugin has limits of its own, so that a flood leaves the others their space.
+ */
 export class FaultLog {
   constructor(
     private readonly clock: Pick<Clock, 'now' | 'monotonic'>,
     private readonly logOf: (owner: string) => Pick<Log, 'warn'>,
   ) {}
 
-  /** Stores a failure with its owner. */
+  /** Stores a failure and logs it, within the rate of its plugin. */
   readonly report: Report = ({ owner, hook, error }) => {
     const at = this.clock.now()
     const text = messageOf(error)
@@ -36,11 +38,11 @@ export class FaultLog {
       this.logOf(owner).warn(`${owner} failed in ${hook}`, { error: text })
   }
 
-  /** The latest last. */
+  /** Oldest first. */
   readonly #faults = new Map<string, AttributedFault>()
   readonly #lines = new Map<string, TokenBucket>()
 
-  /** Says whether it is worth a line: at its 1st, 2nd, 4th, 8th … time, unless its owner has had its share. */
+  /** Stores a fault. True when it is to be logged: at its 1st, 2nd, 4th, 8th … occurrence, within the rate of its plugin. */
   add(fault: Omit<AttributedFault, 'count'>): boolean {
     const error = clip(fault.error, LONGEST)
     const key = `${fault.owner}\n${fault.where}\n${error}`

@@ -4,22 +4,26 @@ import { dependentsOf } from './plan.js'
 const tapsWrites = ({ surface: { hooks } }: Plugin): boolean =>
   hooks?.write !== undefined || hooks?.written !== undefined
 
-/** Has the transactions of these plugins begin when `over` has resolved. */
+/** Delays the transactions of these plugins until `over` resolves. */
 export type Hold = (owners: ReadonlySet<string>, over: Promise<void>) => void
 
 /**
- * While a plugin is exchanged that taps the writes of records, transactions of those that run on wait: it would neither judge
- * them nor tell of them. Those that it requires do not wait: the exchange itself may wait for them.
+ * Transactions wait while a plugin with taps on record writes is exchanged: such a write would be neither checked by it nor
+ * reported to it. Transactions of plugins that it requires go on, because the exchange may wait for them.
  */
 export class HeldWrites {
-  /** Whose going holds the others. */
+  /** Leaving plugins that tap writes; the hold ends when each runs again. */
   readonly #tapping = new Set<string>()
   #holds: ReadonlySet<string> = new Set()
   #open: (() => void) | undefined
 
   constructor(private readonly hold: Hold) {}
 
-  /** @param leaving who will go and come back @param loaded who runs, with those */
+  /**
+   * Prepares the hold, which starts with {@link begin}.
+   * @param leaving plugins that are released and start again
+   * @param loaded all running plugins, those included
+   */
   expect(leaving: readonly Plugin[], loaded: readonly Plugin[]): void {
     const tapping = leaving.filter(tapsWrites)
     const isRequired = (plugin: Plugin) => dependentsOf(plugin, loaded).some(other => tapping.includes(other))
@@ -28,7 +32,7 @@ export class HeldWrites {
     this.#holds = new Set(others.map(({ name }) => name))
   }
 
-  /** That plugin goes now. */
+  /** A leaving plugin is released; the first that taps writes starts the hold. */
   begin(name: string): void {
     if (!this.#tapping.has(name) || this.#open) return
     const over = new Promise<void>(resolve => {
@@ -37,7 +41,7 @@ export class HeldWrites {
     this.hold(this.#holds, over)
   }
 
-  /** That plugin taps again, or, without a name, nobody comes back any more. */
+  /** A plugin runs again. Without a name the exchange is over, and the hold ends in any case. */
   end(name?: string): void {
     if (name === undefined) this.#tapping.clear()
     else this.#tapping.delete(name)

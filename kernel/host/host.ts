@@ -16,14 +16,14 @@ import { MissingHook, register } from './register.js'
 import { Services } from './services.js'
 import { type Candidate, type Seat, type Slot, Slots } from './slots.js'
 
-/** Taken as the outcome where nobody wants to know it. */
+/** Replaces a result that the caller ignores. */
 const nothing = () => {}
 const APPLY_MS = 30_000
 const RELEASE_MS = 5000
 
 /**
- * Runs plugins and knows none by name. A change is a sequence of stages, each a hook of the kernel: who has to go leaves,
- * dependents first; who can start is applied; then kinds are known, records projected, loops started and routes published.
+ * Runs plugins and knows none by name. A change is a sequence of stages, each a hook of the kernel: plugins are released,
+ * dependents first; plugins are applied; then kinds are known, records projected, loops started and routes published.
  */
 export class Host {
   readonly slots: Slots
@@ -40,10 +40,10 @@ export class Host {
     for (const one of options.given) this.#services.provide(one, one.service, options.scope)
   }
 
-  /** Starts all that can start: apply → known → published → projected → running. */
+  /** Starts every plugin whose requirements are met: apply → known → published → projected → running. */
   async boot(plugins: readonly Plugin[]): Promise<void> {
     const { hooks, report, critical, formerNames } = this.options
-    // Those that replace others come last: which place they get depends on these.
+    // Replacements are admitted last: their place depends on the plugins that they replace.
     for (const plugin of [...plugins].sort(
       (a, b) => Number(a.replaces !== undefined) - Number(b.replaces !== undefined),
     )) {
@@ -67,8 +67,8 @@ export class Host {
   }
 
   /**
-   * Loads a plugin into the running host; those that waited for it start too. One that replaces a plugin that runs takes its
-   * place as {@link reload} does.
+   * Loads a plugin into the running host; plugins that waited for it start too. A replacement of a running plugin is exchanged with
+   * it as by {@link reload}.
    */
   load(plugin: Plugin): Promise<PluginState> {
     return this.#change(async change => {
@@ -84,8 +84,8 @@ export class Host {
   }
 
   /**
-   * Puts another version in the place of a plugin and starts its dependents on it. What can be refused by looking at it is
-   * refused before anything that runs is released; when it does not start, the version that ran before comes back.
+   * Replaces the running version of a plugin and restarts its dependents. Checks run before anything is released; when the new
+   * version does not start, the version before runs again.
    * @throws Fault `reload_failed`, saying why
    */
   reload(plugin: Plugin): Promise<PluginState> {
@@ -97,7 +97,7 @@ export class Host {
     })
   }
 
-  /** Unloads a plugin and those that require it, dependents first; dependents then wait for it. */
+  /** Unloads a plugin. Plugins that require it are released first and then wait for it. */
   unload(name: string): Promise<void> {
     return this.#change(async change => {
       const root = this.slots.get(name)
@@ -109,12 +109,15 @@ export class Host {
     })
   }
 
-  /** There is room on the disk: the plugins that found none start. */
+  /** Starts the plugins that found the disk full; called when there is space again. */
   async startWaiting(): Promise<void> {
     if (this.slots.booted && this.slots.retryFull()) await this.#change(change => this.#begin(change))
   }
 
-  /** First pass of a shutdown: what runs is ended phase by phase, in `ms` altogether; phases not named here come last. */
+  /**
+   * First pass of a shutdown: runs the quiesce phases in this order within `ms` altogether; phases that only plugins name come
+   * last.
+   */
   quiesce(order: readonly string[], ms: number): Promise<void> {
     return quiesce([...order, ...phasesOf(this.slots.loaded())], this.options, ms)
   }
@@ -128,7 +131,10 @@ export class Host {
     return errors
   }
 
-  /** One change after the other. Their routes are published outside of the queue, so that a burst of them shares a generation. */
+  /**
+   * Runs one change at a time. Routes are published outside of the queue, so that a burst of changes shares one generation of
+   * routes.
+   */
   async #change<T>(work: (change: Changing) => Promise<T>): Promise<T> {
     const change = new Changing(false)
     try {
@@ -138,7 +144,7 @@ export class Host {
     }
   }
 
-  /** Those whose routes cannot be served fail, and the rest is published. */
+  /** Publishes the routes. A plugin whose routes cannot be served fails, and the others are published again. */
   async #publish(change: Changing): Promise<void> {
     const { hooks } = this.options
     await hooks.published.call(change)
@@ -148,23 +154,26 @@ export class Host {
     }
   }
 
-  /** What a change brought begins to work. */
+  /** Applies plugins, then projects records and starts loops. */
   async #begin(change: Changing): Promise<void> {
     await this.#settle(change)
     await this.options.hooks.projected.call(change)
     await this.options.hooks.running.call(change)
   }
 
-  /** Applies whoever can start, until nobody can any more, and makes known what all of them registered. */
+  /**
+   * Applies plugins until no other one can start, then announces the kinds of all of them. Repeated when a tap of that stage
+   * refuses one, since its failure changes the plan.
+   */
   async #settle(change: Changing): Promise<void> {
     do {
       for (;;) {
         const { order, depths, stuck } = this.slots.plan()
-        // All of them are noted before anybody who takes their place is planned.
+        // All failures are recorded first: one of them can give a replaced plugin its place back, which changes the plan.
         if (stuck.map(([name, state]) => this.slots.stay(name, state)).includes(true)) continue
         const next = order.filter(({ name }) => !this.slots.get(name)?.scope)
         if (next.length === 0) break
-        // Who judges plugins, and who hides what they register, goes first: nobody is passed over for having come before.
+        // Plugins that check others or redact secrets start first, so that no plugin of this change escapes them.
         const judges = ({ surface }: Plugin) =>
           Number(
             surface.hooks?.check !== undefined ||
@@ -179,7 +188,7 @@ export class Host {
     } while (await this.#failRefused(change))
   }
 
-  /** Fails whom taps took out of the change; says whether that was anybody who ran. */
+  /** Fails the plugins that taps have refused; true when one of them was running. */
   async #failRefused(change: Changing): Promise<boolean> {
     const refused = [...change.refused]
     change.refused.clear()
@@ -198,13 +207,13 @@ export class Host {
   async #apply(slot: Slot, depth: number, change: Changing): Promise<void> {
     const { plugin } = slot
     const { name, surface } = plugin
-    // What it needs may have failed since the plan was made; the next plan says so.
+    // A required plugin may have failed since the plan was made; the next plan gives the reason.
     if (needsOf(plugin).some(({ id, hard }) => hard && !this.#services.has(id))) return
     const scope = new OwnedScope(name, this.options.clock)
     const tapper = { owner: name, depth, scope, isDropIn: isDropIn(slot.by ?? name) }
     slot.scope = scope
     try {
-      // Not at boot, where it would cost: those that come with the program are described by its build.
+      // Not for plugins of the program at boot, where it would take time: the build has checked them.
       if (this.slots.booted || slot.by || isDropIn(name)) await this.#check(slot)
       else this.#checkClaims(slot)
       const tables = this.options.migrate(slot)
@@ -222,28 +231,31 @@ export class Host {
       this.#held.end(name)
       for (const { holder, error } of failed) await this.#failTap(slot, holder, error, change)
     } catch (error) {
-      // A hook that only the replaced plugin has is lacked by the replacement, not by whom taps it.
+      // A missing hook that the replaced plugin has is the fault of the replacement, not of the plugin that taps it.
       const lacking = error instanceof MissingHook ? this.slots.replacementOf(error.token) : undefined
       await this.#fail(lacking ?? slot, error, change)
       if (lacking) await this.#leave(slot, change)
     }
   }
 
-  /** A plugin that runs could not tap another one that has just started. A replacement that lacks the hook is the one that fails. */
+  /**
+   * A running plugin could not tap a provider that has just started. The tapping plugin fails, unless the provider is a replacement
+   * that lacks the hook: then that fails.
+   */
   async #failTap(provider: Slot, holder: string, error: unknown, change: Changing): Promise<void> {
     const lacks = error instanceof MissingHook && provider.by !== undefined && provider.displaced !== undefined
     const failing = lacks ? provider : this.slots.get(holder)
     if (failing?.scope) await this.#fail(failing, error, change)
   }
 
-  /** Throws what can be said against a plugin by looking at it. */
+  /** Runs the checks that need no start. @throws the reason for a refusal */
   async #check(slot: Candidate): Promise<void> {
     this.#checkClaims(slot)
     const refused = await this.options.hooks.check.ask(slot.plugin)
     if (refused) throw refused
   }
 
-  /** During a boot one that takes another's place comes after all others. */
+  /** Checks claims. A boot starts replacements last, but plugins that have not started yet count as rivals of a replacement too. */
   #checkClaims({ plugin, by, displaced }: Candidate): void {
     const rivals = by && !this.slots.booted ? this.slots.ordinary() : []
     const why = conflictOf(plugin, [...this.slots.loaded(), ...rivals]) ?? lackOf(plugin, displaced)
@@ -260,7 +272,7 @@ export class Host {
     this.slots.stay(slot.plugin.name, state)
   }
 
-  /** A plugin and its dependents go: what runs ends, then their routes, then all they hold. */
+  /** Releases a plugin and its dependents: loops and work end first, then routes, then everything that their scopes hold. */
   async #leave(root: Slot, change: Changing, comesBack = false): Promise<void> {
     if (!root.scope) return
     const loaded = this.slots.loaded()

@@ -4,7 +4,7 @@ import type { Report } from '../contract/hook.js'
 import { collected, type KernelHooks, kernelTapper } from '../hooks/kernel-hooks.js'
 import { backoff } from '../kit/backoff.js'
 
-/** Milliseconds after which a loop that fails counts as one that had worked. */
+/** Milliseconds that a loop has to run for its back-off to begin anew. */
 const STEADY_MS = 60_000
 
 interface LoopOptions {
@@ -13,7 +13,7 @@ interface LoopOptions {
   readonly report: Report
 }
 
-/** Runs the background loops of plugins, the `services` of their surfaces, from when all that a change brought is there. */
+/** Runs the background loops of plugins, the `services` of their surfaces. They start in the last stage of a change. */
 export function runLoops(hooks: KernelHooks, scope: Scope, options: LoopOptions): void {
   hooks.running.tap(kernelTapper(scope), ({ started }) => {
     for (const { owner, entry: bound } of collected(hooks, Collected.services)) {
@@ -23,7 +23,7 @@ export function runLoops(hooks: KernelHooks, scope: Scope, options: LoopOptions)
   })
 }
 
-/** Runs a background loop until its plugin goes; when it ends or throws before, it is started again with backoff. */
+/** Runs a background loop until its plugin is released. A loop that ends or throws earlier is restarted with back-off. */
 export function keepRunning(
   owner: string,
   name: string,

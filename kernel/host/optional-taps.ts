@@ -4,35 +4,35 @@ import type { OwnedTapper } from './options.js'
 import { tapService } from './register.js'
 import type { Services } from './services.js'
 
-/** A plugin that runs and taps services which need not be there. */
+/** A running plugin with taps on optional services. */
 interface Holder {
   readonly tapper: OwnedTapper
   readonly taps: readonly Tap<unknown>[]
   readonly self: unknown
-  /** The service as the holder sees it, read at each provider anew. */
+  /** The service from the holder's point of view, looked up on every read since providers change. */
   readonly view: { readonly current?: unknown }
 }
 
-/** A tap that could not be made, and the plugin that has it. */
+/** A tap that could not be made, and its plugin. */
 export interface FailedTap {
   readonly holder: string
   readonly error: unknown
 }
 
 /**
- * Taps on `maybe(Token)`. They are made in one turn with the start of the second of the two plugins, so that no hook is called
- * in between, and go with the first of them that goes. Their place among other taps is that of the holder's depth, whichever
- * plugin started first.
+ * Taps on `maybe(Token)`. They are made in the turn in which the second of the two plugins starts, so that no hook call misses
+ * them, and end with the first that is released. Their order among other taps follows the holder's depth, whichever plugin started
+ * first.
  */
 export class OptionalTaps {
-  /** By the id of the token. */
+  /** By token id. */
   readonly #holders = new Map<string, Set<Holder>>()
 
   constructor(private readonly services: Services) {}
 
   /**
-   * A plugin starts: taps the providers that run, and those that start later.
-   * @param needs what it was handed, by the ids of tokens
+   * Registers the taps of a starting plugin, for running providers and for those that start later.
+   * @param needs the services that it received, by token id
    * @throws MissingHook
    */
   hold({ surface }: Plugin, tapper: OwnedTapper, self: unknown, needs: ReadonlyMap<string, unknown>): void {
@@ -50,7 +50,7 @@ export class OptionalTaps {
     }
   }
 
-  /** The plugin that provides this token has started. */
+  /** Makes the taps on a provider that has just started. */
   provided(id: string): FailedTap[] {
     return [...(this.#holders.get(id) ?? [])].flatMap(holder => {
       try {
@@ -63,7 +63,7 @@ export class OptionalTaps {
   }
 
   #tap(id: string, { tapper, taps, self, view }: Holder): void {
-    // The view first: its scope then ends after that of the taps.
+    // The view is made first, so that its scope ends after that of the taps.
     const service = view.current
     const scope = this.services.scopeOfBoth(`taps of ${tapper.owner} on ${id}`, tapper, id)
     for (const tap of taps) tapService({ ...tapper, scope }, tap, id, service, self)

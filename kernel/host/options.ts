@@ -9,7 +9,7 @@ import type { Providing } from './services.js'
 import type { Slot, SlotOptions } from './slots.js'
 import type { PluginTables } from './tables.js'
 
-/** A plugin at the hooks: what it taps goes with its scope. */
+/** A plugin as the owner of taps, which end with its scope. */
 export type OwnedTapper = Tapper & { readonly scope: OwnedScope }
 
 export interface HostOptions extends SlotOptions {
@@ -17,19 +17,19 @@ export interface HostOptions extends SlotOptions {
   /** @internal */
   readonly hooks: KernelHooks
   readonly report: Report
-  /** Services of the kernel itself, which are there before any plugin is. */
+  /** Services of the kernel itself, available before any plugin starts. */
   readonly given: readonly (Providing & { readonly service: unknown })[]
   readonly scope: Scope
   readonly hold: Hold
-  /** Plugins without which the boot stops. */
+  /** Plugins without which the boot fails. */
   readonly critical: readonly string[]
-  /** Applies the migrations of a plugin. Throws when they cannot be. */
+  /** Applies the migrations of a plugin. Throws when one cannot be applied. */
   readonly migrate: (slot: Slot) => PluginTables
-  /** Takes the settings of a plugin that starts; they go with its scope. Throws when their values are not valid. */
+  /** Registers the settings of a starting plugin until its scope ends. Throws when their values are not valid. */
   readonly adopt: (plugin: Plugin, scope: OwnedScope) => void
-  /** Who requires a service, as the service sees it. */
+  /** Makes the consumer object by which a service knows a plugin that requires it. */
   readonly consumer: (name: string, scope: Scope) => Consumer
-  /** Makes what a plugin is handed. */
+  /** Makes the kernel object of a plugin. */
   readonly kernelFor: (
     plugin: Plugin,
     needs: Record<string, unknown>,

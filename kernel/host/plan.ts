@@ -2,21 +2,21 @@ import { isOfKernel } from '../contract/kernel-tokens.js'
 import type { Plugin } from '../contract/plugin.js'
 import type { MaybeToken, Token } from '../contract/token.js'
 
-/** The order in which plugins start, and those that cannot, each with the reason as a path. */
+/** The start order of plugins, and the plugins that cannot start, each with the reason as a path. */
 export interface Plan {
   readonly order: readonly Plugin[]
   /**
-   * Of each in the order, by name, the longest chain that it requires. The order is by depth, then by name: what is loaded
-   * or unloaded beside a plugin changes neither its depth nor who of two comes first.
+   * Length of the longest chain of requirements, by plugin name. The order is by depth, then by name, so that loading or unloading
+   * an unrelated plugin changes no depth and no relative order.
    */
   readonly depths: ReadonlyMap<string, number>
-  /** From the plugin to a token that is not to be had; they start when it appears. */
+  /** Paths from a plugin to a token without provider; the plugin starts when the token appears. */
   readonly waiting: ReadonlyMap<string, readonly string[]>
-  /** A cycle, or a token that is provided already. */
+  /** Reasons that waiting does not cure: a cycle, or a token that is already provided. */
   readonly failed: ReadonlyMap<string, string>
 }
 
-/** What a plugin requires: the name of the need, the token's id, and whether it cannot do without. */
+/** The requirements of a plugin: the name of the need, the id of the token, and whether it is mandatory. */
 export function needsOf(plugin: Plugin): { readonly name: string; readonly id: string; readonly hard: boolean }[] {
   const needs = Object.entries(plugin.requires as Record<string, Token<unknown> | MaybeToken<unknown>>)
   return needs.map(([name, need]) =>
@@ -24,7 +24,7 @@ export function needsOf(plugin: Plugin): { readonly name: string; readonly id: s
   )
 }
 
-/** Ids of the tokens of other plugins that a plugin cannot do without. */
+/** Ids of the mandatory tokens of other plugins. */
 export function hardNeeds(plugin: Plugin): string[] {
   return needsOf(plugin).flatMap(({ id, hard }) => (hard && !isOfKernel(id) ? [id] : []))
 }
@@ -46,8 +46,8 @@ export function dependentsOf(root: Plugin, others: readonly Plugin[]): Plugin[] 
 }
 
 /**
- * Orders plugins, each with a name of its own, by what they require alone; nothing runs. Of two that provide one token the
- * first given has it. `lost` says of tokens why they are not to be had, `of things, which is disabled`.
+ * Orders plugins with distinct names by their requirements; nothing runs. A token belongs to the first plugin that provides it.
+ * `lost` explains unavailable tokens: `of things, which is disabled`.
  */
 export function makePlan(plugins: readonly Plugin[], lost: ReadonlyMap<string, string> = new Map()): Plan {
   const failed = new Map<string, string>()
@@ -82,7 +82,7 @@ export function makePlan(plugins: readonly Plugin[], lost: ReadonlyMap<string, s
   return { order, depths, waiting, failed }
 }
 
-/** Follows unmet needs from a plugin to the token that is not to be had, or around a cycle. */
+/** Follows unmet needs from a plugin to the unavailable token, or around a cycle. */
 function blockingPath(
   from: Plugin,
   provider: ReadonlyMap<string, Plugin>,

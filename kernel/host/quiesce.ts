@@ -2,13 +2,12 @@ import { within } from '../clock.js'
 import type { Plugin } from '../contract/plugin.js'
 import type { HostOptions } from './options.js'
 
-/** The phases that plugins name. */
 export const phasesOf = (plugins: readonly Plugin[]): string[] =>
   plugins.flatMap(({ surface: { quiesce = [] } }) => quiesce.map(({ phase }) => phase))
 
 /**
- * Ends what runs phase by phase, in `ms` altogether, all of a phase at once. A failure is reported, and the rest ends all the same.
- * @param only the plugin that goes; without one all do
+ * Ends running work phase by phase, in `ms` altogether; all taps of a phase run at once. A failure is reported and stops no other.
+ * @param only the plugin that is released; absent for all
  */
 export async function quiesce(
   phases: readonly string[],

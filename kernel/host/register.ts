@@ -9,9 +9,9 @@ import { contributionsOf } from './contributions.js'
 import type { OwnedTapper } from './options.js'
 
 /**
- * Taps the hooks of the kernel, and those of other plugins, with what stands on a surface, its functions bound to `self`.
+ * Taps the hooks of the kernel and of other plugins with the entries of a surface, whose functions are bound to `self`.
  * @param db with the rights of the plugin
- * @param serviceOf finds the service that a tap names, among what the plugin requires
+ * @param serviceOf finds the service that a tap names, among those that the plugin requires
  */
 export function register<S>(
   hooks: KernelHooks,
@@ -91,7 +91,7 @@ function hookOf(owner: string, token: string, find: (service: unknown) => unknow
   return found as Hook<unknown>
 }
 
-/** Which members a function reads of what it is given, as text: `turn.ending`, `of(…)`. */
+/** The members that a function reads of its argument, as text: `turn.ending`, `of(…)`. */
 function pathOf(find: (service: unknown) => unknown): string {
   let path = ''
   const recorder: unknown = new Proxy(() => {}, {
@@ -107,7 +107,7 @@ function pathOf(find: (service: unknown) => unknown): string {
   try {
     find(recorder)
   } catch {
-    // What was read up to there tells enough.
+    // The path recorded so far is enough for the error.
   }
   return path || String(find)
 }

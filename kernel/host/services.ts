@@ -3,10 +3,10 @@ import type { Consumer, Plugin } from '../contract/plugin.js'
 import { OwnedScope } from '../scope.js'
 import { needsOf } from './plan.js'
 
-/** Milliseconds for each step of releasing what a service holds for a consumer. */
+/** Milliseconds for each step of releasing the resources that a service holds for a consumer. */
 const RELEASE_MS = 4000
 
-/** The part of a plugin that says what it provides; the kernel provides services of its own the same way. */
+/** The part of a plugin that provides a service; the kernel provides its own services the same way. */
 export type Providing = Pick<Plugin, 'provides' | 'view'>
 
 interface Provided {
@@ -15,7 +15,7 @@ interface Provided {
   readonly scope: Scope
 }
 
-/** What plugins provide, by the id of its token, and what each plugin that requires it is handed. */
+/** The provided services, by token id, and their views for the plugins that require them. */
 export class Services {
   readonly #provided = new Map<string, Provided>()
 
@@ -36,7 +36,7 @@ export class Services {
     if (provides) this.#provided.delete(provides.id)
   }
 
-  /** What a plugin is handed for its needs, by their names; an optional one is looked up whenever it is read. */
+  /** The services that a plugin requires, by the name of the need; an optional one is looked up on every read. */
   for(plugin: Plugin, scope: Scope): Record<string, unknown> {
     const { name } = plugin
     return Object.fromEntries(
@@ -52,7 +52,7 @@ export class Services {
     return found?.plugin.view ? found.plugin.view(found.service, consumer) : found?.service
   }
 
-  /** What a consumer is handed for an optional need. A view that outlives its provider is gone with it; the next one makes another. */
+  /** An optional service. Its view ends with its provider; the next provider gets another view. */
   whenThere(id: string, name: string, scope: Scope): { readonly current?: unknown } {
     let seen: { provided: Provided; view: unknown } | undefined
     const make = (provided: Provided) => {
@@ -75,7 +75,7 @@ export class Services {
     }
   }
 
-  /** A scope that ends with a consumer or with the provider of a token, whichever ends first, and is then forgotten by the other. */
+  /** A scope that ends with the consumer or with the provider of a token, whichever ends first; the other one then drops it. */
   scopeOfBoth(label: string, consumer: { readonly owner: string; readonly scope: Scope }, id: string): Scope {
     const provided = this.#provided.get(id)
     if (!provided) throw new Error(`no plugin provides ${id}`)

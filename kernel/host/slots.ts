@@ -4,16 +4,16 @@ import type { KernelHooks } from '../hooks/kernel-hooks.js'
 import type { OwnedScope } from '../scope.js'
 import { dependentsOf, makePlan, needsOf, type Plan } from './plan.js'
 
-/** A plugin under the name that it runs as. */
+/** A plugin and the name that it runs under. */
 export interface Seat {
   readonly plugin: Plugin
-  /** Its own name, where it runs in the place of another. */
+  /** The own name of a replacement. */
   readonly by?: string
-  /** Why it has no place. */
+  /** The reason why it must not run. */
   readonly error?: string
 }
 
-/** A plugin that is looked at before it gets its place, and whose place that was. */
+/** A plugin that is checked before it gets its slot, and the plugin that it displaces. */
 export interface Candidate extends Seat {
   readonly displaced?: Plugin | undefined
 }
@@ -25,50 +25,50 @@ export interface PluginInfo {
   readonly state: PluginState
   readonly requires: readonly string[]
   readonly provides?: string
-  /** The plugin that runs in the place of the one of this name. */
+  /** The own name of the replacement that runs under this name. */
   readonly replacedBy?: string
-  /** Labels of what its scope holds. */
+  /** Labels of the resources in its scope. */
   readonly holds: readonly string[]
   /** The hooks that it made. */
   readonly hooks: OwnedScope['hooks']
 }
 
-/** A name and who runs, or does not run, under it. */
+/** A name and the plugin that runs, or cannot run, under it. */
 export interface Slot {
   readonly plugin: Plugin
-  /** Own name of one that runs in the place of another. */
+  /** The own name of a replacement. */
   readonly by?: string
-  /** Whom that has displaced; it gets the place back. */
+  /** The plugin that a replacement has displaced; it runs again when the replacement is removed. */
   readonly displaced?: Plugin
   state: PluginState
-  /** Why it cannot start; it is not tried again before itself, or something that it requires, is loaded anew. */
+  /** Why it cannot start. Cleared when it, or a plugin that it requires, is loaded anew. */
   error?: string
-  /** It could not start for want of room on the disk, and is tried again when there is some. */
+  /** The disk was full when it started; it is retried when there is space again. */
   full?: true
   scope?: OwnedScope
-  /** What the functions of its surface are called with, once it is applied. */
+  /** Argument of the functions on its surface, once it is applied. */
   self?: unknown
 }
 
 export interface SlotOptions {
-  /** Names of plugins that do not run. */
+  /** Names of disabled plugins. */
   readonly disabled: readonly string[]
-  /** Names of plugins that do not run this time, and why. */
+  /** Names of plugins that are left out of this run, with the reason. */
   readonly leftOut: ReadonlyMap<string, string>
   /** Why no drop-in runs. */
   readonly safeMode?: string
-  /** Names of plugins that may take the place of those which they replace. */
+  /** Names of plugins that may replace others. */
   readonly replace: readonly string[]
-  /** Names that plugins had, and the plugin that does their work now, or `kernel`. */
+  /** Former names of plugins, each with the plugin that does that work now, or `kernel`. */
   readonly formerNames: Readonly<Record<string, string>>
   /** @internal */
   readonly hooks: Pick<KernelHooks, 'changed'>
 }
 
-/** Every plugin that the host has been given, by the name under which it runs, and what is planned for them. */
+/** All plugins of the host by the name that they run under, and the plan for them. */
 export class Slots {
   readonly #slots = new Map<string, Slot>()
-  /** What starts with the boot is no news. */
+  /** False during the boot, when starts are not announced as changes. */
   booted = false
 
   readonly #leftOut: Map<string, string>
@@ -81,12 +81,12 @@ export class Slots {
     return this.#slots.get(name)
   }
 
-  /** Name under which a plugin runs, or would: its own, or that of the one whose place it has. */
+  /** The name that a plugin runs under, or would: its own, or that of the plugin that it replaces. */
   nameOf(own: string): string | undefined {
     return [...this.#slots].find(([name, { by }]) => (by ?? name) === own)?.[0]
   }
 
-  /** The one that provides a token in the place of a plugin that could have it back. */
+  /** The running replacement that provides a token, if its original could run again. */
   replacementOf(token: string): Slot | undefined {
     return [...this.#slots.values()].find(
       ({ plugin, by, displaced, scope }) => by && displaced && scope && plugin.provides?.id === token,
@@ -97,14 +97,14 @@ export class Slots {
     return [...this.#slots.values()].filter(slot => slot.scope).map(slot => slot.plugin)
   }
 
-  /** Those that may run and take nobody's place. */
+  /** Plugins that may run and replace no other. */
   ordinary(): Plugin[] {
     return [...this.#slots.values()]
       .filter(({ by, state, error }) => !by && error === undefined && state.status !== 'disabled')
       .map(({ plugin }) => plugin)
   }
 
-  /** One that does not run takes nobody's place. */
+  /** The seat of a plugin. One that is not to run keeps its own name and replaces nothing. */
   seatOf(plugin: Plugin): Seat {
     const { replace, formerNames } = this.options
     if (this.whyNot(plugin.name) !== undefined) return { plugin }
@@ -113,7 +113,9 @@ export class Slots {
     return seat.by && Object.hasOwn(formerNames, name) ? this.#seatAt(formerNames[name] as string, plugin) : seat
   }
 
-  /** The place of one that replaces a plugin which is now a part of another: it has to do the work of the whole. */
+  /**
+   * The seat of a replacement whose original has become a part of another plugin: it must provide the token of that whole plugin.
+   */
   #seatAt(successor: string, plugin: Plugin): Seat {
     const error = `it replaces ${plugin.replaces}, which is a part of ${successor === 'kernel' ? 'the kernel' : successor} now`
     const slot = this.#slots.get(successor)
@@ -123,15 +125,16 @@ export class Slots {
     return { plugin: namedAs(successor, plugin), by: plugin.name }
   }
 
-  /** Who gives its place up to one that gets a seat, or did so before. */
+  /** The plugin that loses its name to a seat now, or lost it to an earlier replacement. */
   displacedBy({ plugin, by }: Seat): Plugin | undefined {
     const before = this.#slots.get(plugin.name)
     return by && !before?.by ? before?.plugin : before?.displaced
   }
 
   /**
-   * Notes why one cannot start. During a boot whom it was to replace has its place again, and it stands under its own name.
-   * @returns whether there is one, which is to start instead
+   * Records why a plugin cannot start. If it is a replacement and the host still boots, the original plugin gets its name back and
+   * the replacement is listed under its own.
+   * @returns whether an original plugin is to start instead
    */
   stay(name: string, state: PluginState): boolean {
     const { plugin, by, displaced } = this.#slots.get(name) ?? {}
@@ -145,7 +148,7 @@ export class Slots {
     return true
   }
 
-  /** Gives one of many a place; those that replace others come after these. Says why it has none. */
+  /** Seats a plugin of the boot; replacements come after all others. Returns the reason when its name is taken. */
   admit(plugin: Plugin): string | undefined {
     const seat = this.seatOf(plugin)
     const { name } = seat.plugin
@@ -201,7 +204,7 @@ export class Slots {
     this.options.hooks.changed.call(name, { status: 'disabled', why: 'it was unloaded' })
   }
 
-  /** The order of those that can start, and why others cannot. */
+  /** The start order of the plugins that can start, and the states of those that cannot. */
   plan(): Pick<Plan, 'order' | 'depths'> & { readonly stuck: readonly (readonly [string, PluginState])[] } {
     const lost = new Map<string, string>()
     const stuck: [string, PluginState][] = []
@@ -222,7 +225,7 @@ export class Slots {
     return { order, depths, stuck }
   }
 
-  /** Those that failed for what they require try again when that is another. */
+  /** Clears the errors of the dependents of a plugin that changes: they may have failed because of its former version. */
   forgive(root: Slot): void {
     const all = [...this.#slots.values()]
     const dependents = dependentsOf(
@@ -232,7 +235,7 @@ export class Slots {
     for (const slot of all) if (slot !== root && dependents.includes(slot.plugin)) delete slot.error
   }
 
-  /** Notes why one did not start, and that it may try again where there was no room on the disk. */
+  /** Records why a plugin did not start. A full disk leaves it waiting instead of failed. */
   refuse(slot: Slot, thrown: unknown): PluginState {
     const error = messageOf(thrown)
     slot.error = error
@@ -243,7 +246,7 @@ export class Slots {
     return { status: 'waiting', missing: [`room on the disk (disk_full): ${error}`] }
   }
 
-  /** Those that found the disk full may start; says whether there are any. */
+  /** Allows plugins that found the disk full to start; true when there are any. */
   retryFull(): boolean {
     const found = [...this.#slots.values()].filter(({ full }) => full)
     for (const slot of found) {
@@ -276,7 +279,7 @@ export class Slots {
       .sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
-  /** Names that the configuration has disabled, or lets take the place of others, and that no plugin has. */
+  /** Names in `plugins.disabled` and `plugins.replace` that belong to no plugin. */
   unknown(): string[] {
     const known = new Set([...this.#slots.values()].flatMap(({ plugin, by }) => [plugin.name, by]))
     return [...this.options.disabled, ...this.options.replace].filter(name => !known.has(name))
@@ -284,8 +287,8 @@ export class Slots {
 }
 
 /**
- * Where a plugin belongs. One that replaces another takes its name, and with the name its tables, schema stream, routes and
- * configuration, but only when the operator names it: whoever can drop a folder in must not take over what exists.
+ * The seat of a plugin. A replacement takes the name of its original, and with it the tables, schema stream, routes and
+ * configuration. Only the operator may allow this: a folder that was dropped in must not take over existing data.
  */
 function seatOf(plugin: Plugin, replace: readonly string[]): Seat {
   const { replaces } = plugin
@@ -296,6 +299,6 @@ function seatOf(plugin: Plugin, replace: readonly string[]): Seat {
   return { plugin: namedAs(replaces, plugin), by: plugin.name }
 }
 
-/** A plugin can be an object of a class; what it is made of stays within its reach. */
+/** The plugin is the prototype, not copied: it can be an instance of a class with private state. */
 const namedAs = (name: string, plugin: Plugin): Plugin =>
   Object.create(plugin, { name: { value: name, enumerable: true } })

@@ -6,22 +6,22 @@ import type { Slot } from './slots.js'
 
 /** The tables of a plugin: its own, in its own stream, and those that it inherits. */
 export interface PluginTables {
-  /** Owner of its own stream, and what its own tables are named after. */
+  /** Owner of its own stream; the prefix of its own tables comes from it. */
   readonly stream: string
-  /** Absent for a plugin that never had any. */
+  /** Absent for a plugin without tables. */
   readonly own?: readonly Migration[]
   readonly inherits: readonly Inherited[]
 }
 
 /**
- * One in the place of another has the tables of that one, by its migrations and not by those it may bring along, and keeps its
- * own apart: once it has given the place back, the other one finds nothing that it does not know.
+ * A replacement gets the tables of its original, by the original's migrations, and keeps its own tables in a stream of its own:
+ * when the original runs again, it finds no migration that it does not know.
  */
 function tablesOf({ plugin, by, displaced }: Pick<Slot, 'plugin' | 'by' | 'displaced'>): PluginTables {
   const { name, surface } = plugin
   const { tables: own, inherits = [] } = surface
   if (by === undefined || !displaced) {
-    // With nobody displaced it is the only one who has that place, and brings all of its tables.
+    // Nothing was displaced: the replacement is the only plugin of that name and brings all of its tables.
     return { stream: name, inherits, ...(own || by ? { own: own ?? [] } : {}) }
   }
   const theirs = displaced.surface.tables ?? []
@@ -37,8 +37,8 @@ function tablesOf({ plugin, by, displaced }: Pick<Slot, 'plugin' | 'by' | 'displ
 }
 
 /**
- * Brings the tables of a plugin up to date.
- * @throws StoreError `schema_ahead`, `migration_refused`; Error when it inherits what cannot be inherited
+ * Applies the pending migrations of a plugin.
+ * @throws StoreError `schema_ahead`, `migration_refused`; Error for a stream that cannot be inherited
  */
 export function migrateTables(store: Pick<Store, 'migrate' | 'knows'>, slot: Slot): PluginTables {
   const tables = tablesOf(slot)
@@ -49,8 +49,8 @@ export function migrateTables(store: Pick<Store, 'migrate' | 'knows'>, slot: Slo
 }
 
 /**
- * An heir goes on with tables that are there; that nobody else has them is a claim of its surface. A migration of its own in the
- * stream of another would make the home too new for that one.
+ * Inherited tables must exist; that no other plugin owns them is checked as a claim. A migration that the stream never had would
+ * make the home too new for the stream's owner.
  */
 function checkInherited(store: Pick<Store, 'knows'>, name: string, inherits: readonly Inherited[]): void {
   for (const { stream, prefixes, migrations } of inherits) {
@@ -61,6 +61,6 @@ function checkInherited(store: Pick<Store, 'knows'>, name: string, inherits: rea
   }
 }
 
-/** What plugins that are there from the start inherit. */
+/** The streams that the plugins of the program inherit. */
 export const inheritedBy = (plugins: readonly Plugin[]): Inherited[] =>
   plugins.flatMap(({ surface }) => surface.inherits ?? [])
