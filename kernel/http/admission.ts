@@ -10,11 +10,11 @@ const reloading = () => HttpErrors.reloading(undefined, { retryAfter: 1 })
 
 /** One admitted request of a plugin, from its routing until its handler is done. */
 export class Call {
-  /** Why it was told to stop, if it was. */
+  /** Why it was told to stop; undefined while it may run. */
   reason: Fault | undefined
   #abort: AbortController | undefined
   #reject: ((fault: Fault) => void) | undefined
-  /** Those who wait for it to be done. */
+  /** Resolvers of {@link left}. */
   readonly #awaited: (() => void)[] = []
 
   constructor(
@@ -29,7 +29,7 @@ export class Call {
     return new Promise(resolve => this.#awaited.push(resolve))
   }
 
-  /** Aborts when the caller hangs up or the plugin leaves. Made when asked for: few handlers do, and making one costs. */
+  /** Aborts when the caller hangs up or the plugin leaves. Made on first use: few handlers need one, and making it costs time. */
   get signal(): AbortSignal {
     this.#abort ??= new AbortController()
     if (this.reason && !this.#abort.signal.aborted) this.#abort.abort(this.reason)
@@ -41,12 +41,12 @@ export class Call {
     this.#abort?.abort(this.reason)
   }
 
-  /** The handler is done; a drain waits no longer. The signal stays, for a stream goes on. */
+  /** The handler is done, and a drain no longer waits for it. The signal stays usable, since a stream may continue. */
   leave(): void {
     if (this.all.delete(this)) for (const wake of this.#awaited) wake()
   }
 
-  /** Settles like the work, or rejects with 503 when the plugin leaves without waiting any longer. */
+  /** Settles like the work, or rejects when the call is turned out before the work is done. */
   orLeaving<T>(work: T | PromiseLike<T>): T | Promise<T> {
     if (typeof work !== 'object' || work === null || !('then' in work)) return work
     return new Promise((resolve, reject) => {
@@ -62,23 +62,26 @@ export class Call {
   }
 }
 
-/** What one change holds: `isOver` once what is to come is there. */
+/** The hold of one change. `isOver` is set once the replaced plugins are ready; the next generation then ends the hold. */
 export interface Hold {
   isOver: boolean
 }
 
-/** Who may come in: requests for a plugin that is being changed wait; those that are in are counted and can be sent away. */
+/**
+ * Admits requests. Those for a plugin under change wait; admitted ones are counted, so that a drain can wait for them or abort
+ * them.
+ */
 export class Admission {
   readonly #holds = new Map<string, Set<Hold>>()
   readonly #running = new Map<string, Set<Call>>()
-  /** Those who wait to come in, asked again when something is let in. */
+  /** Checks of waiting requests, repeated whenever a hold ends. */
   readonly #waiting = new Set<() => void>()
 
   constructor(private readonly clock: Clock) {}
 
   /**
-   * From now on requests for these owners wait. The returned function says that what is to come is there: a generation
-   * that begins to be built after that and then serves is what lets them in, once nobody else holds them.
+   * Requests for these owners wait from now on. The returned function marks the hold as over: it ends when a generation built after
+   * that serves. Requests go on waiting while another hold has the owner.
    */
   hold(owners: readonly string[]): () => void {
     const hold: Hold = { isOver: false }
@@ -88,7 +91,7 @@ export class Admission {
     }
   }
 
-  /** Whose requests still wait for something to come, and the holds that the next generation ends. */
+  /** Owners with a hold that is not over, and the holds that the next generation ends. */
   holds(): { readonly held: Set<string>; readonly over: ReadonlySet<Hold> } {
     const all = [...this.#holds].map(([owner, holds]) => ({ owner, holds: [...holds] }))
     return {
@@ -109,7 +112,7 @@ export class Admission {
     return this.#holds.has(owner)
   }
 
-  /** Resolves when nothing holds the owner; rejects with `reloading` after five seconds, or when the caller hangs up. */
+  /** Resolves when no hold has the owner; rejects with `reloading` after five seconds, or when the caller hangs up. */
   wait(owner: string, response: ServerResponse): Promise<void> {
     return new Promise((resolve, reject) => {
       const look = () => {
@@ -128,20 +131,20 @@ export class Admission {
     })
   }
 
-  /** Lets a request in. */
+  /** Admits a request. */
   enter(owner: string, actor: Actor): Call {
     const mine = this.#running.get(owner) ?? new Set()
     if (!this.#running.has(owner)) this.#running.set(owner, mine)
     return new Call(mine, actor)
   }
 
-  /** Answers the requests of these callers that are in with this fault. */
+  /** Answers the admitted requests of matching callers with this fault. */
   dismiss(isOne: (caller: Actor) => boolean, why: Fault): void {
     for (const call of [...this.#running.values()].flatMap(calls => [...calls]))
       if (isOne(call.actor)) call.turnOut(why)
   }
 
-  /** Resolves when no request of the owner is in; after `ms` the rest is aborted, and answered with 503. */
+  /** Resolves when the owner has no admitted request. After `ms` the remaining ones are aborted and answered with 503. */
   async drain(owner: string, ms: number): Promise<void> {
     const mine = this.#running.get(owner)
     if (!mine?.size) return

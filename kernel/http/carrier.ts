@@ -14,7 +14,7 @@ export interface Streaming {
   readonly response: ServerResponse
 }
 
-/** Whose stream it is, and where it goes. */
+/** The owner, door and caller of a stream. */
 export interface StreamOf {
   readonly owner: string
   readonly door: Door
@@ -22,8 +22,9 @@ export interface StreamOf {
 }
 
 /**
- * Opens the stream that a handler gave, which goes on when this has resolved. A rejection is sent as a refusal.
- * @param told says that the source failed, and how a reader may see it @param over is called when the stream is over
+ * Opens the stream that a handler returned; resolves once it is open. A rejection is sent as a refusal.
+ * @param told reports a failure of the source and returns the fault that the reader may see
+ * @param over called when the stream has ended
  */
 export type Carry = (
   reply: StreamReply | SocketReply,
@@ -31,15 +32,18 @@ export type Carry = (
   over: () => void,
 ) => Promise<void>
 
-/** Sends what handlers stream. */
+/** Sends the streams of handlers. */
 export interface Carrier {
-  /** Makes a place for a stream before its handler runs; undefined where a request gets none. Throws where all are taken. */
+  /**
+   * Reserves a place for a stream before its handler runs; undefined for a request that cannot get a stream. Throws when all places
+   * are taken.
+   */
   enter(request: Streaming): Carry | undefined
-  /** Ends these streams. */
+  /** Ends the matching streams. */
   end(how: 'replaced' | 'shutdown' | 'dismissed', isOne: (stream: StreamOf) => boolean): void
   /** Open streams by owner. */
   counts(): Readonly<Record<string, number>>
 }
 
-/** Has somebody send what handlers stream, until the returned function is called. */
+/** Registers the carrier of all streams, until the returned function is called. */
 export const Streams = given<(carrier: Carrier) => () => void>('kernel.streams@1')

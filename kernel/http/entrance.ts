@@ -13,23 +13,23 @@ import { writeFault } from './reply.js'
 import { Arrival, arrivalOf, type From } from './request.js'
 import type { TransportOptions } from './transport.js'
 
-/** Names the actor of an injected request; what comes through a listener is never looked at for it. */
+/** Header with the actor of an injected request. Requests of listeners never get an actor from it. */
 export const ACTING = 'x-svc-acting'
-/** Waited at by requests over TCP while the plugin that authenticates them is away; no plugin can be named so. */
+/** Owner of the hold for requests over TCP while the authenticating plugin is away. No plugin can have this name. */
 export const AUTHENTICATOR = '(authenticator)'
-/** Who calls a public route and is known to nobody. */
+/** The actor of a public route whose caller is not identified. */
 const PUBLIC: Actor = { ...anonymous, origin: 'http' }
 
 type Done = (refused?: Error) => void
 type Route = (request: IncomingMessage, response: ServerResponse) => void
 
-/** What stands between the doors and the routes: who asks, what is refused by looking at it, who has to wait. */
+/** The steps between the doors and the routes: authentication, guards, and the wait for plugins under change. */
 export class Entrance {
-  /** Who makes the requests that are being injected, by what they carry in the header {@link ACTING}. */
+  /** Actors of the requests that are being injected, by their value of the header {@link ACTING}. */
   readonly acting = new Map<string, Actor | undefined>()
-  /** Sends what handlers stream: somebody by the token `Streams`. */
+  /** Sends the streams of handlers; registered by the token `Streams`. */
   carrier: Carrier | undefined
-  /** The generation of routes that is current now; none before the first and behind the last. */
+  /** The current generation of routes; undefined before the first and after the last. */
   route: Route | undefined
 
   constructor(
@@ -37,7 +37,7 @@ export class Entrance {
     private readonly admission: Admission,
   ) {}
 
-  /** Serves the requests of one listener. */
+  /** The handler of one listener. */
   handlerFor(from: From): Handler {
     return (door, request, response, upgrade) => {
       new Arrival(request, door, upgrade, from)
@@ -51,8 +51,8 @@ export class Entrance {
   }
 
   /**
-   * What stands before a route, or before what no route matches: the door, who asks, the guards, and then the plugin's own door,
-   * where requests are counted. Callbacks where nothing waits: what is async costs a few turns of the queue in every request.
+   * The steps before a route, or before the reply that no route matches: door, authentication, guards, and admission by the plugin.
+   * Callbacks where nothing waits: a promise would cost every request a few turns of the queue.
    */
   before(bound?: BoundRoute): onRequestHookHandler {
     const { hooks } = this.options
@@ -73,7 +73,7 @@ export class Entrance {
         const actor = known ?? (bound?.route.public ? PUBLIC : undefined)
         if (actor) arrival.identify(actor)
         const unknown = actor ? undefined : KernelErrors.identity_required()
-        // Also for somebody unknown: the route that may come can be a public one.
+        // A caller who is not identified waits too: the route that appears can be public.
         if (!bound) this.#routeLater(arrival, reply, late => done(unknown ?? late))
         else if (unknown) done(unknown)
         else if (!this.#waits(bound.owner, request, reply, done)) {
@@ -85,7 +85,10 @@ export class Entrance {
     }
   }
 
-  /** The operator's own request for a route of recovery asks no drop-in; only the plugins of the program know for whom a caller acts. */
+  /**
+   * On a recovery route of the program over the socket no drop-in may refuse the operator. Only taps of the program set
+   * `onBehalfOf`, so they run first; a request on behalf of another party then goes through the drop-ins too.
+   */
   #admit(arrival: Arrival, { owner, route }: BoundRoute, done: Done): void {
     const { admit } = this.options.hooks
     const isRecovery = route.recovery && !isDropIn(owner) && arrival.door === 'socket'
@@ -98,7 +101,10 @@ export class Entrance {
     admit.askNow([arrival, route], ask, 'program')
   }
 
-  /** The Unix socket and `inject` are the operator's, whatever plugins say. At other doors they say who it is. */
+  /**
+   * Requests of the Unix socket and of `inject` are the operator's, and no plugin can change that. At other doors plugins
+   * authenticate.
+   */
   #identify(arrival: Arrival, done: (refused?: Fault, actor?: Actor) => unknown): unknown {
     const { headers, id, bound, from } = arrival
     const { authenticate } = this.options.hooks
@@ -114,24 +120,24 @@ export class Entrance {
     return from.keeper?.refusal(arrival, bound?.route) ?? requestRefusal(request, bound?.route.body)
   }
 
-  /** What carries the mark of a request that is being injected came through no listener: those are known by themselves. */
+  /** The arrival of an injected request, recognized by its mark. Requests of listeners have an arrival already. */
   #injected(request: IncomingMessage): Arrival | undefined {
     const key = String(request.headers[ACTING])
     return this.acting.has(key) ? new Arrival(request, 'inject', undefined, { as: this.acting.get(key) }) : undefined
   }
 
-  /** Lets a request in, until its handler is done or its caller is gone. */
+  /** Admits a request until its handler is done or its caller hangs up. */
   #enter(owner: string, actor: Actor, response: ServerResponse): Call {
     const call = this.admission.enter(owner, actor)
     response.once('close', () => {
-      // After the reply nobody is left to be told.
+      // An abort after the reply would reach no reader.
       if (!response.writableEnded) call.abort(KernelErrors.unavailable('the caller hung up'))
       call.leave()
     })
     return call
   }
 
-  /** While the plugin is being replaced the request waits, and is then routed anew. */
+  /** Delays the request while its plugin is under change; it is then routed anew. */
   #waits(owner: string, { raw }: FastifyRequest, reply: FastifyReply, done: Done): boolean {
     if (!this.admission.mustWait(owner)) return false
     this.admission.wait(owner, reply.raw).then(
@@ -146,7 +152,7 @@ export class Entrance {
     this.#serve(request, reply.raw)
   }
 
-  /** A plugin may know of a route that is not there yet. It is asked before the body is read, and once at most. */
+  /** A plugin may add the missing route. It is asked before the body is read, and only once for a request. */
   #routeLater(arrival: Arrival, reply: FastifyReply, done: Done): void {
     const { unrouted } = this.options.hooks
     const [path = ''] = arrival.url.split('?')
@@ -159,7 +165,7 @@ export class Entrance {
     else unrouted.askNow([path], tell)
   }
 
-  /** Tells of the request when it is over, to those who want to know. */
+  /** Calls `replied` when the request is over. Nothing is measured without taps. */
   #watch(arrival: Arrival, response: ServerResponse): void {
     const { hooks, clock } = this.options
     if (arrival.isWatched || !hooks.replied.isUsed()) return

@@ -1,6 +1,6 @@
 import { defineErrors } from '../contract/errors.js'
 
-/** What the doors refuse by themselves. */
+/** Errors of the doors themselves. */
 export const HttpErrors = defineErrors({
   malformed_json: { status: 400, message: 'the body is not valid JSON' },
   privileged_only: {

@@ -5,7 +5,7 @@ import { HttpErrors } from './errors.js'
 import { bytesHeaders, durableToRead, errorBody, JSON_TYPE } from './reply.js'
 import type { TransportOptions } from './transport.js'
 
-/** What Fastify refuses by itself, in our words: its own may repeat what was sent. */
+/** Replacements for Fastify's own errors, whose texts may repeat the input. */
 const REFUSALS: Readonly<Record<string, (limit: number | undefined) => Fault>> = {
   FST_ERR_BAD_URL: () => KernelErrors.invalid_request('the path is not validly percent-encoded'),
   FST_ERR_CTP_BODY_TOO_LARGE: limit => KernelErrors.payload_too_large(`the body has over ${limit} bytes`),
@@ -14,7 +14,10 @@ const REFUSALS: Readonly<Record<string, (limit: number | undefined) => Fault>> =
   FST_ERR_CTP_INVALID_JSON_BODY: () => HttpErrors.malformed_json(),
 }
 
-/** The fault for anything that a route, a guard or Fastify throws. @param limit bytes that the body may have */
+/**
+ * The fault for anything that a route, a guard or Fastify throws.
+ * @param limit maximum bytes of the body
+ */
 export function translated(error: unknown, limit?: number): Fault {
   if (error instanceof Fault) return error
   const { code = '', statusCode = 500 } = error as { code?: string; statusCode?: number }
@@ -22,7 +25,7 @@ export function translated(error: unknown, limit?: number): Fault {
   return own ?? (code.startsWith('FST_') && statusCode < 500 ? KernelErrors.invalid_request() : faultOf(error))
 }
 
-/** Answers with a fault, in the words of its route where that has its own. */
+/** Sends a fault, in the error format of its route when the route declares one. */
 export async function sendFault(
   fault: Fault,
   request: FastifyRequest,
@@ -33,10 +36,10 @@ export async function sendFault(
   const owner = bound?.owner ?? 'kernel'
   const failed = (error: unknown) => options.report({ owner, hook: `${request.method} ${bound?.route.path}`, error })
   if (fault.status >= 500 && fault.cause !== undefined) failed(fault.cause)
-  // A refusal can tell of a state that is not on the disk yet; a failed store must not keep it back.
+  // The refusal may describe a state that is not on the disk yet. A failed store must not suppress it.
   await durableToRead(options).catch(() => {})
   if (fault.retryAfter !== undefined) reply.header('retry-after', String(fault.retryAfter))
-  // The peer of the next connection is looked up again.
+  // The next connection identifies its peer anew.
   if (fault.code === 'unauthorized_peer') reply.header('connection', 'close')
   const { headers, payload } = wordsOf(options.redact.fault(fault), bound?.route.faults, failed)
   return reply.code(fault.status).headers(headers).send(payload)

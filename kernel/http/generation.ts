@@ -8,15 +8,15 @@ import * as parts from './parts.js'
 import { bodyOf } from './request.js'
 import type { TransportOptions } from './transport.js'
 
-/** What a generation needs of its transport. */
+/** The context of a generation. */
 export interface GenerationContext extends TransportOptions {
   readonly entrance: Entrance
 }
 
 /**
- * One booted Fastify instance that routes and nothing more: it never listens; a change of plugins builds another one. It
- * holds no socket, timer or hook, so nobody closes it (a closing one would refuse requests in its own words): it is gone
- * when its last request is.
+ * One booted Fastify instance that only routes: it never listens, and a change of plugins builds another one. It holds no socket,
+ * timer or hook, so it needs no close, which would refuse requests in Fastify's words; the garbage collector frees it after its
+ * last request.
  */
 export class Generation {
   private constructor(
@@ -31,7 +31,7 @@ export class Generation {
       requestIdHeader: false,
       genReqId: context.ids.id.bind(context.ids, 'req'),
       routerOptions: { maxParamLength: 5000, ignoreTrailingSlash: true },
-      // No schema is ever Fastify's: this keeps it from loading the compilers for them (ajv and more, 40 ms).
+      // Schemas are never Fastify's. This keeps it from loading their compilers (ajv and more, 40 ms).
       schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
       frameworkErrors: (error, request, reply) =>
         sendFault(translated(error), request as FastifyRequest, reply as unknown as FastifyReply, context),
@@ -72,7 +72,9 @@ export class Generation {
   }
 }
 
-/** In a path that a plugin put together they are an id, and would lead to another route where the path is made short: to none. */
+/**
+ * Path for URLs with dot segments. An id in a path that a plugin composed may be `..`, and resolving it would reach another route.
+ */
 const NO_PATH = '/no-path-with-dots'
 const DOTS = /^[^?#]*\/(?:\.|%2e){1,2}(?:[/?#]|$)/i
 

@@ -3,12 +3,12 @@ import { type Fault, KernelErrors } from '../contract/errors.js'
 import { isSchema, type RouteBody } from '../contract/route.js'
 import { HttpErrors } from './errors.js'
 
-/** Header fields of one request; a browser sends about 20. */
+/** Maximum number of header fields of a request; a browser sends about 20. */
 export const MAX_FIELDS = 200
 
 /**
- * Refuses a head that is read in part. Node drops fields behind `maxHeadersCount` without a word, and of a repeated field
- * it keeps the first or joins all, depending on the name: a guard could judge by another value than a handler.
+ * Refuses a head that Node reads only in part. It silently drops fields beyond `maxHeadersCount`; of a repeated field it keeps the
+ * first or joins all, depending on the name, so a guard and a handler could see different values.
  */
 export function headRefusal({ rawHeaders }: IncomingMessage): Fault | undefined {
   if (rawHeaders.length > 2 * MAX_FIELDS) {
@@ -24,14 +24,14 @@ export function headRefusal({ rawHeaders }: IncomingMessage): Fault | undefined 
   return undefined
 }
 
-/** Fields that decide whether and how a request is served, each with its bit; the parser itself refuses a second Content-Length. */
+/** Fields that decide whether and how a request is served, each with its bit. The parser itself refuses a second Content-Length. */
 const SINGLE_FIELDS = new Map(
   'authorization content-encoding content-type host origin sec-fetch-site sec-websocket-key sec-websocket-version'
     .split(' ')
     .map((name, at) => [name, 1 << at]),
 )
 
-/** What stands before every request: an address that is a path, and a body, if any, of a type that the route takes. */
+/** Checks before every request: the target is a path, and the route takes the type of the body, if there is one. */
 export function requestRefusal({ url = '', headers }: IncomingMessage, body?: RouteBody): Fault | undefined {
   if (!url.startsWith('/')) return KernelErrors.invalid_request('the request target is not a path')
   if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return undefined
@@ -46,7 +46,7 @@ export function requestRefusal({ url = '', headers }: IncomingMessage, body?: Ro
   return HttpErrors.unsupported_media_type('bodies with a content-encoding are not taken; send it as it is')
 }
 
-/** Whether a content type, its parameters aside, is among those declared. */
+/** Whether a content type, without its parameters, matches a declared one. */
 export function isOneOf(types: readonly string[], given: string): boolean {
   const [type = ''] = given.toLowerCase().split(';')
   const [main, sub] = type.trim().split('/')
@@ -58,5 +58,5 @@ export function isOneOf(types: readonly string[], given: string): boolean {
   })
 }
 
-/** JSON is UTF-8 (RFC 8259); a type that says otherwise would be read wrongly. */
+/** JSON is UTF-8 (RFC 8259); another charset would be decoded wrongly. */
 const JSON_TYPE = /^application\/json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?$/i

@@ -14,33 +14,33 @@ import { HttpErrors } from './errors.js'
 import { MAX_FIELDS } from './guards.js'
 import { errorBody, JSON_TYPE, writeFault } from './reply.js'
 
-/** Where a listener can be reached. */
+/** The address of a listener. */
 export type ListenerInfo =
   | { readonly door: 'tcp'; readonly host: string; readonly port: number; readonly tls?: true }
   | { readonly door: 'socket'; readonly path: string }
 
-/** Where TCP is served, port 0 for any that is free, and with which chain and key in PEM. */
+/** TCP host and port (0: any free one), with the certificate chain and key in PEM for TLS. */
 export interface Address {
   readonly host: string
   readonly port: number
   readonly tls?: { readonly cert: Uint8Array; readonly key: Uint8Array }
 }
 
-/** Listening sockets that this process was started with, and where they listen; `take` gives a descriptor to serve and close. */
+/** Listening sockets that the service manager passed to this process. `take` hands over the descriptor, to serve and to close. */
 export interface InheritedSockets {
   readonly socket?: { readonly path: string; readonly take: () => number }
   readonly tcp?: { readonly host: string; readonly port: number; readonly take: () => number }
 }
 
-/** Authentication and guards of a listener that a plugin opened: its callers are unknown to the kernel. */
+/** Authentication and guards of a listener that a plugin opened: the kernel cannot identify its callers. */
 export interface Doorkeeper {
-  /** Name of the plugin that authenticates; requests wait until it is started. Empty: there is none. */
+  /** Name of the authenticating plugin; requests wait until it has started. Empty when there is none. */
   readonly authenticator: string
-  /** Says who makes a request that no tap of `authenticate` knows, or refuses it; nothing where it is nobody. */
+  /** Identifies a caller that no tap of `authenticate` has identified, or refuses it; no answer for an unknown caller. */
   identify(incoming: Incoming, route: Route | undefined, done: (answer?: Actor | Fault) => void): unknown
-  /** Why a request is refused by looking at it, whoever makes it. */
+  /** A refusal that does not depend on the caller. */
   refusal(incoming: Incoming, route: Route | undefined): Fault | undefined
-  /** Whether nobody else than this machine reaches it, by these headers of a request. */
+  /** Whether only this machine reaches the listener, given these headers. */
   isLocal(headers: IncomingMessage['headers']): boolean
 }
 
@@ -48,13 +48,13 @@ export interface Doorkeeper {
 export interface ListenersApi {
   /** Whether any plugin authenticates. */
   isAuthenticated(): boolean
-  /** Resolves when it listens; rejects as Node does. */
+  /** Resolves when it listens; rejects with Node's error. */
   listen(at: Address, keeper: Doorkeeper): Promise<{ readonly port: number; close(): Promise<void> }>
 }
-/** Where the daemon is served over TCP, and where plugins open it. */
+/** Opens TCP listeners for plugins. */
 export const Listeners = given<ListenersApi>('kernel.listeners@1')
 
-/** Milliseconds and bytes that a request may take to arrive. */
+/** Time limits in milliseconds and the maximum head in bytes of a request. */
 export const LIMITS = {
   headersTimeout: 10_000,
   requestTimeout: 120_000,
@@ -67,7 +67,7 @@ export interface Limits extends Readonly<Record<keyof typeof LIMITS, number>> {
   readonly opened?: ServerFollower
 }
 
-/** Answers 101 to a request that asks for another protocol, once its route is found to speak it; what it gives is for the carrier. */
+/** Answers 101 to an upgrade request whose route is a WebSocket. The result is passed to the carrier. */
 export type Upgrade = () => Promise<unknown>
 /** Serves a request of one door. */
 export type Serve = (request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade) => void
@@ -78,7 +78,7 @@ export type ServerFollower = (server: Server, serve: Serve, door: Door) => unkno
 /** Calls the follower for each present and future server of every door, until the returned function is called. */
 export const Servers = given<(told: ServerFollower) => () => void>('kernel.servers@1')
 
-/** One `http.Server` of the kernel's own; what it serves is the current generation's. */
+/** One `http.Server` of the kernel; its requests go to the current generation. */
 export class Listener {
   private constructor(
     readonly info: ListenerInfo,
@@ -113,7 +113,7 @@ export class Listener {
     return new Listener({ door: 'socket', path }, server)
   }
 
-  /** Serves a Unix socket that somebody else made, and keeps: its file stays. */
+  /** Serves a Unix socket of the service manager, which keeps its file. */
   static async #inherited(
     path: string,
     server: Server,
@@ -126,12 +126,11 @@ export class Listener {
     return new Listener({ door: 'socket', path }, server)
   }
 
-  /** Listens on TCP. */
   static async tcp(at: Address, handler: Handler, limits: Limits, given?: InheritedSockets['tcp']): Promise<Listener> {
     const { host, port, tls } = at
     // 'localhost' could resolve to ::1 alone; clients try 127.0.0.1.
     const address = host === 'localhost' ? '127.0.0.1' : host
-    // The guards judge by what is configured.
+    // The guards rely on the configured address.
     if (given && (given.host !== address || (port !== 0 && given.port !== port)))
       throw wrongDescriptor(`${given.host}:${given.port}`, `http.host and http.port are ${host}:${port}`)
     const server = makeServer('tcp', handler, limits, tls)
@@ -140,7 +139,7 @@ export class Listener {
     return new Listener({ door: 'tcp', host, port: bound, ...(tls ? { tls: true } : {}) }, server)
   }
 
-  /** Takes no new connections, ends idle ones at once and the rest after `graceMs`. */
+  /** Takes no new connections, closes idle ones at once and the others when `grace` resolves. */
   async close(grace: Promise<void>): Promise<void> {
     const closed = new Promise<void>(resolve => this.server.close(() => resolve()))
     this.server.closeIdleConnections()
@@ -161,14 +160,14 @@ function neighbourOf(path: string): string {
   return `${path.slice(0, -1)}${path.endsWith('~') ? '-' : '~'}`
 }
 
-/** Removes what a daemon that was killed between bind and rename left; nothing that is no socket. */
+/** Removes the socket file of a daemon that was killed between bind and rename. Other files stay. */
 async function removeSocket(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined)
   if (found?.isSocket()) await rm(path, { force: true })
 }
 
 function makeServer(door: Door, handler: Handler, limits: Limits, tls?: Address['tls']): Server {
-  // Node would refuse a request without Host in its own words; over TCP the guard does it in ours.
+  // Node would refuse a request without Host in its own words; over TCP the guard refuses it in ours.
   const options = { ...limits, requireHostHeader: false }
   const serve = (request: IncomingMessage, response: ServerResponse) => {
     answering.set(request.socket, response)
@@ -177,7 +176,7 @@ function makeServer(door: Door, handler: Handler, limits: Limits, tls?: Address[
   const server: Server = tls
     ? https.createServer({ ...options, cert: Buffer.from(tls.cert), key: Buffer.from(tls.key) }, serve)
     : http.createServer(options, serve)
-  // One more than is taken, so that a request with too many fields is seen to have them.
+  // One above the limit, so that the guard sees a request with too many fields.
   server.maxHeadersCount = MAX_FIELDS + 1
   const open = new Set<Duplex>()
   connections.set(server, open)
@@ -187,7 +186,7 @@ function makeServer(door: Door, handler: Handler, limits: Limits, tls?: Address[
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const response = answering.get(socket)
-    // Into the middle of a reply no other one can be written.
+    // A second reply cannot be written into the middle of the first.
     const midway = response?.headersSent === true && !response.writableFinished
     if (midway || !socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
     const fault = BAD_REQUESTS[error.code ?? '']?.() ?? KernelErrors.invalid_request('the request is not valid HTTP')
@@ -199,12 +198,12 @@ function makeServer(door: Door, handler: Handler, limits: Limits, tls?: Address[
   return server
 }
 
-/** What is connected, also where the server has handed it over and does not count it any more. */
+/** Open connections of each server. Node no longer counts a connection after an upgrade. */
 const connections = new WeakMap<Server, Set<Duplex>>()
 
 const answering = new WeakMap<Duplex, ServerResponse>()
 
-/** What Node's parser refuses, by the code of its error; the rest is no HTTP. */
+/** Faults by the error code of Node's parser; any other code means invalid HTTP. */
 const BAD_REQUESTS: Readonly<Record<string, () => Fault>> = {
   HPE_HEADER_OVERFLOW: HttpErrors.headers_too_large,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: KernelErrors.payload_too_large,

@@ -8,15 +8,15 @@ import type { GenerationContext } from './generation.js'
 import { type bodyOf, readBodies } from './request.js'
 import { serveRoute } from './serve-route.js'
 
-// Fastify keeps what a plugin sets to that plugin. The parts here set it for the instance that registers them, and name what
-// they build on, so that an instance whose parts stand in a wrong order does not boot.
+// Fastify limits the effect of a plugin to its own instance. These parts act on the instance that registers them, and declare their
+// dependencies, so that a wrong order fails at boot.
 
-/** Options with which every part is registered. */
+/** Options of every part. */
 export interface PartOptions {
   readonly context: GenerationContext
 }
 export interface RoutesOptions extends PartOptions {
-  /** How the bodies of these routes come in. */
+  /** How the bodies of these routes are read. */
   readonly kind: ReturnType<typeof bodyOf>
   readonly routes: readonly BoundRoute[]
 }
@@ -26,7 +26,7 @@ const part = <O extends PartOptions>(
   { dependencies = [], ...meta }: Pick<PluginMetadata, 'dependencies' | 'encapsulate'>,
   set: (app: FastifyInstance, options: O) => void,
 ) =>
-  // Of what is not async Avvio does not catch what it throws, and a route may be refused.
+  // Async, because Avvio does not catch what a synchronous function throws, and a route may be refused.
   fastifyPlugin(async (app: FastifyInstance, options: O) => set(app, options), {
     fastify: '5.x',
     name,
@@ -34,28 +34,28 @@ const part = <O extends PartOptions>(
     ...meta,
   })
 
-/** Members of a request from its entrance on: the way it arrived, and its call once it is admitted. */
+/** Members that the entrance adds to a request: its arrival, and its call once it is admitted. */
 export const entrance = part('entrance', {}, app => {
   app.decorateRequest('arrival')
   app.decorateRequest('call', null)
 })
 
-/** Refusals and failures in the daemon's own form, for all routes. They name the route by the arrival. */
+/** Errors in the daemon's own format, for all routes. The arrival names the route. */
 export const errors = part('errors', { dependencies: ['entrance'] }, (app, { context }) => {
   app.setErrorHandler((error, request, reply) => {
-    // A body that ends early makes the parser throw, which is the caller's doing and no plugin's.
+    // A body that ends early makes the parser throw: that is the caller's fault, not the plugin's.
     const { raw, routeOptions } = request
     if (raw.readableAborted) return sendFault(KernelErrors.unavailable('the caller hung up'), request, reply, context)
     return sendFault(translated(error, routeOptions.bodyLimit), request, reply, context)
   })
 })
 
-/** JSON is how bodies are read. A parser refuses by throwing, and Fastify's own error body may repeat what was sent. */
+/** Bodies are JSON by default. A parser refuses by throwing, since Fastify's own error body may repeat the input. */
 export const bodies = part('bodies', { dependencies: ['errors'] }, app => readBodies(app, 'json'))
 
 const all = ['entrance', 'errors', 'bodies']
 
-/** The routes whose bodies come in one way; other parsers are theirs alone. */
+/** Routes with one kind of body; their parsers apply to them only. */
 export const routes = part<RoutesOptions>(
   'routes',
   { dependencies: all, encapsulate: true },
@@ -65,7 +65,7 @@ export const routes = part<RoutesOptions>(
   },
 )
 
-/** The answer where no route matches; who asks is found out first, as before a route. */
+/** The reply when no route matches. The caller is authenticated first, as before a route. */
 export const unrouted = part('unrouted', { dependencies: all, encapsulate: true }, (app, { context }) => {
   app.addHook('onRequest', context.entrance.before())
   app.setNotFoundHandler((request: FastifyRequest, reply: FastifyReply) => {

@@ -2,14 +2,17 @@ import { Readable } from 'node:stream'
 import { turn } from '../clock.js'
 import { JsonText } from '../contract/route.js'
 
-/** Characters of a slice: made in well below a millisecond. */
+/** Characters of a slice, which takes well below a millisecond to make. */
 const SLICE = 64 * 1024
-/** Entries from which on a list is written in slices. */
+/** Minimum number of entries for a list to be written in slices. */
 const LONG = 256
 
 type Members = readonly [name: string, value: unknown][]
 
-/** A reply as `JSON.stringify` has it; one with a long list comes in slices, so that it neither holds the event loop nor fills the memory. */
+/**
+ * A reply as `JSON.stringify` writes it. One with a long list is written in slices, so that it neither blocks the event loop nor
+ * fills the memory.
+ */
 export function payloadOf(body: unknown): string | Readable {
   const members = typeof body === 'object' && body !== null && !Array.isArray(body) ? Object.entries(body) : []
   if (members.some(([, member]) => Array.isArray(member) && member.length >= LONG))

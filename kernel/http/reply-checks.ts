@@ -13,21 +13,21 @@ import { HttpErrors } from './errors.js'
 import { isOneOf } from './guards.js'
 import { typeOf } from './reply.js'
 
-/** A reply that is no stream, as a handler gives it. */
+/** A reply that is not a stream. */
 export interface PlainReply {
   readonly status: number
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Checks a reply against its route, or each item of what it streams when that is sent: tests and development. */
+/** Checks a reply against its route, and the items of a stream as they are sent. For tests and development. */
 export function checkReply<R extends PlainReply | StreamReply | SocketReply>(route: Route, reply: R): R {
   if ('stream' in reply) return { ...reply, stream: checked(route, reply) }
   checkPlain(route, reply)
   return reply
 }
 
-/** Throws `reply_invalid` for a reply that is not as its route declares it. */
+/** Throws `reply_invalid` for a reply that differs from its declaration. */
 function checkPlain(route: Route, { status, body, headers }: PlainReply): void {
   const declared = route.replies[status]
   const what = `${route.method} ${route.path} ${status}`
@@ -45,7 +45,7 @@ function hold(schema: v.GenericSchema, value: unknown, what: string): void {
   throw HttpErrors.reply_invalid(`${what}: ${at}: ${issues[0].message}`)
 }
 
-/** What a stream sends; the first message or frame that is not as its route declares it is thrown as `reply_invalid`. */
+/** Passes a stream through; throws `reply_invalid` at the first message or frame that differs from its declaration. */
 async function* checked(route: Route, { status, stream }: StreamReply | SocketReply): AsyncGenerator<never> {
   const schema = status === 101 ? (route.replies[status] as v.GenericSchema) : route.frames
   for await (const item of stream) {
@@ -55,7 +55,7 @@ async function* checked(route: Route, { status, stream }: StreamReply | SocketRe
   }
 }
 
-/** The opposite of `encodeFrame`, for frames one behind the other; data that is no JSON stays text. */
+/** The inverse of `encodeFrame`, for a sequence of frames; data that is not JSON stays text. */
 function decodeFrames(frames: EncodedFrame): Frame[] {
   const texts = Buffer.from(frames).toString().trimEnd().split('\n\n')
   return texts.map(text => {
@@ -68,7 +68,7 @@ function decodeFrames(frames: EncodedFrame): Frame[] {
   })
 }
 
-/** A reply with values in the place of their texts. */
+/** A reply with its {@link JsonText} members parsed. */
 const withoutTexts = (body: unknown): unknown =>
   Object.values(body ?? {}).some(member => (Array.isArray(member) ? member[0] : member) instanceof JsonText)
     ? JSON.parse(JSON.stringify(body))

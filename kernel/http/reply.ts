@@ -6,7 +6,7 @@ import { HttpErrors } from './errors.js'
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** A page of the daemon is of the same site as its API: unless a route says otherwise it runs no script and asks for nothing. */
+/** A page of the daemon has the same origin as its API. Unless a route sets another policy, it runs no script and loads nothing. */
 const HEADERS = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
@@ -16,14 +16,17 @@ const HEADERS = {
 export const typeOf = ({ types: [first = '*/*'] }: BytesReply, headers: Record<string, string> = {}): string =>
   Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? first
 
-/** Headers of a reply that is not JSON, those that its handler gives before those that it has by itself. */
+/** Headers of a reply that is not JSON; those of the handler take precedence, except for the content type. */
 export const bytesHeaders = (declared: BytesReply, headers: Record<string, string> = {}) => ({
   ...HEADERS,
   ...headers,
   'content-type': typeOf(declared, headers),
 })
 
-/** Resolves when all that is read is on the disk. A full one keeps nothing back: what is ahead of it, nobody was told is done. */
+/**
+ * Resolves when all data that a reply shows is on the disk. A full disk delays no reply: writes that it holds back have not been
+ * acknowledged.
+ */
 export async function durableToRead({ db }: { readonly db: Pick<Db, 'durable'> }): Promise<void> {
   await db.durable().catch(error => {
     if (error.code !== 'disk_full') throw error
@@ -36,13 +39,13 @@ export function errorBody(fault: Fault) {
   return { error: fault.message, code: fault.code, ...(Object.keys(details).length > 0 ? { details } : {}) }
 }
 
-/** Answers with a fault where no route is. */
+/** Writes a fault outside of any route. */
 export function writeFault(response: ServerResponse, fault: Fault, headers = {}): void {
   if (fault.retryAfter !== undefined) response.setHeader('retry-after', fault.retryAfter)
   response.writeHead(fault.status, { 'content-type': JSON_TYPE, ...headers }).end(JSON.stringify(errorBody(fault)))
 }
 
-/** Throws `upgrade_required`, its reply saying by header what to ask for. */
+/** Throws `upgrade_required`; the headers of the reply name the expected protocol. */
 export function refuseHandshake(response: ServerResponse): never {
   response.setHeader('upgrade', 'websocket')
   response.setHeader('sec-websocket-version', '13')

@@ -13,31 +13,31 @@ import { HALVES, wellFormed } from '../kit/text.js'
 import { HttpErrors } from './errors.js'
 import type { Doorkeeper, Upgrade } from './listeners.js'
 
-/** Levels of nesting that what walks over a value can take. */
+/** Maximum nesting of a JSON body, for the functions that recurse over a value. */
 const JSON_DEPTH = 100
 
-/** Under which a request has its arrival: a symbol that only this file has, so nothing that is sent can stand there. */
+/** Key of the arrival in a request. The symbol is private to this file, so no input can set it. */
 const mark = Symbol('arrival')
 type Marked = IncomingMessage & { [mark]?: Arrival }
 
 /** Undefined for a request that came through no door. */
 export const arrivalOf = (request: IncomingMessage): Arrival | undefined => (request as Marked)[mark]
 
-/** What its listener says of a request: who makes it, or what stands there for callers whom nobody knows. */
+/** What a listener knows about its requests: the actor who makes them all, or the doorkeeper that authenticates callers. */
 export interface From {
   readonly as?: Actor | undefined
   readonly keeper?: Doorkeeper
 }
 
-/** A request on its way through a door; what is found out about it stays with it when it is routed again. */
+/** A request that came through a door. It keeps what is known about the request, also when that is routed again. */
 export class Arrival implements Identified {
   id = ''
   #actor: Actor | undefined
-  /** The route that it is for. */
+  /** Its route. */
   bound: BoundRoute | undefined
-  /** Those who hear of its end have been found. */
+  /** Taps of `replied` are already scheduled. */
   isWatched = false
-  /** A plugin said that its route is there by now. */
+  /** A plugin has added its route, and it has been routed again. */
   isRoutedAgain = false
   readonly method: string
   /** Path and query. */
@@ -46,7 +46,7 @@ export class Arrival implements Identified {
   constructor(
     readonly request: IncomingMessage,
     readonly door: Door,
-    /** Of a request for a WebSocket; undefined for any other. */
+    /** Only for a WebSocket request. */
     readonly upgrade?: Upgrade,
     readonly from: From = {},
   ) {
@@ -55,7 +55,7 @@ export class Arrival implements Identified {
     this.url = request.url ?? ''
   }
 
-  /** Who makes the request, once that is known. */
+  /** The caller. @throws TypeError before {@link identify} */
   get actor(): Actor {
     if (!this.#actor) throw new TypeError('nobody has said who makes this request')
     return this.#actor
@@ -89,7 +89,7 @@ export class Arrival implements Identified {
     return this.request.socket.remoteAddress
   }
 
-  /** What is told of it when it is over. */
+  /** The summary of the finished request, for taps of `replied`. */
   exchange({ headersSent, statusCode }: ServerResponse, milliseconds: number): Exchange {
     const { id, door, method, url, headers, remoteAddress, bound } = this
     return {
@@ -102,24 +102,24 @@ export class Arrival implements Identified {
       milliseconds,
       ...(bound ? { path: bound.route.path, owner: bound.owner } : {}),
       ...(this.#actor ? { actor: this.#actor } : {}),
-      // The response of a WebSocket is taken from it before it sends anything.
+      // The response of a WebSocket is detached before it sends anything.
       ...(headersSent || statusCode === 101 ? { status: statusCode } : {}),
     }
   }
 }
 
-/** How the bodies of a route come in; what is not bytes, nothing included, is read as JSON. */
+/** How the bodies of a route are read: as JSON, unless it declares bytes. */
 export const bodyOf = ({ body }: Route): keyof typeof parsers => (body && !isSchema(body) ? body.as : 'json')
 
-/** Sets how bodies are read below this scope. */
+/** Replaces the body parsers of this Fastify scope. */
 export function readBodies(app: FastifyInstance, as: keyof typeof parsers): void {
   app.removeAllContentTypeParsers()
   parsers[as](app)
 }
 
-/** What is refused is not repeated. */
+/** Body parsers. No refusal repeats the input. */
 const parsers = {
-  /** An empty one is `undefined`. */
+  /** An empty body is `undefined`. */
   json(app: FastifyInstance): void {
     const strict = app.getDefaultJsonParser('error', 'error')
     app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
@@ -150,7 +150,7 @@ const isDeeper = (value: unknown, levels: number): boolean =>
   value !== null &&
   (levels === 0 || Object.values(value).some(member => isDeeper(member, levels - 1)))
 
-/** A body as it arrives, no faster than it is read. It fails when more than `limit` bytes come, or when the caller hangs up. */
+/** A body as it arrives, no faster than it is read. It fails after `limit` bytes, or when the caller hangs up. */
 function limited(request: IncomingMessage, limit: number): Readable {
   let left = limit
   const body = new Transform({
@@ -159,7 +159,7 @@ function limited(request: IncomingMessage, limit: number): Readable {
       done(left < 0 ? KernelErrors.payload_too_large() : null, bytes)
     },
   })
-  // The handler may not look at it any more.
+  // The handler may have stopped reading: the error must not be unhandled.
   body.on('error', () => {})
   request.once('close', () => {
     if (!request.readableEnded) body.destroy(KernelErrors.unavailable('the caller hung up'))
@@ -167,14 +167,14 @@ function limited(request: IncomingMessage, limit: number): Readable {
   return request.pipe(body)
 }
 
-/** What a handler gets of what was sent. */
+/** The decoded parts of a request. */
 interface Decoded {
   readonly query: unknown
   readonly body: unknown
   readonly headers: Readonly<Record<string, string | undefined>>
 }
 
-/** Decodes what is sent to a route; made once for it. Of a repeated header the first counts. Throws the refusal. */
+/** Makes the decoder of a route. The first of repeated headers counts. The decoder throws the refusal. */
 export function decoderOf(route: Route): (request: FastifyRequest) => Decoded {
   const query = queryDecoder(route)
   const body = bodyDecoder(route)
@@ -186,7 +186,7 @@ export function decoderOf(route: Route): (request: FastifyRequest) => Decoded {
   })
 }
 
-/** Parameters that the route does not know are refused, for a misspelt filter must not mean "all". */
+/** Unknown parameters are refused: a misspelt filter must not select everything. */
 function queryDecoder(route: Route): (query: unknown) => unknown {
   const schema = route.query
   const known = schema && 'entries' in schema ? Object.keys(schema.entries as object) : undefined
@@ -198,7 +198,7 @@ function queryDecoder(route: Route): (query: unknown) => unknown {
   }
 }
 
-/** `undefined` for a route without a body. Bytes stay what they are. */
+/** The body decoder; its result is `undefined` for a route without a body. Bytes pass unchanged. */
 function bodyDecoder(route: Route): (body: unknown) => unknown {
   const schema = route.body
   if (!schema) return () => undefined
@@ -207,7 +207,7 @@ function bodyDecoder(route: Route): (body: unknown) => unknown {
   return body => {
     if (body === undefined && route.bodyOptional) return undefined
     if (body === undefined) throw malformed('missing; send JSON with content-type application/json')
-    // For the schema of an object an array would do, as one without members.
+    // The schema of an object would accept an array, as an object without members.
     if ('entries' in schema && Array.isArray(body)) throw malformed('an object is expected, not an array')
     return decode(route, 'body', schema, body)
   }
@@ -222,7 +222,7 @@ function decode(route: Route, part: 'query' | 'body', schema: v.GenericSchema, v
   throw refusal(isMalformed ? { ...route, invalid: 400 } : route, part, details)
 }
 
-/** A body that is no object, or has a member that nobody knows: 400 everywhere, also where wrong values are 422. */
+/** A body that is not an object, or has an unknown member: always 400, even where wrong values are 422. */
 const cannotBeDecoded = (issue: v.BaseIssue<unknown>) =>
   issue.type === 'strict_object' && (issue.expected === 'never' || issue.path === undefined)
 

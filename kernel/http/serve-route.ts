@@ -15,25 +15,25 @@ import { bytesHeaders, durableToRead, JSON_TYPE, refuseHandshake } from './reply
 import { checkReply, type PlainReply } from './reply-checks.js'
 import { type Arrival, decoderOf } from './request.js'
 
-/** What a handler gives, but for its type: the route has that. */
+/** A reply of any route. */
 type Reply = StreamReply | SocketReply | PlainReply
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of a request for a route of a plugin, once it is let in. */
+    /** The admitted call of a plugin's route; null before admission. */
     call: Call | null
     arrival: Arrival
   }
 }
 
-/** Serves one route: what is refused before the body is read, then the handler between what comes in and what goes out. */
+/** Serves one route: refusals before the body is read, then decoding, the handler and its reply. */
 export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: GenerationContext): void {
   const { owner, route, self } = bound
   const { entrance, db, disk, report, checkReplies } = context
   const { handled } = context.hooks
   const streams = 101 in route.replies || route.frames !== undefined
   const decoded = decoderOf(route)
-  /** Hands what the handler streams to whoever carries it, once the caller can be answered so. */
+  /** Passes the stream of a handler to the carrier. */
   const opened = async (result: StreamReply | SocketReply, call: Call, carry: Carry | undefined) => {
     if (!entrance.carrier) throw HttpErrors.reloading(undefined, { retryAfter: 1 })
     if (!carry) throw HttpErrors.reply_invalid(`${route.method} ${route.path} streams and declares no frames`)
@@ -56,7 +56,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
       const asksForSocket = arrival.upgrade !== undefined
       if (101 in route.replies && !asksForSocket) refuseHandshake(reply.raw)
       if (asksForSocket && !(101 in route.replies)) throw KernelErrors.invalid_request('this route is no WebSocket')
-      // Also asked for what goes on then, for it makes the reserve available.
+      // Essential routes check the disk too, because the check frees the reserve.
       const full = route.method === 'GET' ? undefined : await disk.refusal()
       if (full && !route.essential) throw full
       await route.before?.(self, { params, actor: arrival.actor } as never)
@@ -112,12 +112,12 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
         if (result.body === undefined) return reply.send()
         return reply.type(JSON_TYPE).send(payloadOf(result.body))
       } catch (error) {
-        // What a handler throws because it was told to stop is nobody's failure.
+        // An error that follows from an abort is reported as the reason for the abort.
         const fault = faultOf(call.reason ?? error)
         call.abort(fault)
         throw fault
       } finally {
-        // What of a body nobody reads is not waited for.
+        // The rest of a body that was not read is not waited for.
         if (body && !body.readableEnded) reply.header('connection', 'close')
         if (isLeaving) call.leave()
       }
@@ -133,8 +133,8 @@ function refuseDoor(route: Route, { door, headers, actor, from: { keeper } }: Ar
 }
 
 /**
- * What is sent of such a reply. A source is read as fast as the caller takes it, and ends when the caller or the plugin goes;
- * the plugin is busy with it until then. `failed` hears of a source that fails by itself.
+ * The payload of a bytes reply. A source is read at the caller's pace and destroyed when the caller or the plugin leaves; the call
+ * lasts until then. `failed` receives the errors of a source that was not aborted.
  */
 function bytesPayload(body: Bytes, call: Call, failed: (error: unknown) => void): string | Buffer | Readable {
   if (typeof body === 'string') return body

@@ -25,34 +25,34 @@ import {
   type ServerFollower,
 } from './listeners.js'
 
-/** Milliseconds that running handlers of plugins that leave have, and open requests of a door that closes. */
+/** Milliseconds until running handlers are aborted when their plugin leaves, and open requests when their door closes. */
 const DRAIN_MS = 5000
 const DOOR_MS = 2000
-/** Milliseconds in which changes of the routes are gathered for one generation. */
+/** Milliseconds in which changes of routes are gathered for one generation. */
 const GATHER_MS = 50
 
 export interface TransportOptions {
   readonly clock: Clock
   readonly ids: Ids
   readonly hooks: KernelHooks
-  /** What its taps go with. */
+  /** The scope of its taps. */
   readonly scope: Scope
-  /** Faults as their callers may see them. */
+  /** Removes secrets from faults before callers see them. */
   readonly redact: Pick<Redaction, 'fault'>
   readonly report: Report
   readonly db: Pick<Db, 'durable'>
   readonly disk: Pick<DiskRoom, 'refusal'>
-  /** Replies that are not as their routes declare them are refused. */
+  /** Checks replies against their routes; see `checkReply`. */
   readonly checkReplies?: boolean | undefined
   readonly inherited?: InheritedSockets | undefined
 }
 
-/** Two listeners and one current generation. Publishing builds a generation beside the old one and swaps. */
+/** The listeners and the current generation of routes. Publishing builds a generation beside the current one and swaps them. */
 export class Transport {
   readonly #admission: Admission
   readonly #entrance: Entrance
   readonly #listeners = new Set<Listener>()
-  /** The sockets of single actors. */
+  /** Sockets with a fixed actor. */
   readonly #others = new Set<Listener>()
   readonly #servers = new Map<Server, [Serve, Door]>()
   readonly #followers = new Set<ServerFollower>()
@@ -61,7 +61,7 @@ export class Transport {
   #gathering: Promise<void> | undefined
   #building: Promise<void> = Promise.resolve()
   #authenticator = ''
-  /** Lets in the requests over TCP that wait for the named authenticator. */
+  /** Ends the hold on requests over TCP that wait for the configured authenticator. */
   #letIn: (() => void) | undefined
 
   constructor(readonly options: TransportOptions) {
@@ -70,7 +70,7 @@ export class Transport {
     this.#attach(kernelTapper(options.scope))
   }
 
-  /** Everything that is to be routed now. */
+  /** The routes of all plugins at this moment. */
   routes(): BoundRoute[] {
     return collected(this.options.hooks, Collected.routes).map(({ entry }) => entry)
   }
@@ -87,21 +87,20 @@ export class Transport {
     }
   }
 
-  /** Where it listens. */
   listening(): ListenerInfo[] {
     return [...this.#listeners].map(listener => listener.info)
   }
 
   /**
-   * Boots a generation of the routes as they are then and swaps it in; the changes of 50 ms share one. Resolves when it
-   * serves. When it does not boot, the current one stays and this rejects.
+   * Boots a generation of the current routes and swaps it in; changes within 50 ms share one. Resolves when it serves. When it does
+   * not boot, this rejects and the current one stays.
    */
   publish(): Promise<void> {
     this.#gathering ??= this.#gather()
     return this.#gathering
   }
 
-  /** Why the routes of a plugin cannot be served. */
+  /** Why the routes of a plugin cannot be served; undefined when they can. */
   async check(owner: string, routes: readonly Route<never>[] = []): Promise<Fault | undefined> {
     if (routes.length === 0) return undefined
     try {
@@ -114,9 +113,9 @@ export class Transport {
   }
 
   /**
-   * From now on requests for routes of these plugins wait for what comes after, at most five seconds, then 503. To be
-   * called back when that is there, or when nothing comes: it publishes, and the requests are served by that generation.
-   * While one of them authenticates, all requests over TCP wait.
+   * Requests for routes of these plugins wait, at most five seconds, then 503. The returned function publishes the next generation,
+   * which then serves them; it must be called even when no successor starts. All requests over TCP wait while one of the plugins
+   * authenticates.
    */
   hold(owners: readonly string[]): () => Promise<void> {
     const authenticates = owners.some(owner => this.options.hooks.authenticate.has(owner))
@@ -127,7 +126,7 @@ export class Transport {
     }
   }
 
-  /** Resolves when no handler of the plugin runs; after `ms` the signals of the rest abort, and they are answered with 503. */
+  /** Resolves when no handler of the plugin runs. After `ms` the remaining ones are aborted and answered with 503. */
   drain(owner: string, ms: number): Promise<void> {
     return this.#admission.drain(owner, ms)
   }
@@ -137,7 +136,7 @@ export class Transport {
     this.#listeners.add(await Listener.socket(path, this.#entrance.handlerFor({}), this.#limits, inherited?.socket))
   }
 
-  /** A further socket, whose requests are this actor's; see the token `Sockets`. */
+  /** Opens a further socket, whose requests have this actor; see the token `Sockets`. */
   async listenAs(path: string, as: Actor): Promise<() => Promise<void>> {
     const listener = await Listener.socket(path, this.#entrance.handlerFor({ as }), this.#limits)
     this.#others.add(listener)
@@ -169,7 +168,7 @@ export class Transport {
     },
   }
 
-  /** Ends what these callers have under way; see the token `Callers`. */
+  /** Ends requests and streams of matching callers; see the token `Callers`. */
   dismiss(isOne: (caller: Actor) => boolean, why: Fault): void {
     this.#admission.dismiss(isOne, why)
     this.carrier?.end('dismissed', ({ actor }) => isOne(actor))
@@ -180,7 +179,7 @@ export class Transport {
     return this.#current.inject(request, as)
   }
 
-  /** Closes the listeners of one door: streams end, idle connections at once, requests get `graceMs`. */
+  /** Closes the listeners of one door: streams and idle connections end at once, requests after `graceMs`. */
   async close(door: Door, graceMs: number): Promise<void> {
     const mine = [...this.#listeners].filter(listener => listener.info.door === door)
     this.carrier?.end('shutdown', stream => stream.door === door)
@@ -201,10 +200,10 @@ export class Transport {
     this.#serve(undefined)
   }
 
-  /** Taps the stages of the kernel's life at which routes, requests, streams and doors change. */
+  /** Taps the stages of the kernel that affect routes, requests, streams and doors. */
   #attach(tapper: Tapper): void {
     const { hooks } = this.options
-    /** What lets in the requests that wait for plugins which left in a change. */
+    /** Ends the holds on plugins that left in a change. */
     const held = new WeakMap<Change, (() => Promise<void>)[]>()
     hooks.check.tap(tapper, ({ name, surface }) => this.check(name, surface.routes))
     hooks.leaving.tap(tapper, async ({ owners, change }) => {
@@ -228,7 +227,10 @@ export class Transport {
     hooks.quiesce.for('socket').tap(tapper, closing('socket'))
   }
 
-  /** No generation boots with the routes of all: those whose routes are to blame fail, the kernel itself where nobody's are. */
+  /**
+   * No generation boots with all routes. Each plugin's routes are tried alone, and plugins with faulty ones fail; if there are
+   * none, the kernel fails.
+   */
   async #blame(change: Change, error: unknown): Promise<void> {
     const routes = this.routes()
     let blamed = false
@@ -243,7 +245,7 @@ export class Transport {
 
   async #gather(): Promise<void> {
     try {
-      // The first is what the boot waits for.
+      // The boot waits for the first generation, which is built at once.
       if (this.#current) await this.options.clock.sleep(GATHER_MS, this.#ended.signal)
       await this.#building.catch(() => {})
     } finally {
@@ -259,7 +261,7 @@ export class Transport {
     this.#holdForNamed()
     const { held, over } = this.#admission.holds()
     for (const { owner } of routes) held.delete(owner)
-    // What is held and not there now is being replaced: its routes stay, for requests to wait at.
+    // A held plugin without routes is being replaced: its former routes stay, so that requests for them can wait.
     const waiting = this.#current?.routes.filter(({ owner }) => held.has(owner)) ?? []
     this.#serve(await Generation.build([...routes, ...waiting], this.#context))
     this.#admission.letIn(over)
@@ -274,7 +276,7 @@ export class Transport {
     return { ...this.options, entrance: this.#entrance }
   }
 
-  /** While the plugin that is named to authenticate does not, requests over TCP wait for it. */
+  /** Holds requests over TCP while the configured authenticator does not run. */
   #holdForNamed(): void {
     const named = this.#authenticator
     if (named !== '' && !this.options.hooks.authenticate.has(named))
