@@ -26,15 +26,15 @@ import type { Tx } from '../contract/storage.js'
 import { issueText } from '../kit/issue-text.js'
 import { AsyncTapped, type Guarding, type TapCell, Tapped, type Whose, type WithCell } from './tapped.js'
 
-/** Milliseconds that a tap has where its hook says nothing else. */
+/** Default deadline of a tap, in milliseconds. */
 const TAP_MS = 5000
 
 type Collect<T> = (owner: string, entry: T) => void
 type Done<R> = (error: null, answer?: R) => void
 
-/** A registry is what one gets by calling its hook again: nothing is ever unregistered, taps go with their scope. */
+/** A registry collects by calling its hook each time. Nothing is ever unregistered, since taps end with their scope. */
 export class Registry<T> extends Tapped<() => readonly T[], SyncHook<[Collect<T>], void, WithCell>> {
-  /** Everything contributed now, in plan order, then in order of registration. */
+  /** All current entries, in plan order, then in order of registration. */
   collect(): Contribution<T>[] {
     const all: Contribution<T>[] = []
     this.hook.call((owner, entry) => all.push({ owner, entry }))
@@ -42,10 +42,13 @@ export class Registry<T> extends Tapped<() => readonly T[], SyncHook<[Collect<T>
   }
 
   #entry: v.GenericSchema | undefined
-  /** Entries of drop-ins that were checked, and whether they passed. */
+  /** Checked entries of drop-ins, with the result. */
   #judged = new WeakMap<object, boolean>()
 
-  /** Has entries of drop-ins checked. Those of the program are checked by a test of the package: at boot that would cost time. */
+  /**
+   * Sets the schema for entries of drop-ins. Entries of the program are checked by a test of the package; at boot that would take
+   * time.
+   */
   expect(entry: v.GenericSchema): void {
     this.#entry = entry
     this.#judged = new WeakMap()
@@ -76,7 +79,7 @@ export class Registry<T> extends Tapped<() => readonly T[], SyncHook<[Collect<T>
   }
 }
 
-/** What is wrong with a value; undefined: nothing. A value that throws when it is read is wrong too. */
+/** Why a value does not match; undefined when it does. A value that throws while it is read does not match. */
 function problemOf(schema: v.GenericSchema, value: unknown): string | undefined {
   try {
     const { issues } = v.safeParse(schema, value)
@@ -86,7 +89,7 @@ function problemOf(schema: v.GenericSchema, value: unknown): string | undefined 
   }
 }
 
-/** The class that makes the hooks of an entry; the kernel also reads what the contract does not show. */
+/** The class for the hooks of an entry; the kernel also uses members that are not in the contract. */
 export type Made<C> =
   C extends contract.Gate<infer A, infer R>
     ? Gate<A, R>
@@ -102,7 +105,7 @@ export type Made<C> =
               ? HookMap<Guard<A>>
               : never
 
-/** Makes the hook of one entry of a table. `name` stands in faults and logs. */
+/** Makes the hook of a table entry. `name` appears in faults and logs. */
 export function hookFor<C>(entry: HookEntry<C>, name: string, report: Report, clock: Clock): Made<C> {
   const { kind, deadlineMs = TAP_MS, isAnswer } = entry
   const guarding = { report, clock, deadlineMs }
@@ -117,7 +120,7 @@ export function hookFor<C>(entry: HookEntry<C>, name: string, report: Report, cl
   return make[kind]() as Made<C>
 }
 
-/** Makes the hooks of one plugin, all with its name before theirs. `made` gets the entry of each. */
+/** Makes the hooks of one plugin, each named `<plugin>.<hook>`. Their entries are added to `made`. */
 export function hookFactory(owner: string, report: Report, clock: Clock, made: HookEntry<unknown>[]): HookFactory {
   const make = <C>(entry: HookEntry<C>) => {
     made.push(entry)
@@ -152,7 +155,7 @@ export class Notify<A extends readonly unknown[]>
 
 type AnnounceTap<A extends readonly unknown[]> = (...args: A) => void
 
-/** Tells at once that something is so. A tap that throws is reported and the next one runs, or, of a strict one, the caller has it. */
+/** A synchronous notification. A tap that throws is reported and the next one runs; with `isStrict` the caller gets the error. */
 export class Announce<A extends readonly unknown[]> extends Tapped<AnnounceTap<A>, SyncHook<[A], void, WithCell>> {
   protected readonly make = () => new SyncHook<[A], void, WithCell>(['args'])
 
@@ -173,7 +176,7 @@ export class Announce<A extends readonly unknown[]> extends Tapped<AnnounceTap<A
       try {
         cell.fn?.(...args)
       } catch (error) {
-        // A refusal is no failure of the tap.
+        // A strict tap may refuse with a fault, which is not a failure of the tap.
         if (!(this.isStrict && error instanceof Fault)) this.blame(cell.owner, error)
         if (this.isStrict) throw attributed(error, cell.owner, `in ${this.name}`)
       }
@@ -198,7 +201,7 @@ export class Pipeline<V, A extends readonly unknown[] = []>
   }
 }
 
-/** See the contract. One that is made with `isAnswer` also takes answers which are no refusal. */
+/** See the contract. With `isAnswer`, taps may also return answers that are no refusal. */
 export class Gate<A extends readonly unknown[], R = never>
   extends AsyncTapped<GateTap<A, R>, AsyncSeriesBailHook<[A], Fault | R, WithCell>>
   implements contract.Gate<A, R>
@@ -215,7 +218,7 @@ export class Gate<A extends readonly unknown[], R = never>
     return this.hook.promise(args)
   }
 
-  /** The same; `done` is called at once when no tap has to wait. */
+  /** Like {@link ask}; `done` is called in the same turn when no tap has to wait. */
   askNow(args: A, done: (answer: Fault | R | undefined) => void, whose: Whose = 'all'): void {
     this.hookOf(whose).callAsync(args, (_, answer) => done(answer))
   }
@@ -256,10 +259,10 @@ export class Guard<A extends readonly unknown[]>
   }
 }
 
-/** What a gate or guard takes from one tap. `undefined` is the only yes: any other answer, `null` too, refuses. */
+/** The decision of one tap. Only `undefined` allows: any other answer, even null, refuses. */
 function decided(failed: boolean, value: unknown, owner: string, hook: string, report: Report): Fault | undefined {
   if (!failed && (value === undefined || value instanceof Fault)) return value
-  // The answer was refused: its rejection must not become an unhandled one.
+  // The promise is refused as an answer: its rejection must not become an unhandled one.
   if (value instanceof Promise) value.catch(() => {})
   const error = failed
     ? value
@@ -268,7 +271,7 @@ function decided(failed: boolean, value: unknown, owner: string, hook: string, r
   return attributed(error, owner, `to decide ${hook}`)
 }
 
-/** What a caller is told of a tap that failed: whose it is, and how to see or disable that plugin. */
+/** The error that a caller sees when a tap fails: it names the plugin, and the command that shows or disables it. */
 function attributed(error: unknown, owner: string, where: string): Fault {
   if (error instanceof Fault) return error
   const next = isDropIn(owner) ? `svc extension disable ${owner}` : `svc plugin show ${owner}`

@@ -5,12 +5,12 @@ import { messageOf } from '../contract/errors.js'
 import type { OwnHook, Report, Tapper } from '../contract/hook.js'
 import { RUNS_FOR } from '../on-behalf.js'
 
-/** One tap. A call that is in progress when it is released finds it empty. */
+/** One tap. Its release empties the cell, so that a call in progress skips it. */
 export class TapCell<F> {
   fn: F | undefined
-  /** Faults in a row. */
+  /** Consecutive faults. */
   faults = 0
-  /** On the monotonic clock, in milliseconds; the tap is left out until then. */
+  /** Monotonic time in milliseconds until which the tap is muted. */
   mutedUntil = 0
   #running = 0
   readonly #whenIdle: (() => void)[] = []
@@ -33,7 +33,7 @@ export class TapCell<F> {
     return this.depth === other.depth ? this.owner >= other.owner : this.depth > other.depth
   }
 
-  /** A call of the tap began that does not end at once. */
+  /** Counts a call of the tap that returned a promise. */
   enter(): void {
     this.#running++
   }
@@ -48,23 +48,23 @@ export class TapCell<F> {
   }
 }
 
-/** What a hook whose taps may take time needs beside its name. */
+/** The dependencies of a hook with asynchronous taps. */
 export interface Guarding {
   readonly report: Report
   readonly clock: Clock
-  /** Milliseconds that a tap has; then it counts as failed, whatever it does later. */
+  /** Deadline of a tap in milliseconds; a later result is ignored and counts as a failure. */
   readonly deadlineMs: number
 }
 
-/** Faults in a row after which a tap that nobody depends on is left out for a while. */
+/** Consecutive faults after which an optional tap is muted. */
 export const MUTED_AFTER = 5
 const MUTE_MS = 30_000
 const LONGEST_MUTE_MS = 600_000
 
-/** Which taps of a hook are called: all of them, or only those of the program or of drop-ins. */
+/** The taps of a hook that are called: all, or only those of the program or of drop-ins. */
 export type Whose = 'all' | 'program' | 'drop-ins'
 
-/** What each tap of a hook of tapable carries. */
+/** The extra member of tapable's taps. */
 export interface WithCell {
   // biome-ignore lint/suspicious/noExplicitAny: tapable types a hook by its arguments, the bus by its taps
   readonly cell: TapCell<any>
@@ -73,9 +73,9 @@ export interface WithCell {
 type AnyTapable = TapableHook<any, any, WithCell>
 
 /**
- * A hook of tapable whose taps have an owner. The guard of a hook (attribution, deadline, mute, what a failure means) is
- * added once, by the interceptor that tapable calls as each tap is registered. tapable has no untap and its compiled call is
- * fixed, so after a change the next call compiles a hook anew, its taps in plan order; a call in progress keeps its own.
+ * A hook of tapable whose taps have an owner. The guard of a hook (attribution, deadline, mute, effect of a failure) is added by
+ * the interceptor that tapable calls as each tap is registered. tapable has no untap and its compiled call is fixed, so after a
+ * change the next call compiles a new hook with the taps in plan order; a call in progress keeps the old one.
  */
 export abstract class Tapped<F, H extends AnyTapable> implements OwnHook<F> {
   readonly #cells: TapCell<F>[] = []
@@ -99,7 +99,7 @@ export abstract class Tapped<F, H extends AnyTapable> implements OwnHook<F> {
     this.#changed()
   }
 
-  /** Rises when a tap comes or goes. */
+  /** Rises with every added or removed tap. */
   get changes(): number {
     return this.#changes
   }
@@ -109,7 +109,7 @@ export abstract class Tapped<F, H extends AnyTapable> implements OwnHook<F> {
     this.#changes++
   }
 
-  /** Taps that are there now. */
+  /** Number of current taps. */
   get size(): number {
     return this.#cells.length
   }
@@ -125,10 +125,10 @@ export abstract class Tapped<F, H extends AnyTapable> implements OwnHook<F> {
   /** An empty hook of tapable. */
   protected abstract readonly make: () => H
 
-  /** The function that tapable calls in the place of a tap. */
+  /** The guarded function that tapable calls instead of the tap. */
   protected abstract guarded(cell: TapCell<F>): (...args: never[]) => unknown
 
-  /** How taps are handed to tapable. */
+  /** How taps are registered with tapable. */
   protected readonly type: 'sync' | 'async' = 'sync'
 
   protected get hook(): H {
@@ -154,7 +154,7 @@ export abstract class Tapped<F, H extends AnyTapable> implements OwnHook<F> {
   }
 }
 
-/** A hook whose taps may take time, each as long as the deadline. */
+/** A hook with asynchronous taps, each within the deadline. */
 export abstract class AsyncTapped<F extends (...args: never[]) => unknown, H extends AnyTapable> extends Tapped<F, H> {
   protected override readonly type = 'async'
 
@@ -166,8 +166,8 @@ export abstract class AsyncTapped<F extends (...args: never[]) => unknown, H ext
   }
 
   /**
-   * Calls the tap; `settle` hears what it answers (`undefined` when it has gone), what it throws, or that it is late. A tap of
-   * the kernel itself (depth below 0) bounds its own work.
+   * Calls the tap. `settle` receives its answer (`undefined` after its release), its error, or the missed deadline. Taps of the
+   * kernel itself (depth below 0) have no deadline.
    */
   protected bounded(cell: TapCell<F>, args: readonly unknown[], settle: Settle, ms = this.guarding.deadlineMs): void {
     let answer: unknown
@@ -186,7 +186,7 @@ export abstract class AsyncTapped<F extends (...args: never[]) => unknown, H ext
     } else settle(false, answer)
   }
 
-  /** The same for a tap that others can do without: a fault is reported, and from the fifth in a row on it is left out. */
+  /** Like {@link bounded}, for an optional tap: a fault is reported, and after the fifth in a row the tap is muted. */
   protected attempt(cell: TapCell<F>, args: readonly unknown[], done: (answer: unknown) => void): void {
     if (this.#isMuted(cell)) {
       done(undefined)
@@ -194,7 +194,7 @@ export abstract class AsyncTapped<F extends (...args: never[]) => unknown, H ext
     }
     this.bounded(cell, args, (failed, value) => {
       if (!failed) cell.faults = 0
-      // One that was under way when the tap was muted tells nothing new.
+      // A call that began before the tap was muted does not count again.
       else if (!this.#isMuted(cell)) this.#count(cell, value)
       done(failed ? undefined : value)
     })

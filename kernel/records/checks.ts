@@ -7,12 +7,12 @@ import { issueText } from '../kit/issue-text.js'
 import { clip } from '../kit/text.js'
 import { RecordErrors } from './errors.js'
 
-/** By what way a write comes: a record route, a service in the process, or the snapshot of a source. */
+/** The origin of a write: a record route, a service in the process, or the snapshot of a source. */
 type Way = 'route' | 'service' | 'snapshot'
 export const wayOf = ({ direct, published }: Pick<RecordWrite, 'direct' | 'published'>): Way =>
   published ? 'snapshot' : direct ? 'route' : 'service'
 
-/** Whether an actor's grants and largest scope cover a kind, and a scope where one is given. */
+/** Whether an actor's grants and largest scope cover a kind, and the scope if one is given. */
 function covers(actor: Actor, kind: string, scope?: RecordScope): boolean {
   const { grantedKinds = [], grantedScopes = [], maxScope } = actor
   const granted = (grants: readonly string[], wanted: string) =>
@@ -26,14 +26,17 @@ function covers(actor: Actor, kind: string, scope?: RecordScope): boolean {
 /** `user` and `global` mean the same. */
 export const alike = (scope: RecordScope['kind']) => (scope === 'user' ? 'global' : scope)
 
-/** What an actor may read: within its grants, and of an extension only what comes from it. `conditions` says it for lists. */
+/**
+ * Whether an actor may read a record: within its grants, and an extension only its own records. `conditions` has the same rule for
+ * lists.
+ */
 export function reads(actor: Actor, record: StoredRecord): boolean {
   return (actor.kind !== 'extension' || isFrom(record, actor.source)) && covers(actor, record.kind, record.scope)
 }
 
 const isFrom = ({ source }: StoredRecord, party: Party) => source.kind === party.kind && source.id === party.id
 
-/** Refuses who may not write records of this kind this way at all. */
+/** Refuses an actor that may not write records of this kind in this way. */
 function checkActor(actor: Actor, kind: string, way: Way): void {
   if (actor.kind === 'extension' && way !== 'snapshot')
     throw KernelErrors.forbidden('an extension writes no single records; it publishes a snapshot of all that it has')
@@ -49,7 +52,7 @@ function checkGrant(actor: Actor, kind: string, scope: RecordScope): void {
   )
 }
 
-/** A stored record is changed and removed by its source only, within that actor's grants. */
+/** Only the source of a stored record may change or remove it, within the actor's grants. */
 export function checkSource(actor: Actor, before: StoredRecord): void {
   if (!isFrom(before, actor.source)) {
     throw RecordErrors.source_mismatch(
@@ -59,14 +62,14 @@ export function checkSource(actor: Actor, before: StoredRecord): void {
   checkGrant(actor, before.kind, before.scope)
 }
 
-/** Who will own what is written; stamped anew by every write. */
+/** The owner of the record, set anew by every write. */
 function ownerOf(actor: Actor, write: RecordWrite): Party {
   if (write.owner && actor.kind !== 'daemon')
     throw KernelErrors.forbidden('only the daemon and its plugins may say who owns a record')
   return write.owner ?? (actor.kind === 'extension' ? actor.source : actor.owner)
 }
 
-/** Largest spec, in bytes, of a kind without a codec and of every write that does not come from a service. */
+/** Largest spec, in bytes, of a kind without a codec, and of every write that is not by a service. */
 const RAW_LIMIT = 256 * 1024
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
 const RECORD_ID = /^[^/\\\u0000-\u001f\u007f]{1,256}$/
@@ -91,8 +94,8 @@ function checkScope(scope: RecordScope): RecordScope {
 }
 
 /**
- * The spec as the codec of its kind decodes it. Throws `invalid_spec`, also when the codec itself fails: what cannot be judged
- * is not let through, and a broken codec hurts its own records only.
+ * The spec, decoded by the codec of its kind. Throws `invalid_spec`, also when the codec itself fails: an unchecked spec is not
+ * accepted, and a broken codec affects only its own records.
  */
 export function decodeSpec(kind: Kind, record: Pick<StoredRecord, 'id' | 'scope' | 'spec'>): unknown {
   const { id, scope } = record
@@ -108,7 +111,7 @@ export function decodeSpec(kind: Kind, record: Pick<StoredRecord, 'id' | 'scope'
   }
 }
 
-/** Canonical JSON of a spec, decoded by the codec of its kind where it has one. Throws `invalid_spec`, `payload_too_large`. */
+/** Canonical JSON of a spec, decoded by the codec of its kind if there is one. Throws `invalid_spec`, `payload_too_large`. */
 function encode(kind: Kind | undefined, name: string, write: RecordWrite, scope: RecordScope, way: Way): string {
   if (write.spec === undefined) throw RecordErrors.invalid_spec('the record has no spec')
   const spec = kind ? decodeSpec(kind, { id: write.id, scope, spec: write.spec }) : write.spec
@@ -133,19 +136,19 @@ function specFault(name: string, issues: readonly v.BaseIssue<unknown>[]): Fault
   return RecordErrors.invalid_spec(`the spec does not match ${name}: ${path}: ${text}`, { details })
 }
 
-/** A version that no record can have, before anything is looked up. */
+/** Refuses an impossible version before any lookup. */
 export function checkExpected(expected: number | undefined): void {
   if (expected === undefined || (expected >= 0 && Number.isSafeInteger(expected))) return
   throw KernelErrors.invalid_version('expected_version is 0 for a new record or the current version of it')
 }
 
-/** What comes from another source is nothing that a snapshot could change. */
+/** A snapshot may change only records of its own source. */
 export function checkTaken(actor: Actor, before: StoredRecord | undefined): void {
   if (before && !isFrom(before, actor.source))
     throw RecordErrors.record_exists(`${before.kind} ${before.id} exists and comes from another source`)
 }
 
-/** 404 or 409 for presence first, then whose it is, then its version: the order of "The way of a record". */
+/** Checks presence (404 or 409), then the source, then the version: the order of "The way of a record". */
 export function checkVersion(
   actor: Actor,
   kind: string,
@@ -174,7 +177,7 @@ export const same = (before: StoredRecord, scope: RecordScope, owner: StoredReco
   before.owner.id === owner.id &&
   canonicalJson(before.spec) === spec
 
-/** A write that has passed all checks which need no look at the catalog. */
+/** A write that has passed all checks that do not read the database. */
 export type ReadyWrite = ReturnType<typeof readyWrite>
 
 type Kinds = ReadonlyMap<string, Kind>

@@ -1,6 +1,6 @@
 import { defineErrors } from '../contract/errors.js'
 
-/** What only the record verbs refuse. */
+/** Errors of the record verbs. */
 export const RecordErrors = defineErrors({
   not_granted: { status: 403, message: 'this actor has no grant for this kind or scope' },
   source_mismatch: { status: 403, message: 'this record belongs to another source and can be changed only by it' },

@@ -13,12 +13,12 @@ import { alike, decodeSpec, nameOf } from './checks.js'
 import { RecordErrors } from './errors.js'
 
 /**
- * Columns of a {@link RecordHead}. They lie before the spec: to reach what lies behind it, SQLite goes through all pages of a
- * long one.
+ * Columns of a {@link RecordHead}. They precede the spec in the table: to reach a column after a long spec, SQLite reads all of its
+ * pages.
  */
 export const HEAD = 'rowid AS place, kind, id, scope_kind, scope_id, owner_kind, owner_id, source_kind, source_id'
 
-/** A record as its table has it. */
+/** A row of the table of records. */
 export interface Row {
   kind: string
   id: string
@@ -35,7 +35,7 @@ export interface Row {
 }
 export type HeadRow = Omit<Row, 'spec' | 'version' | 'created_at' | 'updated_at'> & { place: number }
 
-// Most records are the operator's: an index of those finds nothing faster, and two pages more go into every write.
+// Most records are the operator's: an index on those would find nothing faster, and would add two pages to every write.
 export const NOT_OWNED_BY_OPERATOR = `owner_id <> '${operator.owner.id}'`
 export const NOT_FROM_OPERATOR = `source_id <> '${operator.source.id}'`
 
@@ -51,9 +51,9 @@ export const TABLE = `CREATE TABLE kernel_record (
       CREATE INDEX kernel_record_source ON kernel_record (source_kind, source_id) WHERE ${NOT_FROM_OPERATOR};`
 
 /**
- * The WHERE of a filter; it repeats the conditions of the partial indexes, or SQLite would not use them. A page after another
- * goes on in the order of the key, one in a range of places in that of the table: the sign before a column keeps SQLite from
- * sorting all that an index of it finds.
+ * The WHERE of a filter. It repeats the conditions of the partial indexes, which SQLite would not use otherwise. The next page of a
+ * list follows the order of the key, a range of places that of the table: the sign before a column keeps SQLite from using its
+ * index and sorting all rows found.
  */
 export function conditions(filter: RecordFilter): { where: string; params: SqlValue[] } {
   const where: string[] = []
@@ -88,7 +88,7 @@ export function conditions(filter: RecordFilter): { where: string; params: SqlVa
       if (kind === 'extension' || grants.length > 0)
         add(`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(grants))
     }
-    // All that is from one extension is less than what lies between its records in the order of the key.
+    // The records of one extension are fewer than the records between them in the order of the key.
     if (kind === 'extension') from(source, '')
     within('kind', grantedKinds)
     within("replace(scope_kind, 'user', 'global')", grantedScopes.map(alike))
@@ -101,7 +101,7 @@ export function conditions(filter: RecordFilter): { where: string; params: SqlVa
   }
   oneOf('', filter.anyOf)
   oneOf('NOT ', filter.noneOf)
-  // The last, for it reads the spec. Some are no JSON, of a file that somebody edited.
+  // Last, because it reads the spec. A spec may be invalid JSON, from a file that was edited by hand.
   for (const [name, value] of Object.entries(filter.members ?? {}))
     add('json_valid(spec) AND spec -> ? = ?', `$.${JSON.stringify(name)}`, JSON.stringify(value))
   return { where: where.length > 0 ? `WHERE ${where.join(' AND ')}` : '', params }
@@ -124,7 +124,7 @@ export function fromRow(row: Row): StoredRecord {
   return { id, kind, scope, owner, source, spec: specOf(row.spec), version, createdAt, updatedAt }
 }
 
-/** Text that is no JSON, of a file that somebody edited, stays text: its codec refuses it, and no list fails for it. */
+/** A spec that is invalid JSON, from a file that was edited by hand, stays text: its codec refuses it, and lists do not fail. */
 function specOf(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -134,8 +134,8 @@ function specOf(text: string): unknown {
 }
 
 /**
- * A record as it is read by a kind: decoded by its codec, and as it is stored where the kind is only named. The codec is the one
- * of the reader, whose types it has, and not the one that is registered.
+ * A record as its reader gets it: decoded by the codec of the kind, or as stored when only a name is given. It is the reader's
+ * codec, which has the reader's types, not the registered one.
  * @throws Fault `invalid_spec` when the codec refuses it
  */
 export function read(kind: string | Kind | undefined, record: StoredRecord): StoredRecord<never> {
@@ -151,14 +151,14 @@ export function read(kind: string | Kind | undefined, record: StoredRecord): Sto
   }
 }
 
-/** Records as they are read by a kind, without those that its codec refuses. */
+/** Records decoded by a kind, without those that its codec refuses. */
 export function readAll(kind: string | Kind | undefined, rows: readonly Row[]): StoredRecord<never>[] {
   const records: StoredRecord<never>[] = []
   for (const row of rows) {
     try {
       records.push(read(kind, fromRow(row)))
     } catch {
-      // One that is not valid must not keep the others from whoever asks; the reconcile loop names it.
+      // An invalid record must not hide the others. The reconcile loop reports it.
     }
   }
   return records

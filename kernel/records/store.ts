@@ -42,7 +42,7 @@ import {
   TABLE,
 } from './rows.js'
 
-/** Records over the catalog. Every verb is synchronous inside the transaction that it is handed. */
+/** Records in the database. Every verb is synchronous within the transaction that it receives. */
 export class RecordStore implements Records {
   static readonly migrations: readonly Migration[] = [{ id: '001-record', sql: TABLE }]
 
@@ -123,14 +123,14 @@ export class RecordStore implements Records {
     return Number(this.db.row(`SELECT count(*) FROM kernel_record ${where}`, params)?.[0])
   }
 
-  /** As one text, for 100,000 rows would take three times as long. */
+  /** As one text: 100,000 rows would take three times as long. */
   ids(kind: string | Kind): string[] {
     const sql = 'SELECT json_group_array(id) FROM (SELECT id FROM kernel_record WHERE kind = ? ORDER BY id)'
     return JSON.parse(String(this.db.row(sql, [nameOf(kind)])?.[0]))
   }
 
   sources(kind: string): string[] {
-    // With the condition of the index: without it all records of a home would be read.
+    // With the condition of the partial index; otherwise all records of the home would be read.
     const sql = `SELECT DISTINCT source_id FROM kernel_record WHERE source_kind = ? AND ${NOT_FROM_OPERATOR} ORDER BY source_id`
     return this.db.rows(sql, [kind]).map(([id]) => String(id))
   }
