@@ -3,13 +3,13 @@ import { closeSync, constants, openSync } from 'node:fs'
 import { messageOf } from '../contract/errors.js'
 import { lastError, systemCall } from '../kit/system-calls.js'
 
-/** What came of a try: the lock, that somebody else has it, or why this system cannot lock that file. */
+/** The result of an attempt: the lock, or that another process holds it, or why this system cannot lock the file. */
 export type FileLock =
   | { readonly status: 'locked'; readonly free: () => void }
   | { readonly status: 'held' }
   | { readonly status: 'unsupported'; readonly why: string }
 
-/** `held` and `locked` as they come from the system, for an open descriptor. */
+/** The system's answer for an open descriptor. */
 type Attempt = 'locked' | 'held' | { readonly why: string }
 
 const SHARED = 1
@@ -17,16 +17,16 @@ const EXCLUSIVE = 2
 const NO_WAIT = 4
 /** O_SHLOCK and O_EXLOCK of macOS and the BSDs, which Node does not name. */
 const OPEN_FLAGS: Readonly<Record<number, number>> = { [SHARED]: 0x10, [EXCLUSIVE]: 0x20 }
-/** Exit code of `flock -n` for a lock that somebody else has. */
+/** Exit code of `flock -n` when another process holds the lock. */
 const CONFLICT = 1
 
 /**
- * Tries to lock a file or a folder (flock(2)), without waiting. The lock belongs to the descriptor: it goes with the process,
- * however that ends, and no child inherits it, because Node closes its descriptors in children.
+ * Tries to lock a file or a folder (flock(2)), without waiting. The lock belongs to the descriptor: it ends with the process, even
+ * after a kill, and no child inherits it, because Node closes its descriptors in children.
  */
 export const lockFile = (path: string, flags: number): FileLock => tryLock(path, EXCLUSIVE, flags)
 
-/** Whether somebody else holds a lock on the file; undefined where that cannot be told. */
+/** Whether another process holds a lock on the file; undefined when the system cannot lock it. */
 export function isFileLocked(path: string): boolean | undefined {
   const found = tryLock(path, SHARED, constants.O_RDONLY)
   if (found.status === 'locked') found.free()
@@ -49,7 +49,7 @@ function tryLock(path: string, kind: typeof SHARED | typeof EXCLUSIVE, flags: nu
   return tried === 'held' ? { status: 'held' } : { status: 'unsupported', ...tried }
 }
 
-/** By the system's call, else by the program flock(1), which locks the descriptor that it inherits. */
+/** Uses the system call, or else the program flock(1), which locks the descriptor that it inherits. */
 function flock(handle: number, kind: number): Attempt {
   let call: ReturnType<typeof systemCall>
   try {

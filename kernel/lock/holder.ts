@@ -2,27 +2,27 @@ import { readdirSync, readFileSync, readlinkSync, type Stats, statSync } from 'n
 import { isFileLocked } from './file-lock.js'
 import { type LockRecord, lockPath, readLock } from './record.js'
 
-/** Who holds the lock of a home. */
+/** The process that holds the lock of a home. */
 export interface Holder {
-  /** Here, where it is `visible`; else as the holder wrote it down, where it did. */
+  /** In this pid namespace when `visible`, else as the holder recorded it; undefined without a record. */
   readonly pid: number | undefined
-  /** The process can be seen, and signalled, from here: not so in another pid namespace. */
+  /** Whether the process can be seen and signalled from here; false in another pid namespace. */
   readonly visible: boolean
   readonly host?: string
 }
 
 /**
- * Asks the system who holds the lock of a home; undefined when nobody does. What `daemon.lock` says only tells where to look
- * first: a process that it names is the holder when it has the lock among its descriptors.
+ * Finds the holder of a home's lock in the system; undefined when it is free. `daemon.lock` only suggests where to look first: the
+ * process it names is the holder if it has the lock among its descriptors.
  */
 export function lockHolder(home: string): Holder | undefined {
   const found = visibleHolder(home)
-  // Without a record nobody has held it since the last orderly end, or its holder writes one in a moment.
+  // Without a record the lock is free since the last orderly end, or its holder is about to write one.
   if (found || recordOf(home) === undefined || !isHeld(home)) return found
   return holderOfHeld(home)
 }
 
-/** The same for a lock that is known to be held, without touching it. */
+/** The holder of a lock that is known to be held. Does not try to take the lock. */
 export function holderOfHeld(home: string): Holder | undefined {
   // All processes, because a lock taken by flock(1) is listed under the pid of a program that has ended.
   const found = visibleHolder(home) ?? visibleHolder(home, everyPid())
@@ -32,14 +32,14 @@ export function holderOfHeld(home: string): Holder | undefined {
   return { pid: record.pid, visible, ...(record.host !== undefined && { host: record.host }) }
 }
 
-/** Tells people who the holder is. */
+/** The holder as text for people. */
 export function holderText({ pid, visible, host }: Holder): string {
   if (visible) return `pid ${pid}`
   const where = host === undefined ? '' : ` on ${host}`
   return `pid ${pid}${where}, in another container or pid namespace`
 }
 
-/** One that cannot be read names nobody. */
+/** Undefined for a record that cannot be read. */
 function recordOf(home: string): LockRecord | undefined {
   try {
     return readLock(home)
@@ -48,7 +48,7 @@ function recordOf(home: string): LockRecord | undefined {
   }
 }
 
-/** Either of the two is locked, by what the file system can. */
+/** Whether the folder is locked, or the file where folders cannot be locked. */
 const isHeld = (home: string): boolean => isFileLocked(home) ?? isFileLocked(lockPath(home)) ?? false
 
 function visibleHolder(home: string, others: readonly number[] = []): Holder | undefined {
@@ -62,7 +62,7 @@ function visibleHolder(home: string, others: readonly number[] = []): Holder | u
   return undefined
 }
 
-/** Processes with a lock on a file that has one of these inodes, of whatever file system. */
+/** Processes with a lock on a file with one of these inode numbers, on any file system. */
 function lockingPids(inodes: readonly number[]): number[] {
   return linesOf('/proc/locks').flatMap(line => {
     const [, kind, , , pid, file = ''] = line.split(/\s+/)
@@ -78,7 +78,7 @@ function holdsLock(pid: number, files: readonly Stats[]): boolean {
   })
 }
 
-/** Holds the socket that stands for the home: all that an earlier version holds. */
+/** Whether a process holds the socket of the home, which is the only lock of earlier versions. */
 function holdsSocket(pid: number, { dev, ino }: Stats): boolean {
   const name = `@svc.${dev}.${ino}.`
   const lines = linesOf(`/proc/${pid}/net/unix`).filter(line => line.includes(name))
@@ -94,7 +94,7 @@ const descriptorsOf = (pid: number): string[] => attempt(() => readdirSync(`/pro
 
 const linesOf = (file: string): string[] => (attempt(() => readFileSync(file, 'utf8')) ?? '').split('\n')
 
-/** A process may end while it is looked at, or belong to somebody else. */
+/** Undefined on errors: a process may end during the look, or belong to another user. */
 function attempt<T>(fn: () => T): T | undefined {
   try {
     return fn()

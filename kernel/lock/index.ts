@@ -23,34 +23,37 @@ import {
 export { type Holder, holderText, lockHolder } from './holder.js'
 export { type LockRecord, readLock } from './record.js'
 
-/** The right to be the one daemon of a home. It goes with the process, however that ends. */
+/** The right to be the one daemon of a home. It ends with the process, even after a kill. */
 export interface HomeLock {
-  /** Who holds it: this process. */
+  /** The pid of this process. */
   readonly pid: number
-  /** Why daemons in other containers or on other machines are not kept out; absent where files can be locked. */
+  /** Why daemons in other containers or on other machines are not excluded; absent where files can be locked. */
   readonly weakness?: string
   /**
-   * Costs one look at a file, and is asked before anything is acknowledged: where locks do not reach, the last daemon to write
-   * its name into `daemon.lock` is the owner.
-   * @throws Fault `lock_lost` when that is another one
+   * Checks the ownership before anything is acknowledged; costs one stat. Where locks do not reach, the last daemon that wrote its
+   * name into `daemon.lock` is the owner.
+   * @throws Fault `lock_lost` when another daemon is the owner
    */
   check(): void
-  /** The same, as an answer. */
+  /** Like {@link check}, as a boolean. */
   isOwner(): boolean
   release(): Promise<void>
 }
 
-/** How long a holder that has just won may take to write who it is. */
+/** Milliseconds for a new holder to write its record. */
 const namingMs = 2000
 const pauseMs = 20
-/** Size of `sun_path`. Some versions of Node fill an abstract name up with zeros and some do not; a full one is one name. */
+/**
+ * Size of `sun_path`. Some versions of Node pad an abstract name with zeros and some do not; a full-length name is the same in
+ * both.
+ */
 const socketNameLength = 108
 const platforms: readonly NodeJS.Platform[] = ['linux', 'darwin', 'freebsd', 'openbsd']
 
 /**
- * Makes this process the one daemon of `home`, an existing folder. The lock is on the folder itself, which nobody can remove or
- * replace beneath a daemon, and which a copy does not share; it holds over all containers of one system.
- * @throws Fault `daemon_already_running` when another one is and does not end within `waitMs` (0), `lock_failed`,
+ * Makes this process the one daemon of `home`, an existing folder. The lock is on the folder itself, which cannot be removed or
+ * replaced under a daemon, and which a copy does not share; it excludes daemons in all containers of one system.
+ * @throws Fault `daemon_already_running` when another one runs and does not end within `waitMs` (0), `lock_failed`,
  * `lock_file_damaged`, `lock_unsupported`
  */
 export async function acquireLock(
@@ -65,20 +68,20 @@ export async function acquireLock(
   const begun = clock.monotonic()
   for (;;) {
     const claimed = await claim(home).catch(error => {
-      // Of a new home: its lock file is made of what is kept for a full disk.
+      // The lock file of a new home may use the space that is reserved for a full disk.
       if (!isFull(error.cause) || !options.room?.spend(lockFileBytes)) throw error
       return undefined
     })
     if (claimed !== undefined) return held(home, clock, claimed, options.startTime)
     const holder = holderOfHeld(home)
-    // One that has only just won has not said yet who it is, and the record may be that of the one before.
+    // A new holder may not have written its record yet, and the record may be that of its predecessor.
     const patience = holder?.visible ? 0 : namingMs
     if (clock.monotonic() - begun >= (options.waitMs ?? 0) + patience) throw alreadyRunning(holder)
     await clock.sleep(pauseMs)
   }
 }
 
-/** @param holder undefined where the system tells nothing of it */
+/** @param holder undefined when the system does not show it */
 export function alreadyRunning(holder: Holder | undefined): Fault {
   const who = holder ? `with ${holderText(holder)}` : 'as a process that cannot be seen from here'
   const here = 'stop it with `svc daemon stop`, or choose another home with SVC_HOME'
@@ -103,7 +106,7 @@ function held(home: string, clock: Clock, { weakness, free }: Claimed, startTime
     if (now === stamp && now !== undefined) return
     const other = readLock(home)
     if (other?.owner !== undefined && other.owner !== owner) throw lockLost(other.pid, other.host)
-    // Somebody has removed or rewritten the file who is no daemon.
+    // The file was removed or rewritten, but not by another daemon.
     readOrCreateNonce(home, weakness === undefined)
     writeRecord(home, record)
     stamp = stampOf(home)
@@ -118,7 +121,7 @@ function held(home: string, clock: Clock, { weakness, free }: Claimed, startTime
   }
   let released: Promise<void> | undefined
   const release = () => {
-    // Blank before free: the next holder must not take us for a process that was killed.
+    // Clear the record before the lock: the next holder must not take this process for one that was killed.
     if (released === undefined) {
       if (isOwner()) writeRecord(home, '')
       released = free()
@@ -156,9 +159,9 @@ async function claim(home: string): Promise<Claimed | undefined> {
 }
 
 /**
- * Takes the lock of the folder; where folders cannot be locked (NFS), that of `daemon.lock`. On Linux an abstract socket as well,
- * by which earlier versions and this one keep each other out; elsewhere they do so by the file.
- * @returns `held`, or why only daemons of this network namespace are kept out, or undefined
+ * Takes the lock of the folder; where folders cannot be locked (NFS), that of `daemon.lock`. On Linux it also binds an abstract
+ * socket, which excludes earlier versions; elsewhere the lock of the file does.
+ * @returns `held`, or why only daemons of this network namespace are excluded, or undefined
  */
 async function claimAll(home: string, frees: (() => unknown)[]): Promise<string | undefined> {
   const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_RDWR } = constants
@@ -180,18 +183,18 @@ async function claimAll(home: string, frees: (() => unknown)[]): Promise<string 
     if (!socket) return 'held'
     frees.push(() => new Promise(resolve => socket.close(resolve)))
   }
-  // The file was removed meanwhile: another process may have made a new one, with another name to hold.
+  // The file was removed meanwhile: another process may have created a new one, with another socket name.
   if (readNonce(home) !== nonce) return 'held'
   if (alone || file.status === 'locked') return undefined
   if (!linux) throw lockFailed(`cannot lock ${home}: ${file.why}`, 'choose a home on a local disk with SVC_HOME', file)
   return file.why
 }
 
-/** Undefined when another process has the name. The system takes it back when this one ends. */
+/** Undefined when another process has bound the name. The system frees it when this process ends. */
 function listens(path: string): Promise<Server | undefined> {
   const server = createServer(peer => peer.destroy())
   return new Promise((resolve, reject) => {
-    // Stays: a failing accept must not end the process.
+    // The listener stays after the start: a failing accept must not end the process.
     server.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EADDRINUSE') resolve(undefined)
       else reject(lockFailed('cannot listen on the lock socket', 'svc logs', error))

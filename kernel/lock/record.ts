@@ -18,15 +18,17 @@ import { openRegularFileSync, readRegularFileSync } from '../kit/read-file.js'
 import { isUnsupported } from '../kit/system-calls.js'
 import { clip } from '../kit/text.js'
 
-/** Who holds the lock, as written in `daemon.lock`: for people and error texts, never for a decision. */
+/** The holder as written in `daemon.lock`: for people and error texts, never for a decision. */
 export interface LockRecord {
   /** In the pid namespace of the holder. */
   readonly pid: number
-  /** Tells it from a process that has its pid later, as who started it says; `unknown` where nobody did. */
+  /**
+   * Start time of the process, which distinguishes it from a later process with the same pid; `unknown` when it was not recorded.
+   */
   readonly startTime: string
-  /** Absent in a record of an earlier version, as the two that follow. */
+  /** Absent in records of earlier versions, like `owner`. */
   readonly host?: string
-  /** Random, of one time of holding the lock. */
+  /** Random identifier of one acquisition of the lock. */
   readonly owner?: string
 }
 
@@ -36,7 +38,7 @@ const nonceLength = 32
 const recordOffset = nonceLength + 1
 const recordLength = 320
 export const lockFileBytes = recordOffset + recordLength
-/** Many times what we write. */
+/** Larger files are refused; a valid one has about 350 bytes. */
 const largestLockFile = 4096
 const longestHost = 64
 
@@ -51,7 +53,10 @@ export function recordOf(started: string, startTime: string, owner: string): str
   return `pid ${process.pid} started ${started} host ${host} owner ${owner} start-time ${startTime}`
 }
 
-/** Who holds the lock of `home`, or held it last and was killed; undefined when it was released or never taken. */
+/**
+ * The record of the holder of `home`, or of its last holder if that was killed; undefined when the lock was released or never
+ * taken.
+ */
 export function readLock(home: string): LockRecord | undefined {
   const text = readLockFile(home)?.slice(recordOffset) ?? ''
   const match = /^pid (\d+) started \S+ (?:host (\S+) owner ([0-9a-f]+) )?start-time (\S.*\S)\s*$/.exec(text)
@@ -60,7 +65,7 @@ export function readLock(home: string): LockRecord | undefined {
   return { pid: Number(pid), startTime, ...(host !== undefined && { host }), ...(owner !== undefined && { owner }) }
 }
 
-/** Rewrites the record in place. Does nothing when the file is gone or cannot be written: it decides nothing. */
+/** Rewrites the record in place. A missing or read-only file is no error, since no decision depends on it. */
 export function writeRecord(home: string, record: string): void {
   try {
     const file = openRegularFileSync(lockPath(home), { flags: constants.O_WRONLY, links: 'refuse' })
@@ -84,7 +89,7 @@ export function readNonce(home: string): string | undefined {
   })
 }
 
-/** @param alone nobody else can make the file at the same time */
+/** @param alone true when no other process can create the file at the same time */
 export function readOrCreateNonce(home: string, alone: boolean): string {
   for (;;) {
     const nonce = readNonce(home)
@@ -93,13 +98,13 @@ export function readOrCreateNonce(home: string, alone: boolean): string {
   }
 }
 
-/** Tells whether the file was changed since: device, inode and the time of the last change; undefined when it is gone. */
+/** Device, inode and change time of the file, which differ after any change; undefined when the file is missing. */
 export function stampOf(home: string): string | undefined {
   const found = statSync(lockPath(home), { bigint: true, throwIfNoEntry: false })
   return found && `${found.dev}.${found.ino}.${found.ctimeNs}`
 }
 
-/** Whole or not at all; by one process only, which a link sees to where the caller is not alone. */
+/** Creates the file atomically. A hard link, unlike a rename, fails when another process was faster. */
 function createLockFile(home: string, alone: boolean): void {
   const ids = systemIds()
   const temporary = join(home, `.daemon.lock.${ids.hex(8)}`)
@@ -119,7 +124,7 @@ function createLockFile(home: string, alone: boolean): void {
   })
 }
 
-/** The lock is not in the file: one that a power loss takes is made anew. The database is what has to be synced. */
+/** The lock does not depend on the file: if a power loss takes it, it is created anew. Only the database must be synced. */
 function syncIfPossible(file: number): void {
   try {
     fsyncSync(file)

@@ -5,30 +5,30 @@ import type { Mirror } from './mirror.js'
 import { checkOwner, type Owner, refused, tablePrefix } from './statement-check.js'
 import { type Prepared, Statements } from './statements.js'
 
-/** A transaction on the stack or behind it. */
+/** A running transaction, or one that has returned and is not durable yet. */
 interface Transaction {
   open: boolean
-  /** To be called when it is on the disk. */
+  /** Callbacks for when the transaction is on the disk. */
   readonly durable: (() => void)[]
 }
 
 type Settle = (error?: Error) => void
 
 /**
- * The one writer: runs transactions inside SQLite on the caller's turn. Those of one turn, and those that come while the
- * mirror syncs, are one commit (group commit): a page that several of them change is logged once. Each is a savepoint, so
- * one that throws leaves the others; none has been acknowledged before their common commit is on the disk.
+ * The single writer: runs transactions inside SQLite, synchronously. Transactions of one turn, and those that begin while the
+ * mirror syncs, share one commit (group commit), so that a page changed by several is logged once. Each is a savepoint: one that
+ * throws leaves the others. None is acknowledged before the common commit is on the disk.
  */
 export class Core {
   readonly statements: Statements
-  /** All owners that have tables, by prefix. */
+  /** All owners of tables, by prefix. */
   readonly owners = new Map([['kernel_', 'kernel']])
   transactions = 0
   closed = false
   current: Transaction | undefined
-  /** Owners whose transactions wait, and for what. */
+  /** Owners whose transactions wait, each with the promise that they wait for. */
   readonly holds = new Set<{ readonly owners: Pick<ReadonlySet<string>, 'has'>; readonly over: Promise<void> }>()
-  /** Who waits for the commit that is open. */
+  /** Callbacks of the transactions in the open commit. */
   #group: Settle[] | undefined
   readonly #sql: Readonly<Record<'begin' | 'commit' | 'rollback' | 'savepoint' | 'release' | 'undo', SqliteStatement>>
 
@@ -46,11 +46,11 @@ export class Core {
       undo: db.prepare('ROLLBACK TO one'),
     }
     mirror.beforeFlush = () => this.commit()
-    // Those who wait for a commit that will not be mirrored any more hear of it.
+    // Transactions of a commit that will not be mirrored must still be rejected.
     void mirror.failed.then(() => this.commit())
   }
 
-  /** Throws what stands in the way of a write: a failed, full or closed store, a transaction on the stack. */
+  /** Throws when a write is impossible: the store failed, is full or closed, or a transaction is running. */
   ready(): void {
     if (this.current !== undefined) {
       throw new StoreError('tx_nested', 'a transaction inside a transaction', 'hand the outer `t` on and use it')
@@ -70,12 +70,12 @@ export class Core {
           if (error !== undefined) reject(error)
           else resolve(result)
           if (error === undefined) for (const callback of transaction.durable) isolated(callback)
-          // It is in SQLite and will be on the disk when there is room: what follows from it is put off, not dropped.
+          // The transaction is in SQLite and will be on the disk when there is space: its callbacks are delayed, not dropped.
           else if (error === this.mirror.stalled) this.mirror.whenSyncedAtLast(settle)
         }
         this.whenDurable(settle)
       } catch (error) {
-        // Not at once: whoever tries again and again must not keep all others from their turn.
+        // Rejects in a later turn: a caller that retries in a loop must not starve the others.
         setImmediate(reject, error)
       }
     })
@@ -94,7 +94,7 @@ export class Core {
     this.commit()
   }
 
-  /** Commits what is open inside SQLite; the mirror does so before each flush. */
+  /** Commits the open transactions inside SQLite; the mirror calls this before each flush. */
   commit(): void {
     const group = this.#group
     if (group === undefined) return
@@ -109,13 +109,13 @@ export class Core {
     })
   }
 
-  /** Calls `done` when everything seen so far is on the disk, in the order of the calls, or with the error. */
+  /** Calls `done` when everything committed so far is on the disk, in the order of the calls, or with the error. */
   whenDurable(done: Settle): void {
     if (this.#group !== undefined) this.#group.push(done)
     else this.mirror.whenSynced(done)
   }
 
-  /** Runs `fn` atomically inside SQLite, in the commit that is open; the first opens one. */
+  /** Runs `fn` atomically inside SQLite, in the open commit; the first one begins it. */
   #join<T>(fn: (transaction: Transaction) => T): { transaction: Transaction; result: T } {
     const transaction: Transaction = { open: true, durable: [] }
     const first = this.#group === undefined
@@ -148,13 +148,13 @@ export class Core {
       step(first ? this.#sql.rollback : this.#sql.undo)
       if (!first) step(this.#sql.release)
     } catch (error) {
-      // SQLite has rolled back by itself. The error that made it do so is told to the caller; others of the same commit,
-      // who have seen theirs succeed, are told by the end of the store.
+      // SQLite has rolled back the whole commit by itself. The caller gets the error that caused it. Other transactions of the
+      // commit had succeeded, so the store has to fail.
       if (!first) this.mirror.fail(error)
     }
   }
 
-  /** The statement, when this owner may run it here. */
+  /** Prepares a statement after checking that this owner may run it here. */
   prepare(sql: string, owner: Owner | undefined, writable: boolean): Prepared {
     const prepared = this.statements.prepare(sql)
     if (prepared.verdict.writes) {
@@ -168,7 +168,7 @@ export class Core {
   }
 }
 
-/** Statements in the name of one owner, inside a transaction (`transaction` given) or reading only. */
+/** Statements on behalf of one owner, inside a transaction (`transaction` given) or read-only. */
 class Access implements Reads {
   constructor(
     readonly core: Core,
@@ -205,7 +205,7 @@ class TxHandle extends Access implements Tx {
   }
 }
 
-/** The database for one owner; without one, the kernel's own. */
+/** The database for one owner; without an owner, for the kernel. */
 export class DbHandle extends Access implements Db {
   tx<T>(fn: (t: Tx) => T): Promise<T> {
     for (const { owners, over } of this.core.holds)
@@ -256,7 +256,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
 
-/** A callback that throws must neither stop the others nor pass unseen. */
+/** A callback that throws must not stop the others; its error becomes an unhandled rejection. */
 function isolated(callback: () => void): void {
   try {
     callback()

@@ -10,21 +10,21 @@ import { type Exclusion, excludeOthers } from './exclusion.js'
 import { noReserve, syncing, writeAll } from './room.js'
 
 /**
- * How a file is opened. `read`: existing, for reading. `update`: existing, for both. `create`: for both, made when
- * missing, content kept. `replace`: for writing, emptied; a symbolic link in its place is an error. What is no regular file is
- * refused without waiting for it.
+ * How a file is opened. `read`: existing, for reading. `update`: existing, for both. `create`: for both, created when missing,
+ * content kept. `replace`: for writing, emptied; a symbolic link in its place is an error. Files that are not regular are refused
+ * without blocking.
  */
 export type OpenMode = 'read' | 'update' | 'create' | 'replace'
 
 /**
- * Every file call of the store and of the journals, so that tests can trace them and inject faults. Handles are numbers;
- * offsets and sizes are bytes; errors carry the system's `code`.
+ * Every file call of the store and of the journals, so that tests can trace them and inject faults. Handles are numbers; offsets
+ * and sizes are bytes; errors carry the system's `code`.
  */
 export interface Disk {
   open(file: string, mode: OpenMode, permissions?: number): Awaitable<number>
   /** Returns the number of bytes read, 0 at the end. */
   read(handle: number, into: Uint8Array, offset: number): Awaitable<number>
-  /** Returns the number of bytes written, which may be fewer than given; `bytes` are the caller's again after that. */
+  /** Returns the number of bytes written, which may be fewer than given. The caller may reuse `bytes` afterwards. */
   pwrite(handle: number, bytes: Uint8Array, offset: number): Awaitable<number>
   truncate(handle: number, size: number): Awaitable<void>
   /** Data and size are on the disk when it resolves. */
@@ -34,12 +34,12 @@ export interface Disk {
   close(handle: number): Awaitable<void>
   rename(from: string, to: string): Awaitable<void>
   unlink(file: string): Awaitable<void>
-  /** Names in a folder; of a missing folder, none. */
+  /** Names in a folder; none when it is missing. */
   list(folder: string): Awaitable<string[]>
   /** Makes a folder and its parents, 0700; they are on the disk when it resolves. */
   mkdir(folder: string): Awaitable<void>
   fsyncDir(folder: string): Promise<void>
-  /** Keeps other programs that use SQLite out of a database until the handle is closed. */
+  /** Excludes other programs that use SQLite from a database until the handle is closed. */
   exclude?(handle: number): Awaitable<Exclusion>
 }
 
@@ -50,7 +50,7 @@ const HOW: Readonly<Record<OpenMode, OpenFileOptions>> = {
   create: { flags: O_RDWR | O_CREAT },
   replace: { flags: O_WRONLY | O_CREAT | O_TRUNC, links: 'refuse' },
 }
-/** Up to this size a write goes into the page cache faster than it goes through the thread pool. */
+/** Up to this size a write to the page cache is faster than a call through the thread pool. */
 const SYNCHRONOUS_BYTES = 256 * 1024
 
 const write = promisify(fs.write)
@@ -97,7 +97,7 @@ export function systemDisk(): Disk {
   }
 }
 
-/** Fills `into` from `offset` on; returns how many bytes there were. */
+/** Fills `into` from `offset` on; returns the number of bytes read. */
 export async function readInto(disk: Disk, handle: number, into: Uint8Array, offset: number): Promise<number> {
   let filled = 0
   while (filled < into.length) {
@@ -108,7 +108,7 @@ export async function readInto(disk: Disk, handle: number, into: Uint8Array, off
   return filled
 }
 
-/** What a call finds, or undefined where there is no such file. */
+/** The result of a call, or undefined for a missing file. */
 export async function missing<V>(found: Promise<V>): Promise<V | undefined> {
   try {
     return await found
@@ -120,19 +120,19 @@ export async function missing<V>(found: Promise<V>): Promise<V | undefined> {
 
 /** How a whole file is read; sizes in bytes. */
 export interface WholeOptions {
-  /** Zeros that follow in the same buffer, by the size of the file. */
+  /** Number of zero bytes to append in the same buffer, by the size of the file. */
   readonly reserve?: (size: number) => number
-  /** A file that is larger is refused unread, unless it begins with `begins`. */
+  /** A larger file is refused unread, unless it begins with `begins`. */
   readonly maxBytes: number
   readonly begins?: Uint8Array
 }
 
-/** The whole file as large as it is when it is opened; empty when there is none. @throws Fault `file_not_regular`, `file_too_large` */
+/** The whole file at its size when opened; empty when it is missing. @throws Fault `file_not_regular`, `file_too_large` */
 export async function readWhole(disk: Disk, file: string, options: WholeOptions): Promise<Uint8Array> {
   return (await readIfThere(disk, file, options)) ?? new Uint8Array(0)
 }
 
-/** The same, undefined when there is none. */
+/** Like {@link readWhole}; undefined when the file is missing. */
 export async function readIfThere(
   disk: Disk,
   file: string,
@@ -160,9 +160,9 @@ async function beginsWith(disk: Disk, handle: number, bytes: Uint8Array): Promis
 }
 
 /**
- * Puts a whole file in place so that a crash leaves the old one or the new one: temporary file, sync, rename, sync of the
- * folder. One writer a file at a time.
- * @param place gives the temporary file its name
+ * Replaces a file so that a crash leaves the old or the new one: temporary file, sync, rename, sync of the folder. One writer per
+ * file at a time.
+ * @param place gives the temporary file its final name
  */
 export function replaceFile(
   disk: Disk,
@@ -188,6 +188,6 @@ async function discard(disk: Disk, file: string): Promise<void> {
   try {
     await disk.unlink(file)
   } catch {
-    // Mostly not there; when it cannot be removed, the next call that needs the name says why.
+    // Usually the file does not exist. If it cannot be removed, the next call that needs the name fails with the reason.
   }
 }

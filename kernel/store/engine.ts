@@ -20,7 +20,7 @@ export interface SqliteStatement {
   free(): boolean
 }
 
-/** A database of sql.js, as far as it is used here. */
+/** The part of an sql.js database that is used here. */
 export interface SqliteDatabase {
   readonly filename: string
   run(sql: string): unknown
@@ -33,7 +33,7 @@ export interface SqliteDatabase {
 }
 
 export interface EngineOptions {
-  /** Another file than the one of the installed package. */
+  /** Path of another file than that of the installed package. */
   readonly wasmPath?: string
   readonly pin?: SqlitePin
 }
@@ -41,17 +41,17 @@ export interface EngineOptions {
 /** One instance of SQLite with a file system in memory of its own. */
 export interface Engine {
   readonly pin: SqlitePin
-  /** Opens an image (absent: an empty database). With bytes behind it in its buffer, the file grows into them uncopied. */
+  /** Opens an image (absent: an empty database). If its buffer continues behind it, the file grows into that without a copy. */
   open(image?: Uint8Array): SqliteDatabase
-  /** Makes the write-ahead log of a database that has not read anything yet. */
+  /** Creates the write-ahead log of a database that has not read anything yet. */
   putWal(db: SqliteDatabase, bytes: Uint8Array): void
-  /** Who is told of every change of the files of a database, by its `filename`. */
+  /** Watchers of all changes to the files of a database, by its `filename`. */
   readonly watchers: Map<string, FileEvents>
 }
 
 type Init = (config: object) => Promise<Heap & { readonly Database: new (image?: Uint8Array) => SqliteDatabase }>
 
-/** Loads the pinned build afresh: nothing is shared with another store or with anybody else's sql.js in this process. */
+/** Loads a new instance of the pinned build: it shares nothing with other stores or other users of sql.js in this process. */
 export async function loadEngine({ pin = SQLITE_PIN, ...options }: EngineOptions = {}): Promise<Engine> {
   const require = createRequire(import.meta.url)
   const gluePath = require.resolve('sql.js/dist/sql-wasm.js')
@@ -64,7 +64,7 @@ export async function loadEngine({ pin = SQLITE_PIN, ...options }: EngineOptions
     throw new StoreError('sqlite_pin', `${message} (SHA-256 ${sha256}, expected ${pin.sha256})`, hint)
   }
   const watcher = new FileWatcher(pin)
-  // The loader of sql.js keeps one instance a process; its source is run here so that this one is ours alone.
+  // The loader of sql.js keeps one instance per process; its source is run here to get a separate one.
   const module: { exports: unknown } = { exports: {} }
   const names = ['exports', 'require', 'module', '__filename', '__dirname']
   const wrapper = vm.compileFunction(source, names, { filename: gluePath })
@@ -89,7 +89,7 @@ export async function loadEngine({ pin = SQLITE_PIN, ...options }: EngineOptions
   }
 }
 
-/** What was compiled in this process, by the SHA-256 of its bytes: instances share no more than code. */
+/** Compiled modules of this process, by the SHA-256 of their bytes: instances share only code. */
 const modules = new Map<string, Promise<object>>()
 
 function compile(wasm: Uint8Array, sha256: string): Promise<object> {
@@ -98,13 +98,15 @@ function compile(wasm: Uint8Array, sha256: string): Promise<object> {
   return module
 }
 
-/** The in-memory file system takes over what `slice` returns as the file's buffer: hand it the one with room to grow. */
+/**
+ * The in-memory file system keeps the array that `slice` returns as the file's buffer: it gets the whole one, with space to grow.
+ */
 function growing(image: Uint8Array): Uint8Array {
   const whole = new Uint8Array(image.buffer, image.byteOffset)
   return whole.length === image.length ? image : Object.defineProperty(image, 'slice', { value: () => whole })
 }
 
-/** What went wrong inside SQLite, with a code of ours. */
+/** An error of SQLite, with a code of this program. */
 export function sqlError(thrown: unknown, sql: string): StoreError {
   if (thrown instanceof StoreError) return thrown
   const reason = reasonOf(thrown)

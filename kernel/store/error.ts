@@ -1,4 +1,4 @@
-/** An error of the store or of a journal: a stable snake_case code, what is wrong, and in `hint` what to do next. */
+/** An error of the store or of a journal: a stable snake_case code, the problem as the message, and in `hint` the next step. */
 export class StoreError extends Error {
   override readonly name = 'StoreError'
 

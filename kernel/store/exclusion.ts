@@ -3,7 +3,7 @@ import { lastError, type SystemCall, systemCall } from '../kit/system-calls.js'
 import type { Disk } from './disk.js'
 import { StoreError } from './error.js'
 
-/** The bytes of a database that SQLite locks: pending, reserved and shared, as its file format has them. */
+/** The bytes of a database that SQLite locks: pending, reserved and shared, as defined by its file format. */
 const LOCK_BYTES = { start: 0x40000000n, length: 512n }
 /** `struct flock` and the commands of fcntl(2) for locks that belong to an open file, on 64-bit Linux. */
 const FLOCK_BYTES = 32
@@ -11,17 +11,17 @@ const F_OFD_GETLK = 36
 const F_OFD_SETLK = 37
 const F_WRLCK = 1
 
-/** A program that reads is gone in a moment; one that stays is told of. */
+/** Milliseconds to wait for another program: a short read ends by then, and a longer use is an error. */
 const WAIT_MS = 2000
 const AGAIN_MS = 50
 
-/** Why a lock was not taken: another program has one (its pid, where the system tells), or none can be taken here. */
+/** Result of a lock attempt: taken, not possible here, or held by another program (pid 0 if the system does not say which). */
 export type Exclusion = 'excluded' | 'unsupported' | { readonly pid: number }
 
 /**
- * Takes the lock that SQLite itself takes for a database in exclusive mode, so that a stock `sqlite3` is told that the database
- * is locked. Without it, a reader would take itself for the only user, and checkpoint and remove the log when it closes.
- * Locks of an open file are used because those of a process end when it closes any descriptor of the file.
+ * Takes the lock that SQLite itself takes for a database in exclusive mode, so that a stock `sqlite3` reports the database as
+ * locked. Without it, a reader would take itself for the only user, and checkpoint and remove the log when it closes. The lock is
+ * one of an open file, because locks of a process end when it closes any descriptor of the file.
  */
 export function excludeOthers(handle: number): Exclusion {
   if (process.platform !== 'linux' || !['x64', 'arm64', 'riscv64', 'loong64'].includes(process.arch))
@@ -46,7 +46,7 @@ function lockOf(): Buffer {
   return lock
 }
 
-/** Keeps other programs out of a database file for as long as it is open. @throws StoreError `store_in_use` */
+/** Excludes other programs from a database file for as long as it is open. @throws StoreError `store_in_use` */
 export async function exclude(disk: Disk, handle: number, file: string): Promise<void> {
   const clock = systemClock()
   const begun = clock.monotonic()

@@ -5,7 +5,7 @@ import { type Imports, type Instance, type Memory, WebAssembly } from './wasm.js
 /** Part of a database: the file itself, its write-ahead log, its rollback journal. */
 export type FilePart = 'main' | 'wal' | 'journal'
 
-/** What SQLite does to the files of one database, in order, after it was done in memory. */
+/** Changes that SQLite makes to the files of one database, in order, each reported after it was made in memory. */
 export interface FileEvents {
   /** `bytes` is a view of SQLite's memory: copy it. */
   write(part: FilePart, offset: number, bytes: Uint8Array): void
@@ -20,7 +20,7 @@ export interface Heap {
   _free(pointer: number): void
 }
 
-/** A descriptor, or 0 (or nothing) for success; offsets among the arguments are bigints, which `Number` takes. */
+/** A file call: returns a descriptor, or 0 (or undefined) for success. Offsets among the arguments may be bigints. */
 type FileImport = (...args: (number | bigint | undefined)[]) => number | undefined
 interface DatabaseFile {
   readonly base: string
@@ -53,7 +53,7 @@ export class FileWatcher {
     return { ...imports, [this.pin.module]: wrapped }
   }
 
-  /** The call as it is, then what it did. Named arguments: this is the hot path. */
+  /** Makes the original call, then reports it. Named arguments instead of a rest array: this is the hot path. */
   #observed(original: FileImport, seen: (...args: number[]) => void, gives: boolean): FileImport {
     return (a, b, c, d) => {
       const result = original(a, b, c, d)
@@ -67,7 +67,7 @@ export class FileWatcher {
     return instance
   }
 
-  /** Makes a file in SQLite's own file system through the unwatched calls. */
+  /** Creates a file in SQLite's own file system through the unwatched calls. */
   create(heap: Heap, file: string, content: Uint8Array): void {
     const chunk = 256 * 1024
     const name = Buffer.from(`${file}\0`)
@@ -77,7 +77,7 @@ export class FileWatcher {
       this.#view().set(name, at)
       this.#words[scratch >> 2] = 0o600
       const fd = this.#call('openat', -100, at, 0o102, scratch)
-      // At once: a file in memory that grows by its writes is copied again and again.
+      // At full size at once: a file in memory that grows by its writes is copied repeatedly.
       this.#call('ftruncate', fd, BigInt(content.length))
       for (let offset = 0; offset < content.length; offset += chunk) {
         const part = content.subarray(offset, offset + chunk)
@@ -99,7 +99,7 @@ export class FileWatcher {
     return result
   }
 
-  /** SQLite's memory; the view of before is empty when the memory has grown. */
+  /** SQLite's memory. The previous view is detached, and empty, after the memory has grown. */
   #view(): Uint8Array {
     if (this.#bytes.length === 0 && this.#memory !== undefined) {
       this.#bytes = new Uint8Array(this.#memory.buffer)
@@ -120,7 +120,7 @@ export class FileWatcher {
     return { base, part: (suffix as FilePart | undefined) ?? 'main' }
   }
 
-  /** What each call, having succeeded, did; the arguments are those of the system call of that name. */
+  /** The effect of each successful call; the arguments are those of the system call of that name. */
   readonly #seen: Readonly<Record<FileCall, (...args: number[]) => void>> = {
     openat: (_folder = 0, name = 0, _flags = 0, _mode = 0, fd = 0) => {
       this.#open[fd] = { ...this.#path(name), position: 0 }

@@ -23,44 +23,44 @@ export interface StoreOptions {
   /** The database file, …/svc.db; its log and its mark lie beside it. The caller holds the lock of the home. */
   readonly path: string
   readonly disk?: Disk
-  /** What a write does that finds the disk full; nothing is kept for it unless given. */
+  /** How writes behave on a full disk; without it there is no reserve. */
   readonly room?: Room
   /** Epoch milliseconds. */
   readonly now: () => number
-  /** Size from which on a database that is mostly free is rewritten; default 32 MiB. */
+  /** Minimum size for rewriting a database with many free pages; default 32 MiB. */
   readonly compactedBytes?: number
   /** Pages in the log at which SQLite begins a checkpoint; default 1000. */
   readonly autocheckpointPages?: number
-  /** Another build of SQLite than the pinned one, or one that is being proven already. */
+  /** Another build of SQLite than the pinned one, or an engine whose test has already started. */
   readonly engine?: EngineOptions | Promise<Engine>
-  /** Throws when the home belongs to another process by now; asked before anything is written and acknowledged. */
+  /** Throws when the home belongs to another process; called before each write and each acknowledgement. */
   readonly checkOwner?: () => void
 }
 
 /**
- * Memory kept behind an image, so that the database grows without being copied: as much as it has. V8 counts memory that is
- * never touched as well: 128 MiB for a small database made it collect all garbage at each start.
+ * Bytes reserved behind an image, so that the database grows without a copy: the size of the image, within limits. V8 counts
+ * untouched memory too: 128 MiB for a small database caused a full garbage collection at each start.
  */
 const reserveBehind = (size: number): number => Math.min(Math.max(size, 2 ** 24), 2 ** 27)
-/** A file of this size that does not begin as SQLite writes it is nothing that SQLite could read. */
+/** A larger file that does not begin like one of SQLite's is refused unread. */
 const LARGE = 64 * 1024 * 1024
 const DATABASE: WholeOptions = { reserve: reserveBehind, maxBytes: LARGE, begins: Buffer.from('SQLite format 3\0') }
 const WAL: WholeOptions = { maxBytes: LARGE, begins: Buffer.of(0x37, 0x7f, 0x06) }
 const SMALL: WholeOptions = { maxBytes: LARGE / 1024 }
 
-/** Room for an empty database. */
+/** Space for an empty database. */
 const SEED_BYTES = 8192
 
-/** Builds that were tested in this process: what the test proves is true of every instance of the same code. */
+/** Builds that passed the test in this process. The result holds for every instance of the same code. */
 const proven = new WeakMap<SqlitePin, Promise<void>>()
 
 /**
- * Engines of stores that were closed in order. The next store takes one over: each has tens of megabytes, and V8 collects all
- * garbage for every second one that is made.
+ * Engines of stores that were closed in order, for reuse by the next store: each takes tens of megabytes, and V8 runs a full
+ * garbage collection for every second new one.
  */
 const spare: WeakRef<Engine>[] = []
 
-/** Loads SQLite and tests it, once a process. @throws StoreError `sqlite_pin`, `sqlite_self_test` */
+/** Loads SQLite and tests it once per process. @throws StoreError `sqlite_pin`, `sqlite_self_test` */
 export async function proveEngine(options?: EngineOptions): Promise<Engine> {
   const engine = (options === undefined && spare.pop()?.deref()) || (await loadEngine(options))
   const test = proven.get(engine.pin) ?? selfTest(engine)
@@ -69,12 +69,12 @@ export async function proveEngine(options?: EngineOptions): Promise<Engine> {
   return engine
 }
 
-/** From this size on a database is rewritten at its opening when more than a third of its pages are free. */
+/** Minimum size for rewriting a database on opening when more than a third of its pages are free. */
 const COMPACTED_BYTES = 32 * 1024 * 1024
 
 /**
- * Opens the database, making it when there is none: self-test, recovery by SQLite, one checkpoint. A large one of which more
- * than a third is free is rewritten first: one transaction of SQLite, and then a new engine, whose memory has the new size.
+ * Opens or creates the database: self-test, recovery by SQLite, one checkpoint. A large database with more than a third of free
+ * pages is rewritten first: in one transaction of SQLite, followed by a new engine, whose memory has the new size.
  * @throws StoreError `sqlite_pin`, `sqlite_self_test`, `store_damaged`, `store_open_failed`
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
@@ -137,14 +137,14 @@ async function open(options: StoreOptions): Promise<Store> {
   }
 }
 
-/** A full disk is no reason not to open: what is read is there, and what SQLite has moved is written when there is room. */
+/** A full disk does not prevent opening: reads work, and the pending writes follow when there is space. */
 async function unlessStalled(mirror: Mirror, done: Promise<void>): Promise<void> {
   await done.catch(error => {
     if (error !== mirror.stalled) throw error
   })
 }
 
-/** The files as they stand. The database is open then, among `handles`, and other programs are kept out of it. */
+/** Reads the files. The database stays open, its handle in `handles`, and other programs are excluded from it. */
 async function readFiles(disk: Disk, file: string, handles: number[]): Promise<Image> {
   const main = await missing(Promise.resolve(disk.open(file, 'update')))
   if (main !== undefined) {
@@ -156,12 +156,12 @@ async function readFiles(disk: Disk, file: string, handles: number[]): Promise<I
   const journal = await readWhole(disk, `${file}-journal`, SMALL)
   if (journal.length > 0) throw storeDamaged('a rollback journal of another program lies beside it')
   const image = await readWhole(disk, file, DATABASE)
-  // An empty one is replaced.
+  // An empty file is replaced, so it is closed first.
   if (image.length === 0) for (const handle of handles.splice(0)) await disk.close(handle)
   return { image, wal, mark }
 }
 
-/** The same in WAL mode; an empty database in their place when there is none. */
+/** The files of a database in WAL mode; an empty database is created when there is none. */
 async function usable(
   disk: Disk,
   engine: Engine,
@@ -202,7 +202,7 @@ function serve(file: string, disk: Disk, engine: Engine, core: Core, migrations:
     mirror.close()
     try {
       if (mirror.failure === undefined && mirror.stalled === undefined) await unlessStalled(mirror, checkpoint())
-      // No room for the rest: what is acknowledged is in the log, and the next start moves it.
+      // No space for the pending writes: everything acknowledged is in the log, and the next start recovers it.
       if (mirror.stalled !== undefined) await mirror.failed
       core.statements.clear()
       db.close()
@@ -220,24 +220,26 @@ function serve(file: string, disk: Disk, engine: Engine, core: Core, migrations:
   }
   let closing: Promise<void> | undefined
   return {
-    /** Bound to no owner: the kernel's own. */
+    /** The kernel's own access, without an owner. */
     db: new DbHandle(core, undefined) as Db,
-    /** Resolves at the first failed write or sync: from then on nothing is acknowledged (`store_failed`); reads go on. */
+    /** Resolves at the first failed write or sync: after that nothing is acknowledged (`store_failed`); reads go on. */
     failed: mirror.failed,
     /**
-     * Applies the migrations of an owner that the database has not, one transaction each; durable with `db.durable()`.
-     * @throws StoreError `schema_ahead`, `migration_refused`, `disk_full` naming the first that is missing
+     * Applies the pending migrations of an owner, one transaction each; durable with `db.durable()`.
+     * @throws StoreError `schema_ahead`, `migration_refused`, `disk_full` naming the first pending one
      */
     migrate: migrations.migrate.bind(migrations),
-    /** To be called before the owner of a stream migrates, with what others inherit of it. */
+    /** Declares migrations that other owners inherit from a stream. Must precede the migrations of the stream's owner. */
     share: migrations.share.bind(migrations),
-    /** Transactions of these owners begin when `over` has resolved. */
+    /** Delays transactions of these owners until `over` resolves. */
     hold: core.hold.bind(core),
-    /** Migrations that left a stream, by id with the SHA-256 of their text: a home that has them is no newer one. */
+    /**
+     * Declares former migrations of a stream, by id with the SHA-256 of their text: a home with them is not ahead of this program.
+     */
     know: migrations.know.bind(migrations),
     /** Whether a stream has that migration, or may have it. */
     knows: migrations.knows.bind(migrations),
-    /** Drops the tables of an owner that runs no more, and what is known of them; durable with `db.durable()`. */
+    /** Drops the tables and migration records of an owner that no longer runs; durable with `db.durable()`. */
     forget: migrations.forget.bind(migrations),
     status: (): StoreStatus => ({
       path: file,
@@ -254,22 +256,22 @@ function serve(file: string, disk: Disk, engine: Engine, core: Core, migrations:
       core.ready()
       await checkpoint()
     },
-    /** Whether SQLite moves its log into the database by itself. While it does not, the file of the database stays as it is. */
+    /** Turns SQLite's automatic checkpoints on or off. While they are off, the database file does not change. */
     autocheckpoint: (on: boolean) => void db.run(`PRAGMA wal_autocheckpoint = ${on ? pages : 0}`),
-    /** Resolves when everything is on the disk, however long a full disk holds it up; rejects with the failure. */
+    /** Resolves when everything is on the disk, after any wait for space on a full disk; rejects with the failure. */
     settled: () => {
       mirror.sync('wal')
       return new Promise<void>((resolve, reject) =>
         mirror.whenSyncedAtLast(error => (error ? reject(error) : resolve())),
       )
     },
-    /** Leaves the free pages out of the file, and closes. Until the log is in the file a kill leaves the old one. */
+    /** Removes free pages from the file, and closes. A kill before the log is in the file leaves the old content. */
     rewrite(): Promise<void> {
       core.commit()
       db.run('VACUUM')
       return this.close()
     },
-    /** Waits for what is under way, checkpoints, closes; after a failure, or without room, it closes only. */
+    /** Waits for pending work, checkpoints and closes. After a failure, or without space, it only closes. */
     close: () => (closing ??= close()),
   }
 }

@@ -5,7 +5,7 @@ import type { Image } from './recover.js'
 
 /** How far the log of a database was on the disk when this was written (README.md, "Damage"). */
 export interface Mark {
-  /** The header of the log, hex; its salts change each time the log begins again. */
+  /** The header of the log, hex; its salts change each time the log starts over. */
   readonly header: string
   /** Frames up to the end of the last commit. */
   readonly frames: number
@@ -13,21 +13,21 @@ export interface Mark {
   readonly page: number
   readonly size: number
   readonly crc: number
-  /** Bytes that the database itself had then, beside its log. */
+  /** Bytes of the database file itself at that time, without the log. */
   readonly bytes: number
 }
 
 const HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
 
-/** Finds the mark by watching what SQLite writes into its log. */
+/** Derives the mark from SQLite's writes to its log. */
 export class MarkFinder {
   mark: Mark | undefined
   #header = ''
   readonly #frame = Buffer.alloc(FRAME_HEADER_BYTES)
   #pageAt = 0
 
-  /** `main` is the size of the database. */
+  /** @param main bytes of the database file */
   write(offset: number, bytes: Uint8Array, main: number): void {
     if (offset === 0) {
       this.#header = Buffer.from(bytes).toString('hex')
@@ -43,7 +43,7 @@ export class MarkFinder {
   }
 }
 
-/** What is missing of what the mark says; `recovered` is the number of frames that SQLite takes from the log. */
+/** The part of the marked state that the files lack; `recovered` is the number of frames that SQLite reads from the log. */
 export function missingFrom({ image, wal, mark }: Image, recovered: number): string | undefined {
   if (!isMark(mark)) return undefined
   if (wal.length === 0) {
@@ -56,10 +56,10 @@ export function missingFrom({ image, wal, mark }: Image, recovered: number): str
   return recovered < mark.frames ? `its log is damaged: ${recovered} of ${mark.frames} frames are readable` : undefined
 }
 
-/** How much of a database is read at once, bytes. */
+/** Bytes of a database that are read at once. */
 const CHUNK_BYTES = 4 * 1024 * 1024
 
-/** Notes the size and the CRC32 of a database that was closed in order; without such a note the next start takes longer. */
+/** Records the size and the CRC32 of a database that was closed in order. Without this note the next start takes longer. */
 export async function seal(disk: Disk, { files, sizes, note }: Mirror): Promise<void> {
   const chunk = new Uint8Array(CHUNK_BYTES)
   let crc = 0
@@ -70,7 +70,7 @@ export async function seal(disk: Disk, { files, sizes, note }: Mirror): Promise<
   await note.write({ bytes: sizes.main, crc })
 }
 
-/** True of a database that is, to the last byte, what was closed in order. */
+/** Whether a database is unchanged since it was closed in order. */
 export function isSealed({ image, wal, mark }: Image): boolean {
   return !isMark(mark) && wal.length === 0 && mark?.bytes === image.length && mark.crc === crc32(image)
 }

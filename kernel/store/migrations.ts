@@ -11,7 +11,7 @@ const MIGRATION_TABLE =
   'CREATE TABLE IF NOT EXISTS kernel_migration ' +
   '(owner TEXT NOT NULL, id TEXT NOT NULL, hash TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (owner, id))'
 
-/** Migrations that the version before cannot run on, and why; written beside them, so that an earlier program passes over it. */
+/** Migrations that the previous version cannot work with, and why. In a table of its own, which earlier programs ignore. */
 const BAR_TABLE =
   'CREATE TABLE IF NOT EXISTS kernel_migration_bar ' +
   '(owner TEXT NOT NULL, id TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (owner, id))'
@@ -30,11 +30,11 @@ type Thing = Readonly<Record<'key' | 'type' | 'name' | 'table', string> & Record
 /** Applies and reports migrations. */
 export class Migrations {
   readonly #versions = new Map<string, number>()
-  /** What each owner brought last to its own stream. */
+  /** The current migrations of each owner in its own stream. */
   readonly #own = new Map<string, readonly Migration[]>()
-  /** Hashes of migrations that are inherited, by stream and id. */
+  /** Hashes of inherited and former migrations, by stream and id. */
   readonly #shared = new Map<string, Map<string, string>>()
-  /** The schema as it was read last, by key. */
+  /** The schema as last read, by key. */
   #known = new Map<string, Thing>()
 
   constructor(
@@ -50,8 +50,8 @@ export class Migrations {
   }
 
   /**
-   * Applies what is missing, one transaction each; durable later. Nothing is applied when the database is ahead.
-   * @throws StoreError `schema_ahead`, `migration_refused`, `sql_failed`, `disk_full` naming the first that is missing
+   * Applies pending migrations, one transaction each; durable later. Nothing is applied when the database is ahead.
+   * @throws StoreError `schema_ahead`, `migration_refused`, `sql_failed`, `disk_full` naming the first pending one
    */
   migrate(owner: string, migrations: readonly Migration[], inherits: readonly Inherited[] = []): void {
     if (this.core.mirror.stalled === undefined) this.core.ready()
@@ -64,13 +64,13 @@ export class Migrations {
     this.#own.set(owner, migrations)
   }
 
-  /** Migrations of streams that others inherit in part: to the rest of the stream they are known. */
+  /** Declares migrations that other owners inherit, so that the stream's owner does not find them unknown. */
   share(inherits: readonly Inherited[]): void {
     for (const { stream, migrations } of inherits)
       this.know(stream, Object.fromEntries(migrations.map(({ id, sql }) => [id, sha256(sql)])))
   }
 
-  /** Migrations that a stream may have, by id, whoever brings them or nobody: their text as its SHA-256, hex. */
+  /** Declares migrations that a stream may have, by id with the SHA-256 of their text, hex, even if no plugin has them now. */
   know(stream: string, hashes: Readonly<Record<string, string>>): void {
     this.#shared.set(stream, new Map([...(this.#shared.get(stream) ?? []), ...Object.entries(hashes)]))
   }
@@ -81,18 +81,18 @@ export class Migrations {
     return [...(this.#shared.get(stream)?.values() ?? []), ...new Map(this.#applied(stream)).values()].includes(hash)
   }
 
-  /** Drops the tables of an owner; durable later. To one that comes back, all its migrations are new. */
+  /** Drops the tables of an owner; durable later. If the owner returns, all its migrations are applied anew. */
   forget(owner: string): void {
     const { core } = this
     core.ready()
     const prefix = tablePrefix(owner)
-    // Else the prefix may be another's: `a.b` and `a-b` have the same.
+    // The prefix may belong to another owner: `a.b` and `a-b` have the same.
     if (core.owners.get(prefix) !== owner) return
     core.statements.clear()
     const own = this.#schema().filter(({ type, name }) => type === 'table' && owns(prefix, name, core.owners))
     core.alone(() => {
       for (const { name } of own) this.db.run(`DROP TABLE "${name}"`)
-      // Also where the same was written into a stream that it inherited.
+      // Also the copies in streams that the owner inherited.
       for (const [id, hash] of this.#applied(owner))
         this.#rows('DELETE FROM kernel_migration WHERE id = ? AND hash = ?', [id, hash])
       this.#rows('DELETE FROM kernel_migration_bar WHERE owner = ?', [owner])
@@ -112,7 +112,7 @@ export class Migrations {
     })
   }
 
-  /** A new owner may not take over the names of tables that are there. */
+  /** Registers the prefix of a new owner. It must not match existing tables. */
   #register(owner: string): void {
     const { owners, statements } = this.core
     const prefix = tablePrefix(owner)
@@ -135,10 +135,10 @@ export class Migrations {
     const isThere = ({ id, sql }: Migration) => applied.has(id) || texts.has(sha256(sql))
     const known = new Set(hashes.values())
     for (const [id, hash] of applied) {
-      // One that had another id once does the same.
+      // A migration whose id has changed is recognized by its text.
       if (hashes.get(id) === hash || (!hashes.has(id) && known.has(hash)) || this.#isForeign(stream, id, hash)) continue
       const bar = this.#barOf(stream, id)
-      // What a drop-in only added, its version before does not see.
+      // The previous version of a drop-in can work with pure additions of a later one.
       if (isDropIn(stream) && !hashes.has(id) && bar === undefined) continue
       throw schemaAhead(stream, id, hashes.has(id) ? 'reads differently here' : 'is unknown here', bar)
     }
@@ -152,8 +152,8 @@ export class Migrations {
   }
 
   /**
-   * An heir once wrote its own migrations into the stream that it inherited. They are noted as its own as well; where they are, they
-   * stay, for the version of the program that looks for them there.
+   * An heir once wrote its own migrations into the stream that it inherited. They are recorded as its own as well; the old entries
+   * stay, because the version of the program that wrote them looks for them there.
    */
   #reclaim(owner: string, migrations: readonly Migration[], stream: string): void {
     const [there, mine] = [new Map(this.#applied(stream)), new Map(this.#applied(owner))]
@@ -163,8 +163,8 @@ export class Migrations {
   }
 
   /**
-   * Whether a migration in the stream of a plugin of the program is that of a drop-in that had its place: one that a drop-in says
-   * is its own, or one whose id has no number in front, as those of the program have.
+   * Whether a migration in the stream of the program's plugin belongs to a drop-in that replaced that plugin: a drop-in has it in
+   * its own stream, or its id lacks the leading number of the program's migrations.
    */
   #isForeign(stream: string, id: string, hash: string): boolean {
     if (isDropIn(stream)) return false
@@ -204,7 +204,7 @@ export class Migrations {
   #script(sql: string, refuse: (reason: string) => StoreError): void {
     const statements = this.db.iterateStatements(sql)
     try {
-      // The kind is looked at before SQLite compiles the statement, for a PRAGMA takes effect then.
+      // The kind is checked before SQLite compiles the statement, because a PRAGMA takes effect then.
       for (let rest = sql; ; rest = statements.getRemainingSQL()) {
         const kind = firstWord(rest, true)
         if (!['', 'create', 'alter'].includes(kind)) throw refuse(`${kind.toUpperCase()} is not allowed here`)
@@ -219,7 +219,9 @@ export class Migrations {
     }
   }
 
-  /** Details are asked for only of what is new or reads differently: they depend on its own text, and asking takes the most time. */
+  /**
+   * Details are read only for new or changed entries: they depend on the entry's own text, and reading them takes the most time.
+   */
   #schema(): Thing[] {
     const things = this.#rows(SCHEMA).map(([key, type, name = '', table, root, sql]) => {
       const known = this.#known.get(`${key}`)
@@ -231,7 +233,7 @@ export class Migrations {
     return things
   }
 
-  /** Without the judgement that statements of others get: a migration would have it made anew each time. */
+  /** Without the statement checks for plugins: each migration clears their cache, and they would run again every time. */
   #rows(sql: string, params: SqlValue[] = []): SqlValue[][] {
     const statement = this.db.prepare(sql)
     try {
@@ -246,14 +248,14 @@ export class Migrations {
   }
 }
 
-/** Why a change of the schema is not allowed; undefined when it only adds to what is `own`. */
+/** Why a change of the schema is not allowed; undefined when it only adds to `own` tables. */
 function changeRefused(before: Thing[], after: Thing[], own: (name: string) => boolean): string | undefined {
   const was = new Map(before.map(thing => [thing.key, thing]))
   for (const now of after) {
     const { key, type, name, table, root } = now
     const old = was.get(key)
     was.delete(key)
-    // A foreign key would make the parent's owner write, or fail for, somebody else's table.
+    // With a foreign key, writes of the parent's owner would change, or fail because of, the table of another owner.
     const parent = own(name) ? now.parents?.split(',').find(other => !own(other)) : undefined
     if (parent !== undefined) return `${name} refers to ${parent}, which belongs to another owner`
     if (old !== undefined) {
@@ -269,7 +271,7 @@ function changeRefused(before: Thing[], after: Thing[], own: (name: string) => b
   return gone && `it removes or renames ${gone.name}`
 }
 
-/** Why statements of the version before may fail after a change that only added; undefined: they cannot. */
+/** Why statements of the previous version may fail after a change that only added; undefined when they cannot. */
 function barTo(before: Thing[], after: Thing[]): string | undefined {
   const was = new Map(before.map(thing => [thing.key, thing]))
   const isOld = (table: string) => was.has(`table ${table}`)

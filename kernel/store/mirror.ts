@@ -10,11 +10,11 @@ import { Progress } from './progress.js'
 import { noReserve, Patience, syncing, writeAll } from './room.js'
 
 type MirroredPart = Exclude<FilePart, 'journal'>
-/** What the mirror needs: open handles of the database, its write-ahead log and its mark. */
+/** Files of the mirror: open handles of the database, its write-ahead log and its mark. */
 export type MirrorDisk = Pick<Disk, 'pwrite' | 'truncate' | 'fsync' | 'stat'>
 export type MirrorFiles = Readonly<Record<MirroredPart | 'mark', number>>
 
-/** One run of adjacent bytes; `buffer` has room for `length` and more. */
+/** One run of adjacent bytes; `buffer` has space for `length` and more. */
 interface WriteStep {
   readonly kind: 'write'
   readonly part: MirroredPart
@@ -25,35 +25,35 @@ interface WriteStep {
 type Step =
   | WriteStep
   | { readonly kind: 'truncate'; readonly part: MirroredPart; readonly size: number }
-  /** `covers`: how many syncs of the log that SQLite asked for are done with this one; `mark`: what it says then. */
+  /** `covers`: number of SQLite's syncs of the log that this one completes; `mark`: the mark at that point. */
   | { readonly kind: 'sync'; readonly part: MirroredPart; readonly covers: number; readonly mark: Mark | undefined }
-  /** The mark says nothing from here on. */
+  /** Clears the mark, which no longer matches the files. */
   | { readonly kind: 'unmark' }
 
 const FIRST_BUFFER = 16 * 1024
-/** The buffer of a run up to this size is used again, which saves clearing and collecting one a commit. */
+/** Largest buffer of a run that is reused, which saves clearing and collecting one per commit. */
 const SPARE_BYTES = 256 * 1024
-/** A run is written in pieces of this size at most. */
+/** Maximum bytes of a run. */
 const LARGEST_RUN = 4 * 1024 * 1024
 /** Writes into the page cache between two turns of the event loop. */
 const WRITES_A_TURN = 64
 
 /**
- * Repeats on the real files, in order, what SQLite does in memory. Adjacent syncs of the log
- * merge into one for all waiting transactions (group commit); a sync stays wherever the file changes and after
- * the header of the log was written, because the order on the disk matters there.
+ * Repeats SQLite's changes in memory on the real files, in order. Adjacent syncs of the log merge into one for all waiting
+ * transactions (group commit); a sync stays wherever the file changes and after the header of the log was written, because the
+ * order on the disk matters there.
  *
- * What the files hold and what is queued make, together, what SQLite has in memory: no step is dropped or overtaken. So a
- * write that finds no room is repeated until there is some; whoever waits is rejected meanwhile (`disk_full`). Any other
- * error, and every error of a sync, ends the mirror: everything that waits is rejected, nothing is acknowledged any more.
+ * The files and the queued steps together equal SQLite's memory: no step is dropped or reordered. So a write that finds no space is
+ * repeated until there is some, and waiting callers are rejected meanwhile (`disk_full`). Any other error, and every error of a
+ * sync, ends the mirror: all waiting callers are rejected, and nothing is acknowledged any more.
  */
 export class Mirror implements FileEvents {
   syncs = 0
-  /** SQLite has removed its log, as it does when the database is closed; the owner of the files follows after `drain`. */
+  /** SQLite has removed its log, as it does when the database is closed. The owner of the files removes it after `drain`. */
   walRemoved = false
   readonly failed: Promise<StoreError>
   failure: StoreError | undefined
-  /** Called before what is queued is carried out: what belongs with it can still be added. */
+  /** Called before queued steps run: the open commit can still be added to them. */
   beforeFlush: () => void = () => {}
   #announce: (error: StoreError) => void = () => {}
   readonly #patience: Patience
@@ -66,7 +66,7 @@ export class Mirror implements FileEvents {
   #asked = 0
   readonly #progress = new Progress(0)
   #flushing = false
-  /** What an earlier process has marked counts until it is unmarked. */
+  /** The mark in the file. That of an earlier process counts until it is cleared. */
   #marked: Mark | undefined | 'unknown' = 'unknown'
   readonly #finder = new MarkFinder()
 
@@ -76,11 +76,11 @@ export class Mirror implements FileEvents {
     readonly sizes: Record<MirroredPart, number>,
     readonly note: Note,
     room: Room = noReserve,
-    /** Throws when another process owns the files by now. */
+    /** Throws when another process owns the files. */
     private readonly checkOwner: () => void = () => {},
   ) {
     this.#patience = new Patience(room, 'the database cannot be written', stalled => {
-      // What SQLite has open belongs to those who wait for it: it is committed and written with the rest.
+      // The open commit also waits for space: its callers are rejected with the others, and it is written with the other steps.
       this.beforeFlush()
       this.#progress.refuse(stalled)
     })
@@ -89,23 +89,23 @@ export class Mirror implements FileEvents {
     })
   }
 
-  /** Set while a write waits for room: nothing is to begin that would have to be written behind it. */
+  /** Set while a write waits for space: no new write may begin, as it would have to queue behind that one. */
   get stalled(): StoreError | undefined {
     return this.#patience.stalled
   }
 
-  /** True when all that SQLite asked to be synced is on the disk. */
+  /** Whether everything that SQLite wants to be synced is on the disk. */
   get settled(): boolean {
     return this.#progress.reached === this.#asked
   }
 
-  /** Calls `done` when everything asked for so far is synced, in the order of the calls, or with the error. */
+  /** Calls `done` when all syncs requested so far are done, in the order of the calls, or with the error. */
   whenSynced(done: (error?: Error) => void): void {
     if (this.stalled !== undefined && !this.settled) done(this.stalled)
     else this.#progress.when(this.#asked, done)
   }
 
-  /** The same, however long a full disk holds it up. */
+  /** Like {@link whenSynced}, but waits while the disk is full. */
   whenSyncedAtLast(done: (error?: Error) => void): void {
     this.#progress.when(this.#asked, error => {
       if (error !== undefined && error === this.stalled) this.whenSyncedAtLast(done)
@@ -141,11 +141,11 @@ export class Mirror implements FileEvents {
   }
 
   truncate(part: FilePart, size: number): void {
-    // SQLite sets the size of the database after every checkpoint, mostly to what it is.
+    // SQLite sets the size of the database after every checkpoint, mostly to the size it has.
     if (!this.#touch(part) || this.sizes[part] === size) return
     if (part === 'wal') this.#beginLog()
     else if (size < this.sizes.main) {
-      // It becomes shorter than the mark says. Its log is synced, and valid without a mark until it begins again.
+      // The file becomes shorter than the mark says. Its log is synced, and valid without a mark until it starts over.
       this.#finder.mark = undefined
       this.#steps.push({ kind: 'unmark' })
     }
@@ -162,7 +162,7 @@ export class Mirror implements FileEvents {
     this.request()
   }
 
-  /** Asks for a flush at the end of this turn. */
+  /** Requests a flush at the end of this turn. */
   request(): void {
     if (!this.#flushing) void this.#flush()
   }
@@ -171,18 +171,18 @@ export class Mirror implements FileEvents {
     this.walRemoved ||= part === 'wal'
   }
 
-  /** Syncs and carries out whatever is still queued; rejects with the failure. */
+  /** Syncs and runs all queued steps; rejects with the failure. */
   drain(): Promise<void> {
     this.sync('wal')
     return this.synced()
   }
 
-  /** From here on no write waits for room. What is acknowledged is in the files; the next start recovers it. */
+  /** Ends all waits for space. Everything acknowledged is in the files; the next start recovers it. */
   close(): void {
     this.#patience.close()
   }
 
-  /** Ends the mirror; the first cause is the one that is told. */
+  /** Ends the mirror; the first cause is the one that is reported. */
   fail(cause: unknown): void {
     if (this.failure !== undefined) return
     const hint = 'free space or repair the disk, then start the daemon again; it recovers what was acknowledged'
@@ -194,7 +194,7 @@ export class Mirror implements FileEvents {
     this.#announce(this.failure)
   }
 
-  /** Keeps the order where a file follows another; false when nothing is to be mirrored. */
+  /** Inserts a sync when the next change is to another file; false when nothing is to be mirrored. */
   #touch(part: FilePart): part is MirroredPart {
     if (part === 'journal') this.fail(new Error('SQLite used a rollback journal, which is not mirrored'))
     if (this.failure !== undefined) return false
@@ -202,7 +202,7 @@ export class Mirror implements FileEvents {
     return true
   }
 
-  /** The old frames become void: neither may this be overtaken by them, nor the new frames by this. */
+  /** The old frames become invalid. Syncs on both sides keep this step in order with the old and the new frames. */
   #beginLog(): void {
     if (this.#dirty === 'wal') this.#barrier()
     this.#header = true
@@ -217,7 +217,7 @@ export class Mirror implements FileEvents {
     this.#wanted = false
   }
 
-  /** One at a time. Waits for the end of the turn first, so that transactions of the same turn share a sync. */
+  /** One flush at a time. It waits for the end of the turn first, so that transactions of the same turn share a sync. */
   async #flush(): Promise<void> {
     this.#flushing = true
     try {
@@ -244,7 +244,7 @@ export class Mirror implements FileEvents {
       if (this.failure !== undefined) return
       if (step.kind === 'sync') {
         await this.#sync(step.part)
-        // Once more, because an owner that came during the sync may have read the files before it.
+        // Checked again: an owner that appeared during the sync may have read the files before it.
         this.checkOwner()
         await this.#mark(step.mark, step.covers)
       } else if (step.kind === 'write') {
@@ -273,7 +273,7 @@ export class Mirror implements FileEvents {
   async #sync(part: MirroredPart | 'mark'): Promise<void> {
     await syncing(() => this.disk.fsync(this.files[part]))
     this.syncs++
-    // Another program that closes the database as its last user removes the log under our hands, where it was not kept out.
+    // If it was not excluded, another program that closes the database as its last user removes the log.
     const { links } = await this.disk.stat(this.files[part])
     if (links === 0) {
       const what = part === 'wal' ? 'write-ahead log' : part
@@ -283,7 +283,7 @@ export class Mirror implements FileEvents {
     }
   }
 
-  /** The mark first, so that a kill after an acknowledgement finds it. */
+  /** The mark is written before the acknowledgement, so that it survives a kill after that. */
   async #mark(mark: Mark | undefined, covers: number): Promise<void> {
     const due = mark !== undefined && mark !== this.#marked && (await this.#patience.write(() => this.note.write(mark)))
     if (mark !== undefined) this.#marked = mark

@@ -3,13 +3,13 @@ import type { Room } from '../contract/storage.js'
 import type { Disk } from './disk.js'
 import { noReserve, writeAll } from './room.js'
 
-/** Two places, each in a sector of its own, are written in turn: what spoils the newer note leaves the older one. */
+/** Two slots, each in a sector of its own, are written alternately: damage to the newer note leaves the older one. */
 const SLOT_BYTES = 512
-/** One sync in so many notes: what power loss can take is bounded, and so is the price. */
+/** Notes per sync, which bounds both the cost and the number of notes that a power loss can take. */
 const NOTES_A_SYNC = 64
 const NEW_LINE = 10
 
-/** A note as bytes: a line of JSON with its number and checksum; `number` and `sum` are its own. */
+/** A note as bytes: a line of JSON with a number and a checksum, for which the members `number` and `sum` are reserved. */
 export function noteBytes(value: object, number = 0): Buffer {
   const text = JSON.stringify({ ...value, number })
   const bytes = Buffer.alloc(SLOT_BYTES, ' ')
@@ -18,7 +18,7 @@ export function noteBytes(value: object, number = 0): Buffer {
   return bytes
 }
 
-/** The newest note of a file that is whole; undefined when there is none. */
+/** The newest intact note of a file; undefined when there is none. */
 export function readNote<T extends object>(bytes: Uint8Array = new Uint8Array(0)): T | undefined {
   const notes = [0, SLOT_BYTES].flatMap(at => {
     try {
@@ -31,11 +31,14 @@ export function readNote<T extends object>(bytes: Uint8Array = new Uint8Array(0)
   return notes.sort((a, b) => b.number - a.number)[0]
 }
 
-/** Notes beside a log, written in place after each sync of the log: one survives a kill at once, power loss later. */
+/**
+ * Notes beside a log, written in place after each sync of the log. A note survives a kill at once, a power loss after its next
+ * sync.
+ */
 export class Note {
   #number: number
 
-  /** `before` is the note that the file holds. */
+  /** @param before the note in the file */
   constructor(
     readonly disk: Pick<Disk, 'pwrite' | 'fsync'>,
     readonly handle: number,
@@ -45,9 +48,9 @@ export class Note {
     this.#number = 'number' in before ? Number(before.number) : 0
   }
 
-  /** Returns true when the caller is to sync the note, after those who wait for the log have gone on. */
+  /** Returns true when the caller is to sync the note, after it has notified those that wait for the log. */
   async write(value: object): Promise<boolean> {
-    // Counted when it is written: one that is repeated must not go to the place of the note before.
+    // Counted after the write: a repeated write must not go to the slot of the previous note.
     const number = this.#number + 1
     await writeAll(this.disk, this.handle, noteBytes(value, number), (number % 2) * SLOT_BYTES, this.room)
     this.#number = number

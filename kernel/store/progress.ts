@@ -1,4 +1,4 @@
-/** A number that only grows, and those who wait for it to reach theirs; goals are asked for in ascending order. */
+/** A growing number and the callbacks that wait for goals; goals are requested in ascending order. */
 export class Progress {
   #failure: Error | undefined
   readonly #waiters: { readonly goal: number; readonly done: (error?: Error) => void }[] = []
@@ -18,16 +18,16 @@ export class Progress {
   advance(to: number): void {
     this.reached = Math.max(this.reached, to)
     const waiting = this.#waiters.findIndex(({ goal }) => goal > this.reached)
-    // Taken out first: what a waiter does may add to the list.
+    // Removed first: a callback may add to the list.
     for (const { done } of this.#waiters.splice(0, waiting < 0 ? this.#waiters.length : waiting)) done()
   }
 
-  /** All who wait now are rejected; who comes later waits. */
+  /** Rejects all current waiters; later ones wait. */
   refuse(error: Error): void {
     for (const { done } of this.#waiters.splice(0)) done(error)
   }
 
-  /** All who wait and all who come are rejected. */
+  /** Rejects all current and later waiters. */
   fail(error: Error): void {
     this.#failure = error
     for (const { done } of this.#waiters.splice(0)) done(error)

@@ -2,15 +2,15 @@ import type { Engine, SqliteDatabase } from './engine.js'
 import { reasonOf, StoreError } from './error.js'
 import { isSealed, type Mark, missingFrom } from './mark.js'
 
-/** A database as it stands on the disk. */
+/** A database as read from the disk. */
 export interface Image {
   readonly image: Uint8Array
   readonly wal: Uint8Array
-  /** The last note of the mark: it may say nothing. */
+  /** The last note of the mark; its members may be missing. */
   readonly mark?: Partial<Mark> | undefined
 }
 
-/** Where the header says twice that the database uses a write-ahead log. */
+/** Offset of the two header bytes that select the write-ahead log. */
 const VERSIONS = 18
 const WAL_VERSIONS = [2, 2]
 
@@ -28,8 +28,8 @@ export function seedImage(engine: Engine): Uint8Array {
 }
 
 /**
- * Sets the two bytes of the header, the whole difference while no journal is pending; backups made by VACUUM INTO need it.
- * Returns what to write at which offset, or undefined when they are set.
+ * Sets the two header bytes, which are the only difference while no journal is pending; backups made by VACUUM INTO need it.
+ * Returns the bytes to write and their offset, or undefined when they are set.
  */
 export function intoWalMode(image: Uint8Array): { bytes: Uint8Array; offset: number } | undefined {
   const bytes = image.subarray(VERSIONS, VERSIONS + WAL_VERSIONS.length)
@@ -38,7 +38,7 @@ export function intoWalMode(image: Uint8Array): { bytes: Uint8Array; offset: num
   return { bytes, offset: VERSIONS }
 }
 
-/** @returns the error for files that do not hold what was acknowledged, or what SQLite can read */
+/** @returns the error for files that lack acknowledged data, or that SQLite cannot read */
 export function storeDamaged(reason: string, cause?: unknown): StoreError {
   const hint =
     'restore a backup (svc.db alone, without the -wal and -mark beside it), or move the -mark file away to go on with ' +
@@ -52,13 +52,13 @@ export function recover(engine: Engine, files: Image): SqliteDatabase {
   const value = (sql: string, column = 0): unknown => db.exec(sql)[0]?.values[0]?.[column]
   try {
     if (files.wal.length > 0) engine.putWal(db, files.wal)
-    // Before the first read: then the index of the log is kept in memory, no shared memory is needed.
+    // Before the first read, so that the index of the log is in ordinary memory: there is no shared memory.
     db.run('PRAGMA locking_mode = EXCLUSIVE')
     value('SELECT count(*) FROM sqlite_schema')
     const mode = value('PRAGMA journal_mode')
     if (mode !== 'wal') throw new Error(`journal_mode is ${mode}`)
     db.run('PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = ON')
-    // What is deleted may have been secret: its bytes are overwritten in pages that are written anyway.
+    // Deleted data may be secret: its bytes are overwritten in pages that are written anyway.
     db.run('PRAGMA cache_size = -16000; PRAGMA mmap_size = 0; PRAGMA secure_delete = FAST')
     const missing = missingFrom(files, Number(value('PRAGMA wal_checkpoint(NOOP)', 1)))
     if (missing !== undefined) throw new Error(missing)

@@ -4,18 +4,21 @@ import type { Room } from '../contract/storage.js'
 import type { Disk } from './disk.js'
 import { errnoOf, reasonOf, StoreError } from './error.js'
 
-/** Milliseconds between two tries of a write that has no room. */
+/** Milliseconds between two attempts of a write on a full disk. */
 const AGAIN_MS = 100
 
-/** Nothing is kept: a write that finds no room is tried again until there is some. */
+/** No reserve: a write on a full disk is repeated until there is space. */
 export const noReserve: Room = { spend: () => false, again: () => systemClock().sleep(AGAIN_MS) }
 
-/** A call that failed for want of room and may be repeated; see {@link syncing}. */
+/** Whether a call failed for lack of space and may be repeated; see {@link syncing}. */
 export function isFull(thrown: unknown): boolean {
   return ['ENOSPC', 'EDQUOT'].includes(errnoOf(thrown) ?? '')
 }
 
-/** Syncs; an error of it is one that nobody repeats, also of a full disk: what it left there is not known. */
+/**
+ * Runs a sync. Its error must not be repeated, even on a full disk, since the state that it leaves is unknown; so it loses its
+ * code.
+ */
 export async function syncing(sync: () => Promise<void>): Promise<void> {
   try {
     await sync()
@@ -24,15 +27,15 @@ export async function syncing(sync: () => Promise<void>): Promise<void> {
   }
 }
 
-/** @returns StoreError `disk_full`, for work that is not acknowledged because a write finds no room */
+/** @returns StoreError `disk_full`, for work that is not acknowledged because a write finds no space */
 export function diskFull(what: string, cause?: unknown): StoreError {
   const why = cause === undefined ? '' : `: ${reasonOf(cause)}`
   return new StoreError('disk_full', `${what}, the disk is full${why}`, 'free some space', cause)
 }
 
 /**
- * Writes all the bytes. A short write goes on where it ended; one that finds no room is repeated as long as `room` has some
- * to spend, and fails after that. Repeating is safe: the same bytes go to the same place, and no sync lies between.
+ * Writes all the bytes. A short write continues at its end; one that finds no space is repeated as long as `room` has space to
+ * release, and then fails. Repeating is safe: the same bytes go to the same place, with no sync in between.
  */
 export function writeAll(
   disk: Pick<Disk, 'pwrite'>,
@@ -65,7 +68,7 @@ export function writeAll(
 
 const FULL = { code: 'ENOSPC' }
 
-/** Runs a step that can be repeated whole, again as long as it fails for want of room and `room` has some to spend. */
+/** Runs a step that can be repeated as a whole; repeated while it fails for lack of space and `room` has space to release. */
 export async function spending<T>(room: Room, bytes: number, step: () => Awaitable<T>): Promise<T> {
   for (;;) {
     try {
@@ -76,21 +79,21 @@ export async function spending<T>(room: Room, bytes: number, step: () => Awaitab
   }
 }
 
-/** Repeats writes until there is room for them, in order: who has several awaits one before the next. */
+/** Repeats writes until there is space. It does not queue: a caller with several writes awaits each before the next. */
 export class Patience {
-  /** Set while a write waits for room. */
+  /** Set while a write waits for space. */
   stalled: StoreError | undefined
   #closed = false
   readonly #waiting = new Set<() => void>()
 
-  /** @param waits told once when a write begins to wait; @param what begins the text of `stalled` */
+  /** @param waits called once when a write begins to wait; @param what begins the text of `stalled` */
   constructor(
     readonly room: Room,
     private readonly what: string,
     private readonly waits: (stalled: StoreError) => void,
   ) {}
 
-  /** Runs a write until it does not fail for want of room; what it has written already it writes once more. */
+  /** Runs a write until it no longer fails for lack of space; each attempt writes everything again. */
   write<T>(write: () => Awaitable<T>): Awaitable<T> {
     const again = async (error: unknown): Promise<T> => {
       if (!isFull(error)) throw error
@@ -109,7 +112,7 @@ export class Patience {
     }
   }
 
-  /** From here on no write waits: one that finds no room fails with `disk_full`. */
+  /** Ends all waits: a write that finds no space fails with `disk_full` from now on. */
   close(): void {
     this.#closed = true
     for (const wake of this.#waiting) wake()

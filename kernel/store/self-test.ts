@@ -4,15 +4,15 @@ import { Mirror, type MirrorDisk } from './mirror.js'
 import { Note, readNote } from './note.js'
 import { recover, seedImage } from './recover.js'
 
-/** A file in memory that keeps what was synced apart from what was only written. */
+/** A file in memory with separate written and synced content. */
 interface SyncedFile {
   written: Buffer
   synced: Buffer
 }
 
 /**
- * Proves at start that the mirror sees what SQLite does: writes rows through it, takes what was synced, recovers that and
- * compares: with the log, after a checkpoint, with a new log, and after closing.
+ * Checks at start that the mirror sees SQLite's changes: writes rows through it, recovers the synced files and compares: with the
+ * log, after a checkpoint, with a new log, and after closing.
  * @throws StoreError `sqlite_self_test`
  */
 export async function selfTest(engine: Engine): Promise<void> {
@@ -47,7 +47,7 @@ async function proveMirror(engine: Engine): Promise<void> {
   engine.watchers.set(db.filename, mirror)
   const change = async (sql: string, when: string): Promise<void> => {
     db.run(sql)
-    // A commit that the mirror sees has asked for a sync.
+    // Every commit that the mirror sees requests a sync.
     if (mirror.settled) throw new Error(`a commit went unseen ${when}`)
     await mirror.synced()
     if (!('header' in (readNote(mark.written) ?? {}))) throw new Error(`there is no mark ${when}`)

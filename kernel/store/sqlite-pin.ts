@@ -9,7 +9,7 @@ export const SQLITE_PIN = {
   imports: { openat: 'x', fd_write: 'q', fd_read: 't', fd_seek: 'E', fd_sync: 'K', fd_close: 'e', ftruncate: 'J', unlink: 'o' },
 }
 
-/** Which build of sql.js this program was made for, and how its file calls are named there. */
+/** The build of sql.js that this program uses, and the names of its file calls. */
 export type SqlitePin = Readonly<typeof SQLITE_PIN>
 
 /** The file calls that the mirror watches; WebAssembly imports of the SQLite build. */

@@ -3,10 +3,10 @@ import { clip } from '../kit/text.js'
 import { type SqliteDatabase, sqlError } from './engine.js'
 import { StoreError } from './error.js'
 
-/** What a statement does, by SQLite's own account. */
+/** The effect of a statement, as SQLite's EXPLAIN shows it. */
 export interface Verdict {
   readonly writes: boolean
-  /** Tables that it writes, lower case; only those that it names, indexes and sequences not counted. */
+  /** Tables that it writes, lower case; without indexes, sequences and the effects of foreign keys. */
   readonly tables: readonly string[]
 }
 
@@ -20,7 +20,7 @@ const REFUSED_OPCODES: ReadonlySet<string> = new Set(
 )
 const BLANK = /^(?:\s+|--[^\n]*(?:\n|$)|\/\*[\s\S]*?(?:\*\/|$))*/
 const BLANK_OR_END = /^(?:[\s;]+|--[^\n]*(?:\n|$)|\/\*[\s\S]*?(?:\*\/|$))*/
-/** ON CONFLICT ROLLBACK ends the transaction behind the callback's back. */
+/** ON CONFLICT ROLLBACK ends the transaction without the callback's knowledge. */
 const ON_CONFLICT_ROLLBACK = 1
 
 /** The prefix of an owner's tables; dots and hyphens of its name become underscores. */
@@ -29,8 +29,8 @@ export function tablePrefix(name: string): string {
 }
 
 /**
- * Judges a statement before it is prepared: it must be one statement that reads or changes rows. The kind is
- * checked first, because a PRAGMA takes effect while it is compiled; the rest is read from EXPLAIN.
+ * Checks a statement before it is prepared: it must be a single statement that reads or changes rows. The kind is checked first,
+ * because a PRAGMA takes effect while it is compiled; the rest is read from EXPLAIN.
  * @throws StoreError `statement_refused`, or `sql_failed` when SQLite does not understand it
  */
 export function explain(db: SqliteDatabase, sql: string): Verdict {
@@ -55,24 +55,24 @@ export function explain(db: SqliteDatabase, sql: string): Verdict {
     if (name === undefined) throw refused(sql, 'it writes something else than a table')
     tables.add(name)
   }
-  // An insert counts up its table's sequence; changing a sequence alone is an intervention.
+  // An insert also updates its table's sequence; a change of a sequence alone is refused as a foreign table.
   if (tables.size > 1) tables.delete('sqlite_sequence')
   return { writes, tables: [...tables] }
 }
 
-/** Who writes tables named `<prefix>…`, for each of the prefixes; the first is its own, the others it inherits. */
+/** An owner of tables named `<prefix>…`. The first prefix is its own, the others are inherited. */
 export interface Owner {
   readonly name: string
   readonly prefixes: readonly string[]
 }
 
-/** Whether a name belongs to that prefix: of all registered ones that it starts with, the longest has it. */
+/** Whether a name belongs to that prefix: it belongs to the longest registered prefix that it starts with. */
 export function owns(prefix: string, name: string, registered: ReadonlyMap<string, string>): boolean {
   const starts = (start: string): boolean => name.toLowerCase().startsWith(start)
   return starts(prefix) && ![...registered.keys()].some(other => other.length > prefix.length && starts(other))
 }
 
-/** Throws when the owner may not write what the statement writes. */
+/** Throws when the statement writes tables that do not belong to the owner. */
 export function checkOwner(verdict: Verdict, sql: string, owner: Owner, registered: ReadonlyMap<string, string>): void {
   const { name, prefixes } = owner
   const foreign = verdict.tables.find(table => !prefixes.some(prefix => owns(prefix, table, registered)))
@@ -82,12 +82,12 @@ export function checkOwner(verdict: Verdict, sql: string, owner: Owner, register
   throw refused(sql, reason, 'ask the service that owns it')
 }
 
-/** @returns the error for a statement that is not run. */
+/** @returns the error for a refused statement */
 export function refused(sql: string, reason: string, hint = 'see the rules for statements of a plugin'): StoreError {
   return new StoreError('statement_refused', `statement refused: ${reason}: ${clip(sql.trim(), 200)}`, hint)
 }
 
-/** First keyword, lower case; comments are passed over, and semicolons when told. */
+/** First keyword, lower case, after comments and, if `semicolons`, after semicolons. */
 export function firstWord(sql: string, semicolons = false): string {
   return /^[a-z]+/i.exec(sql.slice(blankLength(sql, semicolons)))?.[0].toLowerCase() ?? ''
 }
@@ -122,7 +122,7 @@ function rootPages(db: SqliteDatabase): Map<SqlValue, string> {
   ])
 }
 
-/** Length of the white space and comments (and semicolons) that a text starts with. */
+/** Length of the white space and comments (and semicolons) at the start of a text. */
 function blankLength(sql: string, semicolons: boolean): number {
   return (semicolons ? BLANK_OR_END : BLANK).exec(sql)?.[0].length ?? 0
 }

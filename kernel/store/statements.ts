@@ -2,10 +2,10 @@ import type { Row, SqlValue } from '../contract/storage.js'
 import { type SqliteDatabase, type SqliteStatement, sqlError } from './engine.js'
 import { explain, type Owner, type Verdict } from './statement-check.js'
 
-/** A prepared statement, what is known of it, and the owners it was found allowed for. */
+/** A prepared statement, its verdict, and the owners that may run it. */
 export class Prepared {
   readonly allowed = new WeakSet<Owner>()
-  /** When it was asked for last, counted in askings. */
+  /** Number of the latest {@link Statements.prepare} call for it. */
   asked = 0
   #columns: readonly string[] | undefined
 
@@ -47,13 +47,13 @@ export class Prepared {
 }
 
 /**
- * SQLite looks at the value of a bare parameter behind `=` to plan, and so plans anew each time it is bound, which costs more
- * than most reads; with a plus, which changes nothing else, it does not. What is quoted or a comment stays as it is.
+ * SQLite plans by the value of a bare parameter after `=`, and so plans anew each time it is bound, which costs more than most
+ * reads. A plus before the parameter prevents that and changes nothing else. Quoted text and comments are left alone.
  */
 const plannedOnce = (sql: string): string =>
   sql.replace(/--.*|\/\*[\s\S]*?\*\/|'[^']*'|"[^"]*"|(=\s*)\?/g, (text, equals) => (equals ? `${equals}+?` : text))
 
-/** Statements kept ready; beyond this the least recently used goes. */
+/** Maximum number of prepared statements; beyond it the least recently used one is freed. */
 const KEPT_STATEMENTS = 400
 
 /** The prepared statements of one database. */
@@ -63,7 +63,7 @@ export class Statements {
 
   constructor(readonly db: SqliteDatabase) {}
 
-  /** Throws `statement_refused` for what no one may run, `sql_failed` for what SQLite does not understand. */
+  /** Throws `statement_refused` for a forbidden statement, `sql_failed` for one that SQLite does not understand. */
   prepare(sql: string): Prepared {
     let prepared = this.#kept.get(sql)
     if (prepared === undefined) {
@@ -84,14 +84,14 @@ export class Statements {
     return prepared
   }
 
-  /** Forgets all: the schema changes. */
+  /** Frees all statements, because the schema changes. */
   clear(): void {
     for (const { statement } of this.#kept.values()) statement.free()
     this.#kept.clear()
   }
 }
 
-/** sql.js reads integers as doubles; those that a double cannot hold are read once more as bigint. */
+/** sql.js reads integers as doubles; a row with an integer beyond their precision is read again as bigint. */
 function readRow(statement: SqliteStatement): Row {
   const row = statement.get(null)
   for (let i = 0; i < row.length; i++) {

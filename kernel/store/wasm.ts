@@ -1,4 +1,4 @@
-/** The part of WebAssembly that is used here; the types of Node leave it out. */
+/** The part of WebAssembly that is used here, which is missing in Node's types. */
 export interface Memory {
   readonly buffer: ArrayBuffer
 }
