@@ -11,7 +11,7 @@ export function systemClock(): Clock {
     const due = monotonic() + delay(ms)
     let handle: NodeJS.Timeout
     const arm = () => {
-      // Node's timers count whole milliseconds of a time read once a loop, so one can fire up to 1 ms early.
+      // Node's timers count whole milliseconds from a time that is read once per loop, so one can fire up to 1 ms early.
       const fire = () => (monotonic() < due ? arm() : fn())
       handle = setTimeout(fire, Math.min(Math.ceil(due - monotonic()), longestNodeTimer))
       if (options.unref) handle.unref()
@@ -22,7 +22,7 @@ export function systemClock(): Clock {
   return { now: () => Date.now(), monotonic, timeout, sleep: (ms, signal) => sleepOn(timeout, ms, signal) }
 }
 
-/** Milliseconds of a timer: none are negative. */
+/** The delay of a timer in milliseconds, never negative. */
 export function delay(ms: number): number {
   if (Number.isNaN(ms)) throw new RangeError('a timer needs a number of milliseconds')
   return Math.max(0, ms)
@@ -48,15 +48,15 @@ export function sleepOn(
   })
 }
 
-/** Resolves when what this turn of the event loop still has to do is done. */
+/** Resolves after the remaining work of this turn of the event loop. */
 export function turn(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
 }
 
-/** How work ended. */
+/** Receives the outcome of some work: its value, or its error. */
 export type Settle = (failed: boolean, value: unknown) => void
 
-/** Work that has begun. It settles once: with its answer, its rejection, or as late. */
+/** Work in progress. It settles once: with its value, its error, or as late. */
 class Pending {
   timer: Timer | undefined
   settled = false
@@ -75,17 +75,17 @@ class Pending {
   }
 }
 
-/** What began in this turn of the event loop. */
+/** Work that began in this turn of the event loop; timers are made at its end. */
 let fresh: Pending[] = []
 
 /**
- * Tells once how work ended, or that it is late after `ms` milliseconds; the work itself is not stopped. What ends in its own
- * turn of the event loop, as most work does, costs no timer.
+ * Calls `settle` once, with the outcome of the work, or with an error after `ms` milliseconds; the work itself is not stopped. Work
+ * that ends in the turn in which it began, as most does, needs no timer.
  */
 export function watch(clock: Clock, ms: number, work: PromiseLike<unknown>, settle: Settle): void {
   const pending = new Pending(clock, ms, settle)
   if (fresh.length === 0) setImmediate(arm)
-  // Work that follows other work within one turn, however much, is not kept for its end.
+  // A long chain of short work in one turn must not fill the list.
   else if (fresh.at(-1)?.settled) fresh.pop()
   fresh.push(pending)
   work.then(

@@ -8,12 +8,12 @@ import type { HostView } from './host-view.js'
 import { jsonFile } from './kit/json-file.js'
 import { diskFull, isFull, spending } from './store/room.js'
 
-/** Milliseconds between two tries on a full disk. */
+/** Milliseconds between two attempts on a full disk. */
 const AGAIN_MS = 10_000
-/** Bytes that are freed for the file on a full disk: a block. */
+/** Bytes released from the reserve for the file: one block. */
 const BLOCK = 4096
 
-/** How clients find a daemon; the port is 0 when it does not listen on TCP. */
+/** The content of `daemon.json`; the port is 0 when the daemon does not listen on TCP. */
 const Found = v.strictObject({
   pid: v.number(),
   port: v.number(),
@@ -31,8 +31,8 @@ interface Telling {
 }
 
 /**
- * Writes `daemon.json`, by which clients find a running daemon, for as long as the scope lasts. Without room on the disk it is
- * written later, for the socket is found without it.
+ * Writes `daemon.json`, by which clients find a running daemon, until the scope ends. On a full disk it is written later: clients
+ * find the socket without it.
  */
 export async function tellWhere({ home, host, clock, log, room, scope }: Telling): Promise<void> {
   const tcp = host.listeners().find(({ door }) => door === 'tcp')
@@ -45,7 +45,7 @@ export async function tellWhere({ home, host, clock, log, room, scope }: Telling
     await write().catch(later)
   }
   scope.defer('daemon.json', async () => {
-    // A daemon that lost its home finds the file of its successor, and anything else was not written here.
+    // Only a file with this content is removed: after the loss of the home it is the successor's.
     const there = await file.read().catch(() => null)
     if (isDeepStrictEqual(there, found)) await rm(home.discovery, { force: true })
   })

@@ -6,10 +6,10 @@ import { Fault, messageOf } from './contract/errors.js'
 import type { Home } from './contract/plugin-kernel.js'
 import { isUnsupported } from './kit/system-calls.js'
 
-/** Bytes of a Unix socket path that every system takes. */
+/** Maximum bytes of a Unix socket path on all systems. */
 const SOCKET_PATH_MAX = 107
 
-/** Creates what is missing of a home directory, 0700 throughout, and returns its paths. */
+/** Creates missing folders of a home, 0700 throughout, and returns its paths. */
 export async function prepareHome(root: string): Promise<Home> {
   let real = path.resolve(root)
   try {
@@ -19,7 +19,7 @@ export async function prepareHome(root: string): Promise<Home> {
     await access(real, constants.W_OK)
     const home = homeOf(real)
     await chmod(real, 0o700).catch(error => {
-      // Modes are fixed where the file system has none; doctor judges what they are.
+      // Some file systems have fixed modes; doctor checks the actual ones.
       if (!isUnsupported(error)) throw error
     })
     for (const folder of [home.logs, home.path('cache')]) await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -33,21 +33,20 @@ export async function prepareHome(root: string): Promise<Home> {
 }
 
 /**
- * Refuses the home of another user: what this process wrote there that user could not read any more, and what is told to
- * do there would run with the rights of this one. A home that is not there yet is nobody's.
+ * Refuses the home of another user: that user could not read files written by this process, and requests through the home would run
+ * with this user's rights. A missing home has no owner yet.
  * @throws Fault `home_owner_mismatch`
  */
 export function checkOwner(home: string): void {
   const owner = statSync(home, { throwIfNoEntry: false })?.uid
   const { uid, username } = os.userInfo()
-  // No users on this system.
   if (owner === undefined || uid === -1 || owner === uid) return
   const text = `the home ${home} belongs to another user (uid ${owner}) than the one who starts the daemon (${username}, uid ${uid})`
   const next = `run it as its owner, \`sudo -u '#${owner}' svc daemon start\`, or choose another home with SVC_HOME`
   throw new Fault('home_owner_mismatch', 500, text, { next })
 }
 
-/** The paths of a home without touching it. */
+/** The paths of a home, without any access to it. */
 export function homeOf(root: string): Home {
   const below = (...parts: string[]) => {
     const joined = path.join(root, ...parts)

@@ -10,13 +10,13 @@ import type { Redaction } from './redaction.js'
 import type { Store } from './store/index.js'
 import { version } from './version.js'
 
-/** What is marked as internal is not declared for others: it would bring the types of libraries with it. */
+/** Members marked as internal are left out of the declarations, which would otherwise pull in types of libraries. */
 interface Sources {
   readonly options: KernelOptions
   /** Epoch milliseconds. */
   readonly startedAt: number
   readonly pid: number
-  /** Made after those who look at it. @internal */
+  /** A function, because the host is created after this object. @internal */
   readonly host: () => PluginHost
   /** @internal */
   readonly transport: Transport
@@ -29,7 +29,7 @@ interface Sources {
   readonly store: Store
 }
 
-/** The facts about the host that plugins can read. */
+/** Facts about the host for plugins. */
 export function hostView(sources: Sources) {
   const { options, startedAt, pid, host, transport, faults, redact, collect, store } = sources
   const { safeMode, env = {}, listen: doors = [], formerNames = {} } = options
@@ -44,30 +44,30 @@ export function hostView(sources: Sources) {
     doors,
     // The error of a plugin is foreign text; programs read all other members.
     plugins: () => redact.value(host().slots.view(), name => name !== 'error'),
-    /** The plugin that has this name now, whether it runs or not. */
+    /** The plugin that has this name now, running or not. */
     pluginOf: (name: string) => host().slots.get(name)?.plugin,
     listeners: () => transport.listening(),
     /** Open event streams by plugin. */
     streams: () => transport.carrier?.counts() ?? {},
     settings: () => collect(Collected.settings),
     commands: () => collect(Collected.commands),
-    /** Different ones, the latest last; of each plugin at most 50. */
+    /** Distinct faults, latest last; at most 50 for each plugin. */
     faults: () => redact.value(faults.list(), name => name !== 'error'),
-    /** Names that plugins had in earlier versions, and the plugin that does their work now, or `kernel`. */
+    /** Former names of plugins, each with the plugin that does that work now, or `kernel`. */
     formerNames,
-    /** Names in `plugins.disabled` and `plugins.replace` that no plugin has. */
+    /** Names in `plugins.disabled` and `plugins.replace` that belong to no plugin. */
     unknownPlugins: () => host().slots.unknown(),
     store: () => store.status(),
     /** Moves the log of the store into its database; resolves when that is on the disk. */
     checkpoint: () => store.checkpoint(),
     /** Switches automatic checkpoints. Without them the database file does not change. */
     autocheckpoint: (on: boolean) => store.autocheckpoint(on),
-    /** Transactions of these plugins begin when `over` has resolved. */
+    /** Delays transactions of these plugins until `over` resolves. */
     hold: store.hold,
   }
 }
 
 export type HostView = ReturnType<typeof hostView>
 
-/** The host that plugins run in, and what can be said of it. */
+/** Facts about the host, and actions on its database. */
 export const Host = given<HostView>('kernel.host@1')

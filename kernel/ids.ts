@@ -1,10 +1,10 @@
 import { randomFillSync, randomUUID } from 'node:crypto'
 import type { Ids } from './contract/basics.js'
 
-/** Random bytes are fetched in such amounts: a call costs some 10 us however few it is for. */
+/** Bytes per refill of the random pool: a system call costs about 10 us regardless of its size. */
 const POOL_BYTES = 4096
 
-/** Ids nobody can guess. */
+/** Unguessable ids from the system's random generator. */
 export function systemIds(): Ids {
   const pool = Buffer.alloc(POOL_BYTES)
   let used = POOL_BYTES
@@ -14,7 +14,7 @@ export function systemIds(): Ids {
       used = 0
     }
     const text = pool.toString('hex', used, used + bytes)
-    // A byte that was given out is never given out again, and what was a secret does not stay here.
+    // Used bytes are cleared: they are not used again, and secrets do not stay in memory.
     pool.fill(0, used, used + bytes)
     used += bytes
     return text

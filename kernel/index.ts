@@ -1,4 +1,4 @@
-/** `svc`: the kernel for those who embed it. */
+/** `svc`: the kernel for programs that embed it. */
 export { delay, sleepOn } from './clock.js'
 export { conflictOf, lackOf } from './host/claims.js'
 export type { InheritedSockets } from './http/listeners.js'

@@ -38,13 +38,13 @@ import { LEFT, unconfigured, unwatched } from './without.js'
 export interface Kernel {
   readonly host: HostView & Pick<Host, 'load' | 'unload' | 'reload'> & { readonly report: Report }
   readonly home: Home
-  /** A request as the Unix socket's actor, without a socket. */
+  /** A request with the actor of the Unix socket, without a socket. */
   inject(request: tokens.InjectRequest): Promise<tokens.InjectReply>
-  /** Value of a setting, the kernel's own ones among them. */
+  /** Value of a setting, including the kernel's own. */
   setting<T>(entry: Setting<T>): T
-  /** For what the embedder writes by itself. */
+  /** For output of the embedder itself. */
   readonly redact: Redact
-  /** Quiesces, releases, closes the store, then gives the lock back. Never rejects; what went wrong is returned. */
+  /** Quiesces, releases, closes the store, then releases the lock. Never rejects; errors are returned. */
   close(): Promise<readonly Error[]>
   /** Resolves when the store failed: nothing is acknowledged any more and the kernel has to be closed. */
   readonly failed: Promise<Error>
@@ -53,7 +53,7 @@ export interface Kernel {
 const SHUTDOWN_MS = 10_000
 const RELEASE_MS = 5000
 
-/** Boots a kernel on a home directory: configuration, lock, store, plugins, listeners. A failure undoes what was done. */
+/** Boots a kernel on a home directory: configuration, lock, store, plugins, listeners. A failure undoes the steps before it. */
 export async function createKernel(options: KernelOptions): Promise<Kernel> {
   const clock = options.clock ?? systemClock()
   const ids = options.ids ?? systemIds()
@@ -65,10 +65,10 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       await step().catch(error => errors.push(error instanceof Error ? error : new Error(String(error))))
     }
   }
-  // SQLite compiles in other threads while this one loads the code that comes next.
+  // SQLite compiles in other threads while this one loads further code.
   const engine = proveEngine()
   const http = import('./http/transport.js')
-  // Whoever awaits them hears of a failure.
+  // Their errors surface where they are awaited; until then they must not be unhandled rejections.
   for (const early of [engine, http]) early.catch(() => {})
   try {
     const home = await prepareHome(options.home)
@@ -211,7 +211,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       await found.catch(error => blame('kernel', 'daemon.json', error))
       await hooks.listening.call()
     }
-    // Last, for that is what a starting command line waits for.
+    // Last, because a starting command line waits for the socket.
     if (doors.includes('socket')) {
       if (!inherited?.socket) undo.push(async () => lock.isOwner() && rm(socketPath, { force: true }))
       await transport.listenSocket(socketPath)

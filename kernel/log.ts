@@ -2,7 +2,7 @@ import type { Clock, Scope } from './contract/basics.js'
 import type { Log } from './contract/plugin-kernel.js'
 import type { Redact } from './contract/redact.js'
 
-/** Levels of lines, the least urgent first. */
+/** Levels of lines, in ascending order of urgency. */
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 type Level = (typeof LEVELS)[number]
 
@@ -15,12 +15,12 @@ export interface LogLine {
   readonly [field: string]: unknown
 }
 
-/** Takes the lines of the log; the embedder writes them where it wants. */
+/** Receives the lines of the log; the embedder writes them. */
 export type LogSink = (line: LogLine) => void
 
 /**
- * A logger of the embedder, such as one of pino. The kernel makes a child of it for each plugin, sets the level of the children
- * and drops a child when its plugin is unloaded. What a child is given is redacted. The logger itself stays as it is.
+ * A logger of the embedder, such as one of pino. The kernel makes a child of it for each plugin, sets the level of the children and
+ * drops a child when its plugin is unloaded. Children receive redacted data. The logger itself is not changed.
  */
 export interface LogPort
   extends Readonly<Record<Level, (fields: Readonly<Record<string, unknown>>, msg: string) => void>> {
@@ -38,7 +38,10 @@ interface Child {
 
 /** The log of the kernel and of its plugins, each with a child of its own. */
 export class KernelLog {
-  /** Undefined where nobody reads the log. `own` writes the kernel's lines, and those of plugins without a child by a field. */
+  /**
+   * Undefined when nothing is logged. `own` writes the kernel's lines, and lines of plugins without a child, with the plugin as a
+   * field.
+   */
   readonly #to: { readonly port: LogPort; readonly own: LogPort } | undefined
   readonly #children = new Map<string, Child>()
   #levelNow: () => Level = () => 'info'
@@ -52,12 +55,12 @@ export class KernelLog {
     this.#to = port && { port, own: port.child({}) }
   }
 
-  /** From now on the level of every line is the one that `levelNow` returns then. */
+  /** Sets the function that gives the level of every later line. */
   follow(levelNow: () => Level): void {
     this.#levelNow = levelNow
   }
 
-  /** The log of a plugin, or without a name the kernel's own. */
+  /** The log of a plugin, or of the kernel. */
   of(plugin?: string): Log {
     const at =
       (level: Level) =>
@@ -66,7 +69,7 @@ export class KernelLog {
     return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
   }
 
-  /** The log of a plugin that is loaded, which has a child until its scope ends. */
+  /** The log of a loaded plugin, with a child logger until its scope ends. */
   childOf(plugin: string, scope: Scope): Log {
     this.#children.set(plugin, { scope })
     scope.signal.addEventListener('abort', () => {
@@ -77,7 +80,7 @@ export class KernelLog {
 
   #write(level: Level, name: string | undefined, text: string, fields: Readonly<Record<string, unknown>>): void {
     const levelNow = this.#levelNow()
-    // Before anything is redacted, which costs more.
+    // Checked before redaction, which costs more.
     if (!this.#to || LEVELS.indexOf(level) < LEVELS.indexOf(levelNow)) return
     const bindings = name === undefined ? {} : this.redact.value({ plugin: name }, member => member === 'plugin')
     const { port, own } = this.#to
@@ -89,7 +92,7 @@ export class KernelLog {
     logger[level](child ? clean : { ...clean, ...bindings }, msg)
   }
 
-  /** A plugin's child, bound to its name as that may be written now: it may hold a value that has become a secret since. */
+  /** The child of a plugin, bound to its redacted name. It is replaced when the name has come to contain a secret. */
   #childFor(port: LogPort, name: string, bindings: { readonly plugin?: string }): LogPort | undefined {
     const child = this.#children.get(name)
     if (!child || (child.logger && child.plugin === bindings.plugin)) return child?.logger

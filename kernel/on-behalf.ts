@@ -1,9 +1,9 @@
-/** What the watchdog finds on the stack: an object with this key tells for whom the code that holds it runs. */
+/** Key of an object on the stack by which the watchdog finds the owner of the running code. */
 export const RUNS_FOR = Symbol.for('svc.runs-for')
 
 /**
- * Runs work that is done for somebody else: on the output of an extension's process, say. While it holds the event loop, it is
- * `owner` that holds it: the watchdog reads the name off this frame of the stack. Synchronous, and costs little more than a call.
+ * Runs work on behalf of another owner, such as the handling of an extension's output. If it blocks the event loop, the watchdog
+ * reads `owner` off this stack frame and blames it. Synchronous, and costs little more than a call.
  */
 export function onBehalfOf<T>(owner: string, work: () => T): T {
   return held({ [RUNS_FOR]: owner }, work)

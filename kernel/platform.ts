@@ -1,7 +1,6 @@
 /**
- * `svc/platform`: what plugins use that do a part of the kernel's work: serve connections, keep files of the home, follow what is
- * registered, load plugins. Open to every extension. Its names may change in a minor version. At most 40 values, each in this
- * entry alone.
+ * `svc/platform`: for plugins that do a part of the kernel's work: serve connections, keep files of the home, follow registrations,
+ * load plugins. Open to every extension. Its names may change in a minor version. At most 40 values, each in this entry alone.
  */
 
 export { type Bound, type BoundOwned, type BoundRoute, Collected } from './contract/bound.js'

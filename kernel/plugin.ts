@@ -1,4 +1,4 @@
-/** `svc/plugin`: what an author of a plugin needs; docs/plugins.md is its manual. At most 60 values, each in this entry alone. */
+/** `svc/plugin`: the API for authors of plugins; docs/plugins.md is its manual. At most 60 values, each in this entry alone. */
 
 export { systemClock, turn, within } from './clock.js'
 export type { Awaitable, Clock, Ids, Scope, Timer } from './contract/basics.js'

@@ -2,7 +2,7 @@ import type { Ports } from './contract/ports.js'
 
 let made = (): Ports => ({})
 
-/** Says what ports a kernel has whose embedder names none. `svc/plugins` calls it with `filePorts` when it is loaded. */
+/** Sets the ports of kernels whose embedder names none. `svc/plugins` calls it with `filePorts` when it is loaded. */
 export function portsByDefault(make: () => Ports): void {
   made = make
 }

@@ -8,19 +8,19 @@ interface Followed {
   readonly sources: Registry<SecretSource>
 }
 
-/** Has a plugin replace registered values in what leaves. Before there is one, and without one, texts leave as they are. */
+/** Passes output to the redactor of a plugin. Before there is one, and without one, output is unchanged. */
 export class Redaction implements Redact {
-  /** The last one that there was: while its plugin is reloaded it goes on. */
+  /** The latest redactor, which stays in use while its plugin is reloaded. */
   #redactor: Redactor | undefined
   #followed: Followed | undefined
   #seen = 0
 
-  /** From now on values are registered. */
+  /** Sets the registries of redactors and secrets. */
   attend(followed: Followed): void {
     this.#followed = followed
   }
 
-  /** From now on nothing is forgotten: what fails in a shutdown is told when its plugin is gone. */
+  /** Keeps the current secrets for the rest of the shutdown: errors are still reported after their plugins are gone. */
   keep(): void {
     this.#current()
     this.#followed = undefined
@@ -39,7 +39,7 @@ export class Redaction implements Redact {
     return this.#current()?.stream() ?? { push: piece => piece, end: () => '', held: 0 }
   }
 
-  /** A fault as its caller may see it: the same code and status. */
+  /** A fault without secrets, for its caller; code and status stay. */
   fault(fault: Fault): Fault {
     const told = { message: fault.message, details: fault.details ?? {}, next: fault.next }
     const clean = this.value(told)
@@ -49,7 +49,7 @@ export class Redaction implements Redact {
     return new Fault(code, status, message, { details, next, retryAfter, cause })
   }
 
-  /** Tells the redactor who came and who went since the last text: a registration holds for the next one. */
+  /** The redactor, updated with the sources that came or went since the last text: a new registration holds for the next one. */
   #current(): Redactor | undefined {
     const { redactors, sources } = this.#followed ?? {}
     if (redactors && sources && redactors.changes + sources.changes !== this.#seen) {

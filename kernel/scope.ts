@@ -3,7 +3,7 @@ import type { Clock, Scope } from './contract/basics.js'
 import { messageOf } from './contract/errors.js'
 import type { HookEntry } from './contract/hook.js'
 
-/** Scope with its owner's side: the release. */
+/** A scope with the release, for its owner. */
 export class OwnedScope implements Scope {
   readonly #stack = new Map<symbol, { label: string; release: () => unknown; deadlineMs: number | undefined }>()
   readonly #abort = new AbortController()
@@ -33,7 +33,10 @@ export class OwnedScope implements Scope {
 
   readonly held = (): string[] => [...this.#stack.values()].map(entry => entry.label)
 
-  /** Releases everything in reverse; each step gets `usualMs`, unless it named a deadline of its own. Errors are collected and returned, later steps run. */
+  /**
+   * Releases everything in reverse; each step gets `usualMs`, unless it named a deadline of its own. Errors are collected and
+   * returned, later steps run.
+   */
   async release(usualMs: number): Promise<Error[]> {
     if (this.#dead) return []
     this.#dead = true

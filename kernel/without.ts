@@ -2,7 +2,10 @@ import type { SettingSource } from './contract/config.js'
 import type { DiskRoom } from './contract/storage.js'
 import { noReserve } from './store/room.js'
 
-/** Migrations of the kernel's own stream whose tables plugins inherit: a kernel without these plugins starts on such a home. */
+/**
+ * Migrations of the kernel's own stream whose tables plugins have inherited: a kernel without these plugins still starts on such a
+ * home.
+ */
 export const LEFT = {
   '001-process': 'd264b6154d881e0ae4fd58d4c278ddbc6c4fcf502da9f77d2f33a753176f5323',
   '001-event': 'a9fefd0bc86747e7cdf94bc0c83c0267580f9a722e10e37a1e04becc60321998',
@@ -11,14 +14,14 @@ export const LEFT = {
   'actor-origin': 'f99bc22e4d9d95a3af67524ded3b201c09f74e3e5b6589389ce8b389f4a93595',
   'actor-for': '833930870598561eb8675a3f6c92145e911740be4933e8a26ed3f482adc7cde4',
 }
-/** Where no port keeps room, a write finds out by itself that there is none. */
+/** Without a port for the disk, writes notice a full disk only when they fail. */
 export const unwatched: DiskRoom = {
   writable: true,
   room: noReserve,
   look: async () => Number.POSITIVE_INFINITY,
   refusal: async () => undefined,
 }
-/** Where no port says what is configured, settings are their defaults. */
+/** Without a port for settings, they have their defaults. */
 export const unconfigured: SettingSource = {
   get: entry => entry.default,
   of: ({ path }) => ({ name: `setting ${path}`, tap() {} }),

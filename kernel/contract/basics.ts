@@ -6,14 +6,14 @@ export interface Timer {
   cancel(): void
 }
 
-/** Time as the kernel and plugins see it: the system's, or in tests one that stands still until it is advanced. */
+/** Time for the kernel and plugins: the system's, or in tests a clock that only moves when advanced. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number
   /** Milliseconds since some fixed point, never going back: for durations. */
   monotonic(): number
   /**
-   * Runs `fn` once, `ms` milliseconds from now or later, never earlier and never at once; any length, also Infinity.
+   * Runs `fn` once after at least `ms` milliseconds, never synchronously; any length, also Infinity.
    * @param options `unref`: this timer does not keep the process alive
    */
   timeout(ms: number, fn: () => void, options?: { readonly unref?: boolean }): Timer
@@ -21,12 +21,12 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** A time in milliseconds since 1970 as it goes over the wire: UTC, with milliseconds and `Z`. Throws RangeError. */
+/** A time in milliseconds since 1970 in wire format: UTC, with milliseconds and `Z`. Throws RangeError. */
 export function iso(ms: number): string {
   return new Date(ms).toISOString()
 }
 
-/** Chance as the kernel and plugins see it: the system's, or in tests a sequence that a seed decides. */
+/** Randomness for the kernel and plugins: the system's, or in tests a seeded sequence. */
 export interface Ids {
   /** `bytes` random bytes (1 to 1024) in lower case hexadecimal. */
   hex(bytes: number): string
@@ -34,20 +34,20 @@ export interface Ids {
   id(prefix: string): string
   /** A UUID of version 4. */
   uuid(): string
-  /** A number from 0 up to but not 1, for jitter and sampling; never for secrets. */
+  /** A number from 0 (inclusive) to 1 (exclusive), for jitter and sampling; never for secrets. */
   random(): number
 }
 
-/** What must be released when its plugin goes: an abort signal and a labelled stack, released in reverse. */
+/** The resources of a plugin, released with it: an abort signal and a labelled stack, released in reverse. */
 export interface Scope {
   readonly owner: string
   /** Aborted as the first step of the release. */
   readonly signal: AbortSignal
   /**
-   * Hangs a release on the scope; returns a function that runs it early. Throws when the scope is released already.
-   * @param deadlineMs how long the release may take until the next one begins; default 5 s
+   * Adds a release to the scope; returns a function that runs it early. Throws when the scope has been released.
+   * @param deadlineMs time for this release before the next one begins; default 5 s
    */
   defer(label: string, release: () => unknown, deadlineMs?: number): () => Promise<void>
-  /** Labels of what is held now, oldest first. */
+  /** Labels of the unreleased resources, oldest first. */
   held(): string[]
 }

@@ -13,19 +13,19 @@ export interface BoundRoute {
   readonly self: unknown
 }
 
-/** An entry of a surface whose functions take the service of its plugin, with that service, and the scope that ends with the plugin. */
+/** A surface entry together with the service that its functions take, and the scope of its plugin. */
 export interface Bound<T> {
   readonly scope: Scope
   readonly self: unknown
   readonly entry: T
 }
 
-/** Rows of a plugin that go with a thing, and the database with its rights. */
+/** Owned rows, with a database that has the rights of their plugin. */
 export interface BoundOwned extends Bound<Owned<unknown>> {
   readonly db: Db
 }
 
-/** The registries that every surface fills: what the hook `collect` gives for these ids. */
+/** The registries of surface entries: ids for the hook `collect`. */
 export const Collected = {
   kinds: registry<Kind>('kinds@1'),
   routes: registry<BoundRoute>('routes@1'),

@@ -2,7 +2,7 @@ import type { Hook, Report } from './hook.js'
 import type { Room } from './storage.js'
 import type { Setting } from './surface.js'
 
-/** What the source of all settings is made for: the settings of the kernel and of what comes with the program. */
+/** The input of a settings source: the settings of the kernel and of the program's plugins. */
 export interface Configuring {
   readonly known: readonly Setting[]
   readonly room: Room
@@ -11,9 +11,9 @@ export interface Configuring {
 
 /** The values of settings, which their owner reads. */
 export interface Config {
-  /** Value in force of a setting. */
+  /** The current value of a setting. */
   get<T>(entry: Setting<T>): T
-  /** Told of every later value that takes effect at once, while the plugin is loaded. */
+  /** Called with later values of a live setting, while the plugin is loaded. */
   onChange<T>(entry: Setting<T>, fn: (value: T) => void): void
 }
 
@@ -22,10 +22,10 @@ export interface SettingsApi {
   of<T>(entry: Setting<T>): Hook<(value: T) => void>
 }
 
-/** Says what is configured, for as long as the kernel runs. What a tap throws is its owner's fault. */
+/** Provides the values of all settings for the lifetime of the kernel. An error of a tap is reported as its owner's fault. */
 export interface SettingSource extends SettingsApi, Pick<Config, 'get'> {
-  /** Takes the settings of a plugin that starts, now or again. @throws Fault that says why their values are not valid */
+  /** Adds the settings of a plugin that starts or restarts. @throws Fault with the reason when their values are not valid */
   adopt(plugin: string, entries: readonly Setting[]): void
-  /** A drop-in leaves: its settings are nobody's. */
+  /** Removes the settings of a drop-in that leaves. */
   disown(plugin: string): void
 }

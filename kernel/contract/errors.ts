@@ -29,7 +29,7 @@ export class Fault extends Error {
     this.retryAfter = more.retryAfter
   }
 
-  /** By its mark, never by the module: extensions have a copy of their own of this one. */
+  /** Recognizes a fault by its mark: extensions have their own copy of this module, and so of the class. */
   static override [Symbol.hasInstance](thrown: unknown): boolean {
     // biome-ignore lint/complexity/noThisInStatic: a subclass is recognized by its class
     if (this !== Fault) return super[Symbol.hasInstance](thrown)
@@ -44,21 +44,21 @@ export interface ErrorEntry {
   readonly next?: string
 }
 
-/** Makes the fault of one declared error, whose code and status it says itself. */
+/** Makes the fault of one declared error; has its code and status. */
 export interface FaultMaker {
   (message?: string, more?: FaultMore): Fault
   readonly code: string
   readonly status: number
 }
 
-/** A table of declared errors and, under the same names, the functions that make their faults. */
+/** A table of declared errors: under each name the function that makes its fault. */
 export type ErrorTable<E extends Readonly<Record<string, ErrorEntry>>> = {
   readonly [K in keyof E]: FaultMaker
 } & { readonly [errorEntries]: E }
 
 const errorEntries: unique symbol = Symbol.for('svc.errors')
 
-/** The next step by status, for errors whose entry and whose caller name none; the command line adds the command to `svc help`. */
+/** Default next steps by status, for errors without one; the command line adds the command to `svc help`. */
 const NEXT: Readonly<Record<number, string>> = { 400: 'svc help', 422: 'svc help', 500: 'svc logs', 507: 'svc doctor' }
 
 /** Declares errors; `Errors.some_code('text')` makes the fault. Codes are part of the contract and never change. */
@@ -75,7 +75,7 @@ export function errorsOf(table: ErrorTable<Readonly<Record<string, ErrorEntry>>>
   return table[errorEntries]
 }
 
-/** Errors of the kernel that plugins meet or throw themselves; those of its doors and of records stand there. */
+/** Errors of the kernel for plugins. Those of HTTP are in `HttpErrors`, those of records in `RecordErrors`. */
 export const KernelErrors = defineErrors({
   invalid_request: { status: 400, message: 'the request does not match the schema of this route' },
   invalid_cursor: { status: 400, message: 'the cursor does not belong to this list; start again without it' },
@@ -106,12 +106,12 @@ export const KernelErrors = defineErrors({
   disk_full: { status: 507, message: 'the disk is almost full; free some space and try again' },
 })
 
-/** The fault for anything thrown: itself, or `internal` with the text of the cause kept for the log only. */
+/** The fault for anything thrown: itself, or `internal`, whose cause goes to the log only. */
 export function faultOf(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown
   const { code } = Object(thrown) as { code?: unknown }
   if (code === 'store_failed') return KernelErrors.store_failed(messageOf(thrown), { cause: thrown })
-  // A write that found no room, of the store or of whatever else keeps files.
+  // A full disk, reported by the store or by any other file access.
   if (code === 'disk_full' || code === 'ENOSPC' || code === 'EDQUOT') return KernelErrors.disk_full(messageOf(thrown))
   return KernelErrors.internal(undefined, { cause: thrown ?? new TypeError(`${thrown} was thrown`) })
 }

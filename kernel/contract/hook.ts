@@ -5,22 +5,22 @@ import type { Tx } from './storage.js'
 /** The owner of a tap. Taps run by depth, then by owner, then in order of registration; the order of loading has no effect. */
 export interface Tapper {
   readonly owner: string
-  /** Longest chain of plugins that the owner requires: 0 for one that requires none. */
+  /** Length of the longest chain of plugins that the owner requires, 0 without requirements. */
   readonly depth: number
   readonly scope: Scope
-  /** The owner is a drop-in, also one that replaces a plugin of the program and runs under its name. */
+  /** Whether the owner is a drop-in, including one that replaces a plugin of the program and runs under its name. */
   readonly isDropIn?: boolean
 }
 
-/** The side of a hook that others see: it can be tapped, not called. */
+/** A hook for other plugins: it can be tapped, not called. */
 export interface Hook<F> {
   readonly name: string
   tap(tapper: Tapper, fn: F): void
 }
 
-/** The side of a hook that its owner has. */
+/** A hook for its owner. */
 export interface OwnHook<F> extends Hook<F> {
-  /** Whether there is a tap: asked where it costs something to build what taps are called with. */
+  /** Whether there is a tap; lets the owner skip the preparation of expensive arguments. */
   isUsed(): boolean
 }
 
@@ -33,18 +33,18 @@ export interface Notify<A extends readonly unknown[]> extends OwnHook<NotifyTap<
 
 export type PipelineTap<V, A extends readonly unknown[]> = (value: V, ...args: A) => Awaitable<V | undefined>
 
-/** Hands on a changed value. `undefined` means "no opinion", `null` is a value; when a tap fails the previous one stays. */
+/** Passes a value through the taps. `undefined` keeps it, `null` is a value; the value also stays when a tap fails. */
 export interface Pipeline<V, A extends readonly unknown[] = []> extends OwnHook<PipelineTap<V, A>> {
   run(value: V, ...args: A): Promise<V>
 }
 
 export type GateTap<A extends readonly unknown[], R = never> = (...args: A) => Awaitable<Fault | R | undefined>
 
-/** Asks taps that may have to wait whether something may happen. A tap refuses with a fault; one that fails refuses too. */
+/** Decides whether something may happen; taps may be asynchronous. A fault refuses, and so does a failure of a tap. */
 export interface Gate<A extends readonly unknown[], R = never> extends OwnHook<GateTap<A, R>> {
-  /** The first answer, or nothing. */
+  /** The first answer of a tap; undefined when all agree. */
   ask(...args: A): Promise<Fault | R | undefined>
-  /** The same; `done` is called at once when no tap has to wait. */
+  /** Like {@link ask}; `done` is called in the same turn when no tap has to wait. */
   askNow(args: A, done: (answer: Fault | R | undefined) => void): void
 }
 
@@ -66,9 +66,9 @@ export interface Contribution<T> {
 }
 
 export interface HookOptions<R = never> {
-  /** Of a gate that also takes answers which are no refusal. */
+  /** For a gate whose taps may also return answers that are no refusal. */
   readonly isAnswer?: (value: unknown) => value is R
-  /** Milliseconds that each tap has, 5000 unless given; `Infinity` where a person may have to answer. */
+  /** Deadline of each tap in milliseconds; default 5000, `Infinity` when a person may have to answer. */
   readonly deadlineMs?: number
 }
 
@@ -77,7 +77,7 @@ declare const calls: unique symbol
 /** One hook of a table as plain data. `C` is the type of the hook that {@link HookFactory.of} makes of it. */
 export interface HookEntry<C> {
   readonly kind: 'notify' | 'announce' | 'pipeline' | 'gate' | 'guard' | 'guards'
-  /** As faults and logs have it, after the name of the plugin: `turn.start`. */
+  /** Name in faults and logs, after that of the plugin: `turn.start`. */
   readonly name: string
   /** When it is called, in the first sentence; then what a tap may do. */
   readonly summary: string
@@ -90,15 +90,15 @@ export interface HookEntry<C> {
 // biome-ignore lint/suspicious/noExplicitAny: the erasing line of hooks
 export type HookTable = Readonly<Record<string, HookEntry<any>>>
 
-/** The hooks of a table as their owner has them: they can be called. */
+/** The hooks of a table for their owner, who can call them. */
 export type HooksOf<T> = { readonly [K in keyof T]: T[K] extends HookEntry<infer C> ? C : never }
 
-/** The hooks of a table as other plugins see them: they can be tapped. */
+/** The hooks of a table for other plugins, which can tap them. */
 export type TapsOf<T> = {
   readonly [K in keyof T]: T[K] extends HookEntry<infer C> ? (C extends Hook<infer F> ? Hook<F> : never) : never
 }
 
-/** All hooks of a plugin, by the names of their members. @throws TypeError where two of them have one name */
+/** All hooks of a plugin, by member name. @throws TypeError for duplicate names */
 export function hookTable<const T extends HookTable>(table: T): T {
   const names = new Set<string>()
   for (const { name } of Object.values(table)) {
@@ -111,39 +111,39 @@ export function hookTable<const T extends HookTable>(table: T): T {
 
 type Timed = Pick<HookOptions, 'deadlineMs'>
 
-/** An entry of a table: something happened. */
+/** A table entry for a hook that announces something. */
 export const notify = <A extends readonly unknown[]>(
   name: string,
   summary: string,
   options?: Timed,
 ): HookEntry<Notify<A>> => ({ kind: 'notify', name, summary, ...options })
 
-/** An entry of a table: a value that taps may change. */
+/** A table entry for a hook that passes a value through taps. */
 export const pipeline = <V, A extends readonly unknown[] = []>(
   name: string,
   summary: string,
   options?: Timed,
 ): HookEntry<Pipeline<V, A>> => ({ kind: 'pipeline', name, summary, ...options })
 
-/** An entry of a table: may something happen; taps may take time. */
+/** A table entry for a hook that decides, with asynchronous taps. */
 export const gate = <A extends readonly unknown[], R = never>(
   name: string,
   summary: string,
   options?: HookOptions<R>,
 ): HookEntry<Gate<A, R>> => ({ kind: 'gate', name, summary, ...options })
 
-/** An entry of a table: may something happen, decided in the transaction that does it. */
+/** A table entry for a hook that decides inside a transaction. */
 export const guard = <A extends readonly unknown[]>(name: string, summary: string): HookEntry<Guard<A>> => ({
   kind: 'guard',
   name,
   summary,
 })
 
-/** Makes the hooks that a service offers; failures of taps are attributed to their owners. */
+/** Makes the hooks of a service; failures of taps are attributed to the owners of the taps. */
 export interface HookFactory {
-  /** The hooks of a table, for one kernel; called once by the plugin whose table it is. */
+  /** The hooks of a table, for one kernel; called once, by the plugin that owns the table. */
   of<T extends HookTable>(table: T): HooksOf<T>
-  // One hook without a table, for extensions of `apiVersion: 1`: no reference or catalogue shows it.
+  // Single hooks without a table, for extensions of `apiVersion: 1`; they are in no reference or catalogue.
   notify<A extends readonly unknown[]>(name: string, options?: HookOptions): Notify<A>
   pipeline<V, A extends readonly unknown[] = []>(name: string, options?: HookOptions): Pipeline<V, A>
   gate<A extends readonly unknown[], R = never>(name: string, options?: HookOptions<R>): Gate<A, R>

@@ -8,15 +8,15 @@ import type { Tx } from './storage.js'
 
 /** One change of the running plugins: a boot, or one plugin that is loaded, reloaded or unloaded. */
 export interface Change {
-  /** The first one. */
+  /** Whether the change is the boot. */
   readonly boot: boolean
   /** Names of the plugins that this change started. */
   readonly started: ReadonlySet<string>
-  /** Takes a plugin, and what requires it, out of the change: it fails with this text, the rest goes on. */
+  /** Fails a plugin and its dependents with this text; the rest of the change goes on. */
   fail(owner: string, error: string): void
 }
 
-/** Plugins that go, dependents first. Their routes, streams and background work end before they are released. */
+/** Plugins that leave, dependents first. Their routes, streams and background work end before they are released. */
 export interface Leaving {
   readonly owners: readonly string[]
   /** `change`: other plugins stay, and requests for the leaving ones wait for their successors. */
@@ -25,20 +25,20 @@ export interface Leaving {
   readonly change?: Change
 }
 
-/** A record change inside its transaction, once it is written. */
+/** A record change inside its transaction, after the write. */
 export interface Written {
   readonly change: RecordChange
   /** Id of the event about it; set by the tap that emits one. */
   event?: string
 }
 
-/** A request at the door, before anything of it is believed. */
+/** A request at the door, before its caller is authenticated. */
 export interface Incoming {
   /** `req_` and 16 hex. */
   readonly id: string
   readonly door: Door
   readonly method: string
-  /** Path and query as they were sent. */
+  /** Path and query as sent. */
   readonly url: string
   /** By lower-case names. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
@@ -48,16 +48,16 @@ export interface Incoming {
   readonly connection?: object | undefined
 }
 
-/** A request whose caller is known. */
+/** A request with a known caller. */
 export interface Identified extends Incoming {
   readonly actor: Actor
-  /** From now on its actor acts on behalf of another party: for a tap of `admit` that has proof of it. */
+  /** Makes the actor act on behalf of another party: for a tap of `admit` that has proof of it. */
   actFor(whom: Party): void
-  /** The handler is called by `caller`, inside the callers of earlier taps: for a tap of `admit` that surrounds the handler. */
+  /** Wraps the handler in `caller`, inside the callers of earlier taps: for a tap of `admit` that surrounds the handler. */
   callBy(caller: Caller): void
 }
 
-/** Calls a handler and returns what it returns. The request has its parameters, query and body decoded. */
+/** Calls a handler and returns its result. The request has its parameters, query and body decoded. */
 export type Caller = <T>(handle: () => T, asked: Asked) => T
 
 /** The decoded parts of a request. */
@@ -67,35 +67,35 @@ export interface Asked {
   readonly body?: unknown
 }
 
-/** A request that changed something and is about to be answered. */
+/** A request that may have changed something, before its reply is sent. */
 export interface Handled {
   readonly id: string
   readonly actor: Actor
   readonly route: Route
   readonly params: Readonly<Record<string, string>>
-  /** The body of the reply, before it is encoded; absent where it has none or is a stream. */
+  /** The body of the reply, before it is encoded; absent for an empty body and for a stream. */
   readonly body?: unknown
 }
 
-/** A request that is over: answered, refused, or left by its caller. */
+/** A finished request: answered, refused, or abandoned by its caller. */
 export interface Exchange extends Incoming {
   /** Path template of its route, and the plugin that serves it; absent where no route matched. */
   readonly path?: string
   readonly owner?: string
   /** Absent where no caller was identified. */
   readonly actor?: Actor
-  /** Absent where the caller went before the reply began. */
+  /** Absent when the caller hung up before the reply began. */
   readonly status?: number
-  /** From its head to the end of the reply, for a stream as long as that was open. */
+  /** From its head to the end of the reply or stream. */
   readonly milliseconds: number
 }
 
-/** Called at once and not waited for; a tap that throws is reported, or, where the summary says so, its caller has the error. */
+/** A synchronous notification. A tap that throws is reported; where the summary says so, the caller gets the error instead. */
 export interface Announce<A extends readonly unknown[]> extends OwnHook<(...args: A) => void> {
   call(...args: A): void
 }
 
-/** Guards by a name. */
+/** Guards by name. */
 export interface Guards<A extends readonly unknown[]> {
   for(name: string): Guard<A>
 }
@@ -106,14 +106,14 @@ const announce = <A extends readonly unknown[]>(name: string, summary: string): 
   summary,
 })
 
-/** Milliseconds that a plugin's tap on a stage of the lifecycle has. The kernel's own taps bound their work themselves. */
+/** Deadline of a plugin's tap on a stage of the lifecycle, in milliseconds. The kernel's own taps bound their work themselves. */
 const stage = { deadlineMs: 30_000 }
-/** Milliseconds that it has on a request. */
+/** Deadline of a tap on a request. */
 const request = { deadlineMs: 5000 }
 
 const isTrue = (answer: unknown): answer is true => answer === true
 
-/** Every stage of the kernel's life as a hook; what a failure of a tap means stands at each. */
+/** All hooks of the kernel; each summary says what a failure of a tap means. */
 export const kernelPoints = hookTable({
   check: gate<[plugin: Plugin]>(
     'check',
@@ -200,8 +200,8 @@ type TapOf<C, S> =
       : never
 
 /**
- * Functions of a plugin on the hooks of the kernel, by the members of {@link kernelPoints}; `self` is its service. The host
- * taps them in plan order, and they go with the plugin.
+ * Taps of a plugin on the hooks of the kernel, by the members of {@link kernelPoints}; `self` is its service. The host registers
+ * them in plan order, until the plugin is released.
  */
 export type KernelTaps<S> = {
   readonly [K in keyof typeof kernelPoints]?: (typeof kernelPoints)[K] extends HookEntry<infer C> ? TapOf<C, S> : never

@@ -6,7 +6,7 @@ import type { StoredRecord } from './record.js'
 export interface Kind<S = unknown> {
   /** `[a-z][a-z0-9_]*(\.[a-z0-9_]+)*`, at most 64 characters. */
   readonly name: string
-  /** The codec: decodes leniently (unknown members are dropped) or strictly, as its schema says. */
+  /** The codec. Its schema decides whether unknown members are dropped or refused. */
   readonly spec: v.GenericSchema<unknown, S>
   /** Largest size of a spec, in bytes of its canonical JSON. */
   readonly maxBytes: number
@@ -14,7 +14,7 @@ export interface Kind<S = unknown> {
   readonly writers?: 'anyone' | 'owner'
   /** The records are read on request, so that a missing reconciler is no fault. */
   readonly onDemand?: boolean
-  /** What the schema alone cannot say: spec against id and scope. Returns what is wrong, or undefined. */
+  /** Checks beyond the schema, which may involve id and scope. Returns the problem, or undefined. */
   check?(record: { readonly id: string; readonly scope: RecordScope; readonly spec: S }): string | undefined
 }
 
@@ -24,7 +24,7 @@ export interface RecordScope {
   readonly id?: string
 }
 
-/** What a name of a kind has to match. */
+/** The pattern of kind names. */
 export const KIND_NAME = /^(?=.{1,64}$)[a-z][a-z0-9_]*(\.[a-z0-9_]+)*$/
 
 /** Declares a kind. */
@@ -33,33 +33,33 @@ export function kind<S>(definition: Kind<S>): Kind<S> {
   return definition
 }
 
-/** What a pass is handed: the marked keys with their records as they are now, and the keys that are gone. Never a history. */
+/** Input of a pass: the current records of the marked keys, and the deleted keys. It is not a history of changes. */
 export interface Batch<T> {
-  /** Set for the pages of the boot, which hand every record of the kind. */
+  /** Set for the pages of the boot, which contain every record of the kind. */
   readonly first: boolean
   readonly records: readonly StoredRecord<T>[]
   readonly removed: readonly string[]
-  /** Names a bad key; the others of the batch count as done. */
+  /** Reports a failed key; the others of the batch count as done. */
   fail(id: string, error: unknown): void
 }
 
 /**
- * A dependency: when a record of `kind` changes, the keys that `keys` names are marked, and what watches them in turn.
- * `keys` is asked with the record as it was and as it is, so that what hung on a removed or renamed one is found. Passes of
- * different kinds run side by side: what a pass needs of the other kind it reads from its records, not from its runtime.
+ * A dependency: when a record of `kind` changes, the keys that `keys` returns are marked, and keys that watch them in turn. `keys`
+ * is called with the old and the new record, so that dependents of a removed or renamed one are found. Passes of different kinds
+ * run concurrently: a pass reads the other kind's records, not its runtime.
  */
 export type Watch<S> = { readonly kind: Kind; readonly keys: (self: S, record: StoredRecord) => readonly string[] }
 
 /** Projects the records of one kind into the runtime; level-triggered, one pass at a time. */
 export interface Reconciler<S, T> {
   readonly kind: Kind<T>
-  /** Kinds that go first at boot. */
+  /** Kinds whose records are projected first at boot. */
   readonly after?: readonly Kind[]
-  /** Kinds that this one depends on; whoever closes a cycle of them fails. */
+  /** Kinds that this one depends on. A plugin that closes a cycle of them fails. */
   readonly watches?: readonly Watch<S>[]
   /**
-   * For a projection that is durable itself: the ids it holds, each with the version of the record it was made from. The boot
-   * then hands over only records whose version differs, and ids without a record as removed. Absent: it hands over all.
+   * For a durable projection: the ids in it, each with the version of the record that it was made from. The boot then passes only
+   * records with another version, and ids without a record as removed. Absent: it passes all.
    */
   readonly projected?: (self: S) => ReadonlyMap<string, number>
   readonly run: (self: S, batch: Batch<T>, signal: AbortSignal) => Awaitable<void>

@@ -23,15 +23,15 @@ export type Log = Readonly<
   Record<'debug' | 'info' | 'warn' | 'error', (text: string, fields?: Readonly<Record<string, unknown>>) => void>
 >
 
-/** What every plugin is handed, bound to its name and its scope; what only some do is a service that they require. */
+/** The kernel for one plugin, bound to its name and scope. Rarely needed functions are services, to be named in `requires`. */
 export interface PluginKernel<N extends Needs = Needs> {
   readonly name: string
   readonly version: string
   readonly needs: Resolved<N>
   readonly home: Home
-  /** The environment that the embedder gave; never `process.env`. */
+  /** The environment as given by the embedder; never `process.env`. */
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Its lines, and the faults of routes, have no registered value; what else leaves goes through `redact` first. */
+  /** The log redacts its lines, and so do faults of routes; other output must pass through `redact`. */
   readonly log: Log
   readonly redact: Redact
   readonly scope: Scope
@@ -43,14 +43,14 @@ export interface PluginKernel<N extends Needs = Needs> {
   readonly db: Db
   readonly records: Records
   readonly hooks: HookFactory
-  /** The configuration: values of settings, where they come from, what changes would come to, writing them. */
+  /** The values of settings, and their changes. */
   readonly config: Config
-  /** Everything contributed now to a registry. */
+  /** All current entries of a registry. */
   collect<T>(registry: RegistryToken<T>): Contribution<T>[]
 }
 
 /** The kernel of a plugin with these needs: `export type K = KernelOf<typeof needs>`. */
 export type KernelOf<N extends Needs> = PluginKernel<N>
 
-/** What there is of a kernel before it has plugins; `version` is that of the program. */
+/** The parts of the kernel that exist before plugins; `version` is that of the program. */
 export type KernelStart = Pick<PluginKernel, 'home' | 'db' | 'clock' | 'ids' | 'version'>

@@ -4,7 +4,7 @@ import type { Actor } from './record.js'
 import type { Surface } from './surface.js'
 import type { Needs, Token } from './token.js'
 
-/** A unit with a name that registers things and may provide one service. Hand-written objects are as good as defined ones. */
+/** A named unit that registers entries and may provide one service. Hand-written objects are as good as defined ones. */
 export interface Plugin {
   /** In-tree `things`; drop-in `vendor.things`. */
   readonly name: string
@@ -14,7 +14,9 @@ export interface Plugin {
   /** Makes what one plugin that requires the token is handed of the service; without it all of them share the service. */
   // biome-ignore lint/suspicious/noExplicitAny: the erasing line of plugins
   view?(self: any, consumer: Consumer): unknown
-  /** Name of the plugin whose place this one takes once the operator lists it in `plugins.replace`; it has its tables. */
+  /**
+   * Name of the plugin that this one replaces once the operator lists it in `plugins.replace`; it then gets that plugin's tables.
+   */
   readonly replaces?: string
   /** Plain data, readable without running anything. */
   // biome-ignore lint/suspicious/noExplicitAny: the erasing line of plugins
@@ -29,9 +31,9 @@ export interface Plugin {
   apply(kernel: PluginKernel<any>): Awaitable<unknown>
 }
 
-/** State of a plugin; `absent` ones are not known to the host at all. */
+/** State of a plugin. A plugin that the host does not know has none. */
 export type PluginState =
-  /** `missing` leads from the plugin over those that it requires to the token that is not to be had, and why. */
+  /** `missing` is the path from the plugin through its requirements to the unavailable token, with the reason. */
   | { readonly status: 'waiting'; readonly missing: readonly string[] }
   | { readonly status: 'active' }
   | { readonly status: 'failed'; readonly error: string; readonly next?: string }
@@ -44,10 +46,10 @@ export function reasonOf(state: PluginState): string {
   return state.status === 'disabled' ? state.why : ''
 }
 
-/** Who requires a service. */
+/** A plugin that requires a service. */
 export interface Consumer {
   readonly name: string
-  /** What the service holds for the consumer hangs on it; it is released with the one of the two that goes first. */
+  /** The scope of the resources that the service holds for the consumer; released with the first of the two plugins. */
   readonly scope: Scope
   /** The consumer acting on its own; the actor of a request is an argument. */
   readonly actor: Actor
@@ -59,24 +61,24 @@ export interface Provider<S> extends Token<S> {
   readonly for: (self: S, consumer: Consumer) => unknown
 }
 
-/** Provides a service that knows who asks it: each consumer is handed what `make` gives for it. */
+/** Provides a service that distinguishes its consumers: each gets its own result of `make`. */
 export function perConsumer<S, T>({ id }: Token<T>, make: (self: S, consumer: Consumer) => NoInfer<T>): Provider<S> {
   return { id, for: make }
 }
 
-/** Whether a plugin is one of those that come and go in a home; their names begin with a vendor, `acme.things`. */
+/** Whether a plugin is a drop-in, which comes and goes at runtime; its name begins with a vendor, `acme.things`. */
 export const isDropIn = (name: string): boolean => name.includes('.')
 
-/** The head of a plugin: all but its surface. */
+/** The head of a plugin: everything but its surface. */
 export interface PluginHead<N extends Needs, S extends T, T> {
   readonly name: string
   readonly version: string
   readonly requires?: N
-  /** The token under which others find the service, or each a view of its own ({@link perConsumer}). */
+  /** The token of the service, or one with a view for each consumer ({@link perConsumer}). */
   readonly provides?: Token<T> | Provider<T>
   readonly replaces?: string
   /**
-   * Loads the service's class; the only thing of a plugin that is not loaded with its surface. Without one the functions of the
+   * Loads the service's class; the only part of a plugin that is not loaded with its surface. Without it the functions of the
    * surface are called with the `PluginKernel`.
    */
   readonly service?: () => Promise<ServiceClass<N, S>>
@@ -84,7 +86,7 @@ export interface PluginHead<N extends Needs, S extends T, T> {
 
 export type ServiceClass<N extends Needs, S> = new (kernel: PluginKernel<N>) => S
 
-/** Defines a plugin; it has no power that a hand-written object lacks. A service with `start()` has it awaited. */
+/** Defines a plugin; it has no power that a hand-written object lacks. The `start()` of a service is awaited, if it has one. */
 export function definePlugin<const N extends Needs, T = unknown, S extends T = T & PluginKernel<N>>(
   head: PluginHead<N, S, T>,
 ): { surface(surface: Surface<S>): Plugin } {

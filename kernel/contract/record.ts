@@ -3,7 +3,7 @@ import type { Kind, RecordScope } from './kind.js'
 import { isDropIn } from './plugin.js'
 import type { Tx } from './storage.js'
 
-/** A {kind, id} pair: who owns a record, or where it came from. */
+/** A {kind, id} pair: the owner of a record, or its origin. */
 export interface Party {
   readonly kind: string
   readonly id: string
@@ -11,33 +11,34 @@ export interface Party {
 
 /** The caller of an operation. `source` decides which records it may change; `owner` is stamped on those it writes. */
 export interface Actor {
-  /** An `extension` reads its own records within its grants and writes what it publishes only; the others read and write. */
+  /** An `extension` reads its own records within its grants, and writes only by publishing snapshots; the others read and write. */
   readonly kind: 'operator' | 'daemon' | 'extension'
   readonly id: string
   /** Owner of the records that the actor writes; records of an extension are always owned by its source. */
   readonly owner: Party
   readonly source: Party
-  /** Of the process that speaks for the source: only the newest one publishes. */
+  /** Identifies the process behind the source: only the newest process may publish. */
   readonly nonce?: string
   /** The largest scope; a workspace limits to records of exactly that one. Absent: no limit. */
   readonly maxScope?: RecordScope
-  /** Kinds and kinds of scope; empty or absent is everything for an operator or daemon and nothing for an extension. */
+  /** Granted kinds of records and of scopes; empty or absent means all for an operator or daemon and none for an extension. */
   readonly grantedKinds?: readonly string[]
   readonly grantedScopes?: readonly RecordScope['kind'][]
   /**
-   * Where it acts from: `cli` or `uds` (Unix socket), `http`, `web` (a page of this daemon), `daemon` and `extension` (a plugin of the
-   * program or one dropped in), or what an authenticator calls its own way. It tells, and decides nothing.
+   * Where it acts from: `cli` or `uds` (Unix socket), `http`, `web` (a page of this daemon), `daemon` and `extension` (a plugin of
+   * the program or a drop-in), or a name of an authenticator's own. Only information: no decision depends on it, but see
+   * `confined`.
    */
   readonly origin?: string
-  /** Served by public routes, and by those that name its origin in `origins`; every other one refuses it. */
+  /** Only public routes, and routes with its origin in `origins`, serve it. */
   readonly confined?: true
-  /** Id of the request or event that led here; travels into events as their `cause`. */
+  /** Id of the request or event that led here; events carry it as their `cause`. */
   readonly cause?: string
   /** The party on whose behalf the actor acts, once that is proven; events and the audit carry it. */
   readonly onBehalfOf?: Party
 }
 
-/** Whether a value has the form of an actor: for answers of code that no compiler has checked. */
+/** Whether a value has the form of an actor; for answers of code that is not type-checked. */
 export function isActor(value: unknown): value is Actor {
   const { kind, id, owner, source } = Object(value) as Partial<Actor>
   const isParty = (party: Party | undefined) => typeof party?.kind === 'string' && typeof party.id === 'string'
@@ -49,7 +50,10 @@ export function isActor(value: unknown): value is Actor {
   )
 }
 
-/** The owner of the daemon: the actor of the Unix socket, of `inject`, and of TCP requests that an authenticator accepts as the owner's. */
+/**
+ * The owner of the daemon: the actor of the Unix socket, of `inject`, and of TCP requests that an authenticator accepts as the
+ * owner's.
+ */
 export const operator: Actor = {
   kind: 'daemon',
   id: 'daemon-control',
@@ -89,17 +93,17 @@ export interface StoredRecord<T = unknown> {
   readonly updatedAt: number
 }
 
-/** A record as it is sent. */
+/** A record in wire format. */
 export function recordToWire(record: StoredRecord) {
   const { createdAt, updatedAt, ...rest } = record
   return { ...rest, created_at: iso(createdAt), updated_at: iso(updatedAt) }
 }
 export type WireRecord = ReturnType<typeof recordToWire>
 
-/** The spec of records of a kind, as its codec decodes it; of a kind that is only named, whatever is stored. */
+/** The decoded spec of a kind's records; unknown for a kind that is only named. */
 export type SpecOf<K> = K extends Kind<infer S> ? S : unknown
 
-/** A record without its spec. `place`: where it is in the order in which the records were made, from 1, with gaps. */
+/** A record without its spec. `place` is its position in order of creation, from 1, with gaps. */
 export type RecordHead = Pick<StoredRecord, 'id' | 'kind' | 'scope' | 'owner' | 'source'> & { readonly place: number }
 
 /** An owner or a source; without an id, all of that kind. */
@@ -111,15 +115,18 @@ export interface RecordWrite {
   readonly id: string
   readonly scope: RecordScope
   readonly spec: unknown
-  /** 0: must not exist; N: must be at N; absent: whatever is there. */
+  /** 0: must not exist; N: must be at version N; absent: any state. */
   readonly expectedVersion?: number | undefined
-  /** Through the record routes: kinds that belong to a service refuse. */
+  /** Set for writes through the record routes, which kinds that belong to a service refuse. */
   readonly direct?: boolean
-  /** Who owns it; default the actor's owner. Actors of kind `daemon` only, others are refused (403). */
+  /** The owner of the record; default the actor's owner. Only actors of kind `daemon` may set it, others are refused (403). */
   readonly owner?: Party
-  /** A snapshot or a reconciler's write: an equal canonical spec, scope and owner keeps version and times, marks nothing. */
+  /**
+   * A write with an equal canonical spec, scope and owner changes nothing, not even version and times: for reconcilers and
+   * snapshots.
+   */
   readonly quiet?: boolean
-  /** Of a snapshot of all that an extension has: whatever version is there, unless it comes from another source. */
+  /** Part of an extension's snapshot: replaces any version, unless that comes from another source. */
   readonly published?: true
 }
 
@@ -132,17 +139,17 @@ export interface RecordFilter {
   readonly scope?: { readonly kind: string; readonly id?: string }
   readonly owner?: Party
   readonly source?: Party
-  /** Who reads: what this actor may not read is left out, before the limit counts. Absent: the daemon itself. */
+  /** The reader: records that this actor may not read are left out, before the limit counts. Absent: the daemon itself. */
   readonly as?: Actor
-  /** Only those of one of these. */
+  /** Only records of one of these parties. */
   readonly anyOf?: readonly PartyOf[]
-  /** None of those of one of these. */
+  /** No records of these parties. */
   readonly noneOf?: readonly PartyOf[]
-  /** Only those whose spec has these values in its members, as it is stored: looked for in each that the rest leaves. */
+  /** Only records whose stored spec has these values in its members. No index helps: the spec of each remaining record is read. */
   readonly members?: Readonly<Record<string, string | number | boolean>>
-  /** Only those whose place is in this range; `above` is not in it. */
+  /** Only records with a place in this range, without `above` itself. */
   readonly places?: { readonly above: number; readonly upTo: number }
-  /** Only what follows this key in the order of the list. */
+  /** Only records after this key in the order of the list. */
   readonly after?: { readonly kind: string; readonly id: string }
   /** Absent or 0: all. */
   readonly limit?: number
@@ -154,11 +161,11 @@ export type RecordChange =
   | { readonly verb: 'delete'; readonly actor: Actor; readonly before: StoredRecord }
 
 /**
- * The record verbs; synchronous inside a transaction, so that several in one are done together or not at all. Every refusal
- * throws a fault: let it leave the transaction, and nothing is written.
+ * The record verbs. They are synchronous within a transaction, so that several form one atomic change. Every refusal throws a
+ * fault: let it leave the transaction, and nothing is written.
  *
- * What is read by a {@link Kind} is decoded by its codec, which costs; read by the name of a kind, or by none, specs are as they
- * are stored, and may be of any shape. A record may have been stored before its codec was there, or by a later version.
+ * A read by a {@link Kind} decodes specs with its codec, which takes time. A read by the name of a kind, or without one, returns
+ * specs as stored, in any shape: a record may have been stored before its codec existed, or by a later version.
  */
 export interface Records {
   /**
@@ -167,34 +174,36 @@ export interface Records {
    * guards. Extension actors are refused with 403.
    */
   put<K extends string | Kind>(t: Tx, actor: Actor, write: RecordWrite & { readonly kind: K }): PutResult<SpecOf<K>>
-  /** In the same order. */
+  /** Runs the checks in the same order as {@link put}. */
   delete(t: Tx, actor: Actor, what: RecordDelete): void
-  /** Canonical JSON of the spec that a write would store, once it has passed every check that needs no look at what is stored. */
+  /** Canonical JSON of the spec that a write would store, after all checks that do not read the database. */
   ready(actor: Actor, write: RecordWrite): string
-  /** Removes a record whatever its source and version: whoever calls it has judged the actor. Guards may refuse. */
+  /** Removes a record of any source and version; the caller has to check the actor. Guards may refuse. */
   erase(t: Tx, actor: Actor, record: StoredRecord): void
   /** With `as` only what that actor may read. By a {@link Kind}, throws `invalid_spec` (422) when its codec refuses the record. */
   get<K extends string | Kind>(kind: K, id: string, as?: Actor): StoredRecord<SpecOf<K>> | undefined
   /**
-   * By kind, then id, both ascending. By a {@link Kind}, records that its codec refuses are left out, after the limit has
-   * counted them: one must not spoil the list of all others, and the reconcile loop names it.
+   * By kind, then id, both ascending. By a {@link Kind}, records that its codec refuses are left out after the limit has counted
+   * them, so that one does not spoil the list; the reconcile loop reports it.
    */
   list<K extends string | Kind = string>(filter: RecordFilter & { readonly kind?: K }): StoredRecord<SpecOf<K>>[]
-  /** Ids and versions, in the order of the list: what tells whether something made of a record still holds. */
+  /** Ids and versions, in the order of the list; they show whether data that was derived from records is current. */
   versions(filter: RecordFilter): readonly (readonly [id: string, version: number])[]
-  /** A record that was read by its name, as the codec of its kind decodes it; as it is where none is registered. Throws `invalid_spec`. */
+  /**
+   * A record that was read by the name of its kind, decoded by the registered codec; unchanged without one. Throws `invalid_spec`.
+   */
   decoded(record: StoredRecord): StoredRecord
-  /** Those of the records that there are, in no order; by a {@link Kind}, without those that its codec refuses. */
+  /** The existing records among these ids, in no order; by a {@link Kind}, without those that its codec refuses. */
   getAll<K extends string | Kind>(kind: K, ids: readonly string[]): StoredRecord<SpecOf<K>>[]
-  /** The newest made first; goes on below the `place` of the last, as `places.upTo`. */
+  /** Newest first. Pass the `place` of the last one as `places.upTo`, less one, for the next page. */
   page(filter: RecordFilter): RecordHead[]
-  /** How many there are, whatever the limit. */
+  /** Number of records, regardless of the limit. */
   count(filter: RecordFilter): number
   /** Ids of all records of a kind, ascending. */
   ids(kind: string | Kind): string[]
   /** Ids of sources of this kind that have records, ascending; never the operator's. */
   sources(kind: string): string[]
-  /** What a route can refuse before it looks at a body: invalid names (422), then actors and kinds that write elsewhere (403). */
+  /** The refusals that do not depend on a body: invalid names (422), then actors and kinds that may not write by a route (403). */
   checkWriter(actor: Actor, kind: string, id: string): void
   kinds(): { readonly name: string; readonly registered: boolean; readonly onDemand: boolean; readonly count: number }[]
 }
@@ -202,6 +211,6 @@ export interface Records {
 export interface PutResult<T> {
   readonly record: StoredRecord<T>
   readonly created: boolean
-  /** Id of the `record.put` event, for the cause of what follows; undefined when nothing changed. */
+  /** Id of the `record.put` event, for the cause of later actions; undefined when nothing changed. */
   readonly event?: string
 }

@@ -4,59 +4,55 @@ import { registry } from './token.js'
 
 /** How a value is hidden. */
 export interface SecretOptions {
-  /** Shown in its place, `[redacted:name]`; without one that is `[redacted]`. */
+  /** Name in its replacement, `[redacted:name]`; without it that is `[redacted]`. */
   readonly name?: string
-  /** Also a value of 4 to 7 bytes, whatever ordinary text it occurs in. */
+  /** Hides a value of 4 to 7 bytes too, although it may occur in ordinary text. */
   readonly short?: boolean
 }
 
-/** Where the values of a {@link SecretSource} are hidden; to be called again when one is a secret no more. */
+/** Registers a value to be hidden; the returned function ends that when the value is no longer a secret. */
 export type SecretSink = (value: string, options?: SecretOptions) => () => void
 
-/** Values that come and go, `SecretSet` of `svc/kit` for one. */
+/** Secret values that come and go, such as a `SecretSet` of `svc/kit`. */
 export interface SecretSource {
   /**
-   * Hands the sink every value there is now, and later ones before anything else learns them, until the returned function is
-   * called.
+   * Passes every current value to the sink, and later ones before anything else learns them, until the returned function is called.
    */
   follow(sink: SecretSink): () => void
 }
 
-/** Does the replacing for the whole daemon; a plugin contributes it to {@link Redactors}. */
+/** Replaces secrets for the whole daemon; a plugin contributes it to {@link Redactors}. */
 export interface Redactor extends Redact {
-  /** The sources that there are now, whenever others came or went. */
+  /** Receives all current sources, after each change of them. */
   follow(sources: readonly Contribution<SecretSource>[]): void
 }
 
-/**
- * What replaces registered values in all that leaves; the first entry counts. A throw is the plugin's fault: it replaces
- * nothing.
- */
+/** Registry of the redactor; the first entry counts. A throw is reported as the plugin's fault, and nothing is replaced. */
 export const Redactors = registry<Redactor>(
   'redactors@1',
   v.looseObject({ text: v.function(), value: v.function(), stream: v.function(), follow: v.function() }),
 )
 
-/** Replaces registered values in what leaves the daemon. While there are none, everything is handed back as it came. */
+/** Replaces registered values in the daemon's output. Without any, everything is returned unchanged. */
 export interface Redact {
-  /** At most `max` characters of a text. It is cut afterwards, for half a value is not found. */
+  /** At most `max` characters of a text. It is cut after the replacement, since half a value would not be found. */
   text(text: string, max?: number): string
   /**
-   * The strings and names of members of plain data, at any depth; the same object where nothing changed. What programs read
-   * stays as long as it is an ordinary word of letters: names of members, and the values of `id`, `*_id`, `kind`, `type`,
-   * `status`, `state`, `code`, `level`, or of those that `kept` chooses.
+   * Replaces values in strings and member names of plain data, at any depth; returns the same object if nothing changed. Ordinary
+   * words that programs read stay: names of members, and the values of `id`, `*_id`, `kind`, `type`, `status`, `state`, `code`,
+   * `level`, or of the members that `kept` chooses.
    */
   value<T>(value: T, kept?: (name: string) => boolean): T
-  /** For a text that comes in pieces: values that are split between them are found. */
+  /** For a text that arrives in pieces: values that are split between pieces are found. */
   stream(): RedactedStream
 }
 
-/** One text that comes in pieces. */
+/** One text that arrives in pieces. */
 export interface RedactedStream {
-  /** What can be told by now: all but the longest end that a value may begin with. */
+  /** The text that is safe to show: all but the longest end that may be the beginning of a value. */
   push(piece: string): string
-  /** What was held back. The next piece begins another text. */
+  /** Returns the held back text. The next piece begins another text. */
   end(): string
-  /** Characters that are held back. */
+  /** Number of characters that are held back. */
   readonly held: number
 }

@@ -117,14 +117,14 @@ export type RouteReply<R extends Replies> = {
 }[keyof R & number]
 
 /**
- * What a route says to those who read routes: the command line, the document, the tools. Plain data, made by the makers of the kit
- * (`cli`, `describe`, `throws`, `tool`, `runsCode`) or of a plugin that reads a kind of its own; the kernel hands it on unread.
+ * Extra data of a route for its readers: the command line, the API document, the tools. Plain data, made by the makers of the kit
+ * (`cli`, `describe`, `throws`, `tool`, `runsCode`) or by a plugin that reads a kind of its own; the kernel does not read it.
  */
 export interface Annotation {
-  /** Name of its kind with a major, `cli@1`. */
+  /** Name of its kind with a major version, `cli@1`. */
   readonly of: string
   readonly data: unknown
-  /** What the plugin takes for itself by it, `what key`, as `command things list`: a second one that takes the same is refused. */
+  /** Names that the annotation claims for its plugin, such as `command things list`; a second claim of the same name is refused. */
   readonly claims?: string
 }
 
@@ -226,7 +226,7 @@ export const ok = <B>(body: B, headers: Readonly<Record<string, string>> = {}) =
   body,
   headers,
 })
-/** 201: what was made. */
+/** 201: the created thing. */
 export const created = <B>(body: B) => ({ status: 201 as const, body })
 /** 202: the work goes on after the reply. */
 export const accepted = <B>(body: B) => ({ status: 202 as const, body })

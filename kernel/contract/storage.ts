@@ -14,19 +14,19 @@ export interface Reads {
   rows(sql: string, params?: readonly SqlValue[]): Row[]
 }
 
-/** Handle inside a transaction; dead (`tx_ended`) when its callback has returned. Its reads may write (RETURNING). */
+/** Handle inside a transaction; invalid (`tx_ended`) after its callback has returned. Its reads may write (RETURNING). */
 export interface Tx extends Reads {
   run(sql: string, params?: readonly SqlValue[]): { changes: number }
 }
 
-/** The database, as one owner sees it. */
+/** The database for one owner. */
 export interface Db extends Reads {
   /**
-   * Synchronous callback, atomic; resolves with its result when the transaction, and everything it could see, is on the disk.
-   * A throw rolls back and rejects with that error; a callback that returns a promise is rolled back (`tx_async`). After a
-   * disk error it rejects with `store_failed`: the transaction may or may not be there after a restart. On a full disk it
-   * rejects with `disk_full`: one that was under way is written when there is room, unless the process ends before; later
-   * ones are not begun.
+   * Runs a synchronous callback atomically; resolves with its result when the transaction, and everything it could see, is on the
+   * disk. A throw rolls back and rejects with that error; a callback that returns a promise is rolled back (`tx_async`). After a
+   * disk error it rejects with `store_failed`: the transaction may or may not exist after a restart. On a full disk it rejects with
+   * `disk_full`: a transaction that had begun is written when there is space, unless the process ends before; later ones do not
+   * begin.
    * @throws StoreError `tx_nested` at once, inside a callback
    */
   tx<T>(fn: (t: Tx) => T): Promise<T>
@@ -34,39 +34,39 @@ export interface Db extends Reads {
   durable(): Promise<void>
   /** Runs when that transaction is on the disk, after its promise is settled, in order; dropped on rollback and failure. */
   onDurable(t: Tx, fn: () => void): void
-  /** The same database, statements checked for that owner: it may write tables named `<tables>_…` or `<inherits>…`. */
+  /** The same database with statements checked for that owner: it may write tables named `<tables>_…` or `<inherits>…`. */
   bind(owner: { name: string; tables: string; inherits?: readonly string[] }): Db
-  /** The same transaction with the rights of this database's owner, for a service called with somebody else's `t`. */
+  /** The same transaction with the rights of this database's owner, for a service that receives `t` from another plugin. */
   within(t: Tx): Tx
 }
 
-/** One step of an owner's tables. It only adds (tables, indexes, columns), so that the version before runs on the result. */
+/** One step of an owner's schema. It only adds (tables, indexes, columns), so that the previous version can run on the result. */
 export interface Migration {
   readonly id: string
   readonly sql: string
 }
 
 /**
- * Tables that were made by another stream, and that an heir writes and goes on migrating: those of the plugin whose place it has,
- * or a part that left the owner of the stream.
+ * Tables of another stream that an heir writes and migrates further: those of a plugin that it replaces, or a part that the
+ * stream's owner no longer has.
  */
 export interface Inherited {
   /** Owner under which the migrations are recorded. */
   readonly stream: string
-  /** What the names of its tables begin with, one of these. */
+  /** Prefixes of the table names. */
   readonly prefixes: readonly string[]
-  /** Of these tables, all. */
+  /** All migrations of these tables. */
   readonly migrations: readonly Migration[]
 }
 
-/** The migrations of one owner, as they stand in the database and in this program. */
+/** The migrations of one owner, in the database and in this program. */
 export interface MigrationStream {
   readonly owner: string
-  /** How many this program has; 0 for an owner that it does not have. */
+  /** Number of migrations in this program; 0 for an owner that it does not have. */
   readonly version: number
-  /** How many the database has. */
+  /** Number of migrations in the database. */
   readonly applied: number
-  /** SHA-256, hex, of what was applied. */
+  /** SHA-256, hex, of the applied migrations. */
   readonly digest: string
 }
 
@@ -77,43 +77,46 @@ export interface StoreStatus {
   readonly walBytes: number
   readonly transactions: number
   readonly syncs: number
-  /** What ended it, once it has failed. */
+  /** Cause of the failure, once the store has failed. */
   readonly failed?: string
-  /** Why nothing is written now: the disk is full, and what was kept for this is spent. */
+  /** Why nothing is written now: the disk is full, and the reserve is spent. */
   readonly stalled?: string
   readonly streams: MigrationStream[]
 }
 
-/** What a write that finds the disk full does; kernel/store/README.md, "A full disk". */
+/** How writes behave on a full disk; kernel/store/README.md, "A full disk". */
 export interface Room {
   /**
-   * Frees so many bytes and some more of what is kept for this moment; false when nothing is left. Synchronous, so that
-   * the write which follows at once gets them and not whoever fills the disk.
+   * Releases so many bytes and some more from the reserve; false when it is used up. Synchronous, so that the write that follows
+   * gets them before another program can.
    */
   spend(bytes: number): boolean
-  /** Resolves when another try is worth it. */
+  /** Resolves when another attempt makes sense. */
   again(): Promise<void>
 }
 
 /** Free space for writing; kernel/store/README.md, "A full disk". */
 export interface DiskRoom {
-  /** False while space is short, as it was seen last. */
+  /** False while space is short, as of the last look. */
   readonly writable: boolean
-  /** Bytes that are free now; Infinity where the system does not tell. */
+  /** Bytes that are free now; Infinity when the system does not say. */
   look(): Promise<number>
-  /** 507 `disk_full` while space is short. To be asked before new work or a new write; what frees or stops goes on. */
+  /**
+   * 507 `disk_full` while space is short. Checked before new work or a new write, but not before work that frees space or stops
+   * something.
+   */
   refusal(): Promise<Fault | undefined>
-  /** Of the reserve, what files beside the catalog may spend. */
+  /** The part of the reserve for files beside the database. */
   readonly room: Room
 }
 
-/** Watches the free space of a home and keeps some of it for what has to go on. */
+/** Watches the free space of a home and keeps a reserve for work that must go on. */
 export interface DiskKeeper extends DiskRoom {
-  /** Of the reserve, what the database may spend. */
+  /** The part of the reserve for the database. */
   readonly catalog: Room
-  /** Looks for the first time, before the store needs room, and from then on; the home is locked. */
+  /** Begins to watch, before the store needs space; the home must be locked. */
   start(): Promise<void>
-  /** Told whenever writing goes on after it had stopped. */
+  /** Calls `told` whenever writing resumes. */
   onHealed(told: () => void): void
   close(): Promise<void>
 }

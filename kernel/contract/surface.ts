@@ -16,14 +16,14 @@ export interface EventType<P = unknown> {
   readonly payload: v.GenericSchema<unknown, P>
 }
 
-/** Declares an event; the name `gap` is the log's own. */
+/** Declares an event; the name `gap` is reserved for the log. */
 export function event<P>(name: string, payload: v.GenericSchema<unknown, P>): EventType<P> {
   if (name === 'gap')
     throw new TypeError('no event can be named gap: cursors get an event of this name for events that they missed')
   return { name, payload }
 }
 
-/** A background loop: runs until its signal aborts; when it throws it is started again with backoff. */
+/** A background loop: runs until its signal aborts; restarted with back-off when it throws. */
 export interface Service<S> {
   readonly name: string
   readonly run: (self: S, signal: AbortSignal) => Promise<void>
@@ -42,15 +42,19 @@ export interface Setting<T = unknown> {
   readonly section: string
   readonly schema: v.GenericSchema<unknown, T>
   readonly default: T
-  /** The moment a change takes effect: at once, at the next start, or with work that starts later. */
+  /** When a change takes effect: at once, at the next start, or for work that starts later. */
   readonly apply: 'live' | 'restart-required' | 'session-rebind'
-  /** Its value is a map of named things: layers are merged by name, each thing as a whole. Default: the strongest layer alone. */
+  /**
+   * The value is a map of named things: layers are merged by name, each thing as a whole. Default: only the strongest layer counts.
+   */
   readonly merge?: 'by-name'
-  /** Whether an entry of such a map, as it is written, guards something: where it is not valid, it is refused and not left out. */
+  /**
+   * Whether an entry of such a map guards something, judged by its raw form: an invalid one is then refused instead of left out.
+   */
   readonly guards?: (entry: unknown) => boolean
   /** Overlays may set it. An overlay can come with a foreign repository, so no setting that guards the daemon allows one. */
   readonly overlay?: true
-  /** Variable that decides it for as long as the daemon runs: JSON, or a text as it is. */
+  /** Environment variable that overrides it: JSON, or plain text. */
   readonly env?: string
 }
 
@@ -61,8 +65,8 @@ export interface Contribute<S> {
 }
 
 /**
- * A tap on another plugin's hook, found through its token. One on `maybe(Token)` makes no edge in the plan: it is there while
- * both plugins run, from the change in which the second one starts.
+ * A tap on another plugin's hook, found through its token. A tap on `maybe(Token)` adds no requirement: it exists while both
+ * plugins run, from the change in which the second one starts.
  */
 export interface Tap<S> {
   readonly on: Token<unknown> | MaybeToken<unknown>
@@ -70,7 +74,7 @@ export interface Tap<S> {
   readonly fn: (self: S) => unknown
 }
 
-/** A CLI command that is more than one request; its module is loaded when it runs. Plain data but for `load`. */
+/** A CLI command that is more than one request; its module is loaded when it runs. Plain data except for `load`. */
 export interface Command {
   readonly path: string
   readonly summary: string
@@ -90,33 +94,36 @@ export interface CommandArgument {
 
 export interface CommandOption {
   readonly name: string
-  /** `workspace`: a reference; the caller's workspace when it is not given. `list`: may be given several times; for the program's own. */
+  /**
+   * `workspace`: a reference, by default the caller's workspace. `list`: may be given several times; for commands of the program
+   * only.
+   */
   readonly type: 'boolean' | 'text' | 'integer' | 'workspace' | 'list'
-  /** Of a text: those that it can be. */
+  /** Allowed values of a text. */
   readonly values?: readonly string[]
-  /** Of a workspace: when none is given, the project around the current directory becomes one. */
+  /** For a workspace: without a reference, the project around the current directory becomes one. */
   readonly opens?: true
   readonly summary: string
 }
 
-/** Rows that hang on a thing of a plugin: they are deleted when that has ended, if need be at the next start of this plugin. */
+/** Rows that belong to a thing of a plugin. They are deleted after the thing has ended, or at this plugin's next start. */
 export interface OwnedRows<S> {
-  /** The service of the plugin that owns the thing. The name alone requires nothing. */
+  /** The token of the plugin that owns the thing. Naming it here requires nothing. */
   readonly by: Token<unknown>
   /** A table of this plugin, with rowids. */
   readonly table: string
-  /** Holds the id of the thing, or the empty text or NULL for none. */
+  /** The column with the id of the thing; an empty text or NULL means none. */
   readonly column: string
-  /** A further value that means no owner. */
+  /** Another value that means no owner. */
   readonly none?: string
   /**
-   * Deletes what a row stands for and is not in the database, before the row goes. May be called again for the same row; a throw
-   * keeps the row for another try.
+   * Deletes resources outside of the database that a row represents, before the row is deleted. May be called again for the same
+   * row; a throw keeps the row for another attempt.
    */
   readonly forget?: (self: S, row: Readonly<Record<string, SqlValue>>) => Awaitable<void>
 }
 
-/** What else goes with a thing, where no row tells of it: called once its rows of the entries before this one are gone. */
+/** Further resources of a thing that no row represents: called after the rows of the entries before this one are deleted. */
 export interface OwnedRest<S> {
   readonly by: Token<unknown>
   readonly ended: (self: S, id: string) => Awaitable<void>
@@ -135,21 +142,24 @@ export interface Surface<S> {
   // biome-ignore-end lint/suspicious/noExplicitAny: as above
   readonly tables?: readonly Migration[]
   /**
-   * Tables of another stream that the plugin goes on with: they are there, and no plugin that runs has them. A plugin in the place of
-   * another has those of that one, undeclared.
+   * Tables of another stream that the plugin takes over: they exist, and no running plugin has them. A replacement gets those of
+   * its original without a declaration.
    */
   readonly inherits?: readonly Inherited[]
-  /** Rows that go with things of other plugins, or of its own. */
+  /** Rows that belong to things of other plugins, or of its own. */
   readonly owned?: readonly Owned<S>[]
-  /** Folders below the home that mean nothing without the catalog: when a new one begins, journals there are put aside with the old. */
+  /**
+   * Folders below the home whose journals are meaningless without the database: when a new one begins, they are put aside with the
+   * old.
+   */
   readonly ofCatalog?: readonly string[]
   readonly services?: readonly Service<S>[]
   readonly quiesce?: readonly Quiesce<S>[]
   readonly errors?: readonly ErrorTable<Readonly<Record<string, ErrorEntry>>>[]
   readonly commands?: readonly Command[]
-  /** Values that must not leave the daemon; each is replaced for as long as the plugin runs and its source has it. */
+  /** Values that must not leave the daemon; each is replaced while the plugin runs and its source contains it. */
   readonly secrets?: readonly ((self: S) => SecretSource)[]
-  /** Registries that are this plugin's: it collects what others contribute. */
+  /** Registries of this plugin, which collects the entries of others. */
   readonly declares?: readonly RegistryToken<unknown>[]
   readonly registries?: readonly Contribute<S>[]
   readonly taps?: readonly Tap<S>[]

@@ -2,13 +2,15 @@ import type * as v from 'valibot'
 
 declare const carries: unique symbol
 
-/** Typed reference to a service; its identity is the id with a major (`store@1`), never the module it was imported from. */
+/** Typed reference to a service. Its identity is the id with a major version (`store@1`), not the module that exports it. */
 export interface Token<T> {
   readonly id: string
   readonly [carries]?: T
 }
 
-/** A need that may stay unmet: `{ current?: T }`, no order edge, never restarts its holder. */
+/**
+ * An optional need: `{ current?: T }`. It does not affect the start order, and changes of the service do not restart its holder.
+ */
 export interface MaybeToken<T> {
   readonly maybe: Token<T>
 }
@@ -16,7 +18,7 @@ export interface MaybeToken<T> {
 /** Reference to a registry that one plugin declares and others contribute to. */
 export interface RegistryToken<T> {
   readonly registry: string
-  /** What an entry has to be. One of a drop-in that is not is left out and reported as a fault of the drop-in; its others stay. */
+  /** The schema of entries. A drop-in's entry that does not match is left out and reported as its fault; its other entries stay. */
   readonly entry?: v.GenericSchema
   readonly [carries]?: T
 }
@@ -37,7 +39,7 @@ export function maybe<T>(wanted: Token<T>): MaybeToken<T> {
 
 /**
  * Makes the reference of a registry, `owner.what@major`.
- * @param entry the schema of an entry; functions in it are checked to be functions
+ * @param entry the schema of an entry; functions in it are only checked to be functions
  */
 export function registry<T>(id: string, entry?: v.GenericSchema): RegistryToken<T> {
   return { registry: checked(id), ...(entry ? { entry } : {}) }
@@ -46,7 +48,7 @@ export function registry<T>(id: string, entry?: v.GenericSchema): RegistryToken<
 // biome-ignore lint/suspicious/noExplicitAny: the erasing line of needs
 export type Needs = Readonly<Record<string, Token<any> | MaybeToken<any>>>
 
-/** What a plugin with these needs is handed. */
+/** The resolved needs of a plugin. */
 export type Resolved<N extends Needs> = {
   readonly [K in keyof N]: N[K] extends Token<infer T> ? T : N[K] extends MaybeToken<infer T> ? Maybe<T> : never
 }
