@@ -1,35 +1,35 @@
 import type { Clock } from '../contract/basics.js'
 import { DueHeap } from './due-heap.js'
 
-/** The wall clock is looked at least so often: timers do not notice that it was set, or that the machine slept. */
+/** Longest wait between two looks at the wall clock: a timer does not notice that it was set, or that the machine was suspended. */
 const LONGEST_SLEEP_MS = 60_000
 
-/** What an {@link Alarm} calls. */
+/** The callbacks of an {@link Alarm}. */
 export interface AlarmWork {
   /**
-   * These keys are due, the earliest first; each comes once, and again when it is set again. When this rejects, those that it
-   * has not set again are due after the `retryMs` of the alarm.
+   * Handles due keys, the earliest first; each fires once per setting. When this rejects, keys that it has not set again are due
+   * after `retryMs`.
    */
   readonly fire: (keys: readonly string[]) => Promise<void>
-  /** Told of every rejection of `fire`. */
+  /** Receives every rejection of `fire`. */
   readonly failed: (error: unknown, keys: readonly string[]) => void
   /**
-   * The wall clock was set back by so many milliseconds: sets anew what was reckoned with the old time, before anything fires.
-   * With it the clock is watched also while nothing is set. Must not reject.
+   * The wall clock was set back by so many milliseconds: recomputes times that came from the old clock, before anything fires. With
+   * this callback the clock is watched even while no key is set. Must not reject.
    */
   readonly setBack?: (ms: number) => Promise<void>
 }
 
 export interface AlarmOptions {
-  /** At most so many keys fire together. Default: all that are due. */
+  /** Maximum number of keys for one call of `fire`. Default: all that are due. */
   readonly batch?: number
-  /** How long keys rest whose `fire` rejected. */
+  /** Milliseconds until the keys of a failed `fire` are due again. */
   readonly retryMs: number
 }
 
 /**
- * Fires keys at their times of the wall clock: one heap and one timer, however many keys. A clock that is set forward, and a
- * machine that slept, are noticed within a minute.
+ * Fires keys at times of the wall clock: one heap and one timer for all keys. A clock that was set forward and a machine that was
+ * suspended are noticed within a minute.
  */
 export class Alarm {
   readonly #heap = new DueHeap()
@@ -40,24 +40,24 @@ export class Alarm {
     private readonly options: AlarmOptions,
   ) {}
 
-  /** Keys that wait. */
+  /** Number of waiting keys. */
   get size(): number {
     return this.#heap.size
   }
 
-  /** When the earliest key is due, in epoch milliseconds. */
+  /** Time of the earliest key, in epoch milliseconds. */
   get next(): number | undefined {
     return this.#heap.peek()?.at
   }
 
-  /** Sets or moves when a key is due, in epoch milliseconds; undefined: never. */
+  /** Sets or moves the time of a key, in epoch milliseconds; undefined removes it. */
   set(key: string, at: number | undefined): void {
     if (at === undefined) this.#heap.delete(key)
     else this.#heap.set(key, at)
     this.#stir()
   }
 
-  /** Fires what is due until the signal aborts; one run at a time. */
+  /** Fires due keys until the signal aborts; only one run at a time. */
   async run(signal: AbortSignal, work: AlarmWork): Promise<void> {
     let latest = this.clock.now()
     while (!signal.aborted) {
@@ -85,7 +85,9 @@ export class Alarm {
     }
   }
 
-  /** Until the next key is due, something is set, or the signal aborts; without a timer where there is nothing to look for. */
+  /**
+   * Waits until the next key is due, a key is set, or the signal aborts. No timer while no key is set and the clock is not watched.
+   */
   #sleep(signal: AbortSignal, watches: boolean): Promise<void> {
     const next = this.next ?? (watches ? Number.POSITIVE_INFINITY : undefined)
     return new Promise(resolve => {
@@ -95,7 +97,7 @@ export class Alarm {
         this.#stir = () => {}
         resolve()
       }
-      // Setting everything anew took its time.
+      // The time is read again: `setBack` may have taken long.
       const ms = next !== undefined && Math.min(next - this.clock.now(), LONGEST_SLEEP_MS)
       const timer = ms === false ? undefined : this.clock.timeout(ms, end, { unref: true })
       this.#stir = end

@@ -1,7 +1,7 @@
-/** Milliseconds before the first retry, and at most. */
+/** Default delays in milliseconds: before the first retry, and the maximum. */
 const USUAL = { firstMs: 50, longestMs: 30_000 }
 
-/** Milliseconds before the n-th retry (n from 1): 50 ms doubling to 30 s, less up to a fifth at random, never below 50. */
+/** Milliseconds before the n-th retry (n from 1): doubling from 50 ms to 30 s, less up to a fifth at random, never below 50. */
 export function backoff(attempt: number, random: () => number, { firstMs, longestMs } = USUAL): number {
   const full = Math.min(longestMs, firstMs * 2 ** Math.min(attempt - 1, 20))
   return Math.max(firstMs, Math.round(full * (1 - 0.2 * random())))

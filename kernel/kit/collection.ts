@@ -8,10 +8,10 @@ import { type Column, type Item, type Member, type ShowMore, show } from './anno
 type Schema = v.GenericSchema
 type StrictObject = v.StrictObjectSchema<v.ObjectEntries, undefined>
 type NameIn<S extends Schema> = keyof v.InferOutput<S> & string
-/** What a member of a reply holds, or each item of the list that it holds. */
+/** The type of a member of a reply, or of the items if the member is a list. */
 type Held<S extends Schema, M extends NameIn<S>> = Item<v.InferOutput<S>[M]>
 
-/** A noun of a plugin: where its things are, how they look, and what follows from that for each of its routes. */
+/** A noun of a plugin: the paths and the form of its things, from which its routes follow. */
 export interface Noun<
   P extends string,
   K extends string,
@@ -20,26 +20,27 @@ export interface Noun<
   L extends Schema,
   LM extends NameIn<L>,
 > {
-  /** Of the list; a thing is one segment below it. */
+  /** Path of the list; the path of a thing is one segment longer. */
   readonly path: P
-  /** Path parameter that tells a thing from the others: `id`. */
+  /** Path parameter that identifies a thing: `id`. */
   readonly key: K
-  /** As commands and summaries call it, `notification preset`. */
+  /** Name in commands and summaries, `notification preset`. */
   readonly noun: string
-  /** Reply with one thing, and the member that holds it. */
+  /** The reply with one thing, and its member that contains the thing. */
   readonly one: readonly [O, OM]
-  /** Reply with many, and the member that holds them. */
+  /** The reply with many things, and its member that contains the list. */
   readonly many: readonly [L, LM]
   /** Columns of a list. */
   readonly show: readonly Column<Member<Held<L, LM>>>[]
   /** Fields of one thing; default: the columns of a list. */
   readonly fields?: readonly Column<Member<Held<O, OM>>>[]
-  /** Of the argument that names a thing. */
+  /** Options of the argument that names a thing. */
   readonly argument?: Omit<CliArgument, 'name' | 'in'>
-  /** The error of a thing that is not there. */
+  /** The error for a missing thing. */
   readonly missing: ThrownError
   /**
-   * What a caller saw of a thing before it changes or deletes it: the member is put into the body of `update` and `delete`.
+   * The version or digest that a caller saw before it changes or deletes a thing: the member is added to the body of `update` and
+   * `delete`.
    */
   readonly at?: {
     readonly member: 'expected_version' | 'expected_digest'
@@ -48,42 +49,42 @@ export interface Noun<
   }
 }
 
-/** What a caller saw of a thing: the version or digest that it names, where it names one. */
+/** The version or digest that the caller saw, if it gave one. */
 export type Seen = string | number | undefined
 
-/** What one route of a noun says itself; all else follows from the noun. */
+/** The part of a noun's route that does not follow from the noun. */
 export interface NounRoute<S, P extends string, Q extends Schema | undefined, B extends Schema | undefined, R>
   extends Partial<
     Pick<Route, 'origins' | 'privileged' | 'audited' | 'essential' | 'headers' | 'bodyLimit' | 'invalid' | 'listeners'>
   > {
   /** Default: the verb and the noun. */
   readonly summary?: string
-  /** Path of its command where the standard verb is only its alias; `false`: it has none. */
+  /** Path of its command, whose standard verb becomes an alias; `false`: no command. */
   readonly command?: string | false
-  /** What else its command has. */
+  /** Further options of its command. */
   readonly cli?: Omit<RouteCli, 'path'>
   readonly with?: readonly Annotation[]
-  /** Errors beside those of the noun. */
+  /** Errors in addition to those of the noun. */
   readonly throws?: readonly ThrownError[]
   readonly query?: Q
   readonly body?: B
   readonly handle: (self: S, request: RouteRequest<P, Q, B>, seen: Seen) => Awaitable<R>
 }
 
-/** What differs from one verb to the next. */
+/** The differences between the verbs. */
 interface Verb {
   readonly verb: string
   readonly method: Method
   readonly path: string
-  /** The summary unless the route has one. */
+  /** Default of the summary. */
   readonly title: string
   readonly replies: Readonly<Record<number, Schema | null>>
   readonly view?: CliView
   readonly body?: Schema | undefined
   readonly bodyOptional?: boolean
-  /** Whether it is about one thing, which its command names. */
+  /** Whether the route is about one thing, which its command names. */
   readonly isOfOne: boolean
-  /** Whether it changes what a caller may have seen before. */
+  /** Whether it changes a thing, so that the seen version matters. */
   readonly changes?: boolean
   readonly done?: string
 }
@@ -92,8 +93,8 @@ interface Verb {
 interface AnyRoute<S> extends NounRoute<S, string, Schema | undefined, Schema | undefined, unknown> {}
 
 /**
- * The routes of nouns of a service of type `S`: list, get, create, update and delete with their statuses, commands, views, errors and
- * optimistic versions, and actions on one thing. What is special stays a route.
+ * The routes of nouns of a service of type `S`: list, get, create, update and delete with their statuses, commands, views, errors
+ * and optimistic versions, and actions on one thing. Routes that differ from these are written with `routeOf`.
  * @param shared annotations of every route
  */
 export function collectionOf<S>(...shared: readonly Annotation[]) {
@@ -142,7 +143,7 @@ export function collectionOf<S>(...shared: readonly Annotation[]) {
       const args = isOfOne ? { args: [{ name: key, ...argument }] } : {}
       const seenOf = ({ body }: { readonly body?: Readonly<Record<string, Seen>> }): Seen =>
         changes && at ? body?.[at.member] : undefined
-      /** The request as its handler knows it: what was seen comes beside it. */
+      /** The request without the seen version, which the handler gets as a separate argument. */
       const withoutSeen = (request: RouteRequest<string, undefined, undefined>) => {
         if (!changes || !at || request.body === undefined) return request
         const { [at.member]: _, ...others } = request.body as Readonly<Record<string, unknown>>
@@ -168,9 +169,11 @@ export function collectionOf<S>(...shared: readonly Annotation[]) {
     }
 
     return {
-      /** How one thing is shown. */
+      /** The view of one thing. */
       view,
-      /** GET of the list: 200. `empty` is printed where there are none; `problems` is the member with texts that are printed as notes. */
+      /**
+       * GET of the list: 200. `empty` is printed for an empty list; `problems` is the member with texts that are printed as notes.
+       */
       list: <Q extends Schema | undefined = undefined>({
         empty,
         problems,
@@ -185,7 +188,7 @@ export function collectionOf<S>(...shared: readonly Annotation[]) {
           view: show(Many, members as never, columns as never, { empty, problems }),
           isOfOne: false,
         }),
-      /** GET of one thing: 200. `reply` tells more of it than the other routes do. */
+      /** GET of one thing: 200. `reply` replaces the usual reply by a more detailed one. */
       get: <Q extends Schema | undefined = undefined, R extends Schema = O>({
         reply,
         ...its
@@ -212,7 +215,7 @@ export function collectionOf<S>(...shared: readonly Annotation[]) {
           view,
           isOfOne: false,
         }),
-      /** PATCH of one thing, in which members that are absent stay, or PUT: 200. */
+      /** PATCH (absent members stay) or PUT of one thing: 200. */
       update: <B extends StrictObject, Q extends Schema | undefined = undefined>({
         method = 'PATCH',
         ...its
@@ -228,7 +231,7 @@ export function collectionOf<S>(...shared: readonly Annotation[]) {
           isOfOne: true,
           changes: true,
         }),
-      /** DELETE of one thing: 204. `done` is printed then; `{id}` in it stands for the parameter of that name. */
+      /** DELETE of one thing: 204. `done` is printed on success; `{id}` in it is replaced by the parameter of that name. */
       delete: <Q extends Schema | undefined = undefined>({
         done = `deleted {${key}}`,
         ...its

@@ -1,6 +1,6 @@
 type Due = { readonly key: string; readonly at: number }
 
-/** What is due when, the earliest first; one time a key. Setting, deleting and taking the first cost O(log n). */
+/** Keys by due time, one time per key. Setting, deleting and taking the earliest cost O(log n). */
 export class DueHeap {
   readonly #heap: Due[] = []
   readonly #place = new Map<string, number>()
@@ -36,7 +36,7 @@ export class DueHeap {
     this.#settle(place)
   }
 
-  /** Takes the earliest entry out if it is due at `now`. */
+  /** Removes and returns the earliest entry if it is due at `now`. */
   take(now: number): Due | undefined {
     const first = this.#heap[0]
     if (first === undefined || first.at > now) return undefined
@@ -71,6 +71,6 @@ export class DueHeap {
   }
 }
 
-/** Nothing is before what is not there, nor the other way round. */
+/** False if either entry is missing. */
 const isBefore = (x: Due | undefined, y: Due | undefined) =>
   x !== undefined && y !== undefined && (x.at < y.at || (x.at === y.at && x.key < y.key))

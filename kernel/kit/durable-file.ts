@@ -3,15 +3,15 @@ import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Awaitable } from '../contract/basics.js'
 
-/** The calls by which a file is replaced, of a file system that answers at once or of one that is awaited. */
+/** The calls that replace a file, of a synchronous or an asynchronous file system. */
 export interface ReplaceCalls {
-  /** Makes a file that is not there yet, for writing; a link is not followed. */
+  /** Creates a file that must not exist, for writing; a link is not followed. */
   create(file: string): Awaitable<number>
   write(handle: number, bytes: Uint8Array): Awaitable<void>
   sync(handle: number): Awaitable<void>
   close(handle: number): Awaitable<void>
   rename(from: string, to: string): Awaitable<void>
-  /** Removes what stands under a temporary name. Never fails: where that stays, the call that needs the name says why. */
+  /** Removes a temporary file. Never fails: if the file stays, the call that needs the name fails with the reason. */
   discard(file: string): Awaitable<void>
   syncFolder(folder: string): Awaitable<void>
 }
@@ -19,17 +19,19 @@ export interface ReplaceCalls {
 export interface ReplaceOptions {
   /** Permissions of the file, default 0600. */
   readonly mode?: number
-  /** Tells the temporary files apart of processes that may write the same file at once. Default: there is one such process. */
+  /**
+   * Distinguishes the temporary files of processes that may write the same file concurrently. Default: only one process writes it.
+   */
   readonly writer?: string
 }
 
 type Steps = Generator<Awaitable<unknown>, void, never>
 
-/** Puts a whole file in place so that a crash leaves the old one or the new one; each step is a call that may be awaited. */
+/** The steps that replace a file so that a crash leaves the old or the new one; the driver may await each. */
 function* replacing(calls: ReplaceCalls, file: string, bytes: Uint8Array, writer: string): Steps {
   const folder = dirname(file)
   const temporary = join(folder, `.${basename(file)}${writer === '' ? '' : `.${writer}`}.tmp`)
-  // A leftover keeps its permissions when it is opened again, and may be a link or a pipe.
+  // A leftover would keep its permissions when reopened, and may be a link or a pipe.
   yield calls.discard(temporary)
   const handle: number = yield calls.create(temporary)
   try {
@@ -47,7 +49,7 @@ function* replacing(calls: ReplaceCalls, file: string, bytes: Uint8Array, writer
   yield calls.syncFolder(folder)
 }
 
-/** Replaces a file by calls that are awaited; it is on the disk when this resolves. */
+/** Replaces a file with asynchronous calls; it is on the disk when this resolves. */
 export async function replaceBy(calls: ReplaceCalls, file: string, bytes: Uint8Array, writer = ''): Promise<void> {
   const steps = replacing(calls, file, bytes, writer)
   let step = steps.next()
@@ -59,12 +61,12 @@ export async function replaceBy(calls: ReplaceCalls, file: string, bytes: Uint8A
   }
 }
 
-/** Replaces a file of this machine; it is on the disk when this resolves. @throws what the system says */
+/** Replaces a file of this machine; it is on the disk when this resolves. @throws the system's error */
 export function replaceDurably(file: string, bytes: Uint8Array, options: ReplaceOptions = {}): Promise<void> {
   return replaceBy(awaited(options), file, bytes, options.writer)
 }
 
-/** {@link replaceDurably} for those who cannot wait. */
+/** {@link replaceDurably} for synchronous callers. */
 export function replaceDurablySync(file: string, bytes: Uint8Array, options: ReplaceOptions = {}): void {
   const steps = replacing(atOnce(options), file, bytes, options.writer ?? '')
   let step = steps.next()
@@ -86,7 +88,7 @@ const atOnce = ({ mode = 0o600 }: ReplaceOptions): ReplaceCalls => ({
     try {
       fs.rmSync(file, ANYTHING)
     } catch {
-      // To create the file fails next.
+      // The following create then fails.
     }
   },
   syncFolder(folder) {

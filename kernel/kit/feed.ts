@@ -1,11 +1,11 @@
 import type { Awaitable } from '../contract/basics.js'
 
-/** The newest entries of one subject by position, and a signal for those who wait for the next. */
+/** The newest entries of one subject by position, and a signal for readers that wait for the next. */
 export class Feed<E> {
   readonly #entries: { readonly at: number; readonly entry: E }[] = []
   #next: { readonly happened: Promise<void>; readonly wake: () => void } | undefined
 
-  /** @param remembered so many entries; readers that come back later than that begin with a snapshot */
+  /** @param remembered number of kept entries; readers that are further behind begin with a snapshot */
   constructor(private readonly remembered = 256) {}
 
   /** Position of the newest entry; undefined before the first one. */
@@ -13,7 +13,7 @@ export class Feed<E> {
     return this.#entries.at(-1)?.at
   }
 
-  /** Adds an entry at a position, 1 more than that of the entry before or beyond a gap, and wakes who waits. */
+  /** Adds an entry and wakes readers. Its position is the last one plus 1, or more after a gap. */
   publish(at: number, entry: E): void {
     const last = this.last
     if (last !== undefined && at <= last) throw new RangeError(`an entry at ${at} cannot follow the one at ${last}`)
@@ -22,20 +22,20 @@ export class Feed<E> {
     this.wake()
   }
 
-  /** The entries behind a position up to another, or undefined when not all of them are known any more. */
+  /** The entries after a position up to another, or undefined when some of them are no longer known. */
   between(after: number, upTo: number): E[] | undefined {
     const missed = this.#entries.filter(({ at }) => at > after && at <= upTo)
     return missed.length === upTo - after ? missed.map(({ entry }) => entry) : undefined
   }
 
-  /** Something that readers want to know, an entry or not. */
+  /** Wakes readers, for a new entry or any other change. */
   wake(): void {
     const next = this.#next
     this.#next = undefined
     next?.wake()
   }
 
-  /** Resolves when readers are woken the next time; to be asked for before the state is read. */
+  /** Resolves when readers are woken the next time. Call it before reading the state, so that no change is missed. */
   next(): Promise<void> {
     let wake = () => {}
     this.#next ??= { happened: new Promise<void>(resolve => (wake = resolve)), wake: () => wake() }
@@ -43,39 +43,42 @@ export class Feed<E> {
   }
 }
 
-/** What {@link follow} reads from. Positions are whole numbers that only grow. */
+/** The source of {@link follow}. Positions are increasing integers. */
 export interface FeedSource<S, E> {
   /** Position of the newest change; undefined when the subject is gone, which ends the feed. */
   last(): number | undefined
-  /** Some entries behind a position and where they end, that position when there are none; undefined: no longer known. */
+  /**
+   * Entries after a position and the position of the last one (the given one without entries); undefined when they are no longer
+   * known.
+   */
   read(after: number): Awaitable<{ readonly at: number; readonly entries: readonly E[] } | undefined>
-  /** Everything as it is now, and the position of that. */
+  /** The current state and its position. */
   snapshot(): Awaitable<{ readonly at: number; readonly snapshot: S }>
   /** Resolves at the next change. */
   next(): Promise<unknown>
-  /** When it is another value than before, readers get a snapshot. */
+  /** When this value changes, readers get a snapshot. */
   epoch?(): unknown
 }
 
-/** Why a reader that was somewhere gets a snapshot: what follows is forgotten, not yet there, or reckoned otherwise. */
+/** Why a reader with a position gets a snapshot: its next entries are forgotten, its position is ahead, or the epoch changed. */
 export type FeedReset = 'behind' | 'ahead' | 'epoch'
 
-/** What a reader gets at one time: a snapshot, or entries; neither when it was woken for something else. */
+/** One item for a reader: a snapshot, or entries; no entries when it was woken for another reason. */
 export type FeedItem<S, E> =
   | { readonly at: number; readonly entries: readonly E[] }
   | { readonly at: number; readonly snapshot: S; readonly reset: FeedReset | undefined }
 
 /**
- * A snapshot, unless the reader was somewhere from where all that follows is known; then entries as they come. Ends with the
- * signal or the subject. A reader holds a position and no queue, so a slow one costs nothing. One that claims to be ahead of the
- * newest change, after a restore say, gets a snapshot instead of waiting for what was never there.
- * @param after where the reader was, see {@link positionOf}
+ * Yields a snapshot, unless all entries after the reader's position are known; then entries as they come. Ends with the signal or
+ * the subject. A reader holds a position and no queue, so a slow one costs nothing. A reader ahead of the newest change, for
+ * example after a restore, gets a snapshot instead of waiting for entries that may never come.
+ * @param after position of the reader, see {@link positionOf}
  */
 export async function* follow<S, E>(
   source: FeedSource<S, E>,
   after: number | undefined,
   signal: AbortSignal,
-  // Of the moment of the call: what changes until the first item is asked for is told as well.
+  // Taken at the call: a change between the call and the first item must not be missed.
   epochNow: unknown = source.epoch?.(),
 ): AsyncGenerator<FeedItem<S, E>> {
   let at = after
@@ -103,7 +106,7 @@ export async function* follow<S, E>(
         yield { at, snapshot: taken.snapshot, reset }
       }
       if (signal.aborted) return
-      // Not Promise.race: the one for the abort would keep all of its calls, and a stream has many.
+      // Not Promise.race: the promise of the abort would keep a reaction for every wait, and a stream has many.
       await new Promise<void>(resolve => {
         wake = resolve
         void next.then(() => resolve())
@@ -114,7 +117,7 @@ export async function* follow<S, E>(
   }
 }
 
-/** The position that a `Last-Event-ID` names; undefined for none and for what is no position. */
+/** The position in a `Last-Event-ID`; undefined when it is absent or invalid. */
 export function positionOf(lastEventId: string | undefined): number | undefined {
   const text = lastEventId?.trim() ?? ''
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined

@@ -4,12 +4,12 @@ import type { Report } from '../contract/hook.js'
 import { isDropIn } from '../contract/plugin.js'
 import { type Rate, TokenBucket } from './rate.js'
 
-/** What one drop-in may do: there is room for all together, and one must not take that of others. */
+/** The rate for each drop-in. Capacity is shared, and one drop-in must not use up the share of others. */
 const DROP_IN: Rate = { burst: 10_000, perSecond: 100 }
 
 /**
- * Asked before a plugin does `n` more of what is named, `events`; those of the package may always. The function throws the refusal,
- * which is a fault of the plugin as well.
+ * Makes the rate check of a plugin, to be called before `n` more of `what`, such as `events`. Plugins of the package are not
+ * limited. A refusal is thrown and also reported as the plugin's fault.
  */
 export function allowance(
   what: string,

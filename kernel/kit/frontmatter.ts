@@ -1,13 +1,13 @@
 import { isMap, isScalar, LineCounter, parseDocument } from 'yaml'
 import { messageOf } from '../contract/errors.js'
 
-/** A file taken apart at the lines `---` around its head; the body begins in line `bodyLine` of the file, from 1. */
+/** A file split at the lines `---` around its head; `bodyLine` is the line of the file in which the body begins, from 1. */
 export type SplitFile = { readonly head: string; readonly body: string; readonly bodyLine: number }
 
 const OPENING = /^---[ \t]*(?:\r?\n|$)/
 const HEAD = /^---[ \t]*\r?\n(?:([\s\S]*?)\r?\n)?---[ \t]*(?:\r?\n|$)/
 
-/** Takes a file apart. `none`: it does not begin with a line `---`; `open`: no second one closes the head. */
+/** Splits a file. `none`: it does not begin with a line `---`; `open`: no second one closes the head. */
 export function splitFrontmatter(file: string): SplitFile | 'none' | 'open' {
   if (!OPENING.test(file)) return 'none'
   const match = HEAD.exec(file)
@@ -18,12 +18,12 @@ export function splitFrontmatter(file: string): SplitFile | 'none' | 'open' {
 /** A place in a file; both from 1. */
 export type Position = { readonly line: number; readonly column: number }
 
-/** A field of a head and where it stands. */
+/** A field of a head and its position. */
 export interface HeadField {
   readonly value: unknown
-  /** Of its name. */
+  /** Position of the field's name. */
   readonly position: Position
-  /** Where the value at a path below it stands; the field's own place when nothing is there. */
+  /** Position of the value at a path below the field; that of the field when there is none. */
   positionOf(path: readonly (string | number)[]): Position
 }
 
@@ -38,8 +38,8 @@ export class FrontmatterError extends Error {
 }
 
 /**
- * The fields of a head in YAML 1.2, by name; an empty head has none. Aliases are bounded.
- * @throws FrontmatterError when it is not valid YAML, names a field twice, or is no mapping of names to values
+ * The fields of a head in YAML 1.2, by name; an empty head has none. Aliases are limited.
+ * @throws FrontmatterError for invalid YAML, a duplicate field, or a head that is not a mapping
  */
 export function parseHead(head: string): ReadonlyMap<string, HeadField> {
   const lineCounter = new LineCounter()
@@ -54,7 +54,7 @@ export function parseHead(head: string): ReadonlyMap<string, HeadField> {
     if (error) throw new FrontmatterError(`not valid YAML: ${error.message}`, at(error.pos[0]))
     if (document.contents === null) return new Map()
     if (!isMap(document.contents)) throw new FrontmatterError('the head is no mapping of names to values', at(0))
-    // Without a bound, aliases of aliases grow without one.
+    // Nested aliases would otherwise expand exponentially.
     const plain = document.toJS({ maxAliasCount: 100 }) as Record<string, unknown>
     return new Map(
       document.contents.items.map(({ key }) => {

@@ -1,14 +1,14 @@
 import type { Db, SqlValue, Tx } from '../contract/storage.js'
 import { sqlName } from './text.js'
 
-/** Columns and values that the rows of one history have in common. */
+/** Columns and values that identify the rows of one history. */
 type Of<R> = { readonly [C in keyof R & string]?: R[C] | undefined }
 
-/** What is to stay. With both, a row goes that is beyond the newest and older as well. */
+/** Rows to keep. With both members, a row is deleted only if it is neither among the newest nor recent enough. */
 export interface Retention {
-  /** So many of the newest rows stay. */
+  /** Number of newest rows to keep. */
   readonly newest?: number
-  /** Rows of this time and later stay, in the unit of the time column. */
+  /** Rows of this time and later are kept, in the unit of the time column. */
   readonly since?: number
 }
 
@@ -17,13 +17,13 @@ export interface HistoryOptions {
   readonly table: string
   /** SQL expression of the time of a row, for `since`; default `at`. */
   readonly time?: string
-  /** SQL condition of the rows that have become history; others are neither counted nor pruned. Default: all. */
+  /** SQL condition of the rows that belong to the past; others are neither counted nor pruned. Default: all. */
   readonly ended?: string
 }
 
 /**
- * Rows that are only added, read from the newest on, and pruned by count and age. One table holds many histories: the rows of
- * one have the same values in the columns that a call names. Names and conditions are the author's, values are bound.
+ * Append-only rows, read newest first, and pruned by count and age. One table holds many histories, each identified by its values
+ * in the columns that a call names. Names and conditions are the author's, values are bound.
  */
 export class History<R extends { readonly seq: number }> {
   readonly #table: string
@@ -35,7 +35,7 @@ export class History<R extends { readonly seq: number }> {
     this.#table = sqlName(options.table)
   }
 
-  /** Adds a row; it is the newest one now. */
+  /** Adds a row as the newest one. */
   append(t: Tx, row: Omit<R, 'seq'>): void {
     const names = Object.keys(row).map(sqlName)
     const marks = names.map(() => '?')
@@ -47,7 +47,7 @@ export class History<R extends { readonly seq: number }> {
     return this.page(of, { limit: 1 })[0]
   }
 
-  /** Newest first, at most `limit` (-1: all), of those that are older than the row at `behind`. */
+  /** Rows older than the row at `behind`, newest first, at most `limit` (-1: all). */
   page(of: Of<R>, { limit, behind }: { readonly limit: number; readonly behind?: number | undefined }): R[] {
     const { where, params } = whereOf(of)
     const sql = `SELECT * FROM ${this.#table} WHERE ${where} AND seq < ? ORDER BY seq DESC LIMIT +?`
@@ -60,7 +60,7 @@ export class History<R extends { readonly seq: number }> {
     t.run(`DELETE FROM ${this.#table} WHERE seq = (SELECT max(seq) FROM ${this.#table} WHERE ${where})`, params)
   }
 
-  /** Removes what need not stay of a history; returns how many rows. */
+  /** Deletes the rows of a history that need not be kept; returns their number. */
   prune(t: Tx, of: Of<R>, { newest, since }: Retention): number {
     if (newest === undefined && since === undefined) return 0
     const { where, params } = whereOf(of)

@@ -1,4 +1,4 @@
-/** `svc/kit`: helpers for authors of plugins. They need nothing of the kernel but its contract. */
+/** `svc/kit`: helpers for authors of plugins. They depend only on the kernel's contract. */
 export { Alarm, type AlarmOptions, type AlarmWork } from './alarm.js'
 export {
   type AnnotationKind,

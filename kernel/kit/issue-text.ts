@@ -1,11 +1,11 @@
 import type * as v from 'valibot'
 
-/** As many of the values that are allowed are named, and how many more there are. */
+/** Maximum number of allowed values in a text. */
 const named = 12
 
 /**
- * What is wrong with a value, without the value: valibot's own text quotes what it got, which may be a secret. A text that
- * the author of the schema wrote stays as it is.
+ * The problem with a value, without the value: valibot's own text quotes the input, which may be a secret. A text by the author of
+ * the schema is not changed.
  */
 export function issueText({ type, expected, message, received, input }: v.BaseIssue<unknown>): string {
   if (type === 'strict_object' && expected === 'never') return 'unknown member'

@@ -4,18 +4,19 @@ import { type ReplaceOptions, replaceDurably, replaceDurablySync } from './durab
 import { issueText } from './issue-text.js'
 import { FileErrors, readRegularFile, readRegularFileSync } from './read-file.js'
 
-/** A small JSON document that its program alone writes: read whole, replaced whole, durably and atomically. */
+/** A small JSON document that only its program writes: read and replaced as a whole, durably and atomically. */
 export interface JsonFile<T, D> {
   /**
-   * The document; the default where there is no file.
-   * @throws Fault `file_unreadable`, also of a text that is no JSON or that the schema refuses, `file_not_regular`, `file_too_large`
+   * The document, or the default when there is no file.
+   * @throws Fault `file_unreadable`, also for invalid JSON or a document that the schema refuses, `file_not_regular`,
+   * `file_too_large`
    */
   read(): Promise<T | D>
-  /** Resolves when the document is on the disk. A symbolic link is replaced, not followed. @throws what the system says */
+  /** Resolves when the document is on the disk. A symbolic link is replaced, not followed. @throws the system's error */
   write(document: T): Promise<void>
 }
 
-/** {@link JsonFile} for processes that cannot wait. */
+/** {@link JsonFile} for synchronous callers. */
 export interface JsonFileSync<T, D> {
   read(): T | D
   write(document: T): void
@@ -28,7 +29,7 @@ export interface JsonFileOptions extends ReplaceOptions {
 
 const MAX_BYTES = 64 * 1024
 
-/** A JSON document through lowdb. A file that is refused stays as it is: the default stands for a file that is not there. */
+/** A JSON document through lowdb. The default applies only to a missing file; an invalid one is an error and stays. */
 export function jsonFile<T extends object, const D>(
   path: string,
   schema: v.GenericSchema<unknown, T>,
@@ -40,7 +41,7 @@ export function jsonFile<T extends object, const D>(
     write: document => replaceDurably(path, bytesOf(document), options),
   }
   return {
-    // One that lives longer would return what it read before when the file is gone.
+    // A new object for each read: lowdb would return the old data after the file was removed.
     async read() {
       const low = new Low<T | D>(adapter, fallback)
       await low.read()
@@ -50,7 +51,7 @@ export function jsonFile<T extends object, const D>(
   }
 }
 
-/** {@link jsonFile} for processes that cannot wait: the command line, the watchdog, the helper of a restart. */
+/** {@link jsonFile} for synchronous callers: the command line, the watchdog, the helper of a restart. */
 export function jsonFileSync<T extends object, const D>(
   path: string,
   schema: v.GenericSchema<unknown, T>,
@@ -75,7 +76,7 @@ const boundsOf = ({ maxBytes = MAX_BYTES }: JsonFileOptions) => ({ maxBytes, lin
 
 const bytesOf = (document: unknown): Buffer => Buffer.from(`${JSON.stringify(document)}\n`)
 
-/** Null is what lowdb takes for no file. */
+/** Null means a missing file to lowdb. */
 function documentOf<T>(path: string, bytes: Buffer | undefined, schema: v.GenericSchema<unknown, T>): T | null {
   if (bytes === undefined) return null
   let document: unknown

@@ -7,15 +7,18 @@ import { shown, sqlName } from './text.js'
 export interface Lease {
   readonly key: string
   readonly holder: string
-  /** Larger with every claim of the key, also after restarts: a resource that has seen a larger one refuses a smaller one. */
+  /**
+   * Increases with every claim of the key, even after restarts. A resource must refuse a token smaller than the largest it has
+   * seen.
+   */
   readonly token: number
   readonly expiresAt: number
 }
 
-/** What its holder shows. */
+/** The reference that a holder presents. */
 export type LeaseRef = Pick<Lease, 'key' | 'token'>
 
-/** Errors of a lease that its caller does not hold. */
+/** Errors for callers that do not hold the lease. */
 export const LeaseErrors = defineErrors({
   lease_held: { status: 409, message: 'somebody else has this lease; try again when it has expired' },
   lease_lost: { status: 409, message: 'this lease expired or was given up; claim it anew' },
@@ -24,9 +27,9 @@ export const LeaseErrors = defineErrors({
 const LEASE = 'key, holder, token, expires_at AS expiresAt'
 
 /**
- * Leases in a table of the plugin. Every change is part of the caller's transaction, so that what a lease protects is written
- * together with the proof that it is still held ({@link fence}). A lease that has expired is lost, whether or not somebody has
- * noticed. When the clock is set back, leases do not live longer: they are counted from the new time on.
+ * Leases in a table of the plugin. Every change is part of the caller's transaction, so that protected data is written together
+ * with the proof that the lease is still held ({@link fence}). An expired lease is lost at once, even before {@link expire} removes
+ * it. When the clock is set back, leases are shortened so that they do not live longer.
  */
 export class LeaseTable {
   readonly #table: string
@@ -42,7 +45,7 @@ export class LeaseTable {
   /** The migration that makes the table, for the surface. Its owner may read key, holder, token and expires_at (epoch ms). */
   static migration(id: string, table: string): Migration {
     const name = sqlName(table)
-    // AUTOINCREMENT never gives a number twice, so rows of leases that ended need not be kept for the order of tokens.
+    // AUTOINCREMENT never reuses a number, so tokens keep increasing without the rows of ended leases.
     const sql = `CREATE TABLE ${name} (
         token INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, holder TEXT NOT NULL,
         renewed_at INTEGER NOT NULL, expires_at INTEGER NOT NULL
@@ -53,8 +56,8 @@ export class LeaseTable {
   }
 
   /**
-   * Gives a key to a holder for so many milliseconds. Whoever holds it already is refused as well: it cannot be known whether
-   * that is the same process.
+   * Gives a key to a holder for so many milliseconds. The current holder is refused as well, since it could be another process of
+   * the same name.
    * @throws Fault `lease_held`, with Retry-After
    */
   claim(t: Tx, key: string, holder: string, ttlMs: number): Lease {
@@ -72,7 +75,7 @@ export class LeaseTable {
     return t.get<Lease>(sql, [key, holder, now, expiresAt]) as Lease
   }
 
-  /** The holder's heartbeat: the lease lasts so many milliseconds from now on. @throws Fault `lease_lost` */
+  /** Extends a lease to so many milliseconds from now: the holder's heartbeat. @throws Fault `lease_lost` */
   renew(t: Tx, { key, token }: LeaseRef, ttlMs: number): Lease {
     const now = this.clock.now()
     const lease = { ...this.fence(t, { key, token }), expiresAt: now + checkedTtl(ttlMs) }
@@ -81,20 +84,20 @@ export class LeaseTable {
     return lease
   }
 
-  /** Proves that a lease is held: called in the transaction of what may be done with it only. @throws Fault `lease_lost` */
+  /** Proves that a lease is held, in the transaction of the protected change. @throws Fault `lease_lost` */
   fence(t: Tx, { key, token }: LeaseRef): Lease {
     const held = this.#live(t, key)
     if (held?.token === token) return held
     throw LeaseErrors.lease_lost(`the lease ${token} of ${shown(key)} is not held any more`, { details: { key } })
   }
 
-  /** Gives a lease back; false when it was lost before. */
+  /** Releases a lease; false when it was already lost. */
   release(t: Tx, { key, token }: LeaseRef): boolean {
     if (this.#live(t, key)?.token !== token) return false
     return t.run(`DELETE FROM ${this.#table} WHERE token = ?`, [token]).changes > 0
   }
 
-  /** Takes away what has expired, the oldest first, at most `limit`; for who tells of it. */
+  /** Deletes and returns expired leases, the oldest first, at most `limit`, so that the caller can report them. */
   expire(t: Tx, limit = 100): Lease[] {
     const now = this.clock.now()
     this.#correct(t, now)
@@ -104,13 +107,13 @@ export class LeaseTable {
     return expired
   }
 
-  /** Who holds a key now. */
+  /** The current lease of a key. */
   get(reads: Reads, key: string): Lease | undefined {
     const sql = `SELECT ${LEASE} FROM ${this.#table} WHERE key = ? AND expires_at > ?`
     return reads.get<Lease>(sql, [key, this.clock.now()])
   }
 
-  /** When the next lease expires, in epoch milliseconds: what an alarm is set to. */
+  /** When the next lease expires, in epoch milliseconds, to set an alarm. */
   nextExpiry(reads: Reads): number | undefined {
     const at = reads.row(`SELECT min(expires_at) FROM ${this.#table}`)?.[0]
     return typeof at === 'number' ? at : undefined
@@ -121,7 +124,7 @@ export class LeaseTable {
     return this.get(t, key)
   }
 
-  /** Leases that were renewed later than it is now were so before the clock was set back. */
+  /** A lease that was renewed in the future was renewed before the clock was set back. */
   #correct(t: Tx, now: number, key?: string): void {
     t.run(
       `UPDATE ${this.#table} SET expires_at = expires_at - (renewed_at - ?1), renewed_at = ?1

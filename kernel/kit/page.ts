@@ -3,36 +3,36 @@ import * as v from 'valibot'
 import { type Fault, KernelErrors } from '../contract/errors.js'
 import type { Actor } from '../contract/record.js'
 
-/** Longer ones are none of ours and are not looked at. */
+/** Longest cursor that is parsed; valid ones are shorter. */
 const MAX_CURSOR = 4096
 
-/** What a list pages by. */
+/** The paging of a list. */
 export interface PagingOptions<P> {
-  /** Schema of the place of a row in the order of the list, plain JSON: what the next page begins behind. */
+  /** Schema of a row's place in the order of the list, as plain JSON; the next page begins after it. */
   readonly place: v.GenericSchema<unknown, P>
   /** Makes the fault of a cursor that does not belong to the list; default `invalid_cursor` (400). */
   readonly invalid?: () => Fault
 }
 
-/** Whose list, and which; a cursor is good for one that is equal, whatever the order of its members. */
+/** The caller and the query of a list. A cursor is valid for an equal query, regardless of the order of its members. */
 export interface PageOf {
-  /** Absent: the cursor is good for every caller. */
+  /** Absent: the cursor is valid for every caller. */
   readonly actor?: Pick<Actor, 'kind' | 'id'>
-  /** What filters and sorts; members `cursor`, `limit` and those that are undefined do not count. */
+  /** Filters and sort order; `cursor`, `limit` and undefined members are ignored. */
   readonly query: Readonly<Record<string, unknown>>
 }
 
-/** One page; `next_cursor` is there where there is more. */
+/** One page; `next_cursor` is present if there is another. */
 export type Cut<R> = { readonly rows: R[]; readonly has_more: boolean; readonly next_cursor?: string }
 
 /**
- * The pages of one list: opaque cursors, each bound to the caller and the query that it was given to. They hold no secret and
- * are not signed: who makes one up reads from another place what the query shows anyway.
+ * The pages of one list: opaque cursors, each bound to the caller and the query that received it. They hold no secret and are not
+ * signed: a forged cursor only selects another page of the same query.
  */
 export class Paging<P> {
   constructor(private readonly options: PagingOptions<P>) {}
 
-  /** Place that the page begins behind; undefined for the first page. @throws Fault `invalid_cursor`, or that of the options */
+  /** The place after which the page begins; undefined for the first page. @throws Fault `invalid_cursor`, or that of the options */
   after(of: PageOf, cursor: string | undefined): P | undefined {
     if (cursor === undefined) return undefined
     const [digest, place] = this.#parsed(cursor)
@@ -45,7 +45,7 @@ export class Paging<P> {
     return Buffer.from(JSON.stringify([digestOf(of), place])).toString('base64url')
   }
 
-  /** Cuts a page of `limit` off rows of which one more was read: that one says that there is more. */
+  /** Cuts a page of `limit` rows; the caller reads one row more, which shows whether there is another page. */
   cut<R>(of: PageOf, rows: readonly R[], limit: number, placeOf: (row: R) => P): Cut<R> {
     const page = rows.slice(0, limit)
     const last = page.at(-1)

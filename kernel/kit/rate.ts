@@ -1,6 +1,6 @@
 import type { Clock } from '../contract/basics.js'
 
-/** How much of something is allowed: at once, and per second in the long run. */
+/** A rate limit: the maximum burst, and the sustained rate per second. */
 export interface Rate {
   readonly burst: number
   readonly perSecond: number
@@ -19,7 +19,7 @@ export class TokenBucket {
     this.#at = clock.monotonic()
   }
 
-  /** What is left now, in tokens; negative while it is in debt. */
+  /** Tokens left; negative while the bucket is in debt. */
   get left(): number {
     const now = this.clock.monotonic()
     this.#left = Math.min(this.rate.burst, this.#left + ((now - this.#at) / 1000) * this.rate.perSecond)
@@ -27,13 +27,13 @@ export class TokenBucket {
     return this.#left
   }
 
-  /** Takes `n`, whether they are there or not; returns the milliseconds until the debt is paid, 0 when there is none. */
+  /** Takes `n` tokens even into debt; returns the milliseconds until the debt is paid, 0 without debt. */
   take(n: number): number {
     this.#left = this.left - n
     return this.#left >= 0 ? 0 : (-this.#left / this.rate.perSecond) * 1000
   }
 
-  /** Takes `n` if they are there; says whether they were. */
+  /** Takes `n` tokens if there are enough; returns whether it did. */
   tryTake(n: number): boolean {
     if (this.left < n) return false
     this.#left -= n

@@ -2,7 +2,7 @@ import fs, { constants, type Stats } from 'node:fs'
 import { promisify } from 'node:util'
 import { defineErrors, Fault, messageOf } from '../contract/errors.js'
 
-/** What is told of a file that cannot be read as one; each names the path. */
+/** Errors of files that cannot be read; each text names the path. */
 export const FileErrors = defineErrors({
   file_not_regular: { status: 422, message: 'this is not a regular file' },
   file_too_large: { status: 422, message: 'the file is too large' },
@@ -10,16 +10,16 @@ export const FileErrors = defineErrors({
 })
 
 export interface OpenFileOptions {
-  /** `refuse`: a symbolic link as the last part of the path is no regular file. Default `follow`. */
+  /** `refuse`: a symbolic link as the last part of the path counts as not regular. Default `follow`. */
   readonly links?: 'follow' | 'refuse'
   /** Flags of open(2), default O_RDONLY. */
   readonly flags?: number
-  /** Permissions of a file that is made, default 0600. */
+  /** Permissions of a created file, default 0600. */
   readonly mode?: number
 }
 
 export interface ReadFileOptions extends Pick<OpenFileOptions, 'links'> {
-  /** A larger file is refused: by its size before it is read, and by the bytes that came while it is. */
+  /** A larger file is refused, by its size before the read and by its bytes during the read. */
   readonly maxBytes: number
 }
 
@@ -27,18 +27,18 @@ const open = promisify(fs.open)
 const read = promisify(fs.read)
 const close = promisify(fs.close)
 
-/** Opening waits for nothing (a pipe would, for its other end) and makes no terminal ours. */
+/** Opening never blocks (a pipe would, until its other end opens), and no terminal becomes the controlling one. */
 const ALWAYS = constants.O_NONBLOCK | constants.O_NOCTTY
 
 /**
- * Opens a regular file and nothing else, without ever waiting: what hangs in open(2) holds one of the four threads that every
+ * Opens a regular file and nothing else, without blocking: a call that hangs in open(2) occupies one of the four threads that every
  * durable write needs.
  * @returns the descriptor, which the caller closes
- * @throws Fault `file_not_regular`; the system's error as it is, `ENOENT` when there is no file
+ * @throws Fault `file_not_regular`; the system's own error otherwise, `ENOENT` for a missing file
  */
 export async function openRegularFile(file: string, options: OpenFileOptions = {}): Promise<number> {
   const look = options.links === 'refuse' ? fs.promises.lstat : fs.promises.stat
-  // Looked at before it is opened as well: opening a device may already do something.
+  // Checked before it is opened as well: opening a device may have effects.
   const found = await look(file).catch(absent(options))
   if (found) mustBeRegular(file, found)
   const handle = await open(file, flagsOf(options), options.mode ?? 0o600).catch(waited(file))
@@ -51,7 +51,7 @@ export async function openRegularFile(file: string, options: OpenFileOptions = {
   }
 }
 
-/** {@link openRegularFile} for those who cannot wait: the lock, the log, the command line. */
+/** {@link openRegularFile} for synchronous callers: the lock, the log, the command line. */
 export function openRegularFileSync(file: string, options: OpenFileOptions = {}): number {
   const look = options.links === 'refuse' ? fs.lstatSync : fs.statSync
   const found = attempt(() => look(file), absent(options))
@@ -67,7 +67,7 @@ export function openRegularFileSync(file: string, options: OpenFileOptions = {})
 }
 
 /**
- * The bytes of a regular file that somebody else may have put there; undefined when there is none.
+ * The bytes of a regular file from an untrusted source; undefined when it is missing.
  * @throws Fault `file_not_regular`, `file_too_large`, `file_unreadable`
  */
 export async function readRegularFile(file: string, options: ReadFileOptions): Promise<Buffer | undefined> {
@@ -83,7 +83,7 @@ export async function readRegularFile(file: string, options: ReadFileOptions): P
   }
 }
 
-/** {@link readRegularFile} for those who cannot wait. */
+/** {@link readRegularFile} for synchronous callers. */
 export function readRegularFileSync(file: string, options: ReadFileOptions): Buffer | undefined {
   try {
     const handle = openRegularFileSync(file, options)
@@ -100,8 +100,8 @@ export function readRegularFileSync(file: string, options: ReadFileOptions): Buf
 }
 
 /**
- * What an open file holds from its beginning on; `file` names it in errors.
- * @throws Fault `file_too_large`; the system's error as it is
+ * The content of an open file from its beginning; `file` names it in errors.
+ * @throws Fault `file_too_large`; the system's own error otherwise
  */
 export async function readBounded(handle: number, file: string, maxBytes: number): Promise<Buffer> {
   const bytes = new Bounded(file, fs.fstatSync(handle).size, maxBytes)
@@ -114,10 +114,10 @@ export async function readBounded(handle: number, file: string, maxBytes: number
   return bytes.all()
 }
 
-/** A page: enough for the files of /proc, which say that they have no bytes. */
+/** One page: enough for the files of /proc, which report a size of 0. */
 const LEAST_BUFFER = 4096
 
-/** Bytes as they come in, at most so many: the size that a file tells is a hint, for it may grow or tell none. */
+/** Bytes as they are read, up to a maximum. The reported size is only a hint: a file may grow, or report none. */
 class Bounded {
   #buffer: Buffer
   #length = 0
@@ -128,11 +128,11 @@ class Bounded {
     private readonly maxBytes: number,
   ) {
     if (size > maxBytes) throw tooLarge(file, maxBytes, size)
-    // One byte more than may come shows that more would.
+    // The extra byte shows whether the file exceeds the maximum.
     this.#buffer = Buffer.allocUnsafe(Math.min(Math.max(size, LEAST_BUFFER), maxBytes) + 1)
   }
 
-  /** Where the next bytes go; never empty. */
+  /** The free part of the buffer; never empty. */
   room(): Buffer {
     if (this.#length === this.#buffer.length) {
       const grown = Buffer.allocUnsafe(Math.min(this.#length * 2, this.maxBytes + 1))
@@ -142,7 +142,7 @@ class Bounded {
     return this.#buffer.subarray(this.#length)
   }
 
-  /** @returns whether more may come */
+  /** @returns whether the file may have more bytes */
   took(count: number): boolean {
     this.#length += count
     if (this.#length > this.maxBytes) throw tooLarge(this.file, this.maxBytes)
@@ -180,14 +180,14 @@ function tooLarge(file: string, maxBytes: number, size?: number): Fault {
   return FileErrors.file_too_large(`${file} ${has}, at most ${maxBytes} are read`, { next })
 }
 
-/** A file that is to be made need not be there yet. */
+/** A file that will be created may be missing. */
 const absent =
   ({ flags = 0 }: OpenFileOptions) =>
   (error: NodeJS.ErrnoException): undefined => {
     if (error.code !== 'ENOENT' || (flags & constants.O_CREAT) === 0) throw error
   }
 
-/** A pipe or a socket that took the place of the file since it was looked at, and that nobody listens on. */
+/** ENXIO: a pipe or a socket without a listener replaced the file after the check. */
 const waited = (file: string) => (error: NodeJS.ErrnoException) => {
   throw error.code === 'ENXIO' ? notRegular(file, 'a pipe or a socket', error) : error
 }
@@ -198,7 +198,7 @@ function absentOrFault(file: string, error: unknown): undefined {
   throw unreadable(file, error)
 }
 
-/** What is told of a file that could not be opened or read: the fault that says why, else `file_unreadable`. */
+/** The fault of a file that could not be opened or read: a fault itself, else `file_unreadable`. */
 export function unreadable(file: string, error: unknown): Fault {
   if (error instanceof Fault) return error
   const next = `check that ${file} is a file that you may read`

@@ -4,13 +4,13 @@ import { defineErrors } from '../contract/errors.js'
 import type { PluginKernel } from '../contract/plugin-kernel.js'
 import { registry } from '../contract/token.js'
 
-/** Where a secret lies, written `scheme:rest`: `env:NAME` names a variable, other schemes are those of resolvers. */
+/** A reference to a secret, written `scheme:rest`: `env:NAME` names a variable, other schemes belong to resolvers. */
 export type SecretRef = { readonly scheme: string; readonly rest: string }
 
 const REFERENCE = /^([a-z][a-z0-9_-]{0,31}):(\S{1,512})$/
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,255}$/
 
-/** The parts of a reference; undefined for a text that is none, which may be a secret itself: do not repeat it. */
+/** The parts of a reference; undefined for any other text. That may be a secret itself, so do not repeat it. */
 export function parseSecretRef(reference: string): SecretRef | undefined {
   const [, scheme = '', rest = ''] = REFERENCE.exec(reference) ?? []
   if (scheme === '' || (scheme === 'env' && !VARIABLE.test(rest))) return undefined
@@ -19,7 +19,7 @@ export function parseSecretRef(reference: string): SecretRef | undefined {
 
 /**
  * The schema of a member that holds a reference, never a secret.
- * @param schemes those that it may have, each with what its rest begins with, or one of several: `{ env: '', keep: 'mail/' }`
+ * @param schemes the allowed schemes, each with the required prefix of its rest, or several: `{ env: '', keep: 'mail/' }`
  */
 export function secretRef(schemes: Readonly<Record<string, string | readonly string[]>>) {
   const starts = new Map(Object.entries(schemes).map(([scheme, start]) => [scheme, [start].flat()]))
@@ -33,15 +33,15 @@ export function secretRef(schemes: Readonly<Record<string, string | readonly str
   return v.pipe(v.string(), v.check(isOne, `a reference: ${forms.join(' or ')}`))
 }
 
-/** Knows the secrets of one scheme. */
+/** Resolves the secrets of one scheme. */
 export interface SecretResolver {
   readonly scheme: string
   /**
-   * The secret, or undefined when there is none of that name. A fault that it throws is handed on.
-   * @param asker name of the plugin that asks
+   * The secret, or undefined when there is none of that name. A thrown fault is passed on.
+   * @param asker name of the plugin that needs the secret
    */
   readonly resolve: (rest: string, asker: string) => Awaitable<string | undefined>
-  /** Why there is none and what helps, where more can be said than that there is none. */
+  /** Explains a missing secret, if more can be said than that there is none. */
   readonly missing?: (rest: string) => { readonly why: string; readonly next: string }
 }
 
@@ -65,7 +65,7 @@ export const SecretErrors = defineErrors({
 })
 
 /**
- * The secret that a reference leads to; never logged, never in an error.
+ * The secret of a reference; never log it or put it into an error.
  * @param what names the member that holds the reference, for errors: `TOKEN of the server git`
  * @throws Fault `secret_ref_invalid`, `secret_resolver_missing`, `secret_resolver_conflict`, `secret_missing`
  */
@@ -75,13 +75,13 @@ export async function resolveSecret(
   what: string,
 ): Promise<string> {
   const ref = parseSecretRef(reference)
-  // It may be the secret itself: it is not repeated.
+  // The invalid reference may be the secret itself: it is not repeated.
   if (!ref) throw SecretErrors.secret_ref_invalid(`${what} is not a reference such as env:NAME`)
   const { scheme, rest } = ref
   const resolvers = kernel.collect(SecretResolvers).filter(({ entry }) => entry.scheme === scheme)
   const [resolver] = resolvers
   if (!resolver) throw SecretErrors.secret_resolver_missing(`${what} is ${reference}, and there is no ${scheme} yet`)
-  // Whoever came first would depend on the order of loading, and a secret would go to somebody unforeseen.
+  // The first one would depend on the order of loading, and a secret could go to the wrong plugin.
   if (resolvers.length > 1) {
     const owners = resolvers.map(({ owner }) => owner).join(' and ')
     throw SecretErrors.secret_resolver_conflict(`${what} is ${reference}: ${owners} resolve ${scheme}:`)

@@ -1,10 +1,10 @@
 import { defineErrors } from '../contract/errors.js'
 import type { SecretOptions, SecretSink, SecretSource } from '../contract/redact.js'
 
-/** Bytes of the shortest value that is hidden without being asked for, and of the shortest one at all. */
+/** Minimum bytes of a hidden value, by default and with the option `short`. */
 const SHORTEST = 8
 const SHORTEST_OF_ALL = 4
-/** Bytes of the longest value. */
+/** Maximum bytes of a value. */
 const LONGEST = 64 * 1024
 
 /** Errors of values that cannot be hidden. */
@@ -22,8 +22,8 @@ export const RedactionErrors = defineErrors({
 })
 
 /**
- * The value to hide: without the white space around it, which programs add and remove.
- * @throws Fault `secret_too_short`, `secret_too_long`; the value is in none of them
+ * The value to hide: trimmed, because programs add and remove surrounding white space.
+ * @throws Fault `secret_too_short`, `secret_too_long`; their texts do not contain the value
  */
 export function checkedSecret(value: string, { short = false }: SecretOptions = {}): string {
   const bytes = Buffer.byteLength(value)
@@ -39,7 +39,7 @@ interface Held {
   readonly options: SecretOptions
 }
 
-/** Values that a plugin hides: an entry `secrets: [self => self.hidden]` of its surface has them replaced in what leaves. */
+/** Values that a plugin hides: the entry `secrets: [self => self.hidden]` of its surface has them replaced in output. */
 export class SecretSet implements SecretSource {
   readonly #held = new Set<Held>()
   readonly #followers = new Map<SecretSink, Map<Held, () => void>>()
@@ -49,8 +49,8 @@ export class SecretSet implements SecretSource {
   }
 
   /**
-   * Hides a value until the returned function is called. It is hidden when this returns: store it afterwards, and forget it
-   * after it was deleted. The same value may be hidden several times.
+   * Hides a value until the returned function is called. The value is hidden when this returns: store it afterwards, and call the
+   * function after it was deleted. The same value may be hidden several times.
    * @throws Fault `secret_too_short`, `secret_too_long`
    */
   hide(value: string, options: SecretOptions = {}): () => void {

@@ -1,18 +1,18 @@
 import type { Awaitable } from '../contract/basics.js'
 
-/** Works on one key run one after the other, in the order in which they come; keys do not wait for each other. */
+/** Runs the calls for one key one at a time, in order of arrival; different keys do not wait for each other. */
 export class SerialBy {
-  /** By key the end of all work so far; an idle key has none. */
+  /** The end of all calls so far, by key; idle keys are absent. */
   readonly #last = new Map<string, Promise<void>>()
 
-  /** Keys on which something is being done. */
+  /** Number of busy keys. */
   get size(): number {
     return this.#last.size
   }
 
   /**
-   * Resolves or rejects as the work does; one that fails fails its caller alone. The work must not wait for another one of its
-   * key, which would wait for it.
+   * Settles like the work; a failure affects only its caller. The work must not wait for another call of the same key: that would
+   * be a deadlock.
    */
   run<T>(key: string, work: () => Awaitable<T>): Promise<T> {
     const done = (this.#last.get(key) ?? Promise.resolve()).then(work)
@@ -22,13 +22,13 @@ export class SerialBy {
     return done
   }
 
-  /** Resolves when all works have ended that have come so far; never rejects. */
+  /** Resolves when all calls so far have ended; never rejects. */
   async idle(): Promise<void> {
     await Promise.all(this.#last.values())
   }
 }
 
-/** Runs works one after the other: {@link SerialBy} with one key. */
+/** Runs calls one at a time: {@link SerialBy} with one key. */
 export class Serial {
   readonly #queue = new SerialBy()
 

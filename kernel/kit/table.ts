@@ -4,8 +4,8 @@ import type { Reads, SqlValue, Tx } from '../contract/storage.js'
 import { sqlName } from './text.js'
 
 /**
- * What NULL of a column is in a row: `required` has none, `optional` is an absent member, `nullable` is null. `generated` is an
- * INTEGER PRIMARY KEY, which SQLite fills in where an insert leaves it out.
+ * The meaning of NULL in a row: `required` columns have none, `optional` means an absent member, `nullable` means null. `generated`
+ * is an INTEGER PRIMARY KEY, which SQLite fills in when an insert omits it.
  */
 export type Presence = 'required' | 'optional' | 'nullable' | 'generated'
 
@@ -15,13 +15,13 @@ type SqlType = 'TEXT' | 'INTEGER' | 'REAL' | 'BLOB'
  * A column of a {@link table}. Immutable: each method returns another column.
  * @typeParam T the member of a row
  * @typeParam W the member of a reply
- * @typeParam M the name of the member, where it is not that of the column
+ * @typeParam M the name of the member if it differs from the column's
  */
 export interface Column<T, W = T, P extends Presence = Presence, M extends string | undefined = string | undefined> {
   readonly type: SqlType
   readonly presence: P
   readonly member: M
-  /** Absent: the value is stored as it is. */
+  /** Absent: the value is stored unchanged. */
   readonly encode?: ((value: T) => SqlValue) | undefined
   readonly decode?: ((value: SqlValue) => T) | undefined
   readonly wire?: ((value: T) => W) | undefined
@@ -62,26 +62,26 @@ export const column = {
   real: () => kind<number>({ type: 'REAL' }),
   /** A boolean, stored as 0 or 1. */
   flag: () => kind<boolean>({ type: 'INTEGER', encode: value => (value ? 1 : 0), decode: value => value !== 0 }),
-  /** Epoch milliseconds; a reply has it as RFC 3339. */
+  /** Epoch milliseconds; RFC 3339 in a reply. */
   time: () => kind<number, string>({ type: 'INTEGER', wire: iso }),
-  /** JSON. With a schema a value that does not match it is refused when it is read. */
+  /** JSON. A schema is checked on every read. */
   json: <T>(schema?: v.GenericSchema<unknown, T>) =>
     kind<T>({
       type: 'TEXT',
       encode: value => JSON.stringify(value),
       decode: text => (schema ? v.parse(schema, JSON.parse(`${text}`)) : JSON.parse(`${text}`)),
     }),
-  /** Bytes; a reply has them as base64. */
+  /** Bytes; base64 in a reply. */
   bytes: () => kind<Uint8Array, string>({ type: 'BLOB', wire: value => Buffer.from(value).toString('base64') }),
 } as const
 
-/** Without the type of its values, which would be inferred from here otherwise. */
+/** Without the value type, so that TypeScript does not infer it from here. */
 type AnyColumn = Pick<Column<never>, 'type' | 'presence' | 'member'>
 type Columns = Readonly<Record<string, AnyColumn>>
 type Name<C extends Columns, K extends keyof C> = C[K] extends { member: infer N extends string } ? N : K
 type Value<X> = X extends Column<infer T, infer _W> ? T : never
 type Flat<T> = { [K in keyof T]: T[K] }
-/** The name of the member of a column that has one of these presences. */
+/** The member name of a column with one of these presences. */
 type Key<C extends Columns, K extends keyof C, P extends Presence> = C[K]['presence'] extends P ? Name<C, K> : never
 
 type Row<C extends Columns> = Flat<
@@ -94,7 +94,7 @@ type Insert<C extends Columns> = Flat<
     readonly [K in keyof C as Key<C, K, 'optional' | 'generated'>]?: Value<C[K]> | undefined
   } & { readonly [K in keyof C as Key<C, K, 'nullable'>]: Value<C[K]> | null }
 >
-/** Null is `IS NULL`. */
+/** Null means `IS NULL`. */
 type Where<C extends Columns> = {
   readonly [K in keyof C as Name<C, K>]?:
     | Value<C[K]>
@@ -127,18 +127,18 @@ interface Bound {
 type Fill = (row: Readonly<Record<string, unknown>>, reply: Record<string, unknown>) => void
 
 /**
- * Rows of one table with typed members. The text of a statement depends on the names of members alone and is made once, so that
- * the store finds its prepared statement; values are always parameters.
+ * Rows of one table with typed members. The text of a statement depends only on member names and is made once, so that the store
+ * finds its prepared statement; values are always parameters.
  */
 export class Table<C extends Columns> {
-  /** Names of the columns, for a statement of one's own: `SELECT ${runs.columns} FROM …`. */
+  /** Names of the columns, for hand-written statements: `SELECT ${runs.columns} FROM …`. */
   readonly columns: string
   readonly #bound: readonly Bound[]
   readonly #members: ReadonlyMap<string, Bound>
   readonly #inserting: string
   readonly #replacing: string
   readonly #texts = new Texts()
-  /** Members that every row has. */
+  /** Members of every row, as null. */
   readonly #empty: Readonly<Record<string, null>>
   readonly #fills = new WeakMap<object, readonly Fill[]>()
 
@@ -161,7 +161,7 @@ export class Table<C extends Columns> {
     this.#empty = Object.fromEntries(always.map(({ member }) => [member, null]))
   }
 
-  /** What the database has to have: compared with it by a test. */
+  /** The expected columns of the database table; a test compares them. */
   get shape(): readonly { readonly name: string; readonly type: string; readonly notNull: boolean }[] {
     return this.#bound.map(({ name, column: { type, presence } }) => ({ name, type, notNull: presence === 'required' }))
   }
@@ -171,7 +171,7 @@ export class Table<C extends Columns> {
     t.run(this.#inserting, this.#valuesOf(row))
   }
 
-  /** Adds a row, in place of the one that has the same key. */
+  /** Adds a row, replacing one with the same key. */
   replace(t: Tx, row: Insert<C>): void {
     t.run(this.#replacing, this.#valuesOf(row))
   }
@@ -195,25 +195,25 @@ export class Table<C extends Columns> {
     return row && this.#read(row)
   }
 
-  /** All rows that match. @param order SQL behind the condition, a constant: `ORDER BY created_at` */
+  /** All rows that match. @param order SQL after the condition, a constant: `ORDER BY created_at` */
   all(reads: Reads, where: Where<C> = {}, order = ''): Row<C>[] {
     const { sql, params } = this.#statement('SELECT', {}, where, order)
     return reads.rows(sql, params).map(row => this.#read(row))
   }
 
-  /** Rows by a condition of one's own. @param tail SQL behind FROM, a constant: `WHERE at < ? ORDER BY at LIMIT +?` */
+  /** Rows by a hand-written condition. @param tail SQL after FROM, a constant: `WHERE at < ? ORDER BY at LIMIT +?` */
   query(reads: Reads, tail: string, params: readonly SqlValue[] = []): Row<C>[] {
     return reads.rows(this.#statement('SELECT', {}, {}, tail).sql, params).map(row => this.#read(row))
   }
 
-  /** A row of a statement of one's own, which has all columns by their names. */
+  /** A row from a hand-written statement that selects all columns by name. */
   decode(row: Readonly<Record<string, SqlValue>>): Row<C> {
     return this.#read(this.#bound.map(({ name }) => row[name] as SqlValue))
   }
 
   /**
-   * A row as a reply has it: times as text, bytes as base64. A member that the row does not have is left out where the schema has
-   * it optional, and null where it has it nullable. `more` has what no column of that name and type gives.
+   * A row in the form of a reply: times as text, bytes as base64. Missing members are left out if the schema has them optional, and
+   * null if it has them nullable. `more` holds the members that no column of that name and type fills.
    */
   wire<S extends ReplySchema>(
     row: Shown<C, v.InferOutput<S>>,
@@ -256,7 +256,7 @@ export class Table<C extends Columns> {
     return this.#bound.map(({ member, column }) => encoded(column, values[member]))
   }
 
-  /** A condition with an undefined value is refused: without it the statement would match more than is meant. */
+  /** A condition with an undefined value is refused: without it the statement would match too many rows. */
   #statement(verb: 'SELECT' | 'UPDATE' | 'DELETE', changes: object, where: object, order = '') {
     const set = changes as Record<string, unknown>
     const condition = where as Record<string, unknown>
@@ -310,7 +310,7 @@ export class Table<C extends Columns> {
   }
 }
 
-/** Texts of statements, by the names in them. */
+/** Texts of statements, in a tree keyed by the names in them. */
 class Texts {
   text: string | undefined
   readonly #next = new Map<string, Texts>()
@@ -325,7 +325,7 @@ class Texts {
 const encoded = ({ encode }: Bound['column'], value: unknown): SqlValue =>
   value === undefined || value === null ? null : encode ? encode(value) : (value as SqlValue)
 
-/** What a schema takes for a member that has no value; undefined: nothing. */
+/** How a schema represents a missing member; undefined when it must not be missing. */
 function absenceIn(schema: v.GenericSchema & { readonly wrapped?: v.GenericSchema }): 'absent' | 'null' | undefined {
   if (/^(optional|exact_optional|undefinedable|nullish)$/.test(schema.type)) return 'absent'
   if (schema.type === 'nullable') return 'null'
@@ -333,8 +333,8 @@ function absenceIn(schema: v.GenericSchema & { readonly wrapped?: v.GenericSchem
 }
 
 /**
- * The rows of a table, whose SQL is written in a migration: `table('acme_run', { id: text(), lease_until: time().optional() })`,
- * with `const { text, time } = column`. The name and the columns are the plugin's, and never come from outside.
+ * The rows of a table whose SQL is in a migration: `table('acme_run', { id: text(), lease_until: time().optional() })`, with `const
+ * { text, time } = column`. Name and columns must be constants of the plugin, never input.
  */
 export function table<const C extends Columns>(name: string, columns: C): Table<C> {
   return new Table(name, columns)

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 
 /**
- * The schema of a text that somebody wrote: trimmed, then `min` to `max` UTF-16 code units long.
+ * The schema of a text from a person: trimmed, then `min` to `max` UTF-16 code units long.
  * @param min 0 admits the empty text
  */
 export const text = (max: number, min = 1) => v.pipe(v.string(), v.trim(), v.minLength(min), v.maxLength(max))
@@ -12,10 +12,10 @@ export function clip(value: string, max: number): string {
   return value.length > max && last >= 0xd800 && last <= 0xdbff ? value.slice(0, max - 1) : value.slice(0, max)
 }
 
-/** The same, then `…` if the text was longer. */
+/** Like {@link clip}, followed by `…` if the text was longer. */
 export const cut = (value: string, max: number): string => (value.length > max ? `${clip(value, max)}…` : value)
 
-/** Escapes of halves of characters in JSON, the only way for them into a text that was decoded from UTF-8. */
+/** Escapes of lone surrogates in JSON, which is the only way for them into a text that was decoded from UTF-8. */
 export const HALVES = /\\u[dD][89a-fA-F]/
 
 /** Foreign JSON, parsed and made {@link wellFormed}. @throws SyntaxError */
@@ -23,8 +23,8 @@ export const parseJson = (json: string): unknown =>
   HALVES.test(json) ? wellFormed(JSON.parse(json)) : JSON.parse(json)
 
 /**
- * The value with U+FFFD in the place of each half of a character, in texts and in names of members. UTF-8 has no such halves: other
- * programs refuse the JSON that repeats them, and SQLite stores something else.
+ * The value with lone surrogates replaced by U+FFFD, in texts and member names. UTF-8 cannot represent them: other programs refuse
+ * JSON that contains them, and SQLite would store another text.
  */
 export function wellFormed<T>(value: T): T {
   if (typeof value === 'string') return value.toWellFormed() as T
@@ -35,25 +35,23 @@ export function wellFormed<T>(value: T): T {
   ) as T
 }
 
-/**
- * A foreign text as an error quotes it: in quotation marks, control characters escaped, at most `max` code units and then `…`.
- */
+/** A foreign text as an error quotes it: in quotation marks, control characters escaped, at most `max` code units and then `…`. */
 export function shown(value: string, max = 200): string {
   return JSON.stringify(cut(value, max))
 }
 
-/** A name that goes into SQL as it is. Throws TypeError for anything but lower-case words. */
+/** A name that is safe to insert into SQL. Throws TypeError for anything but lower-case words. */
 export function sqlName(name: string): string {
   if (!/^[a-z][a-z0-9_]{0,127}$/.test(name))
     throw new TypeError(`${JSON.stringify(name)} is no name of a table or column`)
   return name
 }
 
-/** Whether a name, or a pattern that ends with `*`, stands for everything that another one stands for. */
+/** Whether a pattern (a name, or a prefix with `*`) covers another pattern. */
 export const covers = (pattern: string, atom: string): boolean =>
   pattern === atom || (pattern.endsWith('*') && atom.startsWith(pattern.slice(0, -1)))
 
-/** The names that someone who typed `text` most likely meant: those that are nearest, at most three. */
+/** Suggestions for a mistyped `text`: the nearest names, at most three. */
 export function nearest(text: string, names: readonly string[]): string[] {
   const near = names
     .map(name => ({ name, distance: editDistance(text, name) }))
@@ -66,9 +64,9 @@ export function nearest(text: string, names: readonly string[]): string[] {
     .slice(0, 3)
 }
 
-/** Steps between two texts: a character put in, left out, changed, or two neighbours swapped. */
+/** Edit distance: insertions, deletions, changes and swaps of neighbours. */
 function editDistance(a: string, b: string): number {
-  // Nobody mistypes that much, and the table grows with both.
+  // Such texts are not typing errors, and the table grows with both lengths.
   if (Math.abs(a.length - b.length) > 8 || a.length > 80) return Number.POSITIVE_INFINITY
   const rows = [Array.from({ length: b.length + 1 }, (_, i) => i)]
   const at = (i: number, j: number) => rows[i]?.[j] ?? Number.POSITIVE_INFINITY
@@ -84,8 +82,8 @@ function editDistance(a: string, b: string): number {
 }
 
 /**
- * Characters that show nothing or change how others are shown: controls, zero-width and invisible ones, directional marks, tags.
- * `\u200c` and `\u200d`, which join letters and pictures, are among them.
+ * Characters that are invisible or change how others are shown: controls, zero-width and invisible ones, directional marks, tags.
+ * The joiners `\u200c` and `\u200d` are among them.
  */
 export const UNSEEN =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
@@ -94,13 +92,13 @@ export const UNSEEN =
 
 const all = new RegExp(UNSEEN.source, 'gu')
 
-/** Whether a character joins letters or pictures of other scripts than Latin. @param before what stands before it */
+/** Whether a character joins letters or pictures of non-Latin scripts. @param before the character before it */
 export const isJoiner = (char: string, before: string): boolean =>
   (char === '\u200c' || char === '\u200d') && before > '\u02ff'
 
 /**
- * A text in which such characters are marked, `␛` or `\u{202e}`: what somebody is asked about shows what is in it. Tabs stay, and
- * where `joiners` is set what joins the parts of an emoji.
+ * A text with invisible characters marked, `␛` or `\u{202e}`, so that a person sees everything in it. Tabs stay, and with `joiners`
+ * also the joiners inside emoji.
  */
 export function visible(text: string, { joiners = false } = {}): string {
   if (!UNSEEN.test(text)) return text

@@ -1,6 +1,6 @@
 /**
- * All bytes of a stream, counted as they come: what its sender says of their number is not believed.
- * @param tooMuch the error when there are more than `most`; the stream is given up then
+ * All bytes of a stream, counted as they arrive, because a declared length is not reliable.
+ * @param tooMuch makes the error when there are more than `most` bytes, which ends the read
  */
 export async function wholeOf(stream: AsyncIterable<Uint8Array>, most: number, tooMuch: () => Error): Promise<Buffer> {
   const chunks: Uint8Array[] = []

@@ -91,7 +91,7 @@ export interface RouteCli {
   /** The stream route that `--follow` reads, with the same path parameters. */
   readonly follow?: { readonly path: string; readonly query?: Readonly<Record<string, string>> }
   readonly view?: CliView
-  /** Message after a success without a body; `{id}` stands for the parameter of that name. */
+  /** Message after a success without a body; `{id}` is replaced by the parameter of that name. */
   readonly done?: string
 }
 

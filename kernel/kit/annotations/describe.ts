@@ -2,11 +2,11 @@ import * as v from 'valibot'
 import type { Annotation } from '../../contract/route.js'
 import type { AnnotationKind } from './kind.js'
 
-/** Where a route stands in the document. */
+/** The place of a route in the API document. */
 export interface Description {
   /** Section of the document and of the contract. */
   readonly area: string
-  /** Error statuses beside those that the document gives every route, such as 502. Those of `throws` need no mention. */
+  /** Error statuses beyond those that the document gives every route, such as 502. Those of `throws` need no mention. */
   readonly errors?: readonly number[] | undefined
 }
 
@@ -18,13 +18,13 @@ export const Description: AnnotationKind<Description> = {
   }),
 }
 
-/** The section of the document in which a route stands. */
+/** Puts a route into a section of the API document. */
 export const describe = (area: string, more: Omit<Description, 'area'> = {}): Annotation => ({
   of: Description.of,
   data: { area, ...more },
 })
 
-/** An error that a route answers with. */
+/** An error that a route may return. */
 export interface ThrownError {
   readonly code: string
   readonly status: number
@@ -37,7 +37,7 @@ export const Thrown: AnnotationKind<readonly ThrownError[]> = {
 }
 
 /**
- * Errors that a route answers with, beside those that every route can: their codes stand in the document (`x-error-codes`).
+ * The errors of a route beyond the common ones; their codes appear in the document (`x-error-codes`).
  * @param errors entries of error tables: `throws(ThingErrors.thing_conflict)`
  */
 export const throws = (...errors: readonly ThrownError[]): Annotation => ({

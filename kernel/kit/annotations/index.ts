@@ -1,4 +1,4 @@
-/** What routes say to those who read them: makers of annotations, and how readers find theirs. */
+/** Annotations of routes: functions that make them, and functions by which readers find them. */
 
 import { Cli } from './cli.js'
 import { Description, Thrown } from './describe.js'
@@ -13,5 +13,5 @@ export * from './runs-code.js'
 export * from './show.js'
 export * from './tool.js'
 
-/** The kinds of the program. */
+/** The annotation kinds of the program. */
 export const annotationKinds: readonly AnnotationKind<unknown>[] = [Cli, Description, Thrown, RunsCode, RouteTool]

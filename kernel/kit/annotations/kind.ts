@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { Annotation, Route } from '../../contract/route.js'
 import { issueText } from '../issue-text.js'
 
-/** A kind of annotation: its name with a major, the schema of its data, and whether a route may have several. */
+/** A kind of annotation: its name with a major version, the schema of its data, and whether a route may have several. */
 export interface AnnotationKind<T> {
   /** `cli@1` */
   readonly of: string
@@ -17,12 +17,12 @@ export function annotationsOf<T>(route: Annotated, { of }: AnnotationKind<T>): T
   return (route.with ?? []).flatMap(annotation => (annotation.of === of ? [annotation.data as T] : []))
 }
 
-/** The data of the one annotation of a kind. */
+/** The data of the only annotation of a kind. */
 export function annotationOf<T>(route: Annotated, { of }: AnnotationKind<T>): T | undefined {
   return route.with?.find(annotation => annotation.of === of)?.data as T | undefined
 }
 
-/** What is wrong with the annotations of a route, by these kinds: data that a schema refuses, or one too many. */
+/** The problem with a route's annotations of these kinds: data that does not match its schema, or a duplicate. */
 export function wrongAnnotation(
   annotations: readonly Annotation[],
   kinds: readonly AnnotationKind<unknown>[],

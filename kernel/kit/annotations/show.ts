@@ -28,14 +28,14 @@ export type Member<T, D extends number = 3> = T extends readonly unknown[]
     : never
 
 /**
- * A column: the name of a member, `next_run`, or with a format, `next_run~ago`; as an object with what a name cannot say. The header
- * is the last part of the name in words, `NEXT RUN`; of a time without its `_at`.
+ * A column: the name of a member, `next_run`, or with a format, `next_run~ago`; an object for further options. The header is the
+ * last part of the name in words, `NEXT RUN`; for a time without its `_at`.
  */
 export type Column<M extends string> = M | ({ readonly of: M } & Partial<Pick<CliColumn, 'header' | 'words' | 'below'>>)
 
-/** What stands beside the columns. */
+/** Options of a view beyond its columns. */
 export interface ShowMore {
-  /** Printed where a list has no rows. */
+  /** Printed for an empty list. */
   readonly empty?: string | undefined
   /** Path of a list of texts that are printed as notes. */
   readonly problems?: string | undefined
@@ -44,16 +44,16 @@ export interface ShowMore {
 type Schema = v.GenericSchema
 export type Item<V> = NonNullable<V> extends readonly (infer I)[] ? I : NonNullable<V>
 
-/** Columns of hand-written tables, held to the type of their rows: `columnsOf<Thing>()(['name', 'updated_at~ago'])`. */
+/** Columns of hand-written tables, checked against the type of their rows: `columnsOf<Thing>()(['name', 'updated_at~ago'])`. */
 export const columnsOf =
   <T>() =>
   (columns: readonly Column<Member<T>>[]): CliColumn[] =>
     columns.map(toColumn)
 
 /**
- * The view of a reply: a table of the list that a member holds, or the fields of what it holds. The compiler knows the names.
+ * The view of a reply: a table when the member is a list, its fields otherwise. The compiler checks the names.
  * @param schema of the reply
- * @param member that is shown; `''` for the reply itself
+ * @param member the member to show; `''` for the reply itself
  */
 export function show<S extends Schema, const M extends '' | (keyof v.InferOutput<S> & string)>(
   schema: S,
@@ -71,11 +71,11 @@ export function show<S extends Schema, const M extends '' | (keyof v.InferOutput
   return { rows: member, columns: shown, ...(empty === undefined ? {} : { empty }), ...more }
 }
 
-/** The view of one thing with a table below its fields: that of a list that its member at `path` holds. */
+/** A view of one thing, extended by a table of the list at `path`. */
 export const withTable = (view: CliView, path: string, columns: readonly CliColumn[]): CliView =>
   'item' in view ? { ...view, table: { path, columns } } : view
 
-/** As much of a schema as tells which members it has. */
+/** The parts of a schema that reveal its members. */
 interface Shape {
   readonly type: string
   readonly entries?: Readonly<Record<string, Shape>>
@@ -84,19 +84,19 @@ interface Shape {
   readonly options?: readonly unknown[]
 }
 
-/** The schema of what is shown: of the items of a list, of what an optional member holds. */
+/** The schema of the shown value: of the items of a list, or inside an optional member. */
 const inner = ({ wrapped, item, ...schema }: Shape): Shape => {
   const within = wrapped ?? (schema.type === 'array' ? item : undefined)
   return within ? inner(within) : schema
 }
 
-/** Undefined where there is no such member; itself where the schema does not tell, as that of a union. */
+/** Undefined for a missing member; the schema itself when it does not list its members, as for a union. */
 function memberOf(schema: Shape, name: string): Shape | undefined {
   const shape = inner(schema)
   return shape.entries ? shape.entries[name] : shape
 }
 
-/** @throws TypeError for a name that the schema does not have; without a compiler nothing else would tell. */
+/** @throws TypeError for a name that the schema lacks. This also covers callers without type checks. */
 function checkName(schema: Shape, path: string): void {
   let at: Shape | undefined = schema
   for (const name of path.split('.')) {

@@ -2,37 +2,37 @@ import * as v from 'valibot'
 import type { Annotation } from '../../contract/route.js'
 import type { AnnotationKind } from './kind.js'
 
-/** From what only reads to what cannot be undone. `open_world`: it reaches beyond this machine. */
+/** From read-only to irreversible. `open_world`: it reaches beyond this machine. */
 const Risk = v.picklist(['read', 'mutating', 'open_world', 'destructive'])
 const Visibility = v.picklist(['internal', 'operator', 'session', 'model'])
 const words = v.array(v.pipe(v.string(), v.minLength(1)))
 
-/** A route as a tool: a call makes the request with the caller's rights, and gives the reply or the refusal of the route. */
+/** A route as a tool: a call makes the request with the caller's rights, and returns the reply or the refusal of the route. */
 export interface RouteTool {
   /** `thing_list`, for `service__thing_list`. */
   readonly name: string
   /** When to use it, for a model; default: the summary of the route. */
   readonly description?: string
   readonly title?: string
-  /** Ids of the sets of tools that have it. */
+  /** Ids of the toolsets that contain it. */
   readonly toolsets: readonly string[]
   /**
-   * Default by the route: one that can make code run is `destructive`, one that changes something `mutating`, the others `read`. It can
-   * only be made more dangerous here.
+   * Default by the route: `destructive` if it can start code, `mutating` if it changes something, else `read`. This member can only
+   * raise the risk.
    */
   readonly risk?: v.InferOutput<typeof Risk>
   /** Default: `model`. A tool that shows other workspaces or secrets has `operator`. */
   readonly visibility?: v.InferOutput<typeof Visibility>
-  /** Members that every call has and no caller gives. */
+  /** Members that are added to every call and hidden from callers. */
   readonly fixed?: Readonly<Record<string, unknown>>
-  /** Schema of the input, where the tool takes only a part of what the body of the route can be. Default: the schema of the route. */
+  /** Schema of the input, for a tool that accepts only a part of the route's body. Default: the schema of the route. */
   readonly input?: v.GenericSchema
-  /** Further words under which it is found. */
+  /** Additional search words. */
   readonly tags?: readonly string[]
   /**
-   * Checks that the route makes by itself. `judged`: the route applies the rules of approval to what the call asks for, so that the call
-   * itself needs no approval. `bounded`: the route limits the code that the call makes run; its default risk is `mutating`. Only plugins
-   * of this package may set it.
+   * Checks that the route makes by itself. `judged`: the route applies the approval rules to the content of the call, so that the
+   * call itself needs no approval. `bounded`: the route limits the code that the call starts; its default risk is `mutating`. Only
+   * plugins of this package may set it.
    */
   readonly inside?: 'judged' | 'bounded'
 }
@@ -55,9 +55,9 @@ export const RouteTool: AnnotationKind<RouteTool> = {
 }
 
 /**
- * A tool that makes the requests of a route; a route can be several.
+ * A tool that makes requests to the route; a route can have several.
  * @param name `thing_list`
- * @param toolsets ids of the sets of tools that have it
+ * @param toolsets ids of the toolsets that contain it
  */
 export const tool = (
   name: string,

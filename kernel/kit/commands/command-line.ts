@@ -5,21 +5,21 @@ export interface KnownCommands {}
 /** Path of a command, `things show`. */
 export type CommandPath = keyof KnownCommands extends never ? string : keyof KnownCommands
 
-/** What the reader of a command has to fill in: `<dir>`. */
+/** A part of a command that its reader has to fill in: `<dir>`. */
 export interface Placeholder {
   readonly placeholder: string
 }
 
-/** Stands in a {@link command} for what only its reader knows. */
+/** A part of a {@link command} that only its reader knows. */
 export const placeholder = (name: string): Placeholder => ({ placeholder: name })
 
-/** A word as a POSIX shell takes it for one, whatever is in it. */
+/** A word quoted for a POSIX shell, if necessary. */
 export const shellWord = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 
 /**
- * A command that helps, for `next` of an error or `suggested_command` of a finding: `svc things show 'a b'`.
- * @param words arguments and options, quoted for a shell where they have to be
+ * A command for `next` of an error or `suggested_command` of a finding: `svc things show 'a b'`.
+ * @param words arguments and options, quoted for a shell where necessary
  */
 export function command(path: CommandPath, ...words: readonly (string | number | Placeholder)[]): string {
   const quoted = words.map(word => (typeof word === 'object' ? `<${word.placeholder}>` : shellWord(String(word))))

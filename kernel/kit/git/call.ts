@@ -1,36 +1,36 @@
 import path from 'node:path'
 
-/** A call of git, ready to be started as it is. */
+/** A complete git command, ready to be started. */
 export interface GitCall {
   readonly argv: readonly string[]
   readonly cwd: string
-  /** All of its environment. */
+  /** The whole environment of the process. */
   readonly env: Readonly<Record<string, string>>
   /** Its standard input. */
   readonly input: string
 }
 
-/** What a call is about. */
+/** The parameters of a git command. */
 export interface GitWish {
   readonly args: readonly string[]
   /** A git folder whose configuration svc wrote itself; see `withRepository`. */
   readonly gitDir: string
-  /** Absent: no files are looked at, and the call runs in the git folder. */
+  /** Absent: no files are accessed, and the command runs in the git folder. */
   readonly workTree?: string
   readonly input?: string
-  /** The environment of the person whose git this is. */
+  /** The environment of the user who owns this git installation. */
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Absent: git opens no connection, and the person's own configuration counts (the filters of git-lfs, say). */
+  /** Absent: git opens no connection, and the user's own configuration applies (such as filters of git-lfs). */
   readonly network?: boolean
 }
 
-/** In force in every call: these settings stand above those of every file. */
+/** Settings of every command, which take precedence over all configuration files. */
 const ALWAYS = [
   'core.hooksPath=/dev/null',
   'core.fsmonitor=false',
   'core.pager=cat',
   'core.logAllRefUpdates=false',
-  // An index that names a second file could not be handed back to the repository.
+  // An index that refers to a second file could not be handed back to the repository.
   'core.splitIndex=false',
   'credential.helper=',
   'commit.gpgSign=false',
@@ -42,7 +42,7 @@ const ALWAYS = [
   'protocol.allow=never',
 ]
 
-/** Added for the network: only the usual transports, and what comes in is checked. */
+/** Additional settings for network access: only the usual transports, and received objects are checked. */
 const NETWORK = [
   'core.attributesFile=/dev/null',
   'protocol.ext.allow=never',
@@ -53,14 +53,14 @@ const NETWORK = [
   'fetch.fsckObjects=true',
 ]
 
-/** Of the person's variables for git, those that say where its files are; all others choose programs or another repository. */
+/** The user's git variables that locate git's files; all others select programs or another repository. */
 const KEPT = /^GIT_(?:EXEC_PATH|CONFIG_GLOBAL|CONFIG_SYSTEM|CONFIG_NOSYSTEM)$/
 
-/** What a call over the network gets of the environment: how the network is reached, and where git is. */
+/** Environment variables for network commands: how to reach the network, and where git is. */
 const HANDED_ON =
   /^(PATH|GIT_EXEC_PATH|SSH_AUTH_SOCK|SSL_CERT_FILE|SSL_CERT_DIR|(https?|all|no)_proxy|(HTTPS?|ALL|NO)_PROXY)$/
 
-/** In every call: nobody is asked anything, no editor or helper is started, and no file but the index is locked. */
+/** Environment of every command: no prompts, no editor, no helper, and no optional locks. */
 const GUARDS = {
   LC_ALL: 'C',
   GIT_TERMINAL_PROMPT: '0',
@@ -75,8 +75,8 @@ const GUARDS = {
 }
 
 /**
- * The one way in which svc calls git. Programs that a repository names (hooks, filters, diff and merge drivers, helpers, pagers,
- * editors, transports) are not started, because its own configuration is not read: the git folder of a call is one that svc made.
+ * The only way in which svc calls git. Programs that a repository names (hooks, filters, diff and merge drivers, helpers, pagers,
+ * editors, transports) are not started, because its own configuration is not read: every command uses a git folder that svc made.
  */
 export function gitCall({ args, gitDir, workTree, input = '', env, network = false }: GitWish): GitCall {
   const settings = network ? [...ALWAYS, ...NETWORK] : ALWAYS
@@ -97,12 +97,12 @@ export function gitCall({ args, gitDir, workTree, input = '', env, network = fal
 function handedOn(env: GitWish['env'], network: boolean): Record<string, string> {
   const isKept = (name: string) => (network ? HANDED_ON.test(name) : !name.startsWith('GIT_') || KEPT.test(name))
   const kept = Object.entries(env).flatMap(([name, value]) => (value && isKept(name) ? [[name, value] as const] : []))
-  // A relative entry would find git in the folder that is looked at.
+  // A relative entry could find a program named git in the repository itself.
   const folders = (env.PATH ?? '').split(path.delimiter).filter(folder => path.isAbsolute(folder))
   return { ...Object.fromEntries(kept), PATH: folders.join(path.delimiter) }
 }
 
-/** Over the network nothing of the person counts: what they configured could send their credentials along. */
+/** Network commands ignore the user's configuration, which could send their credentials along. */
 const ofNetwork = (gitDir: string) => ({
   HOME: gitDir,
   GIT_CONFIG_NOSYSTEM: '1',

@@ -2,20 +2,22 @@ import { realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { readRegularFile } from '../read-file.js'
 
-/** A repository on the disk; all paths are canonical. Its owner is not asked for: nothing in it decides what is run. */
+/**
+ * A repository on the disk; all paths are canonical. Its owner does not matter, because nothing in it decides which programs run.
+ */
 export interface RepositoryPlace {
   /** Folder with the files. */
   readonly top: string
-  /** What belongs to this folder: HEAD and the index. */
+  /** Data of this worktree: HEAD and the index. */
   readonly gitDir: string
-  /** What all worktrees share: objects, branches, the configuration. */
+  /** Data of all worktrees: objects, branches, the configuration. */
   readonly commonDir: string
 }
 
 const LINE_BYTES = 4096
 const HEAD = /^(?:ref: refs\/\S+|[0-9a-f]{40}|[0-9a-f]{64})\s*$/
 
-/** The repository that a folder belongs to: its own, or that of the nearest folder above. */
+/** The repository of a folder: its own, or that of the nearest folder above. */
 export async function findRepository(folder: string): Promise<RepositoryPlace | undefined> {
   for (let at = await realpath(folder); ; at = path.dirname(at)) {
     const found = await repositoryAt(at).catch(() => undefined)
@@ -23,7 +25,7 @@ export async function findRepository(folder: string): Promise<RepositoryPlace | 
   }
 }
 
-/** The repository whose files lie directly in a folder. */
+/** The repository whose top folder is `top`. */
 export async function repositoryAt(top: string): Promise<RepositoryPlace | undefined> {
   const inside = path.join(top, '.git')
   const found = await stat(inside).catch(() => undefined)
@@ -35,20 +37,20 @@ export async function repositoryAt(top: string): Promise<RepositoryPlace | undef
   return folders.every(Boolean) && HEAD.test(await headOf(gitDir)) ? place : undefined
 }
 
-/** The place of a repository whose git folder is known: what the folder itself says of it does not count. */
+/** The place of a repository whose git folder is known. The `.git` of the folder itself is ignored. */
 export async function repositoryIn(top: string, gitDir: string): Promise<RepositoryPlace> {
   const shared = await lineOf(path.join(gitDir, 'commondir')).catch(() => undefined)
   return { top, gitDir, commonDir: shared ? await realpath(path.resolve(gitDir, shared)) : gitDir }
 }
 
-/** What is checked out: a branch, or a commit. @throws when that cannot be read */
+/** The checked out branch or commit. @throws when HEAD cannot be read */
 export async function headOf(gitDir: string): Promise<string> {
   const head = await lineOf(path.join(gitDir, 'HEAD'))
   if (!HEAD.test(head)) throw new Error(`${path.join(gitDir, 'HEAD')} names neither a branch nor a commit`)
   return head
 }
 
-/** The one line of a small file. @throws when there is none */
+/** The content of a small file, trimmed. @throws when the file is missing */
 export async function lineOf(file: string): Promise<string> {
   const bytes = await readRegularFile(file, { maxBytes: LINE_BYTES })
   if (!bytes) throw new Error(`${file} is not there`)

@@ -6,10 +6,10 @@ import { readRegularFile } from '../read-file.js'
 import { type GitCall, gitCall } from './call.js'
 import { headOf, type RepositoryPlace } from './find-repository.js'
 
-/** Starts a call and resolves with what it printed. It rejects, in words of its own, when git fails. */
+/** Starts a command and resolves with its output. Rejects with an error of the host's own when git fails. */
 export type RunGit = (call: GitCall) => Promise<string>
 
-/** How git is started, and in whose environment. */
+/** The function that starts git, and the environment of the user. */
 export interface GitHost {
   readonly run: RunGit
   readonly env: Readonly<Record<string, string | undefined>>
@@ -17,22 +17,22 @@ export interface GitHost {
 
 type CallGit = (args: readonly string[], input?: string) => Promise<string>
 
-/** Git on a repository, without anything that this repository configures. */
+/** Git on a repository, without the repository's own configuration. */
 export interface Git extends CallGit {
-  /** Hands the index, and what is checked out, back to the repository. Branches and objects are there already. */
+  /** Hands the index and HEAD back to the repository. Branches and objects are already there. */
   publish(): Promise<void>
 }
 
 const CONFIG_BYTES = 1024 * 1024
 const INDEX_BYTES = 1024 * 1024 * 1024
 
-/** What is shared with the repository: data, which names no program. Missing parts are links that lead nowhere. */
+/** Data shared with the repository, which names no program. Links to missing parts dangle. */
 const OF_ALL = ['objects', 'refs', 'packed-refs', 'reftable', 'shallow', 'lfs', 'info/exclude', 'info/attributes']
 const OF_FOLDER = ['info/sparse-checkout']
 
 const BOOLEAN = /^(?:true|false|yes|no|on|off|1|0)?$/i
 
-/** Settings of a repository that say how its data are to be read, with the values they may have. No other setting is taken over. */
+/** Settings that define how a repository's data is read, with their allowed values. No other setting is copied. */
 const PLAIN: Readonly<Record<string, RegExp>> = {
   'extensions.objectformat': /^sha(?:1|256)$/,
   'extensions.refstorage': /^(?:files|reftable)$/,
@@ -50,9 +50,9 @@ const PLAIN: Readonly<Record<string, RegExp>> = {
 }
 
 /**
- * Works on a repository that somebody else may have written. Git gets a git folder of its own, with links to the objects and
- * branches, a copy of the index, and a configuration that holds nothing but {@link PLAIN} settings: no hook, filter, driver, helper,
- * alias, include or remote of the repository exists in it. Filters that the person configured for all repositories run.
+ * Works on a repository that may come from another author. Git gets a git folder of its own, with links to the objects and
+ * branches, a copy of the index, and a configuration with only {@link PLAIN} settings: no hook, filter, driver, helper, alias,
+ * include or remote of the repository exists in it. Filters that the user configured for all repositories run.
  */
 export async function withRepository<T>(
   place: RepositoryPlace,
@@ -88,7 +88,7 @@ async function share({ gitDir, commonDir }: RepositoryPlace, own: string, head: 
   if (!index) return
   const { mtimeMs } = await stat(from)
   await writeFile(path.join(own, 'index'), index)
-  // Git reads again what changed when the index did. An index that looked younger would hide such a change.
+  // Git rechecks files that changed at the time of the index or later. A newer timestamp would hide such a change.
   const seconds = Math.floor(mtimeMs) / 1000
   await utimes(path.join(own, 'index'), seconds, seconds)
 }
@@ -116,7 +116,7 @@ async function configure({ gitDir, commonDir }: RepositoryPlace, own: string, ca
   )
 }
 
-/** Files are replaced, never written into: what lies there could be a link to a file of somebody else. */
+/** Files are replaced, never written into: an existing one could be a link to a file outside. */
 async function publish({ gitDir }: RepositoryPlace, own: string, before: string): Promise<void> {
   const changed = (await headOf(own)) === before ? ['index'] : ['index', 'HEAD']
   for (const name of changed) {
