@@ -6,18 +6,18 @@ export class ApiError extends Error {
     readonly status: number,
     readonly code: string,
     message: string,
-    /** What is wrong with each part of the request, by its name; `next` is the step that helps. */
+    /** The problem of each part of the request, by its name; `next` is the step that helps. */
     readonly details: Readonly<Record<string, string>>,
     /** Seconds after which to try again. */
     readonly retryAfter: number | undefined,
-    /** The body as it came. */
+    /** The parsed body; text if it is not JSON. */
     readonly body: unknown,
   ) {
     super(message)
   }
 }
 
-/** No reply came, or none that can be understood: nobody listens, the connection broke, a stream did not come back. */
+/** There is no usable reply: the daemon does not answer, the connection broke, or an interrupted stream could not be resumed. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError'
 
@@ -30,7 +30,7 @@ export class ConnectionError extends Error {
   }
 }
 
-/** The error of a reply; of one that is not the daemon's too. */
+/** The error of a reply, even if the reply does not have the daemon's format. */
 export function apiError(status: number, text: string, retryAfter: string | undefined): ApiError {
   const body = parsed(text)
   const { error, code, details } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>

@@ -2,10 +2,10 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { StringDecoder } from 'node:string_decoder'
 import { type ServerEvent, SseParser } from './sse.js'
 
-/** Where a daemon is reached: the path of its Unix socket, or `http://localhost:<port>` with a token or an API key. */
+/** The address of a daemon: the path of its Unix socket, or `http://localhost:<port>` with a token or an API key. */
 export type Target = { readonly socket: string } | { readonly baseUrl: string; readonly token?: string }
 
-/** By which a daemon knows over HTTP who asks. */
+/** The header that authenticates the caller over HTTP. */
 export const authorization = (target: Target): Readonly<Record<string, string>> =>
   'token' in target && target.token !== undefined ? { authorization: `Bearer ${target.token}` } : {}
 
@@ -14,7 +14,7 @@ export interface Exchange {
   /** Absolute path and query. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent as JSON, bytes as they are; none when undefined. */
+  /** Sent as JSON, bytes unchanged; undefined for no body. */
   readonly body?: unknown
   readonly signal?: AbortSignal | undefined
 }
@@ -28,7 +28,7 @@ export function exchange(target: Target, { method, path, headers, body, signal }
       ...(sends !== undefined && !isBytes && { 'content-type': 'application/json' }),
       ...(sends !== undefined && { 'content-length': String(Buffer.byteLength(sends)) }),
     }
-    // A server name is for TLS alone, and finding one out takes milliseconds of a short process.
+    // A server name is only for TLS, and determining one takes milliseconds of a short process.
     const where = 'socket' in target ? { socketPath: target.socket, host: 'localhost' } : addressOf(target.baseUrl)
     const all = { ...authorization(target), ...headers, ...sent }
     const options = { ...where, method, path, headers: all, agent: false as const, servername: '' }
@@ -50,14 +50,13 @@ export async function readText(response: IncomingMessage): Promise<string> {
   return (await readBytes(response)).toString('utf8')
 }
 
-/** The body of a reply. */
 export async function readBytes(response: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of response) chunks.push(chunk)
   return Buffer.concat(chunks)
 }
 
-/** A stream ended before the daemon was done with it: the connection was cut, or the daemon said `closing`. */
+/** A stream ended early: the connection was interrupted, or the daemon sent `closing`. */
 export class StreamCut extends Error {
   override readonly name = 'StreamCut'
 }
@@ -83,26 +82,26 @@ export async function* readEvents(response: IncomingMessage, signal?: AbortSigna
 export interface Resuming {
   readonly lastEventId?: string | undefined
   readonly signal?: AbortSignal | undefined
-  /** Whether an error of an attempt to resume can pass: the daemon may be starting again. */
+  /** Whether an error of a resume attempt may be temporary: the daemon may be restarting. */
   readonly mayPass: (error: unknown) => boolean
-  /** Told once for each time that the stream is cut. */
+  /** Called once for each interruption of the stream. */
   readonly onCut?: () => void
-  /** What is thrown when the daemon does not come back. */
+  /** Makes the error for a daemon that does not come back. */
   readonly givenUp: (cause: unknown) => Error
-  /** Milliseconds; default 15,000. */
+  /** Milliseconds to try again; default 15,000. */
   readonly resumeMs?: number
 }
 
 const RESUME_MS = 15_000
 const PAUSE_MS = 200
 
-/** A stream that goes on after the last id when it is cut, until the daemon ends it. `open` begins after an id. */
+/** A stream that is resumed after the last id when it is interrupted, until the daemon ends it. `open` begins after an id. */
 export async function* resuming(
   open: (lastEventId: string | undefined) => AsyncIterable<ServerEvent>,
   { signal, mayPass, onCut, givenUp, resumeMs = RESUME_MS, ...first }: Resuming,
 ): AsyncGenerator<ServerEvent> {
   let { lastEventId } = first
-  /** When the stream was cut, in milliseconds since 1970; undefined while it flows. */
+  /** When the stream was interrupted, in milliseconds since 1970; undefined while it flows. */
   let cutAt: number | undefined
   for (;;) {
     try {

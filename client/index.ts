@@ -1,4 +1,4 @@
-/** `svc/client`: a typed method for each operation of the daemon's document, over its Unix socket or over HTTP. */
+/** `svc/client`: a typed method for each operation of the daemon's API document, over its Unix socket or over HTTP. */
 import type { IncomingMessage } from 'node:http'
 import { ApiError, apiError, ConnectionError } from './error.js'
 import { exchange, readEvents, readText, resuming, type Target } from './exchange.js'
@@ -10,12 +10,12 @@ export { ApiError, ConnectionError } from './error.js'
 export type { Target } from './exchange.js'
 export type { Operations } from './operations.js'
 
-/** What every call takes beside its own input. */
+/** Options of every call. */
 export interface CallOptions {
   readonly signal?: AbortSignal
 }
 
-/** What a stream takes: the id of the last event that the caller has; the stream begins after it. */
+/** Options of a stream: it begins after the event with this id. */
 export interface StreamOptions extends CallOptions {
   readonly lastEventId?: string
 }
@@ -39,10 +39,10 @@ type Method<T> = T extends { input: infer I; stream: infer E }
       : never
 
 /**
- * A method for each operation. It resolves with status and body of a reply that the document declares; an error reply is
- * thrown as {@link ApiError}, no reply as {@link ConnectionError}, an abort as the signal's reason. A stream that is cut
- * goes on after its last id, for up to 15 seconds without the daemon. A WebSocket gives its messages until the daemon has no
- * more; one that ends otherwise throws a ConnectionError `stream_cut`, and is opened again behind what the caller has.
+ * A method for each operation. It resolves with status and body of a reply that the document declares; an error reply is thrown as
+ * {@link ApiError}, a missing reply as {@link ConnectionError}, an abort as the signal's reason. An interrupted stream is resumed
+ * after its last id, for up to 15 seconds without the daemon. A WebSocket yields its messages until the daemon ends it; any other
+ * end throws a ConnectionError `stream_cut`, and the caller has to open it again after its last message.
  */
 export type Client = { readonly [N in keyof Operations]: Method<Operations[N]> }
 
@@ -127,7 +127,7 @@ async function send(
 function fill(path: string, names: Readonly<Record<string, unknown>>): string {
   return path.replace(/\{([^}]+)\}/g, (_, name: string) => {
     const value = names[name]
-    // An empty one would make it the address of another route.
+    // An empty one would result in the path of another route.
     if (value === undefined || value === '') throw new TypeError(`the path parameter ${name} is missing`)
     return encodeURIComponent(String(value))
   })

@@ -1,16 +1,16 @@
 import { createParser } from 'eventsource-parser'
 
-/** One server-sent event; `data` is parsed from JSON where it is JSON, else the text. */
+/** One server-sent event; `data` is parsed from JSON if possible, else text. */
 export interface ServerEvent {
   readonly id?: string
   readonly event?: string
   readonly data: unknown
 }
 
-/** Most characters of one frame; a longer one is not from our daemon. */
+/** Maximum characters of one frame; the daemon sends no longer ones. */
 const FRAME_CHARACTERS = 64 * 1024 * 1024
 
-/** Makes events of the text of a `text/event-stream`, whatever pieces it comes in. An event without data is none, as the standard says. */
+/** Parses a `text/event-stream` that arrives in arbitrary pieces. Events without data are dropped, as the standard requires. */
 export class SseParser {
   #complete: ServerEvent[] = []
   readonly #parser = createParser({
@@ -22,12 +22,12 @@ export class SseParser {
         data: parsed(data),
       }),
     onError: error => {
-      // Lines that the standard does not know are skipped, as it demands.
+      // Unknown lines are skipped, as the standard requires.
       if (error.type === 'max-buffer-size-exceeded') throw new Error('a frame of the stream is too long')
     },
   })
 
-  /** Hands over the next piece; returns the events that it completes. @throws Error when a frame is too long */
+  /** Parses the next piece; returns the events that it completes. @throws Error when a frame is too long */
   push(text: string): ServerEvent[] {
     this.#complete = []
     this.#parser.feed(text)

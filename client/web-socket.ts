@@ -4,14 +4,14 @@ import type { WebSocket } from 'ws'
 import { apiError, ConnectionError } from './error.js'
 import { authorization, readText, type Target } from './exchange.js'
 
-/** Most bytes of a message; a larger one is not from our daemon. */
+/** Maximum bytes of a message; the daemon sends no larger ones. */
 const MESSAGE_LIMIT = 64 * 1024 * 1024
-/** Messages that wait for the caller before the daemon is let wait. */
+/** Messages buffered for the caller before backpressure is applied. */
 const AHEAD = 64
 
 /**
- * The messages of a WebSocket of the daemon, until it has no more. Throws ApiError when it is refused, ConnectionError
- * `unreachable` when nobody answers, `stream_cut` when it ends early, and the signal's reason.
+ * The messages of a WebSocket until the daemon ends it. Throws ApiError when it is refused, ConnectionError `unreachable` when the
+ * daemon does not answer and `stream_cut` when it ends early, and the signal's reason.
  */
 export async function* readMessages(
   target: Target,
@@ -25,7 +25,7 @@ export async function* readMessages(
     headers: { ...authorization(target), ...headers },
     perMessageDeflate: false,
     maxPayload: MESSAGE_LIMIT,
-    // A path in the address could not have a colon.
+    // A Unix socket path in the address could not contain a colon.
     ...('socket' in target && { createConnection: () => connect(target.socket) }),
   })
   let ended = { code: 1006, why: '' }

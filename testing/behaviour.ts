@@ -7,14 +7,14 @@ import type { Reply, StartedExtension } from './extension.js'
 
 type Subject = Pick<StartedExtension, 'request' | 'time'>
 
-/** One thing that others rely on in a plugin, seen through its routes alone. */
+/** A behaviour that other plugins rely on, checked through the routes of its plugin only. */
 export interface Behaviour {
   readonly name: string
   /** @throws AssertionError */
   readonly check: (subject: Subject) => Promise<void>
 }
 
-/** A check in a folder of its own, outside of the home. */
+/** Wraps a check that needs a temporary folder outside of the home. */
 const inFolder =
   (check: (subject: Subject, root: string) => Promise<void>): Behaviour['check'] =>
   async subject => {
@@ -26,7 +26,7 @@ const inFolder =
     }
   }
 
-/** What others rely on in plugins of the package, by their names. What takes the place of one has to behave so too. */
+/** Behaviours of the package's plugins that others rely on, by plugin name. A replacement must have them too. */
 export const behaviours: Readonly<Record<string, readonly Behaviour[]>> = {
   workspaces: [
     {
@@ -78,15 +78,15 @@ export const behaviours: Readonly<Record<string, readonly Behaviour[]>> = {
   ],
 }
 
-/** Milliseconds that a route has to answer. */
+/** Milliseconds for a route to answer. */
 const ANSWER_MS = 10_000
-/** Names of nothing, for the parameters of paths. */
+/** A name that nothing has, for the parameters of paths. */
 const NONE = 'behaviour-none'
 
 /**
- * Asks every route of a plugin for things that there are not, of it and of what takes its place, each on a home of its own: status,
- * code and members of the answers are the same. Routes that stream are left out.
- * @throws AssertionError that lists what differs
+ * Compares a replacement with its original, each in its own home: every route is called for things that do not exist, and the
+ * answers must have the same status, code and members. Streaming routes are skipped.
+ * @throws AssertionError that lists the differences
  */
 export async function answersAlike(plugin: Plugin, original: Subject, replacement: Subject): Promise<number> {
   const asked = (plugin.surface.routes ?? []).filter(isPlain)

@@ -4,10 +4,10 @@ import { surfaceProblems } from '../plugins/delivery/extensions/authoring/surfac
 import { Checks } from '../plugins/desk/daemon/api.js'
 import { replacementProblems } from './judge.js'
 
-/** Milliseconds in which a probe of the doctor has to answer. */
+/** Milliseconds for a probe of the doctor to answer. */
 const CHECK_MS = 5000
 
-/** What comes and goes, and how one looks at what it leaves. */
+/** Something that can be loaded and unloaded, and a function that lists its traces. */
 export interface Subject<T> {
   load(): Promise<unknown>
   unload(): Promise<unknown>
@@ -15,10 +15,10 @@ export interface Subject<T> {
 }
 
 /**
- * Loads, unloads and loads again what is not loaded now, and leaves it unloaded: what is left behind is nothing, and a
- * second life is like the first.
- * @returns how it looked while it was loaded
- * @throws AssertionError, saying what differs
+ * Loads and unloads a subject twice; it must be unloaded before and is afterwards. Nothing may be left behind, and the second load
+ * must give the same traces as the first.
+ * @returns the traces while it was loaded
+ * @throws AssertionError with the differences
  */
 export async function leavesNothing<T>({ load, unload, look }: Subject<T>): Promise<T> {
   const empty = await look()
@@ -33,12 +33,12 @@ export async function leavesNothing<T>({ load, unload, look }: Subject<T>): Prom
   return full
 }
 
-/** What is on the surface of a plugin can be told to others, and it requires what it taps. @throws AssertionError */
+/** A plugin's surface is describable, and the plugin requires the services that it taps. @throws AssertionError */
 export function describesItself(plugin: Plugin): void {
   assert.deepEqual(surfaceProblems(plugin), [])
 }
 
-/** The modules of its commands can be loaded, and each has a function `run`. @throws AssertionError */
+/** The modules of a plugin's commands load, and each has a function `run`. @throws AssertionError */
 export async function commandsLoad({ surface: { commands = [] } }: Pick<Plugin, 'surface'>): Promise<void> {
   for (const { path, load } of commands) {
     const { run } = await load().catch(error =>
@@ -49,16 +49,15 @@ export async function commandsLoad({ surface: { commands = [] } }: Pick<Plugin, 
 }
 
 /**
- * What takes the place of a plugin has everything of it that others rely on: routes with what they take, kinds, events, settings,
- * registries.
- * @throws AssertionError that lists what is missing
+ * A replacement has everything of its original that others rely on: routes with their inputs, kinds, events, settings, registries.
+ * @throws AssertionError that lists the missing parts
  */
 export function servesAsMuchAs(replaced: Plugin, plugin: Pick<Plugin, 'surface' | 'provides'>): void {
   assert.deepEqual(replacementProblems({ ...plugin, replaces: replaced.name }), [])
   assert.deepEqual(untakenBy(plugin, replaced), [])
 }
 
-/** Members of queries and bodies that routes of a plugin take, and those of what replaces it do not. */
+/** Members of queries and bodies that routes of the original accept and those of its replacement do not. */
 function untakenBy({ surface }: Pick<Plugin, 'surface'>, replaced: Plugin): string[] {
   const plainPath = ({ method, path }: Asking) => `${method} ${path.replace(/\{[^}]+\}/g, '{}')}`
   const own = new Map((surface.routes ?? []).map(route => [plainPath(route), route]))
@@ -81,7 +80,7 @@ function membersOf(schema: unknown): string[] | undefined {
   return entries ? Object.keys(entries) : pipe?.map(membersOf).find(names => names !== undefined)
 }
 
-/** Every probe of the doctor, or those of one plugin, answers in time. @throws AssertionError @returns how many there are */
+/** Every probe of the doctor, or of one plugin, answers in time. @throws AssertionError @returns their number */
 export async function answersInTime(kernel: PluginKernel, plugin?: string): Promise<number> {
   const checks = kernel.collect(Checks).filter(({ owner }) => plugin === undefined || owner === plugin)
   for (const { owner, entry } of checks) {

@@ -10,7 +10,7 @@ import type { Extension } from '../schemas/extensions.js'
 import type { Reply } from './extension.js'
 import { EventReader, type StreamOptions } from './stream.js'
 
-/** Milliseconds until a daemon has to answer, and to have ended, by default; many times what it takes, for the machine may be busy. */
+/** Default of {@link DaemonOptions.patienceMs}; far more than a daemon needs, because the machine may be busy. */
 const PATIENCE_MS = 60_000
 const LOOK_MS = 25
 /** Characters of output that are kept for messages. */
@@ -19,32 +19,32 @@ const KEPT = 64 * 1024
 const STAYS: readonly string[] = ['SIGSTOP', 'SIGCONT']
 
 export interface DaemonOptions {
-  /** Absolute; it is kept. Default: a temporary folder, which is removed. */
+  /** Absolute; this folder is kept. Default: a temporary folder, which is removed. */
   readonly home?: string
-  /** `config.json`: its text, or its value, in which `http.port` is 0 unless it says otherwise. */
+  /** Content of `config.json`, as text or as a value. In a value `http.port` defaults to 0. */
   readonly config?: string | Readonly<Record<string, unknown>>
-  /** Variables beside PATH, HOME and SVC_HOME. */
+  /** Environment variables in addition to PATH, HOME and SVC_HOME. */
   readonly env?: Readonly<Record<string, string>>
-  /** Folders of extensions that are linked into the home before the start; they run before `startDaemon` resolves. */
+  /** Folders of extensions that are linked into the home before the start; `startDaemon` resolves when they run. */
   readonly extensions?: readonly string[]
-  /** Command that it is started through, which becomes the daemon: `ip netns exec host-1` puts it into a network of its own. */
+  /** A command that starts the daemon and becomes it: `ip netns exec host-1` gives it its own network. */
   readonly through?: readonly string[]
-  /** Milliseconds until it has to answer, and to have ended; default 60,000. More for a machine that has much else to do. */
+  /** Milliseconds for the daemon to become ready, and to end; default 60,000. Raise it for a very busy machine. */
   readonly patienceMs?: number
 }
 
-/** What a command of `svc` printed, and its exit code; null when a signal ended it. */
+/** Output and exit code of an `svc` command; the code is null after a signal. */
 export interface Ran {
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string
 }
 
-/** A daemon in a process of its own, for what a kernel in the test's process cannot show: `kill -9`, a restart, the command line. */
+/** A daemon in a process of its own, for tests that an in-process kernel cannot do: `kill -9`, a restart, the command line. */
 export class StartedDaemon {
   #child: ChildProcess | undefined
   #output = ''
-  /** The daemon before did not end by itself: what it started may still run, and only the next daemon knows of it. */
+  /** The last daemon was killed. Its child processes may still run, and only the next daemon can end them. */
   #wasKilled = false
   readonly #extensions: string[] = []
   readonly #streams = new Set<EventReader>()
@@ -55,7 +55,7 @@ export class StartedDaemon {
 
   private constructor(
     readonly home: string,
-    /** Temporary: the folder of the user lies in it, and the home unless it was given. */
+    /** A temporary folder with the user's folder and, unless it was given, the home. */
     private readonly folder: string,
     private readonly env: Readonly<Record<string, string>>,
     private readonly through: readonly string[],
@@ -88,13 +88,13 @@ export class StartedDaemon {
     }
   }
 
-  /** Of the process that runs now. @throws Error when none does */
+  /** Pid of the current process. @throws Error when none runs */
   get pid(): number {
     if (this.#child?.pid === undefined) throw new Error('the daemon does not run')
     return this.#child.pid
   }
 
-  /** What it wrote last: the log, on standard output. */
+  /** The end of its output: the log and errors. */
   get output(): string {
     return this.#output
   }
@@ -104,7 +104,7 @@ export class StartedDaemon {
     return readFileSync(path.join(this.home, 'operator.token'), 'utf8').trim()
   }
 
-  /** A request over its Unix socket. @throws Error of the connection, when nobody answers */
+  /** A request over the Unix socket. @throws Error of the connection when the daemon does not answer */
   readonly request = async (method: string, url: string, body?: unknown): Promise<Reply> => {
     const response = await exchange({ socket: this.#socket }, { method, path: url, body })
     const text = await readText(response)
@@ -113,14 +113,14 @@ export class StartedDaemon {
     return { status, headers, body: isJson ? JSON.parse(text) : text === '' ? undefined : text }
   }
 
-  /** Opens a stream of server-sent events; closed with the daemon at the latest. */
+  /** Opens a stream of server-sent events; it is closed when the daemon is stopped. */
   readonly stream = async (url: string, options: StreamOptions = {}): Promise<EventReader> => {
     const reader = await EventReader.open({ socket: this.#socket }, url, options)
     this.#streams.add(reader)
     return reader
   }
 
-  /** Runs `svc` with these arguments on this home; it does not have to succeed. */
+  /** Runs `svc` with these arguments on this home; a failure is not an error. */
   readonly cli = (...args: string[]): Promise<Ran> => {
     const child = spawn(process.execPath, [program(), ...args], {
       cwd: this.folder,
@@ -139,7 +139,7 @@ export class StartedDaemon {
     })
   }
 
-  /** Sends a signal, and waits for the end of the process where that signal ends it. */
+  /** Sends a signal, and waits for the end of the process if the signal ends it. */
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     const child = this.#child
     if (!child) throw new Error('the daemon does not run')
@@ -147,7 +147,7 @@ export class StartedDaemon {
     if (!STAYS.includes(signal)) await ended(child, this.patienceMs)
   }
 
-  /** Starts it again on the same home; one that runs is stopped before. */
+  /** Stops a running daemon and starts it again on the same home. */
   async restart(): Promise<void> {
     await this.#end()
     await this.#start()
@@ -155,8 +155,8 @@ export class StartedDaemon {
   }
 
   /**
-   * Ends it, and whatever it started, and removes what `startDaemon` made. After a `kill` it is started once more, for only a
-   * daemon of this home knows which processes are left of the one before.
+   * Ends the daemon and its child processes, and removes the temporary folder. After a `kill` it is started once more, because only
+   * a daemon of this home knows the processes that were left.
    */
   async stop(): Promise<void> {
     for (const stream of this.#streams) stream.close()
@@ -199,17 +199,17 @@ export class StartedDaemon {
         throw new Error(`the daemon is not ready after ${this.patienceMs / 1000} s:\n${this.#output}`)
       await new Promise(resolve => setTimeout(resolve, LOOK_MS))
     }
-    // It has ended what the one before it left.
+    // This daemon has ended the processes of its predecessor.
     this.#wasKilled = false
   }
 
   async #answers(): Promise<boolean> {
     const reply = await this.request('GET', '/api/status/identity').catch(() => undefined)
-    // Another process of this home is not this daemon.
+    // Another process may serve this home: then the pid differs.
     return reply?.status === 200 && reply.body.daemon.pid === this.#child?.pid
   }
 
-  /** A daemon is ready before it has loaded its extensions. */
+  /** A daemon is ready before its extensions are loaded. */
   async #untilExtensionsRun(): Promise<void> {
     const end = performance.now() + this.patienceMs
     for (const name of this.#extensions) {
@@ -222,7 +222,7 @@ export class StartedDaemon {
         await new Promise(resolve => setTimeout(resolve, LOOK_MS))
       }
     }
-    // Their commands are written down once all of them are loaded; the command line reads them there.
+    // The command line reads extension commands from this file, which is written when all extensions are loaded.
     const commands = path.join(this.home, 'cache', 'commands.json')
     while (this.#extensions.length > 0 && !existsSync(commands) && performance.now() < end)
       await new Promise(resolve => setTimeout(resolve, LOOK_MS))
@@ -237,7 +237,7 @@ export class StartedDaemon {
   }
 }
 
-/** Waits for the end of a process; one that does not end is killed, and that is an error. */
+/** Waits for the end of a process. A process that does not end in time is killed, which is an error. */
 async function ended(child: ChildProcess, patienceMs: number): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   let timer: NodeJS.Timeout | undefined
@@ -256,7 +256,7 @@ function configText(config: DaemonOptions['config'] = {}): string {
   return JSON.stringify({ ...config, http: { port: 0, ...(config.http as object | undefined) } })
 }
 
-/** `svc` of the package that this code is part of. */
+/** The `svc` program of this package. */
 function program(): string {
   let folder = path.dirname(fileURLToPath(import.meta.url))
   while (!existsSync(path.join(folder, 'package.json')) && path.dirname(folder) !== folder)

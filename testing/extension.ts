@@ -11,22 +11,21 @@ import { probe } from './look.js'
 import { EventReader, type StreamOptions } from './stream.js'
 import { WaitingTime } from './time.js'
 
-/** Milliseconds that an extension has until it runs: many times what it takes, for the machine may be busy. */
+/** Milliseconds for an extension to run; far more than needed, because the machine may be busy. */
 const START_MS = 60_000
 
 export interface StartOptions {
-  /** Folders of extensions that are installed beside it, those that it requires say; they run before `startExtension` resolves. */
+  /** Folders of further extensions to install, such as required ones; `startExtension` resolves when they run. */
   readonly with?: readonly string[]
   /**
-   * `config.json`: its text, or its value. A value need not say `plugins.replace`: extensions that replace a plugin are
-   * named there.
+   * Content of `config.json`, as text or as a value. In a value `plugins.replace` defaults to the extensions that replace a plugin.
    */
   readonly config?: string | Readonly<Record<string, unknown>>
-  /** Variables that the daemon is started with, beside PATH. */
+  /** Environment variables of the daemon in addition to PATH. */
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** A reply as it came, its body from JSON where it is JSON, else as text. */
+/** A reply; its body is parsed from JSON if possible, else text. */
 export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, unknown>>
@@ -51,7 +50,7 @@ export class StartedExtension {
     return StartedExtension.#on([...(options.with ?? []), folder], options)
   }
 
-  /** The plugins of the package alone, to compare with. */
+  /** Only the plugins of the package, for comparisons. */
   static plain(): Promise<StartedExtension> {
     return StartedExtension.#on([], {})
   }
@@ -67,7 +66,7 @@ export class StartedExtension {
       for (const [at, each] of folders.entries())
         await symlink(path.resolve(each), path.join(home, 'extensions', names[at] as string), 'dir')
       await writeFile(path.join(home, 'config.json'), configText(options.config, replacing))
-      // As with the homes of others: the tables of the plugin that it replaces are there already.
+      // The kernel runs once without the extension, so that the replaced plugin's tables exist, as in a user's home.
       if (replacing.length > 0)
         await createKernel({ home, plugins: inTree.filter(({ name: one }) => one !== 'extensions') }).then(kernel =>
           kernel.close(),
@@ -104,7 +103,7 @@ export class StartedExtension {
     return this.#kernel
   }
 
-  /** The kernel as a plugin is handed it. */
+  /** The kernel as plugins see it. */
   get inside(): PluginKernel {
     return this.#probe.kernel()
   }
@@ -122,7 +121,7 @@ export class StartedExtension {
     return current
   }
 
-  /** A request as the operator on the Unix socket. Several may be under way at once. */
+  /** A request as the operator on the Unix socket. Several may run concurrently. */
   readonly request = (method: string, url: string, body?: unknown): Promise<Reply> =>
     this.time.during(
       this.kernel
@@ -130,7 +129,7 @@ export class StartedExtension {
         .then(({ status, headers, body: text }) => ({ status, headers, body: parsed(text) })),
     )
 
-  /** Opens a stream of server-sent events; closed with the extension at the latest. @throws Error with status and body */
+  /** Opens a stream of server-sent events; it is closed with the extension. @throws Error with status and body */
   readonly stream = async (url: string, options: StreamOptions = {}): Promise<EventReader> => {
     const socket = this.inside.home.socket
     const reader = await EventReader.open({ socket }, url, options, work => this.time.during(work))
@@ -145,14 +144,14 @@ export class StartedExtension {
     return (body as ExtensionReply).extension
   }
 
-  /** Calls a service method of its process, `tools/call` say. */
+  /** Calls a service method of its process, such as `tools/call`. */
   call(method: string, params: object): Promise<unknown> {
     return this.time.during(this.extensions.call(this.name, method, params))
   }
 
   /**
-   * Waits until all of it, or of a companion, runs; its process need not where nothing needs it, that of a bridge adapter without a
-   * bridge for example. @throws Error, saying why it does not
+   * Waits until this extension, or a companion, runs completely. A process that nothing needs yet may be absent, such as that of a
+   * bridge adapter without a bridge. @throws Error with the reason when it does not run
    */
   async untilRunning(name = this.name): Promise<Extension> {
     const end = performance.now() + START_MS
@@ -191,7 +190,7 @@ function configText(config: StartOptions['config'], replacing: readonly string[]
   return JSON.stringify(replacing.length === 0 ? (config ?? {}) : { ...config, plugins })
 }
 
-/** What is not JSON stays text. */
+/** Text that is not JSON stays text. */
 function parsed(text: string): unknown {
   if (text === '') return undefined
   try {

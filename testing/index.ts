@@ -1,4 +1,4 @@
-/** `svc/testing`: what authors of plugins and extensions test with. */
+/** `svc/testing`: test helpers for authors of plugins and extensions. */
 
 import { type DaemonOptions, StartedDaemon } from './daemon.js'
 import { StartedExtension, type StartOptions } from './extension.js'
@@ -16,12 +16,14 @@ export { WaitingTime } from './time.js'
 export { VirtualClock } from './virtual-clock.js'
 export { extensionContract }
 
-/** Starts the extension of a folder in a kernel of its own; close it at the end. @throws Error, saying why it does not run */
+/**
+ * Starts the extension of a folder in a kernel of its own; close it at the end. @throws Error with the reason when it does not run
+ */
 export function startExtension(folder: string, options?: StartOptions): Promise<StartedExtension> {
   return StartedExtension.start(folder, options)
 }
 
-/** Starts a daemon in a process of its own; stop it at the end. @throws Error with its output, when it does not start */
+/** Starts a daemon in a process of its own; stop it at the end. @throws Error with its output when it does not start */
 export function startDaemon(options?: DaemonOptions): Promise<StartedDaemon> {
   return StartedDaemon.start(options)
 }

@@ -9,8 +9,8 @@ import { formerNames, inTree } from '../plugins/index.js'
 import { probe } from './look.js'
 
 /**
- * Why a plugin would be refused in the place of the one that it replaces, as the host says it: it lacks what others rely on, or has what
- * belongs to another plugin. Nothing of it runs.
+ * The reasons for which the host would refuse a replacement: it lacks parts that others rely on, or claims names of other plugins.
+ * The plugin is not run.
  */
 export function replacementProblems(plugin: Pick<Plugin, 'replaces' | 'surface' | 'provides'>): string[] {
   const { replaces } = plugin
@@ -24,15 +24,15 @@ export function replacementProblems(plugin: Pick<Plugin, 'replaces' | 'surface' 
     return [`replaces ${replaces}: it is a part of the ${where} now and cannot be replaced by itself`]
   }
   if (!original) return [`replaces ${replaces}: svc has no plugin of this name. List them: svc plugin list`]
-  // It runs under the name of that one.
+  // A replacement runs under the name of its original.
   const seated = { name: original.name, provides: plugin.provides, surface: plugin.surface } as Plugin
   return [conflictOf(seated, inTree), lackOf(seated, original)].filter(problem => problem !== undefined)
 }
 
 /**
- * Reads and publishes what the extension of a folder ships, as a daemon does, in a kernel of its own; none of its code and no
- * process of it runs.
- * @returns what is wrong, all that each plugin finds: file, line and key where it tells them
+ * Reads and publishes the content of an extension folder as a daemon does, in a kernel of its own; no code or process of the
+ * extension runs.
+ * @returns the problems that all plugins found, with file, line and key where known
  * @throws Fault of the manifest
  */
 export async function shippedProblems(folder: string): Promise<string[]> {

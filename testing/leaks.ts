@@ -1,7 +1,7 @@
 import { createHook } from 'node:async_hooks'
 import { placeInCopy } from '../plugins/delivery/extensions/api.js'
 
-/** What lives on when nobody ends it, by how Node calls it. */
+/** Resources that stay until they are ended, by Node's name for them. */
 const KINDS: ReadonlyMap<string, string> = new Map([
   ['Timeout', 'a timer'],
   ['TCPWRAP', 'a socket'],
@@ -15,15 +15,15 @@ const KINDS: ReadonlyMap<string, string> = new Map([
   ['STATWATCHER', 'a watcher of files'],
   ['SIGNALWRAP', 'a listener for a signal'],
 ])
-/** Frames of Node may lie above those of the extension. */
+/** Maximum depth of the stack: frames of Node may precede those of the extension. */
 const FRAMES = 50
-/** Milliseconds between two looks, and how many there are until what ends by itself has ended. */
+/** Milliseconds between two checks, and the maximum number of checks, so that resources that are just ending can end. */
 const APART_MS = 10
 const LOOKS = 50
 
-/** Sees what code of an extension makes by itself, past the kernel, and does not end. Slow: for tests. */
+/** Finds resources that an extension's code created directly, without the kernel, and did not end. Slow, so only for tests. */
 export class Leaks {
-  /** By Node's id of it: `a timer, made in main.js:3:5`. */
+  /** By Node's async id: `a timer, made in main.js:3:5`. */
   readonly #made = new Map<number, string>()
   readonly #listeners = listenersOf()
   readonly #hook = createHook({
@@ -39,7 +39,7 @@ export class Leaks {
     this.#hook.enable()
   }
 
-  /** What is left of everything since this was made; waits a moment for what is just ending. */
+  /** The resources that were created since the construction and still exist; waits a moment for ones that are just ending. */
   async left(): Promise<string[]> {
     for (let look = 0; look < LOOKS && this.#now().length > 0; look++) {
       await new Promise(resolve => setTimeout(resolve, APART_MS))
@@ -63,7 +63,7 @@ export class Leaks {
 const listenersOf = (): ReadonlyMap<string, number> =>
   new Map(process.eventNames().map(event => [String(event), process.listenerCount(event)]))
 
-/** The nearest frame in the copy of an extension. */
+/** The nearest stack frame inside an extension. */
 function placeInExtension(): string | undefined {
   const limit = Error.stackTraceLimit
   Error.stackTraceLimit = FRAMES

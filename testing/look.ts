@@ -2,7 +2,7 @@ import type { Kernel } from '../kernel/index.js'
 import { Collected } from '../kernel/platform.js'
 import type { Needs, Plugin, PluginKernel, RegistryToken } from '../kernel/plugin.js'
 
-/** A plugin that lets a test look at the kernel from a plugin's side. */
+/** A plugin that gives a test the kernel as plugins see it. */
 export function probe<N extends Needs = Record<never, never>>(
   requires: N = {} as N,
 ): { readonly plugin: Plugin; readonly kernel: () => PluginKernel<N> } {
@@ -26,18 +26,18 @@ export function probe<N extends Needs = Record<never, never>>(
   }
 }
 
-/** Everything that the plugins of a kernel have registered and hold, in its order: equal when nothing was left behind. */
+/** All registrations and resources of a kernel's plugins, in a fixed order: equal before and after if nothing was left behind. */
 export type Traces = Awaited<ReturnType<typeof tracesOf>>
 
 /**
- * Looks at a kernel when what was begun in the background has ended.
- * @param own the kernel as a plugin is handed it, see {@link probe}
+ * The traces of a kernel, taken when background work has ended.
+ * @param own the kernel as a plugin sees it, see {@link probe}
  */
 export async function tracesOf(kernel: Kernel, own: PluginKernel, registries: readonly RegistryToken<unknown>[]) {
   const { host } = kernel
   await settled()
   return {
-    // A process that is started again is another one.
+    // A restarted process has another pid.
     plugins: host
       .plugins()
       .map(plugin => ({ ...plugin, holds: plugin.holds.map(label => label.replace(/^process \d+$/, 'process')) })),
@@ -56,16 +56,19 @@ export async function tracesOf(kernel: Kernel, own: PluginKernel, registries: re
   }
 }
 
-/** What ends by itself: calls of the file system, turns of the loop, and what loads a module. */
+/** Resources that end by themselves: file system calls, turns of the loop, and module loading. */
 const PASSING = /^(FSReq|CloseReq|Immediate|TickObject|MessagePort|WORKER|ELD)/
-/** Looks in a row, milliseconds apart, that find none of that, after which what was begun has ended; and the most that are waited. */
+/**
+ * Consecutive checks without passing resources after which work counts as ended, the pause between them in milliseconds, and the
+ * maximum number.
+ */
 const QUIET_LOOKS = 6
 const APART_MS = 2
 const MOST_LOOKS = 2000
-/** Looks for which a timer of Node may end by itself: a watcher of files has some for a second behind each change. */
+/** Number of checks in which a timer of Node counts as passing: a file watcher has some for a second after each change. */
 const TIMER_LOOKS = 700
 
-/** What keeps the process busy, by kind: watchers, sockets, pipes, timers of Node. */
+/** Lasting resources of the process by kind, with their number: watchers, sockets, pipes, timers of Node. */
 export function resources(): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const name of process.getActiveResourcesInfo().sort()) {
@@ -74,7 +77,7 @@ export function resources(): Record<string, number> {
   return counts
 }
 
-/** Resolves when nothing is under way any more that ends by itself: what a plugin begins behind its start has begun. */
+/** Resolves when no passing resources remain, so that work which a plugin begins after its start has begun. */
 export async function settled(): Promise<void> {
   let quiet = 0
   for (let look = 0; quiet < QUIET_LOOKS && look < MOST_LOOKS; look++) {

@@ -1,7 +1,7 @@
 import { idsOf } from '../kernel/index.js'
 import type { Ids } from '../kernel/plugin.js'
 
-/** The same ids for the same seed, in the order they are asked for: for tests and simulations, never for secrets. */
+/** Ids that depend only on the seed and the order of calls: for tests and simulations, never for secrets. */
 export function seededIds(seed: number): Ids {
   const next = smallFastCounter(seed)
   const bytes = (count: number) => Buffer.from(Array.from({ length: count }, () => next() >>> 24))
@@ -29,7 +29,7 @@ function smallFastCounter(seed: number): () => number {
     c = (((c << 21) | (c >>> 11)) + sum) | 0
     return sum >>> 0
   }
-  // The first outputs of near seeds resemble each other.
+  // The first outputs of similar seeds are similar.
   for (let round = 0; round < 16; round++) next()
   return next
 }

@@ -9,21 +9,21 @@ export type { ServerEvent } from '../client/sse.js'
 const NEXT_MS = 30_000
 
 export interface StreamOptions {
-  /** The stream goes on behind the event of this id. */
+  /** Resumes the stream after the event of this id. */
   readonly lastEventId?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** How a reader waits: a kernel under a virtual clock needs time to pass meanwhile. */
+/** Wraps waits: under a virtual clock, time has to pass meanwhile. */
 type Waiting = <T>(work: Promise<T>) => Promise<T>
 
 /**
- * The server-sent events of one response, in order, none lost: those that came before they were asked for are kept. The
- * events `closing` and `error` are events as any other; a connection that is cut ends the stream.
+ * The server-sent events of one response, in order and complete: early events are kept until they are read. `closing` and `error`
+ * are ordinary events; an interrupted connection ends the stream.
  */
 export class EventReader implements AsyncIterable<ServerEvent> {
   readonly #kept: ServerEvent[] = []
-  /** Everything since the start, for the message of an event that does not come. */
+  /** Names of all events so far, for the error message of a missing event. */
   readonly #names: string[] = []
   #lastEventId: string | undefined
   #over = false
@@ -40,7 +40,7 @@ export class EventReader implements AsyncIterable<ServerEvent> {
     void this.#read()
   }
 
-  /** Opens the stream. @throws Error with status and body, when it is answered with another status than 200 */
+  /** Opens the stream. @throws Error with status and body when the status is not 200 */
   static async open(
     target: Target,
     url: string,
@@ -56,14 +56,14 @@ export class EventReader implements AsyncIterable<ServerEvent> {
     return new EventReader(target, url, options, waiting, response)
   }
 
-  /** Id of the last event that was handed out. */
+  /** Id of the last event that was returned. */
   get lastEventId(): string | undefined {
     return this.#lastEventId
   }
 
   /**
-   * The next event, or the next one of this name; those before it are skipped.
-   * @throws Error when the stream ends before, or nothing came for 30 s
+   * The next event, or the next of this name; events before it are skipped.
+   * @throws Error when the stream ends first, or after 30 s without an event
    */
   async next(event?: string): Promise<ServerEvent> {
     const end = performance.now() + NEXT_MS
@@ -79,7 +79,7 @@ export class EventReader implements AsyncIterable<ServerEvent> {
     for (let found = await this.#shift(); found !== undefined; found = await this.#shift()) yield found
   }
 
-  /** Closes this connection and opens another one behind the last event that was handed out, as a client does. */
+  /** Closes this connection and resumes the stream in a new one after the last returned event, as a client does. */
   async resume(): Promise<EventReader> {
     this.close()
     const from = this.#lastEventId === undefined ? {} : { lastEventId: this.#lastEventId }
@@ -118,7 +118,7 @@ export class EventReader implements AsyncIterable<ServerEvent> {
         this.#wake()
       }
     } catch {
-      // The connection was cut: that is how a stream ends as well.
+      // An interrupted connection is a normal end of a stream.
     }
     this.#over = true
     this.#wake()
@@ -130,5 +130,5 @@ export class EventReader implements AsyncIterable<ServerEvent> {
   }
 }
 
-/** An event in a message: of an error, what it says. */
+/** An event in a message; an error with its data. */
 const told = ({ event = 'message', data }: ServerEvent) => (event === 'error' ? `error ${JSON.stringify(data)}` : event)

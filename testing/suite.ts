@@ -9,7 +9,7 @@ import { StartedExtension } from './extension.js'
 import { Leaks } from './leaks.js'
 import { tracesOf } from './look.js'
 
-/** Registers the tests (`node:test`) of what every extension has to keep to, about the one in a folder. */
+/** Registers the tests (`node:test`) of the contract for extensions, for the extension in a folder. */
 export function extensionContract(folder: string): void {
   describe('contract of extensions', () => {
     let started: StartedExtension | undefined
@@ -17,7 +17,7 @@ export function extensionContract(folder: string): void {
     after(async () => {
       leaks.end()
       await started?.close()
-      // What it leaves behind would keep this process, and is told of already.
+      // Leaked resources would keep this process alive; the tests have already reported them.
       setTimeout(() => process.exit(), EXIT_MS).unref()
     })
 
@@ -26,7 +26,7 @@ export function extensionContract(folder: string): void {
       assert.deepEqual(faultsOf(started), [])
     })
 
-    /** What can be looked at once it is loaded. */
+    /** A test that needs the loaded extension. */
     const then = (name: string, look: (extension: StartedExtension) => Promise<void>) =>
       test(name, async t => {
         if (started) await look(started)
@@ -49,7 +49,7 @@ export function extensionContract(folder: string): void {
       if (code && replaced) servesAsMuchAs(replaced, (await import(pathToFileURL(code.module).href)).default)
     })
 
-    /** The plugin whose place it takes, and how often it was asked. */
+    /** The plugin that the extension replaces. */
     const replacedBy = (extension: StartedExtension) => {
       const { code, manifest } = installedOf(extension)
       return code && inTree.find(({ name }) => name === manifest.replaces)
@@ -85,7 +85,9 @@ export function extensionContract(folder: string): void {
         const { status, body } = await extension.request('POST', `/api/extensions/${name}/${verb}`)
         assert.equal(status, 200, body?.error)
       }
-      /** Timers of the kernel that wait while it is unloaded: fewer are no fault, for those of others run out meanwhile. */
+      /**
+       * Pending timers of the kernel while the extension is unloaded. Fewer are allowed, since timers of others expire meanwhile.
+       */
       let waiting = Number.POSITIVE_INFINITY
       const unload = async () => {
         await post('disable')
@@ -102,7 +104,7 @@ export function extensionContract(folder: string): void {
         await extension.untilRunning()
       }
       const look = async () => {
-        // Routes are published, and folders that changed are read, some time after a change.
+        // Routes and changed folders take effect some time after a change.
         await time.pass(SETTLED_MS)
         return await tracesOf(kernel, inside, registries)
       }
@@ -118,11 +120,11 @@ export function extensionContract(folder: string): void {
   })
 }
 
-/** Milliseconds that this process has to tell of the tests and to end by itself. */
+/** Milliseconds for this process to report the tests and to end by itself. */
 const EXIT_MS = 1000
-/** Milliseconds after which the routes of a change are served and every burst of changes to files is over. */
+/** Milliseconds after which the routes of a change are served and changed files have been read. */
 const SETTLED_MS = 1000
-/** Milliseconds after which a timer that others set because of it has run out. */
+/** Milliseconds after which timers that other plugins set because of the extension have expired. */
 const PASSING_MS = 15_000
 
 const faultsOf = ({ kernel, name }: StartedExtension) => kernel.host.faults().filter(({ owner }) => owner === name)

@@ -6,15 +6,15 @@ interface Waiting {
   readonly fn: () => void
 }
 
-/** A clock that stands still until told otherwise, so that a test runs through months in moments. */
+/** A clock that moves only when advanced, so that a test covers months in moments. */
 export class VirtualClock implements Clock {
   #elapsed = 0
   #wall: number
   #advancing = false
-  /** By due time; among equals in the order they were set. */
+  /** By due time; equal ones in the order in which they were set. */
   readonly #waiting: Waiting[] = []
 
-  /** @param start what `now()` says first, in milliseconds since 1970 */
+  /** @param start initial value of `now()`, in milliseconds since 1970 */
   constructor(start = Date.UTC(2030, 0, 1)) {
     this.#wall = start
   }
@@ -42,15 +42,15 @@ export class VirtualClock implements Clock {
     return sleepOn((after, fn) => this.timeout(after, fn), ms, signal)
   }
 
-  /** Timers that wait. */
+  /** Number of pending timers. */
   get pending(): number {
     return this.#waiting.length
   }
 
   /**
-   * Moves the clock `ms` milliseconds forward: due timers fire in order, each at its own time, including those set meanwhile.
-   * Rejects with what a timer throws; the time is then that timer's.
-   * @param settled awaited before the first timer and after each; default: until the promises that are settled have run
+   * Advances the clock by `ms` milliseconds: due timers fire in order, each at its own time, including new ones. Rejects with the
+   * error of a timer; the clock then stays at that timer's time.
+   * @param settled awaited before the first timer and after each; default: until the reactions of settled promises have run
    */
   async advance(ms: number, settled: () => Promise<unknown> = promisesSettled): Promise<void> {
     if (this.#advancing) throw new Error('the virtual clock is being advanced already; await that first')
@@ -71,7 +71,7 @@ export class VirtualClock implements Clock {
     }
   }
 
-  /** Sets the wall clock `ms` milliseconds forward or back, as an operator or a time server would: no timer notices. */
+  /** Moves the wall clock `ms` milliseconds forward or back, as an operator or a time server would; timers are not affected. */
   jump(ms: number): void {
     this.#wall += ms
   }
@@ -88,7 +88,7 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** Resolves when all that waited for a settled promise has run, what that settled in turn, and what was put off a turn. */
+/** Resolves when the reactions of settled promises have run, including those that they settled and callbacks of the next turn. */
 function promisesSettled(): Promise<void> {
   return new Promise(resolve => setImmediate(() => setImmediate(resolve)))
 }
