@@ -1,4 +1,4 @@
-/** `svc/plugins/audit`: what was changed, by whom, in a chain that shows when it was altered. */
+/** `svc/plugins/audit`: the log of changes and their authors, in a hash chain that reveals alterations. */
 
 import * as v from 'valibot'
 import { command } from '../../../kernel/kit/commands/command-line.js'
@@ -6,7 +6,7 @@ import { defineErrors, registry } from '../../../kernel/plugin.js'
 
 export { namesOf } from './request-names.js'
 
-/** Names of events that are changes of the control plane, beside those of the families that always are. */
+/** Names of further events to audit, in addition to the families that always are. */
 export const AuditedEvents = registry<string>('audit.events@1', v.string())
 
 export const AuditErrors = defineErrors({

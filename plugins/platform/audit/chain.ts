@@ -6,8 +6,8 @@ import { type ChainedRow, COLUMNS, type EntryRow, GENESIS, hashOf, valuesOf } fr
 export const auditMigrations: readonly Migration[] = [
   {
     id: '001-chain',
-    // AUTOINCREMENT remembers the newest entry: one that is removed from the end is missed. No index: every change of a record
-    // would pay for it, and who asks for a subject once in a while can wait for a look through all entries.
+    // AUTOINCREMENT remembers the newest number, so that an entry removed from the end is noticed. No index: every change of a
+    // record would pay for it, while a rare query by subject can read all entries.
     sql: `CREATE TABLE audit_entry (
         seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, action TEXT NOT NULL, subject TEXT NOT NULL,
         version INTEGER, actor_kind TEXT NOT NULL, actor_id TEXT NOT NULL, origin TEXT, cause TEXT, request TEXT, event TEXT,
@@ -19,24 +19,24 @@ export const auditMigrations: readonly Migration[] = [
   { id: '002-on-behalf-of', sql: 'ALTER TABLE audit_entry ADD COLUMN on_behalf_of TEXT' },
 ]
 
-/** Where the chain begins: the newest entry that was pruned. */
+/** Start of the chain: the newest pruned entry. */
 interface Checkpoint {
   readonly seq: number
   readonly hash: string
 }
 
-/** Where the next entry goes. */
+/** End of the chain, after which the next entry is inserted. */
 interface End extends Checkpoint {
-  /** Hash of the newest entry; null where there is none. */
+  /** Hash of the newest entry; null without entries. */
   readonly newest: string | null
-  /** Number of the oldest entry that is there. */
+  /** Number of the oldest stored entry. */
   readonly first: number
 }
 
-/** How many entries are kept, and for how long. */
+/** Limits on the number and the age of entries. */
 export interface AuditLimits {
   readonly entries: number
-  /** Pruned at once when there are so many too many. */
+  /** Number of excess entries at which they are pruned together. */
   readonly chunk: number
   readonly maxAgeMs: number
 }
@@ -47,15 +47,15 @@ export const LIMITS: AuditLimits = { entries: 100_000, chunk: 500, maxAgeMs: 400
 const VERIFIED = 1000
 const PRUNED = 'audit.pruned'
 
-/** An entry before it has its place. */
+/** An entry without its position. */
 export type NewEntry = Omit<EntryRow, 'seq'>
 
 /**
- * Entries of which each has the hash of the one before in its own. Pruning keeps the chain verifiable: it appends an entry that
- * attests the hash of the last pruned one, where what is left begins.
+ * Entries in a hash chain. Pruning keeps the chain verifiable: it appends an entry that attests the hash of the last pruned one,
+ * with which the rest begins.
  */
 export class Chain {
-  /** The end as the last append left it; wrong after a rollback, which the next append finds out. */
+  /** The end after the last append. It is wrong after a rollback; the next append notices that. */
   #known: End | undefined
 
   constructor(
@@ -64,13 +64,13 @@ export class Chain {
   ) {}
 
   append(t: Tx, entry: NewEntry): void {
-    // One statement, for every change of a record pays for it: it inserts behind the entry that it expects there, or nothing.
+    // One statement, since every change of a record pays for it: it inserts only after the expected entry.
     const { seq, first } = this.#insert(t, entry, this.#known) ?? (this.#insert(t, entry, this.#end()) as End)
     const keptFrom = seq + 1 - this.limits.entries
     if (keptFrom - first >= this.limits.chunk) this.#pruneTo(t, keptFrom - 1, entry.at)
   }
 
-  /** Undefined where another entry than this one is the newest. */
+  /** Undefined when the newest entry is not the expected one. */
   #insert(t: Tx, entry: NewEntry, behind: End | undefined): End | undefined {
     if (!behind) return undefined
     const seq = behind.seq + 1
@@ -81,7 +81,7 @@ export class Chain {
     return this.#known
   }
 
-  /** Drops what is too old, a chunk at most; whether there may be more. The newest entry stays. */
+  /** Prunes entries that are too old, at most one chunk; returns whether there may be more. The newest entry stays. */
   prune(t: Tx, now: number): boolean {
     const sql = 'SELECT max(seq) FROM (SELECT seq FROM audit_entry WHERE at < ? AND seq < ? ORDER BY seq LIMIT +?)'
     const upTo = this.db.row(sql, [now - this.limits.maxAgeMs, this.#newest(), this.limits.chunk])?.[0]
@@ -91,7 +91,7 @@ export class Chain {
     return upTo - from >= this.limits.chunk
   }
 
-  /** Newest first, at most `limit`, of those below `before`. */
+  /** Entries below `before`, newest first, at most `limit`. */
   page(
     filter: Readonly<Record<'actor' | 'action' | 'subject', string | undefined>> & {
       readonly since: number | undefined
@@ -109,7 +109,7 @@ export class Chain {
     return Number(this.db.row(`SELECT count(*) FROM audit_entry WHERE true${where}`, params)?.[0])
   }
 
-  /** The newest entry of which this column has this value, or of a subject at a version. */
+  /** The newest entry with this value in this column; for a subject optionally at a version. */
   newest(column: 'cause' | 'event' | 'subject', value: string, version?: number): ChainedRow | undefined {
     const at = version === undefined ? '' : ' AND version = ?'
     return this.db.get<ChainedRow>(`SELECT * FROM audit_entry WHERE ${column} = ?${at} ORDER BY seq DESC LIMIT 1`, [
@@ -118,7 +118,7 @@ export class Chain {
     ])
   }
 
-  /** The newest entry about the record of this id, or about any other thing that has it. */
+  /** The newest entry about the record with this id, else about any other thing with it. */
   newestOfId(id: string): ChainedRow | undefined {
     const ofId = (more: string) =>
       this.db.get<ChainedRow>(
@@ -128,12 +128,12 @@ export class Chain {
     return ofId("action LIKE 'record.%'") ?? ofId('cause IS NOT NULL')
   }
 
-  /** Checks every entry; names the first one that is not as it was written. */
+  /** Checks every entry; reports the first that was altered or removed. */
   async verify(expect?: string): Promise<VerifyAuditReply> {
     for (;;) {
       const begin = this.#checkpoint()
       const reply = await this.#verifyFrom(begin, expect)
-      // Entries were pruned meanwhile: what seemed to be missing may have gone in order.
+      // Pruning during the check can look like missing entries, so it is repeated.
       if (reply.status === 'ok' || this.#checkpoint().seq === begin.seq) return reply
     }
   }
@@ -205,7 +205,7 @@ const END = `SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'audit_entry')
 const INSERT = `INSERT INTO audit_entry (${COLUMNS.join(', ')}, hash) SELECT ${COLUMNS.map(() => '?').join(', ')}, ?
   WHERE (SELECT hash FROM audit_entry ORDER BY seq DESC LIMIT 1) IS ?`
 
-/** An entry of the audit itself. */
+/** Actor columns of the audit's own entries. */
 export const NOBODY = {
   version: null,
   actor_kind: 'daemon',
@@ -223,10 +223,10 @@ function conditions({ actor, action, subject, since }: Parameters<Chain['page']>
   where: string
   params: SqlValue[]
 } {
-  // A kind (`job`) matches all of its records, and a family (`record`) all of its actions. An id matches whatever has it in its
-  // subject (`sessions/ses_1`) and what the request or event of that id led to.
+  // A kind (`job`) matches all of its records, and a family (`record`) all of its actions. An id matches subjects that contain it
+  // (`sessions/ses_1`) and entries that the request or event of that id caused.
   const parts: [sql: string, ...params: (SqlValue | undefined)[]][] = [
-    // People call the owner `operator`; entries store the id of its authority.
+    // The operator is stored under the id of its authority.
     ['actor_id = ?', actor === OPERATOR ? operator.id : actor],
     [`(action = ? OR substr(action, 1, length(?) + 1) = ? || '.')`, action, action, action],
     [`(instr('/' || subject || '/', '/' || ? || '/') > 0 OR cause = ?)`, subject, subject],

@@ -4,7 +4,7 @@ import { iso, type SqlValue } from '../../../kernel/plugin.js'
 import type { AuditEntry } from '../../../schemas/daemon/audit.js'
 import { namedActor } from '../../access/identity/api.js'
 
-/** What an entry says, by column; times in epoch milliseconds. The order of the columns is that of what is hashed. */
+/** The columns of an entry; times in epoch milliseconds. Their order is part of the hash. */
 export interface EntryRow {
   readonly seq: number
   readonly at: number
@@ -45,7 +45,7 @@ export type ChainedRow = EntryRow & { readonly hash: string }
 /** The hash before the first entry. */
 export const GENESIS = '0'.repeat(64)
 
-/** Columns of an entry in their order. */
+/** Values of an entry in the order of the columns. */
 export function valuesOf(seq: number, row: Omit<EntryRow, 'seq'>): SqlValue[] {
   const { at, action, subject, version, actor_kind, actor_id, origin, cause, request, event, before, after } = row
   return [
@@ -67,8 +67,8 @@ export function valuesOf(seq: number, row: Omit<EntryRow, 'seq'>): SqlValue[] {
 }
 
 /**
- * Hash of an entry with these values behind one with this hash: a list of columns in a fixed order is canonical JSON. The last
- * column is hashed where it says something, so that entries from before it was there keep their hash.
+ * Hash of an entry that follows one with the hash `before`. A list of columns in a fixed order is canonical JSON. The last column
+ * is only hashed if it is not null, so that entries from before it existed keep their hash.
  */
 export function hashOf(before: string, values: readonly SqlValue[]): string {
   const told = values.at(-1) === null ? values.slice(0, -1) : values
@@ -76,14 +76,14 @@ export function hashOf(before: string, values: readonly SqlValue[]): string {
 }
 
 /**
- * Digest of a value under the key of the home. Without that key nobody can try values until one fits: a plain hash of a short
- * text, a password say, would tell it to whoever reads the audit.
+ * Digest of a value under the key of the home. A plain hash of a short text, such as a password, could be found by trying values;
+ * that requires the key here.
  */
 export function digestOf(key: string, value: unknown): string {
   return `hmac:${createHmac('sha256', key).update(canonicalJson(value)).digest('hex')}`
 }
 
-/** The actor of an entry under the name that people read: `human/operator` for the owner. */
+/** The actor of an entry by its name for people: `human/operator` for the owner. */
 export const actorOf = ({
   actor_kind: kind,
   actor_id: id,

@@ -19,13 +19,16 @@ import type { AuditService } from './service.js'
 const route = routeOf<AuditService>(describe('Audit'))
 const { tap } = surfaceOf<AuditService>()
 
-/** The audit tells of all workspaces and sources: a caller that is limited to one of them may not read it. @throws Fault `forbidden` */
+/**
+ * The audit covers all workspaces and sources, so a caller that is limited to some of them may not read it. @throws Fault
+ * `forbidden`
+ */
 function mayRead({ kind, maxScope }: Actor): void {
   if (kind === 'extension' || maxScope?.kind === 'workspace')
     throw KernelErrors.forbidden('the audit is of the whole daemon; this caller is limited to a part of it')
 }
 
-/** Who changed what, when and by which request, in a chain of hashes, and why something happened. */
+/** Records each change with its author, time and request in a hash chain, and traces causes. */
 export default definePlugin({
   name: 'audit',
   version: '0.1.0',

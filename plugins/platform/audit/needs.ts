@@ -2,6 +2,5 @@ import type { KernelOf } from '../../../kernel/plugin.js'
 import { Configuration } from '../configuration/api.js'
 import { Events } from '../events/api.js'
 
-/** What the plugin requires. */
 export const needs = { events: Events, configuration: Configuration }
 export type K = KernelOf<typeof needs>

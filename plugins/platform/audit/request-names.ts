@@ -2,12 +2,12 @@ import type { Route } from '../../../kernel/plugin.js'
 
 /** Verbs for a request on a thing or a collection; every other request is named after the last word of its path. */
 const VERBS: Readonly<Record<string, string>> = { POST: 'created', PUT: 'put', PATCH: 'changed', DELETE: 'deleted' }
-/** Members of a reply that hold what was made. */
+/** Members of a reply that identify the created thing. */
 const NAMES = ['id', 'name'] as const
 
 /**
- * What an entry for a request says was done, and to what: `DELETE /api/agents/{name}` is `agents.deleted` of `agents/toy`,
- * `POST /api/workspaces/{id}/sessions/{session_id}/stop` is `sessions.stop`.
+ * Action and subject of the audit entry for a request: `DELETE /api/agents/{name}` is `agents.deleted` of `agents/toy`, `POST
+ * /api/workspaces/{id}/sessions/{session_id}/stop` is `sessions.stop`.
  */
 export function namesOf(
   { method, path }: Pick<Route, 'method' | 'path'>,
@@ -17,7 +17,7 @@ export function namesOf(
   const parts = path.split('/').filter(part => part !== '' && part !== 'api' && part !== 'v0')
   const words = parts.filter(part => !part.startsWith('{'))
   const [noun = '', last = noun] = words.slice(-2)
-  // A collection is a plural; any other single word is what is done, such as drain.
+  // A plural is a collection; any other single word is an action, such as drain.
   const isThing = parts.at(-1)?.startsWith('{') || (words.length === 1 && last.endsWith('s'))
   const action = isThing
     ? `${last}.${VERBS[method] ?? method.toLowerCase()}`
@@ -28,7 +28,7 @@ export function namesOf(
   return { action, subject: [of, ...(made === undefined ? ids : [made])].join('/') }
 }
 
-/** The id or name of what a reply shows: of itself, or of the first object in it. */
+/** The id or name in a reply: its own, or that of the first object in it. */
 function nameIn(reply: unknown, depth = 0): string | undefined {
   if (typeof reply !== 'object' || reply === null || depth > 2) return undefined
   const own = NAMES.map(name => (reply as Record<string, unknown>)[name]).find(value => typeof value === 'string')

@@ -31,11 +31,11 @@ const FAMILIES: ReadonlySet<string> = new Set([
   'vault',
   'workspace',
 ])
-/** Requests that are remembered by their id, so that an entry can name the one that caused it. */
+/** Number of recent requests kept by id, so that entries can name the request that caused them. */
 const REMEMBERED = 1000
 const DEFAULT_LIMIT = 50
 const PRUNE_MS = 3_600_000
-/** Characters of the subject of a request. */
+/** Maximum characters of the subject of a request. */
 const SUBJECT = 500
 const paging = new Paging({
   place: v.pipe(v.number(), v.safeInteger()),
@@ -44,13 +44,13 @@ const paging = new Paging({
 
 const UNKNOWN_WRITER = { kind: 'daemon', id: 'configuration', origin: 'file' }
 
-/** Key of the digests, and the digest of the configuration file as it was written down last. */
+/** Key of the digests, and the last recorded digest of the configuration file. */
 interface State {
   readonly key: string
   readonly config: string | null
 }
 
-/** Writes down what is changed, in the transaction of the change. */
+/** Records changes, in the transaction of the change. */
 export class AuditService {
   readonly #chain: Chain
   /** By request id, the oldest first. */
@@ -86,13 +86,13 @@ export class AuditService {
   }
 
   /**
-   * A request succeeded. One that changes what the daemon is set up to do leaves an entry, whether or not its handler told an
-   * event or wrote a record; it is on disk before the reply.
+   * A request succeeded. If it changed the control plane without an audited event or record change, it gets an entry of its own,
+   * which is on disk before the reply.
    */
   async handled({ id, actor, route, params, body }: Handled): Promise<void> {
     if (route.audited === false || this.#requests.get(id)?.hasEntry) return
     const names = namesOf(route, params, body)
-    // A caller may have put anything into a path.
+    // A path may contain a secret that the caller put there.
     const [action, subject] = [names.action, this.kernel.redact.text(names.subject, SUBJECT)]
     await this.kernel.db.tx(t => this.#append(t, { ...actor, cause: actor.cause ?? id }, { action, subject }))
   }
@@ -130,7 +130,7 @@ export class AuditService {
     )
   }
 
-  /** The configuration file may say something else than it did. Whoever saved it with an editor is not known. */
+  /** The configuration file may have changed. The author of an edit with an editor is unknown. */
   async configured(): Promise<void> {
     const after = digestOf(this.#state.key, this.kernel.needs.configuration.text)
     const { config: before } = this.#state
@@ -144,7 +144,7 @@ export class AuditService {
     })
   }
 
-  /** Drops what is too old, now and every hour. */
+  /** Prunes entries that are too old, now and every hour. */
   async retain(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       while (!signal.aborted && (await this.kernel.db.tx(t => this.#chain.prune(t, this.kernel.clock.now()))));
@@ -171,9 +171,9 @@ export class AuditService {
     return whyOf(id, this.#chain, this.kernel.needs.events)
   }
 
-  /** What of a record is desired; version and times are not part of it. Secrets that are registered are not in it either. */
+  /** Digest of the desired state of a record, without version, times and registered secrets. */
   #digest({ scope, owner, spec }: NonNullable<Written['change']['before']>): string {
-    // With members in their order, so that none are sorted: every change of a record pays for it.
+    // Members are listed in sorted order, so that no sorting is needed: every change of a record pays for it.
     const scopeInOrder = 'id' in scope ? { id: scope.id, kind: scope.kind } : scope
     const inOrder = { owner: { id: owner.id, kind: owner.kind }, scope: scopeInOrder, spec }
     return digestOf(this.#state.key, this.kernel.redact.value(inOrder))
@@ -202,5 +202,5 @@ export class AuditService {
   }
 }
 
-/** Who did what an entry tells of. */
+/** The author of an audited change. */
 type Acting = Pick<Actor, 'id' | 'origin' | 'cause' | 'onBehalfOf'> & { readonly kind: string }

@@ -7,20 +7,20 @@ import { AuditErrors } from './api.js'
 import type { Chain } from './chain.js'
 import { actorOf, type ChainedRow } from './entry.js'
 
-/** Longer chains are cut: no subsystem makes them, and a circle must end. */
+/** Maximum length of a chain. No subsystem makes longer ones, and a cycle must end. */
 const MAX_STEPS = 64
-/** Events that are looked through, from the newest back. */
+/** Number of newest events that are searched. */
 const SEARCHED = 20_000
 
-/** Where a chain goes on: the id that caused the last step, and what is known of who did that. */
+/** The continuation of a chain: the id of the next cause, and the step that it caused. */
 interface Next {
   readonly cause: string | undefined
   readonly of: WhyStep
 }
 
 /**
- * Follows causes from an outcome back to what began it. `id` is that of an event or request, `kind/id` of a record with an
- * optional `@version`, or that of whatever events tell of: a run, a session, a job.
+ * Follows causes from an outcome back to its origin. `id` is that of an event or request, `kind/id` of a record with an optional
+ * `@version`, or the id of a thing in events: a run, a session, a job.
  * @throws Fault `why_not_found`
  */
 export async function whyOf(id: string, chain: Chain, events: EventsApi): Promise<WhyReply> {
@@ -28,7 +28,7 @@ export async function whyOf(id: string, chain: Chain, events: EventsApi): Promis
   if (!found) throw AuditErrors.why_not_found(`nothing is recorded under ${shown(id)}`)
   const newest = await follow(found, chain, events)
   if (newest.end === REQUEST) return { id, ...newest }
-  // The newest event may have no cause; the newest request and the first event have one.
+  // The newest event may have no cause, while the newest request or the first event has one.
   let { chain: steps, complete, end } = newest
   for (const other of [ofEntry(id, chain), await ofFirst(id, events)]) {
     if (!other || steps.some(({ id }) => id === other.steps[0]?.id)) continue
@@ -156,7 +156,7 @@ function entryStep(row: ChainedRow): WhyStep {
   }
 }
 
-/** A request is known by what it caused: who made it, and when. */
+/** A request step takes actor and time from an entry that the request caused. */
 function requestStep(id: string, chain: Chain, { actor, on_behalf_of, ...of }: WhyStep): WhyStep {
   const entry = chain.newest('cause', id)
   const at = entry ? iso(entry.at) : of.at
@@ -171,7 +171,7 @@ function requestStep(id: string, chain: Chain, { actor, on_behalf_of, ...of }: W
   }
 }
 
-/** What of a payload says how something ended. */
+/** The parts of a payload that say how something ended. */
 function detailOf(payload: unknown): string {
   const { version, status, stop_reason, error } = Object(payload) as Record<string, unknown>
   const parts = [

@@ -9,15 +9,15 @@ import { membersOf, placeOf, plain, treeOf } from './jsonc.js'
 import type { ConfigProblem, ConfigText, Said } from './layers.js'
 import { syntaxProblem } from './syntax.js'
 
-/** As large as a file may be. */
+/** Maximum characters of a file. */
 const MOST_CHARACTERS = 16 * 1024 * 1024
-/** Names the format to an editor. */
+/** Key that names the format for editors. */
 const SCHEMA_KEY = '$schema'
 
 /**
- * Reads JSON with comments. Throws `config_invalid` naming all mistakes, each with line and key: a syntax error, a key that
- * nobody knows, a value that does not match. Only an entry of a map of named things costs no more than itself. Settings of a
- * drop-in that is not loaded, `plugins.<vendor>.<name>`, are kept and reported. Into an overlay goes only what may be there.
+ * Reads JSON with comments. Throws `config_invalid` with all mistakes, each with line and key: a syntax error, an unknown key, an
+ * invalid value. In a map of named things an invalid entry only costs itself. Settings of a drop-in that is not loaded,
+ * `plugins.<vendor>.<name>`, are kept and reported. An overlay may only contain settings that allow it.
  * @param where names the text in messages
  */
 export function configText(text: string, where: string, known: readonly Setting[], isOverlay = false): ConfigText {
@@ -29,19 +29,19 @@ export function configText(text: string, where: string, known: readonly Setting[
   })
 }
 
-/** The mistakes of a text as {@link configText} reads it, in their order; none for one that is valid. */
+/** The mistakes of a text as {@link configText} finds them, in order; empty for a valid text. */
 export const configProblems = (...[text, where, known, isOverlay = false]: Parameters<typeof configText>) =>
   new Reader(text, where, known, isOverlay).read().problems
 
 /** `config.json:3: what is wrong` */
 export const problemText = ({ where, text }: ConfigProblem): string => `${where}: ${text}`
 
-/** What can be said of a text beside its values. */
+/** The state of a text beyond its values. */
 export function stateOf({ unowned, leftOut }: ConfigText, pending: readonly string[], problem?: string): ConfigState {
   return { unowned, leftOut: leftOut.map(problemText), pending, ...(problem === undefined ? {} : { problem }) }
 }
 
-/** Reads one text, mistake by mistake. */
+/** Reads one text and collects its mistakes. */
 class Reader {
   readonly #said = new Map<string, Said>()
   readonly #unowned: string[] = []
@@ -98,7 +98,7 @@ class Reader {
     else this.#bad(entry.path, node.offset, `${entry.path}: ${issueText(decoded.issues[0])}`)
   }
 
-  /** What is wrong with one entry costs that entry, unless something relies on it. */
+  /** An invalid entry is ignored, or refused if it guards something. */
   #takeEntries(entry: Setting, node: Node, raw: unknown): void {
     const good: [string, unknown][] = []
     let isRefused = false
@@ -119,7 +119,7 @@ class Reader {
     const rest = v.safeParse(entry.schema, Object.fromEntries(good))
     const where = this.#lineOf(node.offset)
     if (rest.success) this.#said.set(entry.path, { value: rest.output, raw, where })
-    // Not a matter of one entry, but of how many there are.
+    // No single entry is invalid: the problem is their number.
     else if (!isRefused) this.#bad(entry.path, node.offset, `${entry.path}: ${issueText(rest.issues[0])}`)
   }
 
@@ -131,7 +131,7 @@ class Reader {
     return `${this.where}:${placeOf(this.text, offset).line}`
   }
 
-  /** The known key beside it that is written almost like it. */
+  /** A hint at a similar known key on the same level. */
   #meant(path: string, key: string): string {
     const depth = path === '' ? 0 : path.split('.').length
     const beside = this.known.filter(entry => path === '' || entry.path.startsWith(`${path}.`))
@@ -141,7 +141,7 @@ class Reader {
   }
 }
 
-/** `plugins.<vendor>`, below which stand the names of its drop-ins. */
+/** `plugins.<vendor>`, which contains the names of the vendor's drop-ins. */
 const isVendor = (path: string, key: string): boolean => path === 'plugins' && !isDropIn(key)
 
 /** `plugins.<vendor>.<name>`, in one key or in two: no other key below `plugins` has a dot. */

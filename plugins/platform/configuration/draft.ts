@@ -7,21 +7,21 @@ import type { ConfigurationService } from './service.js'
 
 type Layered = Pick<ConfigurationService, 'layer' | 'layers' | 'parse' | 'hashes' | 'hashOf' | 'entry'>
 
-/** Changes of one write, and characters of the text that it makes. */
+/** Maximum number of changes in one write, and maximum characters of the resulting text. */
 const MOST_CHANGES = 100
 const LONGEST_TEXT = 1024 * 1024
-/** From what is in force at once to what waits longest. */
+/** From the earliest to the latest effect. */
 const STRICTER: readonly ConfigApply[] = ['none', 'live', 'session-rebind', 'restart-required']
 
-/** A text with changes made in it, and what comes of them. */
+/** A text with its changes, and their effect. */
 export interface Draft {
   readonly text: string
   readonly plan: ConfigPlan
 }
 
 /**
- * Makes changes in the text of one layer, and nowhere else. Everything is checked: each value by the schema of its owner, the
- * text as a whole, and that it says exactly what was asked for.
+ * Applies changes to the text of one layer. Everything is checked: each value by the schema of its owner, the text as a whole, and
+ * that it contains exactly the requested changes.
  */
 export function draftOf(config: Layered, changes: readonly ConfigChange[], overlay: string | undefined): Draft {
   const source = config.layer(overlay)
@@ -67,7 +67,7 @@ export function draftOf(config: Layered, changes: readonly ConfigChange[], overl
 interface Checked {
   readonly entry: Setting
   readonly keys: readonly string[]
-  /** As JSON has the value; undefined removes it. */
+  /** The JSON value; undefined removes it. */
   readonly json: unknown
 }
 
@@ -87,11 +87,11 @@ function checked(config: Layered, { path, name, value }: ConfigChange, overlay: 
 
 const isBelow = (path: string, above: string) => path === above || path.startsWith(`${above}.`)
 
-/** A map as a whole, and one of its names, are the same. */
+/** Two changes conflict when both are of one name, or one is of the whole map. */
 const isSame = (a: ConfigChange, b: ConfigChange) =>
   a.path === b.path && (a.name === b.name || a.name === undefined || b.name === undefined)
 
-/** Each change is there, and what nobody named is as it was. */
+/** Checks that every change is present and that other paths are unchanged. */
 function checkSaid(before: ConfigText, after: ConfigText, wanted: readonly (Checked & ConfigChange)[]): void {
   const wrong = wanted.find(({ path, name, json }) => !isDeepStrictEqual(partOf(after.said.get(path), name), json))
   const other = [...new Set([...before.said.keys(), ...after.said.keys()])].find(
@@ -114,7 +114,7 @@ const says = ({ merge }: Setting, value: unknown, name: string | undefined) =>
 
 const invalid = (what: string) => ConfigErrors.setting_invalid(what)
 
-/** What is wrong with the text by now is wrong with the changes: it was valid before. */
+/** The text was valid before, so a mistake comes from the changes. */
 function parsed<T>(work: () => T): T {
   try {
     return work()

@@ -2,14 +2,17 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Node } from 'jsonc-parser'
 import { type Member, membersOf, plain, treeOf } from './jsonc.js'
 
-// Edits a text of JSON with comments as a person would: every comment, the order, the indentation and all that is not named stay
-// as they are. The edits of the parser's package would reformat what stands beside a change, and move or drop its comments.
+// Edits JSON with comments as a person would: all comments, the order, the indentation and everything else stay. The edits of the
+// parser's package would reformat the surroundings of a change, and move or drop its comments.
 
-/** Characters of a text times those of a value, above which the value is replaced whole: each of its members is a look at all. */
+/**
+ * Limit for the product of the lengths of text and value. Beyond it a value is replaced whole, since editing each member reads the
+ * whole text.
+ */
 const MOST_WORK = 2 ** 24
 
 /**
- * The text with that value at that path; what is there already of an object is changed member by member, unless it is large.
+ * Sets the value at a path. An existing object is changed member by member, unless it is large.
  * @param text JSON with comments, an object or nothing
  * @param keys parts of the path; the text may write several of them as one key, joined by dots
  */
@@ -34,7 +37,7 @@ export function setAt(text: string, keys: readonly string[], value: unknown): st
   return text.slice(0, offset) + printed + text.slice(offset + length)
 }
 
-/** The text without that path; its comments stay. */
+/** Removes a path; its comments stay. */
 export function removeAt(text: string, keys: readonly string[]): string {
   const root = treeOf(text)
   if (!root) return text
@@ -46,17 +49,17 @@ export function removeAt(text: string, keys: readonly string[]): string {
   const at = siblings.findIndex(sibling => sibling.node === node)
   const before = siblings[at - 1]?.node
   const comma = commaIn(text, end, endOf(object))
-  // Of the last member the comma before it goes.
+  // After the last member the comma before it is removed.
   const other = comma === undefined && before ? commaIn(text, before.offset + before.length, node.offset) : comma
   const own: Range = [node.offset, end]
   if (other === undefined) return withoutGap(cut(text, ...own), node.offset)
   const its: Range = [other, other + 1]
-  // The later one first: it moves nothing that is before it.
+  // The later cut first, since it does not move the earlier one.
   if (other >= end) return withoutGap(cut(cut(text, ...its), ...own), node.offset)
   return withoutGap(cut(cut(text, ...own), ...its), node.offset - 1)
 }
 
-/** The innermost object on the way to a path, and the member there or the keys that are missing. */
+/** The innermost existing object on a path, with the member there or the missing keys. */
 function locate(
   object: Node,
   keys: readonly string[],
@@ -64,7 +67,7 @@ function locate(
   const members = membersOf(object)
   for (let count = keys.length; count > 0; count--) {
     const key = keys.slice(0, count).join('.')
-    // Of two with one name the later one counts.
+    // The later of two members with one name counts.
     const member = members.findLast(one => one.key === key)
     if (member && count === keys.length) return { object, missing: [], member }
     if (member?.value.type === 'object') return locate(member.value, keys.slice(count))
@@ -87,7 +90,7 @@ function insert(text: string, object: Node, key: string, value: unknown): string
   const outer = indentOf(text, close)
   const indent = last ? indentOf(text, last.offset) : outer + layout.unit
   const line = `${layout.eol}${indent}${head}${print(value, indent, layout)}`
-  // Behind the comments on the line of the last member: they are about that one.
+  // After the comments on the last member's line, which belong to that member.
   const at = last ? lineEnd(text, comma === undefined ? from : comma + 1, contentEnd) : contentEnd
   const tail = text.slice(at)
   const closing = at === contentEnd && !text.slice(contentEnd, close).includes('\n') ? layout.eol + outer : ''
@@ -96,26 +99,26 @@ function insert(text: string, object: Node, key: string, value: unknown): string
   return `${text.slice(0, at)}${line}${closing}${rest}`
 }
 
-/** Where a comma stands between two members, outside of comments. */
+/** Position of the comma between two members, outside of comments. */
 function commaIn(text: string, from: number, to: number): number | undefined {
   for (const { token, at } of tokens(text, from, to)) if (token === ',') return at
   return undefined
 }
 
-/** Where the line ends on which `from` is, comments that begin there included; `to` when something else comes first. */
+/** End of the line that contains `from`, including comments that begin there; `to` when something else comes first. */
 function lineEnd(text: string, from: number, to: number): number {
   for (const { token, at } of tokens(text, from, to)) if (token.endsWith('\n')) return at
   return to
 }
 
-/** Commas, comments and ends of lines between two members, where nothing else stands. */
+/** Commas, comments and line ends in the text between two members. */
 const tokens = (text: string, from: number, to: number) =>
   [...text.slice(from, to).matchAll(/\/\/[^\r\n]*|\/\*[\s\S]*?\*\/|,|\r?\n/g)].map(match => ({
     token: match[0],
     at: from + match.index,
   }))
 
-/** Takes out the blanks around a place where something was, and the line when nothing else is on it. */
+/** Removes the blanks around a cut, and the line if nothing else is on it. */
 function withoutGap(text: string, at: number): string {
   const start = text.slice(0, at).replace(/[ \t]+$/, '').length
   const isLine = start === 0 || text[start - 1] === '\n'
@@ -132,7 +135,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const nested = (keys: readonly string[], value: unknown): unknown =>
   keys.reduceRight((inner: unknown, key) => Object.fromEntries([[key, inner]]), value)
 
-/** Blanks at the begin of the line on which that place is. */
+/** Leading blanks of the line that contains `at`. */
 const indentOf = (text: string, at: number) =>
   /^[ \t]*/.exec(text.slice(text.lastIndexOf('\n', at - 1) + 1, at))?.[0] ?? ''
 

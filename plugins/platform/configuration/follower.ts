@@ -5,23 +5,23 @@ import { type Clock, type Log, messageOf, type Scope } from '../../../kernel/plu
 import type { TextFile } from '../files/api.js'
 import type { FileSource } from './source.js'
 
-/** A burst of writes, or a write by temporary file and rename, is one change. Milliseconds. */
+/** Milliseconds to gather a burst of writes, or a write by temporary file and rename, into one change. */
 const SETTLE_MS = 100
-/** An empty or missing file may be the middle of a write: it is believed when it still is so after this. Milliseconds. */
+/** Milliseconds to wait before an empty or missing file counts: it may be in the middle of a write. */
 const EMPTY_MS = 1000
-/** Where there is no file of its own (none, a link, a folder), none can be watched: it is read again after this. Milliseconds. */
+/** Milliseconds between reads when the file cannot be watched, because it is missing, a link or a folder. */
 const LOOK_MS = 1000
-/** Watching begins when the start is over; what changed until then is read too. Milliseconds. */
+/** Milliseconds until watching begins, when the start is over. Changes until then are read too. */
 const WATCH_AFTER_MS = 500
 
-/** A file of which the last valid text counts. */
+/** A file whose latest valid text counts. */
 interface Followed {
   readonly file: TextFile
   readonly text: string
   problem: string | undefined
 }
 
-/** Reads the file of the configuration again whenever it is saved. A text that is not valid changes nothing. */
+/** Reads the configuration file again whenever it is saved. An invalid text is not applied. */
 export class Follower {
   #unwatched = false
   readonly #turns = new Serial()
@@ -33,17 +33,17 @@ export class Follower {
     private readonly log: Log,
   ) {}
 
-  /** One reads or writes at a time; the work must not wait for its own turn. */
+  /** Serializes reads and writes. The work must not call this itself: that would be a deadlock. */
   alone<T>(work: () => Promise<T>): Promise<T> {
     return this.#turns.run(work)
   }
 
-  /** Resolves when nobody reads or writes. */
+  /** Resolves when no read or write is running. */
   idle(): Promise<void> {
     return this.#turns.idle()
   }
 
-  /** Until the signal aborts. */
+  /** Follows the file until the signal aborts. */
   async follow(signal: AbortSignal): Promise<void> {
     await this.clock.sleep(WATCH_AFTER_MS, signal)
     while (!signal.aborted) {
@@ -54,14 +54,14 @@ export class Follower {
     }
   }
 
-  /** Reads the file again. What is not valid changes nothing, and is the `problem` of the state. */
+  /** Reads the file again. An invalid text is not applied, and becomes the `problem` of the state. */
   reload(): Promise<void> {
     const { source } = this
     const take = (text: string) => source.take(text)
     return this.alone(() => this.reread(source, 'config.json', take, () => source.values.pending()))
   }
 
-  /** The text of a file; one that has become empty is believed a second later, for it may be the middle of a write. */
+  /** The text of a file. An emptied file is read again a second later, since it may be in the middle of a write. */
   async textOf(file: TextFile, known: string): Promise<string> {
     const { signal } = this.scope
     const text = (await file.read()) ?? ''
@@ -71,8 +71,8 @@ export class Follower {
   }
 
   /**
-   * Watches for one change; the returned function resolves when it has come. The one after it needs a watch of its own: another
-   * file may lie under the name then, of which this watch would not tell.
+   * Watches for one change; the returned function resolves when it has occurred. The next change needs a new watch: the name may
+   * then belong to another file, which this watch does not see.
    */
   async #watch(signal: AbortSignal): Promise<() => Promise<void>> {
     const { where } = this.source
@@ -97,7 +97,7 @@ export class Follower {
       })
   }
 
-  /** Reads one file again. A refused text is not kept: with it a plugin that starts later could not be given its values. */
+  /** Reads one file again. A refused text is not kept: a plugin that starts later could not get its values from it. */
   async reread(
     one: Followed,
     name: string,

@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { isDropIn, type SettingSource } from '../../../kernel/platform.js'
 import { Fault, type Hook, type Report, type Scope, type Setting } from '../../../kernel/plugin.js'
 
-/** Says what is configured, of a file for one. */
+/** A source of configured values, such as a file. */
 export interface ReadSettings {
-  /** Values by path, of those settings of which it says something. @throws Fault `config_invalid` */
+  /** Values by path, for the settings that it contains. @throws Fault `config_invalid` */
   read(known: readonly Setting[]): ReadonlyMap<string, unknown>
 }
 
@@ -12,22 +12,22 @@ interface Tap {
   readonly get: () => unknown
   readonly fn: (value: never) => void
   readonly failed: (error: unknown) => void
-  /** What it was told, or could read, last. */
+  /** The last value that it was called with, or could read. */
   last: unknown
 }
 
-/** Functions that hear of values, each of those alone that are others than before. */
+/** Observers of values; each is called only for changes. */
 export class Taps {
   readonly #taps = new Set<Tap>()
 
-  /** `fn` hears of each later value until the scope ends; `failed` of what it throws. */
+  /** Calls `fn` with each later value until the scope ends, and `failed` with its errors. */
   add<T>(scope: Scope, name: string, get: () => T, fn: (value: T) => void, failed: Tap['failed']): void {
     const tap = { get, fn, failed, last: get() }
     this.#taps.add(tap)
     scope.defer(name, () => this.#taps.delete(tap))
   }
 
-  /** Values may be others by now. */
+  /** Calls the observers whose values have changed. */
   tell(): void {
     for (const tap of this.#taps) {
       const value = tap.get()
@@ -43,15 +43,15 @@ export class Taps {
 }
 
 /**
- * The values of all settings of a running kernel: what the source says, else their defaults. They follow the source, but for
- * `restart-required` ones, which stay what they were when their owner started.
+ * The values of all settings of a running kernel: those of the source, else the defaults. They follow the source, except for
+ * `restart-required` ones, which keep their value from the start of their owner.
  */
 export class Values implements SettingSource {
-  /** Settings that have an owner now. */
+  /** Settings of all plugins. */
   known: readonly Setting[] = []
-  /** What the source says by now. */
+  /** The current values of the source. */
   #said: ReadonlyMap<string, unknown> = new Map()
-  /** What `restart-required` settings are until the next start. */
+  /** Values of `restart-required` settings until the next start. */
   readonly #fixed = new Map<string, unknown>()
   readonly #taps = new Taps()
   readonly #followers = new Set<(anew: readonly Setting[]) => void>()
@@ -65,7 +65,7 @@ export class Values implements SettingSource {
     this.#own(known)
   }
 
-  /** Values may be others; settings whose owner begins anew are named. */
+  /** Called when values may have changed, with the settings whose owner restarts. */
   readonly changed: Hook<(anew: readonly Setting[]) => void> = {
     name: 'configuration',
     tap: ({ scope }, fn) => {
@@ -74,13 +74,13 @@ export class Values implements SettingSource {
     },
   }
 
-  /** In force. */
+  /** The current value. */
   get<T>(entry: Setting<T>): T {
     const { path } = entry
     return (this.#fixed.has(path) ? this.#fixed.get(path) : this.#current(entry as Setting)) as T
   }
 
-  /** Tells of each later value that takes effect at once. What is thrown is its plugin's fault. */
+  /** Changes of a live setting as a hook. An error of a tap is reported as its plugin's fault. */
   of<T>(entry: Setting<T>): Hook<(value: T) => void> {
     const name = `setting ${entry.path}`
     return {
@@ -98,7 +98,7 @@ export class Values implements SettingSource {
     return this.known.filter(waits).map(({ path }) => path)
   }
 
-  /** The source says something else by now. @throws Fault `config_invalid`, and nothing has changed */
+  /** Reads the source again. @throws Fault `config_invalid`, without any change */
   again(): void {
     this.#said = this.source.read(this.known)
     this.#taps.tell()
@@ -106,21 +106,21 @@ export class Values implements SettingSource {
   }
 
   /**
-   * Takes the paths of a plugin that starts, now or again; it reads them anew.
-   * @throws Fault `config_invalid`, `setting_misplaced` when a drop-in names a path that is not below `plugins.<name>`
+   * Adds the settings of a plugin that starts or restarts, with their current values.
+   * @throws Fault `config_invalid`, `setting_misplaced` when a drop-in has a path outside of `plugins.<name>`
    */
   adopt(plugin: string, entries: readonly Setting[]): void {
     const below = `plugins.${plugin}.`
     const astray = isDropIn(plugin) && entries.find(({ path }) => !path.startsWith(below))
     if (astray) throw new Fault('setting_misplaced', 500, `${astray.path} is not below ${below}`)
-    // Another version of a drop-in has its own.
+    // Another version of a drop-in brings its own settings.
     const others = isDropIn(plugin) ? this.known.filter(({ path }) => !path.startsWith(below)) : this.known
     for (const { path } of entries) this.#fixed.delete(path)
     this.#own([...others, ...entries.filter(entry => !others.includes(entry))])
     this.#tell(entries)
   }
 
-  /** The paths of a drop-in that leaves are nobody's: what is said there is kept for when it comes back. */
+  /** Removes the settings of a drop-in that leaves; their values in the source are kept for its return. */
   disown(plugin: string): void {
     this.#own(this.known.filter(({ path }) => !path.startsWith(`plugins.${plugin}.`)))
     this.#tell([])
@@ -145,7 +145,7 @@ export class Values implements SettingSource {
   }
 }
 
-/** The values, as the port of this plugin made them at the start. */
+/** The values that this plugin's port made at the start. */
 export function valuesOf(source: SettingSource): Values {
   if (source instanceof Values) return source
   throw new Error('the kernel was created without the port `settings` of filePorts()')

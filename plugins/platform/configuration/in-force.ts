@@ -1,7 +1,7 @@
 import { canonicalJson } from '../../../kernel/kit/canonical.js'
 import type { Setting } from '../../../kernel/plugin.js'
 
-/** What was in force of each setting when it was looked at last. */
+/** The values of all settings at the last look, to detect changes. */
 export class InForce {
   /** JSON by path. */
   readonly #seen = new Map<string, string>()
@@ -14,11 +14,11 @@ export class InForce {
   }
 
   /**
-   * Whether something has changed since, with the same settings.
-   * @param anew settings that have come or have another owner; of the others nothing has changed then
+   * Whether a value has changed since the last look, with the same settings.
+   * @param anew settings that are new or have another owner; no other setting changes together with them
    */
   hasChanged(known: readonly Setting[], anew: readonly Setting[]): boolean {
-    // A start adopts the settings of one plugin after the other: to look at all each time would take a tenth of it.
+    // A start adopts the settings plugin by plugin: looking at all of them each time would take a tenth of it.
     const changed = this.#look(anew.length > 0 ? anew : known)
     const isSame = anew.length === 0 && known === this.known
     this.known = known

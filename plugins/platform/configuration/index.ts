@@ -6,7 +6,7 @@ import type { ConfigurationService } from './service.js'
 
 const { tap } = surfaceOf<ConfigurationService>()
 
-/** The configuration as layers with provenance: it follows the file that the port `settings` read at the start, and writes it. */
+/** The configuration as layers with provenance: follows the file that the port `settings` read at the start, and writes it. */
 export default definePlugin({
   name: 'configuration',
   version: '0.1.0',

@@ -12,9 +12,9 @@ export interface JsonChange {
 }
 
 /**
- * The object that a JSON file with comments holds; empty for an empty file.
+ * The object in a JSON file with comments; empty for an empty file.
  * @param where names the file in messages
- * @throws Fault `config_file_invalid` naming file, line and column
+ * @throws Fault `config_file_invalid` with file, line and column
  */
 export function readJson(text: string, where: string): Readonly<Record<string, unknown>> {
   const tree = objectOf(text, where)
@@ -22,10 +22,10 @@ export function readJson(text: string, where: string): Readonly<Record<string, u
 }
 
 /**
- * Changes the text of a JSON file; comments, order and layout stay. Every writer of a JSON configuration file uses this one: an
+ * Changes the text of a JSON file; comments, order and layout stay. Every writer of a JSON configuration file must use this: an
  * edit of a text that does not parse would put the change in a guessed place.
  * @param where names the file in messages
- * @throws Fault `config_file_invalid` naming file, line and column; `config_ambiguous` where a member is there twice
+ * @throws Fault `config_file_invalid` with file, line and column; `config_ambiguous` for a duplicate member
  */
 export function editJson(text: string, where: string, changes: readonly JsonChange[]): string {
   let after = text
@@ -48,7 +48,7 @@ function objectOf(text: string, where: string): Node | undefined {
   return tree
 }
 
-/** A member on the way that is no object cannot take the change: a second one of its name would hide it. */
+/** A member on the path that is not an object is an error: a second member of its name would hide it. */
 function checkWay(tree: Node | undefined, keys: readonly string[], text: string, where: string): void {
   let node = tree
   for (const [n, key] of keys.slice(0, -1).entries()) {
@@ -58,10 +58,10 @@ function checkWay(tree: Node | undefined, keys: readonly string[], text: string,
   }
 }
 
-/** Of two members with one name the later one counts. */
+/** The later of two members with one name counts. */
 const memberOf = (node: Node, name: string) => membersOf(node).findLast(({ key }) => key === name)?.value
 
-/** As {@link setAt} finds it: a text may write several parts of a path as one key, joined by dots. */
+/** The value as {@link setAt} finds it: a text may write several parts of a path as one key, joined by dots. */
 function valueAt(node: Node | undefined, keys: readonly string[]): unknown {
   if (!node) return undefined
   if (keys.length === 0) return plain(node)

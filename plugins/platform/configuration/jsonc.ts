@@ -1,12 +1,12 @@
 import { type Node, type ParseError, type ParseErrorCode, parseTree } from 'jsonc-parser'
 
-/** A text that is nested too deeply for the parser, which is recursive. None of the codes of the parser. */
+/** Code for a text that is nested too deeply for the recursive parser, distinct from the parser's codes. */
 const TOO_DEEP = 0 as ParseErrorCode
 
-/** The tree of a text of JSON with comments, as people write it; undefined for an empty one. */
+/** The tree of JSON with comments and trailing commas; undefined for an empty text. */
 export function treeOf(text: string, errors: ParseError[] = []): Node | undefined {
   try {
-    // Editors of some systems put a byte order mark in front; a blank in its place keeps every offset.
+    // Some editors write a byte order mark; replacing it by a blank keeps every offset.
     return parseTree(text.replace(/^\uFEFF/, ' '), errors, { allowTrailingComma: true, disallowComments: false })
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
@@ -21,7 +21,7 @@ export function placeOf(text: string, offset: number): { readonly line: number; 
   return { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 }
 }
 
-/** A value without the positions that it was read from. */
+/** A value without the positions in its text. */
 export function plain(node: Node): unknown {
   if (node.type === 'array') return (node.children ?? []).map(plain)
   if (node.type !== 'object') return node.value
@@ -31,7 +31,7 @@ export function plain(node: Node): unknown {
 export interface Member {
   readonly key: string
   readonly value: Node
-  /** The whole, with its key. */
+  /** The whole property, including its key. */
   readonly node: Node
 }
 

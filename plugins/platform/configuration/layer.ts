@@ -4,22 +4,22 @@ import type { ExplainedSetting } from './api.js'
 import { type ConfigLayer, type ConfigText, type LayerValue, resultOf, type Said } from './layers.js'
 import type { SharedFile } from './save/shared-file.js'
 
-/** A layer that is a file. */
+/** A layer that is stored in a file. */
 export interface Layer {
   readonly file: SharedFile
   /** Names it in messages. */
   readonly where: string
-  /** As it was last valid, and what it says. */
+  /** The latest valid text, and its content. */
   readonly text: string
   readonly document: ConfigText
-  /** @throws Fault `config_invalid`, and nothing has changed */
+  /** @throws Fault `config_invalid`, without any change */
   take(text: string): void
 }
 
 /**
- * Tells of a setting.
- * @param value in force
- * @param said what the file that is asked about says
+ * The description of a setting.
+ * @param value the current value
+ * @param said the content of the requested file
  */
 export function explained(
   entry: Setting,

@@ -2,11 +2,11 @@ import * as v from 'valibot'
 import { issueText } from '../../../kernel/kit/issue-text.js'
 import { Fault, type PluginKernel, type Setting } from '../../../kernel/plugin.js'
 
-/** Where values come from, the weakest first: a stronger layer hides what a weaker one says of the same path. */
+/** Origins of values, the weakest first: a stronger layer hides a weaker one's value of the same path. */
 export const configLayers = ['default', 'file', 'overlay', 'environment'] as const
 export type ConfigLayer = (typeof configLayers)[number]
 
-/** What one layer says of a path. */
+/** The value of a path in one layer. */
 export interface LayerValue {
   readonly layer: ConfigLayer
   /** `config.json:12`, or the name of a variable; empty for a default. */
@@ -14,9 +14,9 @@ export interface LayerValue {
   readonly value: unknown
 }
 
-/** What a text says of one path. */
+/** The value of one path in a text. */
 export interface Said {
-  /** As the schema of its owner made it. */
+  /** As decoded by the owner's schema. */
   readonly value: unknown
   readonly raw: unknown
   /** `config.json:12` */
@@ -25,36 +25,36 @@ export interface Said {
 
 /** A mistake in a text. */
 export interface ConfigProblem {
-  /** Dotted; empty for one of the syntax. */
+  /** Dotted; empty for a syntax error. */
   readonly path: string
   /** `config.json:12` */
   readonly where: string
-  /** What is wrong, naming the path. */
+  /** The problem, with the path. */
   readonly text: string
 }
 
-/** One text of the configuration, decoded: what it says by dotted path, and paths that nobody here owns. */
+/** One decoded text of the configuration: its values by dotted path, and paths without an owner. */
 export interface ConfigText {
   readonly said: ReadonlyMap<string, Said>
   readonly unowned: readonly string[]
-  /** Entries of maps merged by name that are not valid. */
+  /** Invalid entries of maps merged by name. */
   readonly leftOut: readonly ConfigProblem[]
 }
 
 export const NOTHING_SAID: ConfigText = { said: new Map(), unowned: [], leftOut: [] }
 
-/** What there is above the defaults, the weaker first. */
+/** The layers above the defaults, the weaker first. */
 export interface Layers {
   readonly file: ConfigText
   readonly environment: ReadonlyMap<string, Said>
 }
 
-/** What there is above the defaults, with an overlay where one is asked for. */
+/** The layers above the defaults, with the requested overlay. */
 export interface OverlaidLayers extends Layers {
   readonly overlay?: ConfigText | undefined
 }
 
-/** What the layers say of a setting, the weakest first. */
+/** The values of a setting in the layers, the weakest first. */
 export function layersOf(
   { path, default: initial }: Setting,
   { file, overlay, environment }: OverlaidLayers,
@@ -70,21 +70,21 @@ export function layersOf(
   ]
 }
 
-/** The value that they come to. */
+/** The resulting value of a setting. */
 export const resultOf = (entry: Setting, layers: readonly LayerValue[]): unknown =>
   strongest(
     entry,
     layers.map(({ value }) => value),
   )
 
-/** What values of a setting come to, the weakest first: the strongest; of a map merged by name the strongest of each name. */
+/** The result of a setting's values, the weakest first: the strongest; for a map merged by name the strongest of each name. */
 function strongest({ merge }: Setting, values: readonly unknown[]): unknown {
   if (merge !== 'by-name') return values.at(-1)
   return Object.fromEntries(values.flatMap(value => Object.entries(value as object)))
 }
 
 /**
- * What variables say of the settings that name one: JSON, or a text as it is.
+ * The values of settings from environment variables: JSON, or plain text.
  * @throws Fault `config_invalid` naming the variable
  */
 export function readEnvironment(env: PluginKernel['env'], known: readonly Setting[]): Map<string, Said> {

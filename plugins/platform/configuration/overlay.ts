@@ -3,12 +3,12 @@ import type { TextFile } from '../files/api.js'
 import { layersOf, NOTHING_SAID, resultOf } from './layers.js'
 import type { FileSource } from './source.js'
 
-/** A file above that of the whole daemon. `restart-required` settings stay what they were when it was first read. */
+/** A layer above the daemon's file. `restart-required` settings keep the value of its first read. */
 export class Overlay {
-  /** As it was last valid, and what it says. */
+  /** The latest valid text, and its content. */
   text = ''
   document = NOTHING_SAID
-  /** Why the file as it stands by now changes nothing. */
+  /** Why the current file is not applied. */
   problem: string | undefined
   readonly #fixed = new Map<string, unknown>()
 
@@ -19,27 +19,27 @@ export class Overlay {
     private readonly below: FileSource,
   ) {}
 
-  /** Of what an overlay cannot say there is one value. */
+  /** A setting that allows no overlay has the daemon's value. */
   get<T>(entry: Setting<T>): T {
     if (!entry.overlay) return this.below.values.get(entry)
     return (this.#fixed.has(entry.path) ? this.#fixed.get(entry.path) : this.#current(entry as Setting)) as T
   }
 
-  /** @throws Fault `config_invalid`, and nothing has changed */
+  /** @throws Fault `config_invalid`, without any change */
   take(text: string): void {
     this.document = this.below.parse(text, this.where, true)
     this.text = text
     this.problem = undefined
   }
 
-  /** What it says was read: from now on its values hold that wait for a start. */
+  /** Fixes the values of `restart-required` settings after the first read. */
   settle(): void {
     for (const entry of this.below.values.known)
       if (entry.apply === 'restart-required' && !this.#fixed.has(entry.path))
         this.#fixed.set(entry.path, this.#current(entry))
   }
 
-  /** Settings may have another owner or none; those whose owner begins anew are read anew. */
+  /** Applies a change of settings or their owners; values of restarting owners are read again. */
   follow(anew: readonly Setting[]): void {
     for (const { path } of anew) this.#fixed.delete(path)
     try {

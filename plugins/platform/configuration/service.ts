@@ -43,7 +43,7 @@ type Needs = {
   readonly host: typeof Host
 }
 
-/** Explains and writes what the kernel reads, and puts overlays above it. */
+/** Explains and writes the configuration, and manages overlays. */
 export class ConfigurationService {
   readonly #source: FileSource
   readonly #file: SharedFile
@@ -51,7 +51,7 @@ export class ConfigurationService {
   readonly #overlays = new Map<string, Overlay>()
   readonly #taps = new Taps()
   #writer: Actor | undefined
-  /** How often what is in force has changed, from 1. */
+  /** Number of changes of the current values, from 1. */
   #generation = 1
   readonly #inForce: InForce
 
@@ -63,7 +63,7 @@ export class ConfigurationService {
     this.#inForce = new InForce(this.known, entry => this.#get(entry, undefined))
   }
 
-  /** The configuration as a consumer sees it: what it taps or adds goes with its scope. */
+  /** The API for one consumer: its taps and overlays end with its scope. */
   for({ name, scope }: Consumer): ConfigurationApi {
     const self = this
     return {
@@ -98,7 +98,7 @@ export class ConfigurationService {
     }
   }
 
-  /** Follows the file of a daemon. Who injects requests has it read when they say so. */
+  /** Follows the file in a daemon. An embedder that only injects requests calls `reload` instead. */
   async watch(signal: AbortSignal): Promise<void> {
     if (this.kernel.needs.host.doors.length > 0) await this.#follower.follow(signal)
     else await new Promise(resolve => signal.addEventListener('abort', resolve))
@@ -128,7 +128,7 @@ export class ConfigurationService {
     return { file: overlay.file, where, text, document, take }
   }
 
-  /** Without an overlay of that id the layers are those below it. */
+  /** The layers; without an overlay of that id only those below it. */
   layers(overlay: string | undefined): OverlaidLayers {
     return { ...this.#source.layers, overlay: this.#overlays.get(overlay ?? '')?.document }
   }
@@ -144,7 +144,7 @@ export class ConfigurationService {
     }
   }
 
-  /** Of what these layers say. */
+  /** Hash of the values of these layers. */
   hashOf(layers: OverlaidLayers): string {
     return this.#hash(entry => resultOf(entry, layersOf(entry, layers)))
   }
@@ -160,7 +160,7 @@ export class ConfigurationService {
     return (this.#overlays.get(overlay ?? '') ?? this.#source.values).get(entry)
   }
 
-  /** What the layers say by now. */
+  /** The value of the layers, without waiting for a start. */
   #current(entry: Setting, overlay: string | undefined): unknown {
     return resultOf(entry, layersOf(entry, this.layers(overlay)))
   }
@@ -273,7 +273,7 @@ export class ConfigurationService {
     if (ifHash !== undefined && ifHash !== this.hashes(overlay).desired) throw this.#changed(undefined, overlay)
   }
 
-  /** With what is true instead, for who tries again. */
+  /** The fault of a failed condition, with the current values for another attempt. */
   #changed(message: string | undefined, overlay: string | undefined) {
     const { active, desired: hash } = this.hashes(overlay)
     return ConfigErrors.config_changed(message, { details: { generation: String(this.#generation), active, hash } })

@@ -5,15 +5,15 @@ import { configText } from './document.js'
 import { type ReadSettings, Values, valuesOf } from './in-effect.js'
 import { type ConfigText, type Layers, layersOf, NOTHING_SAID, readEnvironment, resultOf } from './layers.js'
 
-/** What the configuration file and the environment say, and what comes of it. */
+/** The values of the configuration file and the environment. */
 export class FileSource implements ReadSettings {
-  /** As it was last valid; the file before it was read the first time. */
+  /** The latest valid text; empty before the first read. */
   text: string
-  /** What the file and the environment say by now. */
+  /** Current content of the file and the environment. */
   layers: Layers = { file: NOTHING_SAID, environment: new Map() }
-  /** Why the file as it stands by now changes nothing. */
+  /** Why the current file is not applied. */
   problem: string | undefined
-  /** The settings of the kernel, which read from here. */
+  /** The kernel's settings, which read from here. */
   readonly values: Values
 
   /** @throws Fault `config_invalid` */
@@ -36,7 +36,7 @@ export class FileSource implements ReadSettings {
     return new FileSource(file, (await file.read()) ?? '', start.env, config, start).values
   }
 
-  /** The source of these values, as this plugin made them at the start. */
+  /** The source that this plugin made for these values at the start. */
   static of(configured: SettingSource): FileSource {
     const { source } = valuesOf(configured)
     if (source instanceof FileSource) return source
@@ -51,12 +51,12 @@ export class FileSource implements ReadSettings {
     return new Map(said.map(entry => [entry.path, resultOf(entry, layersOf(entry, layers))]))
   }
 
-  /** A text decoded by the settings that have an owner; into an overlay goes only what may be there. @throws Fault `config_invalid` */
+  /** A text decoded by the current settings; an overlay may only contain settings that allow it. @throws Fault `config_invalid` */
   parse(text: string, where: string, isOverlay?: boolean): ConfigText {
     return configText(text, where, this.values.known, isOverlay)
   }
 
-  /** Makes a text what the file says. @throws Fault `config_invalid`, and nothing has changed */
+  /** Applies a text as the content of the file. @throws Fault `config_invalid`, without any change */
   take(text: string): void {
     const { text: before, problem } = this
     this.text = text

@@ -1,12 +1,12 @@
 import { createScanner, type ParseError, printParseErrorCode } from 'jsonc-parser'
 
-/** What is wrong with a text, in words, and where. */
+/** A syntax error in words, with its offset. */
 export interface SyntaxProblem {
   readonly offset: number
   readonly text: string
 }
 
-/** Of what the parser calls a code. */
+/** Texts for the codes of the parser. */
 const WORDS: Readonly<Record<string, string>> = {
   InvalidSymbol: 'a word without quotes is neither true, false nor null',
   InvalidNumberFormat: 'this number cannot be read',
@@ -25,10 +25,10 @@ const WORDS: Readonly<Record<string, string>> = {
   InvalidEscapeCharacter: 'there is no such escape in a text',
   InvalidCharacter: 'this character has to be escaped in a text',
 }
-/** Of something that is missing the parser names what follows it, which may be lines later. */
+/** For a missing token the parser reports the token that follows, which may be lines later. */
 const MISSING = ['ValueExpected', 'ColonExpected', 'CommaExpected']
 const UNCLOSED = ['CloseBraceExpected', 'CloseBracketExpected']
-/** The kind of the last token of a text. */
+/** The scanner's code for the end of the text. */
 const END = 17
 
 interface Token {
@@ -37,20 +37,20 @@ interface Token {
   readonly offset: number
   readonly end: number
   readonly line: number
-  /** Of its line. */
+  /** Indentation of its line. */
   readonly indent: number
-  /** It is the first of its line. */
+  /** Whether it is the first of its line. */
   readonly leads: boolean
 }
 
-/** The first of the errors that a parser found: what follows it are mostly its consequences. */
+/** The first error of a parse: later ones are mostly its consequences. */
 export function syntaxProblem(text: string, errors: readonly ParseError[]): SyntaxProblem | undefined {
   const [first] = errors
   if (first === undefined) return undefined
   const tokens = tokensOf(text)
   const code = printParseErrorCode(first.error)
   const words = WORDS[code] ?? 'it is nested too deeply to be read'
-  // A brace that is missing early shows at the end of the text, or as what then looks misplaced.
+  // A missing brace shows only at the end of the text, or as misplaced tokens.
   const open = errors.some(({ error }) => UNCLOSED.includes(printParseErrorCode(error))) ? unclosed(tokens) : undefined
   if (open) {
     const pair = open.mark === '{' ? '{ is not closed by a }' : '[ is not closed by a ]'
@@ -61,7 +61,7 @@ export function syntaxProblem(text: string, errors: readonly ParseError[]): Synt
   return { offset: before?.offset ?? first.offset, text: words }
 }
 
-/** What is opened and not closed, by the indentation of what follows; else the last that stays open. */
+/** The unclosed bracket, guessed by the indentation of the lines after it; else the last that stays open. */
 function unclosed(tokens: readonly Token[]): Token | undefined {
   const stack: Token[] = []
   for (const token of tokens) {

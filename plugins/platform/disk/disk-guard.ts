@@ -6,32 +6,35 @@ import { type Fault, KernelErrors, messageOf, type Room, type Timer } from '../.
 
 const MIB = 2 ** 20
 
-/** When writing stops and goes on again; bytes of free space and milliseconds. */
+/** Limits at which writing stops and resumes; bytes of free space and milliseconds. */
 export const DiskLimits = {
-  /** Size of `cache/reserve`: the room that stop, cancel and status have on a full disk. */
+  /** Size of `cache/reserve`: the space that stop, cancel and status have on a full disk. */
   reserve: 16 * MIB,
-  /** The part of it that only the database may spend: without a journal work goes on, without the catalog nothing does. */
+  /** The part of it for the database only: work can go on without a journal, but not without the database. */
   catalog: 8 * MIB,
-  /** What is freed of it beside what a write needs, for the file system's own use and for whoever is quicker. */
+  /** Additional bytes freed for each write, for the file system's own use and for faster writers. */
   slack: MIB / 8,
-  /** With less free, writing stops. */
+  /** With less free space, writing stops. */
   short: 16 * MIB,
-  /** Writing goes on when so much is free, the reserve counted in: 8 MiB lie between what is left and `short`. */
+  /**
+   * Writing resumes with this much free space including the reserve: 8 MiB more than both limits need, so that it does not stop
+   * again at once.
+   */
   enough: 40 * MIB,
-  /** What was seen so long ago still holds. */
+  /** Age up to which the last look is still valid. */
   freshMs: 250,
-  /** How often somebody looks when nobody writes: with less than `plenty` free, else. */
+  /** Interval between looks without writes: the first with less than `plenty` free space, else the second. */
   pollMs: [1000, 10_000],
   plenty: 1024 * MIB,
-  /** Between two tries of a write that finds no room. */
+  /** Pause between two attempts of a write on a full disk. */
   againMs: 100,
 } as const
 
-/** Bytes that a file keeps from others; 0 for what is no file, or cannot be looked at, such as links in a circle. */
+/** Bytes that a file occupies; 0 if it is not a file, or cannot be accessed, such as a cycle of links. */
 function keptBy(file: string): number {
   try {
     const found = statSync(file)
-    // What is sparse keeps no room.
+    // Holes of a sparse file occupy no space.
     return found.isFile() ? Math.min(found.size, found.blocks * 512) : 0
   } catch {
     return 0
@@ -39,21 +42,21 @@ function keptBy(file: string): number {
 }
 
 /**
- * Looks at the free space of a home before it is written to, and keeps a reserve for what has to go on. A look may come too
- * late: a write that finds the disk full says so by spending of the reserve, and from then on nothing new is written.
+ * Checks the free space of a home before writes, and keeps a reserve for work that must go on. A check may come too late: a write
+ * that finds the disk full takes space from the reserve, and after that no new write is accepted.
  */
 export class DiskGuard implements DiskKeeper {
   writable = true
   readonly catalog = this.#roomWith(0)
   readonly room = this.#roomWith(DiskLimits.catalog)
   #free = Number.POSITIVE_INFINITY
-  /** Bytes that the reserve has. */
+  /** Current bytes of the reserve. */
   #kept = 0
   readonly #reserve: string
   #seenAt = Number.NEGATIVE_INFINITY
   #looking: Promise<number> | undefined
   #reserving: Promise<boolean> | undefined
-  /** Why no reserve can be made here, if not for want of room; it is tried once. */
+  /** Why no reserve can be made here, other than lack of space; it is tried once. */
   #without: string | undefined
   #poll: Timer | undefined
   #closed = false
@@ -81,7 +84,7 @@ export class DiskGuard implements DiskKeeper {
     this.#healed.add(told)
   }
 
-  /** What writes have when they find the disk full: the reserve but for its last `least` bytes. */
+  /** Space for writes on a full disk: the reserve without its last `least` bytes. */
   #roomWith(least: number): Room {
     return {
       spend: bytes => this.#spend(bytes, least),
@@ -107,14 +110,14 @@ export class DiskGuard implements DiskKeeper {
     return this.#looking
   }
 
-  /** Free bytes with which writing goes on: the reserve is made of them as far as it is spent. */
+  /** Free bytes required to resume writing; the spent part of the reserve is restored from them. */
   get #wanted(): number {
     return DiskLimits.enough - Math.min(this.#kept, DiskLimits.reserve)
   }
 
   async #look(): Promise<number> {
     const { home, clock, freeBytes = systemFreeBytes } = this.from
-    // A folder that is gone, or a file system that does not tell: the store says what is wrong, if anything is.
+    // The folder is missing, or the file system does not say: if that is a problem, the store reports it.
     const free = await freeBytes(home.root).catch(() => Number.POSITIVE_INFINITY)
     this.#free = free
     this.#seenAt = clock.monotonic()
@@ -154,10 +157,10 @@ export class DiskGuard implements DiskKeeper {
     }
   }
 
-  /** Makes the reserve, as far as it is not there; false when there is no room for it. */
+  /** Restores the missing part of the reserve; false when there is no space for it. */
   async #take(): Promise<boolean> {
     if (this.#kept >= DiskLimits.reserve || this.#without !== undefined) return true
-    // Neither zeros nor short patterns: file systems that compress would keep no room for them.
+    // Random bytes, because compressing file systems would reserve no space for zeros or patterns.
     const block = randomBytes(MIB)
     try {
       if (this.#kept === 0) await rm(this.#reserve, { recursive: true, force: true })
@@ -166,7 +169,7 @@ export class DiskGuard implements DiskKeeper {
         while (this.#kept < DiskLimits.reserve) {
           const at = this.#kept
           const { bytesWritten } = await file.write(block, 0, Math.min(MIB, DiskLimits.reserve - at), at)
-          // Some of it was spent meanwhile: the disk is full. Or the kernel ends, and the next start makes the rest.
+          // The reserve was spent meanwhile, so the disk is full; or the kernel ends, and the next start makes the rest.
           if (this.#kept !== at || this.#closed) return false
           this.#kept += bytesWritten
         }

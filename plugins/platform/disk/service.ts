@@ -4,7 +4,7 @@ import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { diskHealth } from './api.js'
 import { diskItem } from './verdict.js'
 
-/** Tells of the free space that the kernel watches. */
+/** Reports the free space that the kernel watches. */
 export class DiskService {
   readonly #disk: DiskRoom
 
@@ -12,13 +12,13 @@ export class DiskService {
     this.#disk = needs.disk
   }
 
-  /** One item. @throws Error where the system does not tell how much is free */
+  /** One item. @throws Error where the system does not say how much space is free */
   async check(): Promise<readonly DiagnosticItem[]> {
     const free = await this.#disk.look()
     return [diskItem(free, this.#disk.writable)]
   }
 
-  /** Parts of the status member `health`, found by one look: what is stored suffers where nothing can be written. */
+  /** Parts of the status member `health`, from one look: persistence is degraded while nothing can be written. */
   async health(): Promise<{ disk: DiskHealth; persistence?: { status: 'degraded' } }> {
     const disk = await diskHealth(this.#disk)
     return disk.status === 'ok' ? { disk } : { disk, persistence: { status: 'degraded' } }

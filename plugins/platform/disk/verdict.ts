@@ -8,8 +8,8 @@ const LOW = GIB
 const CRITICAL = GIB / 8
 
 /**
- * The verdict on so many free bytes on the file system of the home.
- * @throws Error when that is not known, which the doctor reports as `probe_failed`
+ * The finding for so many free bytes on the home's file system.
+ * @throws Error when that is unknown, which the doctor reports as `probe_failed`
  */
 export function diskItem(free: number, writable = true): DiagnosticItem {
   if (!Number.isFinite(free))

@@ -25,13 +25,13 @@ export interface StoredEvent<P = unknown> {
   readonly at: number
   readonly name: string
   /**
-   * Its origin says where it acted from: `cli`, `uds`, `http`, `web`, `daemon`, `extension` … Events of former versions have none.
-   * `on_behalf_of` is the session of the agent for which it acted, as `kind/id`.
+   * `origin` is where the actor acted from: `cli`, `uds`, `http`, `web`, `daemon`, `extension` …; events of former versions have
+   * none. `on_behalf_of` is the session of the agent for which it acted, as `kind/id`.
    */
   readonly actor: Party & { readonly origin?: string; readonly on_behalf_of?: string }
   /** Id of the event or request that led to it. */
   readonly cause?: string
-  /** What day counts and overviews group by: a scope id and the id of what it is about. */
+  /** Keys of day counts and overviews: a scope id, and the id of the thing that the event is about. */
   readonly scope?: string
   readonly subject?: string
   readonly payload: P
@@ -45,31 +45,31 @@ export interface EmitOptions {
   readonly subject?: string | undefined
 }
 
-/** A position in the log that outlives the process: its name, unique in its plugin, and what it is told of. */
+/** A position in the log that outlives the process: its name, unique in its plugin, and the type of its events. */
 export interface DurableCursor<P = unknown> {
   readonly cursor: string
   readonly type: EventType<P> | '*'
   /**
-   * So many events may be handed over before the first of them is done with, in their order; default 1. The cursor stays in
-   * front of the first that is not: after a crash those behind it come again.
+   * Number of events that may be handled concurrently, started in order; default 1. The cursor stays before the first unfinished
+   * event: after a crash the later ones are delivered again.
    */
   readonly atOnce?: number
 }
 
 /**
- * Handed to a durable cursor in place of what it fell over 7 days behind: positions `from` to `to` are skipped. `missed` are
- * events of its type, and with them all those that had left the table, of whatever type.
+ * Delivered to a durable cursor instead of events that are over 7 days old: positions `from` to `to` are skipped. `missed` counts
+ * events of its type, plus all events, of any type, that had left the table.
  */
 export interface GapEvent extends StoredEvent<{ readonly from: number; readonly to: number; readonly missed: number }> {
   readonly name: 'gap'
 }
 
-/** Tells a gap from an event. */
+/** Whether an event is a gap. */
 export function isGap(event: StoredEvent): event is GapEvent {
   return event.name === 'gap'
 }
 
-/** Which events a list or a count is about; strings are compared exactly. */
+/** Selects the events of a list or count; strings are compared exactly. */
 export interface EventFilter {
   readonly name?: string
   readonly subject?: string
@@ -83,8 +83,8 @@ export interface DayCount {
 }
 
 /**
- * Events of one name and scope in one slot of time, which is epoch milliseconds divided by the length of a slot; `last` is when the
- * newest of them happened.
+ * Number of events of one name and scope in one time slot, which is epoch milliseconds divided by the length of a slot; `last` is
+ * the time of the newest.
  */
 export type EventSum = Readonly<Record<'slot' | 'n' | 'last', number> & { name: string; scope: string | null }>
 
@@ -96,51 +96,51 @@ export const points = hookTable({
   ),
 })
 
-/** The event log as the plugin that requires it sees it. */
+/** The event log for a plugin that requires it. */
 export interface EventsApi extends TapsOf<typeof points> {
   /**
-   * Appends in the transaction of the state that the event tells of. Returns its id, for the `cause` of what follows. Throws
-   * TypeError for a payload that does not match, `payload_too_large`, and for a drop-in `event_flood` beyond 10,000 at once
-   * and 100 a second in the long run.
+   * Appends an event in the transaction of the state that it describes. Returns its id, for the `cause` of later events. Throws
+   * TypeError for a payload that does not match, `payload_too_large`, and for a drop-in `event_flood` beyond a burst of 10,000 and
+   * a sustained 100 events/s.
    */
   emit<P>(t: Tx, type: EventType<P>, payload: P, options?: EmitOptions): { readonly id: string; readonly seq: number }
   /**
-   * Calls `fn` for every event of that type (or all) that becomes durable from now on, in order, one at a time. When it fails,
-   * that is reported and the next event comes; a slow one delays only itself. Ends with the plugin's scope.
+   * Calls `fn` for every later durable event of that type (or all), in order, one at a time. A failure is reported, and the next
+   * event follows; a slow consumer delays only itself. Ends with the plugin's scope.
    */
   on<P>(type: EventType<P> | '*', fn: (event: StoredEvent<P>) => Awaitable<void>): void
   /**
-   * The same from where this cursor stood when the plugin last ran, at its first time from now: at least once, in order. It
-   * advances when `fn` has resolved; when `fn` fails, it is called again with the same event, 50 ms to 30 s later. Over 7 days
-   * behind it is skipped forward with a {@link GapEvent}. Throws when the cursor has a consumer, `tx_nested` in a transaction.
+   * Like the above, from the position of this cursor at the plugin's last run, at first from now: at least once, in order. The
+   * cursor advances when `fn` has resolved; when `fn` fails, it is called again with the same event, 50 ms to 30 s later. Over 7
+   * days behind it is skipped forward with a {@link GapEvent}. Throws when the cursor has a consumer, `tx_nested` in a transaction.
    */
   on<P>(cursor: DurableCursor<P>, fn: (event: StoredEvent<P> | GapEvent) => Awaitable<void>): void
   /**
-   * Events after a position, oldest first, at most `limit` (default 200, at most 1000). The newest 100,000 come from the
-   * database, older ones from the journal as far as retention has left them, read from `after` on.
-   * @throws StoreError `journal_damaged`, Fault `events_ahead`, when older ones are wanted
+   * Events after a position, oldest first, at most `limit` (default 200, at most 1000). The newest 100,000 come from the database,
+   * older ones from the journal within its retention.
+   * @throws StoreError `journal_damaged`, Fault `events_ahead`, for events in the journal
    */
   list(filter: EventFilter & { readonly after?: number; readonly limit?: number }): Promise<StoredEvent[]>
-  /** The newest such event of those in the database, at once, also inside a transaction. */
+  /** The newest matching event in the database; synchronous, also inside a transaction. */
   latest(filter: EventFilter): StoredEvent | undefined
   /**
-   * Events a day and name, from the first to the last day (`YYYY-MM-DD`, UTC, both included), by day and name; days without
-   * any are left out. Counts outlive retention by a year. Throws `invalid_filter`.
+   * Events per day and name, from the first to the last day (`YYYY-MM-DD`, UTC, both included), by day and name; days without
+   * events are left out. Counts outlive retention by a year. Throws `invalid_filter`.
    */
   counts(filter: EventFilter & { readonly scope?: string; readonly from: string; readonly to: string }): DayCount[]
   /**
-   * Events after a position by slots of time, name and scope, and the position up to which they are counted: at most `limit` positions
-   * on. At once, and without reading the events themselves. Undefined where some of them are in the journal alone.
+   * Events after a position by time slot, name and scope, over at most `limit` positions, with the last position that is counted.
+   * Synchronous, without reading the events themselves. Undefined if some of them are only in the journal.
    */
   sums(after: number, slotMs: number, limit: number): { readonly upTo: number; readonly sums: EventSum[] } | undefined
   /** Position of the newest event, 0 when there is none. */
   last(): number
   /**
-   * One of those in the database, by its id, at once: for who follows causes. They are looked through from the newest on, or
-   * from the one before the position `before`: a cause is mostly near to what follows from it.
+   * An event in the database by its id, synchronously, for following causes. The search goes backwards from the newest event, or
+   * from the position `before`, because a cause is usually close to its effect.
    */
   find(id: string, before?: number): StoredEvent | undefined
-  /** Forgets a durable cursor of a plugin that follows by it no longer. Resolves to whether there was one. */
+  /** Deletes a durable cursor that its plugin no longer uses. Resolves to whether it existed. */
   retire(owner: string, cursor: string): Promise<boolean>
   /** `on` as a hook, for a tap on the surface: `tap(Events, events => events.of(Made), self => event => …)`. */
   of<P>(type: EventType<P> | '*'): Hook<(event: StoredEvent<P>) => Awaitable<void>>
@@ -159,13 +159,13 @@ export const EventErrors = defineErrors({
 export const Events = token<EventsApi>('events@1')
 
 const pluginState = v.object({ name: v.string(), status: v.string(), error: v.optional(v.string()) })
-/** A plugin began to run after the boot, also when it was loaded again. */
+/** A plugin started or restarted after the boot. */
 export const PluginLoaded = event('plugin.loaded', pluginState)
 export const PluginFailed = event('plugin.failed', pluginState)
-/** It runs no longer; when it is loaded again, it is told of at once afterwards. */
+/** A plugin no longer runs. When it is only reloaded, `plugin.loaded` follows at once. */
 export const PluginUnloaded = event('plugin.unloaded', pluginState)
 
 const changed = v.object({ kind: v.string(), id: v.string(), version: v.number(), created: v.optional(v.boolean()) })
-/** A record was written, in the transaction that tells of it; and it was removed. */
+/** Events about records, emitted in the transaction of the change. */
 export const RecordPut = event('record.put', changed)
 export const RecordDeleted = event('record.deleted', changed)

@@ -2,7 +2,7 @@ import { Serial } from '../../../kernel/kit/serial.js'
 import type { Journal, JournalRecord } from '../journals/api.js'
 import { EventErrors, type StoredEvent } from './api.js'
 
-/** Records read in one go. */
+/** Records per read. */
 const PAGE = 200
 /** The journal of an archive. */
 export interface ArchiveJournal {
@@ -13,21 +13,21 @@ export interface ArchiveJournal {
   open(): Promise<Journal>
 }
 
-/** Events that left the table, in a journal: one record an event, in the order of their positions. */
+/** Events that left the table, in a journal: one record per event, in the order of their positions. */
 export class Archive {
   #journal: Journal | undefined
-  /** Position of the newest event in it. */
+  /** Position of its newest event. */
   #last = 0
-  /** One use of the journal after the other. */
+  /** Serializes uses of the journal. */
   readonly #uses = new Serial()
 
-  /** `newest` tells the newest position that the database has ever given out. */
+  /** @param newest returns the newest position that the database has ever assigned */
   constructor(
     private readonly own: ArchiveJournal,
     private readonly newest: () => number,
   ) {}
 
-  /** Resolves when they are on the disk; those that a crash left there already are not written again. */
+  /** Resolves when the events are on the disk; those that a crash already left there are skipped. */
   append(events: readonly StoredEvent[]): Promise<void> {
     return this.#uses.run(async () => {
       const journal = await this.#open()
@@ -39,7 +39,7 @@ export class Archive {
         )
         await journal.sync()
       } catch (error) {
-        // It accepts nothing any more; the next try opens it again and finds out what is there.
+        // The journal accepts nothing any more; the next attempt reopens it and finds its actual end.
         await this.#shut().catch(() => {})
         throw error
       }
@@ -47,7 +47,7 @@ export class Archive {
     })
   }
 
-  /** At most `limit` events between two positions, both left out. */
+  /** At most `limit` events between two positions, exclusive. */
   async read(
     after: number,
     before: number,
@@ -72,7 +72,7 @@ export class Archive {
     }
   }
 
-  /** Drops the oldest files: those with nothing from `since` (epoch milliseconds) on, and what is beyond `maxBytes`. */
+  /** Drops the oldest files: those with nothing from `since` (epoch milliseconds) on, and those beyond `maxBytes`. */
   drop(since: number, maxBytes: number): Promise<void> {
     return this.#uses.run(async () => {
       const journal = await this.#open()

@@ -17,7 +17,7 @@ export class Consumer {
   readonly type: string
   readonly #atOnce: number
 
-  /** Of a durable one `cursor` is the name; `type` is the name of an event, or `*`. */
+  /** @param what `cursor` is the name of a durable one; `type` is the name of an event, or `*` */
   constructor(
     private readonly log: EventLog,
     readonly scope: Scope,
@@ -33,14 +33,14 @@ export class Consumer {
     this.#saved = position
   }
 
-  /** An event has become durable. False: it was the next one and of another type, so there is nothing to look for. */
+  /** Notes a new durable event. False if it was the next one and of another type, so that no read is needed. */
   wants(seq: number, name: string): boolean {
     if (this.type === '*' || this.type === name || this.#running || this.position !== seq - 1) return true
     this.position = seq
     return false
   }
 
-  /** Hands over what is there, one at a time. */
+  /** Delivers the available events. */
   async pump(): Promise<void> {
     if (this.#running) return
     this.#running = true
@@ -49,14 +49,16 @@ export class Consumer {
     } catch (error) {
       if (this.#ended) return
       this.#report('events', error)
-      // What cannot be read does not hold up what can.
+      // Unreadable old events must not hold up the readable ones.
       this.position = Math.max(this.position, this.log.first() - 1)
     } finally {
       this.#running = false
     }
   }
 
-  /** Writes the position of a durable one down. What fails is made good by the next; until then more would be repeated. */
+  /**
+   * Stores the position of a durable consumer. A failure is corrected by the next save; until then a restart repeats more events.
+   */
   async save(): Promise<void> {
     await this.#saving
     if (this.cursor === undefined || this.#saved === this.position) return
@@ -85,7 +87,9 @@ export class Consumer {
     else await turn()
   }
 
-  /** Begins with them in their order, and goes on behind those that are done before any that is not. False: it is over. */
+  /**
+   * Starts these events in order, and advances over those that finish before any unfinished one. False when the consumer has ended.
+   */
   async #handAll(events: readonly StoredEvent[]): Promise<boolean> {
     const done = await Promise.all(events.map(event => this.#hand(event)))
     const left = done.indexOf(false)
@@ -97,14 +101,14 @@ export class Consumer {
     return left < 0
   }
 
-  /** False when it is over, or the event got too old to be tried again. */
+  /** False when the consumer has ended, or the event has become too old to retry. */
   async #hand(event: StoredEvent): Promise<boolean> {
     const { clock, ids } = this.log
     for (let attempt = 1; !this.#ended; attempt++) {
       try {
         await this.fn(event)
       } catch (error) {
-        // The 1st, 2nd, 4th, 8th …: who fails for days must not crowd out the faults of others.
+        // Reports the 1st, 2nd, 4th, 8th … failure: one that lasts for days must not crowd out other faults.
         if (Number.isInteger(Math.log2(attempt))) this.#report(`event ${event.name}`, error)
         if (this.cursor !== undefined) {
           const wait = backoff(attempt, () => ids.random())
@@ -118,19 +122,19 @@ export class Consumer {
     return false
   }
 
-  /** Time before which events are not handed over any more. */
+  /** Events before this time are no longer delivered. */
   get #oldest(): number {
     return this.log.clock.now() - this.log.limits.behindMs
   }
 
-  /** What has to be told first, when the next event is too old or may have left the table. */
+  /** The gap to report when the next event is too old or may have left the table. */
   #gap(): GapEvent | undefined {
     const { db, clock, ids } = this.log
     const from = this.position + 1
     const away = Math.max(0, this.log.first() - from)
     const next = this.log.rows(this.#filter, this.position, 1)[0]
     if (away === 0 && !(next && next.at < this.#oldest)) return undefined
-    // Clocks are set back: what is known to be lost stays behind, whatever comes before it.
+    // The clock may be set back: events that are certainly lost are skipped regardless of the times of others.
     const lost = away > 0 ? this.position + away : next?.seq
     const fresh = db.row('SELECT min(seq) FROM kernel_event WHERE seq > ? AND at >= ?', [lost ?? 0, this.#oldest])?.[0]
     const to = Math.min(Number(fresh ?? Number.POSITIVE_INFINITY) - 1, this.log.last)
@@ -146,7 +150,7 @@ export class Consumer {
   }
 }
 
-/** What a consumer follows: events of a type, all of them, or either from where it stood. */
+/** The subject of a consumer: events of a type, all of them, or either from a durable cursor. */
 // biome-ignore lint/suspicious/noExplicitAny: what is handed over is checked where it is emitted
 export type Followed = EventType<any> | '*' | DurableCursor<any>
 

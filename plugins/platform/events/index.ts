@@ -5,7 +5,7 @@ import { eventMigrations } from './rows.js'
 import type { EventsService } from './service.js'
 import { EventSettings } from './settings.js'
 
-/** The log of what happened: events written in the transaction of the state that they tell of, handed over once durable. */
+/** The log of events, which are written in the transaction of the state that they describe, and delivered once durable. */
 export default definePlugin({
   name: 'events',
   version: '0.1.0',
@@ -16,9 +16,9 @@ export default definePlugin({
   errors: [EventErrors],
   events: [RecordPut, RecordDeleted, PluginLoaded, PluginFailed, PluginUnloaded],
   settings: Object.values(EventSettings),
-  // Their tables were the kernel's own.
+  // These tables used to belong to the kernel.
   inherits: [{ stream: 'kernel', prefixes: ['kernel_event', 'kernel_cursor'], migrations: eventMigrations }],
-  // Its journal has positions of the catalog.
+  // Positions in its journal belong to the database.
   ofCatalog: ['events'],
   hooks: {
     running: self => self.running(),

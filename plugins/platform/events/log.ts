@@ -36,16 +36,16 @@ import { conditions, DAY_MS, type EventRow, eventOf, fromRow, newRow } from './r
 const PAGE = 200
 const LARGEST_PAYLOAD = 256 * 1024
 const HOUR_MS = 3_600_000
-/** What the ids of events begin with. */
+/** Prefix of event ids. */
 const EVENT_ID = 'evt'
 
-/** How much is kept where; times in milliseconds. */
+/** Limits of the table and the journal; times in milliseconds. */
 export interface EventLimits {
   /** Rows that stay in the table. */
   readonly keepRows: number
-  /** Rows that are moved in one transaction; 500 block the loop for some 5 ms. */
+  /** Rows that are moved in one transaction; 500 block the loop for about 5 ms. */
   readonly chunkRows: number
-  /** How far behind a durable cursor may be. */
+  /** Maximum age of the next event of a durable cursor. */
   readonly behindMs: number
   /** Age at which an event leaves the table and the journal. */
   readonly retentionMs: number
@@ -61,8 +61,8 @@ const LIMITS: EventLimits = {
 }
 
 /**
- * The event log: rows written in the transaction of the state they tell of, shown once durable. The table is an outbox with
- * the newest events; those beyond a number are in a journal, and a list crosses that border. Old events leave both.
+ * The event log: rows are written in the transaction of the state that they describe, and shown once durable. The table is an
+ * outbox with the newest events; older ones are in a journal, and a list crosses that border. Expired events leave both.
  */
 export class EventLog {
   readonly limits: EventLimits
@@ -70,7 +70,7 @@ export class EventLog {
   readonly outbox: Outbox
   readonly #consumers = new Set<Consumer>()
   readonly #waking = new Set<Consumer>()
-  /** Calls consumers as if nobody had made an event: what was done for one request must not pass for being for others. */
+  /** Calls consumers outside of the async context of an event's author: work for one request must not be attributed to another. */
   readonly #apart = AsyncLocalStorage.snapshot()
   #durable: number
   #sweepDue: number
@@ -101,12 +101,12 @@ export class EventLog {
     return this.#durable
   }
 
-  /** Position of the oldest event in the table; with none in it, of the next that will be. */
+  /** Position of the oldest event in the table; of the next event when it is empty. */
   first(): number {
     return Number(this.db.row('SELECT min(seq) FROM kernel_event')?.[0] ?? this.#durable + 1)
   }
 
-  /** The log as a consumer sees it: its name is the default actor, its scope ends what it follows. */
+  /** The API for one consumer: its name is the default actor, and its scope ends its subscriptions. */
   for({ name, scope }: Pick<Asking, 'name' | 'scope'>): EventsApi {
     const { clock, report } = this
     const spend = allowance('events', name, { clock, report }, EventErrors.event_flood)
@@ -160,10 +160,10 @@ export class EventLog {
     const found: StoredEvent[] = []
     let after = filter.after ?? 0
     const since = this.clock.now() - this.limits.retentionMs
-    // The border moves on while the journal is read.
+    // The border may move while the journal is read.
     for (let first = this.first(); after + 1 < first && found.length < limit; first = this.first()) {
       const wanted = (event: StoredEvent) =>
-        // The journal drops whole files, so that its oldest file contains older events too.
+        // The journal drops whole files, so that its oldest file contains expired events too.
         event.at >= since &&
         event.name === (filter.name ?? event.name) &&
         event.subject === (filter.subject ?? event.subject)
@@ -175,14 +175,14 @@ export class EventLog {
 
   /** See {@link Events.find}. */
   find(id: string, before = Number.POSITIVE_INFINITY): StoredEvent | undefined {
-    // Most causes are those of requests, and none of them is in the table.
+    // Most causes are requests, which are never in the table.
     if (!id.startsWith(`${EVENT_ID}_`)) return undefined
     const sql = 'SELECT * FROM kernel_event WHERE id = ? AND seq <= ? ORDER BY seq DESC LIMIT 1'
     const row = this.db.get<EventRow>(sql, [id, Math.min(this.#durable, before - 1)])
     return row && fromRow(row)
   }
 
-  /** See {@link Events.counts}. What is moved is counted when it is moved, the rest now. */
+  /** See {@link Events.counts}. Moved events were counted when they were moved; the rest is counted now. */
   counts(filter: EventFilter & { scope?: string; from: string; to: string }): DayCount[] {
     const days = [filter.from, filter.to].map(day => Date.parse(/^\d{4}-\d\d-\d\d$/.test(day) ? day : '') / DAY_MS)
     if (!days.every(Number.isInteger)) throw KernelErrors.invalid_filter('from and to are days, YYYY-MM-DD')
@@ -209,7 +209,7 @@ export class EventLog {
     return { upTo, sums: this.db.all<EventSum>(sql, [after, upTo, slotMs]) }
   }
 
-  /** Durable events that are in the table. */
+  /** Durable events in the table. */
   rows(filter: EventFilter, after: number, limit: number, order: 'ASC' | 'DESC' = 'ASC'): StoredEvent[] {
     const { sql, params } = conditions(filter)
     return this.db
@@ -232,7 +232,7 @@ export class EventLog {
     )
   }
 
-  /** See {@link EventsApi.retire}. It would hold back events that nothing follows. */
+  /** See {@link EventsApi.retire}. An unused cursor would hold back events. */
   async retire(owner: string, name: string): Promise<boolean> {
     const key = [owner, name]
     if (!this.db.row('SELECT 1 FROM kernel_cursor WHERE owner = ? AND name = ?', key)) return false
@@ -247,7 +247,7 @@ export class EventLog {
     })
   }
 
-  /** Moves what the table need not keep into the journal and drops what retention lets go; failures are reported. */
+  /** Moves excess rows of the table into the journal and drops expired ones; failures are reported. */
   sweep(): Promise<void> {
     this.#sweeping ??= this.#sweep()
       .catch(error => this.report({ owner: 'kernel', hook: 'events outbox', error }))
@@ -266,7 +266,7 @@ export class EventLog {
     await this.archive.close()
   }
 
-  /** Resolves with the position it reached: events appended while it drops old ones count towards the next sweep. */
+  /** Resolves with the position it reached: events appended during its deletions count towards the next sweep. */
   async #sweep(): Promise<number> {
     await Promise.all([...this.#consumers].map(consumer => consumer.save()))
     let reached = this.#durable
@@ -275,7 +275,7 @@ export class EventLog {
     return reached
   }
 
-  /** Once for all events of a commit. */
+  /** Wakes a consumer once for all events of a commit. */
   #wake(consumer: Consumer): void {
     if (this.#waking.size === 0) {
       setImmediate(() => {
@@ -301,7 +301,7 @@ export class EventLog {
       if ([...this.#consumers].some(other => other.scope.owner === owner && other.cursor === cursor))
         throw new TypeError(`the cursor ${cursor} of ${owner} has a consumer already`)
       const row = this.db.row('SELECT seq FROM kernel_cursor WHERE owner = ? AND name = ?', [owner, cursor])
-      // Transactions are durable in order: with any event from now on, a new cursor is there as well.
+      // Transactions are durable in order: any later event is on disk together with the new cursor.
       if (!row) void this.saveCursor(owner, cursor, start).catch(() => {})
       start = Number(row?.[0] ?? start)
     }

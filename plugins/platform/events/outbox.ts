@@ -6,12 +6,12 @@ import { DAY_MS, type EventRow, fromRow } from './rows.js'
 
 /** Bytes of payload that are moved in one transaction. */
 const CHUNK_BYTES = 2 * 1024 * 1024
-/** Day counts outlive the events by a year. */
+/** Days for which counts are kept, a year longer than events. */
 const COUNTED_DAYS = 366
 
 /**
- * Moves the oldest rows of the table into the journal, chunk by chunk: {@link pick}, append and sync, {@link forget}. A crash
- * in between leaves events in both; they are picked again, not appended again, then forgotten.
+ * Moves the oldest rows of the table into the journal, chunk by chunk: {@link pick}, append and sync, {@link forget}. A crash in
+ * between leaves events in both; they are picked again, not appended again, then forgotten.
  */
 export class Outbox {
   constructor(
@@ -20,7 +20,7 @@ export class Outbox {
     private readonly limits: EventLimits,
   ) {}
 
-  /** Moves one chunk of what is durable up to `last`, or forgets one that is too old; false when there was neither. */
+  /** Moves one chunk of durable rows up to `last`, or deletes a chunk of expired ones; false when there was neither. */
   async move(last: number, now: number): Promise<boolean> {
     const expired = this.expired(last, now)
     if (expired) {
@@ -38,8 +38,8 @@ export class Outbox {
   }
 
   /**
-   * Position up to which the oldest rows, a chunk at most, are older than retention and passed by the durable cursors;
-   * undefined where the oldest is not. The first row that is young enough ends the chunk, also after a clock jump.
+   * Position up to which the oldest rows, a chunk at most, are older than retention and passed by the durable cursors; undefined
+   * when the oldest row is not. The first younger row ends the chunk, even after a clock jump.
    */
   expired(last: number, now: number): number | undefined {
     const { chunkRows, retentionMs } = this.limits
@@ -53,7 +53,7 @@ export class Outbox {
     return typeof young === 'number' ? young - 1 : Number(newest)
   }
 
-  /** The position that every durable cursor has passed which is not too far behind. */
+  /** The position that every durable cursor within the limit has passed. */
   #passed(last: number, now: number): number {
     const slowest = this.db.row(
       'SELECT min(c.seq) FROM kernel_cursor c JOIN kernel_event e ON e.seq = c.seq + 1 WHERE e.at >= ?',
@@ -62,7 +62,7 @@ export class Outbox {
     return Math.min(last, Number(slowest ?? last))
   }
 
-  /** The oldest rows that nothing keeps: beyond those kept, and passed by the durable cursors. */
+  /** The oldest rows beyond the number that is kept, if the durable cursors have passed them. */
   pick(last: number, now: number): StoredEvent[] {
     const { keepRows, chunkRows } = this.limits
     const upTo = Math.min(last - keepRows, this.#passed(last, now))
@@ -91,7 +91,7 @@ export class Outbox {
     })
   }
 
-  /** Drops files of the journal and day counts that are too old. */
+  /** Drops expired files of the journal and day counts. */
   async drop(now: number): Promise<void> {
     await this.archive.drop(now - this.limits.retentionMs, this.limits.maxBytes)
     const before = Math.floor(now / DAY_MS) - COUNTED_DAYS

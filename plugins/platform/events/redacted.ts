@@ -1,10 +1,10 @@
 import * as v from 'valibot'
 import type { EventType, Redact } from '../../../kernel/plugin.js'
 
-/** Issues of a member that has one of the values which its schema lists: that is known to everybody and tells nothing. */
+/** Issues of members with a fixed list of values, which are public and therefore no secrets. */
 const LISTED = new Set(['picklist', 'enum', 'literal', 'variant', 'union'])
 
-/** A payload without registered values, which programs read as they would have read it: listed values stay. */
+/** A payload without registered values that still matches its schema: listed values stay. */
 export function redacted<P>(type: EventType<P>, payload: P, redact: Pick<Redact, 'value'>): P {
   const safe = redact.value(payload)
   if (safe === payload) return payload

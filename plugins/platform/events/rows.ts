@@ -22,7 +22,8 @@ export const eventMigrations: readonly Migration[] = [
         PRIMARY KEY (owner, name)
       ) STRICT;`,
   },
-  // Without a number in front: the version before takes it for a drop-in's and goes on, for which one column more is no matter.
+  // Ids without a leading number: the previous version takes these migrations for a drop-in's and continues, since a further column
+  // does not affect it.
   { id: 'actor-origin', sql: 'ALTER TABLE kernel_event ADD COLUMN actor_origin TEXT' },
   { id: 'actor-for', sql: 'ALTER TABLE kernel_event ADD COLUMN actor_for TEXT' },
 ]
@@ -33,7 +34,7 @@ export type EventRow = Pick<StoredEvent, 'seq' | 'id' | 'at' | 'name'> &
   Record<'actor_kind' | 'actor_id' | 'payload', string> &
   Record<'actor_origin' | 'actor_for' | 'cause' | 'scope' | 'subject', string | null>
 
-/** What is stored of an event, all but its place. */
+/** The stored columns of an event, without its position. */
 export function newRow(
   event: Pick<EventRow, 'id' | 'at' | 'name' | 'payload'>,
   options: EmitOptions,
@@ -47,7 +48,7 @@ export function newRow(
     payload: event.payload,
     actor_kind: kind,
     actor_id: id,
-    // Whoever acts and does not say from where is a plugin.
+    // An actor without an origin is a plugin.
     actor_origin: origin ?? (kind === 'extension' ? 'extension' : 'daemon'),
     actor_for: onBehalfOf ? `${onBehalfOf.kind}/${onBehalfOf.id}` : null,
     cause: options.cause ?? cause ?? null,
@@ -58,7 +59,7 @@ export function newRow(
 
 export const fromRow = (row: EventRow): StoredEvent => eventOf(row.seq, row, JSON.parse(row.payload))
 
-/** The event in that place with what is stored of it. */
+/** The event at a position, from its stored columns. */
 export function eventOf(seq: number, row: Omit<EventRow, 'seq'>, payload: unknown): StoredEvent {
   const { actor_origin, actor_for, cause, scope, subject } = row
   const actor: Writable<StoredEvent['actor']> = { kind: row.actor_kind, id: row.actor_id }
@@ -73,13 +74,13 @@ export function eventOf(seq: number, row: Omit<EventRow, 'seq'>, payload: unknow
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** A filter as SQL that follows another condition. */
+/** A filter as SQL, to be appended to another condition. */
 export function conditions(filter: { name?: string; scope?: string; subject?: string }): {
   sql: string
   params: SqlValue[]
 } {
   const { subject, name, scope } = filter
-  // The plus keeps the index of the subject in use: of one name there may be very many.
+  // The plus makes SQLite use the index of the subject: there may be very many events of one name.
   const parts = Object.entries({ subject, [subject === undefined ? 'name' : '+name']: name, scope }).filter(
     (part): part is [string, string] => part[1] !== undefined,
   )

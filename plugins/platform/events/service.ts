@@ -8,7 +8,7 @@ import { EventSettings } from './settings.js'
 /** Size of one file of the journal. */
 const SEGMENT_BYTES = 8 * 1024 * 1024
 
-/** The event log of a kernel, and what the kernel itself does that it tells of. */
+/** The event log of a kernel, and the events about records and plugins. */
 export class EventsService {
   readonly log: EventLog
   #sweeps = false
@@ -35,13 +35,13 @@ export class EventsService {
     scope.defer('event log', () => this.log.close())
   }
 
-  /** Sweeps now and then, once everything runs. */
+  /** Begins to sweep, once everything runs. */
   running(): void {
     if (!this.#sweeps) this.log.start()
     this.#sweeps = true
   }
 
-  /** Tells of a record change in the transaction that makes it. */
+  /** Emits an event about a record change, in the transaction of the change. */
   written(t: Tx, written: Written): void {
     const { verb, actor } = written.change
     const record = verb === 'put' ? written.change.after : written.change.before
@@ -56,7 +56,7 @@ export class EventsService {
     written.event = told.id
   }
 
-  /** Tells of a plugin that began or ceased to run after the boot, or that failed. */
+  /** Emits an event about a plugin that started or stopped after the boot, or failed. */
   changed(name: string, state: PluginState): void {
     const { status } = state
     const type = status === 'active' ? PluginLoaded : status === 'failed' ? PluginFailed : PluginUnloaded

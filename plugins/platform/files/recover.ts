@@ -1,11 +1,11 @@
 import fs from 'node:fs'
 import path from 'node:path'
 
-/** Where a file stands while it is exchanged for another one. */
+/** Name of a file while it is being exchanged. */
 export const takenName = (file: string) => path.join(path.dirname(file), `.${path.basename(file)}.taken`)
 const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK']
 
-/** Gives a file that was taken away its place again, unless somebody saved another one. */
+/** Restores a file after an incomplete exchange, unless another one was saved meanwhile. */
 export function recoverFile(name: string): void {
   const file = fs.lstatSync(name, { throwIfNoEntry: false })?.isSymbolicLink() ? targetOf(name) : name
   const taken = takenName(file)
@@ -15,7 +15,7 @@ export function recoverFile(name: string): void {
 
 const targetOf = (link: string) => path.resolve(path.dirname(link), fs.readlinkSync(link))
 
-/** Gives a file a name that is free; false where it is not. A file system may have no hard links: then a rename is all there is. */
+/** Renames a file to a free name; false when the name is taken. On file systems without hard links a plain rename has to do. */
 export const takeName = (from: string, to: string): boolean =>
   succeeds(() => {
     try {
@@ -26,7 +26,7 @@ export const takeName = (from: string, to: string): boolean =>
     }
   }, 'EEXIST')
 
-/** False where a call of the file system fails with this code. */
+/** False when a file system call fails with this code. */
 export function succeeds(work: () => void, code: string): boolean {
   try {
     work()

@@ -1,7 +1,7 @@
 import type { DiskSpace, PluginKernel } from '../../../kernel/plugin.js'
 import { type TextFile, textFile } from './text-file.js'
 
-/** Hands out the files below the home; on a full disk they are written with what is kept for that. */
+/** Provides files below the home; on a full disk their writes use the reserve. */
 export class FilesService {
   constructor(private readonly kernel: PluginKernel<{ disk: typeof DiskSpace }>) {}
 

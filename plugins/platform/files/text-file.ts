@@ -15,10 +15,10 @@ import {
 import { Fault, messageOf, type Room } from '../../../kernel/plugin.js'
 import { recoverFile } from './recover.js'
 
-/** Files that people edit are small; more than this is a mistake. */
+/** Maximum bytes; files that people edit are much smaller. */
 const LARGEST_FILE = 16 * 1024 * 1024
 
-/** A small text file that a person may edit as well: read whole, replaced whole, durably and atomically. */
+/** A small text file that people may edit too: read and replaced as a whole, durably and atomically. */
 export interface TextFile {
   /** The text; undefined when there is no file. @throws StoreError `file_unreadable`; Fault `file_not_regular`, `file_too_large` */
   read(): Promise<string | undefined>
@@ -27,7 +27,7 @@ export interface TextFile {
 }
 
 interface TextFileOptions {
-  /** Of a new file; default 0600. */
+  /** Permissions of a new file; default 0600. */
   readonly mode?: number
   readonly disk?: Disk
   readonly room?: Room
@@ -38,13 +38,13 @@ interface Boxed {
 }
 
 /**
- * A text file, through lowdb, written by temporary file, sync, rename and sync of the folder. Its permissions stay as they
- * are; a new one gets `mode`, default 0600. A symbolic link to a file stays a link: what it points to is replaced; any other
- * link, a pipe or a socket goes. Writes of one handle go one after the other.
+ * A text file, through lowdb, written by temporary file, sync, rename and sync of the folder. Its permissions stay; a new one gets
+ * `mode`, default 0600. A symbolic link to a file stays a link, and its target is replaced; any other link, a pipe or a socket is
+ * replaced itself. Writes of one handle are serialized.
  */
 export function textFile(path: string, options: TextFileOptions = {}): TextFile {
   const { disk = systemDisk() } = options
-  // lowdb takes an empty text for no data: the text travels in a box.
+  // lowdb takes an empty text for no data: the text is wrapped in an object.
   const adapter: Adapter<Boxed> = {
     async read() {
       const bytes = await readIfThere(disk, path, { maxBytes: LARGEST_FILE })
@@ -70,9 +70,9 @@ export function textFile(path: string, options: TextFileOptions = {}): TextFile 
 }
 
 /**
- * Puts a text in the place of a file, or of the file that a link leads to, whose permissions stay.
- * @param place gives the temporary file the name of that one; default: a rename
- * @returns what was replaced
+ * Replaces the text of a file, or of the file behind a link, whose permissions stay.
+ * @param place gives the temporary file its final name; default: a rename
+ * @returns the path of the replaced file
  */
 export async function replaceText(
   path: string,
@@ -81,7 +81,7 @@ export async function replaceText(
   place?: (temporary: string, target: string) => void,
 ): Promise<string> {
   const found = await fs.stat(path).catch(() => undefined)
-  // Through a link to a device the device itself would be replaced.
+  // A link to a device is replaced itself: following it would replace the device.
   const target = found?.isFile() ? await fs.realpath(path) : path
   const bytes = Buffer.from(text)
   const permissions = found?.isFile() ? found.mode & 0o777 : mode
@@ -90,7 +90,7 @@ export async function replaceText(
   return target
 }
 
-/** Throws what a write of a file failed for, with a code of ours. */
+/** Throws the error of a failed write, with a code of this program. */
 export const unwritten = (path: string) =>
   failed(
     path,

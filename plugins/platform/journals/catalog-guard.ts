@@ -3,14 +3,14 @@ import path from 'node:path'
 import type { Starting } from '../../../kernel/platform.js'
 import { Fault, iso } from '../../../kernel/plugin.js'
 
-/** Folders below the home, and one level below these, can hold a journal. */
+/** Depth of folders in a home that may contain a journal. */
 const DEPTH = 2
-/** Journals that a message names. */
+/** Maximum number of journals that a message names. */
 const NAMED = 3
 
 /**
- * Refuses a home that has data but no catalog: it would look like a new one, and what it holds like nothing. With `newCatalog`
- * the rest of the old catalog is put aside, in a folder with the time in its name; everything else stays where it is.
+ * Refuses a home that has data but no database: the daemon would start as if the home were new and ignore its data. With
+ * `newCatalog` the rest of the old database is put aside, in a folder with the time in its name; everything else stays.
  * @throws Fault `catalog_missing`, `catalog_present`
  */
 export async function guardCatalog({ home: { root }, clock, log, newCatalog, ofCatalog }: Starting): Promise<void> {
@@ -50,11 +50,11 @@ function present(root: string): Fault {
   })
 }
 
-/** Folders with a journal, and what is left of one, in a home. */
+/** Folders in a home with a journal or remains of one. */
 export async function journalsBelow(folder: string, depth = DEPTH): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true })
   const own = entries.some(({ name }) => name === 'journal.json' || /^events-\d+\.log$/.test(name)) ? [folder] : []
-  // What was put aside with an old catalog is no part of the home any more.
+  // Data that was put aside with an old database no longer belongs to the home.
   const below = entries.filter(entry => depth > 0 && entry.isDirectory() && !/^(\.|catalog-)/.test(entry.name))
   return [...own, ...(await Promise.all(below.map(at => journalsBelow(path.join(folder, at.name), depth - 1)))).flat()]
 }

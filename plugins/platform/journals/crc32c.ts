@@ -1,7 +1,7 @@
 /** CRC32C (Castagnoli, reflected): Node has none built in. */
 const POLYNOMIAL = 0x82f63b78
 
-/** Eight tables of 256 in one: at `256 * k + b` is what byte b does k bytes further on. */
+/** Eight tables of 256 entries in one: `256 * k + b` is the effect of byte b followed by k zero bytes. */
 const TABLE = new Uint32Array(8 * 256)
 for (let byte = 0; byte < 256; byte++) {
   let crc = byte
@@ -13,7 +13,7 @@ for (let at = 256; at < TABLE.length; at++) {
   TABLE[at] = (before >>> 8) ^ TABLE[before & 255]!
 }
 
-/** The checksum of `bytes`; `seed` is the checksum of what went before. */
+/** The checksum of `bytes`; `seed` is the checksum of the preceding bytes. */
 export function crc32c(bytes: Uint8Array, seed = 0): number {
   const t = TABLE
   const b = bytes

@@ -6,7 +6,7 @@ import type { JournalsService } from './service.js'
 export default definePlugin({
   name: 'journals',
   version: '0.1.0',
-  // What an earlier daemon started has ended before a journal has its next generation.
+  // Processes must have ended those of an earlier daemon before a journal gets its next generation.
   requires: { processes: Processes, disk: DiskSpace },
   provides: perConsumer(Journals, (self: JournalsService, consumer) => self.for(consumer)),
   service: () => import('./service.js').then(module => module.JournalsService),

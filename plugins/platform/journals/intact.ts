@@ -6,14 +6,14 @@ import { eachRecord, type Segment } from './segment.js'
 
 /** Bytes that are searched for the next good record between two turns of the event loop. */
 const SEARCHED_A_TURN = 256 * 1024
-/** Bytes without a good record after which a file is taken to have no more: what a few of the largest records take. */
+/** Bytes without a good record after which the search ends: the size of a few of the largest records. */
 const SEARCHED_IN_VAIN = 4 * LARGEST_PAYLOAD
-/** Bytes of a file that are held at a time; the largest record fits twice. */
+/** Bytes of a file in memory; the largest record fits twice. */
 const WINDOW_BYTES = 2 * (HEADER_BYTES + LARGEST_PAYLOAD)
-/** Bytes of records that are one run at most: what is read at most to find one. */
+/** Maximum bytes of a run, and so of a read that looks for one record. */
 const RUN_BYTES = 64 * 1024
 
-/** Good records that follow each other in one file. */
+/** Consecutive good records in one file. */
 interface Run {
   readonly segment: Segment
   readonly first: number
@@ -22,7 +22,7 @@ interface Run {
   end: number
 }
 
-/** All good records of a file, damaged or not, that lie between two sequences; a good record behind damage is found again. */
+/** All good records of a file below a sequence, including those after damage. */
 async function intactRuns(disk: Disk, segment: Segment, before: number): Promise<Run[]> {
   const handle = await disk.open(segment.file, 'read')
   try {
@@ -39,7 +39,7 @@ async function intactRuns(disk: Disk, segment: Segment, before: number): Promise
         base = at
         if (window.length < bytes.length) size = base + window.length
       }
-      // Cheap first: hardly any place reads as a sequence that may come here.
+      // The cheap check first: at hardly any place do the bytes form a plausible sequence.
       const sequence = window.readUIntLE(at - base + 8, 6)
       const length = sequence >= next && sequence < before ? recordLength(window, at - base, sequence) : 0
       if (length <= 0) {
@@ -62,7 +62,7 @@ async function intactRuns(disk: Disk, segment: Segment, before: number): Promise
   }
 }
 
-/** What is left of a damaged journal, for reading alone: records that are not readable are missing from what is read. */
+/** A damaged journal, read-only: unreadable records are missing from the results. */
 export class IntactJournal implements Journal {
   private constructor(
     private readonly disk: Disk,
@@ -77,7 +77,7 @@ export class IntactJournal implements Journal {
     return this.files[0] ?? 1
   }
 
-  /** @param before the sequence after all of them; @param mark what the journal said of itself, as far as that can be read */
+  /** @param before the sequence after all records; @param mark the journal's mark, as far as it can be read */
   static async open(
     disk: Disk,
     segments: readonly Segment[],

@@ -20,7 +20,7 @@ import { type Batch, encodeBatch } from './record.js'
 import { journalFailed, Segment } from './segment.js'
 
 const [DEFAULT_SYNC_DELAY_MS, DEFAULT_SEGMENT_BYTES] = [50, 8 * 1024 * 1024]
-/** What waits beyond this goes out with the next write. */
+/** Maximum bytes of one write; the rest goes out with the next. */
 const LARGEST_WRITE = 32 * 1024 * 1024
 
 /** A journal after its recovery; see {@link Journal}. */
@@ -30,9 +30,9 @@ export class OpenJournal implements Journal {
   damage: StoreError | undefined
   readonly #intact = new Map<Segment, IntactJournal>()
   readonly #timers: Timers
-  /** The newest file, once it is written to. */
+  /** Handle of the newest file, once it is written to. */
   #handle: number | undefined
-  /** The mark, once it says that the end is unclean. */
+  /** The mark file, once it records an unclean state. */
   #note: Note | undefined
   #pending: Batch[] = []
   #writing = false
@@ -40,7 +40,7 @@ export class OpenJournal implements Journal {
   readonly #synced: Progress
   #syncGoal = 0
   #timer: unknown
-  /** Syncs and changes of file. */
+  /** Serializes syncs and changes of file. */
   readonly #exclusive = new Serial()
   #failure: StoreError | undefined
   readonly #patience: Patience
@@ -113,7 +113,7 @@ export class OpenJournal implements Journal {
     return this.#exclusive.run(async () => {
       for (let next = this.segments[1]; next !== undefined && next.first <= before; next = this.segments[1]) {
         await this.disk.unlink((this.segments.shift() as Segment).file)
-        // One by one: of several, power loss could bring back an older without a younger.
+        // One by one: after a power loss an older file must not exist without the younger ones.
         await this.disk.fsyncDir(this.options.dir)
       }
     })
@@ -125,7 +125,7 @@ export class OpenJournal implements Journal {
     return this.#closing
   }
 
-  /** Of a damaged file, opened `intact`, what can be read of it. */
+  /** Records of a file; of a damaged one, if opened `intact`, those that can be read. */
   async #recordsOf(segment: Segment, from: number, to: number, nextFirst: number): Promise<JournalRecord[]> {
     let intact = this.#intact.get(segment)
     if (intact === undefined) {
@@ -152,12 +152,12 @@ export class OpenJournal implements Journal {
     this.#requestSync()
   }
 
-  /** One at a time; what was appended in the same turn goes out as one write. */
+  /** One write at a time; records of the same turn are written together. */
   async #write(): Promise<void> {
     this.#writing = true
     try {
       while (this.#pending.length > 0 && this.#failure === undefined) {
-        // In the loop: one who appends whenever the last write is done must not keep the event loop to himself.
+        // In the loop, because a caller that appends after every write must not block the event loop.
         await turn()
         let bytes = 0
         const large = this.#pending.findIndex(batch => {
@@ -186,12 +186,12 @@ export class OpenJournal implements Journal {
       for (const [i, start] of batch.starts.entries()) segment.note(batch.first + i, segment.size + start)
       segment.size += batch.bytes.length
     }
-    // Before anybody hears of it, who may append at once.
+    // Before the notification, since a waiting caller may append at once.
     this.#patience.stalled = undefined
     this.#written.advance((batches.at(-1) as Batch).last)
   }
 
-  /** Durable before anything is written, if an unclean open has not said so already. */
+  /** Marks the journal as unclean, durably before the first write, unless the open has done so. */
   async #markUnclean(): Promise<Note> {
     const { dir } = this.options
     if (this.found.clean) {
@@ -201,7 +201,7 @@ export class OpenJournal implements Journal {
     return new Note(this.disk, await this.disk.open(markFile(dir), 'update'), {}, this.#patience.room)
   }
 
-  /** The file that the next write goes to. */
+  /** The file of the next write. */
   async #segmentFor(first: number, bytes: number): Promise<Segment> {
     const segment = this.segments.at(-1)
     const largest = this.options.segmentBytes ?? DEFAULT_SEGMENT_BYTES
@@ -212,7 +212,7 @@ export class OpenJournal implements Journal {
     return segment
   }
 
-  /** Syncs and leaves the newest file before another is made, so that only the newest can have a torn tail. */
+  /** Syncs and closes the newest file before another is made, so that only the newest can have a torn tail. */
   async #beginSegment(first: number): Promise<Segment> {
     const { dir } = this.options
     if (this.#handle !== undefined) {
@@ -228,7 +228,7 @@ export class OpenJournal implements Journal {
     return segment
   }
 
-  /** Syncs what is written when somebody waits for it; what is still to be written asks again. */
+  /** Syncs written records if a caller waits for that; later writes request another sync. */
   #requestSync(): void {
     if (this.#syncGoal <= this.#synced.reached) return
     void this.#exclusive
@@ -239,9 +239,9 @@ export class OpenJournal implements Journal {
       .catch(error => this.#fail(error))
   }
 
-  /** The mark before those who wait: a kill after that finds it. */
+  /** The mark is written before the notification, so that it survives a kill after that. */
   async #sync(handle: number): Promise<void> {
-    // One that waited for its turn behind a failed sync must not try again.
+    // A sync that was queued behind a failed one must not try again.
     if (this.#failure !== undefined) throw this.#failure
     const last = this.#written.reached
     try {
@@ -262,7 +262,7 @@ export class OpenJournal implements Journal {
     this.#timer = undefined
   }
 
-  /** The first error is the end: a failed sync says nothing about what is on the disk, so none is tried again. */
+  /** The first error ends the journal: after a failed sync the state of the disk is unknown, so none is repeated. */
   #fail(cause: unknown): void {
     if (this.#failure !== undefined) return
     this.#failure = journalFailed(this.options.dir, 'written', cause)
@@ -279,7 +279,7 @@ export class OpenJournal implements Journal {
       await this.#exclusive.idle()
       if (this.#note !== undefined || !this.found.clean)
         await writeMark(disk, options.dir, { generation, clean: true, last }, this.#patience.room).catch(error => {
-          // Without room it stays marked as unclean, which costs a generation.
+          // Without space it stays marked as unclean, which only costs a generation.
           if (!isFull(error)) throw error
         })
     } catch (error) {

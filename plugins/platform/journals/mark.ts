@@ -3,9 +3,9 @@ import { type Disk, noReserve, noteBytes, readIfThere, readNote, replaceFile } f
 import type { Room } from '../../../kernel/plugin.js'
 import { journalDamaged } from './segment.js'
 
-/** What a journal says of itself in `journal.json`. */
+/** The state that a journal records in `journal.json`. */
 export interface Mark {
-  /** Raised by every open after an unclean end, before anything is appended. */
+  /** Incremented by every open after an unclean end, before anything is appended. */
   readonly generation: number
   /** False from before the first append until the close. */
   readonly clean: boolean
@@ -13,7 +13,7 @@ export interface Mark {
   readonly last: number
 }
 
-/** Many times what the two notes of a mark have. */
+/** Larger files are refused; a mark has only two notes. */
 const MAX_BYTES = 64 * 1024
 
 export const markFile = (folder: string): string => path.join(folder, 'journal.json')

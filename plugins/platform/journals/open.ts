@@ -15,37 +15,37 @@ import { OpenJournal } from './journal.js'
 import { type Mark, readMark, writeMark } from './mark.js'
 import { journalDamaged, journalFailed, Segment } from './segment.js'
 
-/** Where the delay before a sync comes from; the system's timers when absent. */
+/** Timers for the delay of syncs; default: the system's. */
 export interface Timers {
   readonly setTimeout: (fn: () => void, ms: number) => unknown
   readonly clearTimeout: (handle: unknown) => void
 }
 
 export interface JournalOptions {
-  /** The journal's own folder; made when missing. */
+  /** The journal's own folder; created when missing. */
   readonly dir: string
   readonly disk?: Disk
-  /** What a write does that finds the disk full; nothing is kept for it unless given. */
+  /** How writes behave on a full disk; without it there is no reserve. */
   readonly room?: Room
-  /** A damaged journal is opened as well: what is intact can be read, nothing can be appended. */
+  /** Opens a damaged journal too: its intact records can be read, and nothing can be appended. */
   readonly intact?: boolean
   readonly timers?: Timers
-  /** Milliseconds after which an append is synced at the latest; default 50. */
+  /** Maximum milliseconds until an append is synced; default 50. */
   readonly syncDelayMs?: number
-  /** Size at which the next write begins another file; default 8 MiB. */
+  /** Minimum size of a file before the next write begins another one; default 8 MiB. */
   readonly segmentBytes?: number
 }
 
-/** Room for a mark. */
+/** Space for a mark. */
 const MARK_BYTES = 4096
 
 /**
- * Opens a journal, making it when there is none: cuts a torn tail, raises the generation after an unclean end.
+ * Opens or creates a journal: cuts a torn tail, and increments the generation after an unclean end.
  * @throws StoreError `journal_damaged` naming file and offset, `disk_full`, `journal_failed`
  */
 export async function openJournal(options: JournalOptions): Promise<Journal> {
   try {
-    // Opening changes nothing that it could not find again.
+    // Opening can be repeated: each step is idempotent.
     return await spending(options.room ?? noReserve, MARK_BYTES, () => open(options))
   } catch (error) {
     if (isFull(error)) throw diskFull(`the journal ${options.dir} cannot be opened`, error)
@@ -62,7 +62,7 @@ async function segmentsIn(disk: Disk, dir: string): Promise<Segment[]> {
     .sort((a, b) => a.first - b.first)
 }
 
-/** What is left of one that cannot be opened. */
+/** The readable records of a journal that cannot be opened. */
 async function openIntact({ dir, disk = systemDisk() }: JournalOptions, damage: StoreError): Promise<Journal> {
   const mark = await readMark(disk, dir).catch(() => undefined)
   return IntactJournal.open(disk, await segmentsIn(disk, dir), damage, mark)
@@ -81,8 +81,8 @@ async function open(options: JournalOptions): Promise<Journal> {
 }
 
 /**
- * The last sequence of the newest segment. After an unclean end its torn tail is cut: whatever follows the first record that
- * is not good, for what was written between two syncs may arrive in any order. Damage is what the mark contradicts.
+ * The last sequence of the newest segment. After an unclean end its torn tail is cut at the first bad record, because writes
+ * between two syncs may reach the disk in any order. Damage is a contradiction to the mark.
  */
 async function recoverTail(disk: Disk, dir: string, segment: Segment | undefined, mark: Mark): Promise<number> {
   if (segment === undefined) {

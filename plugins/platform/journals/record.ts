@@ -6,16 +6,16 @@ export const HEADER_BYTES = 16
 /** The largest payload, 16 MiB. */
 export const LARGEST_PAYLOAD = 16 * 1024 * 1024
 
-/** Records ready to be written in one piece. */
+/** Encoded records for one write. */
 export interface Batch {
   readonly bytes: Buffer
   readonly first: number
   readonly last: number
-  /** Where each record begins in `bytes`. */
+  /** Offset of each record in `bytes`. */
   readonly starts: readonly number[]
 }
 
-/** Payloads as records with sequences from `first` on. @throws StoreError `journal_record_too_large` */
+/** Encodes payloads as records with sequences from `first` on. @throws StoreError `journal_record_too_large` */
 export function encodeBatch(payloads: readonly Uint8Array[], first: number): Batch {
   const large = payloads.find(payload => payload.length > LARGEST_PAYLOAD)
   if (large !== undefined) {
@@ -38,8 +38,8 @@ export function encodeBatch(payloads: readonly Uint8Array[], first: number): Bat
 }
 
 /**
- * The length of the good record at `at` with that sequence; 0 when there is none; when the record goes beyond the bytes,
- * minus the number of bytes it needs.
+ * The length of the good record at `at` with that sequence; 0 when there is none; for a record that exceeds the buffer, minus the
+ * number of bytes it needs.
  */
 export function recordLength(bytes: Buffer, at: number, sequence: number): number {
   if (at + HEADER_BYTES > bytes.length) return -HEADER_BYTES

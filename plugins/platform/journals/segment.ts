@@ -8,7 +8,7 @@ import { HEADER_BYTES, recordLength } from './record.js'
 const INDEX_BYTES = 64 * 1024
 const CHUNK_BYTES = 256 * 1024
 
-/** Where a record begins in a file. */
+/** Position of a record in a file. */
 export interface Place {
   readonly sequence: number
   readonly offset: number
@@ -29,20 +29,20 @@ export class Segment {
     this.file = path.join(folder, `events-${first}.log`)
   }
 
-  /** Takes a record into the sparse index. */
+  /** Adds a record to the sparse index. */
   note(sequence: number, offset: number): void {
     this.index ??= []
     if (offset - (this.index.at(-1)?.offset ?? -INDEX_BYTES) >= INDEX_BYTES) this.index.push({ sequence, offset })
   }
 
-  /** The place nearest before a sequence where a record is known to begin. */
+  /** The nearest indexed record at or before a sequence. */
   placeBefore(sequence: number): Place {
     return this.index?.findLast(place => place.sequence <= sequence) ?? { sequence: this.first, offset: 0 }
   }
 
   /**
-   * Reads all records, building the index; returns the sequence after the last good one and the size of the file, which is
-   * more than `size` when something that is no record follows.
+   * Reads all records and builds the index; returns the sequence after the last good one and the size of the file, which exceeds
+   * `size` when other bytes follow.
    */
   async scan(disk: Disk, handle: number): Promise<{ next: number; fileSize: number }> {
     const fileSize = (await disk.stat(handle)).size
@@ -55,7 +55,7 @@ export class Segment {
     return { next: end.sequence, fileSize }
   }
 
-  /** Records between two sequences, both included. @param nextFirst the sequence with which the next file begins */
+  /** Records between two sequences, inclusive. @param nextFirst the first sequence of the next file */
   async read(disk: Disk, from: number, to: number, nextFirst: number): Promise<JournalRecord[]> {
     const records: JournalRecord[] = []
     const handle = await disk.open(this.file, 'read')
@@ -89,7 +89,7 @@ export function journalDamaged(what: string): StoreError {
   return new StoreError('journal_damaged', `journal damaged: ${what}`, hint)
 }
 
-/** What ended a journal, with a code of ours. */
+/** The error that ended a journal, with a code of this program. */
 export function journalFailed(dir: string, did: string, cause: unknown): StoreError {
   if (cause instanceof StoreError) return cause
   const hint = 'free space or repair the disk, then open it again; it recovers what was synced'
@@ -102,8 +102,8 @@ export function journalFailed(dir: string, did: string, cause: unknown): StoreEr
 }
 
 /**
- * Visits good records with contiguous sequences from a place on, until one is missing or `visit` says false; returns where
- * that is. The payload is a view that is valid during the call.
+ * Visits good records with contiguous sequences from a place on, until one is missing or `visit` returns false; returns that place.
+ * The payload is a view that is only valid during the call.
  */
 export async function eachRecord(
   disk: Disk,

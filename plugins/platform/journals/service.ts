@@ -6,7 +6,7 @@ import { openJournal } from './open.js'
 export class JournalsService {
   constructor(private readonly kernel: PluginKernel<{ disk: typeof DiskSpace }>) {}
 
-  /** What one plugin is handed: the journals that it opens hang on its scope. */
+  /** The API for one plugin: its journals are closed with its scope. */
   for({ scope }: Consumer): JournalsApi {
     const { home, clock, needs } = this.kernel
     const timers = {

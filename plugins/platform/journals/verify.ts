@@ -6,7 +6,7 @@ import { journalsBelow } from './catalog-guard.js'
 import { openJournal } from './open.js'
 
 const BATCH = 1000
-/** Stands for a file that would be made. */
+/** Handle of a file that would be created. */
 const NO_FILE = -1
 
 /** See `verifyJournals` of the plugin's interface. */
@@ -30,7 +30,7 @@ async function verifyJournal(root: string, dir: string): Promise<Checked> {
   }
 }
 
-/** The disk as it is, and nothing that is done to it happens: a torn tail is passed over and stays for the next start. */
+/** The system's disk without writes: they succeed without effect, so that a torn tail is skipped and stays for the next start. */
 function readOnlyDisk(): Disk {
   const disk = systemDisk()
   const nothing = async () => {}

@@ -1,8 +1,8 @@
-/** `svc/plugins/openapi`: the document of everything that is routed. */
+/** `svc/plugins/openapi`: the OpenAPI document of all routes. */
 import { token } from '../../../kernel/plugin.js'
 
 export interface OpenApiApi {
-  /** The OpenAPI document of everything that is routed now. */
+  /** The OpenAPI document of all current routes. */
   document(): Promise<Record<string, unknown> & { openapi: string }>
 }
 

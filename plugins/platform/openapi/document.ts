@@ -14,15 +14,15 @@ import { type BytesBody, type BytesReply, messageOf, type Route } from '../../..
 import { ErrorBody } from '../../../schemas/kernel/error.js'
 import { TcpSettings } from '../tcp/api.js'
 
-/** Section of routes that name none. */
+/** Section of routes without one. */
 const OTHER = 'Other'
 
-/** Statuses that any route can answer with, beside those it declares. */
+/** Statuses that every route can return, beyond its own. */
 const COMMON = [400, 401, 403, 404, 409, 413, 415, 421, 422, 429, 500, 503, 507]
 
 /**
- * A schema as JSON Schema. A body is what is sent; a query is what it stands for, since on the wire all of it is text. Rules that
- * are code (`check`) and trimming have no counterpart and are left out.
+ * A schema as JSON Schema. A body is described by its input, a query by its output, since on the wire all of it is text. Custom
+ * code (`check`) and trimming have no counterpart and are left out.
  */
 export function jsonSchema(schema: v.GenericSchema, part: 'query' | 'body' | 'reply'): Record<string, unknown> {
   const { $schema: _, ...converted } = toJsonSchema(schema, {
@@ -34,7 +34,7 @@ export function jsonSchema(schema: v.GenericSchema, part: 'query' | 'body' | 're
   return converted
 }
 
-/** Throws an error that names the first of these routes whose annotations or schemas are not valid, and why. */
+/** Throws an error with the first of these routes whose annotations or schemas are invalid, and the reason. */
 export function checkDescribable(routes: readonly Route<never>[]): void {
   for (const route of routes) {
     const wrong = wrongAnnotation(route.with ?? [], annotationKinds)
@@ -47,7 +47,7 @@ export function checkDescribable(routes: readonly Route<never>[]): void {
   }
 }
 
-/** The OpenAPI document of these routes. A Fastify instance is booted for it and thrown away: serving needs none of it. */
+/** The OpenAPI document of these routes. It is made with a temporary Fastify instance, which serving does not need. */
 export async function buildDocument(routes: readonly Route[], version: string): Promise<unknown> {
   const { default: swagger } = await import('@fastify/swagger')
   const app = fastify({ logger: false, exposeHeadRoutes: false })
@@ -89,7 +89,7 @@ export async function buildDocument(routes: readonly Route[], version: string): 
     if (operation && route.public) operation.security = signatureSecurity(route)
   }
   await app.close()
-  // Not given to the plugin, which takes headers with a scheme out of the parameters of operations.
+  // Added afterwards, since the swagger plugin would remove headers with a scheme from the parameters of operations.
   const components = { ...document.components, securitySchemes: { ...callers, ...signaturesOf(routes) } }
   return { ...document, components, security: [{}, { bearer: [] }, { bearer: [], sessionId: [], sessionAgent: [] }] }
 }
@@ -99,7 +99,7 @@ interface Document {
   readonly components?: object
 }
 
-/** How callers authenticate; the Unix socket of the operator needs nothing. */
+/** Authentication schemes; the operator's Unix socket needs none. */
 const callers = {
   bearer: {
     type: 'http',
@@ -120,7 +120,7 @@ const callers = {
   },
 } as const
 
-/** A scheme for each header in which a public route takes a signature. */
+/** A scheme for each header with a signature of a public route. */
 function signaturesOf(routes: readonly Route[]) {
   const headers = new Set(routes.flatMap(signatureHeaders))
   return Object.fromEntries(
@@ -131,7 +131,7 @@ function signaturesOf(routes: readonly Route[]) {
 const signatureHeaders = ({ public: isPublic, headers = {} }: Route): string[] =>
   isPublic ? Object.keys(headers).filter(name => /signature/i.test(name)) : []
 
-/** What a public route takes instead of the credentials of a caller: one of its signatures, or nothing. */
+/** Security of a public route: one of its signatures, or none. */
 function signatureSecurity(route: Route): object[] {
   const signed = signatureHeaders(route).map(name => ({ [name]: [] }))
   return signed.length > 0 ? signed : [{}]
@@ -184,7 +184,7 @@ function responses(route: Route): Record<string, unknown> {
   return all
 }
 
-/** A body in the document: JSON by its schema, or bytes of several types. */
+/** The content of a body: JSON by its schema, or bytes of several types. */
 function content(declared: v.GenericSchema | BytesReply | { readonly $ref: string }, type = 'application/json') {
   if ('as' in declared) return bytes(declared)
   return { content: { [type]: { schema: '$ref' in declared ? declared : jsonSchema(declared, 'reply') } } }
@@ -198,8 +198,8 @@ function bytes({ types }: BytesBody | BytesReply) {
 type Definitions = Readonly<Record<string, { readonly title?: string }>>
 
 /**
- * The schema with references to components of the document in place of those that have a title, and of its references to
- * itself: what one schema calls `#/$defs/0` is something else in the next. The components go into `named`.
+ * Replaces schemas with a title, and references to such, by references to components of the document, since `#/$defs/0` means
+ * something else in every schema. The components are added to `named`.
  */
 function hoisted(value: unknown, named: Map<string, unknown>, around: Definitions = {}): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value))

@@ -6,7 +6,7 @@ import type { OpenApiService } from './service.js'
 
 const route = routeOf<OpenApiService>(describe('Daemon status and control'))
 
-/** The contract as a document, and the refusal of plugins whose routes could not be in it. */
+/** The API document, and the refusal of plugins whose routes it cannot describe. */
 export default definePlugin({
   name: 'openapi',
   version: '0.1.0',

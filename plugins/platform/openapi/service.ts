@@ -2,7 +2,7 @@ import { Collected } from '../../../kernel/platform.js'
 import { Fault, type Host, messageOf, type Plugin, type PluginKernel } from '../../../kernel/plugin.js'
 import type { OpenApiApi } from './api.js'
 
-/** Describes routes; the code that does is loaded when somebody asks. */
+/** Describes routes; the code for that is loaded on first use. */
 export class OpenApiService implements OpenApiApi {
   constructor(private readonly kernel: PluginKernel<{ host: typeof Host }>) {}
 
@@ -12,7 +12,7 @@ export class OpenApiService implements OpenApiApi {
     return (await buildDocument(routes, this.kernel.needs.host.version)) as Awaited<ReturnType<OpenApiApi['document']>>
   }
 
-  /** Why a plugin has routes of which the document could not tell. */
+  /** Why the routes of a plugin cannot be described; undefined when they can. */
   async check({ surface: { routes = [] } }: Plugin): Promise<Fault | undefined> {
     if (routes.length === 0) return undefined
     const { checkDescribable } = await import('./document.js')

@@ -1,27 +1,27 @@
-/** `svc/plugins/ownership`: what has ended, and the rows that go with it. */
+/** `svc/plugins/ownership`: deletes rows that belong to ended things of other plugins. */
 import { type Token, type Tx, token } from '../../../kernel/plugin.js'
 
 export interface OwnershipApi {
   /**
-   * The plugin says when things of this token end, from now on until it is released. Without such a plugin nothing is known of what
-   * ends: rows are looked through when there is one again. Throws TypeError where another plugin does so.
-   * @param has whether there is a thing with this id
+   * Declares that the plugin reports ended things of this token, until it is released. Without such a plugin, ends may go
+   * unnoticed, so all rows are checked once there is one again. Throws TypeError when another plugin does it already.
+   * @param has whether a thing with this id exists
    */
   owns(of: Token<unknown>, has: (id: string) => boolean): void
   /**
-   * A thing has ended, in the transaction that ends it: rows that plugins list as `owned` by it are deleted, at once or when their
-   * plugin runs again. Throws TypeError where the plugin that calls does not own such things.
+   * Reports an ended thing, in the transaction that ends it. Rows that plugins list as `owned` by it are deleted, at once or when
+   * their plugin runs again. Throws TypeError when the calling plugin does not own such things.
    */
   tombstone(t: Tx, of: Token<unknown>, id: string): void
-  /** Whether a thing has ended and rows of it may still be there. A statement asks with {@link notEnded}. */
+  /** Whether a thing has ended and may still have rows. Statements use {@link notEnded} instead. */
   isEnded(of: Token<unknown>, id: string): boolean
 }
 
 export const Ownership = token<OwnershipApi>('ownership@1')
 
 /**
- * SQL that leaves out rows of what has ended, which stay until they are deleted: `SELECT … WHERE ${notEnded(Workspaces,
- * 'workspace_id')}`. The column is a constant.
+ * SQL that excludes rows of ended things, which exist until they are deleted: `SELECT … WHERE ${notEnded(Workspaces,
+ * 'workspace_id')}`. The column must be a constant.
  */
 export const notEnded = ({ id }: Token<unknown>, column: string): string =>
   `NOT EXISTS (SELECT 1 FROM ownership_tombstone AS ended WHERE ended.kind = '${id}' AND ended.id = ${column})`

@@ -4,7 +4,7 @@ import { needs } from './needs.js'
 import type { OwnershipService } from './service.js'
 import { migrations } from './tables.js'
 
-/** Deletes rows that hang on things of other plugins, when these have ended. */
+/** Deletes rows that belong to things of other plugins after these have ended. */
 export default definePlugin({
   name: 'ownership',
   version: '0.1.0',

@@ -5,19 +5,19 @@ import type { K } from './needs.js'
 import { Stream, type SweepWorld } from './sweep.js'
 import { bound, cursors, prune, tombstones } from './tables.js'
 
-/** Tombstones that wait for a plugin which does not run. */
+/** Maximum number of tombstones that wait for plugins which do not run. */
 const MOST = 100_000
 const BOUND_EVERY = 1000
-/** By this the version before followed deletions of what rows hung on. */
+/** Event cursor by which the previous version followed deletions. */
 const FORMER_CURSOR = 'workspace-deleted'
 
 /**
- * What has ended, and the rows that hang on it. A tombstone is written in the transaction that ends a thing; the plugins whose rows
- * hang on it delete them from then on, or when they start the next time.
+ * Ended things, and the rows that belong to them. A tombstone is written in the transaction that ends a thing; the plugins with
+ * such rows delete them after that, or at their next start.
  */
 export class OwnershipService {
   readonly #streams = new Map<string, Stream>()
-  /** The plugins that say what ends, by the id of their token. */
+  /** The plugins that report ended things, by the id of their token. */
   readonly #owners = new Map<string, { readonly name: string; readonly has: (id: string) => boolean }>()
   readonly #world: SweepWorld
 
@@ -32,7 +32,7 @@ export class OwnershipService {
     kernel.scope.defer('owned rows', () => Promise.all([...this.#streams.values()].map(stream => stream.end())))
   }
 
-  /** Plugins were started: their rows are looked through. */
+  /** Plugins have started: their rows are checked. */
   async running({ boot }: Change): Promise<void> {
     if (boot) await this.#forgetPurged()
     const isLost = await this.#forgetOwnerless()
@@ -50,7 +50,7 @@ export class OwnershipService {
     }
   }
 
-  /** Extensions that were purged have no rows any more, and wait for nothing. */
+  /** Forgets purged extensions, which have no rows any more. */
   async #forgetPurged(): Promise<void> {
     const { db } = this.kernel
     const owners = new Set(db.rows('SELECT DISTINCT owner FROM kernel_migration').map(([owner]) => owner))
@@ -65,8 +65,8 @@ export class OwnershipService {
   }
 
   /**
-   * Things that no plugin owns may end without a word, as those of a plugin in the place of another one do that knows nothing of
-   * tombstones: their rows are looked through once there is an owner again. Resolves to whether there are such.
+   * Forgets the cursors of things without an owner. Such things may end unreported, for example under a replacement that writes no
+   * tombstones; so all their rows are checked when there is an owner again. Resolves to whether there were any.
    */
   async #forgetOwnerless(): Promise<boolean> {
     const { db } = this.kernel
@@ -79,7 +79,7 @@ export class OwnershipService {
     return lost.length > 0
   }
 
-  /** The service as a plugin sees it. */
+  /** The API for one plugin. */
   for({ name, scope }: Pick<Consumer, 'name' | 'scope'>): OwnershipApi {
     return {
       owns: ({ id: kind }, has) => {
@@ -98,7 +98,7 @@ export class OwnershipService {
       throw new TypeError(`${by} does not own what has the token ${kind}, and cannot say that it has ended`)
     const { db, clock } = this.kernel
     const own = db.within(t)
-    // Without a stream that has followed it there is nothing that would read it.
+    // No stream would read tombstones of a kind that none has followed.
     if (!cursors.get(own, { kind })) return
     const sql = 'INSERT INTO ownership_tombstone (kind, id, at) VALUES (?, ?, ?) RETURNING seq'
     const seq = Number(own.row(sql, [kind, id, clock.now()])?.[0])

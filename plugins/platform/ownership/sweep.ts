@@ -3,31 +3,31 @@ import type { BoundOwned } from '../../../kernel/platform.js'
 import { type Clock, type Db, type Ids, type Scope, turn } from '../../../kernel/plugin.js'
 import { cursors, last, prune, tombstones } from './tables.js'
 
-/** Rows that one transaction deletes, and tombstones that are read at once. */
+/** Rows deleted in one transaction, and tombstones read at once. */
 const CHUNK = 1000
 
-/** What the streams of one kernel share. */
+/** Dependencies that the streams of a kernel share. */
 export interface SweepWorld {
   readonly db: Db
   readonly clock: Clock
   readonly ids: Ids
   readonly report: (owner: string, error: unknown) => void
-  /** Tells whether there is a thing of this kind; undefined while the plugin of such things does not run. */
+  /** The existence check for things of a kind; undefined while their plugin does not run. */
   readonly has: (kind: string) => ((id: string) => boolean) | undefined
-  /** Whether the version before kept a cursor of its own for this plugin; it has none afterwards. */
+  /** Removes the previous version's cursor of a plugin; resolves to whether it had one. */
   readonly retire: (owner: string) => Promise<boolean>
 }
 
-/** The rows of one plugin that hang on things, deleted when these have ended. */
+/** Deletes a plugin's rows of ended things. */
 export class Stream {
   readonly #kinds: ReadonlySet<string>
   readonly #end = new AbortController()
-  /** Resolves when what is under way has ended. */
+  /** Resolves when the current run has ended. */
   readonly end: () => Promise<void>
   #running: Promise<void> | undefined
   #again = false
   #isFresh = true
-  /** Some rows were never looked at, because the plugin of their things does not run. */
+  /** Rows of a kind were not checked yet, because the plugin of their things does not run. */
   #waits = false
 
   constructor(
@@ -47,7 +47,7 @@ export class Stream {
     return this.#end.signal.aborted || this.scope.signal.aborted
   }
 
-  /** Some plugin has started. @param again some cursor went */
+  /** Plugins have started. @param again cursors were removed */
   started(again: boolean): void {
     if (this.#isFresh || this.#waits || again) this.#wake()
   }
@@ -66,14 +66,14 @@ export class Stream {
 
   async #run(): Promise<void> {
     const { clock, ids, report } = this.world
-    // A start is not held up.
+    // The sweep must not delay the start.
     await turn()
     for (let failures = 0; this.#again && !this.isOver; ) {
       this.#again = false
       const errors = await this.#pass().catch(error => [error])
       if (errors.length === 0 || this.isOver) continue
       failures++
-      // The 1st, 2nd, 4th, 8th …: what fails for days must not crowd out other faults.
+      // Reports the 1st, 2nd, 4th, 8th … failure: one that lasts for days must not crowd out other faults.
       if (Number.isInteger(Math.log2(failures))) for (const error of errors) report(this.owner, error)
       await clock
         .sleep(
@@ -85,11 +85,11 @@ export class Stream {
     }
   }
 
-  /** Resolves to what failed. The cursor of its kind stays in front of it. */
+  /** Resolves to the errors; the cursor of a kind stays before its first failure. */
   async #pass(): Promise<unknown[]> {
     const { db, retire } = this.world
     const stream = this.owner
-    // The version before, if it has run since, knows nothing of tombstones.
+    // The previous version writes no tombstones; if it has run since, all rows are checked again.
     if (this.#isFresh && (await retire(stream))) await db.tx(t => cursors.delete(t, { stream }))
     this.#isFresh = false
     this.#waits = false
@@ -103,7 +103,7 @@ export class Stream {
     return failed
   }
 
-  /** Deletes the rows of all things that there are not, for nothing tells which of them ended before there was a cursor. */
+  /** Deletes the rows of all missing things: before there was a cursor, ends were not recorded. */
   async #first(kind: string): Promise<unknown[]> {
     const has = this.world.has(kind)
     if (!has) {
@@ -117,7 +117,7 @@ export class Stream {
     return failed
   }
 
-  /** Ids in the rows of things that there are not; an empty one stands for none. */
+  /** Ids of missing things in the rows; an empty id means none. */
   async #absent(kind: string, has: (id: string) => boolean): Promise<ReadonlySet<string>> {
     const absent = new Set<string>()
     for (const { entry, db } of this.entries) {
@@ -160,13 +160,16 @@ export class Stream {
     })
   }
 
-  /** Deletes the rows of a thing, and what they stand for. Of rows that fail the first error is thrown, once the others are gone. */
+  /**
+   * Deletes the rows of a thing, with the resources behind them. If rows fail, the first error is thrown after the others are
+   * deleted.
+   */
   async #sweep(kind: string, id: string): Promise<void> {
     let failure: { readonly error: unknown } | undefined
     for (const { entry, self, db } of this.entries) {
       if (entry.by.id !== kind || this.isOver) continue
       if ('ended' in entry) {
-        // What else there is may need what the rows stand for.
+        // Remaining resources may depend on those of the rows.
         if (!failure) await entry.ended(self, id)
         continue
       }

@@ -1,7 +1,7 @@
 import { column, table } from '../../../kernel/kit/table.js'
 import type { Migration, Reads, Tx } from '../../../kernel/plugin.js'
 
-// Without a number in front: the version before passes over it.
+// An id without a leading number, which the previous version ignores.
 export const migrations: readonly Migration[] = [
   {
     id: 'tombstone',
@@ -17,19 +17,19 @@ export const migrations: readonly Migration[] = [
 
 const { integer, text, time } = column
 
-/** Things that have ended, until every stream that has rows of such things has deleted them. */
+/** Ended things, kept until every stream with such rows has deleted them. */
 export const tombstones = table('ownership_tombstone', {
   seq: integer().generated(),
-  /** Id of the token under which their plugin provides its service. */
+  /** Id of the token of the plugin that owns such things. */
   kind: text(),
   id: text(),
   at: time(),
 })
 
-/** Up to which tombstone of a kind a plugin has deleted its rows. Without one it looks through all of its rows. */
+/** The last tombstone of a kind that a plugin has processed. Without a cursor it checks all of its rows. */
 export const cursors = table('ownership_cursor', { stream: text(), kind: text(), seq: integer() })
 
-/** Number of the newest tombstone that there ever was. */
+/** Number of the newest tombstone ever written. */
 export const last = (reads: Reads): number =>
   Number(reads.row("SELECT seq FROM sqlite_sequence WHERE name = 'ownership_tombstone'")?.[0] ?? 0)
 
@@ -42,7 +42,7 @@ export function prune(t: Tx, kind: string): void {
   )
 }
 
-/** Drops all but the newest tombstones. A cursor that would miss one of the others goes, and its stream looks through its rows again. */
+/** Drops all but the newest tombstones. Cursors that would miss one are deleted, so that their streams check all rows again. */
 export function bound(t: Tx, most: number): void {
   const lost = t.row('SELECT seq FROM ownership_tombstone ORDER BY seq DESC LIMIT 1 OFFSET +?', [most])?.[0]
   if (lost === undefined) return

@@ -5,10 +5,10 @@ import { recoverFile, succeeds, takeName, takenName } from '../../files/api.js'
 import { type Swap, swap } from './swap.js'
 
 /**
- * Puts a file in the place of another one, if that still says `before`. Nothing locks out an editor, and a plain rename would
- * replace whatever it saved a moment ago: so the two swap places, in one step, and what was displaced is looked at.
- * {@link recoverFile} undoes half an exchange.
- * @throws Fault `file_changed`; the file is then what somebody else saved
+ * Replaces a file if it still contains `before`. An editor cannot be locked out, and a plain rename would overwrite a save of a
+ * moment ago. So the two files swap places in one step, and the displaced one is checked. {@link recoverFile} undoes an incomplete
+ * exchange.
+ * @throws Fault `file_changed`; the file then has the content of the other writer
  */
 export function exchange(
   temporary: string,
@@ -19,7 +19,8 @@ export function exchange(
 ): void {
   const taken = takenName(file)
   fs.rmSync(taken, { force: true })
-  // Who looks between a swap and the one that undoes it sees ours: that must be rarer still than a save in these microseconds.
+  // Between a swap and its reversal readers see the new file. The check first makes that even rarer than a save in these
+  // microseconds.
   if ((textOf(file, maxBytes) ?? '') !== before) throw changed(file)
   fs.renameSync(temporary, taken)
   const ours = textOf(taken, maxBytes)
@@ -30,7 +31,7 @@ export function exchange(
   }
   const displaced = textOf(taken, maxBytes)
   if (displaced === before) return
-  // It gets its place again. What is found there instead of ours was saved later still, and gets it then.
+  // Swaps the displaced file back. If a still later save is found instead of the new file, that one takes the place.
   for (let put = ours, next = displaced; swapped(taken, file); ) {
     const found = textOf(taken, maxBytes)
     if (found === put) {
@@ -45,8 +46,8 @@ export function exchange(
 }
 
 /**
- * The same where files cannot swap places, with a moment in which there is none: the old file is taken away first, what was taken
- * is looked at, and the new one gets the name by a link, which fails where somebody saved meanwhile.
+ * The same for file systems without swaps, with a moment in which the file is missing: the old file is moved away and checked, and
+ * the new one gets the name by a link, which fails if another program saved meanwhile.
  */
 function exchangeApart(temporary: string, file: string, before: string, maxBytes: number): void {
   const taken = takenName(file)
@@ -60,7 +61,7 @@ function exchangeApart(temporary: string, file: string, before: string, maxBytes
   if (!isNew) throw changed(file)
 }
 
-/** After an exchange: an editor that had the old file open may have written into it. @throws Fault `file_changed` */
+/** Checks after an exchange that no editor wrote into the old file, which it may have had open. @throws Fault `file_changed` */
 export function settle(file: string, before: string, maxBytes: number): void {
   const taken = takenName(file)
   if (!fs.existsSync(taken)) return

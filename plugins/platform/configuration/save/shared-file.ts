@@ -5,16 +5,16 @@ import { exchange, settle } from './exchange.js'
 
 const LARGEST_FILE = 16 * 1024 * 1024
 
-/** A text file that others save as well, while it is written here. */
+/** A text file that other programs may save at the same time. */
 export interface SharedFile extends TextFile {
   /**
-   * @param before the text that is replaced; empty: no file, or an empty one. What somebody else saves meanwhile stays
+   * @param before the text to be replaced; empty: no file, or an empty one. A save by another program meanwhile is kept
    * @throws Fault `file_changed`; StoreError as {@link TextFile.write}
    */
   write(text: string, before?: string): Promise<void>
 }
 
-/** The same file, whose writes say what they replace. Its permissions stay, and a link to it stays a link. */
+/** A file whose writes can state the text that they replace. Its permissions stay, and a link to it stays a link. */
 export function sharedFile(file: TextFile, path: string, room: Room = noReserve): SharedFile {
   const over = async (text: string, before: string) => {
     const place = (from: string, target: string) => exchange(from, target, before, LARGEST_FILE)

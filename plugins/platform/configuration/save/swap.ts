@@ -1,7 +1,7 @@
 import os from 'node:os'
 import { type SystemCall, systemCall } from '../../../../kernel/kit/system-calls.js'
 
-/** Lets two files take each other's place in one step; false where the file system cannot, or one of them is gone. */
+/** Swaps two files in one step; false where the file system cannot, or one of them is missing. */
 export type Swap = (one: string, other: string) => boolean
 
 const HERE = -100
@@ -21,7 +21,7 @@ const calls: Partial<Record<NodeJS.Platform, () => Swap>> = {
 
 let known: Swap | undefined
 
-/** Node has no such call. Where the system has none either, nothing is swapped. */
+/** Swaps files by a system call that Node lacks; false where the system lacks it too. */
 export function swap(one: string, other: string): boolean {
   known ??= load()
   return known(one, other)
