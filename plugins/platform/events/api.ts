@@ -1,4 +1,4 @@
-/** `svc/plugins/events`: the log of what happened. */
+/** `svc/plugins/events`: the event log. */
 import * as v from 'valibot'
 import {
   type Actor,

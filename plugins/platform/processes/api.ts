@@ -13,23 +13,22 @@ export interface ProcessExit {
   readonly signal: string | null
 }
 
-/** A process that the spawner started, and the group that it leads. */
+/** A started process, and the group that it leads. */
 export interface ProcessHandle {
   readonly pid: number
-  /** `<boot id>:<ticks since boot>` on Linux, a date elsewhere: with the pid, this names one process for good. */
+  /** `<boot id>:<ticks since boot>` on Linux, a date elsewhere: together with the pid, a unique name of the process. */
   readonly startTime: string
   readonly stdin: Writable
   readonly stdout: Readable
   readonly stderr: Readable
-  /** The leader's end. Others of its group may live on, and may hold its output open. */
+  /** Resolves when the leader has ended. Others of its group may live on, and may hold its output open. */
   readonly exited: Promise<ProcessExit>
-  /** The leader has not ended. */
+  /** Whether the leader is running. */
   readonly alive: boolean
   /**
-   * Ends the process group: closes stdin, waits `graceMs` (2000), sends SIGTERM, waits `termMs` (3000), sends
-   * SIGKILL. Also when the leader has ended and others of its group have not. Then ends what they started in groups of
-   * their own (Linux): SIGTERM, after half a second SIGKILL. Resolves when none is left; rejects with `process_not_ended`
-   * when some resist for 5 s more, and can be called again then.
+   * Ends the process group: closes stdin, waits `graceMs` (2000), sends SIGTERM, waits `termMs` (3000), sends SIGKILL; also when
+   * only the leader has ended. Then ends descendants in groups of their own (Linux): SIGTERM, after half a second SIGKILL. Resolves
+   * when none is left; rejects with `process_not_ended` when some resist for 5 s more, and can be called again then.
    */
   stop(options?: StopOptions): Promise<void>
   /** Sends SIGKILL to the group now. */
@@ -45,26 +44,29 @@ export interface StopOptions {
 
 /** A process to start. */
 export interface SpawnRequest {
-  /** For whom that plugin starts it, if not for itself: whose faults it makes, and whom work on its output is attributed to. */
+  /**
+   * The owner that the plugin starts it for, if not for itself: faults of the process, and work on its output, are attributed to
+   * it.
+   */
   readonly onBehalfOf?: string
-  /** What it is, for people. */
+  /** Description for people. */
   readonly label: string
   /** Command and arguments; never goes through a shell. The command is looked up on the PATH of `env`. */
   readonly argv: readonly string[]
   /** An existing folder. */
   readonly cwd: string
-  /** All of its environment, but `SVC_HOME_ID` and `SVC_PROCESS_ID`, and where only a shell can mark it also `PWD`. */
+  /** Its whole environment, except for `SVC_HOME_ID` and `SVC_PROCESS_ID`, and `PWD` where only a shell can mark it. */
   readonly env: Readonly<Record<string, string>>
   readonly stdio: 'pipe'
 }
 
 /**
- * Who is at the other end of a local connection:
- * - `outside`: no process that this daemon started, nor one that descends from such a one
- * - `started`: one that was started by the plugin `owner`, or for such a one
- * - `left`: one of this home, of which nobody knows any more for whom it was started
- * - `gone`: the process that connected has ended, and handed its connection to another
- * - `untold`: this system, or this installation, does not tell
+ * The process at the other end of a local connection:
+ * - `outside`: not started by this daemon, nor descended from such a process
+ * - `started`: started by the plugin `owner`, or a descendant of such a process
+ * - `left`: started for this home, but its owner is no longer known
+ * - `gone`: has ended, and passed its connection to another process
+ * - `untold`: this system, or this installation, cannot tell
  */
 export type Caller =
   | { readonly status: 'outside' | 'left' | 'gone' }
@@ -74,15 +76,15 @@ export type Caller =
 /** Starts processes for one plugin. */
 export interface ProcessesApi {
   /**
-   * Starts a process that ends with the plugin that asked for it, and with the daemon: what is left after kill -9 is ended by
-   * the next start. It leads a group of its own.
+   * Starts a process that leads a group of its own, and ends with its plugin and with the daemon; after kill -9 the next start of
+   * the daemon ends it.
    * @throws SpawnError `command_not_found`, `spawn_failed`
    */
   spawn(request: SpawnRequest): Promise<ProcessHandle>
   /**
-   * Whose process made a connection, whatever it has done to its environment, its group and its parents. Known is a descendant by
-   * the mark that each inherits, by the cgroup of the home, by its environment and by its parents; only what gives all four up is
-   * not. Asked once a connection.
+   * Finds the process that made a connection, whatever it has done to its environment, its group and its parents. Descendants are
+   * recognized by the inherited mark, the home's cgroup, their environment and their parents; only a process that drops all four is
+   * not. Call it once per connection.
    * @param connection the `net.Socket` of this side
    */
   callerOf(connection: object): Promise<Caller>

@@ -5,9 +5,9 @@ import { socketsOf } from './inspect.js'
 import { descriptorOf, findPeerPid } from './peer-pid.js'
 import type { Spawner } from './spawner.js'
 
-/** Tells of connections whether a process that this daemon started is at their other end. */
+/** Finds out whether connections come from processes that this daemon started. */
 export class Callers {
-  /** Who connected does not change. */
+  /** Cached, because the peer of a connection does not change. */
   readonly #known = new WeakMap<Socket, Promise<Caller>>()
   #peerPid: ReturnType<typeof findPeerPid> | undefined
 
@@ -15,7 +15,7 @@ export class Callers {
 
   of(socket: object): Promise<Caller> {
     const connection = socket as Socket
-    // Before the first process nobody can be one, and nothing has to be asked.
+    // Before the first started process there is nothing to look for.
     if (!this.spawner.hasStarted) return Promise.resolve(OUTSIDE)
     const known = this.#known.get(connection) ?? this.#look(connection)
     this.#known.set(connection, known)
@@ -33,7 +33,7 @@ export class Callers {
     return pid === undefined ? GONE : this.spawner.descentOf(pid)
   }
 
-  /** The table of connections names no process: it is looked for among the descendants, which are few. Linux only. */
+  /** The table of connections does not contain pids, so the few descendants are searched for the socket. Linux only. */
   async #overTcp(remotePort: number, localPort: number): Promise<Caller> {
     const tables = ['/proc/net/tcp', '/proc/net/tcp6'].map(file => readFile(file, 'latin1').catch(() => ''))
     const inodes = inodesOf((await Promise.all(tables)).join('\n'), remotePort, localPort)

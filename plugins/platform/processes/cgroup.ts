@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from '
 import { writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
-/** Where the path of the cgroup is kept, so that the next daemon finds the one that this one leaves. */
+/** Stores the path of the cgroup, so that the next daemon finds the one that this daemon leaves. */
 export interface CgroupPlace {
   get(): string | undefined
   /** Durable when it resolves. */
@@ -12,9 +12,9 @@ export interface CgroupPlace {
 const prefix = 'svc-'
 
 /**
- * A cgroup (v2) of the home below the one that the daemon was started in, where it may make one: as root, or in a unit of
- * systemd with `Delegate=yes`. The daemon itself lives in it, so that all it starts is born in it and no descendant can
- * leave it but by the right to write there. Before it ends what is in there, the daemon moves back out.
+ * A cgroup (v2) of the home below the daemon's own, if it may create one: as root, or in a unit of systemd with `Delegate=yes`. The
+ * daemon itself moves into it, so that all its children are born in it and no descendant can leave it without write access there.
+ * The daemon moves out before it ends the processes in it.
  */
 export class Cgroup {
   constructor(
@@ -23,7 +23,7 @@ export class Cgroup {
     private readonly place: CgroupPlace,
   ) {}
 
-  /** Makes the cgroup and moves this process into it. False where that is not possible. */
+  /** Creates the cgroup and moves this process into it; false where that is not possible. */
   async enter(): Promise<boolean> {
     const own = ownCgroup()
     if (own === undefined || this.#isInside(own)) return own !== undefined
@@ -33,9 +33,9 @@ export class Cgroup {
       mkdirSync(dir, { recursive: true })
       // Before it is used: a daemon that is killed in between leaves an empty one.
       if (this.place.get() !== dir) await this.place.set(dir)
-      // Another daemon may have swept the empty one away.
+      // Another daemon may have removed the empty one meanwhile.
       mkdirSync(dir, { recursive: true })
-      // The system call may take 20 ms; it happens in another thread.
+      // The system call may take 20 ms, so it runs in another thread.
       await writeFile(join(dir, 'cgroup.procs'), String(this.self))
       return true
     } catch {
@@ -43,7 +43,7 @@ export class Cgroup {
     }
   }
 
-  /** Moves this process out of it, where it is in it and its parent takes it. */
+  /** Moves this process out of it, if it is in it and the parent accepts it. */
   async leave(): Promise<void> {
     const dir = this.#kept()
     if (dir === undefined || !this.#isInside(ownCgroup())) return
@@ -61,14 +61,14 @@ export class Cgroup {
     return new Set(dir === undefined ? [] : pidsBelow(dir))
   }
 
-  /** Ends all in it at once, however fast they fork, unless some of them are to be spared. */
+  /** Kills all of its processes at once, however fast they fork, unless some of them are to be spared. */
   kill(spared: ReadonlySet<number>): void {
     const dir = this.#kept()
     if (dir === undefined || pidsBelow(dir).some(pid => spared.has(pid))) return
     try {
       writeFileSync(join(dir, 'cgroup.kill'), '1')
     } catch {
-      // Before Linux 5.14 there is none.
+      // Before Linux 5.14 there is no `cgroup.kill`.
     }
   }
 
@@ -78,7 +78,7 @@ export class Cgroup {
     if (dir !== undefined) removeTree(dir)
   }
 
-  /** The one that was kept, unless it is that of the home which this one was copied from. */
+  /** The stored path, unless it belongs to the home that this one was copied from. */
   #kept(): string | undefined {
     const dir = this.place.get()
     return dir !== undefined && basename(dir) === `${prefix}${this.homeId}` ? dir : undefined
@@ -90,18 +90,18 @@ export class Cgroup {
   }
 }
 
-/** Moves a process of the daemon's program out of the cgroup of its home, so that it outlives the daemon that started it. */
+/** Moves a process of the daemon's program out of the home's cgroup, so that it outlives the daemon that started it. */
 export function leaveHomeCgroup(self: number): void {
   const own = ownCgroup()
   if (own === undefined || !basename(own).startsWith(prefix)) return
   try {
     writeFileSync(join(dirname(own), 'cgroup.procs'), String(self))
   } catch {
-    // It is then ended with all that the daemon started, and whoever looks after it starts another.
+    // Then it ends with the daemon's other processes, and its supervisor starts another.
   }
 }
 
-/** The folder of the cgroup (v2) that this process is in, also where v1 is mounted beside it. */
+/** The folder of this process's cgroup (v2), also where v1 is mounted beside it. */
 function ownCgroup(): string | undefined {
   return cgroupOf('self')
 }
@@ -133,7 +133,7 @@ function pidsBelow(dir: string): number[] {
   }
 }
 
-/** The system refuses to remove what has processes. */
+/** Removes empty cgroups; the system refuses to remove others. */
 function removeTree(dir: string): void {
   try {
     for (const below of foldersIn(dir)) removeTree(below)
@@ -141,7 +141,7 @@ function removeTree(dir: string): void {
   } catch {}
 }
 
-/** Daemons of homes that are gone left theirs empty at most. */
+/** Removes empty cgroups of daemons whose homes are gone. */
 function removeEmpty(parent: string): void {
   for (const dir of foldersIn(parent)) if (dir.startsWith(join(parent, prefix))) removeTree(dir)
 }

@@ -6,8 +6,8 @@ const defaultPath = '/usr/local/bin:/bin:/usr/bin'
 const firstLineBytes = 256
 
 /**
- * Throws what starting this command would, with its code (`ENOENT`, `EACCES`): what sets the mark of a process starts in
- * its place, and could only say so in words. Looks as execvp(3) does, and blocks no longer than starting it.
+ * Throws the error that starting this command would give, with its code (`ENOENT`, `EACCES`): the program that sets the mark of a
+ * process is started in its place, and reports errors only as text. Searches like execvp(3), and blocks no longer than a start.
  */
 export function checkCommand(command: string, cwd: string, path: string = defaultPath): void {
   const places = command.includes('/') ? [''] : path.split(':')
@@ -34,7 +34,7 @@ function checkInterpreter(file: string, cwd: string): void {
   try {
     opened = openRegularFileSync(file)
   } catch {
-    // A program that may be run and not read is no script.
+    // A file that is executable but not readable is not a script.
     return
   }
   try {

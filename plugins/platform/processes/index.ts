@@ -3,7 +3,7 @@ import { Processes } from './api.js'
 import type { ProcessesOptions, ProcessesService } from './service.js'
 import { processTables } from './tables.js'
 
-/** The plugin as a program wants it that embeds the kernel; as it stands in the package, every option is left out. */
+/** The plugin for programs that embed the kernel; the package itself uses no options. */
 export function processesWith(options: ProcessesOptions = {}): Plugin {
   return definePlugin({
     name: 'processes',

@@ -3,22 +3,24 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import { markOfLimit } from './mark.js'
 
-/** What the operating system tells of a process. */
+/** Data of the operating system about a process. */
 export interface ProcessInfo {
   readonly pid: number
   readonly parent: number
   readonly group: number
-  /** Tells two processes with the same pid apart: `<boot id>:<ticks since boot>` on Linux, a date elsewhere. */
+  /** Distinguishes two processes with the same pid: `<boot id>:<ticks since boot>` on Linux, a date elsewhere. */
   readonly startTime: string
   /** Name of the program, shortened by the system. */
   readonly name: string
-  /** True: it has ended, and only its parent has not taken notice (a zombie). */
+  /** Whether it is a zombie: it has ended, but its parent has not waited for it. */
   readonly ended: boolean
-  /** What a daemon marked it with, or something it descends from; 0 when none did (always, where it is not Linux). */
+  /** The mark that a daemon set on it or on an ancestor; 0 without one (always outside of Linux). */
   readonly mark: number
 }
 
-/** A process, and what its environment says of the daemon that started it. Empty where that is not ours to read. */
+/**
+ * A process with the ids from its environment, which name the daemon that started it. Empty when the environment is not readable.
+ */
 export interface ProcessSeen extends ProcessInfo {
   readonly homeId: string
   readonly processId: string
@@ -33,23 +35,23 @@ export function inspectProcess(pid: number, platform: NodeJS.Platform): ProcessI
   return platform === 'linux' ? fromProc(pid) : fromPs(['-p', String(pid)])[0]
 }
 
-/** All processes that can be seen, by pid. */
+/** All visible processes, by pid. */
 export function inspectProcesses(platform: NodeJS.Platform): Map<number, ProcessInfo> {
   const all = platform === 'linux' ? everyPid().flatMap(pid => fromProc(pid) ?? []) : fromPs(['-A'])
   return new Map(all.map(found => [found.pid, found]))
 }
 
-/** Processes that are looked at before others get their turn of the event loop: about a millisecond. */
+/** Processes read in one turn of the event loop, in about a millisecond. */
 const chunk = 40
-/** How often a look goes back for processes that were born during it. */
+/** Number of further passes for processes that were started during the first. */
 const returns = 3
-/** Glances at the newest process that end a look during which others were born: two or three milliseconds. */
+/** Reads of the newest process at the end, if others were started meanwhile: two or three milliseconds. */
 const glances = 100
 
 /**
- * Looks at all processes, the newest first, and hands each over at the moment it has been read: a process that forks and
- * ends again and again is found only while it is young. By the time its turn in a list comes it may be gone each time, so
- * where processes are born meanwhile the look ends with glances at the newest one alone.
+ * Reads all processes, the newest first, and passes each to `visit` at once: a process that constantly forks and ends can only be
+ * found while it is young. By its turn in a list it may be gone every time, so when processes were started meanwhile, the end of
+ * the walk reads only the newest one repeatedly.
  */
 export async function walkProcesses(platform: NodeJS.Platform, visit: (seen: ProcessSeen) => void): Promise<Processes> {
   const found = new Map<number, ProcessSeen>()
@@ -84,14 +86,14 @@ export async function walkProcesses(platform: NodeJS.Platform, visit: (seen: Pro
   return found
 }
 
-/** By the environment that the process was started with. Linux only. */
+/** The ids in the environment that the process was started with. Linux only. */
 export function idsOf(pid: number, platform: NodeJS.Platform): Pick<ProcessSeen, 'homeId' | 'processId'> {
   const text = platform === 'linux' ? environmentOf(pid)?.toString('utf8') : undefined
   const entry = (name: string) => text?.split(`\0${name}=`)[1]?.split('\0')[0] ?? ''
   return { homeId: entry('SVC_HOME_ID'), processId: entry('SVC_PROCESS_ID') }
 }
 
-/** Inodes of the sockets that a process has open. Linux only; empty where that is not ours to read. */
+/** Inodes of a process's open sockets. Linux only; empty when they are not readable. */
 export function socketsOf(pid: number): string[] {
   const folder = `/proc/${pid}/fd`
   try {
@@ -107,7 +109,7 @@ export function socketsOf(pid: number): string[] {
   }
 }
 
-/** As the process was started, between zeros. A process that has ended has none. */
+/** The initial environment, between zero bytes. A process that has ended has none. */
 function environmentOf(pid: number): Buffer | undefined {
   const zero = Buffer.from([0])
   try {
@@ -117,12 +119,12 @@ function environmentOf(pid: number): Buffer | undefined {
   }
 }
 
-/** The pids that Linux lists. */
+/** All pids on Linux. */
 function everyPid(): number[] {
   return readdirSync('/proc').flatMap(name => (/^\d+$/.test(name) ? Number(name) : []))
 }
 
-/** The pid that was given out last, the fifth field of /proc/loadavg; 0 where that cannot be read. */
+/** The pid that was assigned last, the fifth field of /proc/loadavg; 0 when that cannot be read. */
 function newestPid(): number {
   try {
     return Number(readFileSync('/proc/loadavg', 'utf8').split(' ')[4])
@@ -131,7 +133,7 @@ function newestPid(): number {
   }
 }
 
-/** What follows the name in /proc/<pid>/stat; the name stands in parentheses and may hold spaces and parentheses itself. */
+/** The fields after the name in /proc/<pid>/stat. The name is in parentheses and may contain spaces and parentheses itself. */
 export function statFields(text: string): string[] {
   return text.slice(text.lastIndexOf(')') + 2).split(' ')
 }

@@ -9,7 +9,7 @@ import type { ReapResult } from './reap.js'
 import type { ProcessSystem } from './system.js'
 
 const killMs = 5000
-/** How long others, outside the group, may hold the output of a stopped process open. */
+/** Milliseconds until the output of a stopped process is closed, which processes outside of its group may hold open. */
 const drainMs = 1000
 const longestPauseMs = 1000
 
@@ -21,34 +21,37 @@ export class ManagedProcess implements ProcessHandle {
   readonly pid: number
   readonly exited: Promise<ProcessExit>
   readonly #real = systemClock()
-  /** Resolves when none of the group is left. */
+  /** Resolves when the group is empty. */
   readonly #empty: Promise<void>
-  /** Undefined when none of the group is left: its number may be anybody's then. */
+  /** Undefined when the group is empty: its number may then be reused. */
   #settleEmpty: (() => void) | undefined
-  /** Resolves when that has been written down as well. */
+  /** Resolves when the removal of its row is durable as well. */
   readonly #gone: Promise<void>
   #leaderEnded = false
   #stopping: Promise<void> | undefined
   #watch: Timer | undefined
-  /** Start times of the group's members when last seen, by pid. Undefined while the leader lives and speaks for all. */
+  /**
+   * Start times of the group's members at the last look, by pid. Undefined while the leader lives, because its group's number
+   * cannot be reused then.
+   */
   #members: ReadonlyMap<number, string> | undefined
 
   constructor(
     private readonly child: SpawnedChild,
     readonly startTime: string,
     private readonly system: ProcessSystem,
-    /** It was started for this process, or by one that was. */
+    /** Whether a process was started by this one, directly or not. */
     private readonly isMarked: (seen: ProcessSeen) => boolean,
-    /** Ends what this one started and is not in its group: no signal to the group reaches it. */
+    /** Ends descendants that left the group, which signals to the group do not reach. */
     private readonly endStrays: () => Promise<ReapResult>,
-    /** For how long to wait. When to look is real time, for processes know no other. */
+    /** Clock for waits. Looks at processes use real time, because processes do. */
     private readonly clock: Clock,
-    /** Called once, when the whole group is gone; `stop` waits for it. */
+    /** Called once when the whole group is gone; `stop` waits for it. */
     forget: () => Promise<void>,
     bounded: (stream: 'stdout' | 'stderr', kill: () => void) => BoundedOutput,
   ) {
     this.pid = child.pid
-    // Node throws unread output away when a process ends, and one may end before anybody was handed this.
+    // Node discards unread output when a process ends, which may happen before the caller has the handle.
     for (const name of ['stdout', 'stderr'] as const) {
       child[name] = pipeline(
         child[name],
@@ -67,7 +70,7 @@ export class ManagedProcess implements ProcessHandle {
         void this.#watchGroup(1)
       })
     })
-    // A broken pipe is an end like any other, and `exited` tells of it.
+    // A broken pipe is a normal end, which `exited` reports.
     for (const source of [child, child.stdin, child.stdout, child.stderr]) source.on('error', () => {})
   }
 
@@ -127,14 +130,14 @@ export class ManagedProcess implements ProcessHandle {
     await this.#gone
   }
 
-  /** Some of the group may be there. */
+  /** Whether the group may have members. */
   get #isLeft(): boolean {
     return this.#settleEmpty !== undefined
   }
 
   async #emptyWithin(ms: number): Promise<void> {
     let timer: Timer | undefined
-    // No signal that aborts: hundreds may end at once, and each would make an error with its stack.
+    // No AbortSignal: hundreds may end at once, and each abort would create an error with its stack.
     const over = new Promise<void>(resolve => {
       timer = this.clock.timeout(ms, resolve)
     })
@@ -143,7 +146,7 @@ export class ManagedProcess implements ProcessHandle {
     await this.#inspectGroup()
   }
 
-  /** Looks again and again, ever less often, until the group is empty. */
+  /** Looks repeatedly, with growing pauses, until the group is empty. */
   async #watchGroup(pause: number): Promise<void> {
     await this.#inspectGroup()
     if (!this.#isLeft) return
@@ -153,7 +156,7 @@ export class ManagedProcess implements ProcessHandle {
   }
 
   async #signal(name: NodeJS.Signals): Promise<void> {
-    // Until Node has told of its end the leader's pid is not free, so the group's number is still ours.
+    // Until Node reports its end the leader's pid is not reused, so the group's number is still valid.
     if (this.#leaderEnded) await this.#inspectGroup()
     if (!this.#isLeft) return
     this.system.signal(-this.pid, name)
@@ -162,13 +165,13 @@ export class ManagedProcess implements ProcessHandle {
   }
 
   /**
-   * Finds out whether the group of a leader that has ended is empty, and that it still is the same group. The number of an
-   * empty group is given out anew only after all others, which takes longer than a look.
+   * Finds out whether the group of an ended leader is empty, and still the same group. The number of an empty group is only reused
+   * after all others, which takes longer than a look.
    */
   async #inspectGroup(): Promise<void> {
     if (!this.#leaderEnded || !this.#isLeft) return
     let members: ProcessSeen[] = []
-    // A look takes time: a member that forks and ends during it can be missed once.
+    // A member that forks and ends during a look can be missed once.
     for (let looks = 0; looks < 2 && members.length === 0 && this.system.signal(-this.pid, 0); looks++)
       members = await this.#livingMembers()
     // One known member proves that the group was never empty. At the first look the leader has just ended.

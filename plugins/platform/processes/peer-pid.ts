@@ -2,10 +2,10 @@ import type { Socket } from 'node:net'
 import { systemCall } from '../../../kernel/kit/system-calls.js'
 import { messageOf } from '../../../kernel/plugin.js'
 
-/** The process that connected a Unix socket, by its descriptor on this side; undefined where the system does not tell. */
+/** The pid of the process that connected a Unix socket, by its descriptor on this side; undefined where the system does not say. */
 export type PeerPid = (descriptor: number) => number | undefined
 
-/** What `getsockopt` is asked for: level and name, and how long the answer is; the pid are its first four bytes. */
+/** Arguments of `getsockopt`: level, name and length of the value, whose first four bytes are the pid. */
 const options: Partial<Record<NodeJS.Platform, readonly [level: number, name: number, bytes: number]>> = {
   // SO_PEERCRED: pid, uid, gid.
   linux: [1, process.arch === 'ppc64' ? 21 : 17, 12],
@@ -14,8 +14,8 @@ const options: Partial<Record<NodeJS.Platform, readonly [level: number, name: nu
 }
 
 /**
- * Node does not tell whose process is at the other end of a Unix socket.
- * @returns why nothing can be asked, where it cannot
+ * A function for the peer of a Unix socket, which Node does not provide.
+ * @returns the reason as text, where there is none
  */
 export function findPeerPid(): PeerPid | string {
   const option = options[process.platform]
@@ -36,7 +36,7 @@ export function findPeerPid(): PeerPid | string {
   }
 }
 
-/** Of a connection that is open; Node has no public name for it. */
+/** Descriptor of an open connection; Node has no public name for it. */
 export function descriptorOf(socket: Socket): number | undefined {
   const { _handle: handle } = socket as unknown as { _handle?: { readonly fd?: number } | null }
   return handle?.fd !== undefined && handle.fd >= 0 ? handle.fd : undefined

@@ -3,24 +3,24 @@ import type { Processes, ProcessInfo, ProcessSeen } from './inspect.js'
 import type { ProcessSystem } from './system.js'
 import type { ProcessRow } from './tables.js'
 
-/** Processes that are remembered in one set; the oldest are forgotten. */
+/** Maximum entries of one set; the oldest are forgotten. */
 const MAX_REMEMBERED = 1000
 
-/** What {@link planReap} decides by. */
+/** Input of {@link planReap}. */
 export interface ReapFacts {
   readonly processes: ReadonlyMap<number, ProcessInfo>
   readonly rows: readonly ProcessRow[]
   /** This process. */
   readonly self: number
-  /** Something about this process says that it is to be ended: its mark, its environment, its cgroup. */
+  /** Whether mark, environment or cgroup of a process say that it is to be ended. */
   isMarked(pid: number): boolean
-  /** This process has started some itself already. */
+  /** Whether this process has started processes itself. */
   readonly ownChildren: boolean
-  /** `pid:startTime` of processes that an earlier round has found to be ended. */
+  /** `pid:startTime` of processes that an earlier round selected. */
   readonly known?: ReadonlySet<string>
 }
 
-/** Processes of which something is known that cannot change, each by pid and start time. */
+/** Processes with a known permanent property, each by pid and start time. */
 export class Identities {
   readonly #known = new Set<string>()
 
@@ -36,29 +36,28 @@ export class Identities {
 }
 
 export interface ReapPlan {
-  /** What to signal, negative for a group, and which processes that ends. */
+  /** Targets of signals, negative for a group, each with the processes that it ends. */
   readonly targets: readonly { readonly target: number; readonly ends: readonly ProcessInfo[] }[]
   /** Rows whose process is gone. */
   readonly stale: readonly ProcessRow[]
 }
 
-/** Names one process for good. */
+/** A unique name of a process. */
 export function identityOf({ pid, startTime }: { readonly pid: number; readonly startTime: string }): string {
   return `${pid}:${startTime}`
 }
 
 /**
- * Decides what to end. A process is to be ended when a row names its pid and start time, when it is marked, or when its
- * parent is to be ended: also a daemon of another home that it started. Then its whole group is ended, unless that is led
- * by a process that is not, or this process is in it: then that process alone. This process and its ancestors are always
- * spared.
+ * Selects the processes to end. A process is selected when a row has its pid and start time, when it is marked, or when its parent
+ * is selected, even if it is a daemon of another home. Its whole group is ended, unless an unselected process leads the group or a
+ * spared one is in it: then only the process. This process and its ancestors are always spared.
  */
 export function planReap(facts: ReapFacts): ReapPlan {
   const { processes, rows } = facts
   const named = new Set([...rows.map(identityOf), ...(facts.known ?? [])])
   const isSought = ({ pid, ended, startTime }: ProcessInfo) =>
     !ended && pid > 1 && (facts.isMarked(pid) || (named.size > 0 && named.has(identityOf({ pid, startTime }))))
-  // Of hundreds that end at once most have left nothing: that takes one pass.
+  // When hundreds end at once, most have left nothing, which this single pass finds out.
   if (rows.length === 0 && !some(processes.values(), isSought)) return { targets: [], stale: [] }
   const { spared } = sparedBy(facts)
   const living = [...processes.values()].filter(({ pid, ended }) => !ended && pid > 1)
@@ -73,7 +72,7 @@ export function planReap(facts: ReapFacts): ReapPlan {
   for (const info of left.values()) {
     const leader = processes.get(info.group)
     const members = living.filter(({ group }) => group === info.group)
-    // Groups 0 and 1 mean one's own group and every process to the system call, and can be seen in containers.
+    // To the system call groups 0 and 1 mean the own group and every process; they can occur in containers.
     const whole =
       info.group > 1 && (!leader || leader.ended || left.has(leader.pid)) && !members.some(m => spared.has(m.pid))
     if (whole) targets.set(-info.group, members)
@@ -91,11 +90,11 @@ function some<T>(all: Iterable<T>, wanted: (one: T) => boolean): boolean {
   return false
 }
 
-/** Spared are this process, its ancestors, and where it has children of its own all that is `below` it. */
+/** Spares this process, its ancestors, and if it has children of its own all processes `below` it. */
 function sparedBy({ processes, self, ownChildren, isMarked }: ReapFacts) {
   const ancestors = new Set<number>()
   for (let at: number | undefined = self; at && !ancestors.has(at); at = processes.get(at)?.parent) ancestors.add(at)
-  // Children of a marked process are marked as well; that tells nothing of who left them.
+  // Children of a marked process are marked too, so the mark does not say which daemon left them.
   const below = new Set(ownChildren || isMarked(self) ? [self] : [])
   for (let grown = below.size > 0; grown; ) {
     const found = [...processes.values()].filter(({ pid, parent }) => below.has(parent) && !below.has(pid))
@@ -106,35 +105,35 @@ function sparedBy({ processes, self, ownChildren, isMarked }: ReapFacts) {
 }
 
 export interface ReapResult {
-  /** Every process that was ended; owner and label are its group's row's, else `unknown` and the program's name. */
+  /** Every ended process; owner and label come from its group's row, else they are `unknown` and the program's name. */
   readonly ended: ProcessRow[]
   readonly stale: ProcessRow[]
-  /** Those that were still there after SIGKILL, or that this user may not signal. */
+  /** Processes that survived SIGKILL, or that this user may not signal. */
   readonly resisting: ProcessRow[]
 }
 
-/** Which processes {@link endLeft} ends, and how. */
+/** The processes that {@link endLeft} ends, with the timing. */
 export interface Hunt {
   readonly rows: readonly ProcessRow[]
   isMarked(seen: ProcessSeen): boolean
   ownChildren(): boolean
-  /** Where not all of them have to be seen at once, looks may be shared with others. */
+  /** Reads all processes; the result may be shared when not all of them have to be seen at the same time. */
   look(): Promise<Processes>
-  /** Ends what it can at once, beside the signals; told which processes are to be spared. */
+  /** Kills processes at once, in addition to the signals; receives the processes to spare. */
   readonly killAll?: (spared: ReadonlySet<number>) => void
   /** Milliseconds between SIGTERM and SIGKILL. */
   readonly termMs: number
 }
 
 const giveUpMs = 6000
-/** Processes are looked at once more before each signal, which hundreds may be worth. */
+/** Signals per turn of the event loop; processes are inspected again before each one. */
 const SIGNALS_A_TURN = 20
-/** Those who share a look go on with what it found one after the other, so many in a turn of the event loop. */
+/** Plans per turn of the event loop, for callers that share a look. */
 const PLANS_A_TURN = 20
-/** Looks in a row without any that say that none is left, before and after one was found: a look is not one moment. */
+/** Consecutive looks without a match that prove that none is left, before and after one was found: a look is not instantaneous. */
 const sureAfter = { none: 2, some: 4 }
 
-/** Ends processes for all who ask it to, some of each turn of the event loop. */
+/** Ends processes for several callers, sharing the event loop. */
 export class Reaper {
   #line = Promise.resolve()
   #planned = 0
@@ -142,8 +141,8 @@ export class Reaper {
   constructor(private readonly system: ProcessSystem) {}
 
   /**
-   * Ends them until none is left: SIGTERM once to each; after `termMs` all that can be found are stopped before they are
-   * killed, for what is stopped neither forks nor notices how others end. Gives up 6 s later.
+   * Ends processes until none is left: SIGTERM once to each; after `termMs` all matches are stopped before they are killed, because
+   * a stopped process neither forks nor reacts to the end of others. Gives up 6 s later.
    */
   endLeft(hunt: Hunt): Promise<ReapResult> {
     return endLeft(this.system, hunt, () => this.#inLine())
@@ -161,7 +160,7 @@ export class Reaper {
 async function endLeft(system: ProcessSystem, hunt: Hunt, inLine: () => Promise<void>): Promise<ReapResult> {
   const { self } = system
   const { rows } = hunt
-  // Processes know no time but the real one.
+  // Real time: processes do not follow a virtual clock.
   const clock = systemClock()
   const known = new Map<string, ProcessInfo>()
   const factsOf = (processes: Processes): ReapFacts => {
@@ -172,7 +171,7 @@ async function endLeft(system: ProcessSystem, hunt: Hunt, inLine: () => Promise<
     return { processes, rows, self, isMarked, ownChildren: hunt.ownChildren(), known: new Set(known.keys()) }
   }
   const send = ({ target, ends }: ReapPlan['targets'][number], name: NodeJS.Signals) => {
-    // Since the look the number may have become another's.
+    // Since the look the number may have been reused.
     const isSame = (info: ProcessInfo) => {
       const now = system.inspect(info.pid)
       return now !== undefined && identityOf(now) === identityOf(info) && (target > 0 || now.group === -target)

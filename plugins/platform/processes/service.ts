@@ -6,21 +6,18 @@ import { cgroupPlace, homeIdentity, processTable } from './tables.js'
 
 export interface ProcessesOptions {
   /**
-   * The program runs this home and nothing else, and may be moved into a cgroup of the home (Linux, where the system lets
-   * it make one): then even what forks faster than it can be found ends with the daemon.
+   * Allows to move this process into a cgroup of the home (Linux, where the system permits it), so that even processes which fork
+   * faster than they can be found end with the daemon. Only for a program that runs nothing but this home.
    */
   readonly cgroup?: boolean
 }
 
-/**
- * Milliseconds in which all processes end. A group is given 10 s, what left it half a second more, and what is then still
- * found another look.
- */
+/** Milliseconds for the end of all processes: 10 s for a group, half a second for processes that left it, and another look. */
 const END_MS = 20_000
 
 type ProcessesNeeds = { readonly report: typeof Faults }
 
-/** Starts processes for plugins and ends them, those of an earlier daemon before anybody can ask for one. */
+/** Starts and ends processes for plugins. Processes of an earlier daemon are ended before the first can be started. */
 export class ProcessesService {
   #spawner: Spawner | undefined
   #callers: Callers | undefined
@@ -48,7 +45,7 @@ export class ProcessesService {
     })
     this.#spawner = spawner
     this.#callers = new Callers(spawner)
-    // Nothing can have the name of a home that had none until now.
+    // A new home has no earlier processes.
     const isClean = (isNew && !cgroup) || (await this.#reap(spawner, 'an earlier daemon'))
     const end = async () => {
       await spawner.stopAll().finally(async () => {
@@ -56,11 +53,11 @@ export class ProcessesService {
       })
     }
     scope.defer('processes', end, END_MS)
-    // It takes 20 ms, and what is started waits for it.
+    // Not awaited, as it takes 20 ms; starts of processes wait for it.
     void spawner.enclose()
   }
 
-  /** What one plugin is handed: its processes have its name and end with its scope. */
+  /** The API for one plugin: its processes have its name and end with its scope. */
   for({ name, scope }: Consumer): ProcessesApi {
     const spawner = this.#spawner as Spawner
     const callers = this.#callers as Callers
@@ -73,7 +70,7 @@ export class ProcessesService {
           void handle.exited.then(release, () => {})
           return handle
         } catch (error) {
-          // The plugin went while its process was started.
+          // The plugin was released while its process started.
           handle.kill()
           await handle.stop()
           throw error
@@ -82,7 +79,7 @@ export class ProcessesService {
     }
   }
 
-  /** Ends what somebody left; resolves to whether nothing of it is left now. */
+  /** Ends leftover processes; resolves to whether none is left. */
   async #reap(spawner: Spawner, whose: string): Promise<boolean> {
     const { ended, resisting } = await spawner.reap()
     if (ended.length > 0) this.kernel.log.warn(`ended ${ended.length} processes that ${whose} left`)
@@ -92,7 +89,7 @@ export class ProcessesService {
   }
 }
 
-/** The service's class with its options, as `definePlugin` wants it. */
+/** The service's class with its options, for `definePlugin`. */
 export function serviceWith(options: ProcessesOptions): ServiceClass<ProcessesNeeds, ProcessesService> {
   return class extends ProcessesService {
     constructor(kernel: PluginKernel<ProcessesNeeds>) {

@@ -16,30 +16,30 @@ import { hostSystem } from './system.js'
 import { ownRows, type ProcessTable } from './tables.js'
 import { withoutWithheld } from './withheld.js'
 
-/** A process to start, and the plugin that it is for. */
+/** A process to start, with the plugin that it belongs to. */
 export interface OwnedRequest extends SpawnRequest {
   readonly owner: string
 }
 
-/** The one place that starts and signals processes. */
+/** The only code that starts and signals processes. */
 export type Spawner = ReturnType<typeof createSpawner>
 
 export interface SpawnerOptions {
-  /** Names this home and no other, copies of it included: whatever carries it is ended at boot. */
+  /** Unique name of this home, different from its copies: processes that carry it are ended at boot. */
   readonly homeId: string
   readonly table: ProcessTable
   readonly clock: Clock
   /** Resolves when everything seen so far is on the disk. */
   durable(): Promise<void>
-  /** This process may live in a cgroup of the home: only a program that runs one home and nothing else. */
+  /** Allows to move this process into a cgroup of the home: only for a program that runs nothing but one home. */
   readonly cgroup?: CgroupPlace
-  /** Told when a process floods one of its streams. */
+  /** Receives faults of processes that flood an output stream. */
   readonly report?: Report
-  /** Of each output stream of each process. */
+  /** Limits of each output stream of each process. */
   readonly limits?: OutputLimits
 }
 
-/** Milliseconds between SIGTERM and SIGKILL for what a daemon left, and for what left the group of a process. */
+/** Milliseconds between SIGTERM and SIGKILL for leftovers of a daemon, and for processes that left a group. */
 const termMs = { reap: 1000, strays: 500 }
 
 export function createSpawner(options: SpawnerOptions) {
@@ -49,13 +49,13 @@ export function createSpawner(options: SpawnerOptions) {
   const { platform } = process
   const cgroup = place && platform === 'linux' ? new Cgroup(homeId, system.self, place) : undefined
   const home = homeNumber(homeId)
-  /** Of this process, which another one of this home may have started. */
+  /** Number of this process, if another process of this home started it. */
   const ownNumber = numberIn(inspectProcess(system.self, platform)?.mark ?? 0, home)
   const running = new Map<number, ManagedProcess>()
   const requests = new WeakMap<ProcessHandle, OwnedRequest>()
-  /** Descend from none of `running`, which cannot change: what starts later is new itself. */
+  /** Processes that descend from none of `running`. That cannot change, because later children are new processes. */
   const strangers = new Identities()
-  /** Those of them that no daemon of this home started. */
+  /** Strangers that no daemon of this home started. */
   const outside = new Identities()
   let marking: ReturnType<typeof findMarking> | undefined
   let enclosed: Promise<unknown> | undefined
@@ -77,7 +77,7 @@ export function createSpawner(options: SpawnerOptions) {
 
   const track = (child: SpawnedChild, request: OwnedRequest, number: number) => {
     const { pid } = child
-    // At once: Node cannot have waited for it yet, so this pid is this process.
+    // Read at once: Node cannot have waited for the process yet, so the pid cannot be reused.
     const startTime = inspectProcess(pid, platform)?.startTime
     const forget = async () => {
       running.delete(number)
@@ -87,7 +87,7 @@ export function createSpawner(options: SpawnerOptions) {
     const mark = markFor(home, number)
     const ownId = processId(number)
     const isMarked = (seen: ProcessSeen) => seen.mark === mark || seen.processId === ownId
-    // Elsewhere nothing tells what left the group, and a look at all processes starts one.
+    // On other systems processes that left a group cannot be recognized, and a look would start a process.
     const look = platform === 'linux' ? system.look : async () => new Map()
     const endStrays = () =>
       reaper.endLeft({ rows: [], isMarked, ownChildren: () => false, look, termMs: termMs.strays })
@@ -119,7 +119,7 @@ export function createSpawner(options: SpawnerOptions) {
     return { handle, recorded }
   }
 
-  /** For which running process of this spawner this one was started, itself included; undefined when for none. */
+  /** The running process of this spawner that a process descends from, or is; undefined without one. */
   const originOf = (pid: number): ProcessHandle | undefined => {
     const handles = [...running.values()]
     const walked: ProcessInfo[] = []
@@ -139,7 +139,7 @@ export function createSpawner(options: SpawnerOptions) {
     return undefined
   }
 
-  /** Whether a process descends from one of this spawner, and whose that is. */
+  /** Whether a process descends from one of this spawner, and from whose. */
   const descentOf = (pid: number): Caller => {
     const seen = inspectProcess(pid, platform)
     if (pid === system.self) return { status: 'outside' }
@@ -157,13 +157,13 @@ export function createSpawner(options: SpawnerOptions) {
   return {
     /** Pid of this process. */
     self: system.self,
-    /** It has started a process since it was made. */
+    /** Whether it has started a process. */
     get hasStarted() {
       return last > 0
     },
     /**
-     * Starts a process that leads a group of its own, when everything seen so far is on the disk; resolves when its row is
-     * as well. Throws {@link SpawnError}.
+     * Starts a process that leads a group of its own, when everything seen so far is on the disk; resolves when its row is as well.
+     * Throws {@link SpawnError}.
      */
     async spawn(request: OwnedRequest): Promise<ProcessHandle> {
       await checkFolder(request.cwd)
@@ -173,7 +173,7 @@ export function createSpawner(options: SpawnerOptions) {
       if (mark && command) checkBefore(request, command)
       await enclosed
       await durable()
-      // One start in each turn of the event loop, which it holds until the program has been loaded.
+      // One start in each turn of the event loop, which it blocks until the program is loaded.
       const mine = starting
       starting = mine.then(turn)
       await mine
@@ -192,9 +192,9 @@ export function createSpawner(options: SpawnerOptions) {
       }
       return handle
     },
-    /** Those whose group is not gone. */
+    /** Processes whose group is not gone. */
     list: (): ProcessHandle[] => [...running.values()],
-    /** Stops all, and refuses to start any from now on. Throws an AggregateError when some cannot be ended. */
+    /** Stops all processes, and refuses new ones from now on. Throws an AggregateError when some cannot be ended. */
     async stopAll(options?: StopOptions) {
       closed = true
       const ends = await Promise.allSettled([...running.values()].map(handle => handle.stop(options)))
@@ -202,9 +202,9 @@ export function createSpawner(options: SpawnerOptions) {
       if (errors.length > 0) throw new AggregateError(errors, `${errors.length} process groups could not be ended`)
     },
     /**
-     * Ends what a daemon of this home started and left behind: at boot an earlier one, at the end this one. Known are they
-     * by their rows, by the mark that the spawner gave them, by `SVC_HOME_ID` in their environment, by the home's cgroup and
-     * by their parents; never by a pid alone. Rows of processes that are gone are removed.
+     * Ends leftover processes of this home: at boot those of an earlier daemon, at the end those of this one. They are recognized
+     * by their rows, the mark of the spawner, `SVC_HOME_ID` in their environment, the home's cgroup and their parents; never by a
+     * pid alone. Rows of missing processes are removed.
      */
     async reap() {
       await enclosed
@@ -228,14 +228,14 @@ export function createSpawner(options: SpawnerOptions) {
       for (const row of rows) if (over.has(identityOf(row))) await table.remove(row.pid, row.startTime)
       return result
     },
-    /** Moves this process into a cgroup of the home, where one is wanted and can be made; whatever starts then is in it. */
+    /** Moves this process into a cgroup of the home, if that is enabled and possible; later children are born in it. */
     async enclose() {
       enclosed = cgroup?.enter()
       await enclosed
     },
     originOf,
     descentOf,
-    /** Every process that descends from one of this spawner. */
+    /** All processes that descend from one of this spawner. */
     async descendants() {
       const all = [...(await system.look()).keys()].map(pid => ({ pid, caller: descentOf(pid) }))
       return all.filter(({ caller: { status } }) => status === 'started' || status === 'left')
@@ -243,7 +243,7 @@ export function createSpawner(options: SpawnerOptions) {
   }
 }
 
-/** Without a command Node itself refuses. */
+/** An empty command is refused by Node itself. */
 function checkBefore(request: SpawnRequest, command: string): void {
   try {
     checkCommand(command, request.cwd, request.env.PATH)
@@ -275,7 +275,7 @@ function hasPid<C extends ChildProcess>(child: C): child is C & { readonly pid: 
   return child.pid !== undefined
 }
 
-/** The arguments stay out of it: they may hold secrets. */
+/** The error omits the arguments, which may contain secrets. */
 function failure({ argv }: SpawnRequest, cause: unknown): SpawnError {
   const command = argv[0] ?? ''
   if ((cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') {

@@ -1,21 +1,21 @@
 import { type Clock, systemClock } from '../../../kernel/plugin.js'
 import { inspectProcess, type Processes, type ProcessInfo, type ProcessSeen, walkProcesses } from './inspect.js'
 
-/** What the operating system does for the spawner; given to this folder's parts, which touch nothing themselves. */
+/** The operating system for the spawner. Other parts of this folder receive it and make no system calls themselves. */
 export interface ProcessSystem {
-  /** This process. */
+  /** Pid of this process. */
   readonly self: number
-  /** One process as it is now. */
+  /** The current state of one process. */
   inspect(pid: number): ProcessInfo | undefined
-  /** All processes. One look is for all who ask within 10 ms, and leaves others their turns of the event loop. */
+  /** All processes. Calls within 10 ms share one look, which yields to the event loop. */
   look(): Promise<Processes>
-  /** All processes at once, the newest first, each handed over at the moment it was read. */
+  /** All processes, the newest first, each passed on at the moment it was read. */
   walk(visit: (seen: ProcessSeen) => void): Promise<Processes>
-  /** Signals a process, or with a negative number a group; 0 only asks. False when there is none any more. */
+  /** Signals a process, or with a negative number a group; 0 only tests. False when there is none any more. */
   signal(target: number, signal: NodeJS.Signals | 0): boolean
 }
 
-/** Milliseconds in which looks at all processes become one: hundreds may end at once. */
+/** Milliseconds in which calls share one look at all processes: hundreds may end at once. */
 const lookMs = 10
 
 /** The machine that this process runs on. */
@@ -28,7 +28,7 @@ export function hostSystem(): ProcessSystem {
     look: shared(() => walk(() => {}), systemClock()),
     walk,
     signal(target, name) {
-      // 0 is our own group, -1 everybody, 1 the system's first process.
+      // 0 is our own group, -1 all processes, 1 the system's first process.
       if (!Number.isInteger(target) || Math.abs(target) <= 1) throw new RangeError(`never signals ${target}`)
       try {
         return process.kill(target, name)
@@ -39,7 +39,7 @@ export function hostSystem(): ProcessSystem {
   }
 }
 
-/** One look for all who ask until it begins. */
+/** Shares one look among all calls until it begins. */
 function shared(look: () => Promise<Processes>, clock: Clock): () => Promise<Processes> {
   let next: Promise<Processes> | undefined
   return () => {

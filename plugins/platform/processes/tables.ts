@@ -5,25 +5,25 @@ import { idsOf, inspectProcess } from './inspect.js'
 import { numberIn } from './mark.js'
 import { homeNumber } from './marking.js'
 
-/** What is kept of a process that runs, so that the next daemon finds what this one left. */
+/** The row of a running process, by which the next daemon finds leftovers of this one. */
 export interface ProcessRow {
   readonly pid: number
   /** As {@link ProcessHandle.startTime}. */
   readonly startTime: string
   readonly group: number
-  /** The plugin it was started for. */
+  /** The plugin that it was started for. */
   readonly owner: string
   readonly label: string
 }
 
-/** Where the rows are kept; both writes are durable when they resolve. */
+/** The store of the rows; both writes are durable when they resolve. */
 export interface ProcessTable {
   add(row: ProcessRow): Promise<void>
   remove(pid: number, startTime: string): Promise<void>
   list(): ProcessRow[]
 }
 
-/** Made in the kernel's own stream, when the kernel still started processes itself. */
+/** In the kernel's stream, from the time when the kernel itself started processes. */
 export const processTables: Inherited = {
   stream: 'kernel',
   prefixes: ['kernel_process', 'kernel_meta'],
@@ -39,7 +39,7 @@ export const processTables: Inherited = {
   ],
 }
 
-/** The processes that this home started, kept in the catalog so that the next start finds those that a crash left behind. */
+/** The running processes of this home, stored in the database so that the next start finds those that a crash left. */
 export function processTable(db: Db): ProcessTable {
   return {
     add: row =>
@@ -66,8 +66,8 @@ export function processTable(db: Db): ProcessTable {
 }
 
 /**
- * A name of this home that no other has: made at its first start, and with the folder's device and inode, so that a copied
- * home, which brings the database along, never ends the processes of the one it was copied from.
+ * A unique name of this home: created at its first start, combined with device and inode of the folder. So a copied home, which
+ * includes the database, never ends the processes of its original.
  */
 export async function homeIdentity(db: Db, root: string, make: () => string): Promise<string> {
   const { dev, ino } = await stat(root)
@@ -81,7 +81,7 @@ export async function homeIdentity(db: Db, root: string, make: () => string): Pr
   return `${value}.${place}`
 }
 
-/** The home's cgroup, in the catalog: the next start may happen in another one and finds by it what a crash left. */
+/** The home's cgroup, stored in the database: the next daemon may run in another cgroup, and must find the leftovers of a crash. */
 export function cgroupPlace(db: Db): CgroupPlace {
   return {
     get: () => db.get<{ value: string }>("SELECT value FROM kernel_meta WHERE key = 'cgroup'")?.value,
@@ -92,7 +92,9 @@ export function cgroupPlace(db: Db): CgroupPlace {
   }
 }
 
-/** The rows of this home. A copied home brings along those of the original, whose processes say themselves whose they are. */
+/**
+ * The rows of this home. A copied home also has rows of its original, which are recognized by the marks and ids of their processes.
+ */
 export async function ownRows(table: ProcessTable, homeId: string): Promise<ProcessRow[]> {
   const rows: ProcessRow[] = []
   for (const row of table.list()) {

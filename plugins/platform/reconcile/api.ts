@@ -1,24 +1,24 @@
-/** `svc/plugins/reconcile`: what follows records, and how it is doing. */
+/** `svc/plugins/reconcile`: the reconcile loop and its health. */
 import { defineErrors, type HooksOf, hookTable, notify, type TapsOf, token } from '../../../kernel/plugin.js'
 
 export interface QuarantinedRecord {
   readonly kind: string
   readonly id: string
   readonly error: string
-  /** Failures in a row since its last write. */
+  /** Consecutive failures since its last write. */
   readonly attempts: number
-  /** Epoch milliseconds of the next try. */
+  /** Epoch milliseconds of the next attempt. */
   readonly retryAt: number
 }
 
 /**
- * Health of a kind. `stuck`: a pass has been running for 5 s. `degraded`: three passes
- * in a row, retries among them, without one key succeeding. `failing`: some record is quarantined.
+ * Health of a kind. `stuck`: a pass has been running for 5 s. `degraded`: three passes in a row, retries included, without one
+ * successful key. `failing`: a record is quarantined.
  */
 export interface KindHealth {
   readonly kind: string
   readonly status: 'healthy' | 'failing' | 'degraded' | 'stuck'
-  /** Keys that wait for a pass or are in one. */
+  /** Number of keys that wait for a pass or are in one. */
   readonly pending: number
   readonly quarantined: readonly QuarantinedRecord[]
 }
@@ -38,22 +38,22 @@ export const points = hookTable({
 
 export type Passed = HooksOf<typeof points>['passed']
 
-/** The reconcile loop as the plugin that requires it sees it. */
+/** The reconcile loop for a plugin that requires it. */
 export interface ReconcileApi extends TapsOf<typeof points> {
   /**
-   * Marks keys for another pass, and what watches their records. Throws for a drop-in `mark_flood`, and marks none of them, beyond
-   * 10,000 at once and 100 a second in the long run.
+   * Marks keys, and the keys that watch their records, for another pass. Throws `mark_flood` for a drop-in, without marking any,
+   * beyond a burst of 10,000 and a sustained 100 marks/s.
    */
   mark(keys: readonly RecordKey[]): void
   /**
-   * Resolves true when everything that was durable or marked before this call has been through a pass that began after it was
-   * (or is quarantined): at once where no pass is due. False at the timeout, default 5 s. To be awaited outside of passes.
+   * Resolves true when every change that was durable or marked before this call has been through a pass that began later (or is
+   * quarantined); at once when no pass is due. False at the timeout, default 5 s. Do not await it within a pass.
    */
   settled(keys: readonly RecordKey[], options?: { readonly timeoutMs?: number }): Promise<boolean>
   health(): KindHealth[]
 }
 
-/** Requires the loop itself; a plugin that has reconcilers on its surface need not. */
+/** Errors of the loop. */
 export const ReconcileErrors = defineErrors({
   mark_flood: { status: 429, message: 'this plugin marks too many records; try again later' },
 })

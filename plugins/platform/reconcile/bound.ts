@@ -12,7 +12,7 @@ export interface BoundReconciler {
   readonly run: (batch: Batch<unknown>, signal: AbortSignal) => unknown
 }
 
-/** What a surface declares, with kinds by their names. */
+/** The reconciler of a surface, with kinds by their names. */
 export function bound({ owner, entry }: Contribution<Bound<Reconciler<unknown, unknown>>>): BoundReconciler {
   const { scope, self } = entry
   const { kind, after = [], watches = [], projected, run } = entry.entry

@@ -1,4 +1,4 @@
-/** What differs from a projection that knows these versions by id: ids of other versions, and of no record any more. */
+/** Ids that differ from a projection with these versions: records of another version, and ids without a record. */
 export function differing(
   stored: readonly (readonly [id: string, version: number])[],
   known: ReadonlyMap<string, number>,

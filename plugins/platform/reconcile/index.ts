@@ -2,7 +2,7 @@ import { definePlugin, Faults, perConsumer } from '../../../kernel/plugin.js'
 import { Reconcile, ReconcileErrors } from './api.js'
 import type { ReconcileLoop } from './loop.js'
 
-/** Follows records: what the reconcilers on all surfaces project into the runtime is kept as the records are. */
+/** Follows records: keeps the runtime in line with them, by the reconcilers on all surfaces. */
 export default definePlugin({
   name: 'reconcile',
   version: '0.1.0',

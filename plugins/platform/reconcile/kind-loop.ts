@@ -14,9 +14,9 @@ import type { KindHealth, Passed } from './api.js'
 import type { BoundReconciler } from './bound.js'
 import { differing } from './differing.js'
 
-/** Keys of one pass at most. */
+/** Maximum keys of one pass. */
 const PAGE = 1000
-/** Records that are looked at in one turn, in about a millisecond. */
+/** Records that are checked in one turn of the event loop, in about a millisecond. */
 const LOOK = 50
 const PASS_MS = 5000
 const DEGRADED_AFTER = 3
@@ -27,7 +27,7 @@ export interface LoopContext {
   readonly clock: Clock
   readonly ids: Ids
   readonly report: Report
-  /** A key is no longer pending. */
+  /** Called when keys are no longer pending. */
   readonly wake: () => void
   readonly passed: Passed
 }
@@ -40,20 +40,19 @@ interface Quarantine {
 }
 
 type Failures = Map<string, unknown>
-/** Records of a pass as they are, and ids of those that are gone. */
+/** Current records of a pass, and ids of deleted ones. */
 type Handed = { readonly records: readonly StoredRecord[]; readonly removed: readonly string[] }
 
 /**
- * The passes of one kind: a queue of marked keys, first in, first out. A pass takes keys off it, reads their records, and runs
- * the reconciler; one at a time. A key marked meanwhile is in the queue again. A key that fails is put aside with its error and
- * marked again later.
+ * The passes of one kind, with a FIFO queue of marked keys. A pass takes keys from it, reads their records and runs the reconciler;
+ * one at a time. A key that is marked meanwhile is queued again. A failed key is quarantined with its error and marked again later.
  */
 export class KindLoop {
   readonly #marked = new Set<string>()
   readonly #running = new Set<string>()
   readonly #quarantine = new Map<string, Quarantine>()
   readonly #abort = new AbortController()
-  /** How many keys at the head of the queue are the boot's. */
+  /** Number of keys at the head of the queue that belong to the boot. */
   #first = 0
   #booted = () => {}
   #busy = false
@@ -67,7 +66,7 @@ export class KindLoop {
     private readonly context: LoopContext,
   ) {}
 
-  /** Marks what is due. Resolves when all of that has been through a pass, or when one of these passes is stuck. */
+  /** Marks all due keys. Resolves when they have been through a pass, or when one of these passes is stuck. */
   boot(): Promise<void> {
     for (const id of this.#due()) this.#marked.add(id)
     this.#first = this.#marked.size
@@ -79,14 +78,14 @@ export class KindLoop {
   }
 
   /**
-   * A boot that believes a projection does not read its records, so damaged ones would show only when they are needed. They
-   * are looked for once all runs, for the start must not wait for it.
+   * Looks for damaged records. A boot with a durable projection does not read unchanged records, so damage would show only when
+   * they are needed. This runs after the start, which must not wait for it.
    */
   lookForDamage(): void {
     if (this.reconciler.projected) this.#looked ??= this.#lookAtAll()
   }
 
-  /** News of a key: it gets a pass at once, and if it fails again, its retries begin anew. */
+  /** A key has changed: it gets a pass at once, and its retries begin anew. */
   mark(id: string): void {
     const poison = this.#quarantine.get(id)
     if (poison) poison.attempts = 0
@@ -101,7 +100,7 @@ export class KindLoop {
     return this.#marked.has(id) || this.#running.has(id)
   }
 
-  /** Begins no other pass; resolves when the one that runs has ended. */
+  /** Begins no other pass; resolves when the current one has ended. */
   async end(): Promise<void> {
     this.#abort.abort()
     for (const { timer } of this.#quarantine.values()) timer.cancel()
@@ -121,7 +120,7 @@ export class KindLoop {
     }
   }
 
-  /** What the boot has to hand over: all, where the projection does not know what it holds. */
+  /** Keys for the boot: the differing ones, or all without a projection that knows its content. */
   #due(): string[] {
     const { owner, kind, projected } = this.reconciler
     const { records, report } = this.context
@@ -133,7 +132,7 @@ export class KindLoop {
     return records.ids(kind)
   }
 
-  /** A page a turn; a pass puts aside what is damaged. */
+  /** One page per turn; the pass then quarantines damaged records. */
   async #lookAtAll(): Promise<void> {
     const { records, report } = this.context
     const { owner, kind } = this.reconciler
@@ -167,11 +166,11 @@ export class KindLoop {
   }
 
   async #passUntilDone(): Promise<void> {
-    // One turn of the promises later, so that the marks of one transaction make one pass.
+    // One microtask later, so that the marks of one transaction share a pass.
     await Promise.resolve()
     while (this.#marked.size > 0 && !this.#abort.signal.aborted) {
       await this.#pass()
-      // A kind that always has something to do, even by marking itself, must not keep the process from all else.
+      // A kind that is always busy, for example by marking itself, must not block the event loop.
       if (this.#marked.size > 0) await turn()
     }
     this.#busy = false
@@ -189,7 +188,7 @@ export class KindLoop {
     const failures: Failures = new Map()
     try {
       const handed = this.#read(ids, failures)
-      // What the runtime is made to do must not be ahead of what is on the disk.
+      // The runtime must not be ahead of the disk.
       await this.context.db.durable()
       await this.#run(first, handed, failures)
     } catch (error) {
@@ -233,7 +232,7 @@ export class KindLoop {
     return { records, removed: [...removed] }
   }
 
-  /** A throw is bisected down to the keys that cause it; the others go through. */
+  /** A throw is bisected down to the keys that cause it; the others succeed. */
   async #run(first: boolean, { records, removed }: Handed, failures: Failures): Promise<void> {
     const size = records.length + removed.length
     if (size === 0 || this.#abort.signal.aborted) return

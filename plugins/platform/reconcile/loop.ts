@@ -9,8 +9,8 @@ import { bootOrder, watchCycle } from './order.js'
 type Watched = BoundReconciler['watches'][number]
 
 /**
- * Projects records into the runtime, level-triggered: a mark is a key, a pass reads the record as it is then. Every kind has a
- * loop of its own; here is what lies between them: who depends on whom, and who waits for what.
+ * Projects records into the runtime, level-triggered: a mark is a key, and a pass reads the current record. Every kind has a loop
+ * of its own; this class connects them by watches, and waits for them.
  */
 export class ReconcileLoop implements ReconcileApi {
   readonly #loops = new Map<string, KindLoop>()
@@ -25,7 +25,7 @@ export class ReconcileLoop implements ReconcileApi {
     })
   }
 
-  /** Kinds are set: records of those that are new or others than before are decoded otherwise. */
+  /** Kinds are set. Records of new or changed kinds are decoded differently, so they are marked. */
   known(change: Change): void {
     const before = this.#kinds
     this.#kinds = new Map(this.kernel.collect(Collected.kinds).map(({ entry }) => [entry.name, entry]))
@@ -34,7 +34,7 @@ export class ReconcileLoop implements ReconcileApi {
     if (cycle) change.fail(cycle.owner, `its reconciler closes a cycle of watches: ${cycle.path.join(' → ')}`)
   }
 
-  /** A record was written: it is marked when that is on the disk, and with it what watches it, as it was and as it is. */
+  /** A record was written. When that is durable, its key is marked, with those that watch the old or the new record. */
   written(t: Tx, { change }: Written): void {
     const record = change.verb === 'put' ? change.after : change.before
     const versions = change.verb === 'put' && change.before ? [change.before, change.after] : [record]
@@ -42,8 +42,8 @@ export class ReconcileLoop implements ReconcileApi {
   }
 
   /**
-   * Starts reconciling the kinds that are new; every record of one is handed over in pages with `first` set. Resolves when that
-   * is done; a kind with a pass of over 5 s is left behind.
+   * Starts the loops of new kinds; every record of one is passed to its reconciler in pages with `first` set. Resolves when that is
+   * done, without waiting for a kind whose pass takes over 5 s.
    */
   async projected(): Promise<void> {
     for (const reconciler of bootOrder(this.#reconcilers().filter(({ kind }) => !this.#loops.has(kind)))) {
@@ -56,12 +56,12 @@ export class ReconcileLoop implements ReconcileApi {
     }
   }
 
-  /** All that started runs. */
+  /** Everything that started is running. */
   async running(): Promise<void> {
     for (const loop of this.#loops.values()) loop.lookForDamage()
   }
 
-  /** The loop as a consumer sees it. */
+  /** The API for one consumer. */
   for(owner: string): ReconcileApi {
     const { clock } = this.kernel
     const spend = allowance('marks', owner, { clock, report: this.#report }, ReconcileErrors.mark_flood)
@@ -89,7 +89,7 @@ export class ReconcileLoop implements ReconcileApi {
   }
 
   async settled(keys: readonly RecordKey[], options: { readonly timeoutMs?: number } = {}): Promise<boolean> {
-    // A key in a pass counts until that has ended: if it changed since it was read, it is in the queue as well.
+    // A key counts until its pass has ended; if it changed during the pass, it is queued as well.
     const open = () => keys.some(({ kind, id }) => this.#loops.get(kind)?.isPending(id))
     if (!open()) return true
     return new Promise(resolve => {
@@ -111,7 +111,7 @@ export class ReconcileLoop implements ReconcileApi {
     return [...this.#loops.values()].map(loop => loop.health())
   }
 
-  /** Marks a key and what depends on it; it ends, for watches have no cycles. */
+  /** Marks a key and its dependents. The recursion ends because watches have no cycles. */
   #spread(kind: string, id: string, versions: () => readonly StoredRecord[]): void {
     this.#loops.get(kind)?.mark(id)
     for (const { reconciler } of this.#loops.values()) {

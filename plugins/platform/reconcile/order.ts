@@ -3,8 +3,8 @@ import type { BoundReconciler } from './bound.js'
 type Watching = Pick<BoundReconciler, 'owner' | 'kind'> & { readonly watches: readonly { readonly kind: string }[] }
 
 /**
- * The first reconciler that closes a cycle of watches with those before it: its owner, and the cycle as a path of kinds.
- * Those of `fresh` owners come after all others.
+ * The first reconciler that closes a cycle of watches with earlier ones: its owner, and the cycle as a path of kinds. Reconcilers
+ * of `fresh` owners come last, so that they are blamed.
  */
 export function watchCycle(
   reconcilers: readonly Watching[],
@@ -23,7 +23,7 @@ export function watchCycle(
   return undefined
 }
 
-/** Ends, for without the reconciler that is asked about there is no cycle. */
+/** The recursion ends, because there is no cycle without the current reconciler. */
 function pathTo(goal: string, from: string, watched: ReadonlyMap<string, readonly string[]>): string[] | undefined {
   for (const next of watched.get(from) ?? []) {
     const rest = next === goal ? [] : pathTo(goal, next, watched)
@@ -32,7 +32,7 @@ function pathTo(goal: string, from: string, watched: ReadonlyMap<string, readonl
   return undefined
 }
 
-/** Reconcilers in the order of their boot: `after` first, ties by kind. A cycle keeps the order of the kinds. */
+/** Reconcilers in boot order: `after` first, ties by kind. A cycle keeps the order of the kinds. */
 export function bootOrder(reconcilers: readonly BoundReconciler[]): BoundReconciler[] {
   const rest = [...reconcilers].sort((a, b) => (a.kind < b.kind ? -1 : 1))
   const ordered: BoundReconciler[] = []

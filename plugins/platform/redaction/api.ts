@@ -1,4 +1,4 @@
-/** `svc/plugins/redaction`: what finds secrets in texts, for those who have texts of their own to clean. */
+/** `svc/plugins/redaction`: finds secrets in texts, for plugins that redact texts of their own. */
 export { LONGEST_FORM } from './forms.js'
 export { redactEnvironment, redactText } from './looks.js'
 export { SecretMatcher } from './matcher.js'

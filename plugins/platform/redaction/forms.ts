@@ -1,30 +1,33 @@
 import { clip } from '../../../kernel/kit/text.js'
 
-/** Bytes of the shortest writing that is looked for. */
+/** Minimum characters of a form. */
 const SHORTEST = 4
-/** Characters of one form; a longer value is hidden piece by piece, and the pieces overlap so that no gap is between them. */
+/** Maximum characters of a piece: a longer value is hidden in pieces, which overlap so that there is no gap. */
 const PIECE = 512
 const OVERLAP = 16
-/** Characters of the longest writing of a piece: each may become three bytes of UTF-8, and each of these six, as `, 0x7a`. */
+/**
+ * Maximum characters of a form: each character of a piece may become three bytes of UTF-8, and each byte six characters, as `,
+ * 0x7a`.
+ */
 export const LONGEST_FORM = 18 * PIECE
-/** Characters from which on one line of a value is hidden by itself: programs print keys of many lines line by line. */
+/** A line that is hidden separately from 32 characters on: programs print keys of many lines line by line. */
 const LINE = /^\S{32,}$/
 
 /**
- * A text as it is compared: in lower case, and with one alphabet of base64 for both. One form stands for the writings that
- * differ in nothing else (`%2F` and `%2f`, hex in either case); the length stays.
+ * A text normalized for comparison: in lower case, with one alphabet of base64. So one form matches encodings that differ only in
+ * that (`%2F` and `%2f`, hex in either case); the length stays.
  */
 export function folded(text: string): string {
-  // Outside of ASCII a lower case can have another length.
+  // Lower case may change the length of characters outside of ASCII.
   const lower = isAscii(text) ? text.toLowerCase() : text.replace(/[A-Z]+/g, capitals => capitals.toLowerCase())
   return lower.replaceAll('-', '+').replaceAll('_', '/')
 }
 
-/** Writings whose digits programs break into lines and groups. */
+/** Encodings whose digits programs break into lines and groups. */
 export type Code = 'base64' | 'hex'
 
 /**
- * Everything as which a checked value is looked for, folded, and which code it is: raw, base64, hex, URL-encoded and
+ * All forms of a checked value that are searched for, folded, each with its encoding: raw, base64, hex, URL-encoded and
  * JSON-escaped.
  */
 export function secretForms(value: string): ReadonlyMap<string, Code | undefined> {
@@ -44,16 +47,15 @@ export function secretForms(value: string): ReadonlyMap<string, Code | undefined
 }
 
 /**
- * The base64 of a value with `before` bytes (modulo 3) in front of it, without the digits at its ends that also depend on
- * what stands around it.
- * @param bytes two bytes of nothing, then the value
+ * The base64 of a value after `before` bytes (modulo 3), without the digits at its ends that depend on the surrounding bytes.
+ * @param bytes two zero bytes, then the value
  */
 function alignedBase64(bytes: Buffer, before: number): string {
   const digits = Math.floor(((bytes.length - 2 + before) * 8) / 6)
   return bytes.toString('base64', 2 - before).slice(before === 0 ? 0 : before + 1, digits)
 }
 
-/** A value as JSON and URLs have it, where that is not the value itself; writers differ in what they escape. */
+/** A value as escaped in JSON and URLs, where that differs from the value; encoders differ in the characters that they escape. */
 function escapedForms(value: string, bytes: Buffer): string[] {
   const json = JSON.stringify(value).slice(1, -1)
   const unicode = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
@@ -67,7 +69,7 @@ function escapedForms(value: string, bytes: Buffer): string[] {
   const component = percent(/[\w.~!'()*-]/)
   return [
     json,
-    // As JSON has it that is quoted in JSON: the arguments of a tool, a text that an error repeats.
+    // JSON within JSON, as in arguments of a tool or a text that an error repeats.
     JSON.stringify(json).slice(1, -1),
     json.replaceAll('/', '\\/'),
     json.replace(/[^ -~]/g, unicode),

@@ -4,28 +4,31 @@ import type { RedactedStream, SecretOptions } from '../../../kernel/plugin.js'
 import { type Code, folded, secretForms } from './forms.js'
 import { CONTEXT, joinedDigits } from './spaced.js'
 
-/** Characters that the hash of a text's window covers: 32 bits, shifted by 4 for each character. */
+/** Characters in the window of the rolling hash: 32 bits, shifted by 4 for each character. */
 const WINDOW = 8
 /** Characters of a form's beginning that fit into one number, 7 bits each. */
 const HEAD = 7
-/** Bits of the filter for each form: one window of ordinary text in so many is looked up in vain. */
+/** Bits of the filter per form: at most one in so many windows of ordinary text causes a lookup. */
 const BITS_A_FORM = 64
 
-/** What each character adds to the hash. Characters outside of ASCII share the upper half, which is good enough for a filter. */
+/**
+ * The contribution of each character to the hash. Characters outside of ASCII share the upper half, which is good enough for a
+ * filter.
+ */
 const GEAR = Int32Array.from({ length: 256 }, (_, code) => {
   const bits = Math.imul((code < 128 ? folded(String.fromCharCode(code)).charCodeAt(0) : code) + 1, 0x9e3779b1)
   return Math.imul(bits ^ (bits >>> 15), 0x85ebca6b) ^ (bits >>> 13)
 })
 
-/** A character in 7 bits, folded; those outside of ASCII are one, and none is 0. */
+/** A folded character in 7 bits; all characters outside of ASCII are equal, and none is 0. */
 const LETTERS = Uint8Array.from({ length: 128 }, (_, code) =>
   Math.max(1, folded(String.fromCharCode(code)).charCodeAt(0)),
 )
 
-/** Digits of a shorter code are not looked for where they are broken into groups: ordinary text has such digits. */
+/** Minimum digits of a form that is searched for in broken groups: ordinary text contains shorter ones. */
 const SHORTEST_BROKEN = 12
 
-/** A place in a text that a form takes. */
+/** An occurrence of a form in a text. */
 interface Hit {
   readonly start: number
   readonly end: number
@@ -36,11 +39,11 @@ const NO_HITS: readonly Hit[] = []
 interface Form {
   readonly text: string
   readonly code: Code | undefined
-  /** Of each value that has this form. */
+  /** One name for each value with this form. */
   readonly names: (string | undefined)[]
 }
 
-/** Forms that are found by bisection, however many share a beginning. They are sorted when somebody asks. */
+/** Forms, found by bisection regardless of shared prefixes. They are sorted on use. */
 class Forms {
   readonly #forms: Form[] = []
   #isSorted = true
@@ -60,7 +63,10 @@ class Forms {
     this.#forms.splice(at, 1)
   }
 
-  /** The longest form with which a text begins. What sorts before it and is none shares with it all that can be one. */
+  /**
+   * The longest form that is a prefix of a text. Any such form is also a prefix of the common part with a form that sorts before
+   * the text.
+   */
   longestIn(text: string): Form | undefined {
     for (let rest = text; rest !== ''; ) {
       const at = this.#after(rest) - 1
@@ -79,7 +85,7 @@ class Forms {
     return this.#forms[at]?.text.startsWith(text) ?? false
   }
 
-  /** Place of the first form that sorts after a text. */
+  /** Index of the first form that sorts after a text. */
   #after(text: string): number {
     if (!this.#isSorted) this.#forms.sort((a, b) => (a.text < b.text ? -1 : 1))
     this.#isSorted = true
@@ -94,21 +100,21 @@ class Forms {
 }
 
 /**
- * Finds many values in a text in one pass. A hash of the last eight characters rolls along; a filter of bits says which hashes
- * begin a form, and only then are forms compared. So ordinary text costs a few operations a character, however many values
- * there are; values come and go one by one, where an automaton of all their characters would be built anew.
+ * Finds many values in a text in one pass. A hash of the last eight characters rolls along; a bit filter shows which hashes may
+ * begin a form, and only then are forms compared. So ordinary text costs a few operations per character, regardless of the number
+ * of values. Values can be added and removed one by one, where an automaton would have to be rebuilt.
  */
 export class SecretMatcher {
-  /** Forms of a window or more, by the hash of their first window. */
+  /** Forms of at least a window, by the hash of their first window. */
   readonly #byHash = new Map<number, Forms>()
   readonly #short = new Forms()
   readonly #forms = new Map<string, Form>()
   #filter = new Uint8Array(0)
   #shift = 0
-  /** First characters of all forms as ascending numbers; made when a stream asks. */
+  /** First characters of all forms as ascending numbers; made when a stream needs them. */
   #heads: Float64Array | undefined
 
-  /** Forms that are looked for. */
+  /** Number of forms. */
   get size(): number {
     return this.#forms.size
   }
@@ -123,15 +129,15 @@ export class SecretMatcher {
     }
   }
 
-  /** A text with `[redacted:name]` in the place of each value; values that overlap become one. */
+  /** A text with each value replaced by `[redacted:name]`; overlapping values become one. */
   replace(text: string): string {
     return this.#forms.size === 0 ? text : this.#pass(text, 0, true).out
   }
 
   stream(): RedactedStream {
-    /** What is held, behind characters that are given again because they say whether digits are broken. */
+    /** The held back text, after context that is searched again to recognize broken digits. */
     let rest = ''
-    /** Characters of `rest` that are written already, as they are or replaced. */
+    /** Characters of `rest` that were already written, unchanged or replaced. */
     let covered = 0
     let context = 0
     const next = (text: string, isLast: boolean) => {
@@ -157,8 +163,8 @@ export class SecretMatcher {
   }
 
   /**
-   * Copies a text without its values. Of a text that goes on (`isLast` is false), what stands behind `hold` is to be given
-   * again with what follows; `covered` characters of that belong to a value whose replacement is written already.
+   * Copies a text without its values. If the text continues (`isLast` is false), the part after `hold` must be passed again with
+   * the next piece; `covered` characters of it belong to a value whose replacement was already written.
    */
   #pass(text: string, covered: number, isLast: boolean): { out: string; hold: number; covered: number } {
     let { hits, hold } = this.#search(text, isLast)
@@ -185,14 +191,14 @@ export class SecretMatcher {
   }
 
   /**
-   * Finds forms in a text, of one code if that is given.
-   * @returns by ascending place; `hold` is where the text may begin a form that goes on behind its end, else its length
+   * Finds forms in a text, optionally only those of one encoding.
+   * @returns hits in ascending order; `hold` is where the text may begin an unfinished form, else its length
    */
   #search(text: string, isLast: boolean, code?: Code): { hits: readonly Hit[]; hold: number } {
     const { length } = text
     const filter = this.#filter
     const shift = this.#shift
-    // Where more than the filter is asked: short forms everywhere, the beginning of a form at the end of what goes on.
+    // From here on the filter is not enough: short forms may be anywhere, and forms may begin at the end of a text that continues.
     const asked = this.#short.size > 0 ? 0 : isLast ? length : Math.max(0, length - HEAD)
     let hits: Hit[] | undefined
     let hash = 0
@@ -220,19 +226,19 @@ export class SecretMatcher {
     return this.#short.longestIn(folded(text.slice(start, start + this.#short.longest)))
   }
 
-  /** Whether the end of a text, from `start` on, is less than a form that may follow. */
+  /** Whether the text from `start` on may be the beginning of an unfinished form. */
   #mayGoOn(text: string, start: number, forms: Forms | undefined): boolean {
     const left = text.length - start
     if (left <= HEAD) return this.#begins(text.slice(start))
     return forms !== undefined && left < forms.longest && forms.extends(folded(text.slice(start)))
   }
 
-  /** Whether a form begins with this text of at most {@link HEAD} characters and goes on. */
+  /** Whether a longer form begins with this text of at most {@link HEAD} characters. */
   #begins(text: string): boolean {
     this.#heads ??= Float64Array.from(this.#forms.keys(), headOf).sort()
     const heads = this.#heads
     const first = headOf(text)
-    // A form as short as the text has its very number; only of as many characters as a head has, more may follow.
+    // A form of exactly the text's length has the same number. For a text of full head length, longer forms have it too.
     const least = text.length === HEAD ? first : first + 1
     let low = 0
     for (let high = heads.length; low < high; ) {
@@ -268,7 +274,7 @@ export class SecretMatcher {
     else this.#note(hash)
   }
 
-  /** Bits of forms that are gone stay until the filter grows: they cost a lookup. */
+  /** Removes a form when its last value is gone. Its bits stay in the filter until that grows, and only cost a lookup. */
   #forget(form: Form, name: string | undefined): void {
     const { names, text } = form
     names.splice(names.indexOf(name), 1)
@@ -293,7 +299,7 @@ export class SecretMatcher {
   }
 }
 
-/** The hash with one character more; the one before the window is shifted out. */
+/** The hash extended by one character; the one before the window is shifted out. */
 function rolled(hash: number, text: string, at: number): number {
   const code = text.charCodeAt(at)
   return ((hash << 4) + (GEAR[code < 128 ? code : 128 | (code & 127)] as number)) | 0
@@ -305,7 +311,7 @@ function hashOf(text: string): number {
   return hash
 }
 
-/** The first characters as one number that sorts as they do; a missing character is 0. */
+/** The first characters as a number with the same order; a missing character is 0. */
 function headOf(text: string): number {
   let head = 0
   for (let at = 0; at < HEAD; at++)
@@ -313,7 +319,7 @@ function headOf(text: string): number {
   return head
 }
 
-/** The end of digits in a text; of a dump, with the characters that its last line repeats. */
+/** The end of digits in a text; in a dump including the characters that its last line repeats. */
 function endOfDigits(text: string, start: number, end: number): number {
   if (!/\n[0-9a-f]{4,16}:? /i.test(text.slice(start, end))) return end
   const lineEnd = text.indexOf('\n', end)

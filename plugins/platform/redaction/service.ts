@@ -11,28 +11,28 @@ import { LONGEST_FORM } from './forms.js'
 import { SecretMatcher } from './matcher.js'
 import { RedactionEnabled } from './settings.js'
 
-/** Deeper data is cut off: what cannot be searched must not leave. */
+/** Deeper data is cut off, because output must not contain unsearched data. */
 const DEEPEST = 64
-/** Members that programs read. A value that equals an ordinary word must not break them. */
+/** Members that programs read. They must stay intact if a value equals an ordinary word. */
 const READ_BY_PROGRAMS = /^(?:id|kind|type|status|state|code|level)$|(?:_id|Id)$/
-/** What is read by programs is a word of a vocabulary; anything else under such a name is searched. */
+/** An ordinary word in such a member; any other text is searched. */
 const WORD = /^[A-Za-z][A-Za-z_.:-]{0,31}$/
-/** Names of members that schemas have. A longer name, or one with other characters, may be anything and is searched. */
+/** Names of members in schemas. A longer name, or one with other characters, may be input and is searched. */
 const MEMBER = /^[A-Za-z][A-Za-z_]{0,14}$/
 
 interface Followed {
   readonly owner: string
-  /** Takes no value any more; those that it has stay. */
+  /** Accepts no further value; the existing ones stay hidden. */
   readonly leave: () => void
   readonly forget: () => void
 }
 
-/** One matcher over the registered values of all plugins; while there are none it does nothing. */
+/** One matcher for the registered values of all plugins; idle without any. */
 export class RedactionService implements Redactor {
   readonly isOn: boolean
   readonly #matcher = new SecretMatcher()
   readonly #followed = new Map<SecretSource, Followed>()
-  /** Of plugins that are reloaded, or went for good. */
+  /** Sources of plugins that are being reloaded or have left. */
   #left: Followed[] = []
 
   constructor(private readonly kernel: PluginKernel<{ faults: typeof Faults }>) {
@@ -70,7 +70,7 @@ export class RedactionService implements Redactor {
     return this.#matcher.stream()
   }
 
-  /** Follows who came, and forgets who went once their plugin runs again. */
+  /** Follows new sources, and forgets removed ones when their plugin runs again. */
   follow(sources: readonly Contribution<SecretSource>[]): void {
     const there = new Map(sources.map(({ entry, owner }) => [entry, owner]))
     for (const [source, owner] of there) {
@@ -82,7 +82,7 @@ export class RedactionService implements Redactor {
       followed.leave()
       this.#left.push(followed)
     }
-    // Others may tell what a plugin had: that stays hidden until the plugin runs again and says what it has now.
+    // Others may still print the values of a plugin that left: they stay hidden until it runs again with its current ones.
     const running = new Set(there.values())
     for (const { owner, forget } of this.#left) if (running.has(owner)) forget()
     this.#left = this.#left.filter(({ owner }) => !running.has(owner))
@@ -121,7 +121,7 @@ export class RedactionService implements Redactor {
   }
 }
 
-/** An error with everything that a logger may write of it redacted: text, stack, causes and members that were added. */
+/** An error with all parts that a logger may print redacted: text, stack, causes and added members. */
 function redactedError(error: Error, clean: (member: unknown) => unknown): Error {
   const { name, message, stack, cause } = error
   const members = { ...error, message, stack, cause, errors: error instanceof AggregateError ? error.errors : [] }
@@ -135,7 +135,7 @@ function redactedError(error: Error, clean: (member: unknown) => unknown): Error
   return Object.assign(copy, more, { name })
 }
 
-/** Members of which no two have one name: names that differed in a value alone are numbered. */
+/** Members with unique names: names that became equal by the redaction are numbered. */
 function* unique<T>(members: readonly (readonly [name: string, member: T])[]): Generator<[string, T]> {
   const taken = new Set<string>()
   for (const [name, member] of members) {

@@ -1,22 +1,22 @@
 import type { Code } from './forms.js'
 
-/** How programs break the digits of one code, and when a text is worth a look. */
+/** How programs break the digits of one encoding, and a cheap test for such texts. */
 interface Spacing {
   readonly code: Code
-  /** Whether a text may contain digits that are broken; bounded, so that a text takes time in proportion to its length. */
+  /** Whether a text may contain broken digits; bounded, so that it takes linear time. */
   readonly gate: RegExp
-  /** What stands between two digits and is none. */
+  /** A separator between two digits. */
   readonly separator: RegExp
-  /** The end of a text that goes on, if it may be a separator or a part of one. */
+  /** The end of a text that continues, if it may be a separator or the beginning of one. */
   readonly openEnd: RegExp
 }
 
-/** Characters before a separator that are looked at; a text that goes on is given again with so many. */
+/** Characters before a separator that are searched again when the text continues. */
 export const CONTEXT = 24
-/** Characters of the longest part of a separator that {@link Spacing.openEnd} looks for, with the digits before it. */
+/** Maximum characters of a separator's beginning, with the digits before it, for {@link Spacing.openEnd}. */
 const LONGEST_END = 64
 
-/** The end of a line, as it is or escaped in JSON, with the indentation around it. */
+/** A line end, raw or escaped in JSON, with the surrounding indentation. */
 const LINE_END = /[ \t]*(?:\r?\n|(?:\\r)?\\n)[ \t]*/.source
 /** The beginning of {@link LINE_END}. */
 const PART_OF_END = /[ \t]*(?:\r|\\(?:r\\?)?)/.source
@@ -29,8 +29,8 @@ const SPACINGS: readonly Spacing[] = [
     code: 'base64',
     gate: new RegExp(`[\\w+/-]{8}${LINE_END}[\\w+/=-]`),
     separator: new RegExp(`(?<=[\\w+/=-]{4})${LINE_END}(?=[\\w+/=-])`, 'g'),
-    // As long as the lines that the gate knows. A longer word at the end of a line is ordinary text: of that, no more is held
-    // back than what a value begins with.
+    // As long as the lines that the gate requires. A longer word at the end of a line is ordinary text, of which only a value's
+    // beginning is held back.
     openEnd: new RegExp(`(?<=[\\w+/-]{8})(?:${LINE_END}|${PART_OF_END})$`),
   },
   {
@@ -45,18 +45,18 @@ const SPACINGS: readonly Spacing[] = [
   },
 ]
 
-/** A text whose digits of one code stand together, and where each of its characters was. */
+/** A text with the digits of one encoding joined, and the original positions of its characters. */
 export interface Joined {
   readonly code: Code
   readonly text: string
-  /** Place in the original text of the character at a place of this one; the length for the end. */
+  /** Original position of a character; the original length for the end. */
   readonly placeOf: (at: number) => number
 }
 
 /**
- * A text as it would be without the line breaks and separators that `base64`, `openssl`, `xxd` and certificates put between the
- * digits of a code; only for codes that may be broken in it.
- * @param isLast whether nothing follows: else what is at the end may be the beginning of such digits
+ * A text without the line breaks and separators that `base64`, `openssl`, `xxd` and certificates insert between digits; only for
+ * encodings that may be broken in it.
+ * @param isLast false when the text continues, so that its end may be the beginning of such digits
  */
 export function joinedDigits(text: string, isLast: boolean): Joined[] {
   const joined: Joined[] = []

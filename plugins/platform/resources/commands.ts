@@ -33,7 +33,7 @@ export async function run({ args, options, client, out, readFile, fault }: Comma
       health?: { reconcile?: { kinds?: readonly { kind: string; registered: boolean }[] } }
     }
     const kinds = health?.reconcile?.kinds?.filter(({ registered }) => registered).map(row => row.kind)
-    // A daemon that does not tell its kinds judges by itself.
+    // A daemon without this list checks the kind itself.
     if (kinds && !kinds.includes(kind)) {
       const text = `no plugin has the kind ${JSON.stringify(kind)}: it would be stored and do nothing; there are ${kinds.join(', ')}`
       fault('kind_unknown', text, command('resource put', kind, id, '--file', 'spec.json', '--force'))

@@ -3,8 +3,8 @@ import { KernelErrors, type RecordFilter } from '../../../kernel/plugin.js'
 import type { ListRecordsQuery } from '../../../schemas/resources.js'
 
 /**
- * The filter of a query. Throws `invalid_filter` for half a pair, an incomplete scope, a
- * negative limit, and a kind that differs from that of the path.
+ * The filter of a query. Throws `invalid_filter` for half a pair, an incomplete scope, a negative limit, and a kind that differs
+ * from that of the path.
  */
 export function filterOf(query: ListRecordsQuery, pathKind?: string): RecordFilter & { readonly kind?: string } {
   const { scope_kind, limit } = query
@@ -34,7 +34,7 @@ export function filterOf(query: ListRecordsQuery, pathKind?: string): RecordFilt
   }
 }
 
-/** Trimmed; an empty parameter was not given. */
+/** The trimmed value of a parameter; an empty one counts as missing. */
 const text = (value: string | undefined) => value?.trim() || undefined
 
 function pair(

@@ -15,7 +15,7 @@ import { OperatorWriteLimit } from './rate-limit.js'
 import type { ResourcesService } from './service.js'
 
 const route = routeOf<ResourcesService>(describe('Desired-state resources'))
-/** Bytes: above the largest spec of any kind (4 MiB), so that the codec reports what is too large. */
+/** Bytes: above the largest spec of any kind (4 MiB), so that the codec reports specs that are too large. */
 const PUT_LIMIT = 5 * 1024 * 1024
 
 export default definePlugin({

@@ -4,7 +4,7 @@ import { durationMs } from '../../../schemas/duration.js'
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1_000_000))
 
-/** Requests per window, and how many more may wait for their turn; all zero: no limit. */
+/** Requests per window, and the number of further ones that may wait; all zero: no limit. */
 export const RateLimit = v.pipe(
   v.strictObject({
     requests: v.optional(count, 0),
@@ -25,7 +25,7 @@ export const RateLimit = v.pipe(
 )
 export type RateLimit = v.InferOutput<typeof RateLimit>
 
-/** Writes of the operator through the record routes; all zero is no limit. */
+/** Limit on the operator's writes through the record routes. */
 export const OperatorWriteLimit: Setting<RateLimit> = {
   path: 'extensions.resources.operator_write_rate_limit',
   section: 'hooks-extensions',
@@ -34,14 +34,14 @@ export const OperatorWriteLimit: Setting<RateLimit> = {
   apply: 'restart-required',
 }
 
-/** Who waits for a turn; the signal is made when it is read, so it is read by those who have to wait only. */
+/** A request that may wait. Its signal is made on first read, so only waiting requests read it. */
 export interface Caller {
   readonly signal: AbortSignal
 }
 
 /**
- * A token bucket as one number, the theoretical arrival time of the next request: `requests` at once, then one every
- * window / requests. One without a token waits for its own when fewer than `queue` wait, else it is refused.
+ * A token bucket as one number, the theoretical arrival time of the next request: a burst of `requests`, then one every window /
+ * requests. A request without a token waits if fewer than `queue` wait, else it is refused.
  */
 export class RateLimiter {
   readonly #interval: number
@@ -59,8 +59,8 @@ export class RateLimiter {
   }
 
   /**
-   * Takes a token; the milliseconds after which it counts.
-   * @param refusal what is thrown when there is none, by the milliseconds until there is one
+   * Takes a token; returns the milliseconds until it is valid.
+   * @param refusal makes the error for a missing token, from the milliseconds until there is one
    */
   take(refusal: (waitMs: number) => Error): number {
     if (this.#interval === 0) return 0
@@ -72,7 +72,7 @@ export class RateLimiter {
     return wait
   }
 
-  /** Resolves when the request may go on. Throws the refusal. */
+  /** Resolves when the request may continue. Throws the refusal. */
   async pass(caller: Caller, refusal: (waitMs: number) => Error): Promise<void> {
     const wait = this.take(refusal)
     if (wait <= 0) return

@@ -25,35 +25,35 @@ import {
 import { Integer, JsonMap, queryInteger } from '../../../schemas/kernel/common.js'
 import { ListRecordsReply, PutRecordBody, RecordReply, ResourceScope } from '../../../schemas/kernel/record.js'
 
-/** What the records of a kind are read and written with. */
+/** The part of the kernel that reads and writes records. */
 export type RecordKernel = Pick<PluginKernel, 'db' | 'records'>
 
-/** What a delete says beside the id. */
+/** Options of a delete. */
 export interface RepositoryDelete extends Pick<RecordDelete, 'expectedVersion' | 'direct'> {
-  /** Asked in the same transaction about the record as it is stored; false: for this caller there is none. */
+  /** Called in the same transaction with the stored record; false hides the record from the caller. */
   readonly mayGo?: (record: StoredRecord) => boolean
 }
 
-/** The records of one kind, each write a transaction of its own. Faults are those of `kernel.records`. */
+/** The records of one kind; each write is its own transaction. Faults are those of `kernel.records`. */
 export class Repository<S> {
-  /** @param next the command that lists the records, for who asks for one that is not there */
+  /** @param next the command that lists the records, for the error of a missing one */
   constructor(
     private readonly kind: Kind<S>,
     private readonly kernel: RecordKernel,
     private readonly next = command('resource list', kind.name),
   ) {}
 
-  /** Decoded; undefined when there is none, or none that this actor may read. */
+  /** The decoded record; undefined when it is missing, or this actor may not read it. */
   find(id: string, as?: Actor): StoredRecord<S> | undefined {
     return this.kernel.records.get(this.kind, id, as) as StoredRecord<S> | undefined
   }
 
-  /** As {@link find}. @throws Fault `record_not_found` */
+  /** Like {@link find}. @throws Fault `record_not_found` */
   get(id: string, as?: Actor): StoredRecord<S> {
     return this.find(id, as) ?? this.#absent(id)
   }
 
-  /** By id; those that the codec refuses are left out. */
+  /** Ordered by id; records that the codec refuses are left out. */
   list(filter: Omit<RecordFilter, 'kind'> = {}): StoredRecord<S>[] {
     return this.kernel.records.list({ ...filter, kind: this.kind }) as StoredRecord<S>[]
   }
@@ -62,7 +62,7 @@ export class Repository<S> {
     return this.kernel.db.tx(t => this.kernel.records.put(t, actor, { ...write, kind: this.kind }) as PutResult<S>)
   }
 
-  /** @throws Fault `record_not_found`, also for one that this actor may not read */
+  /** @throws Fault `record_not_found`, also for a record that this actor may not read */
   async delete(actor: Actor, id: string, { mayGo = () => true, ...how }: RepositoryDelete = {}): Promise<void> {
     const { name: kind } = this.kind
     await this.kernel.db.tx(t => {
@@ -86,13 +86,13 @@ export interface ResourceRoutes<T> {
   readonly command: string
   /** For people: `note`, `notes`. */
   readonly noun: readonly [one: string, many: string]
-  /** Columns of the list behind the id; paths begin with `spec.`. */
+  /** Columns of the list after the id; paths begin with `spec.`. */
   readonly columns?: readonly CliColumn[]
-  /** What the service of the plugin has; not needed without a service. */
+  /** Gets the kernel from the plugin's service; not needed without a service. */
   readonly kernel?: (self: T) => RecordKernel
 }
 
-/** Declares a kind whose records have a typed repository and, where it wants them, routes and commands of its own. */
+/** Declares a kind whose records have a typed repository and, optionally, routes and commands. */
 export function resourceKind<S>(definition: Kind<S>) {
   const kind = declared(definition)
   return {
@@ -108,9 +108,9 @@ const ListReply = v.object({
   ...ListRecordsReply.entries,
   page: v.object({ limit: Integer, has_more: v.boolean(), next_cursor: v.optional(v.string()) }),
 })
-/** Without a scope the record is for all workspaces; without a version it must be new. */
+/** Without a scope the record is global; without a version it must be new. */
 const PutBody = v.strictObject({ ...PutRecordBody.entries, scope: v.optional(ResourceScope), spec: JsonMap })
-/** Without a version whatever is there goes. */
+/** Without a version any version is deleted. */
 const DeleteQuery = v.object({ expected_version: v.optional(queryInteger(1)) })
 const paging = new Paging({ place: v.string() })
 
@@ -139,7 +139,7 @@ function routesOf<S, T>(kind: Kind<S>, options: ResourceRoutes<T>): Route<T>[] {
         const page = { actor, query: { kind: kind.name } }
         const id = paging.after(page, query.cursor)
         const after = id === undefined ? {} : { after: { kind: kind.name, id } }
-        // As they are stored: one that the codec refuses is shown as well.
+        // As stored, so that records which the codec refuses are listed too.
         const records = kernel(self).records.list({ ...after, kind: kind.name, as: actor, limit: limit + 1 })
         const { rows, ...more } = paging.cut(page, records, limit, record => record.id)
         return ok({ records: rows.map(recordToWire), page: { limit, ...more } })
@@ -158,7 +158,7 @@ function routesOf<S, T>(kind: Kind<S>, options: ResourceRoutes<T>): Route<T>[] {
       path: item,
       summary: `Create or change a ${one}`,
       body: PutBody,
-      // The rest is of what stands beside the spec.
+      // The remainder is for the members beside the spec.
       bodyLimit: kind.maxBytes + 4096,
       replies: { 200: RecordReply, 201: RecordReply },
       with: [describe(area), cli(`${command} put`, { done: `stored ${one} {id}` })],

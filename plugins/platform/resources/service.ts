@@ -18,14 +18,14 @@ import { type Caller, OperatorWriteLimit, RateLimiter } from './rate-limit.js'
 import { RecordTexts } from './texts.js'
 
 /**
- * Kinds whose lifecycle belongs to a service. They are refused also while its plugin is absent: a record written here now
- * would later be mistaken for the service's own.
+ * Kinds whose lifecycle belongs to a service. They are refused even while its plugin is absent: otherwise the service would later
+ * mistake such a record for its own.
  */
 const SERVICE_OWNED: readonly string[] = ['bundle.activation']
 
 /** Records that are read in one turn of the event loop. */
 const PAGE = 500
-/** Longest list that is sent as the texts that are kept; a longer one would only drive the others out. */
+/** Maximum length of a list that uses the cached texts; a longer one would displace the others. */
 const SHORT = 200
 
 /** The record routes: the kernel's record operations, one transaction per request. */
@@ -43,7 +43,7 @@ export class ResourcesService {
     if (!KIND_NAME.test(kind)) throw KernelErrors.invalid_kind()
   }
 
-  /** What is refused before the body is looked at: `invalid_kind` and `invalid_id` (422), then the writer (403). */
+  /** Refusals before the body is read: `invalid_kind` and `invalid_id` (422), then the writer (403). */
   checkWriter(actor: Actor, kind: string, id: string): void {
     this.kernel.records.checkWriter(actor, kind, id)
     if (SERVICE_OWNED.includes(kind)) {
@@ -61,7 +61,7 @@ export class ResourcesService {
     return { records: this.texts.list({ ...filter, kind, as }) }
   }
 
-  /** Page by page: a record that is written meanwhile is there as it was or as it is now, and never twice. */
+  /** Reads page by page. A record that is written meanwhile appears in its old or new state, never twice. */
   async #pages(as: Actor, { limit: wanted = Number.POSITIVE_INFINITY, ...filter }: RecordFilter) {
     const records: ListRecordsReply['records'] = []
     let after: RecordKey | undefined
@@ -84,7 +84,7 @@ export class ResourcesService {
     return { record }
   }
 
-  /** Without a version the record must be new, as with version 0: nothing is overwritten unseen. */
+  /** Without a version the record must be new, as with version 0, so that nothing is overwritten unseen. */
   async put(key: RecordKey, body: PutRecordBody, actor: Actor, caller: Caller): Promise<Stored> {
     await this.#limiter.pass(caller, limited)
     const { kind, id } = key

@@ -8,7 +8,7 @@ import {
   type WireRecord,
 } from '../../../kernel/plugin.js'
 
-/** Characters of all texts that are kept, and of one of them. */
+/** Maximum characters of all cached texts, and of one of them. */
 const MOST = 4 * 1024 * 1024
 const LONGEST = 64 * 1024
 
@@ -18,19 +18,19 @@ interface Kept {
 }
 
 /**
- * Records as the JSON that is sent. To read a row, to decode its spec and to write both again costs several times what it costs
- * to look up its version, so the text of a version is kept: but for what a transaction writes while it runs, for when it is
- * rolled back, that version is another text.
+ * Records as JSON for replies. Reading a row, decoding its spec and encoding both again costs several times more than reading its
+ * version, so the text of each version is cached. A running transaction's writes are not: after a rollback the same version may get
+ * another text.
  */
 export class RecordTexts {
   readonly #kept = new Map<string, Kept>()
   #size = 0
-  /** What the transaction that runs has written. */
+  /** Records that the current transaction has written. */
   readonly #touched = new Set<string>()
 
   constructor(private readonly records: Pick<Records, 'versions' | 'getAll'>) {}
 
-  /** By id: for one record and short lists, which are asked for again and again. */
+  /** Ordered by id: for single records and short lists, which are read repeatedly. */
   list(filter: RecordFilter & { readonly kind: string }): JsonText<WireRecord>[] {
     const { kind } = filter
     const texts = new Map<string, JsonText<WireRecord> | undefined>()
@@ -48,7 +48,7 @@ export class RecordTexts {
   /** A transaction writes or deletes the record. */
   touch(change: RecordChange): void {
     const key = keyOf(change.verb === 'put' ? change.after : change.before)
-    // A transaction takes no longer than this turn.
+    // A transaction ends within this turn.
     if (this.#touched.size === 0) queueMicrotask(() => this.#touched.clear())
     this.#touched.add(key)
     this.#drop(key)
@@ -81,5 +81,5 @@ export class RecordTexts {
   }
 }
 
-/** Kind names have no slash. */
+/** Unambiguous, because kind names contain no slash. */
 const keyOf = ({ kind, id }: Pick<StoredRecord, 'kind' | 'id'>) => `${kind}/${id}`

@@ -7,25 +7,25 @@ import { defineErrors, event, registry, token } from '../../../kernel/plugin.js'
 /** The process that carries out a restart between the two daemons. */
 export interface Helper {
   readonly pid: number
-  /** Has it begin; it ends at once when there is no open operation of its id by then. The end of this process does the same. */
+  /** Lets it begin; it ends at once when there is no open operation of its id. The end of this process releases it too. */
   release(): void
 }
 
-/** What the program of the daemon contributes: it alone can start processes that outlive the daemon, and end the daemon. */
+/** Contributed by the daemon's program, which alone can start processes that outlive the daemon, and end the daemon. */
 export interface Relauncher {
-  /** Why this daemon cannot be followed by another; absent when it can. */
+  /** Why this daemon cannot restart; absent when it can. */
   readonly refusal?: string
-  /** A service manager starts the next daemon once this one has ended: nothing here looks after that. */
+  /** A service manager starts the next daemon when this one has ended; nothing else is needed. */
   readonly external?: true
   /** Resolves when this daemon serves its doors. */
   readonly ready: Promise<void>
-  /** Starts the helper of an operation and resolves once it runs; rejects when it does not. */
+  /** Starts the helper of an operation; resolves once it runs, rejects when it does not. */
   prepare(operation: string): Promise<Helper>
   /** Begins the shutdown of this daemon. */
   stop(): void
 }
 
-/** Whether the daemon can be asked to restart. */
+/** Whether the daemon can restart. */
 export interface RestartApi {
   /** Why it cannot; undefined when it can. */
   readonly refusal: string | undefined
@@ -43,7 +43,7 @@ export const Relaunchers = registry<Relauncher>(
   }),
 )
 
-/** The daemon was asked to restart. */
+/** A restart was requested. */
 export const RestartRequested = event(
   'daemon.restart.requested',
   v.object({ operation_id: v.string(), pid: v.number() }),

@@ -8,7 +8,7 @@ import type { RestartService } from './service.js'
 
 const route = routeOf<RestartService>(describe('Settings'))
 
-/** The restart of the daemon as an operation that survives the crash of each process that takes part in it. */
+/** The restart of the daemon as an operation that survives a crash of any of its processes. */
 export default definePlugin({
   name: 'restart',
   version: '0.1.0',

@@ -3,6 +3,5 @@ import { Sessions } from '../../work/sessions/api.js'
 import { Configuration } from '../configuration/api.js'
 import { Events } from '../events/api.js'
 
-/** What the plugin requires. */
 export const needs = { host: Host, events: Events, sessions: maybe(Sessions), configuration: maybe(Configuration) }
 export type K = KernelOf<typeof needs>

@@ -5,7 +5,7 @@ import { jsonFileSync } from '../../../kernel/kit/json-file.js'
 import { RestartOperation, type RestartStatus } from '../../../schemas/daemon/restart.js'
 import { isOpen, wayTo } from './states.js'
 
-/** An operation as it is stored: with the process that carries it out between the two daemons, or that a service manager does. */
+/** A stored operation, with the process that carries it out between the two daemons, or a flag for a service manager. */
 export const StoredOperation = v.object({
   ...RestartOperation.entries,
   helper_pid: v.optional(v.number()),
@@ -13,15 +13,14 @@ export const StoredOperation = v.object({
 })
 export type StoredOperation = v.InferOutput<typeof StoredOperation>
 
-/** Operations that are kept when they have ended, and for how many milliseconds. */
+/** Number of ended operations that are kept, and for how many milliseconds. */
 const KEPT = 20
 const KEPT_MS = 30 * 24 * 3_600_000
 const ID = /^rst_[0-9a-f]{16}$/
 
 /**
- * Restarts of a home, one file each, written durably and atomically: three processes take part in a restart, and each of them
- * reads how far it is. Only one of them writes at a time: the daemon that ends up to `stopping`, then the helper, then the daemon
- * that holds the lock.
+ * The restarts of a home, one file each, written durably and atomically. Three processes take part in a restart and read its
+ * progress. Only one writes at a time: the old daemon up to `stopping`, then the helper, then the daemon that holds the lock.
  */
 export class Operations {
   readonly folder: string
@@ -31,7 +30,7 @@ export class Operations {
     this.folder = join(home, 'restarts')
   }
 
-  /** Undefined where there is none of that id, or none that can have been written here. */
+  /** Undefined for a missing operation, and for a file that was not written here. */
   read(id: string): StoredOperation | undefined {
     if (!ID.test(id)) return undefined
     try {
@@ -49,20 +48,20 @@ export class Operations {
       .sort((a, b) => (a.started_at < b.started_at ? 1 : -1))
   }
 
-  /** The newest that has not ended. */
+  /** The newest operation that has not ended. */
   open(): StoredOperation | undefined {
     return this.list().find(({ status }) => isOpen(status))
   }
 
-  /** On the disk when it returns. @throws what the system says */
+  /** On the disk when it returns. @throws the system's error */
   write(operation: StoredOperation): void {
     mkdirSync(this.folder, { recursive: true, mode: 0o700 })
     this.#file(operation.operation_id).write(operation)
   }
 
   /**
-   * Takes an operation to a status, over those on the way there. Returns it as it is then; where no way leads there, it has ended
-   * and stays as it is.
+   * Advances an operation to a status, through those in between, and returns it. Without a path to the status the operation has
+   * ended and is returned unchanged.
    * @param at RFC 3339
    */
   advance(id: string, to: RestartStatus, at: string, more: Partial<StoredOperation> = {}): StoredOperation | undefined {
@@ -75,7 +74,7 @@ export class Operations {
     return operation
   }
 
-  /** Removes what need not be kept: of those that have ended all but the newest, and the old. @param now epoch milliseconds */
+  /** Removes ended operations that are old or exceed the number to keep. @param now epoch milliseconds */
   prune(now: number): void {
     const ended = this.list().filter(({ status }) => !isOpen(status))
     const kept = new Set(

@@ -10,10 +10,10 @@ import { isOpen } from './states.js'
 
 const EMBEDDED = 'the program that this daemon is part of starts and stops it'
 
-/** Restarts of the daemon, seen from the two daemons: the one that ends and the one that takes its place. */
+/** Restarts from the point of view of both daemons: the one that ends and its successor. */
 export class RestartService implements RestartApi {
   readonly #operations: Operations
-  /** Two requests at once are one operation. */
+  /** Serialized, so that concurrent requests share one operation. */
   readonly #asking = new Serial()
 
   constructor(private readonly kernel: K) {
@@ -25,12 +25,12 @@ export class RestartService implements RestartApi {
     return relauncher ? relauncher.refusal : EMBEDDED
   }
 
-  /** This daemon holds the lock of the home: an operation of the daemon before has come as far as its start. */
+  /** This daemon holds the lock of the home, so a predecessor's operation has reached its start. */
   start(): void {
     this.#follow('starting')
   }
 
-  /** What the daemon before began has ended well once this one serves. */
+  /** A predecessor's operation has succeeded when this daemon serves. */
   async finish(signal: AbortSignal): Promise<void> {
     const ended = new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
     await Promise.race([ended, this.kernel.collect(Relaunchers)[0]?.entry.ready])
@@ -39,7 +39,7 @@ export class RestartService implements RestartApi {
     await ended
   }
 
-  /** Begins a restart, or joins the one under way. @throws Fault `restart_unsupported`, `restart_failed`, `disk_full` */
+  /** Begins a restart, or joins the current one. @throws Fault `restart_unsupported`, `restart_failed`, `disk_full` */
   restart(actor: Actor): Promise<RestartTriggered> {
     return this.#asking.run(async () => {
       this.#follow('ready')
@@ -89,7 +89,7 @@ export class RestartService implements RestartApi {
         const completed_at = iso(kernel.clock.now())
         return begun({ status: 'failed', completed_at, failure_reason: `the configuration is not valid: ${problem}` })
       }
-      // The helper first: an operation that can be read has somebody who carries it out, whenever this process ends.
+      // The helper starts first: then every visible operation is carried out, even if this process ends.
       helper = await relauncher.prepare(id)
       const operation = begun(relauncher.external ? { external: true } : { helper_pid: helper.pid })
       await kernel.db.tx(t =>
@@ -99,7 +99,7 @@ export class RestartService implements RestartApi {
       void this.#stop(id, relauncher)
       return operation
     } catch (error) {
-      // It finds no operation, or one that has failed, and ends.
+      // The helper finds no operation, or a failed one, and ends.
       helper?.release()
       this.#operations.advance(id, 'failed', iso(kernel.clock.now()), { failure_reason: messageOf(error) })
       if (error instanceof Fault) throw error
@@ -108,14 +108,14 @@ export class RestartService implements RestartApi {
     }
   }
 
-  /** Why the next daemon would not start with the file as it stands. */
+  /** Why the current file would prevent the next start. */
   async #configProblem(): Promise<string | undefined> {
     const configuration = this.kernel.needs.configuration.current
     await configuration?.reload()
     return configuration?.state().problem
   }
 
-  /** Whoever asked is answered first: a shutdown waits for its requests, but a closed door looks like a crash. */
+  /** The reply is sent first: a shutdown waits for requests, but a closed door looks like a crash. */
   async #stop(id: string, relauncher: Relauncher): Promise<void> {
     await this.kernel.clock.sleep(50)
     try {
@@ -135,8 +135,8 @@ export class RestartService implements RestartApi {
   }
 
   /**
-   * Takes every open operation of an earlier daemon further: this daemon is the new one, whoever started it. Asked again and again,
-   * because a helper that lost its daemon may write a last status behind ours.
+   * Advances every open operation of an earlier daemon: this daemon is the new one, regardless of how it was started. Repeated,
+   * because a helper that lost its daemon may write a last status later.
    */
   #follow(to: 'starting' | 'ready'): void {
     const { host } = this.kernel.needs

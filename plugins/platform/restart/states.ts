@@ -1,6 +1,6 @@
 import type { RestartStatus } from '../../../schemas/daemon/restart.js'
 
-/** Where each status may go. Nothing leads out of `ready` and `failed`. */
+/** The transitions of each status. `ready` and `failed` are final. */
 export const transitions: Readonly<Record<RestartStatus, readonly RestartStatus[]>> = {
   pending: ['stopping', 'failed'],
   stopping: ['waiting_release', 'failed'],
@@ -10,10 +10,10 @@ export const transitions: Readonly<Record<RestartStatus, readonly RestartStatus[
   failed: [],
 }
 
-/** Whether an operation in this status is still under way. */
+/** Whether an operation with this status has not ended. */
 export const isOpen = (status: RestartStatus): boolean => transitions[status].length > 0
 
-/** Every status on the way from one to another, the last one included; undefined where no way leads there. */
+/** The statuses on the path from one to another, including the last; undefined without a path. */
 export function wayTo(from: RestartStatus, to: RestartStatus): readonly RestartStatus[] | undefined {
   if (transitions[from].includes(to)) return [to]
   for (const next of transitions[from]) {

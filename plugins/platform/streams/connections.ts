@@ -3,18 +3,19 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Door } from '../../../kernel/plugin.js'
 
-/** Connections that one listener takes: a quarter of the descriptors that this process may have. */
+/** Maximum connections of one listener: a quarter of the descriptors that this process may have. */
 export async function mostConnections(): Promise<number> {
-  // On systems that tell no limit, what is usual there.
+  // A usual limit, for systems that do not report one.
   const text = await readFile('/proc/self/limits', 'utf8').catch(() => '')
   const descriptors = Number(/^Max open files +(\d+)/m.exec(text)?.[1] ?? 10_240)
   return Math.max(8, Math.floor(descriptors / 4))
 }
 
 /**
- * At the process's limit of descriptors nothing could be opened, and libuv would turn connections away without a word: more than
- * `most` are closed at once, which is told when it begins, and again only after half of them were gone.
- * @returns takes the bound away
+ * Limits the connections of a server. At the process's limit of descriptors nothing could be opened, and libuv would silently drop
+ * connections. Connections beyond `most` are closed at once; that is logged when it begins, and again only after half of them have
+ * ended.
+ * @returns removes the limit
  */
 export function boundConnections(server: Server, door: Door, most: number, warn: (text: string) => void): () => void {
   let open = 0

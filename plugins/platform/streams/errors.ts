@@ -1,6 +1,6 @@
 import { defineErrors } from '../../../kernel/plugin.js'
 
-/** Why a stream is not opened, or ends. */
+/** Errors of opening or sending a stream. */
 export const StreamErrors = defineErrors({
   slow_consumer: { status: 408, message: 'messages were not read in time; open the channel again' },
   too_many_streams: {

@@ -5,7 +5,7 @@ import { encodeFrame, type Wire } from './api.js'
 /** Content type of server-sent events. */
 export const EVENT_STREAM = 'text/event-stream'
 
-/** Server-sent events; a reader that waits is let wait, for people stop their terminals. */
+/** Server-sent events. A slow reader is not disconnected, because people pause their terminals. */
 export function eventWire(into: ServerResponse, headers: StreamReply['headers']): Wire<Frame | EncodedFrame> {
   into.writeHead(200, {
     ...headers,

@@ -6,7 +6,10 @@ import { StreamErrors } from './errors.js'
 
 const BEAT_MS = 15_000
 
-/** Streams of any wire. The next frame is asked for when the reader's socket took the last: backpressure goes to the source. */
+/**
+ * Streams over any wire. The next frame is requested when the reader's socket has taken the last one, so backpressure reaches the
+ * source.
+ */
 export class StreamHub {
   readonly #open = new Map<(how: Ending) => void, StreamOf>()
   readonly #places: Readonly<Record<Door, Set<unknown>>> = { socket: new Set(), tcp: new Set(), inject: new Set() }
@@ -17,8 +20,8 @@ export class StreamHub {
   ) {}
 
   /**
-   * Counts a stream before anything is done for it; to be called back when it is over. Throws `too_many_streams`.
-   * @param most streams of one door, so that whoever floods one leaves the others their own
+   * Reserves a place for a stream in advance; the returned function releases it. Throws `too_many_streams`.
+   * @param most streams of one door, so that a flood at one door leaves the others their places
    */
   enter(door: Door, most: number): () => void {
     const places = this.#places[door]
@@ -36,13 +39,13 @@ export class StreamHub {
   }
 
   /**
-   * Sends frames until the source ends or throws, the reader goes or the owner goes; `failed` makes the last frame of a fault
-   * and does not throw. Never rejects, and settles at once when it is over, whatever the source is doing.
+   * Sends frames until the source ends or throws, or the reader or the owner leaves; `failed` makes the last frame of a fault and
+   * does not throw. Never rejects, and settles as soon as the stream has ended, even if the source is still busy.
    */
   async serve<F>(key: StreamOf, wire: Wire<F>, source: AsyncIterable<F>, failed: (error: unknown) => F): Promise<void> {
     let over = 'no' as 'no' | Ending
     let end: () => void = () => {}
-    // Not Promise.race: what it was called with keeps all of its calls, and a stream has many.
+    // Not Promise.race: a long-lived promise keeps a reaction for each call, and a stream has many.
     const unlessOver = <T>(work: Promise<T>) =>
       new Promise<T | undefined>((resolve, reject) => {
         end = () => resolve(undefined)
@@ -66,12 +69,12 @@ export class StreamHub {
       while (over === 'no') {
         const next = await unlessOver(durably())
         if (!next || next.done) break
-        // A frame after the last one would be lost: the reader has gone to ask again for what follows what it has.
+        // A frame after the end would be lost: the reader already requests the frames after its last one.
         if (over === 'no') wire.send(next.value)
         if (wire.into.writableNeedDrain) await unlessOver(drained(wire.into))
       }
     } catch (error) {
-      // The source may throw because it was told to stop; that is nobody's failure.
+      // An error of the source after the end is a consequence of the abort, not a failure.
       if (over === 'no') wire.send(failed(error))
       stop('failed')
     }
@@ -85,7 +88,7 @@ export class StreamHub {
     wire.end(over === 'no' ? 'done' : over)
   }
 
-  /** Ends these streams; readers come back for what follows, as far as they may. */
+  /** Ends matching streams; readers may reconnect and resume. */
   end(how: Ending, isOne: (key: StreamOf) => boolean = () => true): void {
     for (const [stop, key] of [...this.#open]) if (isOne(key)) stop(how)
   }

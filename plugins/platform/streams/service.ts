@@ -16,7 +16,7 @@ import { StreamHub } from './hub.js'
 import { MaxStreams } from './settings.js'
 import { takeUpgrades } from './upgrades.js'
 
-/** Sends what handlers stream, for as long as it runs: server-sent events, and messages on WebSockets. */
+/** Sends the streams of handlers while it runs: server-sent events, and messages on WebSockets. */
 export class StreamsService implements Carrier {
   readonly #hub: StreamHub
   #mostConnections = Number.POSITIVE_INFINITY
@@ -30,7 +30,7 @@ export class StreamsService implements Carrier {
     })
   }
 
-  /** Before a door is opened. */
+  /** Runs before a door is opened. */
   async start(): Promise<void> {
     const { log, needs, scope } = this.kernel
     const most = await mostConnections()
@@ -48,13 +48,13 @@ export class StreamsService implements Carrier {
   enter(request: Streaming): Carry | undefined {
     const { bound, arrival, response } = request
     if (!mayStream(bound.route, arrival)) return undefined
-    // Half of the connections are left to requests, above all to those that find out what is wrong.
+    // Half of the connections are left for requests, especially those for diagnosis.
     const most = Math.min(this.kernel.config.get(MaxStreams), this.#mostConnections / 2)
     const leave = this.#hub.enter(arrival.door, most)
     response.once('close', leave)
     return async (reply, told, over) => {
       const { wire, failed } = await opened(request, reply)
-      // Not awaited: the stream belongs to the hub from here on, its handler is over.
+      // Not awaited: the hub owns the stream now, and its handler is done.
       const key = { owner: bound.owner, door: arrival.door, actor: arrival.actor }
       void this.#hub
         .serve(key, wire, reply.stream, error => failed(told(error)))
@@ -72,7 +72,7 @@ export class StreamsService implements Carrier {
   }
 }
 
-/** A route of streams alone, or one that gives a stream to those that accept one. */
+/** Whether the route always streams, or streams to clients that accept it. */
 function mayStream({ replies, frames, contentType }: Route, { headers }: Streaming['arrival']): boolean {
   if (101 in replies) return true
   return frames !== undefined && (contentType === EVENT_STREAM || headers.accept?.includes(EVENT_STREAM) === true)
@@ -80,7 +80,7 @@ function mayStream({ replies, frames, contentType }: Route, { headers }: Streami
 
 interface Opened {
   readonly wire: Wire<unknown>
-  /** The last frame of a stream that fails. */
+  /** Makes the last frame of a stream that fails. */
   readonly failed: (fault: Fault) => unknown
 }
 

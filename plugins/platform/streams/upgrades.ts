@@ -4,7 +4,7 @@ import { TLSSocket } from 'node:tls'
 import type { Serve } from '../../../kernel/platform.js'
 import { channelWire } from './web-socket.js'
 
-/** Has a server answer requests for a WebSocket, as routes that declare them, until the returned function is called. */
+/** Routes WebSocket requests of a server like other requests, until the returned function is called. */
 export function takeUpgrades(server: Server, serve: Serve): () => void {
   const upgrade = (request: IncomingMessage, _socket: Duplex, head: Buffer) => {
     if (!asksForSocket(request)) return ignoreUpgrade(server, request, head)
@@ -14,8 +14,8 @@ export function takeUpgrades(server: Server, serve: Serve): () => void {
   const request = ({ headers }: IncomingMessage, response: ServerResponse) => {
     if (headers.upgrade !== undefined) response.shouldKeepAlive = false
   }
-  // A later Node (24.9) asks which upgrades are offered, and serves the other requests as if they had asked for none. But it
-  // loses what came with them in one packet: their connection ends with the reply.
+  // Newer Node versions (24.9) call this, and serve other requests as if they had requested no upgrade. But Node loses data of the
+  // same packet, so those connections end with the reply.
   Object.assign(server, { shouldUpgradeCallback: asksForSocket })
   server.on('upgrade', upgrade).prependListener('request', request)
   return () => {
@@ -27,7 +27,7 @@ export function takeUpgrades(server: Server, serve: Serve): () => void {
 const asksForSocket = ({ method, headers }: IncomingMessage): boolean =>
   method === 'GET' && /^websocket$/i.test(headers.upgrade ?? '')
 
-/** The response to a request whose socket the server has let go of; it ends the socket, unless it is taken from it. */
+/** A response for a socket that was detached from the server; it ends the socket, unless it is detached from the response. */
 function detached(request: IncomingMessage): ServerResponse | undefined {
   const { socket } = request
   socket.on('error', () => socket.destroy())
@@ -36,17 +36,17 @@ function detached(request: IncomingMessage): ServerResponse | undefined {
   response.once('finish', () => socket.destroySoon())
   try {
     response.assignSocket(socket)
-    // Until its channel is open nobody else would read, and so notice that the peer is gone.
+    // Until its channel is open, reading is the only way to notice that the peer has disconnected.
     socket.resume().once('end', () => response.socket?.destroy())
     return response
   } catch {
-    // Sent behind a request that has no answer yet: no peer does that, and two answers could not be told apart.
+    // A pipelined request after one without a reply: no client does that, and the two replies could not be told apart.
     socket.destroy()
     return undefined
   }
 }
 
-/** An upgrade that is not offered is ignored, as HTTP has it: the request comes in again without asking for one. */
+/** Ignores an unsupported upgrade, as HTTP requires: the request is parsed again without the header. */
 function ignoreUpgrade(server: Server, request: IncomingMessage, head: Buffer): void {
   const { method, url, httpVersion, rawHeaders, socket } = request
   const lines = [`${method} ${url} HTTP/${httpVersion}`]

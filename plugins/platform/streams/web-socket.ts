@@ -8,13 +8,13 @@ const OPTIONS: ServerOptions & { readonly closeTimeout: number } = {
   clientTracking: false,
   perMessageDeflate: false,
   handleProtocols: () => false,
-  /** Bytes of a message: what a reader may say before it hears that it should say nothing. */
+  /** Maximum bytes of a reader's message before the channel is closed for it. */
   maxPayload: 4096,
-  /** Milliseconds that a reader has to answer the closing of its channel. */
+  /** Milliseconds for a reader to confirm the close of its channel. */
   closeTimeout: 2000,
 }
 
-/** What a reader is told at the end of its channel: code (RFC 6455, 7.4.1) and reason. */
+/** Close code (RFC 6455, 7.4.1) and reason for each end of a channel. */
 const CLOSING: Readonly<Record<Exclude<Ending, 'gone'>, readonly [code: number, reason: string]>> = {
   done: [1000, ''],
   shutdown: [1001, 'the daemon is stopping'],
@@ -27,8 +27,8 @@ const CLOSING: Readonly<Record<Exclude<Ending, 'gone'>, readonly [code: number, 
 }
 
 /**
- * Answers 101, and from then on the response is no use. On the channel the daemon alone speaks: each frame is a message of
- * JSON. `head` is what came behind the request. Throws `upgrade_required` for a handshake that is not valid.
+ * Answers 101, after which the response is unusable. The channel is server-to-client: each frame is a JSON message. `head` is data
+ * that followed the request. Throws `upgrade_required` for an invalid handshake.
  */
 export async function channelWire(
   request: IncomingMessage,
@@ -38,7 +38,7 @@ export async function channelWire(
   const { socket: into } = request
   const { WebSocketServer } = await import('ws')
   const server = new WebSocketServer(OPTIONS)
-  // It would answer in words of its own.
+  // Without a listener the library would send a reply of its own.
   server.on('wsClientError', () => {})
   let accepted: WebSocket | undefined
   server.handleUpgrade(request, into, head, made => (accepted = made))
@@ -51,7 +51,7 @@ export async function channelWire(
       channel.on('message', (_, isBinary) => over(isBinary ? 'spoke_binary' : 'spoke'))
       channel.on('pong', () => (unanswered = false))
       channel.once('close', () => over('gone'))
-      // What breaks the protocol is answered by the library with the code for it, and then closed.
+      // The library answers a protocol error with its close code and closes the channel.
       channel.on('error', () => {})
     },
     send: frame => channel.send(frameText(frame)),

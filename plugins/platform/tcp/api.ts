@@ -1,4 +1,4 @@
-/** `svc/plugins/tcp`: how TCP is served, and to callers whom no token makes known. */
+/** `svc/plugins/tcp`: how TCP is served, and how callers without a token are identified. */
 import type { Duplex } from 'node:stream'
 import {
   type Actor,
@@ -13,15 +13,12 @@ import {
 
 export { TcpSettings } from './settings.js'
 
-/** How TCP is served: without `tls`, a chain and its key in PEM, readable to whoever is in between. */
+/** The transport of TCP: with `tls` a certificate chain and its key in PEM, without it plain text that intermediaries can read. */
 export interface Passage {
   readonly tls?: { readonly cert: Uint8Array; readonly key: Uint8Array }
 }
 
-/**
- * Whether TCP is served, and why not: `disabled`. `unchecked` serves every local user without a token, as the configuration has
- * it.
- */
+/** Whether TCP is served; `disabled` with the reason. `unchecked`: every local user is served without a token, as configured. */
 export type TcpState = { readonly status: 'on' } | { readonly status: 'disabled' | 'unchecked'; readonly why: string }
 
 const isPassage = (answer: unknown): answer is Passage =>

@@ -9,9 +9,9 @@ import { TcpSettings } from './settings.js'
 const MAX_BYTES = 1024 * 1024
 
 /**
- * The certificate that the configuration names, undefined where it names none.
- * @param root absolute; relative paths count from it
- * @returns Fault `http_tls_invalid`: one of the two is missing or unreadable, they do not fit, or others may read the key
+ * The configured certificate, undefined without one.
+ * @param root absolute; base of relative paths
+ * @returns Fault `http_tls_invalid`: one of the two is missing or unreadable, they do not match, or others may read the key
  */
 export async function readTls(root: string, config: Pick<Config, 'get'>): Promise<Passage['tls'] | Fault> {
   const [cert, key] = [TcpSettings.cert, TcpSettings.key].map(entry => config.get(entry))

@@ -1,6 +1,6 @@
 import { defineErrors } from '../../../kernel/plugin.js'
 
-/** What is refused over TCP alone. */
+/** Errors that occur only over TCP. */
 export const TcpErrors = defineErrors({
   cross_site: {
     status: 403,

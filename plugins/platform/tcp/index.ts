@@ -7,8 +7,8 @@ import { TcpSettings } from './settings.js'
 const requires = { host: Host, listeners: Listeners }
 
 /**
- * Serves TCP: where, to whom, by which certificate, and what is refused there by looking at it.
- * @param tables folder of the connection tables; one without `tcp` is a system that does not tell whose a connection is
+ * Serves TCP: address, transport, authentication of callers, and guards.
+ * @param tables folder of the connection tables; one without `tcp` acts as a system that does not identify peers
  */
 export function tcpWith(tables?: string): Plugin {
   return definePlugin({

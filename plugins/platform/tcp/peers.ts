@@ -4,10 +4,10 @@ import path from 'node:path'
 import type { Fault } from '../../../kernel/plugin.js'
 import { TcpErrors } from './errors.js'
 
-/** The user at the other end of a loopback connection, as far as the system tells. */
+/** The user at the other end of a loopback connection, if the system reveals it. */
 export type Peer = { readonly status: 'known'; readonly uid: number } | { readonly status: 'unknown' }
 
-/** Over TCP nobody but the daemon's own user is served, root included: any local user can connect to a loopback address. */
+/** Refuses every user but the daemon's own, even root: any local user can connect to a loopback address. */
 export function peerRefusal(peer: Peer): Fault | undefined {
   if (peer.status === 'unknown') {
     return TcpErrors.unauthorized_peer(
@@ -23,7 +23,7 @@ export function peerRefusal(peer: Peer): Fault | undefined {
 
 interface Waiting {
   readonly socket: Socket
-  /** The row of the other end: its address and port, then ours. */
+  /** Key of the other end's row: its address and port, then ours. */
   readonly key: string
   readonly settle: (peer: Peer) => void
 }
@@ -31,12 +31,12 @@ interface Waiting {
 const UNKNOWN: Peer = { status: 'unknown' }
 /** A row can be skipped when others leave its hash bucket between two reads. */
 const ATTEMPTS = 2
-/** Bytes of one read; the system gives no more than a page. */
+/** Bytes of one read; the system returns at most a page. */
 const READ_BYTES = 8192
 
 /**
- * Finds out whose process is at the other end of a connection, from the connection tables of Linux. A table is read in
- * pages off the event loop, one scan at a time: connections accepted during a scan share the next one.
+ * Identifies the user at the other end of a connection, from the connection tables of Linux. A table is read in pages off the event
+ * loop, one scan at a time: connections accepted during a scan share the next one.
  */
 export class PeerTable {
   readonly #peers = new WeakMap<Socket, Peer | Promise<Peer>>()
@@ -47,8 +47,8 @@ export class PeerTable {
   private constructor(private readonly files: readonly FileHandle[]) {}
 
   /**
-   * Opens the tables; they stay open, so that a process at its limit of descriptors can still tell its peers apart. Returns
-   * why the system does not tell, where it does not.
+   * Opens the tables; they stay open, so that peers can be identified even at the limit of descriptors. Returns the reason where
+   * the system does not reveal peers.
    */
   static async open(folder = '/proc/net'): Promise<PeerTable | string> {
     const uid = process.geteuid?.()
@@ -59,14 +59,14 @@ export class PeerTable {
     if (uid === undefined || !/\buid\b.*\binode\b/.test(table)) {
       return 'this system does not tell which user is at the other end of a TCP connection'
     }
-    // Users without a number in this user namespace are all shown as this one.
+    // All users without a number in this user namespace appear as this one.
     if (Number.parseInt(overflow, 10) === uid)
       return `user ${uid} stands for all users that this system has no number for`
     const files = await Promise.all(['tcp', 'tcp6'].map(name => open(path.join(folder, name)).catch(() => undefined)))
     return new PeerTable(files.filter(file => file !== undefined))
   }
 
-  /** The peer of a connection, at once when it is known already. The first call begins the lookup; it never rejects. */
+  /** The peer of a connection; synchronous when known. The first call begins the lookup; it never rejects. */
   of(socket: Socket): Peer | Promise<Peer> {
     const known = this.#peers.get(socket)
     if (known) return known
@@ -78,7 +78,7 @@ export class PeerTable {
     return found
   }
 
-  /** Closes the tables when the scan that runs is over. */
+  /** Closes the tables after the current scan. */
   async close(): Promise<void> {
     await this.#scanning
     await Promise.all(this.files.map(file => file.close()))
@@ -111,7 +111,7 @@ export class PeerTable {
     }
   }
 
-  /** Users by row, of those connections whose far end is one of these ports. */
+  /** Users by row, of connections whose far end is one of these ports. */
   async #read(file: FileHandle, ports: ReadonlySet<string>): Promise<ReadonlyMap<string, number>> {
     const rows = new Map<string, number>()
     let rest = ''
@@ -130,8 +130,8 @@ export class PeerTable {
 const NONE: ReadonlyMap<string, number> = new Map()
 
 /**
- * Settles a connection that is over or whose other end is among the rows. That it is still connected is asked after the rows
- * were read: as long as it is, nobody else can have an established connection with the same two ends, so the row is its own.
+ * Settles a connection that has ended or whose other end is among the rows. The connection is checked after the read: while it
+ * lasts, no other established connection can have the same two ends, so the row belongs to it.
  */
 function settled({ socket, key, settle }: Waiting, rows: ReadonlyMap<string, number>): boolean {
   const uid = rows.get(key)
@@ -141,7 +141,7 @@ function settled({ socket, key, settle }: Waiting, rows: ReadonlyMap<string, num
   return true
 }
 
-/** Asks the system, which `remoteAddress` does only once: a reset tells here before Node has read that far. */
+/** Checks with a system call, because `remoteAddress` is cached: this notices a reset before Node has read it. */
 function isConnected(socket: Socket): boolean {
   const { _handle: handle } = socket as unknown as { _handle?: { getpeername?(into: object): number } | null }
   return handle?.getpeername?.({}) === 0
@@ -150,7 +150,7 @@ function isConnected(socket: Socket): boolean {
 /** Local end, far end, state 01 (established), queues, timer, retransmits, user, timeout, inode. */
 const ROW = /(\S+):(\w{4}) (\S+):(\w{4}) 01 \S+ \S+ \S+ +(\d+) +\d+ +(\d+)/y
 
-/** An end that its process has closed has no inode, and the table calls it root's. */
+/** An end that its process has closed has no inode, and the table assigns it to root. */
 function findRows(text: string, end: number, port: string, rows: Map<string, number>): void {
   const mark = `:${port} 01 `
   for (let at = text.indexOf(mark); at >= 0 && at < end; at = text.indexOf(mark, at + 1)) {
@@ -160,7 +160,7 @@ function findRows(text: string, end: number, port: string, rows: Map<string, num
   }
 }
 
-/** An IPv4 address as the table of IPv6 has it: a client may reach an IPv4 address through a socket of IPv6. */
+/** An IPv4 address in the format of the IPv6 table: a client may reach an IPv4 address through an IPv6 socket. */
 const mapped = (hex: string) => (hex.length === 8 ? `${wordsHex([0, 0, 0, 0, 0, 0xffff])}${hex}` : hex)
 
 const portHex = (port = 0) => port.toString(16).toUpperCase().padStart(4, '0')
@@ -169,7 +169,7 @@ function endKey(address = '', port: number | undefined): string {
   return `${wordsHex(addressWords(address))}:${portHex(port)}`
 }
 
-/** The eight 16-bit words of an IPv6 address, or of an IPv4 address as IPv6 embeds it. */
+/** The eight 16-bit words of an IPv6 address, or of an IPv4 address embedded in IPv6. */
 function addressWords(address: string): number[] {
   const [plain = ''] = address.split('%')
   const words = (part: string) =>
@@ -185,7 +185,7 @@ function addressWords(address: string): number[] {
   return [...before, ...Array<number>(Math.max(0, 8 - before.length - after.length)).fill(0), ...after]
 }
 
-/** As the table writes an address: 32 bits at a time, in the byte order of this machine. */
+/** An address in the format of the table: 32 bits at a time, in the byte order of this machine. */
 function wordsHex(words: readonly number[]): string {
   const bytes = Uint8Array.from(words.flatMap(word => [word >> 8, word & 0xff]))
   return [...new Uint32Array(bytes.buffer)].map(word => word.toString(16).toUpperCase().padStart(8, '0')).join('')

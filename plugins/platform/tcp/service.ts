@@ -20,7 +20,7 @@ import { isLoopback, isOwnHost, type Site, tcpRefusal, unguarded, wasForwarded }
 import { type Peer, PeerTable, peerRefusal } from './peers.js'
 import { TcpSettings } from './settings.js'
 
-/** Listens on TCP, where the configuration has it, and guards what comes in there. */
+/** Listens on TCP if that is configured, and guards its requests. */
 export class TcpService implements TcpApi, Doorkeeper {
   readonly bind
   readonly vouch
@@ -53,7 +53,7 @@ export class TcpService implements TcpApi, Doorkeeper {
     this.#peers = peers
   }
 
-  /** The boot is over. What it answers or throws stops the start. */
+  /** The boot is over. A fault or a throw stops the start. */
   async open(): Promise<Fault | undefined> {
     const { config, log, needs } = this.kernel
     if (!needs.host.doors.includes('tcp')) return undefined
@@ -76,13 +76,13 @@ export class TcpService implements TcpApi, Doorkeeper {
     return this.#listen(host, passage)
   }
 
-  /** A version of this plugin that comes while the daemon runs. */
+  /** Opens the listener for a version of this plugin that is loaded at runtime. */
   async openAgain({ boot, started }: Change): Promise<void> {
     const refused = boot || !started.has(this.kernel.name) ? undefined : await this.open()
     if (refused) throw refused
   }
 
-  /** What is bound beyond loopback serves nothing that is `privileged`. */
+  /** Whether the request came over loopback; others are refused by `privileged` routes. */
   isLocal({ host = '' }: IncomingHttpHeaders): boolean {
     return isLoopback(this.#site.host) && isOwnHost(host, this.#site)
   }
@@ -92,8 +92,8 @@ export class TcpService implements TcpApi, Doorkeeper {
   }
 
   /**
-   * Whom no token makes known, another plugin may vouch for, or the user whose process it is, if they call from this machine:
-   * public routes need nobody to.
+   * Identifies a local caller without a token: by another plugin's tap, or by the user of the calling process. Public routes do not
+   * require it.
    */
   identify(incoming: Incoming, route: Route | undefined, done: (answer?: Actor | Fault) => void): unknown {
     const { headers, connection } = incoming
@@ -109,7 +109,7 @@ export class TcpService implements TcpApi, Doorkeeper {
     })
   }
 
-  /** How the settings have TCP served: with which certificate, and that nothing is forgotten where other machines reach it. */
+  /** The configured transport: the certificate, and a refusal when a guard is missing on an address that other machines reach. */
   async #passage(host: string, isLocal: boolean): Promise<Passage | Fault> {
     const { config, home } = this.kernel
     const tls = await readTls(home.root, config)

@@ -15,23 +15,23 @@ const PORT = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(65535))
 const setting = settingsSection({ path: 'http', section: 'general', apply: 'restart-required' })
 const live = settingsSection({ path: 'http', section: 'general', apply: 'live' })
 
-/** Where TCP is served, and to whom. */
+/** Settings of the TCP listener. */
 export const TcpSettings = {
-  /** `auto` is the same as true; it used to depend on what the system tells of local users. */
+  /** `auto` is the same as true; it used to depend on whether the system reveals local users. */
   enabled: setting('enabled', v.union([v.boolean(), v.literal('auto')]), 'auto'),
   host: setting('host', HOST, 'localhost'),
   port: setting('port', PORT, 2123),
-  /** Names, with a port or for any, that the Host header may have beside those of loopback. */
+  /** Further names for the Host header, with a port or for any port. */
   allowedHosts: live('allowed_hosts', v.pipe(v.array(HOST_NAME), v.maxLength(100)), []),
-  /** Nobody is served over TCP without a token, but by `public` routes. False: whoever reaches the port by a loopback name is the operator. */
+  /** Requires a token for all but `public` routes. False: every caller over a loopback name is the operator. */
   requireToken: setting('require_token', v.boolean(), true),
-  /** The plugin that has to run for TCP to be served; until it does, requests wait. Needed beyond loopback. */
+  /** The plugin that must run before requests are served. Required beyond loopback. */
   authenticator: setting('authenticator', v.string(), ''),
-  /** Processes of the daemon's own user need no token over loopback, where the system tells whose they are. */
+  /** Processes of the daemon's own user need no token over loopback, where the system reveals the user. */
   trustOwnUser: setting('trust_own_user', v.boolean(), false),
   /** Files in PEM, absolute or relative to the home; with both, TCP speaks TLS only. */
   cert: setting('tls.cert', v.string(), ''),
   key: setting('tls.key', v.string(), ''),
-  /** Serves beyond loopback without TLS: something in front of the port does it, or the network is private. */
+  /** Allows plain text beyond loopback: a proxy adds TLS, or the network is private. */
   plaintext: setting('plaintext', v.boolean(), false),
 }

@@ -6,27 +6,26 @@ const MIB = 2 ** 20
 
 /** Bounds of one output stream of a process, in bytes. */
 export interface OutputLimits {
-  /** How fast it is read: beyond that the pipe fills and the process waits. */
+  /** Maximum read rate: beyond it the pipe fills and the process waits. */
   readonly read: Rate
-  /** What it may bring: beyond that it floods, and the process is ended. */
+  /** Tolerated total rate: beyond it the process floods and is killed. */
   readonly tolerated: Rate
 }
 
 /**
- * Reading 16 MiB a second takes a few percent of the event loop, and a small burst keeps one turn of it short. A process that
- * always has that much to say is ended after some twenty seconds; one that prints a large file is not.
+ * Reading 16 MiB a second takes a few percent of the event loop, and a small burst keeps each turn short. A process that sustains
+ * that rate is killed after about twenty seconds; one that prints a large file is not.
  */
 export const OUTPUT_LIMITS: OutputLimits = {
   read: { burst: 4 * MIB, perSecond: 16 * MIB },
   tolerated: { burst: 256 * MIB, perSecond: 4 * MIB },
 }
 
-/** What a stream is told of: `held` once, when it is first read no faster; `flooded` when it is over. */
+/** `held`: reported once, when reads are first delayed; `flooded`: reported when the stream is ended. */
 export type OutputVerdict = 'held' | 'flooded'
 
 /**
- * A stream of bytes that is not of a process, within the bounds of one: a server elsewhere is read no faster, and no longer when it
- * floods.
+ * A stream of bytes with the bounds of a process's output: a remote server is read no faster, and a flood ends the stream.
  * @param flooded called before the stream fails with an Error that names the limit
  */
 export function boundedStream(source: Readable, owner: string, flooded: () => void): Readable {
@@ -36,7 +35,7 @@ export function boundedStream(source: Readable, owner: string, flooded: () => vo
   return pipeline(source, new BoundedOutput(owner, OUTPUT_LIMITS, tell), () => {})
 }
 
-/** An output stream as it is handed on: no faster than its limits, and destroyed with an Error when they do not help. */
+/** An output stream that is read no faster than its limits, and destroyed with an Error when it floods. */
 export class BoundedOutput extends Transform {
   readonly #clock: Clock = systemClock()
   readonly #read: TokenBucket
@@ -44,7 +43,7 @@ export class BoundedOutput extends Transform {
   #held = false
   #pause: Timer | undefined
 
-  /** @param owner for whom what comes is handled */
+  /** @param owner to which the handling of the output is attributed */
   constructor(
     private readonly owner: string,
     private readonly limits: OutputLimits,

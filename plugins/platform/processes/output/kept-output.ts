@@ -1,18 +1,18 @@
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 
-/** Takes the bytes of a stream, and keeps a bounded part of them. */
+/** Receives the bytes of a stream, and keeps a bounded part of them. */
 interface Keeper {
   push(chunk: Buffer): void
 }
 
-/** Has a part of a program's output kept. All of it is read, and the rest is dropped, so that the program goes on. */
+/** Reads all of a program's output, so that the program does not block, and keeps a part of it. */
 export function keep<K extends Keeper>(stream: Readable, keeper: K): K {
   stream.on('data', (chunk: Buffer) => keeper.push(chunk))
   return keeper
 }
 
-/** The beginning of an output, as long as its limit, in whole characters. */
+/** The beginning of an output up to a limit, in whole characters. */
 export class OutputStart implements Keeper {
   readonly #chunks: Buffer[] = []
   #bytes = 0
@@ -29,7 +29,7 @@ export class OutputStart implements Keeper {
     const room = this.limit - this.#bytes
     if (chunk.length > room) this.#truncated = true
     if (room <= 0) return
-    // A copy: a piece of a chunk would keep all of it in memory.
+    // A copy: a slice would keep the whole chunk in memory.
     const kept = chunk.length > room ? Buffer.from(chunk.subarray(0, room)) : chunk
     this.#chunks.push(kept)
     this.#bytes += kept.length
@@ -41,7 +41,7 @@ export class OutputStart implements Keeper {
   }
 }
 
-/** The end of an endless output: bytes beyond the limit are dropped at the front, at a character's border. */
+/** The end of an unbounded output: bytes beyond the limit are dropped at the front, at a character boundary. */
 export class OutputEnd implements Keeper {
   readonly #chunks: Buffer[] = []
   #bytes = 0
@@ -73,7 +73,7 @@ export class OutputEnd implements Keeper {
     if (this.#chunks.length > 1024) this.#chunks.splice(0, this.#chunks.length, Buffer.concat(this.#chunks))
   }
 
-  /** The same without the end of a line whose beginning is gone: nobody recognizes a secret by its end. */
+  /** Like {@link text}, without the end of a line whose beginning is gone: the rest of a cut secret would not be recognized. */
   lines(): string {
     const text = this.text()
     return this.#truncated ? text.slice(text.indexOf('\n') + 1 || text.length) : text

@@ -2,38 +2,38 @@ import type { Readable } from 'node:stream'
 import { TokenBucket } from '../../../../kernel/kit/rate.js'
 import { onBehalfOf, systemClock, turn } from '../../../../kernel/plugin.js'
 
-/** Lines that one program has handled in a turn of the event loop, and milliseconds after which its turn ends earlier. */
+/** Maximum lines of one program in a turn of the event loop, and milliseconds after which its turn ends earlier. */
 const LINES_A_TURN = 8
 const MS_A_TURN = 5
-/** Lines of any kind, at once and each second: a protocol between two programs stays far below. */
+/** Maximum rate of lines; a protocol between two programs stays far below. */
 const MOST_LINES = { burst: 200_000, perSecond: 2_000 }
-/** Lines without a message that a second forgives: a server may write a log there all day. */
+/** Lines per second that may be no message: a server may write a log there all day. */
 const JUNK_A_SECOND = 1
 
 const clock = systemClock()
 
-/** What the lines of a program are for, and what it may do with them. */
+/** The receiver of a program's lines, with their limits. */
 export interface LineReader {
-  /** Whose process it is: what its lines cost is attributed to it. */
+  /** Owner of the process, to which the cost of its lines is attributed. */
   readonly owner: string
-  /** Bytes of the longest line. */
+  /** Maximum bytes of a line. */
   readonly lineBytes: number
-  /** Lines in a row that are no message before the reading ends; one more is allowed each second. */
+  /** Consecutive lines without a message that end the reading; one more is allowed each second. */
   readonly junk: number
-  /** Handles a line without its line break; false when it is no message. A throw ends the reading. */
+  /** Handles a line without its line break; false when it is not a message. A throw ends the reading. */
   take(line: string): boolean
-  /** The last line counts although its line break is missing; else it is half of one that was cut off. */
+  /** Accepts a last line without a line break; by default it counts as cut off and is dropped. */
   readonly unfinished?: true
-  /** A piece of output came, of whatever length. */
+  /** Called for each piece of output, of any length. */
   activity?(): void
-  /** Waits while what was taken is not digested; nothing is read meanwhile, so the pipe fills and the program waits. */
+  /** A promise delays the next read until earlier lines are processed, so that the pipe fills and the program waits. */
   room?(): Promise<void> | undefined
 }
 
 /**
- * Hands the lines of a program to a reader until its output ends, a few in each turn of the event loop: programs that flood take
- * turns with each other and with everything else that the daemon does, and are read no faster than that.
- * Rejects with an Error that names the limit when a line is too long, too many in a row are no message, or too many come at all.
+ * Passes the lines of a program to a reader until its output ends, a few in each turn of the event loop: flooding programs
+ * alternate with each other and with the daemon's other work, and are read no faster than that. Rejects with an Error that names
+ * the limit for a line that is too long, too many consecutive lines without a message, or too many lines.
  */
 export async function readLines(stream: Readable, reader: LineReader): Promise<void> {
   const splitter = new LineSplitter(reader.lineBytes)
@@ -44,7 +44,7 @@ export async function readLines(stream: Readable, reader: LineReader): Promise<v
     reader.activity?.()
     for (const line of splitter.push(chunk as Buffer)) {
       pass(line)
-      // Whoever waits for this message goes on before the next one is looked at.
+      // Lets a waiting caller handle this message before the next line is read.
       await undefined
       if (!slice.isOver()) continue
       await nextTurn()
@@ -56,14 +56,14 @@ export async function readLines(stream: Readable, reader: LineReader): Promise<v
   if (reader.unfinished && rest !== '') pass(rest)
 }
 
-/** How many lines came, and how many of them in a row were no message. */
+/** Counts lines, and consecutive lines that are no message. */
 class Pace {
   readonly #lines = new TokenBucket(MOST_LINES, clock)
   #junk: TokenBucket | undefined
 
   constructor(private readonly most: number) {}
 
-  /** Counts a line. @throws Error naming the limit that it is beyond */
+  /** Counts a line. @throws Error naming the exceeded limit */
   count(isMessage: boolean): void {
     const { burst, perSecond } = MOST_LINES
     if (!this.#lines.tryTake(1)) throw new Error(`it floods: more than ${burst} lines, and ${perSecond} a second since`)
@@ -76,7 +76,7 @@ class Pace {
   }
 }
 
-/** What one program may do before others have their turn. */
+/** The share of one program in a turn of the event loop. */
 class Slice {
   #lines = 0
   #end = clock.monotonic() + MS_A_TURN
@@ -86,14 +86,14 @@ class Slice {
     return ++this.#lines >= LINES_A_TURN || clock.monotonic() >= this.#end
   }
 
-  /** The next turn has come: time counts from here. */
+  /** Begins a new turn. */
   begin(): void {
     this.#lines = 0
     this.#end = clock.monotonic() + MS_A_TURN
   }
 }
 
-/** Programs with lines left go on one after the other, one in each turn of the event loop. */
+/** Programs with further lines continue one after the other, one in each turn of the event loop. */
 let last = Promise.resolve()
 
 function nextTurn(): Promise<void> {
@@ -108,7 +108,7 @@ class LineSplitter {
 
   constructor(private readonly max: number) {}
 
-  /** Complete lines of the bytes so far. Throws when one is too long: what follows cannot be told apart any more. */
+  /** Complete lines so far. Throws for one that is too long, since the following lines cannot be separated. */
   *push(chunk: Buffer): Generator<string> {
     let start = 0
     for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
@@ -119,7 +119,7 @@ class LineSplitter {
     if (start < chunk.length) this.#keep(chunk.subarray(start))
   }
 
-  /** What stands after the last line break. */
+  /** The text after the last line break. */
   rest(): string {
     return this.#take()
   }
