@@ -12,7 +12,7 @@ export interface Kind<S = unknown> {
   readonly maxBytes: number
   /** `owner`: a service keeps the lifecycle of these records, direct PUT and DELETE are refused with 403. */
   readonly writers?: 'anyone' | 'owner'
-  /** The records are read on request, so that a missing reconciler is no fault. */
+  /** The records are read on request, so that a missing reconciler is not a fault. */
   readonly onDemand?: boolean
   /** Checks beyond the schema, which may involve id and scope. Returns the problem, or undefined. */
   check?(record: { readonly id: string; readonly scope: RecordScope; readonly spec: S }): string | undefined

@@ -11,7 +11,7 @@ export interface Plugin {
   readonly version: string
   readonly requires: Needs
   readonly provides?: Token<unknown>
-  /** Makes what one plugin that requires the token is handed of the service; without it all of them share the service. */
+  /** Makes the view of the service for one plugin that requires the token; without it all of them share the service. */
   // biome-ignore lint/suspicious/noExplicitAny: the erasing line of plugins
   view?(self: any, consumer: Consumer): unknown
   /**
@@ -24,8 +24,8 @@ export interface Plugin {
   /** Begins to load the code of `apply`; a boot calls it for all plugins before it applies the first. */
   load?(): Promise<unknown>
   /**
-   * Acquires what the plugin needs and returns its service, with which the functions of its surface are called (without one:
-   * with `kernel`). Everything acquired hangs on `kernel.scope`. The surface is registered when this has resolved.
+   * Acquires the plugin's resources, releasing them by `kernel.scope`, and returns its service, which is passed to the functions of
+   * its surface (without a service: `kernel`). The surface is registered when this has resolved.
    */
   // biome-ignore lint/suspicious/noExplicitAny: the erasing line of plugins
   apply(kernel: PluginKernel<any>): Awaitable<unknown>

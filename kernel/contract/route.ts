@@ -153,7 +153,7 @@ export interface RouteDefinition<
   readonly faults?: { readonly reply: Schema | BytesReply; readonly body: (fault: Fault) => unknown }
   /**
    * Schema of each {@link Frame} of an event stream. A route whose `contentType` is `text/event-stream` always streams; another
-   * streams to clients whose `Accept` header asks for it.
+   * streams to clients whose `Accept` header names that type.
    */
   readonly frames?: Schema
   /** Status of a query or body that does not match its schema; default 400. */
@@ -178,8 +178,8 @@ export interface RouteDefinition<
   /** Serves while the disk is full, because it stops or frees something. GET routes always do. */
   readonly essential?: boolean
   /**
-   * The route shows or stops what runs. `admit` calls no drop-in for the operator's requests to it over the Unix socket: a drop-in
-   * whose tap fails or refuses must not keep the operator from disabling it.
+   * The route shows or stops running parts of the daemon. `admit` calls no drop-in for the operator's requests to it over the Unix
+   * socket: a drop-in whose tap fails or refuses must not keep the operator from disabling it.
    */
   readonly recovery?: boolean
   readonly with?: readonly Annotation[] | undefined

@@ -10,7 +10,7 @@ const reloading = () => HttpErrors.reloading(undefined, { retryAfter: 1 })
 
 /** One admitted request of a plugin, from its routing until its handler is done. */
 export class Call {
-  /** Why it was told to stop; undefined while it may run. */
+  /** The reason for its abort; undefined while it may run. */
   reason: Fault | undefined
   #abort: AbortController | undefined
   #reject: ((fault: Fault) => void) | undefined

@@ -152,7 +152,7 @@ export class Entrance {
     this.#serve(request, reply.raw)
   }
 
-  /** A plugin may add the missing route. It is asked before the body is read, and only once for a request. */
+  /** A plugin may add the missing route. Its tap is called before the body is read, and only once for a request. */
   #routeLater(arrival: Arrival, reply: FastifyReply, done: Done): void {
     const { unrouted } = this.options.hooks
     const [path = ''] = arrival.url.split('?')
