@@ -56,7 +56,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
       const asksForSocket = arrival.upgrade !== undefined
       if (101 in route.replies && !asksForSocket) refuseHandshake(reply.raw)
       if (asksForSocket && !(101 in route.replies)) throw KernelErrors.invalid_request('this route is no WebSocket')
-      // Essential routes check the disk too, because the check frees the reserve.
+      // Essential routes are not refused, but their look at the disk keeps its state current for the writes that follow.
       const full = route.method === 'GET' ? undefined : await disk.refusal()
       if (full && !route.essential) throw full
       await route.before?.(self, { params, actor: arrival.actor } as never)
