@@ -85,7 +85,7 @@ export interface SessionInfo {
   readonly stopReason?: StopReason
   readonly stopDetail?: string
   readonly failure?: SessionFailure
-  /** Undefined: nothing was said of a sandbox when it was made. */
+  /** Undefined: no sandbox decision was made when the session was created. */
   readonly confinement?: SessionConfinement
   /** The mode in force at its last start; undefined in a row of an earlier version. */
   readonly permissions?: PermissionMode
@@ -101,32 +101,32 @@ export interface SessionInfo {
 /** A new session. */
 export interface CreateSession {
   readonly workspaceId: string
-  /** Default: the workspace's, else `defaults.agent`. */
+  /** Default: the agent of the workspace, else `defaults.agent`. */
   readonly agentName?: string | undefined
   readonly name?: string | undefined
   readonly type?: SessionInfo['type']
-  /** Instead of the definition's. */
+  /** Overrides the model of the agent definition. */
   readonly model?: string | undefined
   readonly reasoningEffort?: string | undefined
   readonly speed?: 'normal' | 'fast' | undefined
-  /** Instead of the mode of the agent. */
+  /** Overrides the permission mode of the agent. */
   readonly permissions?: PermissionMode | undefined
-  /** Profile of the sandbox that it has to run in; `none`: in none. Default: as the configuration says. */
+  /** Required sandbox profile; `none`: no sandbox. Default: the configuration. */
   readonly sandbox?: string | undefined
-  /** No person waits for it: a job starts it. */
+  /** No person waits for the session, as in the run of a job. */
   readonly unattended?: boolean
-  /** Id of the session whose agent starts it. */
+  /** ID of the session whose agent starts this one. */
   readonly parent?: string | undefined
-  /** Where it comes from, as it is shown. */
+  /** Origin of the session, shown to people. */
   readonly lineage?: SessionLineage | undefined
-  /** What of its workspace and of its definition it has; default: all. */
+  /** The part of its workspace and definition that the session may use; default: all. */
   readonly rights?: SessionRights | undefined
-  /** How it takes part in the network; default: not at all. */
+  /** Requested participation in the network; default: none. */
   readonly participation?: ParticipationRequest | null | undefined
-  /** Instead of the folders of the workspace. */
+  /** Replaces the folders of the workspace. */
   readonly worktree?: (SessionWorktree & Partial<Pick<WorktreeInUse, 'warnings'>>) | undefined
   readonly actor: Actor
-  /** Id of the event or request that led to it. */
+  /** ID of the event or request that led to it. */
   readonly cause?: string | undefined
 }
 
@@ -136,7 +136,7 @@ export type TurnOutcome =
       readonly status: 'completed'
       readonly turnId: string
       readonly stopReason: string
-      /** Questions of the agent that nobody answered in time; each was rejected once. Absent: none. */
+      /** Questions of the agent that expired without an answer; each was rejected once. Absent: none. */
       readonly expired?: number
     }
   | { readonly status: 'canceled'; readonly turnId: string }
@@ -145,122 +145,130 @@ export type TurnOutcome =
 /** A prompt of another plugin. */
 export interface SessionPrompt {
   readonly text: string
-  /** Who prompts, as the turn says: `automation`. */
+  /** Origin of the prompt, recorded with the turn: `automation`. */
   readonly source: string
   readonly cause?: string | undefined
-  /** The person outside of the daemon for whom it is prompted: the journal says so, and the agent is told. */
+  /** The person outside of the daemon who wrote the prompt. The journal records this person, and the agent sees the name. */
   readonly onBehalfOf?: PromptedFor | undefined
-  /** Ids of files that were given to the session by {@link SessionsApi.attach}. */
+  /** IDs of files that {@link SessionsApi.attach} stored in the session. */
   readonly attachments?: readonly string[] | undefined
 }
 
-/** A person as a platform knows them. */
+/** A person as an external platform identifies them. */
 export interface PromptedFor {
   readonly id: string
   readonly name: string
-  /** By what they wrote: `slack`. */
+  /** The platform of the message: `slack`. */
   readonly via: string
 }
 
 /** Events of a session under their names on the wire, ascending. */
 export interface FollowedPage {
   readonly events: readonly SessionEvent[]
-  /** Where the next page begins. */
+  /** Position of the next page. */
   readonly next: number
-  /** Sequence of the newest event that is written. */
+  /** Sequence of the newest stored event. */
   readonly last: number
   /** The session is stopped or deleted, and all of its events were read. */
   readonly isOver: boolean
 }
 
-/** The turn of a queued prompt, and the sequence of the journal from which on it is told. */
+/** The turn of a queued prompt, and the journal sequence of its first event. */
 export interface QueuedTurn {
   readonly turnId: string
   readonly from: number
 }
 
-/** What has an agent ask before each operation, whatever its permission mode, so that a plugin can refuse; the mode answers afterwards. */
+/** Makes an agent ask before each operation in every permission mode, so that a plugin can refuse; the mode decides afterwards. */
 export interface SessionGuard {
-  /** For people: `the required hook lint`. */
+  /** Name of the guard for people: `the required hook lint`. */
   readonly by: string
-  /** The process ends with the first edit for which it did not ask; otherwise the transcript alone tells of it. */
+  /** Whether the process ends at the first edit without a request. Otherwise only the transcript records that edit. */
   readonly isRequired: boolean
 }
 
-/** Sessions for other plugins. */
+/** The sessions API for other plugins. */
 export interface SessionsApi extends SessionTaps {
   readonly uses: SessionUses
-  /** What sessions did on earlier days, for overviews. */
+  /** Activity of sessions on earlier days, for overviews. */
   readonly past: SessionPast
-  /** Where others hear of the work of sessions, and have a say. */
+  /** Hooks of sessions: notifications, and gates that can refuse. */
   readonly points: SessionPoints
   get(id: string): SessionInfo | undefined
-  /** The same as a reply shows it. */
+  /** The same in the form of a reply. */
   shown(id: string): Session | undefined
-  /** Name of the agent where none is named: that of the workspace, else `defaults.agent`. */
+  /** Name of the default agent: that of the workspace, else `defaults.agent`. */
   agentFor(workspaceId?: string): string
-  /** Those that are not stopped, in no order. */
+  /** Sessions that are not stopped, in no particular order. */
   unstopped(): SessionInfo[]
-  /** Stopped ones that a prompt starts again, of an agent or all; in no order. */
+  /** Stopped sessions that a prompt restarts, of one agent or all, in no particular order. */
   resumable(agent?: string): SessionInfo[]
-  /** As the contract has it; nothing of it is asked of the agent. */
+  /** Health in the form of the contract; computed without a request to the agent. */
   healthOf(id: string): SessionHealth | undefined
-  /** The command that answers the oldest pending request of a session, if one is pending. */
+  /** The CLI command that answers the oldest pending request of a session; undefined when none is pending. */
   answerTo(id: string): string | undefined
   /**
-   * The pending requests of all sessions, and what other plugins contribute to the inbox; the oldest first.
-   * @param most of each kind of other plugins; default: those that `svc inbox` shows
+   * The pending requests of all sessions and the inbox items of other plugins, oldest first.
+   * @param most maximum per kind of other plugins; default: the number that `svc inbox` shows
    */
   inbox(most?: number): readonly InboxItem[]
-  /** Sessions in which something ended that nobody has seen, archived ones left out; the newest first, at most 10,000. */
+  /** Sessions with an unseen end of a turn, without archived ones; newest first, at most 10,000. */
   finished(): readonly FinishedSession[]
-  /** Whether a viewer has it on a focused surface now. */
+  /** Whether a viewer shows the session on a focused surface now. */
   isWatched(id: string): boolean
   /** Resolves when the session is stored (state active, no process yet). Throws 503 draining, 409 `session_limit`, 404/422 of workspace and agent. */
   create(request: CreateSession): Promise<SessionInfo>
   /**
-   * Runs one prompt turn to its end; starts the process when there is none. A turn that fails is an outcome, not a throw;
-   * what keeps it from beginning is thrown: 404, 409 `session_stopped`, `session_busy`, `session_limit`.
+   * Runs one prompt turn to its end; starts the process when there is none. A failed turn is an outcome, not an error. Errors that
+   * prevent the start are thrown: 404, 409 `session_stopped`, `session_busy`, `session_limit`.
    */
   run(id: string, prompt: SessionPrompt): Promise<TurnOutcome>
-  /** The same, resolving when the turn has begun; `outcome` never rejects unless the turn cannot be written down. */
+  /** Like {@link run}, but resolves when the turn has begun; `outcome` rejects only when the turn cannot be stored. */
   begin(id: string, prompt: SessionPrompt): Promise<{ readonly turnId: string; readonly outcome: Promise<TurnOutcome> }>
-  /** Queues a prompt of another plugin behind what runs and waits, once for each key. Throws what a prompt of a person does. */
+  /**
+   * Queues a prompt of another plugin behind the running turn and the queue, once per key. Throws the same faults as a person's
+   * prompt.
+   */
   queue(id: string, prompt: SessionPrompt & { readonly key: string }): Promise<QueuedTurn>
-  /** Begins the next prompt that waits in a session, where a restart left it waiting. */
+  /** Begins the next waiting prompt of a session, for a queue that a restart left waiting. */
   continueQueue(id: string): Promise<void>
-  /** Events of a session from a sequence on; resolves when there are some, when none will come, or when the signal aborts. */
+  /** Events of a session from a sequence on. Resolves when there are some, when none will follow, or when the signal aborts. */
   follow(id: string, from: number, signal: AbortSignal): Promise<FollowedPage>
-  /** Stores a file for prompts of a session; resolves to its id. Throws 400, 413 and 415 as an upload does. */
+  /** Stores a file for prompts of a session; resolves to its ID. Throws 400, 413 and 415 as an upload does. */
   attach(id: string, file: { readonly name: string; readonly type: string; readonly data: Buffer }): Promise<string>
-  /** The requests of a session that wait for a person, those for permission first. */
+  /** The pending requests of a session, permission requests first. */
   requests(id: string): readonly InboxQuestion[]
-  /** Answers a request for permission; resolves to whether it was allowed in the end. Throws `permission_not_found`. */
+  /** Answers a permission request; resolves to whether it was allowed in the end. Throws `permission_not_found`. */
   answer(id: string, answer: ApproveBody, actor: Actor): Promise<boolean>
-  /** Answers a question in words. Throws `clarification_not_found` (404), `clarification_answered` (409), `clarification_invalid` (400). */
+  /**
+   * Answers a question of the agent. Throws `clarification_not_found` (404), `clarification_answered` (409),
+   * `clarification_invalid` (400).
+   */
   clarify(id: string, requestId: string, answer: AnswerClarificationBody): void
-  /** Does something while no turn runs and none can begin. Throws 404, 409 `session_busy`, and `session_stopped` for good. */
+  /**
+   * Runs `work` while no turn runs and none can begin. Throws 404, 409 `session_busy`, and `session_stopped` when it cannot
+   * restart.
+   */
   whileIdle<T>(id: string, work: (session: IdleSession) => Promise<T>): Promise<T>
-  /** Writes into the journal of a session, if it goes on, that a hook was run; `content` has a `text` for people. */
+  /** Records a hook run in the journal of a session, unless it has ended; `content` has a `text` for people. */
   noteHookRun(id: string, content: EventContent): void
-  /** Asks a person in the stream of the running turn; undefined where none runs, or too many questions wait. */
+  /** Asks a person in the stream of the running turn; undefined without a turn, or with too many pending questions. */
   ask(id: string, question: SessionQuestion): AskedQuestion | undefined
-  /** Git worktrees that sessions work in. */
+  /** Git worktrees used by sessions. */
   readonly worktrees: SessionWorktrees
   /**
-   * Puts an agent that runs under a guard of an owner, instead of the one that it has of it: it is kept asking from now on, or no longer
-   * where this was the last one. What an owner wants to refuse, it refuses in `permission` and `toolPreCall`, which ask plugins in the
-   * order in which they were loaded; the first refusal is the answer. Resolves when the agent has taken it; {@link unguarded} tells of
-   * one that cannot be kept asking.
+   * Sets, replaces or removes the guard of an owner on a session. While at least one guard is set, the agent is made to ask. Owners
+   * refuse operations in `permission` and `toolPreCall`, which ask plugins in load order; the first refusal counts. Resolves when
+   * the agent has switched; {@link unguarded} lists agents that cannot be made to ask.
    */
   guard(id: string, owner: string, guard: SessionGuard | undefined): Promise<void>
-  /** Sessions whose running agent cannot be kept asking by a guard of an owner that came after its start, and why. */
+  /** Sessions whose running agent cannot be made to ask for a guard that an owner set after its start, with the reason. */
   unguarded(owner: string): readonly { readonly session: SessionInfo; readonly why: string }[]
-  /** Cancels the turn that runs, if one does; resolves when it has ended, or after a while. */
+  /** Cancels the running turn, if any; resolves when it has ended, or after a time limit. */
   interrupt(id: string): Promise<void>
   /**
-   * Removes the session of a run that was removed, with its history. `kept`: it went on after the end of the run, or a person
-   * archived it. `referred`: something refers to it for now, as a fork, a person who is attached or a task.
+   * Removes the session of a deleted run, with its history. `kept`: it continued after the end of the run, or a person archived
+   * it. `referred`: a fork, an attached person or a task still refers to it.
    */
   retire(id: string, endedAt: number): Promise<'removed' | 'kept' | 'referred'>
   /** Idempotent; resolves when the process group is gone and the stop is durable. */
@@ -270,30 +278,30 @@ export interface SessionsApi extends SessionTaps {
   ): Promise<void>
 }
 
-/** A session in which something ended that nobody has seen. */
+/** A session with an unseen end of a turn. */
 export interface FinishedSession {
   readonly session: SessionInfo
-  /** Epoch milliseconds of the first such end. */
+  /** Epoch milliseconds of the first unseen end. */
   readonly at: number
 }
 
-/** How the processes of a session are confined, or why they are not although they should be. */
+/** Confinement of the processes of a session, or the reason for which a required one is missing. */
 export type SessionConfinement =
   | { readonly kind: 'sandbox'; readonly backend: string; readonly profile: string; readonly network: 'host' | 'none' }
   | { readonly kind: 'none'; readonly reason: string }
 
-/** A session that is about to be made. */
+/** A session before it is stored. */
 export interface NewSession {
   readonly session: SessionInfo
   readonly permissions: PermissionMode
-  /** Profile that was asked for by name; `none`: no sandbox. */
+  /** Sandbox profile requested by name; `none`: no sandbox. */
   readonly sandbox: string | undefined
   readonly unattended: boolean
-  /** Id of the session whose agent starts it. */
+  /** ID of the session whose agent starts this one. */
   readonly parent: string | undefined
-  /** Key of the extension that brings the command of its agent. */
+  /** Key of the extension that provides the agent's command. */
   readonly broughtBy: string | undefined
-  /** Says how it is confined. Without a word it is not, and one for which a sandbox was asked is refused. */
+  /** Sets the confinement. Without a call there is none, and a session that requires a sandbox is refused. */
   confine(how: SessionConfinement): void
 }
 
@@ -308,33 +316,33 @@ export interface SessionCommand {
 export interface SessionLaunch extends SessionCommand {
   readonly session: SessionInfo
   readonly provider: Provider
-  /** Canonical folders that the agent works in; the first one is that of the workspace. */
+  /** Canonical folders in which the agent works; the first one is that of the workspace. */
   readonly roots: readonly string[]
-  /** Servers that the agent starts itself, as the protocol has them. */
+  /** MCP servers that the agent starts itself, in the form of the protocol. */
   readonly mcpServers: readonly unknown[]
-  /** As it was decided when the session was made. */
+  /** The confinement that was decided when the session was made. */
   readonly confinement: SessionConfinement | undefined
-  /** Changes every command of the session before it is started, those of terminals included. */
+  /** Changes every command of the session before its start, including those of terminals. */
   around(change: (command: SessionCommand) => SessionCommand): void
-  /** The agent may not have the daemon write these files and folders either, which need not exist; absolute, canonical. */
+  /** Forbids writes of the daemon for the agent to these absolute, canonical paths, which need not exist. */
   protect(paths: readonly string[]): void
-  /** Tells what a sandbox shows of an absolute path: what it shows counts as inside of the workspace. */
+  /** Sets the visibility of absolute paths in the sandbox: visible paths count as inside the workspace. */
   sees(how: (file: string) => Sight): void
-  /** Runs when the process and its group have ended; a failure is logged. Terminals may run on until the session stops. */
+  /** Runs after the end of the process and its group; a failure is logged. Terminals may run on until the session stops. */
   afterwards(work: () => Promise<void>): void
 }
 
-/** What a process is started with. */
+/** The start parameters of an agent process. */
 export interface SessionStart {
   readonly env: Readonly<Record<string, string>>
   readonly mcpServers: readonly unknown[]
-  /** Put before the text of the first prompt. */
+  /** Text before the first prompt. */
   readonly preamble: string
 }
 
 export const Sessions = token<SessionsApi>('sessions@1')
 
-/** Contributes what wakes a session besides prompts, for the picture of one. */
+/** Contributes reasons other than prompts for which a session wakes, for the session view. */
 export interface WakeSource {
   readonly read: (
     sessionId: string,
@@ -344,11 +352,13 @@ export interface WakeSource {
 
 export const WakeSources = registry<WakeSource>('sessions.wakes@1', v.looseObject({ read: v.function() }))
 
-/** Contributes a part of what agents are told besides their definitions. It is read when a session begins and stays with it. */
+/**
+ * Contributes a part of the instructions of an agent besides its definition. It is read when a session begins and stays with it.
+ */
 export interface Briefing {
-  /** Its own among all contributors. */
+  /** Unique among all contributors. */
   readonly name: string
-  /** Of a session that is about to be made; undefined: nothing. What it throws refuses the session. */
+  /** Called before a session is stored; undefined: no text. An error refuses the session. */
   readonly read: (session: SessionInfo, workspace: Workspace) => Promise<string | undefined>
 }
 

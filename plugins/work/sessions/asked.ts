@@ -8,7 +8,7 @@ import type { PromptRow } from './turn/prompts.js'
 import type { TurnRequest } from './turn/turn.js'
 import { infoOf } from './wire.js'
 
-/** What taps handed on. Throws `hook_denied` (403) where one of them refused. */
+/** Returns the value that the taps passed on. Throws `hook_denied` (403) when a tap refused. */
 export function allowed<T extends Deniable>(value: T): T {
   if (value.deny !== undefined) throw SessionErrors.hook_denied(value.deny)
   return value
@@ -30,7 +30,7 @@ export function permissionGate({ permission }: SessionsContext, sessionId: strin
   }
 }
 
-/** Tells that a session is about to stop. Only a stop that can be refused is waited for. Rejects with `hook_denied` (403). */
+/** Notifies taps of a stop. Only a stop that can be refused is awaited. Rejects with `hook_denied` (403). */
 export function aboutToStop(
   { points }: SessionsContext,
   row: SessionRow,
@@ -41,7 +41,7 @@ export function aboutToStop(
   return isRefusable ? wish.then(allowed) : undefined
 }
 
-/** A prompt after everybody who may change it had a look. Throws `hook_denied` (403). */
+/** The prompt after all taps that may change it. Throws `hook_denied` (403). */
 export async function submitted(
   { points }: SessionsContext,
   row: SessionRow | undefined,
@@ -53,11 +53,13 @@ export async function submitted(
   return { text: message, context_blocks: contextBlocks.length > 0 ? JSON.stringify(contextBlocks) : null }
 }
 
-/** What an agent is told of the person for whom it is prompted. Names come from outside: they are quoted, and bounded where they are made. */
+/**
+ * The line for the agent about the author of a prompt. Names come from outside: they are quoted here and bounded at their source.
+ */
 const personBlock = ({ id, name, via }: PromptedFor): string =>
   `The message below comes from ${JSON.stringify(name)} (id ${JSON.stringify(id)}) by ${via}, not from the operator of this daemon.`
 
-/** All texts that an agent is given, and what goes along with them, in order, after everybody who may change them had a look. Throws `hook_denied` (403). */
+/** The texts and metadata of a prompt, in order, after all taps that may change them. Throws `hook_denied` (403). */
 export async function assembled(
   { points }: SessionsContext,
   row: SessionRow,

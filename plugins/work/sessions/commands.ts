@@ -34,7 +34,7 @@ export async function runNew(context: TaskContext): Promise<void> {
     ...(model !== undefined && { model }),
     ...(permissions !== undefined && { permissions }),
     ...(sandbox !== undefined && { sandbox }),
-    // Files are stored in a session, and go along with a prompt that comes after.
+    // Files need a stored session, so the prompt that carries them is sent in a later request.
     ...(prompt !== undefined && files.length === 0 && { prompt }),
   }
   const reply = (await client.request('POST', '/api/sessions', body)) as { session: Session }
@@ -120,7 +120,7 @@ export async function runResume(context: CommandContext): Promise<void> {
   else out.line(`resumed ${args.session_id}`)
 }
 
-/** A reply for programs: whole, or where lines are wanted a line for each of its rows. */
+/** Prints a reply for programs: whole, or one line per row in `jsonl` mode. */
 function inRows({ out }: TaskContext, reply: unknown, rows: readonly unknown[]): void {
   if (out.mode === 'jsonl') for (const row of rows) out.value(row)
   else out.value(reply)

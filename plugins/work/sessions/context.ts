@@ -27,7 +27,7 @@ import type { PromptTable } from './turn/prompts.js'
 /** The secrets of a session, `vault:sessions/<id>/…`, are deleted with it. */
 export const sessionSecrets: SecretOwner = { what: 'session', paths: id => [`sessions/${id}`] }
 
-/** What the parts of this plugin share. */
+/** State and services shared by the parts of this plugin. */
 export interface SessionsContext {
   readonly kernel: K
   readonly table: SessionTable
@@ -43,18 +43,18 @@ export interface SessionsContext {
   readonly catalog: CatalogFeed
   readonly attachments: Attachments
   readonly usageDays: UsageDays
-  /** Where other plugins hear of the work of sessions. */
+  /** The hooks of sessions for other plugins. */
   readonly points: SessionHooks
   readonly prepare: Pipeline<SessionStart, [SessionInfo]>
   readonly creating: Gate<[NewSession]>
   readonly launching: Gate<[SessionLaunch]>
   readonly permission: Gate<[PermissionAsked]>
-  /** What decides about parts in the network; undefined while no plugin does. */
+  /** Decides about participation in the network; undefined while no plugin provides it. */
   readonly participations: () => Participations | undefined
   readonly stopped: Notify<[SessionInfo]>
 }
 
-/** Slots for agent processes, taken by sessions that have a process or are about to start one. */
+/** Slots for agent processes, held by sessions that have a process or are about to start one. */
 export class Slots {
   readonly #holders = new Set<object>()
   /** Ends the processes of idle sessions. */
@@ -66,12 +66,12 @@ export class Slots {
     return this.#holders.size
   }
 
-  /** Throws `session_limit` (409) when no slot is free and no session could give up its own. */
+  /** Throws `session_limit` (409) when no slot is free and no idle session can free one. */
   check(): void {
     if (this.#holders.size >= this.max && !this.others?.canFree) this.#refuse()
   }
 
-  /** Takes a slot, that of an idle session where none is free. Throws `session_limit` (409). */
+  /** Takes a slot; without a free one, that of an idle session. Throws `session_limit` (409). */
   async take(holder: object): Promise<void> {
     while (!this.#holders.has(holder)) {
       if (this.#holders.size < this.max) this.#holders.add(holder)

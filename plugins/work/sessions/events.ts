@@ -23,13 +23,13 @@ export type SessionEventType =
   | 'session_stopped'
   | 'hook_run'
 
-/** Names the schema of a member `content`. */
+/** Schema name of the member `content`. */
 const CONTENT_SCHEMA = 'svc.session.event.v1'
 
-/** Free-form members of an event; texts of agents are bounded before they come here. */
+/** Free-form members of an event. Texts of agents are bounded before they become events. */
 export type EventContent = Readonly<Record<string, unknown>>
 
-/** An event on its way into the journal. */
+/** An event before it is written to the journal. */
 export interface NewEvent {
   readonly type: SessionEventType
   /** Empty outside of turns. */
@@ -38,22 +38,22 @@ export interface NewEvent {
   readonly failure?: SessionFailure | undefined
   readonly stopReason?: StopReason | undefined
   readonly stopDetail?: string | undefined
-  /** Id of the event or request that led to it; told, not written. */
+  /** ID of the event or request that led to it; part of notifications, not of the journal. */
   readonly cause?: string | null | undefined
 }
 
-/** An event as the journal has it. */
+/** An event as it is stored in the journal. */
 export interface StoredSessionEvent extends Omit<NewEvent, 'type'> {
   readonly sequence: number
   /** `evt_` and 16 hex. */
   readonly id: string
-  /** Of {@link SessionEventType}, unless another version of this plugin wrote it. */
+  /** A {@link SessionEventType}, unless another version of this plugin wrote it. */
   readonly type: string
   /** Epoch milliseconds. */
   readonly at: number
 }
 
-/** Bytes of one journal record. Strings go in as JSON, so the daemon's files can be read by a person. */
+/** Bytes of one journal record. Strings are stored as JSON, so that a person can read the files. */
 export function encodeEvent(event: NewEvent, id: string, at: number): Uint8Array {
   const { type, turnId, content, failure, stopReason, stopDetail } = event
   return Buffer.from(
@@ -70,7 +70,7 @@ export function encodeEvent(event: NewEvent, id: string, at: number): Uint8Array
   )
 }
 
-/** The event of a journal record. A record that is no event of ours reads as one of type `system` that says so. */
+/** The event of a journal record. An unreadable record becomes an event of type `system` that says so. */
 export function decodeEvent(sequence: number, payload: Uint8Array): StoredSessionEvent {
   const raw = parse(payload)
   const text = (name: string) => (typeof raw?.[name] === 'string' ? (raw[name] as string) : undefined)
@@ -140,7 +140,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Events `from` to `to`, ascending, with one marker in the place of those that the damaged journal cannot give back. */
+/** Events `from` to `to`, ascending, with one marker for each range that the damaged journal lost. */
 export function withGaps(events: readonly StoredSessionEvent[], from: number, to: number): StoredSessionEvent[] {
   const whole: StoredSessionEvent[] = []
   let next = from
@@ -158,7 +158,7 @@ export function withGaps(events: readonly StoredSessionEvent[], from: number, to
   return whole
 }
 
-/** Stands where the last of the missing stood, so that whoever reads on goes on behind them. */
+/** The marker has the sequence of the last lost event, so that a reader continues after the gap. */
 function gapEvent(first: number, last: number, at: number): StoredSessionEvent {
   const content = { reason: 'journal_damaged', from_sequence: first, to_sequence: last }
   return { sequence: last, id: `gap_${first}_${last}`, type: 'transcript_marker.gap', turnId: '', at, content }

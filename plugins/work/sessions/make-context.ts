@@ -19,7 +19,7 @@ import { PromptFiles } from './turn/prompt-files.js'
 import { PromptTable } from './turn/prompts.js'
 import { infoOf } from './wire.js'
 
-/** What the parts of the plugin share, made of its kernel and of the hooks that its service declares. */
+/** Builds the shared context from the kernel and the hooks that the service declares. */
 export function contextOf(
   kernel: K,
   own: Pick<SessionsContext, 'points' | 'stopped' | 'permission' | 'prepare' | 'creating' | 'launching'> & {

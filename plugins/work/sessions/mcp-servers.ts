@@ -8,7 +8,7 @@ interface Pair {
   readonly value: string
 }
 
-/** An MCP server as the protocol wants it: one that the agent starts itself, or one that it reaches over HTTP. */
+/** An MCP server in the form of the protocol: started by the agent itself, or reached over HTTP. */
 export type AcpMcpServer =
   | {
       readonly name: string
@@ -18,12 +18,12 @@ export type AcpMcpServer =
     }
   | { readonly type: 'http'; readonly name: string; readonly url: string; readonly headers: readonly Pair[] }
 
-/** Contributes MCP servers that the process of a session is handed when it starts. */
+/** Contributes MCP servers for the process of a session. */
 export interface SessionMcpServer {
   /**
-   * @param allowed names of those that the session may have; undefined: all
-   * @param start the session, and how it warns of a server that it does without
-   * What it throws fails the start of the session: an agent without a server that it counts on fails later, and says less.
+   * @param allowed names of the servers that the session may use; undefined: all
+   * @param start the session, and a callback for warnings about left-out servers
+   * An error fails the start of the session: an agent without an expected server fails later, with a less clear message.
    */
   readonly read: (
     definition: AgentDefinition,

@@ -10,7 +10,7 @@ import { Journals } from '../../platform/journals/api.js'
 import { Ownership } from '../../platform/ownership/api.js'
 import { Processes } from '../../platform/processes/api.js'
 
-/** What the plugin requires. */
+/** Required services of the plugin. */
 export const needs = {
   host: Host,
   file: Files,

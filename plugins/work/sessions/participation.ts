@@ -3,42 +3,42 @@ import { registry, type Tx } from '../../../kernel/plugin.js'
 import type { ParticipationRequest, ParticipationSource, ResolvedParticipation } from '../../../schemas/network.js'
 import type { SessionInfo } from './api.js'
 
-/** What takes part in the network, or does not. */
+/** An execution that may take part in the network. */
 export interface ParticipationOwner {
   readonly kind: 'session' | 'task_run' | 'automation_run' | 'loop_run'
   readonly id: string
 }
 
-/** What is asked of the network for an execution that is about to be made. */
+/** The participation request of an execution that is about to be stored. */
 export interface ParticipationWish {
   readonly owner: ParticipationOwner
-  /** Undefined: it belongs to no workspace, and so to no channel. */
+  /** Undefined: the execution belongs to no workspace, and therefore to no channel. */
   readonly workspaceId: string | undefined
-  /** The task of a run: what the workspace decided for it counts where nothing else does. */
+  /** The task of a run. The workspace's decision for this task is the fallback. */
   readonly taskId?: string | undefined
-  /** Requests by precedence: the first one that is there decides. */
+  /** Requests in order of precedence: the first defined one decides. */
   readonly asked: readonly {
     readonly source: ParticipationSource
     readonly request: ParticipationRequest | null | undefined
   }[]
 }
 
-/** What decides, after hooks had a look. */
+/** The deciding request, after the hooks. */
 export interface ParticipationAnswer {
   readonly source: ParticipationSource
   readonly request: ParticipationRequest
 }
 
-/** Decides how executions take part in the network; it is decided once for each of them, and stays. */
+/** Decides how executions take part in the network. Each execution gets one decision, which never changes. */
 export interface Participations {
-  /** Asks the hooks about a wish. @throws Fault `participation_invalid`, `participation_denied`, `network_disabled` */
+  /** Runs the hooks on a request. @throws Fault `participation_invalid`, `participation_denied`, `network_disabled` */
   ask(wish: ParticipationWish): Promise<ParticipationAnswer>
   /**
-   * Decides in the transaction that stores the execution. `unasked`: hooks have to be asked first, and the answer be given.
+   * Decides in the transaction that stores the execution. `unasked`: call {@link ask} first and pass its answer.
    * @throws Fault as {@link ask}
    */
   resolve(t: Tx, wish: ParticipationWish, answer?: ParticipationAnswer): ResolvedParticipation | 'unasked'
-  /** A session works for an execution: it takes part in its channel, if that has one. */
+  /** Adds the session that works for an execution to the channel of that execution, if it has one. */
   join(t: Tx, owner: ParticipationOwner, session: SessionInfo): void
 }
 
@@ -48,7 +48,7 @@ export const SessionParticipation = registry<Participations>(
   v.looseObject({ ask: v.function(), resolve: v.function(), join: v.function() }),
 )
 
-/** No part in the network. */
+/** The resolved participation of an execution outside of the network. */
 export const localParticipation = (source: ParticipationSource): ResolvedParticipation => ({
   mode: 'local',
   source,

@@ -4,12 +4,12 @@ import type { NewSession, SessionInfo, SessionLaunch, SessionStart, StopReason }
 import type { EventContent, SessionEventType } from './events.js'
 import type { SessionUse } from './journal/uses.js'
 
-/** A value that taps hand on; with `deny`, the reason in words, what is asked about is refused. */
+/** A value that taps pass on; `deny` refuses the operation, with the reason in words. */
 export interface Deniable {
   readonly deny?: string
 }
 
-/** What a session is made of, before it is. */
+/** The properties of a session before it is stored. */
 export interface SessionWish extends Deniable {
   /** Empty for none. */
   readonly sessionName: string
@@ -26,20 +26,20 @@ export interface SessionWish extends Deniable {
 /** The text of a prompt as it was sent. */
 export interface Input extends Deniable {
   readonly message: string
-  /** Who prompts: `user`, `automation`, `goal` … */
+  /** Source of the prompt: `user`, `automation`, `goal` … */
   readonly source?: string
-  /** Texts that the agent is given before the message, in this order. */
+  /** Texts for the agent before the message, in this order. */
   readonly contextBlocks?: readonly string[]
 }
 
-/** The texts that an agent is given: what it has to know first, and at the end the prompt itself. */
+/** The texts for an agent: instructions first, the prompt itself last. */
 export interface AssembledPrompt extends Deniable {
   readonly texts: readonly string[]
-  /** Who prompts, as in {@link Input}. */
+  /** Source of the prompt, as in {@link Input}. */
   readonly source?: string
-  /** Texts between the last of {@link texts} and those before it. */
+  /** Texts inserted before the last of {@link texts}. */
   readonly contextBlocks?: readonly string[]
-  /** Members of `_meta` of the request that the agent is sent. */
+  /** Members of `_meta` of the prompt request. */
   readonly meta?: Readonly<Record<string, string>>
 }
 
@@ -60,93 +60,93 @@ export interface AgentCommandLine extends Deniable {
   readonly argv: readonly string[]
   readonly cwd: string
   /**
-   * What has to be asked before each operation, for people, by the plugin that answers. The agent is kept asking, whatever its
-   * permission mode, and the mode answers afterwards; an agent that cannot be kept asking is not started.
+   * Descriptions of guards for people, by the plugin that answers. With a guard the agent is made to ask in every permission mode,
+   * and the mode decides afterwards; an agent that cannot be made to ask is not started.
    */
   readonly guardedBy?: Readonly<Record<string, string>>
-  /** A guard may come while the agent runs: one that learns only at its start that it has to ask is told so. */
+  /** A guard may be set later: an agent that learns only at its start that it has to ask is started in that way. */
   readonly isGuardable?: true
 }
 
-/** What an agent has the daemon do for it: a file read or written, a command run. */
+/** An operation that the daemon performs for an agent: a file read or written, a command run. */
 export interface ClientCall extends Deniable {
   readonly kind: 'read' | 'edit' | 'execute'
   /** The path, or the command and its arguments. */
   readonly title: string
-  /** Of a command, which may become another one; it is judged afterwards as if the agent had asked for it. */
+  /** The argv of a command. A tap may replace it; the new command is then judged like one of the agent. */
   readonly argv?: readonly string[]
-  /** Of a command for which the agent chooses variables; they cannot be changed. */
+  /** Set for a command with variables chosen by the agent; taps cannot change them. */
   readonly setsEnvironment?: true
 }
 
-/** A permission that is about to be granted, or that a person is about to be asked for. */
+/** A permission before it is granted, or before a person is asked. */
 export interface PermissionAsked {
   readonly sessionId: string
-  /** Of ACP: `read`, `edit`, `execute` … */
+  /** Tool kind of ACP: `read`, `edit`, `execute` … */
   readonly toolKind: string
   readonly title: string
-  /** Of a command, as far as the agent tells it. */
+  /** The command line, as far as the agent sends it. */
   readonly command?: string
-  /** The words of that command, where the agent tells them one by one. */
+  /** The words of the command, where the agent sends them separately. */
   readonly argv?: readonly string[]
-  /** Of files, as the agent wrote them. */
+  /** File paths, as the agent wrote them. */
   readonly paths?: readonly string[]
-  /** The mode refuses it, whatever a tap says: the taps are told. */
+  /** The mode refuses the request in any case; taps are only notified. */
   readonly isRefused?: boolean
-  /** What the mode would leave to a person is allowed without one, once; a refusal of another tap is stronger. */
+  /** Allows this request once where the mode would ask a person; a refusal by another tap wins. */
   allow(): void
-  /** Adds a second kind for the permission mode; the request is granted only if the mode allows both kinds. */
+  /** Adds a second tool kind; the request is granted only if the mode allows both kinds. */
   judgeAs(toolKind: string): void
 }
 
-/** A worktree that is to be made for a fork. */
+/** A worktree before it is made for a fork. */
 export interface WorktreeWish extends Deniable {
-  /** Of the repository. */
+  /** Root of the repository. */
   readonly root: string
   readonly name: string
 }
 
-/** A worktree that a session goes on in. */
+/** The worktree of a session that continues there. */
 export interface WorktreeTold {
   readonly name: string
   readonly folder: string
 }
 
-/** What was written into the journal of a session; texts come whole, not in the pieces that an agent sends. */
+/** An event written to the journal of a session; texts are whole, not the chunks of the agent. */
 export interface Recorded {
   readonly sessionId: string
   readonly type: SessionEventType
   /** Empty outside of turns. */
   readonly turnId: string
   readonly content: EventContent
-  /** Who prompted the turn, at its start and end: `user`, `automation`, `goal` … */
+  /** Source of the turn, at its start and end: `user`, `automation`, `goal` … */
   readonly source?: string
-  /** Of what is in the journal: its place there. */
+  /** Sequence in the journal, for stored events. */
   readonly sequence?: number
-  /** Of the start of a turn: id of the event or request that led to it. */
+  /** At the start of a turn: ID of the event or request that led to it. */
   readonly cause?: string
   /** The turn failed because the agent process failed. */
   readonly isCrash?: true
 }
 
-/** Events of a journal, ascending, and where the next page begins. */
+/** Events of a journal, ascending, and the position of the next page. */
 export interface RecordedPage {
   readonly events: readonly { readonly type: string; readonly turnId: string; readonly content: EventContent }[]
   readonly next: number
 }
 
-/** A session of which no turn runs and none begins. */
+/** A session without a running or starting turn. */
 export interface IdleSession {
-  /** Replaces a part of its briefing; its agent is told with the next prompt. */
+  /** Replaces a part of its briefing; the agent gets the new text with the next prompt. */
   brief(t: Tx, name: string, text: string): void
 }
 
-/** Milliseconds for a decision about a sandbox: the first one tries whether there can be any. */
+/** Milliseconds for a decision about a sandbox: the first one probes whether a sandbox works. */
 const confine = { deadlineMs: 30_000 }
-/** Milliseconds for what programs of a person decide; the plugin that runs them bounds each. */
+/** Milliseconds for decisions of hook programs; the plugin that runs them limits each one. */
 const decide = { deadlineMs: 600_000 }
 
-/** The hooks of sessions, most of them named after the events of hook programs. No token of a text is an event. */
+/** The hooks of sessions, most of them named after the events of hook programs. Single text tokens are not events. */
 export const points = hookTable({
   stopped: notify<[session: SessionInfo]>('sessions.stopped', 'A session is stopped, durably.'),
   permission: gate<[request: PermissionAsked]>(
@@ -294,13 +294,13 @@ export const points = hookTable({
 
 export type SessionHooks = HooksOf<typeof points>
 
-/** The hooks of sessions that stand on {@link SessionsApi} itself. */
+/** The hooks that {@link SessionsApi} exposes directly. */
 export type SessionTaps = Pick<
   TapsOf<typeof points>,
   'stopped' | 'healthUpdated' | 'permission' | 'creating' | 'launching' | 'prepare'
 >
 
 export interface SessionPoints extends TapsOf<typeof points> {
-  /** Reads a journal from a sequence on, once that is in the file. Throws `session_journal_damaged`. */
+  /** Reads a journal from a sequence on, once that sequence is on disk. Throws `session_journal_damaged`. */
   readonly journal: (sessionId: string, from: number, signal: AbortSignal) => Promise<RecordedPage>
 }

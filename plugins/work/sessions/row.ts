@@ -4,10 +4,10 @@ import type { FailureKind, SessionInfo, SessionState, StopReason } from './api.j
 
 const { integer, text, time } = column
 
-/** A row of sessions_session: the truth about the state of a session. Times in epoch milliseconds. */
+/** A row of sessions_session, the source of truth for the state of a session. Times in epoch milliseconds. */
 export const sessionRows = table('sessions_session', {
   id: text(),
-  /** Empty for one without a name. */
+  /** Empty for an unnamed session. */
   name: text(),
   type: text<SessionInfo['type']>(),
   agent_name: text(),
@@ -24,51 +24,51 @@ export const sessionRows = table('sessions_session', {
   failure_summary: text().nullable(),
   failure_bundle: text().nullable(),
   acp_session_id: text().nullable(),
-  /** 1 when the last process said that it can load sessions. */
+  /** 1 when the last process advertised session loading. */
   supports_load: integer().nullable(),
   epoch: integer(),
-  /** Size of the journal when last looked at. */
+  /** Size of the journal at the last look. */
   journal_bytes: integer(),
   cause: text().nullable(),
   /** A {@link Digest} as JSON; null: nothing was counted yet. */
   usage: text().nullable(),
-  /** The mode that was asked for instead of the agent's. */
+  /** The requested mode that overrides the agent's. */
   permissions_asked: text<PermissionMode>().nullable(),
-  /** The mode in force at its last start, or when it was made; null: an earlier version did not write it down. */
+  /** The mode in force at its last start, or when it was made; null: written by an earlier version. */
   permissions: text<PermissionMode>().nullable(),
-  /** A {@link SessionConfinement} as JSON; null: nothing was said when it was made. */
+  /** A {@link SessionConfinement} as JSON; null: no decision was made at creation. */
   sandbox: text().nullable(),
   /** A {@link SessionLineage} as JSON; null: a person or the daemon started it. */
   lineage: text().nullable(),
-  /** {@link SessionRights} as JSON; null: all that there are. */
+  /** {@link SessionRights} as JSON; null: all rights. */
   rights: text().nullable(),
-  /** Who holds it, until `attach_expires_at`; whoever held it last where that is over. */
+  /** The holder, until `attach_expires_at`; afterwards the last holder. */
   attached_to: text().nullable(),
   attach_expires_at: time().nullable(),
   archived_at: time().nullable(),
-  /** When a turn ended, or failed, that nobody has seen yet. */
+  /** Time of the first unseen end or failure of a turn. */
   unseen_since: time().nullable(),
-  /** When it last began, or ceased, to want attention. */
+  /** Time of the last change of the need for attention. */
   attention_changed_at: time().nullable(),
-  /** The runtime that was chosen for later prompts, a RuntimeSelection as JSON. */
+  /** The runtime chosen for later prompts, a RuntimeSelection as JSON. */
   selection: text().nullable(),
-  /** Rises with each choice. */
+  /** Incremented with each choice. */
   selection_revision: integer(),
-  /** The runtime that the agent really took, as JSON; null: not known yet. */
+  /** The runtime in use by the agent, as JSON; null: not known yet. */
   effective: text().nullable(),
-  /** Stretches of the journal that were taken out of the conversation, `[[from, through], …]` as JSON. */
+  /** Journal ranges removed from the conversation, `[[from, through], …]` as JSON. */
   cuts: text().nullable(),
-  /** The last rewind with its key, for a repetition of it. */
+  /** The last rewind with its key, so that a repetition is recognised. */
   rewound: text().nullable(),
-  /** The session of which it goes on with the conversation, in a worktree of its own. */
+  /** The session whose conversation this fork continues, in a worktree of its own. */
   forked_from: text().nullable(),
   /** Name of its worktree. */
   worktree_id: text().nullable(),
   /** A {@link Goal} as JSON; null: none. */
   goal: text().nullable(),
-  /** A ResolvedParticipation as JSON, decided when it was made; null: local, which nothing asked for. */
+  /** A ResolvedParticipation as JSON, decided at creation; null: local without a request. */
   participation: text().nullable(),
-  /** Its finished prompts are in a file; the highest generation of them. Null: they are in the catalog. */
+  /** Highest generation of the finished prompts in the session's file; null: they are in the catalog. */
   prompts_moved: integer().nullable(),
   last_activity_at: time(),
   created_at: time(),
@@ -76,14 +76,14 @@ export const sessionRows = table('sessions_session', {
 })
 export type SessionRow = RowOf<typeof sessionRows>
 
-/** It never had a process, and so nothing is in its journal that has to be ended. */
+/** The session never had a process, so its journal has nothing open to close. */
 export const isUnused = ({ state, acp_session_id, epoch, forked_from }: SessionRow) =>
   state === 'active' && acp_session_id === null && epoch === 0 && forked_from === null
 
-/** What of a row may change. */
+/** The changeable columns of a row. */
 export type SessionChange = Partial<Omit<SessionRow, 'id' | 'created_at'>>
 
-/** What of a row only becomes something later. */
+/** Initial values of the columns that are set later. */
 export const NEW_ROW = {
   acp_session_id: null,
   supports_load: null,

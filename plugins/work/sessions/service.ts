@@ -123,7 +123,7 @@ export class SessionsService implements SessionsApi {
     })
   }
 
-  // The interface for other plugins.
+  // Interface for other plugins.
 
   get(id: string): SessionInfo | undefined {
     const row = this.context.table.get(id)
@@ -236,9 +236,9 @@ export class SessionsService implements SessionsApi {
     await this.#stopRow(id, how)
   }
 
-  // What the routes ask for.
+  // Interface for the routes.
 
-  /** A session by its id and, where that is given, by the workspace that it has to be in. Throws 404. */
+  /** A session by its ID and, where given, by its workspace. Throws 404. */
   find(id: string, workspace?: string): SessionRow {
     const row = this.context.table.get(id)
     if (!row) throw SessionErrors.session_not_found(`no session ${id}`)
@@ -247,12 +247,12 @@ export class SessionsService implements SessionsApi {
     throw SessionErrors.session_not_found(`no session ${id} in workspace ${workspace}`)
   }
 
-  /** What of a session is in memory. */
+  /** The in-memory part of a session; undefined when the session is not open. */
   live(id: string): LiveSession | undefined {
     return this.#open.peek(id)
   }
 
-  /** What cuts a conversation back. */
+  /** The dependencies of a rewind. */
   rewinding(): Rewinding {
     const endProcess = async (id: string) => this.#open.peek(id)?.binding.end(END_PROCESS)
     return { context: this.context, prompting: this.prompting, endProcess }
@@ -286,7 +286,7 @@ export class SessionsService implements SessionsApi {
     return this.context.table.list({ workspaceId: workspace.id, sort: 'created_at' }, 100).map(row => this.wire(row))
   }
 
-  /** POST of a session; a first prompt is sent to it at once. */
+  /** Creates a session for the route; a first prompt is sent at once. */
   async createFrom(body: CreateSessionBody, actor: Actor): Promise<Session> {
     const { prompt } = body
     const { id } = await catalog.createFromBody(this.context, body, actor)
@@ -295,9 +295,9 @@ export class SessionsService implements SessionsApi {
   }
 
   async change(row: SessionRow, { name, permissions, agent_mode: mode }: PatchSessionBody): Promise<SessionDetail> {
-    // All of the request is checked before any of it is carried out.
+    // The whole request is validated before any part of it is applied.
     const giveMode = mode === undefined ? undefined : checkedAgentMode(this.live(row.id), mode, permissions)
-    // Where a mode is to change the name may be the one that it has, also none.
+    // With a mode change the name may be unchanged or absent.
     const isNamed = permissions === undefined && mode === undefined
     if (isNamed || name !== row.name) await catalog.renameSession(this.context, row, name)
     if (permissions !== undefined) await changePermissions(this.context, row.id, this.live(row.id), permissions)
@@ -320,13 +320,13 @@ export class SessionsService implements SessionsApi {
     return 'removed'
   }
 
-  /** Resolves to whether it was allowed in the end. */
+  /** Answers a permission request; resolves to whether it was allowed in the end. */
   async answer(session: SessionRow | string, body: ApproveBody, actor: Actor): Promise<boolean> {
     const row = typeof session === 'string' ? this.find(session) : session
     return answerPermission(this.kernel, this.#open.peek(row.id)?.binding.running?.permissions, row, body, actor)
   }
 
-  /** Cancels the running turn and waits a little for its end. */
+  /** Cancels the running turn and waits for its end, up to a time limit. */
   cancel(row: SessionRow) {
     return cancelTurn(row.id, this.#open.peek(row.id)?.turn, this.kernel.clock)
   }
@@ -360,7 +360,7 @@ export class SessionsService implements SessionsApi {
   readonly guardUndo = (undoing: Undoing) => catalog.guardUndo(this.context, undoing)
   readonly guardWorkspace = (t: Tx, workspace: Workspace) => catalog.guardWorkspace(this.context, t, workspace)
 
-  /** Part of a shutdown. */
+  /** Stops all sessions during a shutdown. */
   async stopAll(): Promise<void> {
     const closing = this.prompting.close()
     await stopSessions(this.context, {
@@ -371,13 +371,13 @@ export class SessionsService implements SessionsApi {
     await closing
   }
 
-  /** Removes a session whose workspace is gone, if it is still there. */
+  /** Removes a session whose workspace is gone, if it still exists. */
   async removeAlways(id: string): Promise<void> {
     const row = this.context.table.get(id)
     if (row) await this.remove(row, false)
   }
 
-  /** Of one whose journal cannot be written, or is empty. */
+  /** Stops a session whose journal cannot be written, or is empty. */
   async #stopRow(id: string, how: Stop): Promise<void> {
     const info = await recordStop(this.context, id, how, { bytes: this.find(id).journal_bytes })
     if (info) await this.stopped.call(info)

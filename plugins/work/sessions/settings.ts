@@ -31,26 +31,26 @@ export const DefaultAgent: Setting<string> = {
 export const SessionSettings = {
   maxAgents: count('limits.max_concurrent_agents', 20, 1, 1000),
   queueCap: count('session.busy_input.queue_cap', 10, 1, 1000),
-  /** Of a session's journal; beyond it what an agent tells is left out. */
+  /** Size limit of a session's journal; beyond it agent output is left out. */
   journalBytes: {
     ...count('observability.transcripts.max_bytes_per_session', 256 * 1024 * 1024, 1024 * 1024, 2 ** 40),
     section: 'observability',
   },
-  /** Days for which the use of sessions is kept. */
+  /** Days for which the usage of sessions is kept. */
   usageDays: { ...count('observability.usage.retention_days', 90, 1, 3660), section: 'observability' },
-  /** Of one turn; 0: none. */
+  /** Limit of one turn; 0: none. */
   turnTimeout: duration('session.limits.timeout', '0'),
   /** Tool calls of one turn; 0: none. */
   maxIterations: count('session.limits.max_iterations', 0, 0, 100_000),
   heartbeat: duration('session.supervision.activity_heartbeat_interval', '30s'),
   progressNotify: duration('session.supervision.progress_notify_interval', '10m'),
-  /** Of an agent whose turn runs and from which nothing comes; then the turn says so. 0: never. */
+  /** Silence of an agent during a turn after which the turn says so. 0: never. */
   silenceNotice: duration('session.supervision.silence_notice_after', '20s'),
   inactivityWarning: duration('session.supervision.inactivity_warning_after', '15m'),
   inactivityTimeout: duration('session.supervision.inactivity_timeout', '30m'),
-  /** A process in state `T` for this long is ended, and noticed at the first of three looks in that time; 0: never. */
+  /** Time after which a process in state `T` is ended; the first of three looks in that time already reports it. 0: never. */
   frozenAfter: duration('session.supervision.frozen_after', '18s'),
-  /** Of an idle session; then its process is ended. 0: never. */
+  /** Time after which the process of an idle session is ended. 0: never. */
   idleProcess: duration('session.idle_process_timeout', '30m'),
   cancelGrace: duration('session.supervision.timeout_cancel_grace', '30s'),
   /** Turns that an agent has to reach its goal before a person is asked. */
@@ -58,7 +58,7 @@ export const SessionSettings = {
   permissionTimeout: duration('session.permissions.timeout', '5m'),
   initializeTimeout: duration('session.startup.initialize_timeout', '30s'),
   newSessionTimeout: duration('session.startup.new_session_timeout', '60s'),
-  /** Of each plugin that says what an agent is told when its session is made. */
+  /** Limit for each briefing contributor when a session is made. */
   briefingTimeout: duration('session.startup.briefing_timeout', '5s'),
 }
 
@@ -69,16 +69,18 @@ const inWorkspaces = { section: 'general', apply: 'live', overlay: true } as con
 const texts = (most: number) =>
   v.pipe(v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(1024))), v.maxLength(most))
 
-/** Contents of a new git worktree beside the committed files; a trusted workspace may set them itself. Durations in milliseconds. */
+/**
+ * Contents of a new git worktree beside the committed files; a trusted workspace may set them itself. Durations in milliseconds.
+ */
 export const WorktreeSettings = {
   /** Patterns as in `.gitignore`: ignored files of the workspace that are copied. */
   carry: { path: 'session.worktree.carry', schema: texts(100), default: [], ...inWorkspaces } as Setting<string[]>,
   /** A program and its arguments, started in the new worktree; empty: none. */
   setup: { path: 'session.worktree.setup', schema: texts(64), default: [], ...inWorkspaces } as Setting<string[]>,
-  /** The same, before the daemon removes a worktree. */
+  /** A program and its arguments, run before the daemon removes a worktree; empty: none. */
   teardown: { path: 'session.worktree.teardown', schema: texts(64), default: [], ...inWorkspaces } as Setting<string[]>,
-  /** Of either program. */
+  /** Limit of the setup and of the teardown program. */
   setupTimeout: { ...duration('session.worktree.setup_timeout', '10m'), apply: 'live' } as Setting<number>,
-  /** Of one call of git, such as the checkout of all files. */
+  /** Limit of one git call, such as the checkout of all files. */
   gitTimeout: { ...duration('session.worktree.git_timeout', '10m'), apply: 'live' } as Setting<number>,
 }

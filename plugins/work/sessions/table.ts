@@ -9,7 +9,7 @@ import { type SessionChange, type SessionRow, sessionRows } from './row.js'
 
 export { isUnused, NEW_ROW, type SessionChange, type SessionRow } from './row.js'
 
-/** Migrations of the sessions plugin: one only ever adds to the list. */
+/** Migrations of the sessions plugin. The list is append-only. */
 export const SESSION_TABLES = [
   {
     id: '001',
@@ -119,30 +119,30 @@ ALTER TABLE sessions_session ADD COLUMN rights TEXT;`,
   { id: '017-prompts-moved', sql: 'ALTER TABLE sessions_session ADD COLUMN prompts_moved INTEGER' },
 ] as const
 
-/** Which sessions to list, in what order, from where. */
+/** Filter, order and position of a session list. */
 export interface SessionFilter {
   readonly workspaceId?: string | undefined
   readonly state?: SessionState | undefined
   readonly type?: string | undefined
   readonly agent?: string | undefined
-  /** Part of the name, the agent's name or the id, in any case. */
+  /** Part of the name, the agent's name or the ID, case-insensitive. */
   readonly text?: string | undefined
   readonly resumable?: boolean | undefined
-  /** Those in the archive alone; false: only others. */
+  /** True: archived sessions only; false: others only. */
   readonly archived?: boolean | undefined
   readonly sort: 'created_at' | 'last_activity_at'
-  /** Sort value and id of the last session of the page before. */
+  /** Sort value and ID of the last session of the page before. */
   readonly after?: readonly [number, string] | undefined
 }
 
 /** Reads and writes rows of sessions_session. */
 export class SessionTable {
-  /** Rises with every write: what was counted before may not hold. */
+  /** Incremented with every write, so that cached counts can be invalidated. */
   changes = 0
-  /** A turn looks at its row a dozen times, and every reader of its session does for each frame. */
+  /** Cached because a turn reads its row a dozen times, and every reader of its session reads it for each frame. */
   readonly #rows = new Remembered(id => this.db.get<SessionRow>('SELECT * FROM sessions_session WHERE id = ?', [id]))
 
-  /** @param told what happens to the list, once it is durable */
+  /** @param told notification about a change of the list, once it is durable */
   constructor(
     private readonly db: Db,
     private readonly told: (
@@ -157,12 +157,12 @@ export class SessionTable {
     return this.#rows.get(id)
   }
 
-  /** Those that an earlier daemon, or this one, has not stopped. */
+  /** Sessions that are not stopped, including those of an earlier daemon. */
   unstopped(): SessionRow[] {
     return this.db.all<SessionRow>("SELECT * FROM sessions_session WHERE state IN ('starting', 'active', 'stopping')")
   }
 
-  /** Has the session spawned others that have not stopped? A fork is nobody's child. */
+  /** Whether a session that it spawned is not stopped. Forks do not count. */
   hasChildren(id: string): boolean {
     return this.unstopped().some(({ lineage }) => {
       const parent = lineage === null ? undefined : JSON.parse(lineage)
@@ -170,14 +170,14 @@ export class SessionTable {
     })
   }
 
-  /** Is there a fork of the session, or one that its agent started? */
+  /** Whether the session has a fork, or a session that its agent started. */
   isOrigin(id: string): boolean {
     const sql = `SELECT EXISTS (SELECT 1 FROM sessions_session WHERE forked_from = ?1) OR EXISTS (
       SELECT 1 FROM sessions_session WHERE lineage IS NOT NULL AND lineage ->> 'parent_session_id' = ?1)`
     return this.db.row(sql, [id])?.[0] === 1
   }
 
-  /** Those that a prompt starts again. */
+  /** Sessions that a prompt restarts. */
   resumable(agent?: string): SessionRow[] {
     const { where, values } = conditions({ agent, resumable: true, sort: 'created_at' })
     return this.db.all<SessionRow>(`SELECT * FROM sessions_session WHERE ${where}`, values)
@@ -233,13 +233,13 @@ export class SessionTable {
     return this.db.get<{ n: number }>(`SELECT count(*) AS n FROM sessions_session WHERE ${where}`, [...values])?.n ?? 0
   }
 
-  /** Sessions of a workspace that are not stopped. */
+  /** Number of sessions of a workspace that are not stopped. */
   activeIn(reads: Pick<Db, 'get'> | Tx, workspaceId: string): number {
     const sql = "SELECT count(*) AS n FROM sessions_session WHERE workspace_id = ? AND state <> 'stopped'"
     return reads.get<{ n: number }>(sql, [workspaceId])?.n ?? 0
   }
 
-  /** Sessions of an agent in which a prompt is running. */
+  /** Number of sessions of an agent with a running prompt. */
   busyWith(reads: Pick<Db, 'get'>, agent: string): number {
     const sql = `SELECT count(DISTINCT s.id) AS n FROM sessions_prompt p JOIN sessions_session s ON s.id = p.session_id
       WHERE s.agent_name = ? AND s.state <> 'stopped' AND p.status IN ('starting', 'running')`

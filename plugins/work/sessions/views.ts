@@ -8,7 +8,7 @@ import {
   SessionUsageReply,
 } from '../../../schemas/sessions.js'
 
-/** Why a session is not woken, in words. */
+/** Reasons for which a session is not woken, in words. */
 const ineligibility: Readonly<Record<string, string>> = {
   session_prompt_active: 'a prompt is running',
   session_not_attachable: 'it has ended',
@@ -19,7 +19,7 @@ const ineligibility: Readonly<Record<string, string>> = {
   session_health_unknown: 'nothing is known of its agent',
 }
 
-/** What a session does now. */
+/** Columns of the session status. */
 export const statusFields = columnsOf<SessionHealth>()([
   { of: 'session_id', header: 'ID' },
   { of: 'agent_name', header: 'Agent' },
@@ -31,7 +31,7 @@ export const statusFields = columnsOf<SessionHealth>()([
   'updated_at~ago',
 ])
 
-/** Whether the agent of a session answers. */
+/** Columns of the session health. */
 export const healthFields: readonly CliColumn[] = [
   ...statusFields.slice(0, -1),
   ...columnsOf<SessionHealth>()([
@@ -42,7 +42,7 @@ export const healthFields: readonly CliColumn[] = [
   ...statusFields.slice(-1),
 ]
 
-/** Everything that helps to find a fault in a session. */
+/** Diagnostic view of a session. */
 export const inspectView: CliView = {
   item: '',
   fields: [
@@ -61,7 +61,7 @@ export const inspectView: CliView = {
   },
 }
 
-/** Tokens and cost, as far as the agent told of them. */
+/** Tokens and cost, as far as the agent reports them. */
 export const usageView = show(SessionUsageReply, 'usage', [
   { of: 'turn_count', header: 'Turns' },
   'input_tokens',
@@ -76,7 +76,7 @@ export const usageView = show(SessionUsageReply, 'usage', [
   },
 ])
 
-/** What an interrupted transcript left open, and what was closed. */
+/** Open items of an interrupted transcript, and those that the repair closed. */
 export const repairView: CliView = {
   item: 'repair',
   fields: [

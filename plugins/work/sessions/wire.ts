@@ -13,7 +13,7 @@ import { effectiveOf, effortToWire, providerOf, selectionOf, wishOf } from './ru
 import { configOptions, effectiveToWire } from './runtime/wire.js'
 import type { SessionRow } from './table.js'
 
-/** Failures that are somebody's wish, so that they do not make a badge `failed`. */
+/** Failures at the request of a person or program, which do not make the badge `failed`. */
 const NO_FAULT: ReadonlySet<string> = new Set(['cancellation'])
 
 /** A session as other plugins see it. */
@@ -97,7 +97,7 @@ export function sessionToWire(
   }
 }
 
-/** A session with its process and what waits for an answer. */
+/** A session with its process and its pending requests. */
 export function detailToWire(row: SessionRow, live: LiveSession | undefined, now: number): SessionDetail {
   const running = live?.binding.running
   const session = running?.agent.session
@@ -160,7 +160,7 @@ export function detailToWire(row: SessionRow, live: LiveSession | undefined, now
   }
 }
 
-/** Health of a session; computed without asking the agent. */
+/** Health of a session, computed without a request to the agent. */
 export function healthToWire(row: SessionRow, live: LiveSession | undefined): SessionHealth {
   const active = row.state === 'active'
   const prompting = active && live?.turn !== undefined
@@ -190,7 +190,7 @@ export function healthToWire(row: SessionRow, live: LiveSession | undefined): Se
   }
 }
 
-/** Why it looks as if nothing more will come: of the turn that runs, or of the process that waits for one. */
+/** Reason for which no more output is expected, from the running turn or from the idle process. */
 export function silenceOf(live: LiveSession | undefined): string | undefined {
   if (live?.turn) return live.turn.stalled ? 'the turn that runs shows no sign of life' : undefined
   if (!live?.binding.standstill) return undefined
@@ -198,12 +198,12 @@ export function silenceOf(live: LiveSession | undefined): string | undefined {
   return `its process ${group} was stopped from outside (state T); kill -CONT -- -${group} lets it go on`
 }
 
-/** Does its agent wait for a person's answer. */
+/** Whether the agent waits for a person's answer. */
 export function isWaiting(live: LiveSession | undefined): boolean {
   return live?.binding.waitsForPerson ?? false
 }
 
-/** The one-word state of a session; the first rule that holds. */
+/** The one-word state of a session; the first matching rule decides. */
 function badgeOf(row: SessionRow, live: LiveSession | undefined): string {
   const failure = failureOf(row)
   if (row.state === 'stopped') return failure && !NO_FAULT.has(failure.kind) ? 'failed' : 'stopped'
@@ -238,7 +238,7 @@ export function activityOf(live: LiveSession | undefined, now: number) {
   }
 }
 
-/** The member `sandbox` of a session that has one, or that should have had one. */
+/** The member `sandbox` of a session that has a sandbox, or should have one. */
 function sandboxToWire(row: SessionRow, isRunning: boolean): Pick<Session, 'sandbox'> {
   const how = confinementOf(row)
   if (!how) return {}

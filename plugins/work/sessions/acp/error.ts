@@ -1,16 +1,18 @@
 import { messageOf } from '../../../../kernel/plugin.js'
 import { PathRefused } from '../requests/paths.js'
 
-/** JSON-RPC code of a refusal by permission; the protocol has none, and its own codes mean something else. */
+/** JSON-RPC code for a denied permission. ACP defines none, and its own codes mean something else. */
 const PERMISSION_DENIED = -32003
 const NOT_POSSIBLE = -32004
 const RESOURCE_NOT_FOUND = -32002
 
-/** An error answer to a request of an agent. The SDK's own class is not used, for it loads with the first process only. */
+/**
+ * An error response to a request of an agent. The SDK's own class is not used because the SDK loads with the first process only.
+ */
 export class AcpRefusal extends Error {
   override readonly name = 'AcpRefusal'
 
-  /** @param code of JSON-RPC; @param data what a program can read */
+  /** @param code of JSON-RPC; @param data readable by programs */
   constructor(
     readonly code: number,
     message: string,
@@ -20,23 +22,23 @@ export class AcpRefusal extends Error {
   }
 }
 
-/** The answer to a request of an agent that its permissions do not cover. */
+/** The response to an agent request that its permissions do not cover. */
 export function permissionDenied(message: string): AcpRefusal {
   return new AcpRefusal(PERMISSION_DENIED, message, { code: 'permission_denied' })
 }
 
-/** The answer to a request for which the session lacks a right. */
+/** The response to an agent request for which the session lacks a right. */
 export function toolNotGranted(right: string): AcpRefusal {
   const message = `permission denied: this session was spawned without the tool ${right}`
   return new AcpRefusal(PERMISSION_DENIED, message, { code: 'tool_not_granted' })
 }
 
-/** The answer to a request that is permitted and cannot be done. */
+/** The response to a permitted request that cannot be carried out. */
 export function notPossible(code: string, message: string): AcpRefusal {
   return new AcpRefusal(NOT_POSSIBLE, message, { code })
 }
 
-/** Anything thrown by a client method as an answer of the protocol. */
+/** Turns any error of a client method into a protocol error. */
 export function refusalOf(error: unknown): AcpRefusal {
   if (error instanceof AcpRefusal) return error
   if (error instanceof PathRefused) return permissionDenied(`permission denied: ${error.message}`)

@@ -5,33 +5,33 @@ import { messageOf, turn } from '../../../../kernel/plugin.js'
 import { readLines } from '../../../platform/processes/api.js'
 
 const MAX_LINE_BYTES = 16 * 1024 * 1024
-/** Lines in a row that are no message, after which the other side is taken to speak something else. */
+/** Consecutive lines without a message after which the agent is assumed to speak another protocol. */
 const MAX_JUNK = 1000
-/** Requests of the agent that are answered at the same time. */
+/** Agent requests that are handled at the same time. */
 const MAX_INCOMING = 64
-/** Bytes written to the agent that it has not read; beyond them it is taken to read nothing. */
+/** Unread bytes written to the agent after which it is assumed to read nothing. */
 const MAX_UNREAD = 16 * 1024 * 1024
 
-/** What comes over a link beside what the SDK handles. */
+/** Callbacks for messages that bypass the SDK. */
 export interface LinkHandlers {
-  /** Whose process it is, for people: what its messages cost is attributed to it. */
+  /** Owner of the process, for people; the cost of its messages is attributed to it. */
   readonly owner: string
-  /** The parameters of a `session/update`, in the order they came; nothing after them is looked at before this returns. */
+  /** Receives the parameters of each `session/update` in order. The next message is read after this returns. */
   update(params: unknown): void
-  /** Waits while what came so far is not digested. */
+  /** Waits while earlier updates are still being processed. */
   room(): Promise<void>
-  /** Anything at all came. */
+  /** Any data arrived. */
   activity(): void
-  /** A line that is no message. */
+  /** A line that is not a message. */
   junk(line: string): void
-  /** A request was refused, for too many are being answered. */
+  /** A request was refused because too many are in progress. */
   refused(why: string): void
 }
 
 /**
- * The lines of an agent process as a stream for the SDK. The SDK's own reader answers junk with an error message, reads
- * on however far its reader lags, and refuses updates that lack a member; so the lines are read here: junk is counted
- * and skipped, updates go past the SDK, and the pipe is the backpressure. It ends with an error that says why.
+ * The lines of an agent process as a stream for the SDK. The SDK's own reader answers junk with an error message, does not apply
+ * backpressure, and refuses updates that lack a member. Lines are therefore read here: junk is counted and skipped, updates
+ * bypass the SDK, and the pipe applies the backpressure. The stream ends with an error that gives the reason.
  */
 export function linkOf(
   stdout: Readable,
@@ -47,7 +47,7 @@ export function linkOf(
       stdin.write(`${JSON.stringify(message)}\n`, error => (error ? reject(error) : resolve()))
     })
 
-  /** The message for the SDK; undefined for what is dealt with. */
+  /** Returns the message for the SDK; undefined for a message that is handled here. */
   const take = (message: Message): AnyMessage | undefined => {
     if (!('method' in message)) {
       asked.delete(message.id)
@@ -69,7 +69,7 @@ export function linkOf(
 
   let isCancelled = false
   const readable = new ReadableStream<AnyMessage>({
-    // As the connection does when it cannot write: what the agent still says, and its end, are no failures of the protocol.
+    // The connection cancels when it cannot write: later output and the end of the agent are then not protocol failures.
     cancel() {
       isCancelled = true
     },
@@ -94,7 +94,7 @@ export function linkOf(
           activity: () => handlers.activity(),
           async room() {
             await handlers.room()
-            // A pipe that is never empty is read again and again before anything else has its turn.
+            // A pipe that is never empty would otherwise starve the event loop.
             if (answering.size >= MAX_INCOMING) await turn()
           },
         })
@@ -104,7 +104,7 @@ export function linkOf(
         try {
           controller.error(failure)
         } catch {
-          // The reader is gone already.
+          // The reader has already been cancelled.
         }
       }
     },
@@ -113,7 +113,7 @@ export function linkOf(
   const writable = new WritableStream<AnyMessage>({
     async write(message) {
       if ('method' in message && 'id' in message) asked.add(message.id)
-      // Before it is sent: whoever has his answer may ask again.
+      // The slot is freed before the response is sent: the agent may send its next request as soon as it has the response.
       if (!('method' in message) && 'id' in message) answering.delete(message.id)
       await send(message)
     },
@@ -124,7 +124,7 @@ export function linkOf(
 type Message = { readonly id?: unknown; readonly method?: unknown; readonly params?: unknown }
 
 function parse(line: string): Message | undefined {
-  // Every message is an object; a log line that happens to be JSON is not.
+  // Every message is an object; this skips log lines that happen to be other JSON.
   if (line[0] !== '{') return undefined
   try {
     return parseJson(line) as Message
@@ -133,7 +133,7 @@ function parse(line: string): Message | undefined {
   }
 }
 
-/** A request, a notification, or the answer to something that was asked. */
+/** A request, a notification, or the response to a pending request. */
 function isExpected(message: Message, asked: ReadonlySet<unknown>): boolean {
   if ((message as { jsonrpc?: unknown }).jsonrpc !== '2.0') return false
   if ('method' in message) {

@@ -1,6 +1,6 @@
 /**
- * What agents send, read leniently: real ones leave members out, and a message that one member spoils must not be lost.
- * Ids and texts are bounded where they are stored.
+ * Lenient schemas for agent messages: real agents omit members, and one invalid member must not lose the whole message.
+ * IDs and texts are bounded where they are stored.
  */
 
 import * as v from 'valibot'
@@ -8,7 +8,7 @@ import { clip } from '../../../../kernel/kit/text.js'
 
 const Text = v.fallback(v.optional(v.string()), undefined)
 const Whole = v.fallback(v.optional(v.pipe(v.number(), v.integer(), v.minValue(0))), undefined)
-/** Settings of an agent, and values of one of them, that are kept. */
+/** Maximum number of agent settings kept, and of values per setting. */
 const MAX_OPTIONS = 50
 const MAX_CHOICES = 500
 const list = <T>(item: v.GenericSchema<unknown, T>) =>
@@ -49,7 +49,7 @@ export const InitializeResult = v.object({
 })
 
 const Texts = v.object({ value: v.string(), name: Text, description: Text })
-/** Values of a choice, those of groups in one list. */
+/** Values of a choice; grouped values are flattened into one list. */
 const Choices = v.pipe(
   list(v.union([Texts, v.object({ options: list(Texts) })])),
   v.transform(found =>
@@ -64,7 +64,7 @@ const Choices = v.pipe(
   ),
 )
 
-/** A setting that an agent offers; one of a kind that nobody knows is left out. */
+/** A setting offered by an agent; settings of an unknown kind are left out. */
 const Option = v.pipe(
   v.object({
     id: v.pipe(v.string(), v.maxLength(200)),

@@ -22,31 +22,31 @@ import type { Watched } from './process-watch.js'
 import { type Pulse, pulseOf } from './pulse.js'
 import { unasked } from './unasked.js'
 
-/** Sources of turns that somebody follows. */
+/** Turn sources with a person on the other side who follows the turn. */
 const ATTENDED: ReadonlySet<string> = new Set(['user', 'bridge', GOAL])
 
-/** A session's process, while it has one, and what it says. */
+/** The agent process of a session, while it has one, and the updates that it sends. */
 export class AgentBinding implements Watched {
   readonly updates: Updates
   #running: RunningAgent | undefined
-  /** Given with the next prompt: the agent does not know the conversation. */
+  /** Sent with the next prompt, because the new process does not know the conversation. */
   #preamble: string | undefined
-  /** What the agent was told besides its definition; undefined when that cannot be known. */
+  /** The briefing that the agent has; undefined when that cannot be known. */
   #briefed: string | undefined
-  /** Calls and id of the turn that ran last, for what an agent says after its end. */
+  /** Tool calls and ID of the last turn: an agent may still send updates after its turn has ended. */
   #lastCalls = new ToolCalls()
   #lastTurnId = ''
   #toldFull = false
   #toldUnasked = false
-  /** The process of which it was told that a guard does not hold. */
+  /** The process for which the warning about an unheld guard is already in the transcript. */
   #toldUnheld: RunningAgent | undefined
   readonly #looks: Looks
   #ending: Promise<void> | undefined
-  /** What was wanted of the process that runs, and the provider that was chosen for it. */
+  /** The runtime wanted of the running process, and the provider chosen for it. */
   #wished: string | undefined
   #chosen: string | undefined
 
-  /** The guards as they were told last, by owner, also before the process runs. */
+  /** The current guards by owner. They are kept here because a guard may be set before the process runs. */
   readonly #guards = new Map<string, SessionGuard | undefined>()
   readonly #guarding = new Serial()
 
@@ -67,7 +67,7 @@ export class AgentBinding implements Watched {
     return this.#running
   }
 
-  /** What a turn needs of its session, whatever process that has by then. */
+  /** The turn's view of the session. It reads the current process, which may be replaced during the turn. */
   turnContext(heartbeat: (at: number) => void): TurnContext {
     const { kernel, limits, attachments } = this.context
     const { log } = this.owner
@@ -88,29 +88,29 @@ export class AgentBinding implements Watched {
     }
   }
 
-  /** What the system tells of the process; undefined without one. */
+  /** State of the process group in the operating system; undefined without a process. */
   pulse(): Pulse | undefined {
     return this.#running && pulseOf(this.#running.agent.handle.pid)
   }
 
-  /** How often in a row the process was seen to stand still, once that is long; undefined: it runs, or there is none. */
+  /** Consecutive looks at which the process was unresponsive, once it counts as stale; undefined when it runs or there is none. */
   get standstill(): { readonly looks: number } | undefined {
     this.context.watch.look()
     return this.#looks.isStale ? { looks: this.#looks.failed } : undefined
   }
 
-  /** When the process showed life last, in epoch milliseconds; undefined without one. */
+  /** Time of the last sign of life of the process, in epoch milliseconds; undefined without a process. */
   get presentAt(): number | undefined {
     this.context.watch.look()
     return this.#running && this.#looks.presentAt
   }
 
-  /** It asks for permission, or for an answer in words. */
+  /** The agent waits for a permission or for an answer to a question. */
   get waitsForPerson(): boolean {
     return [this.#running?.permissions, this.#running?.clarifications].some(asks => (asks?.pending.length ?? 0) > 0)
   }
 
-  /** Another provider was chosen, or dropped, since the process was started. */
+  /** The provider choice changed since the process was started. */
   get isOutdated(): boolean {
     return this.#running !== undefined && otherProviderOf(this.owner.row) !== this.#chosen
   }
@@ -133,7 +133,7 @@ export class AgentBinding implements Watched {
     if (runs) this.#looks.alive()
     else {
       this.#looks.stoodStill(this.context.health.staleAfterMs)
-      // While a turn runs, its supervision looks more often and ends what stands still.
+      // While a turn runs, its supervision looks more often and ends an unresponsive process itself.
       if (!this.owner.turn) this.#failed(this.#looks.failed, false)
     }
     if (this.#looks.isStale !== before) this.context.health.note(this.owner.id)
@@ -143,7 +143,7 @@ export class AgentBinding implements Watched {
     void this.context.points.healthCheckFailed.call(infoOf(this.owner.row), looks, isLast)
   }
 
-  /** Texts of a prompt: before the first one what the agent has to know, and what it was told otherwise before. */
+  /** The texts of a prompt. The preamble precedes the first prompt; a changed briefing precedes the next one. */
   texts(prompt: string): string[] {
     const preamble = this.#preamble
     this.#preamble = undefined
@@ -153,13 +153,13 @@ export class AgentBinding implements Watched {
     return [...(preamble === undefined ? [] : [preamble]), ...news, prompt]
   }
 
-  /** Starts the process, or starts it again and says so in the transcript. Throws AgentFailure or a fault. */
+  /** Starts the process; a restart is recorded in the transcript. Throws AgentFailure or a fault. */
   async start(planned: Launch): Promise<RunningAgent> {
     const { owner } = this
     const { row } = owner
     const before = providerOf(row)
     const { provider } = planned.plan
-    // What one provider calls a session is nothing to another.
+    // Session IDs belong to one provider: another provider cannot load them.
     const load = provider === before ? (row.acp_session_id ?? undefined) : undefined
     this.#chosen = otherProviderOf(row)
     const briefing = this.context.briefings.of(row.id)
@@ -186,7 +186,7 @@ export class AgentBinding implements Watched {
     this.#wished = undefined
     this.#toldUnasked = running.unheld !== undefined
     if (running.unheld !== undefined) this.#warn('permission_never_asked', running.unheld)
-    // What was told while the process started.
+    // Guards that were set while the process started.
     for (const [name, guard] of this.#guards) await this.guard(name, guard)
     if (running.confinement?.kind === 'none') {
       const content = { warning: 'sandbox_unavailable', text: `not in a sandbox: ${running.confinement.reason}` }
@@ -207,13 +207,13 @@ export class AgentBinding implements Watched {
     return running
   }
 
-  /** Puts the process that runs, or is being started, under another guard of an owner, or under none of it. */
+  /** Replaces or removes the guard of an owner, on the running process or on the one being started. */
   guard(owner: string, guard: SessionGuard | undefined): Promise<void> {
     this.#guards.set(owner, guard)
     return this.#guarding.run(async () => {
       const running = this.#running
       if (!running || running.guards.of(owner)?.by === guard?.by) return
-      // What its mode allowed it to do unasked, the guard does not.
+      // A new guard may not hold where the mode allowed unasked calls, so the next one is reported again.
       if (guard?.isRequired || running.permissions.mode === 'approve-all') this.#toldUnasked = false
       await changeGuard(running, owner, guard)
       const { unheld } = running.guards
@@ -223,7 +223,7 @@ export class AgentBinding implements Watched {
     })
   }
 
-  /** Ends the process and what belongs to it; one that is being ended already is gone afterwards. */
+  /** Ends the process and its group. Waits for an end that is already in progress. */
   async end(options: { readonly graceMs: number; readonly termMs: number }): Promise<void> {
     const running = this.#running
     this.#running = undefined
@@ -238,7 +238,7 @@ export class AgentBinding implements Watched {
   }
 
   /**
-   * Gives the agent the runtime that is wanted of it, unless it has it; what it does not take is told in the transcript.
+   * Gives the agent the runtime wanted of it, unless it has it. Refused choices are recorded in the transcript.
    * @param ofTurn for one turn alone
    */
   async takeRuntime(ofTurn?: RuntimeSelection | null): Promise<void> {
@@ -255,7 +255,7 @@ export class AgentBinding implements Watched {
     )
   }
 
-  /** A turn is over: what comes now belongs to it still, until the next one begins. */
+  /** Ends the turn. Later updates count as part of it until the next turn begins. */
   endTurn(turn: Turn): void {
     this.updates.endTurn(turn.id)
     this.#looks.alive()
@@ -263,12 +263,12 @@ export class AgentBinding implements Watched {
     this.#lastTurnId = turn.id
   }
 
-  /** A failure for people. */
+  /** The failure for people, without a crash bundle. */
   plain(failure: AgentFailure): SessionFailure {
     return plainFailure(failure, this.context.kernel.redact)
   }
 
-  /** The same; where it is the process that failed, with a crash bundle. */
+  /** The failure for people; when the process failed, with a crash bundle. */
   async failureOf(failure: AgentFailure, turnId: string): Promise<SessionFailure> {
     const { kernel } = this.context
     const { row, signal } = this.owner
@@ -312,8 +312,8 @@ export class AgentBinding implements Watched {
   }
 
   /**
-   * Says once for each process that the mode does not hold: the agent's own tools act without asking. Where a guard has to be
-   * asked, the process ends: the next operation would pass the guard as well.
+   * Warns once per process that the permission mode does not hold because the agent's own tools act without asking. Under a
+   * required guard the process ends: its next operation would bypass the guard as well.
    */
   #judgeUnasked(call: ToolCall, turnId: string): void {
     const permissions = this.#running?.permissions

@@ -16,19 +16,19 @@ CREATE TABLE sessions_briefing (
 ) STRICT;
 CREATE UNIQUE INDEX sessions_briefing_part ON sessions_briefing (session_id, name);`
 
-/** A part of what an agent is told besides its definition, by the name of its contributor. */
+/** One part of a briefing (agent instructions besides the definition), named after its contributor. */
 export interface BriefingPart {
   readonly name: string
   readonly text: string
 }
 
-/** Reads and writes what agents are told besides their definitions: it is kept with the session that it was read for. */
+/** Reads and writes briefings. A briefing is stored with the session for which it was read. */
 export class BriefingTable {
   readonly #texts = new Remembered(id => this.#of(id))
 
   constructor(private readonly db: Db) {}
 
-  /** All parts as one text, empty for none; and whether it is another one than the session began with. */
+  /** All parts as one text, empty for none, and whether the text changed since the session began. */
   of(sessionId: string): { readonly text: string; readonly changed: boolean } {
     return this.#texts.get(sessionId)
   }
@@ -40,20 +40,20 @@ export class BriefingTable {
     return { text: texts.join('\n\n'), changed: parts.some(({ changed }) => changed === 1) }
   }
 
-  /** Who has said what this session is told, even if that was nothing. */
+  /** Contributors that were already read for this session, including those without a text. */
   names(sessionId: string): ReadonlySet<string> {
     const rows = this.db.all<{ name: string }>('SELECT name FROM sessions_briefing WHERE session_id = ?', [sessionId])
     return new Set(rows.map(({ name }) => name))
   }
 
-  /** @param late the agent may know the conversation already, and has to be told */
+  /** @param late the agent may know the conversation already, so the next prompt has to carry the text */
   insert(t: Tx, sessionId: string, parts: readonly BriefingPart[], late = false): void {
     this.#texts.changed(sessionId)
     const sql = 'INSERT INTO sessions_briefing (session_id, name, text, changed) VALUES (?, ?, ?, ?)'
     for (const { name, text } of parts) t.run(sql, [sessionId, name, text, late && text !== '' ? 1 : 0])
   }
 
-  /** @param t may be another plugin's */
+  /** @param t may be a transaction of another plugin */
   change(t: Tx, sessionId: string, { name, text }: BriefingPart): void {
     this.#texts.changed(sessionId)
     this.db.within(t).run(
@@ -65,8 +65,8 @@ export class BriefingTable {
 }
 
 /**
- * What contributors say of a session that is about to be made, or of one that was made before there was such a contributor:
- * those who have spoken (`known`) are not asked again. Throws what refuses it, and refuses it when one fails.
+ * Reads the briefing parts of a session that is about to be made, or of an older session that has none from a contributor yet.
+ * Contributors in `known` are not read again. A refusal or a failure of one contributor refuses the session.
  */
 export async function readBriefing(
   { collect, clock, log, config }: K,
@@ -99,14 +99,14 @@ export async function readBriefing(
   )
 }
 
-/** What an agent that was told something else before is told with its next prompt. */
+/** The text that replaces an earlier briefing, sent with the next prompt. */
 export function renewed(text: string): string {
   return text === ''
     ? 'What you were told about yourself besides your task holds no longer.'
     : `From here on this holds instead of what you were told about yourself before:\n\n${text}`
 }
 
-/** How the start-up instructions of an agent begin. */
+/** First words of the start-up instructions of an agent. */
 export const ENVELOPE_HEAD = 'You are the agent '
 
 /** The start-up instructions of an agent, sent before its first prompt. */

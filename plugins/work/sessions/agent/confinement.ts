@@ -12,7 +12,10 @@ import type { SessionsContext } from '../context.js'
 import type { Sight } from '../requests/paths.js'
 import type { SessionRow } from '../table.js'
 
-/** Asks how a new session is confined. Throws the refusal, and `sandbox_unavailable` (422) when nobody can do what was asked. */
+/**
+ * Decides how a new session is confined. Throws the refusal, and `sandbox_unavailable` (422) when no plugin provides the sandbox
+ * asked for.
+ */
 export async function confine(
   { creating }: Pick<SessionsContext, 'creating'>,
   session: SessionInfo,
@@ -32,25 +35,25 @@ export async function confine(
   return chosen
 }
 
-/** How a session was confined when it was made. */
+/** The confinement that was decided when the session was made. */
 export function confinementOf({ sandbox }: Pick<SessionRow, 'sandbox'>): SessionConfinement | undefined {
   return sandbox === null ? undefined : (JSON.parse(sandbox) as SessionConfinement)
 }
 
-/** What is put around the commands of a session, and what follows the end of each. */
+/** Changes to the commands of a session, and the cleanup after them. */
 export interface Surroundings {
   change(command: SessionCommand): SessionCommand
-  /** What the daemon does not write for the agent. */
+  /** Paths that the daemon does not write on behalf of the agent. */
   readonly protected: readonly string[]
-  /** What a sandbox shows of an absolute path; undefined without one. */
+  /** Visibility of an absolute path in the sandbox; undefined without a sandbox. */
   readonly seen: ((file: string) => Sight) | undefined
   /** Resolves when the agent's process and its group have ended and what they left is cleaned up; never rejects. */
   watch(handle: ProcessHandle): Promise<void>
 }
 
 /**
- * Asks what is put around the commands of a session. Throws the refusal; a session that was made with a sandbox is refused
- * when nothing puts it there.
+ * Collects the changes to the commands of a session. Throws the refusal; a session that was made with a sandbox is refused
+ * when no plugin applies it.
  */
 export async function surroundingsOf(
   { kernel, launching }: Pick<SessionsContext, 'kernel' | 'launching'>,

@@ -9,7 +9,7 @@ import type { AgentFailure } from './failure.js'
 const MAX_BUNDLES = 100
 const MAX_SUMMARY = 1000
 
-/** Ends of a process, as opposed to errors that a living one reports. */
+/** Failures that end the process, as opposed to errors that a live process reports. */
 const PROCESS_FAILURES: ReadonlySet<FailureKind> = new Set<FailureKind>([
   'process_exit',
   'protocol_failure',
@@ -18,7 +18,7 @@ const PROCESS_FAILURES: ReadonlySet<FailureKind> = new Set<FailureKind>([
   'handshake_failure',
 ])
 
-/** What is known about a process that failed. */
+/** Facts about a failed process for its crash bundle. */
 export interface CrashReport {
   readonly sessionId: string
   readonly agentName: string
@@ -32,7 +32,7 @@ export interface CrashReport {
   readonly at: string
 }
 
-/** Is it the process that failed, so that nothing more comes from it. */
+/** Whether the process itself failed, so that no more output comes from it. */
 export function isProcessFailure({ kind }: { readonly kind: FailureKind }): boolean {
   return PROCESS_FAILURES.has(kind)
 }
@@ -80,7 +80,7 @@ export async function writeCrashBundle(
   return { ...plain, crashBundlePath: file }
 }
 
-/** The oldest go when there are many; their names begin with their time. */
+/** Deletes the oldest bundles beyond the limit. File names begin with their time, so they sort by age. */
 async function prune(folder: string): Promise<void> {
   const names = (await readdir(folder)).filter(name => name.endsWith('.json')).sort()
   for (const name of names.slice(0, Math.max(0, names.length - MAX_BUNDLES)))

@@ -1,28 +1,28 @@
 import type { FailureKind } from '../api.js'
 
-/** The end of stderr, and the last lines on stdout that were no messages. */
+/** The end of stderr, and the last lines on stdout that were not messages. */
 export interface LastWords {
   readonly stderr: string
   readonly junk: readonly string[]
 }
 
-/** What a process was started with. */
+/** Command and environment of a process. */
 export interface StartedWith {
   readonly argv: readonly string[]
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
 }
 
-/** Why an agent process cannot be used, or no longer. */
+/** Reason for which an agent process cannot be used, or can no longer be used. */
 export class AgentFailure extends Error {
   override readonly name = 'AgentFailure'
-  /** What the process said last, when it is gone. */
+  /** Last output of the process, once it is gone. */
   lastWords: LastWords = { stderr: '', junk: [] }
 
-  /** Of a process that failed before it was connected. */
+  /** Set when the process failed before the connection was established. */
   startedWith: StartedWith | undefined
 
-  /** The agent said that nobody is logged in. */
+  /** The agent reported that it needs a login. */
   wantsLogin = false
 
   constructor(

@@ -6,16 +6,16 @@ import type { RunningAgent } from './launch.js'
 
 const SUMMARY_CHARACTERS = 16_000
 
-/** Why a process does not know the conversation that it is to go on with; undefined for the first one of a session. */
+/** Reason for which a new process does not know the conversation; undefined for the first process of a session. */
 export interface Again {
-  /** The provider of the process before it, and its own. */
+  /** The provider of the previous process, and the one of this process. */
   readonly before: string
   readonly provider: string
-  /** The session that it was asked to load. */
+  /** The session ID that the agent was asked to load. */
   readonly load: string | undefined
 }
 
-/** What is told of that in the transcript. */
+/** The transcript marker for a restart. */
 export function againMarker(
   { before, provider, load }: Again,
   { session }: RunningAgent['agent'],
@@ -26,7 +26,7 @@ export function againMarker(
     : { marker: 'session_restarted', loaded: session.loaded, reason: session.loadFailure }
 }
 
-/** What an agent is told before its first prompt: who it is, and what was said so far. */
+/** The texts before the first prompt: the start-up instructions, and a summary of the conversation so far. */
 export async function firstWords(
   { preamble }: RunningAgent,
   log: SessionLog,

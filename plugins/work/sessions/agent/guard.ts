@@ -2,10 +2,12 @@ import { messageOf } from '../../../../kernel/plugin.js'
 import type { SessionGuard } from '../api.js'
 import type { RunningAgent } from './launch.js'
 
-/** What has to be asked before each operation of an agent, one guard for each owner. They may come and go while the agent runs. */
+/**
+ * The guards of an agent, one per owner. A guard makes the agent ask before each operation; guards can change while the agent runs.
+ */
 export class AgentGuards {
   readonly #byOwner = new Map<string, SessionGuard>()
-  /** Why the process cannot be kept asking by a guard that came after its start; undefined: the guards hold. */
+  /** Reason for which the process cannot be made to ask for a guard set after its start; undefined: the guards hold. */
   unheld: string | undefined
 
   constructor(given: Readonly<Record<string, string>> = {}) {
@@ -21,21 +23,21 @@ export class AgentGuards {
     else this.#byOwner.delete(owner)
   }
 
-  /** The one that is named where one has to be: the required ones come first, then the names of owners decide. */
+  /** The guard that is named in messages: required guards first, then by name of the owner. */
   get first(): SessionGuard | undefined {
     const order = ([name, { isRequired }]: [string, SessionGuard]) => `${isRequired ? 0 : 1} ${name}`
     return [...this.#byOwner].sort((a, b) => (order(a) < order(b) ? -1 : 1))[0]?.[1]
   }
 
-  /** The first one without which the agent may not act, for people. */
+  /** The first guard without which the agent may not act, for people. */
   get required(): string | undefined {
     return this.first?.isRequired ? this.first.by : undefined
   }
 }
 
 /**
- * Puts a running agent under a guard of an owner, or takes that away: it gets the mode in which it asks, or back the one that it had.
- * A process that cannot be kept asking goes on; under a required guard it ends with the first edit for which it did not ask.
+ * Sets or removes a guard of an owner on a running agent, and switches the agent to its asking mode or back. A process that cannot
+ * be made to ask continues; under a required guard it ends at the first edit for which it did not ask.
  */
 export async function changeGuard(
   running: RunningAgent,

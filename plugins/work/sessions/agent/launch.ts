@@ -31,31 +31,31 @@ import type { AgentProcess } from './process.js'
 import type { LeftOut } from './start.js'
 import { loginText, withHint, withheldText } from './withheld.js'
 
-/** What has to be known before a process can be started; all of it checked. */
+/** Checked input for the start of a process. */
 export interface Launch {
   readonly plan: LaunchPlan
   readonly workspace: Workspace
   readonly territory: Territory
 }
 
-/** What a process tells its session while it lives. */
+/** Callbacks of a process to its session. */
 export interface LaunchListener {
   turnId(): string | undefined
-  /** The turn that runs is one of a person. */
+  /** A person follows the running turn. */
   isAttended(): boolean
   known(toolCallId: string): Partial<ToolCallFields> | undefined
   record(turnId: string, content: EventContent): void
   warn(turnId: string, content: EventContent): void
-  /** A question in words was put, or answered. */
+  /** A question was asked or answered. */
   note(turnId: string, content: EventContent): void
   update(params: unknown): void
   room(): Promise<void>
   activity(): void
-  /** The session is being stopped: what is being started is ended. */
+  /** Aborts when the session is being stopped; a start in progress is then ended. */
   readonly signal: AbortSignal
 }
 
-/** A process with everything that belongs to it and goes with it. */
+/** An agent process together with the parts that share its lifetime. */
 export interface RunningAgent {
   readonly agent: AgentProcess
   readonly permissions: Permissions
@@ -64,22 +64,22 @@ export interface RunningAgent {
   readonly argv: readonly string[]
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
-  /** Put before the first prompt of a conversation that the agent does not know. */
+  /** Sent before the first prompt of a conversation that the agent does not know. */
   readonly preamble: string
-  /** Why its permission mode does not hold for its own tools; undefined: it asks, as far as is known. */
+  /** Reason for which the permission mode does not hold for the agent's own tools; undefined: it asks, as far as is known. */
   readonly unheld: string | undefined
-  /** The mode in which the agent is kept for a permission mode: one that asks where something has to be asked first. */
+  /** The agent mode used for a permission mode: an asking mode when operations need a check first. */
   readonly asksIn: (mode: PermissionMode) => PermissionMode
   readonly guards: AgentGuards
-  /** Why this process cannot be kept asking by a guard that comes later; undefined: it can, as far as is known. */
+  /** Reason for which this process cannot be made to ask for a later guard; undefined: it can, as far as is known. */
   readonly cannotAsk: string | undefined
   readonly confinement: SessionConfinement | undefined
   readonly provider: string
 }
 
 /**
- * Checks what a process of this session needs; starts nothing. One that was made before there was anything to be told takes
- * it now, once, and keeps it like any other. Throws the faults of workspaces and agents, and of who has something to tell.
+ * Checks what a process of this session needs; starts nothing. A session that is older than the briefing contributors gets its
+ * briefing here, once. Throws the faults of workspaces, agents and briefing contributors.
  */
 export async function planLaunch(context: SessionsContext, row: SessionRow): Promise<Launch> {
   const { kernel, briefings } = context
@@ -97,7 +97,7 @@ export async function planLaunch(context: SessionsContext, row: SessionRow): Pro
   return { plan, workspace, territory: { roots: all, forbidden: kernel.home.root } }
 }
 
-/** Starts the process and opens its session, and tells of it. Throws {@link AgentFailure} or a fault; nothing is left running then. */
+/** Starts the process, opens its session and notifies. Throws {@link AgentFailure} or a fault; no process is left running then. */
 export async function launch(...given: Parameters<typeof start>): Promise<RunningAgent> {
   const [{ points }, row, info] = given
   const isAgain = row.state === 'starting'
@@ -137,7 +137,7 @@ async function start(
   const tools = new ToolRights(rightsOf(row)?.tools)
   const guards = new AgentGuards(command.guardedBy)
   if (guards.required !== undefined && program?.neverAsks) throw unguarded(guards.required, program.displayName)
-  // Only an agent that asks can be refused: one with a part of the tools, or with a guard, asks in every mode.
+  // Only an agent that asks can be refused. With a guard or a limited tool set it therefore asks in every mode.
   const mustAsk = () => tools.isLimited || guards.first !== undefined
   const isBound = mode !== 'approve-all' || mustAsk()
   const learnsToAsk = isBound || command.isGuardable === true
@@ -195,7 +195,7 @@ async function start(
       env: begin.env,
     })
   let [surroundings, cleanedUp] = [await surround(), Promise.resolve()]
-  /** Starts a command of the session with what is put around it. */
+  /** Starts a command of the session with the changes of its surroundings. */
   const spawn = (label: string, command: SessionCommand) =>
     kernel.needs.processes.spawn({ ...surroundings.change(command), label, stdio: 'pipe', onBehalfOf: owner })
   const terminals = new Terminals({
@@ -228,7 +228,7 @@ async function start(
     listener.signal.addEventListener('abort', abort, { once: true })
     try {
       if (listener.signal.aborted) abort()
-      // The SDK loads with the first process: a daemon that only waits does without it.
+      // The SDK loads with the first process, so an idle daemon saves its memory.
       const [{ AgentProcess }, { ClientMethods }] = await Promise.all([
         import('./process.js'),
         import('../requests/client-methods.js'),
@@ -271,11 +271,11 @@ async function start(
     }
   }
   const agent = await connect(load).catch(async error => {
-    // Some that say they can load end when they are asked to.
+    // Some agents that advertise session loading exit when a session is loaded.
     const whileLoading = error instanceof AgentFailure && error.kind === 'load_session_failure'
     if (!whileLoading || listener.signal.aborted) throw error
     kernel.log.warn('an agent ended while it was loading its session; starting it without', { session: row.id })
-    // With the first process ended what was around it.
+    // The cleanup after the first process must finish before the surroundings are prepared again.
     await cleanedUp
     surroundings = await surround()
     return connect(undefined)
@@ -299,19 +299,19 @@ async function start(
   }
 }
 
-/** Why an agent does without servers, for people. */
+/** Reason for which an agent runs without some MCP servers, for people. */
 function whyLeftOut(why: LeftOut): string {
   if ('refusal' in why) return `takes no MCP servers (${why.refusal})`
   return why.transport === 'http' ? 'reaches no MCP servers over HTTP' : 'starts no MCP servers that are programs'
 }
 
-/** The refusal to start an agent that acts without asking where something has to be asked first. */
+/** The refusal to start an agent that never asks although a guard requires it. */
 const unguarded = (guardedBy: string, agent: string) =>
   SessionErrors.agent_unguarded(
     `${guardedBy} has to be asked before each operation, and ${agent} never asks: it would act without the guard`,
   )
 
-/** Some are told by their command or environment that they have to ask, and never afterwards. */
+/** Some agents read only at their start, from command or environment, that they have to ask. */
 function cannotAsk(
   program: Provider | undefined,
   learnsToAsk: boolean,
@@ -322,7 +322,7 @@ function cannotAsk(
   return isTold && !learnsToAsk ? `${program.displayName} learns only at its start that it has to ask` : undefined
 }
 
-/** Canonical roots that exist: the workspace's own first, then its further folders, each once. */
+/** Existing canonical roots without duplicates: the workspace's own first, then its further folders. */
 async function roots(root: string, addDirs: readonly string[]): Promise<string[]> {
   const all = [root]
   for (const dir of addDirs) {
@@ -332,7 +332,7 @@ async function roots(root: string, addDirs: readonly string[]): Promise<string[]
   return all
 }
 
-/** What a spawned session is limited to; undefined for any other one. */
+/** The rights of a spawned session; undefined for any other session. */
 const rightsOf = ({ rights }: SessionRow) => (rights === null ? undefined : (JSON.parse(rights) as SessionRights))
 
 function ownVariables({ kernel }: SessionsContext, row: SessionRow): Record<string, string> {

@@ -1,12 +1,12 @@
 import type { Clock } from '../../../../kernel/plugin.js'
 
-/** What was seen of a process at the looks between turns. */
+/** Results of the periodic looks at a process between turns. */
 export class Looks {
-  /** Monotonic; of the last sign of life. */
+  /** Monotonic time of the last sign of life. */
   #seenAt = 0
   /** The same in epoch milliseconds, for people. */
   presentAt = 0
-  /** Looks in a row at which it stood still. */
+  /** Consecutive looks at which the process was unresponsive. */
   failed = 0
   isStale = false
 

@@ -2,7 +2,7 @@ import { messageOf, type PluginKernel } from '../../../../kernel/plugin.js'
 import { type AcpMcpServer, type SessionMcpServer, SessionMcpServers } from '../mcp-servers.js'
 import { AgentFailure } from './failure.js'
 
-/** The MCP servers that the process of a session is handed. Throws {@link AgentFailure} with what one of them lacks. */
+/** The MCP servers for the process of a session. Throws {@link AgentFailure} with the missing part of a server. */
 export async function serversFor(
   { collect }: Pick<PluginKernel, 'collect'>,
   ...about: Parameters<SessionMcpServer['read']>
@@ -14,15 +14,15 @@ export async function serversFor(
   return servers.flat()
 }
 
-/** The name of a server that an agent is handed. */
+/** The name of an MCP server in the form of the protocol. */
 export const serverName = (server: unknown): string => String((Object(server) as { name?: unknown }).name)
 
 type Transport = 'stdio' | 'http'
 
 /**
- * The servers that an agent can be handed, and the names of those that it has no way to reach, by their transport.
- * @param overHttp it says that it reaches servers over HTTP
- * @param known how it reaches servers, where that is less than the protocol and its own word say
+ * Splits MCP servers into those that the agent can reach and, by transport, the names of those that it cannot.
+ * @param overHttp the agent advertises servers over HTTP
+ * @param known the transports that work, where the agent advertises more than it supports
  */
 export function reachable(
   servers: readonly unknown[],

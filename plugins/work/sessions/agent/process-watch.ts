@@ -1,21 +1,21 @@
 import type { Clock, Timer } from '../../../../kernel/plugin.js'
 import { stoppedGroups } from './pulse.js'
 
-/** Looks within the time after which a process that stands still is stale. */
+/** Looks within the time after which an unresponsive process is stale. */
 const LOOKS = 3
-/** Milliseconds for which a look holds: whoever asks again within them is told what was seen then. */
+/** Milliseconds for which the result of a look is reused. */
 const FRESH_MS = 500
 
-/** A process that is looked at, with the group that it leads. */
+/** A watched process, with its process group. */
 export interface Watched {
   readonly group: number
-  /** It was looked at: whether it runs. */
+  /** Receives the result of a look: whether the process runs. */
   looked(runs: boolean): void
 }
 
 /**
- * Looks at the processes of all sessions together, with one timer; without processes there is none. It asks the system
- * alone: an agent that runs and would answer nothing is found by the turn that it leaves unanswered.
+ * Looks at the processes of all sessions with one timer, which exists only while there are processes. It asks the operating
+ * system alone: a process that runs but never answers is found by the supervision of its turn.
  */
 export class ProcessWatch {
   readonly #watched = new Set<Watched>()
@@ -38,7 +38,7 @@ export class ProcessWatch {
     if (this.#watched.size === 0) this.close()
   }
 
-  /** Looks now, unless it has just looked. */
+  /** Looks now, unless the last look is recent enough. */
   look(): void {
     const now = this.clock.monotonic()
     if (this.#watched.size === 0 || now - this.#lookedAt < FRESH_MS) return

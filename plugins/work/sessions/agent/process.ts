@@ -24,32 +24,32 @@ import { withHint } from './withheld.js'
 
 const STDERR_BYTES = 16 * 1024
 const JUNK_LINES = 20
-/** Milliseconds for what a process said last to come through the pipe. */
+/** Milliseconds to wait for the last output of a process in its pipe. */
 const DRAIN_MS = 500
 const SET_MODE_MS = 10_000
 
-/** What is known of a connected agent. */
+/** State of a connected agent. */
 export interface AgentSession {
   readonly acpSessionId: string
   readonly loaded: boolean
-  /** Why a wanted `session/load` did not happen. */
+  /** Reason for which a wanted `session/load` did not happen. */
   readonly loadFailure: string | undefined
   readonly supportsLoad: boolean
   readonly modes: readonly string[]
   readonly prompts: { readonly image: boolean; readonly audio: boolean; readonly embeddedContext: boolean }
 }
 
-/** One live agent process and the ACP connection to it. */
+/** One live agent process and its ACP connection. */
 export class AgentProcess {
   readonly #stderr = new OutputEnd(STDERR_BYTES)
   readonly #junk: string[] = []
   readonly #connection: ClientConnection
-  /** Why it ended, unless it was stopped by {@link stop}; resolves once, when nothing more comes from it. */
+  /** Resolves once with the failure that ended the process, when no more output comes; never after {@link stop}. */
   readonly ended: Promise<AgentFailure>
   #session: AgentSession | undefined
   readonly choices = new AgentChoices()
   #silent = false
-  /** Of the prompt that runs. */
+  /** A cancel was requested for the running prompt. */
   #cancelAsked = false
   #stopped = false
   #brokenOff: AgentFailure | undefined
@@ -78,7 +78,7 @@ export class AgentProcess {
     this.ended = this.#watch(() => link.failure())
   }
 
-  /** Shakes hands and opens the session. Throws {@link AgentFailure}; the process is stopped then. */
+  /** Performs the handshake and opens the session. Throws {@link AgentFailure}, after the process was stopped. */
   static async connect(start: AgentStart): Promise<AgentProcess> {
     const agent = new AgentProcess(start)
     try {
@@ -96,7 +96,7 @@ export class AgentProcess {
     return this.#session
   }
 
-  /** Gives the agent a model or a value of one of its options. Throws what it says against that. */
+  /** Sets a model or an option value of the agent. Throws the agent's refusal. */
   async choose(choice: Choice): Promise<void> {
     const { acpSessionId: sessionId } = this.session
     const asked = this.#connection.agent.request<unknown>(choice.method, { sessionId, ...choice.params })
@@ -114,7 +114,7 @@ export class AgentProcess {
     return { stderr: this.#stderr.lines(), junk: [...this.#junk] }
   }
 
-  /** One turn. Resolves with the agent's stop reason; throws {@link AgentFailure}. */
+  /** Runs one turn. Resolves with the agent's stop reason; throws {@link AgentFailure}. */
   async prompt(
     texts: readonly string[],
     files: readonly Block[] = [],
@@ -128,7 +128,7 @@ export class AgentProcess {
       const answer: unknown = await this.#connection.agent.request(methods.agent.session.prompt, request)
       const { stopReason } = v.parse(v.fallback(PromptResult, { stopReason: 'end_turn' }), answer)
       if (stopReason !== 'cancelled' || this.#cancelAsked) return stopReason
-      // A part of an agent whose leader was killed says so as its last word.
+      // Some agents whose main process was killed still send a stop reason before they exit.
       const gone = await within(this.start.clock, 2 * DRAIN_MS, this.ended).catch(() => undefined)
       if (gone) throw gone
       return stopReason
@@ -139,14 +139,14 @@ export class AgentProcess {
     }
   }
 
-  /** Asks for the end of the running turn; whether it comes is the agent's business. */
+  /** Requests the end of the running turn. The agent decides when to comply. */
   async cancel(): Promise<void> {
     this.#cancelAsked = true
     const { acpSessionId: sessionId } = this.session
     await this.#connection.agent.notify(methods.agent.session.cancel, { sessionId }).catch(() => {})
   }
 
-  /** Ends the process and its group; never rejects for its being gone already. */
+  /** Ends the process and its group; does not reject when the process is already gone. */
   async stop(options?: { readonly graceMs?: number; readonly termMs?: number }): Promise<void> {
     this.#stopped = true
     await this.handle.stop(options)
@@ -196,7 +196,7 @@ export class AgentProcess {
     const servers = reachable(start.mcpServers, agentCapabilities?.mcpCapabilities?.http === true, start.mcpTransports)
     for (const [transport, names] of servers.leftOut) start.leftOut(names, { transport })
     let handed = servers.handed
-    // An agent that refuses MCP servers is asked once more without them, and handed none from then on.
+    // An agent that refuses MCP servers is tried once more without them, and gets none from then on.
     const open = async (kind: FailureKind, method: string, more: object): Promise<unknown> => {
       const place = {
         cwd: start.cwd,
@@ -217,13 +217,13 @@ export class AgentProcess {
     let opened: unknown
     let acpSessionId: string | undefined
     if (start.load !== undefined && supportsLoad) {
-      // What it replays is in the journal already.
+      // Replayed updates are in the journal already.
       this.#silent = true
       try {
         opened = await open('load_session_failure', methods.agent.session.load, { sessionId: start.load })
         acpSessionId = start.load
       } catch (error) {
-        // With the process gone there is nothing to ask for a new session.
+        // A process that has exited cannot open a new session.
         if (this.#connection.signal.aborted) throw new AgentFailure('load_session_failure', messageOf(error), error)
         loadFailure = messageOf(error)
       } finally {
@@ -257,23 +257,23 @@ export class AgentProcess {
     return `no answer within ${this.start[bound] / 1000} s (setting ${SessionSettings[bound].path})${stands}`
   }
 
-  /** Ends the connection for a reason of the daemon's own: {@link ended} resolves with it. */
+  /** Closes the connection for a reason of the daemon's own; {@link ended} resolves with that reason. */
   breakOff(kind: FailureKind, message: string): void {
     this.#brokenOff ??= this.#failure(kind, message)
     this.#connection.close(this.#brokenOff)
   }
 
-  /** Throws {@link AgentFailure} for an agent that is under a guard and has no mode in which it asks. */
+  /** Throws {@link AgentFailure} for an agent under a guard that has no mode in which it asks. */
   checkAsks(): void {
     this.#checkAsks(this.session.modes)
   }
 
-  /** Lets the agent ask, or not, as a permission mode wants it. */
+  /** Switches the agent to its own mode for a permission mode. */
   changeMode(mode: PermissionMode): Promise<void> {
     return this.#chooseMode(this.session.acpSessionId, this.session.modes, undefined, mode)
   }
 
-  /** Gives the agent one of its own modes. Throws what it says against that. */
+  /** Sets one of the agent's own modes. Throws the agent's refusal. */
   async setMode(modeId: string): Promise<void> {
     const { acpSessionId: sessionId } = this.session
     const chosen = this.#connection.agent.request(methods.agent.session.setMode, { sessionId, modeId })
@@ -305,7 +305,7 @@ export class AgentProcess {
     })
   }
 
-  /** An agent without modes is taken at its word that it asks; one whose modes are known must have one in which it does. */
+  /** An agent without modes is trusted to ask; an agent with modes must offer one in which it asks. */
   #checkAsks(offered: readonly string[]): void {
     const guardedBy = this.start.guards.first?.by
     const asking = [...this.start.askingModes, ...ASKING]
@@ -327,7 +327,7 @@ export class AgentProcess {
     })
     const broken = this.#connection.closed.then(async () => {
       if (this.#brokenOff) return this.#brokenOff
-      // A process that ends closes its pipes a moment before it is gone.
+      // A process that ends closes its pipes shortly before it exits.
       const gone = await within(clock, DRAIN_MS, exit).catch(() => undefined)
       const failure = linkFailure()
       if (failure) {
@@ -339,7 +339,7 @@ export class AgentProcess {
     return Promise.race([broken, exit.then(failure => (linkFailure() ? broken : failure))])
   }
 
-  /** True once {@link stop} was called: the end is nobody's failure. */
+  /** True once {@link stop} was called: the end of the process is then no failure. */
   get stopping(): boolean {
     return this.#stopped
   }
@@ -365,7 +365,7 @@ export class AgentProcess {
   }
 }
 
-/** Does an update belong to another session than this one. One without an id, or before the id is known, does not. */
+/** Whether an update belongs to another session. One without an ID, or before the ID is known, does not. */
 function isOfAnother(params: unknown, own: string | undefined): boolean {
   const parsed = v.safeParse(UpdateParams, params)
   const id = parsed.success ? parsed.output.sessionId : undefined

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** What the operating system tells of an agent's processes. */
+/** State of an agent's processes in the operating system. */
 export interface Pulse {
-  /** One of its group was stopped (state `T`) and goes on only when somebody lets it. */
+  /** A process of the group is stopped (state `T`) and continues only after SIGCONT. */
   readonly frozen: boolean
-  /** Milliseconds of CPU time that the group, and what was started from it, has used so far. */
+  /** CPU time used so far by the group and its descendants, in milliseconds. */
   readonly cpuMs: number
 }
 
@@ -16,7 +16,7 @@ interface Stat {
   readonly ticks: number
 }
 
-/** Linux counts in hundredths of a second for everybody outside of the kernel. */
+/** Linux reports CPU time to user space in hundredths of a second. */
 const TICK_MS = 10
 
 /** The pulse of a process group; undefined where the system has no /proc, and when none of the group is left. */
@@ -25,7 +25,7 @@ export function pulseOf(group: number): Pulse | undefined {
   const own = all.filter(stat => stat.group === group)
   if (own.length === 0) return undefined
   const family = new Set(own.map(({ pid }) => pid))
-  // Tools run in groups of their own: what works for the agent works.
+  // Tools run in process groups of their own, but their CPU time shows that the agent works.
   for (let size = 0; size < family.size; ) {
     size = family.size
     for (const { pid, parent } of all) if (family.has(parent)) family.add(pid)
@@ -36,7 +36,7 @@ export function pulseOf(group: number): Pulse | undefined {
   }
 }
 
-/** The process groups of which a member was stopped (state `T`); none where that cannot be known. */
+/** Process groups with a stopped member (state `T`); empty where that cannot be known. */
 export function stoppedGroups(): ReadonlySet<number> {
   return new Set(readStats().flatMap(stat => (isStopped(stat) ? [stat.group] : [])))
 }
@@ -54,9 +54,9 @@ function readStats(): Stat[] {
 function readStat(pid: number): Stat[] {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The name stands in parentheses and may hold spaces and parentheses itself.
+    // The process name is in parentheses and may itself contain spaces and parentheses.
     const [state = '', parent, group, ...rest] = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    // utime, stime, and those of children that were waited for.
+    // utime, stime, and those of reaped children.
     const ticks = rest.slice(8, 12).reduce((sum, field) => sum + Number(field), 0)
     return [{ pid, parent: Number(parent), group: Number(group), state, ticks }]
   } catch {

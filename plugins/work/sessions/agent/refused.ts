@@ -6,10 +6,10 @@ import { AgentFailure } from './failure.js'
 import { reasonOf } from './last-words.js'
 
 const REASON_CHARACTERS = 700
-/** JSON-RPC code of the protocol: nobody is logged in. */
+/** JSON-RPC code of ACP: authentication required. */
 const LOGIN_WANTED = -32000
 
-/** What an error of the other side says: its text, the reason that its data gives, and its code. */
+/** Text of an error response: its message, the reason in its data, and its code. */
 export function describe(error: unknown, redact: Redact): string {
   if (!(error instanceof RequestError)) return messageOf(error)
   const reason = reasonOf(error.data)
@@ -18,10 +18,10 @@ export function describe(error: unknown, redact: Redact): string {
   return error.code === LOGIN_WANTED ? `the agent wants a login: ${text}` : text
 }
 
-/** JSON-RPC code: the parameters are not what the other side takes. */
+/** JSON-RPC code: invalid parameters. */
 const INVALID_PARAMS = -32602
 
-/** Whether the refusal of a session may be one of its MCP servers: it names them, or the parameters that they are among. */
+/** Whether MCP servers may be the reason of a refusal: it names them, or the parameters that contain them. */
 export function refusesServers(failure: unknown): boolean {
   if (!(failure instanceof AgentFailure) || failure.wantsLogin) return false
   const { cause } = failure
@@ -30,7 +30,7 @@ export function refusesServers(failure: unknown): boolean {
 
 /**
  * The failure of a request that the agent refused.
- * @param login how one logs in, told when it wants that; undefined where nobody knows
+ * @param login instructions for the login, shown when the agent needs one; undefined where they are unknown
  */
 export function refused(
   kind: FailureKind,

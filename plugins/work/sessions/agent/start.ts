@@ -5,15 +5,15 @@ import type { ClientMethods } from '../requests/client-methods.js'
 import type { SessionLimits } from '../settings.js'
 import type { AgentGuards } from './guard.js'
 
-/** Settings that bound a request to an agent that starts, in milliseconds. */
+/** Settings that limit the start requests to an agent, in milliseconds. */
 export type StartBound = 'initializeTimeout' | 'newSessionTimeout'
 
-/** Why an agent does without MCP servers. */
+/** Reason for which an agent runs without MCP servers. */
 export type LeftOut = { readonly transport: 'stdio' | 'http' } | { readonly refusal: string }
 
-/** What a process is started with, once it is spawned. */
+/** Parameters of a process that has been spawned. */
 export interface AgentStart extends Pick<SessionLimits, StartBound> {
-  /** Whose process it is, for people. */
+  /** Owner of the process, for people. */
   readonly owner: string
   readonly handle: ProcessHandle
   readonly clock: Clock
@@ -21,32 +21,32 @@ export interface AgentStart extends Pick<SessionLimits, StartBound> {
   readonly addDirs: readonly string[]
   readonly mcpServers: readonly unknown[]
   readonly mode: PermissionMode
-  /** Ids of modes in which the agent asks, beside those that agents mostly have. */
+  /** Additional IDs of modes in which the agent asks, besides the common ones. */
   readonly askingModes: readonly string[]
-  /** Capabilities of a client that the agent is not offered. */
+  /** Client capabilities that are not offered to the agent. */
   readonly withholds: readonly string[]
-  /** How it reaches MCP servers, as far as that is less than it says. */
+  /** MCP transports that the agent supports, where it advertises more than that. */
   readonly mcpTransports: readonly string[] | undefined
-  /** An agent that offers no mode in which it asks is not started under a guard. */
+  /** An agent that offers no asking mode is not started under a guard. */
   readonly guards: Pick<AgentGuards, 'first'>
   readonly version: string
-  /** Id that the agent gave an earlier session of which this is the continuation. */
+  /** Agent-assigned ID of the earlier session that is to be loaded. */
   readonly load: string | undefined
   /** The methods that the agent may call. */
   readonly methods: ClientMethods
-  /** Parameters of a `session/update`, in order; not called while an old session is replayed. */
+  /** Receives the parameters of each `session/update`, in order; not called while an old session is replayed. */
   update(params: unknown): void
   room(): Promise<void>
   activity(): void
-  /** The agent broke the protocol, or flooded it. */
+  /** The agent violated the protocol or flooded the connection. */
   fault(error: Error): void
-  /** MCP servers, by name, that the agent does without: it has no way to reach them, or says why it takes none. */
+  /** Names of MCP servers that the agent runs without, and the reason. */
   leftOut(servers: readonly string[], why: LeftOut): void
-  /** A request was refused unseen. */
+  /** A request was refused because too many are in progress. */
   refused(why: string): void
   log(text: string, fields: Readonly<Record<string, unknown>>): void
   readonly redact: Redact
-  /** How one logs in, for an agent that wants it; undefined where nobody knows. */
+  /** Instructions for the login, for an agent that needs one; undefined where they are unknown. */
   readonly login: string | undefined
   /** The names of secrets withheld from the agent, for a person whose login fails. */
   readonly withheld: () => string | undefined

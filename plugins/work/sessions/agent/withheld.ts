@@ -2,7 +2,7 @@ import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { BUILT_IN_PROVIDER, type Provider, type ProvidersApi } from '../../../agents/providers/api.js'
 import { AgentFailure } from './failure.js'
 
-/** Withheld variables that an error names. */
+/** Maximum number of withheld variables that an error names. */
 const WITHHELD_NAMED = 5
 
 /** Names that the environment of an agent lacks because they look like secrets; undefined when none of them can matter. */
@@ -24,7 +24,7 @@ const passedBy = (provider: Provider | undefined) => ({
   slots: provider?.slots ?? [],
 })
 
-/** The failure with a hint at what may help. */
+/** The failure with a hint at its end. */
 export function withHint(error: AgentFailure, hint: string | undefined): AgentFailure {
   if (hint === undefined) return error
   const told = new AgentFailure(error.kind, `${error.message}; ${hint}`, error)
@@ -33,11 +33,11 @@ export function withHint(error: AgentFailure, hint: string | undefined): AgentFa
   return told
 }
 
-/** How one logs in to a provider that has an agent of its own; one with an endpoint has a key and no login. */
+/** Login instructions for a provider with an agent of its own. A provider with an endpoint uses a key and has no login. */
 export function loginText(provider: Provider | undefined, isSandboxed: boolean): string | undefined {
   if (provider === undefined || provider.needsEndpoint) return undefined
   const { name, argv, ownFiles = [], ownFilesEnv = [] } = provider
-  // What a login left in the home is seen in a sandbox only where it is known which files those are.
+  // The sandbox shows login files of the home folder only where the provider declares them.
   if (isSandboxed && ownFiles.length + ownFilesEnv.length === 0) {
     return `the sandbox hides its files in the home folder; name them: svc config set providers.${name}.own_files '[".config/…"]'`
   }

@@ -1,7 +1,7 @@
 import { SessionErrors } from '../api.js'
 import type { SessionsContext } from '../context.js'
 
-/** Puts a stopped session away: lists leave it out and no prompt starts it. Throws `session_not_stopped` (409). */
+/** Archives a stopped session: lists omit it and no prompt starts it. Throws `session_not_stopped` (409). */
 export async function archive({ kernel, table }: SessionsContext, id: string): Promise<void> {
   await kernel.db.tx(t => {
     const row = table.get(id)
@@ -14,7 +14,7 @@ export async function archive({ kernel, table }: SessionsContext, id: string): P
   })
 }
 
-/** Brings a session back; one that is not in the archive stays as it is. */
+/** Unarchives a session; does nothing for one that is not archived. */
 export async function unarchive({ kernel, table }: SessionsContext, id: string): Promise<void> {
   await kernel.db.tx(t => {
     if (table.get(id)?.archived_at == null) return

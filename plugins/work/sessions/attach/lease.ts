@@ -10,7 +10,7 @@ const DEFAULT_SECONDS = 900
 const MAX_SECONDS = 86_400
 const MAX_HOLDER = 200
 
-/** Who holds a session now; undefined when nobody does, or no longer. */
+/** The current holder of a session; undefined without one, or when the lease has expired. */
 export function holderOf(
   row: Pick<SessionRow, 'attached_to' | 'attach_expires_at'>,
   now: number,
@@ -20,8 +20,8 @@ export function holderOf(
 }
 
 /**
- * Gives a session to one holder for a time, or gives the holder more, or less, of it; nothing is started. With `take_over` the
- * holder before has it no longer.
+ * Gives a session to one holder for a time, or changes the time of its lease; no process is started. `take_over` ends the lease of
+ * another holder.
  * @throws Fault `attach_invalid` (400), `session_not_attachable` and `session_attached` (409)
  */
 export async function attach(

@@ -2,13 +2,13 @@ import type { Clock, Ids } from '../../../../kernel/plugin.js'
 import type { PresenceBody } from '../../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
 
-/** Milliseconds for which a viewer counts as present without saying so again. */
+/** Milliseconds for which a viewer counts as present without a new report. */
 const LASTS_MS = 60_000
-/** Viewers of one session, and of all. */
+/** Maximum viewers of one session, and of all sessions. */
 const MAX_OF_ONE = 64
 const MAX_OF_ALL = 4096
 
-/** Who looks at sessions now. It is forgotten with the process: a viewer says it again every so often. */
+/** The current viewers of sessions, in memory only: viewers repeat their report periodically. */
 export class Presence {
   readonly #leases = new Map<string, { readonly sessionId: string; readonly until: number }>()
 
@@ -18,8 +18,8 @@ export class Presence {
   ) {}
 
   /**
-   * A viewer sees a session, or does so no longer; returns the lease under which it says so again, none at the end.
-   * @throws Fault `presence_lost` (409) for a lease that has ended, `presence_full` (409)
+   * Records whether a viewer shows a session; returns the lease for later reports, none when it stopped showing it.
+   * @throws Fault `presence_lost` (409) for an expired lease, `presence_full` (409)
    */
   report(sessionId: string, { visible, lease_id: given }: PresenceBody): string | undefined {
     this.#forgetOld()
@@ -39,7 +39,7 @@ export class Presence {
     return id
   }
 
-  /** Somebody looks at this session. */
+  /** Whether a viewer shows this session. */
   sees(sessionId: string): boolean {
     this.#forgetOld()
     return this.#of(sessionId) > 0

@@ -2,7 +2,7 @@ import type { PromptRequest } from '@agentclientprotocol/sdk'
 import { messageOf } from '../../../../kernel/plugin.js'
 import type { AttachmentRow, Attachments } from './store.js'
 
-/** What an agent says that its prompts may hold. */
+/** Content types that an agent accepts in prompts. */
 export interface PromptAbilities {
   readonly image: boolean
   readonly audio: boolean
@@ -12,13 +12,13 @@ export interface PromptAbilities {
 /** A content block of a prompt. */
 export type Block = Readonly<Record<string, unknown>>
 
-/** A prompt with what the person said last. */
+/** The blocks of a prompt. The person's text comes last, after the files. */
 export function promptBlocks(texts: readonly string[], files: readonly Block[]) {
   const blocks: Block[] = texts.map(text => ({ type: 'text', text }))
   return [...blocks.slice(0, -1), ...files, ...blocks.slice(-1)] as PromptRequest['prompt']
 }
 
-/** The blocks of attachments for an agent; `leftOut` is told in words what it cannot be given. */
+/** The blocks of attachments for an agent; `leftOut` names the files that it does not accept. */
 export async function blocksOf(
   store: Pick<Attachments, 'get' | 'whole'>,
   sessionId: string,

@@ -2,28 +2,28 @@ import type { Readable } from 'node:stream'
 import { messageOf } from '../../../../kernel/plugin.js'
 import { SessionErrors } from '../api.js'
 
-/** Bytes of what a part says of itself, and lines of it. */
+/** Maximum bytes and lines of the headers of a part. */
 const MAX_HEAD = 8192
 const MAX_LINES = 20
 
-/** What the file of a form says of itself. */
+/** The headers of the file part. */
 export interface PartHead {
   readonly filename: string | undefined
   /** Without parameters, lower-case. */
   readonly type: string
 }
 
-/** The one file of a form while it arrives. */
+/** The single file of a form while it is received. */
 export interface FormFile {
   readonly head: PartHead
   readonly data: AsyncIterable<Buffer>
-  /** Resolves when the form has ended as it should; rejects with `attachment_invalid` (400). */
+  /** Resolves at a valid end of the form; rejects with `attachment_invalid` (400). */
   readonly ended: Promise<void>
 }
 
 /**
- * Reads a form up to its file. Whoever leaves it before its end destroys the body.
- * @throws Fault `attachment_invalid` (400) for what is no form of one file
+ * Reads a form up to its file. A caller that stops before the end has to destroy the body.
+ * @throws Fault `attachment_invalid` (400) for a body that is not a form with one file
  */
 export async function readForm(body: Readable, contentType: string | undefined): Promise<FormFile> {
   const parser = await parserOf(contentType)
@@ -43,11 +43,11 @@ export async function readForm(body: Readable, contentType: string | undefined):
       if (!body.readableEnded) refuse('the form ends before its last boundary')
     })
   })
-  ended.catch(() => {}) // it may fail before it is waited for
+  ended.catch(() => {}) // an early rejection must not become an unhandled rejection
   const file = new Promise<Omit<FormFile, 'ended'>>(resolve => {
     parser.on('file', (_field, data, filename, _encoding, type) => {
       arriving = data
-      data.on('error', () => {}) // told by the parser as well
+      data.on('error', () => {}) // the parser reports it as well
       resolve({ head: { filename, type: type.toLowerCase() }, data })
     })
   })

@@ -1,4 +1,4 @@
-/** What a file can be, by its content type. */
+/** Kind of a file, by its content type. */
 export type AttachmentKind = 'image' | 'audio' | 'text' | 'document'
 
 const TEXTS = /^(?:text\/[\w.+-]+|application\/(?:json|xml|yaml|toml|x-yaml|javascript|typescript|x-sh|sql))$/
@@ -12,7 +12,7 @@ export function kindOf(type: string): AttachmentKind | undefined {
   return type === 'application/pdf' ? 'document' : undefined
 }
 
-/** Do the first bytes of a file say the same as its content type; those of texts are looked at as a whole elsewhere. */
+/** Whether the first bytes of a file match its content type; texts are checked as a whole elsewhere. */
 export function looksLike(type: string, head: Buffer): boolean {
   const ascii = head.toString('latin1', 0, 16)
   switch (type) {
@@ -38,7 +38,7 @@ export interface Size {
 
 const UNKNOWN: Size = { width: 0, height: 0 }
 
-/** Pixels of an image by its first bytes; zeros where they do not say. */
+/** Pixels of an image by its first bytes; zeros where they are missing. */
 export function sizeOf(type: string, head: Buffer): Size {
   try {
     switch (type) {
@@ -54,12 +54,12 @@ export function sizeOf(type: string, head: Buffer): Size {
         return UNKNOWN
     }
   } catch {
-    // Cut off before the place where it would stand.
+    // The head is cut off before the size.
     return UNKNOWN
   }
 }
 
-/** Segments are skipped up to the one that begins a frame. */
+/** Skips segments up to the one that begins a frame. */
 function jpegSize(head: Buffer): Size {
   for (let at = 2; at + 9 < head.length; at += 2 + head.readUInt16BE(at + 2)) {
     const marker = head.readUInt8(at + 1)

@@ -11,12 +11,12 @@ import type { K } from '../needs.js'
 import { type FormFile, type PartHead, readForm } from './form.js'
 import { type AttachmentKind, kindOf, looksLike, sizeOf } from './kinds.js'
 
-/** Bytes of one file; files of one session, and bytes of all of them. */
+/** Maximum bytes of one file; maximum number and total bytes of the files of one session. */
 export const MAX_BYTES = 20 * 1024 * 1024
 const MAX_FILES = 100
 const MAX_ALL = 200 * 1024 * 1024
 const MAX_NAME = 200
-/** First bytes of a file, by which it is judged. */
+/** First bytes of a file, used to check its type. */
 const HEAD_BYTES = 64 * 1024
 const PAGE = 64 * 1024
 
@@ -37,7 +37,7 @@ CREATE TABLE sessions_attachment (
 ) STRICT;
 CREATE INDEX sessions_attachment_session ON sessions_attachment (session_id, created_at);`
 
-/** A row of sessions_attachment; its bytes are a file of that id in the folder of the session. */
+/** A row of sessions_attachment; its bytes are in a file named after the ID in the folder of the session. */
 export const attachmentRows = table('sessions_attachment', {
   id: text(),
   session_id: text(),
@@ -60,10 +60,10 @@ export function attachmentToWire(row: AttachmentRow): PromptAttachment & { reado
   return { ...wire, created_at: iso(created_at) }
 }
 
-/** The files that people give their prompts: checked while they arrive, stored under an id, never under a name that came with them. */
+/** The files attached to prompts. They are checked while they arrive and stored under an ID, never under the uploaded name. */
 export class Attachments {
   readonly #disk: Disk = systemDisk()
-  /** Bytes that are on their way, by session: what arrives at the same time counts as well. */
+  /** Bytes of running uploads by session, so that concurrent uploads count against the limit. */
   readonly #arriving = new Map<string, number>()
 
   constructor(
@@ -71,12 +71,12 @@ export class Attachments {
     private readonly db: Db = kernel.db,
   ) {}
 
-  /** In the order in which they came. */
+  /** The files of a session in the order of their upload. */
   list(sessionId: string): AttachmentRow[] {
     return attachmentRows.all(this.db, { session_id: sessionId }, 'ORDER BY created_at, id')
   }
 
-  /** What the journal has of the files of a prompt. */
+  /** The journal form of the files of a prompt. */
   named(sessionId: string, ids: readonly string[]) {
     const wanted = ids.length === 0 ? [] : this.list(sessionId).filter(({ id }) => ids.includes(id))
     return wanted.map(({ id, name, mime_type, bytes }) => ({ id, name, mime_type, bytes }))
@@ -90,7 +90,7 @@ export class Attachments {
   }
 
   /**
-   * Stores the one file of a form. Nothing is left of one that is refused, or that does not arrive whole.
+   * Stores the single file of a form. A refused or incomplete file leaves nothing behind.
    * @throws Fault `attachment_invalid` (400), `attachment_too_large` (413), `attachment_type` (415)
    */
   async take(sessionId: string, contentType: string | undefined, body: Readable): Promise<AttachmentRow> {
@@ -134,7 +134,7 @@ export class Attachments {
     await this.#unlink(this.#file(sessionId, id))
   }
 
-  /** The bytes, a page at a time. Throws `attachment_not_found` where the file is gone. */
+  /** The bytes in pages. Throws `attachment_not_found` when the file is gone. */
   async *bytes({ session_id, id }: AttachmentRow): AsyncGenerator<Uint8Array> {
     const handle = await this.#open(this.#file(session_id, id))
     try {
@@ -201,7 +201,7 @@ export class Attachments {
   }
 }
 
-/** A file while it arrives: what it is, and whether it is what it says. */
+/** A file during its upload: counts, hashes and checks its type. */
 class Arriving {
   bytes = 0
   readonly #hash: Hash = createHash('sha256')
@@ -210,7 +210,7 @@ class Arriving {
   readonly #text: InstanceType<typeof TextDecoder> | undefined
   #head: Buffer = Buffer.alloc(0)
 
-  /** Throws for a name or a type that cannot be. */
+  /** Throws for an invalid name or type. */
   constructor(private readonly part: PartHead) {
     const kind = kindOf(part.type)
     if (!kind) throw SessionErrors.attachment_type(`a prompt cannot carry ${clip(part.type, 100)}`)
@@ -247,7 +247,7 @@ class Arriving {
       const text = this.#text?.decode(data, { stream: more })
       if (!text?.includes('\0')) return
     } catch {
-      // Told below.
+      // The throw below reports it.
     }
     throw SessionErrors.attachment_type(
       `the bytes of this file are no text in UTF-8, although it says ${this.part.type}`,
@@ -255,7 +255,7 @@ class Arriving {
   }
 }
 
-/** The last part of a name that came with a file: where it was on another machine is nobody's business here. */
+/** The last part of an uploaded name: its folder on another machine is private. */
 function nameOf(filename: string | undefined): string {
   const name = (filename ?? '').split(/[\\/]/).at(-1)?.trim() ?? ''
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is refused

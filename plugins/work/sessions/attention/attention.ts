@@ -6,38 +6,38 @@ import type { LiveSession } from '../lifecycle/live-session.js'
 import type { SessionChange, SessionRow } from '../table.js'
 import { infoOf, isWaiting } from '../wire.js'
 
-/** Whether something that a person has to know of happened unseen. */
+/** Whether something ended that no person has seen. */
 export type Attention = 'none' | 'finished'
 type Happened = 'ended' | 'seen'
 
-/** What becomes of the attention that a session wants. */
+/** Transitions of the attention of a session. */
 const TRANSITIONS: { readonly [A in Attention]: { readonly [H in Happened]: Attention } } = {
   none: { ended: 'finished', seen: 'none' },
   finished: { ended: 'finished', seen: 'none' },
 }
 
-/** The change of a row after something happened; an empty one when its attention stays what it is. */
+/** The row change after something happened; empty when the attention stays the same. */
 export function attentionAfter(row: SessionRow, happened: Happened, now: number): SessionChange {
   const before: Attention = row.unseen_since === null ? 'none' : 'finished'
   const after = TRANSITIONS[before][happened]
   return after === before ? {} : { unseen_since: after === 'finished' ? now : null, attention_changed_at: now }
 }
 
-/** The change of a row whose turn has ended: somebody who looks at it, or holds it, needs no telling. */
+/** The row change at the end of a turn. A person who views or holds the session needs no notice. */
 export function attentionOfEnd({ kernel, presence }: SessionsContext, row: SessionRow): SessionChange {
   const now = kernel.clock.now()
   if (row.type !== 'user' || presence.sees(row.id) || holderOf(row, now)) return {}
   return attentionAfter(row, 'ended', now)
 }
 
-/** Somebody has seen how a session is. */
+/** Marks a session as seen. */
 export async function markSeen({ kernel, table }: SessionsContext, id: string): Promise<void> {
   const row = table.get(id)
   if (!row || row.unseen_since === null) return
   await kernel.db.tx(t => table.update(t, id, attentionAfter(row, 'seen', kernel.clock.now())))
 }
 
-/** Sessions in which something ended unseen, as {@link SessionsApi.finished} has them. */
+/** Sessions with an unseen end, as {@link SessionsApi.finished} returns them. */
 export const finishedSessions = ({ kernel, table }: SessionsContext): FinishedSession[] =>
   kernel.db
     .all<{ id: string; at: number }>(
@@ -49,7 +49,7 @@ export const finishedSessions = ({ kernel, table }: SessionsContext): FinishedSe
       return row ? [{ session: infoOf(row), at }] : []
     })
 
-/** How many sessions wait for a person, and in how many something ended that nobody has seen. */
+/** The number of sessions that wait for a person, and of those with an unseen end. */
 export function attentionSummary({ kernel }: SessionsContext, live: readonly LiveSession[]): AttentionSummaryReply {
   const waiting = live.filter(isWaiting)
   const asks = new Set(waiting.map(({ id }) => id))

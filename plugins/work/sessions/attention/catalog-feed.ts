@@ -2,22 +2,22 @@ import { Feed, follow, positionOf } from '../../../../kernel/kit/feed.js'
 import type { Frame } from '../../../../kernel/plugin.js'
 import type { CatalogChange } from '../../../../schemas/sessions.js'
 
-/** Changes that a reader which comes back is told of one by one; beyond them it has to read the list again. */
+/** Changes that a returning reader gets one by one; beyond them it has to read the list again. */
 const REMEMBERED = 1024
 
-/** What happens to the list of sessions, for whoever shows it: each change names a session, the list itself is read elsewhere. */
+/** Changes of the session list. Each one names a session; readers get the data from the list itself. */
 export class CatalogFeed {
   readonly #feed = new Feed<CatalogChange>(REMEMBERED)
   #at = 0
 
-  /** @param boot stands before each position, which another process of this daemon did not give */
+  /** @param boot prefix of each position, so that positions of another daemon process are recognised */
   constructor(private readonly boot: string) {}
 
   tell(kind: CatalogChange['kind'], sessionId: string, workspaceId: string): void {
     this.#feed.publish(++this.#at, { kind, session_id: sessionId, workspace_id: workspaceId })
   }
 
-  /** Changes from now on, or from where a reader was; `reset` where what it missed is not known any more. */
+  /** Changes from now on, or from the position of a reader; `reset` when the missed changes are no longer remembered. */
   async *frames(lastEventId: string | undefined, signal: AbortSignal): AsyncGenerator<Frame> {
     const [boot, position] = lastEventId?.trim().split('-') ?? []
     const was = boot === this.boot ? positionOf(position) : undefined

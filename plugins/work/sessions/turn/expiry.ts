@@ -1,7 +1,7 @@
 import { type SessionLimits, SessionSettings } from '../settings.js'
 import type { CancelReason } from './turn.js'
 
-/** Which limit ended a turn, and how that is told; undefined when none did. */
+/** The limit that ended a turn, with its event; undefined when no limit did. */
 export function expiryOf(
   cancel: CancelReason | undefined,
   limits: SessionLimits,

@@ -4,10 +4,10 @@ import type { SessionsContext } from '../context.js'
 import type { SessionRow } from '../table.js'
 import { digestOf, type PromptRow } from './prompts.js'
 
-/** What is known of a prompt before it is stored. */
+/** The columns of a prompt that are known before it is stored. */
 export type NewPrompt = Omit<PromptRow, 'seq' | 'status' | 'generation' | 'reply'>
 
-/** A prompt with identities of its own, but for what is given. */
+/** A prompt with newly generated IDs, except for the given members. */
 export function newPrompt(
   { ids, clock }: { readonly ids: Ids; readonly clock: Clock },
   sessionId: string,
@@ -34,7 +34,7 @@ export function newPrompt(
   }
 }
 
-/** A session that may get a prompt. Throws `session_archived` (409). */
+/** The row of a session that may get a prompt. Throws `session_archived` (409). */
 export function unarchived({ table }: Pick<SessionsContext, 'table'>, id: string): SessionRow | undefined {
   const row = table.get(id)
   if (row && row.archived_at !== null) throw SessionErrors.session_archived()

@@ -14,16 +14,16 @@ import type { PromptRow } from './prompts.js'
 const DAY_MS = 24 * 60 * 60_000
 /** Time without activity after which the finished prompts of a session leave the catalog. */
 const RESTED_MS = DAY_MS
-/** After a start the daemon has other things to do. */
+/** Delay after a start, so that this work does not compete with it. */
 const FIRST_MS = 90_000
 const EVERY_MS = 60 * 60_000
-/** Pause between two sessions, so that requests come in between. */
+/** Pause between two sessions, so that requests are handled in between. */
 const PAUSE_MS = 5
-/** Sessions that are looked for in one go. */
+/** Sessions per query. */
 const AT_ONCE = 64
-/** Two hundred prompts with their replies are far below it. */
+/** Two hundred prompts with their replies are far below this size. */
 const MAX_BYTES = 8 * 1024 * 1024
-/** Damaged files that doctor names. */
+/** Maximum number of damaged files that doctor lists. */
 const MOST_NAMED = 50
 
 const ALIVE = "('queued', 'starting', 'running')"
@@ -31,11 +31,11 @@ const ALIVE = "('queued', 'starting', 'running')"
 const FILE = v.object({ sum: v.number(), prompts: v.string() })
 
 /**
- * Finished prompts are kept so that a repetition is known. Those of a session at rest are in `prompts.json` of its folder, which
- * counts while `prompts_moved` of the session is set. They come back as soon as something is sent to the session.
+ * Finished prompts are kept so that repetitions are recognised. Those of an idle session are in `prompts.json` of its folder, which
+ * is valid while `prompts_moved` of the session is set. The next prompt to the session brings them back.
  *
- * Moving: write the file, durably; then delete the rows and set the column in one transaction. After a kill in between the move is
- * done again. Coming back: insert the rows and clear the column in one transaction; a file that stays behind does not count.
+ * Moving: write the file durably, then delete the rows and set the column in one transaction. After a kill in between, the move is
+ * repeated. Restoring: insert the rows and clear the column in one transaction; a leftover file is ignored.
  */
 export class PromptFiles {
   readonly #serial = new SerialBy()
@@ -46,7 +46,7 @@ export class PromptFiles {
     private readonly table: SessionTable,
   ) {}
 
-  /** Brings the finished prompts of a session back into the catalog. @throws Fault `session_prompts_damaged` */
+  /** Restores the finished prompts of a session into the catalog. @throws Fault `session_prompts_damaged` */
   async recall(id: string): Promise<void> {
     if (this.table.get(id)?.prompts_moved == null) return
     await this.#serial.run(id, async () => {
@@ -60,7 +60,7 @@ export class PromptFiles {
     })
   }
 
-  /** Moves prompts of sessions at rest, now and then, until the signal aborts. */
+  /** Moves prompts of idle sessions periodically, until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.kernel
     for (let wait = FIRST_MS; ; wait = EVERY_MS) {
@@ -70,7 +70,7 @@ export class PromptFiles {
     }
   }
 
-  /** Moves the finished prompts of every session at rest; resolves to the number of sessions. */
+  /** Moves the finished prompts of every idle session; resolves to the number of sessions. */
   async sweep(signal?: AbortSignal): Promise<number> {
     const { clock, log } = this.kernel
     const before = clock.now() - RESTED_MS
@@ -80,7 +80,7 @@ export class PromptFiles {
       after = ids.length === AT_ONCE ? ids.at(-1) : undefined
       for (const id of ids) {
         if (signal?.aborted) break
-        // One session whose folder cannot be written does not keep the others.
+        // An unwritable folder of one session must not stop the sweep.
         const done = await this.#move(id, before).catch(error => {
           log.warn(`finished prompts of ${id} stay in the catalog: ${messageOf(error)}`)
           return false
@@ -93,7 +93,7 @@ export class PromptFiles {
     return moved
   }
 
-  /** Findings for `svc doctor`: files that could not be read. */
+  /** Findings for `svc doctor`: unreadable prompt files. */
   findings(): DiagnosticItem[] {
     return [...this.#damaged].slice(0, MOST_NAMED).map(([id, why]) => ({
       id: `sessions.prompts.${id}`,
@@ -108,7 +108,7 @@ export class PromptFiles {
     }))
   }
 
-  /** Sessions that have finished prompts in the catalog and no others, and that were not used since. */
+  /** Sessions with finished prompts in the catalog and no others, without activity since `before`. */
   #atRest(after: string, before: number): string[] {
     const sql = `SELECT id FROM sessions_session s WHERE id > ? AND last_activity_at < ?
       AND EXISTS (SELECT 1 FROM sessions_prompt WHERE session_id = s.id)

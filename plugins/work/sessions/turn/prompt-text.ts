@@ -1,7 +1,7 @@
 import type { PromptBody } from '../../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
 
-/** The text of a prompt from the forms that it may come in; undefined when there is no member for it at all. */
+/** The text of a prompt in any of its accepted forms; undefined when no member for it is present. */
 export function textOf(body: PromptBody): string | undefined {
   const message = body.messages?.findLast(({ role }) => role === 'user')
   const parts = message?.parts

@@ -23,14 +23,14 @@ import { enqueuedReceipt, startedReceipt } from './receipts.js'
 import type { TurnRequest } from './turn.js'
 import { writeUnbegun } from './unbegun.js'
 
-/** The sessions that are in memory. */
+/** The sessions in memory. */
 export interface LiveSessions {
-  /** Opens it when it is not there. */
+  /** Opens the session unless it is in memory already. */
   open(id: string): Promise<LiveSession>
   peek(id: string): LiveSession | undefined
 }
 
-/** The answer to a prompt, and its status: 200 begun, 202 queued or repeated. */
+/** The reply to a prompt, with its status: 200 begun, 202 queued or repeated. */
 export interface PromptAnswer {
   readonly status: 200 | 202
   readonly prompt: PromptReceipt
@@ -38,15 +38,15 @@ export interface PromptAnswer {
 
 type Mode = 'queue' | 'interrupt' | 'steer'
 
-/** Milliseconds that a prompt waits for the end of the turn before it to be written down; then it queues. */
+/** Milliseconds that a prompt waits until the end of the previous turn is stored; then it queues. */
 const END_WRITTEN_MS = 2000
 
-/** Prompts of all sessions: one at a time per session; the others wait in a durable queue. */
+/** Prompts of all sessions: one runs per session; the others wait in a durable queue. */
 export class Prompting {
-  /** What is decided about one session is decided one after the other. */
+  /** Serializes the decisions about each session. */
   readonly #decisions = new SerialBy()
   readonly #following = new Set<Promise<void>>()
-  /** Of sessions whose turn is being steered: the prompt that takes over. */
+  /** The steering prompt that takes over the running turn, by session. */
   readonly #steering = new Map<string, string>()
   readonly #goals: Goals
   #closed = false
@@ -58,7 +58,7 @@ export class Prompting {
     this.#goals = new Goals(context)
   }
 
-  /** A prompt over the API. Without text it only restarts a session that was interrupted. */
+  /** A prompt over the API. Without text it only restarts an interrupted session. */
   async submit(
     id: string,
     body: PromptBody,
@@ -70,15 +70,15 @@ export class Prompting {
     const { prompts, promptFiles, kernel } = this.context
     const mode: Mode = body.mode ?? 'queue'
     const digest = digestOf(text, mode, body.runtime, body.attachments)
-    // A goal is set by the operator, not by a text that a plugin hands on.
+    // Only the operator sets goals; the text of a plugin must not.
     const goal = source === 'user' ? goalCommand(text) : undefined
     const messageId = body.message_id ?? body.messageId
     const isRepeatable = body.idempotency_key !== undefined || messageId !== undefined
     return this.#decisions.run(id, async () => {
       const before = this.sessions.peek(id)?.turn
-      // All but written down: a prompt that queues instead is written twice.
+      // The previous turn is over but not stored yet; without this wait the prompt would be queued and written twice.
       if (before?.isEnding) await within(kernel.clock, END_WRITTEN_MS, before.over).catch(() => {})
-      // Only now: a turn that failed ends with the stop of its session.
+      // Checked after that wait, because a failed turn ends with the stop of its session.
       await this.#stopped(id)
       await promptFiles.recall(id).catch(error => {
         if (isRepeatable) throw error
@@ -115,7 +115,7 @@ export class Prompting {
     })
   }
 
-  /** Writes into the event log for whom a prompt was sent. */
+  /** Records in the event log on whose behalf a prompt was sent. */
   async #tellOf(live: LiveSession, { turn_id }: NewPrompt, on_behalf_of: PromptedFor, actor: Actor): Promise<void> {
     const { kernel, table } = this.context
     const row = table.get(live.id)
@@ -125,8 +125,8 @@ export class Prompting {
   }
 
   /**
-   * A prompt of another plugin that waits its turn, once for each key. Where a restart left prompts waiting, they go on: a
-   * plugin repeats what it does not know to be done.
+   * Queues a prompt of another plugin, once per key. A queue that a restart left waiting continues here, because a plugin repeats
+   * prompts whose end it does not know.
    */
   async queue(
     id: string,
@@ -144,24 +144,24 @@ export class Prompting {
     await this.continueQueue(id)
     const { turn_id: turnId = '', status } = prompts.ofKey(id, key) ?? {}
     const { usage = null } = this.context.table.get(id) ?? {}
-    // One that was taken out of the queue has only that event.
+    // A prompt removed from the queue has only its removal event.
     const find = (type?: string) => logs.use(id, log => log.query({ type, turnId, limit: 1 }, usage))
     const [told] = status === 'queued' ? [] : [...(await find('user_message')), ...(await find())]
     return { turnId, from: told?.sequence ?? last + 1 }
   }
 
-  /** Begins the next prompt that waits, also in a session that a restart stopped. */
+  /** Begins the next waiting prompt, also in a session that a restart stopped. */
   async continueQueue(id: string): Promise<void> {
     if (this.context.prompts.queued(id).length > 0 && (await this.sessions.open(id))) this.#continue(id)
   }
 
-  /** Guidance for the turn that runs, taken at its next tool result. Throws `no_active_prompt` (409) without a turn. */
+  /** Sends guidance to the running turn, taken at its next tool result. Throws `no_active_prompt` (409) without a turn. */
   async steer(id: string, text: string, actor: Actor): Promise<PromptReceipt> {
     if (!this.sessions.peek(id)?.turn) throw SessionErrors.no_active_prompt()
     return (await this.submit(id, { text, mode: 'steer' }, actor)).prompt
   }
 
-  /** The running turn has a tool result: a prompt that steers takes over at this point. */
+  /** Called at a tool result of the running turn: a steering prompt takes over here. */
   atToolResult(id: string): void {
     const staged = this.context.prompts.queued(id).find(({ mode }) => mode === 'steer')
     const turn = this.sessions.peek(id)?.turn
@@ -170,7 +170,7 @@ export class Prompting {
     turn.cancel('user')
   }
 
-  /** A prompt of another plugin: it does not wait in the queue. Resolves when its turn has begun. */
+  /** Begins a turn for a prompt of another plugin, which never queues. Resolves when its turn has begun. */
   async begin(id: string, prompt: SessionPrompt): Promise<{ turnId: string; outcome: Promise<TurnOutcome> }> {
     const { kernel, prompts } = this.context
     const begun = await this.#decisions.run(id, async () => {
@@ -185,7 +185,7 @@ export class Prompting {
     return { ...begun, outcome: begun.outcome.finally(() => this.#continue(id)) }
   }
 
-  /** Does something while no turn runs or begins; undefined when one does, or the session stops or is not in memory. */
+  /** Runs `work` while no turn runs or begins; undefined when one does, or the session stops or is not in memory. */
   atRest<T>(id: string, work: (live: LiveSession) => Promise<T>): Promise<T | undefined> {
     return this.#decisions.run(id, async () => {
       const live = this.sessions.peek(id)
@@ -193,7 +193,7 @@ export class Prompting {
     })
   }
 
-  /** Does something while no turn of a session runs. Throws 404, 409 `session_busy`, `session_stopped`. */
+  /** Runs `work` while no turn of a session runs. Throws 404, 409 `session_busy`, `session_stopped`. */
   whileIdle<T>(id: string, work: () => Promise<T>): Promise<T> {
     return this.#decisions.run(id, async () => {
       const turn = this.sessions.peek(id)?.turn
@@ -207,7 +207,7 @@ export class Prompting {
     })
   }
 
-  /** Ends the wait for the ends of turns; resolves when all are written down. */
+  /** Stops beginning new turns; resolves when the ends of all turns are stored. */
   async close(): Promise<void> {
     this.#closed = true
     await Promise.allSettled([...this.#following, this.#decisions.idle()])
@@ -243,8 +243,8 @@ export class Prompting {
   }
 
   /**
-   * Begins the turn of a prompt. It is written down as starting, with its key, before anybody is told that it was taken,
-   * and as running before the agent is given it: a crash leaves no doubt whether the agent can have got it.
+   * Begins the turn of a prompt. The prompt is stored as starting, with its key, before its sender gets a reply, and as running
+   * before the agent gets it: after a crash it is certain whether the agent can have received it.
    */
   async #start(
     live: LiveSession,
@@ -274,7 +274,7 @@ export class Prompting {
     this.#track(judged.finally(() => this.#continue(id)))
   }
 
-  /** Begins the next turn towards a goal, where one is due. */
+  /** Begins the next turn towards a goal, if one is due. */
   async #goOn(live: LiveSession): Promise<void> {
     const request = this.#goals.next(live.id)
     if (!request) return
@@ -312,7 +312,7 @@ export class Prompting {
     return { status: 202, prompt }
   }
 
-  /** Begins the next prompt that waits, if the session is free. */
+  /** Begins the next waiting prompt, if the session is free. */
   #continue(id: string): void {
     if (this.#closed) return
     const next = this.#decisions.run(id, async () => {
@@ -344,7 +344,7 @@ export class Prompting {
     this.#following.add(tracked)
   }
 
-  /** A session that was opened to be started and was not is let go again. */
+  /** Releases a session that was opened for a start that failed. */
   async #guarded<T>(live: LiveSession, work: () => Promise<T>): Promise<T> {
     try {
       return await work()
@@ -354,7 +354,7 @@ export class Prompting {
     }
   }
 
-  /** Waits for the end of a stop: only then it is known whether the session can be started again. A stop has its own limits. */
+  /** Waits for the end of a stop, because only then is it known whether the session can restart. A stop has its own time limits. */
   async #stopped(id: string): Promise<void> {
     await this.sessions.peek(id)?.stopping?.catch(() => {})
   }

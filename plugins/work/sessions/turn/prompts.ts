@@ -8,8 +8,9 @@ import type { EventContent, NewEvent } from '../events.js'
 import { Remembered } from '../lifecycle/remembered.js'
 
 /**
- * What becomes of a prompt. The first three are alive: it waits; its turn has begun and the agent is starting; the agent
- * may have it. A crash makes `interrupted` of one that the agent cannot have got, `indeterminate` of one that it may have.
+ * Status of a prompt. The first three are alive: `queued` waits; `starting` has begun while the agent starts; `running` may have
+ * reached the agent. After a crash a prompt that cannot have reached the agent is `interrupted`; one that may have is
+ * `indeterminate`.
  */
 export type PromptStatus =
   | 'queued'
@@ -22,11 +23,11 @@ export type PromptStatus =
   | 'interrupted'
   | 'indeterminate'
 
-/** Ends that no turn tells of, or none that the agent had a part in: a repetition is told them. */
+/** Ends without a part of the agent, for which no turn outcome exists: a repetition gets this status as its reply. */
 const TOLD: ReadonlySet<PromptStatus> = new Set<PromptStatus>(['canceled', 'dropped', 'interrupted'])
 const ALIVE = "('queued', 'starting', 'running')"
 
-/** Answered prompts with a key that are kept of each session, so that a repetition is known. */
+/** Answered prompts with a key that are kept per session, so that repetitions are recognised. */
 const KEPT = 200
 
 /** A row of sessions_prompt. */
@@ -44,28 +45,28 @@ export interface PromptRow {
   readonly status: PromptStatus
   readonly turn_id: string
   readonly generation: number
-  /** The answer that was given, as JSON. */
+  /** The reply that the sender got, as JSON. */
   readonly reply: string
   readonly cause: string | null
-  /** The runtime of its turn alone, as JSON. */
+  /** The runtime for its turn only, as JSON. */
   readonly runtime: string | null
-  /** Ids of the files that go along with it, as JSON. */
+  /** IDs of the attached files, as JSON. */
   readonly attachments: string | null
-  /** Texts that the agent is given before it, as JSON; null for none. */
+  /** Texts for the agent before the prompt, as JSON; null for none. */
   readonly context_blocks: string | null
-  /** The person for whom a plugin sent it, as JSON; null for none. */
+  /** The person on whose behalf a plugin sent it, as JSON; null for none. */
   readonly on_behalf_of: string | null
   readonly enqueued_at: number
 }
 
-/** What makes two prompts the same. */
+/** Two prompts with the same digest are the same prompt. */
 export function digestOf(text: string, mode: string, runtime: unknown, attachments?: readonly string[]): string {
   return `sha256:${createHash('sha256')
     .update(JSON.stringify([text, mode, runtime ?? null, ...(attachments?.length ? [attachments] : [])]))
     .digest('hex')}`
 }
 
-/** What the journal has of a prompt, before anybody is told that it was taken. */
+/** The journal event of a prompt, written before its sender gets a reply. */
 export function promptEvent({
   turn_id: turnId,
   text,
@@ -94,7 +95,7 @@ export function promptEvent({
   }
 }
 
-/** Tells whoever waits for a turn that its prompt left the queue without running. */
+/** The event for readers that wait for a turn whose prompt left the queue without running. */
 export function droppedEvent(turnId: string): NewEvent {
   return { type: 'system', turnId, content: { note: 'prompt_dropped', text: 'a prompt that waited was dropped' } }
 }
@@ -111,12 +112,12 @@ export class PromptTable {
     this.#history = new History(db, { table: 'sessions_prompt', ended: `status NOT IN ${ALIVE}` })
   }
 
-  /** Waiting ones, first in first out. */
+  /** Waiting prompts, first in first out. */
   queued(sessionId: string): readonly PromptRow[] {
     return this.#queues.get(sessionId)
   }
 
-  /** Rises with each interruption: what was queued before it is stale. */
+  /** Incremented with each interruption: prompts queued before it are stale. */
   generation(sessionId: string): number {
     const sql = `SELECT max(n) AS n FROM (
       SELECT max(generation) AS n FROM sessions_prompt WHERE session_id = ?1
@@ -125,7 +126,7 @@ export class PromptTable {
   }
 
   /**
-   * The answer to an earlier prompt with the same key and the same payload; undefined when there was none.
+   * The reply to an earlier prompt with the same key and the same payload; undefined when there was none.
    * Throws `prompt_idempotency_conflict` (409).
    */
   replay(
@@ -170,7 +171,7 @@ export class PromptTable {
     t.run('UPDATE sessions_prompt SET status = ? WHERE id = ?', [status, id])
   }
 
-  /** The end of a prompt: kept for repetitions when it has a key, without its text, else gone. */
+  /** Ends a prompt. A prompt with a key is kept without its text for repetitions; others are deleted. */
   finish(t: Tx, { id, session_id }: Pick<PromptRow, 'id' | 'session_id'>, status: PromptStatus): void {
     this.#left(session_id, id)
     if (t.run('DELETE FROM sessions_prompt WHERE id = ? AND idempotency_key IS NULL', [id]).changes > 0) return
@@ -178,18 +179,18 @@ export class PromptTable {
     this.#history.prune(t, { session_id }, { newest: KEPT })
   }
 
-  /** The prompt of a key, whatever became of it. */
+  /** The prompt of a key, whatever its status. */
   ofKey(sessionId: string, key: string): PromptRow | undefined {
     return this.#find(sessionId, 'idempotency_key', key)
   }
 
-  /** Is one of these identities another prompt's. */
+  /** Whether another prompt already uses the message ID or the key. */
   isBound(sessionId: string, messageId: string, key: string, except: string): boolean {
     const bound = [this.#find(sessionId, 'message_id', messageId), this.#find(sessionId, 'idempotency_key', key)]
     return bound.some(prompt => prompt !== undefined && prompt.id !== except)
   }
 
-  /** Another text for a prompt that waits, under new identities. */
+  /** Replaces the text of a waiting prompt, under new IDs. */
   change(
     t: Tx,
     id: string,
@@ -201,13 +202,13 @@ export class PromptTable {
     t.run(sql, [to.text, to.context_blocks, to.digest, to.message_id, to.idempotency_key, id])
   }
 
-  /** Lets a prompt that waits steer the turn that runs. `reply`: what its sender was told, as JSON. */
+  /** Makes a waiting prompt steer the running turn. `reply`: the reply that its sender got, as JSON. */
   stage(t: Tx, id: string, reply: string): void {
     this.#queues.changedAll()
     t.run("UPDATE sessions_prompt SET mode = 'steer', reply = ? WHERE id = ?", [reply, id])
   }
 
-  /** Ends all that wait; returns how many. */
+  /** Ends all waiting prompts; returns their number. */
   dropQueued(t: Tx, sessionId: string, status: 'canceled' | 'dropped'): number {
     this.#queues.changed(sessionId)
     const sql =
@@ -221,16 +222,16 @@ export class PromptTable {
     return this.db.get<PromptRow>(sql, [sessionId])
   }
 
-  /** Ends the prompt whose turn nobody goes on with: nobody knows how far one came that the agent may have. */
+  /** Ends the prompt of an abandoned turn: one that may have reached the agent has an unknown end. */
   abandon(t: Tx, sessionId: string): void {
     const begun = this.begun(sessionId)
     if (begun) this.finish(t, begun, begun.status === 'starting' ? 'interrupted' : 'indeterminate')
   }
 
-  /** A prompt waits no longer, if it did. */
+  /** Removes a prompt from the cached queue, if it is in it. */
   #left(sessionId: string, id: string): void {
     const queue = this.#queues.peek(sessionId)
-    // Of most nobody knew otherwise than that they ran.
+    // Most prompts never waited, so the cache stays valid.
     if (queue?.every(prompt => prompt.id !== id)) return
     this.#queues.changed(sessionId)
   }

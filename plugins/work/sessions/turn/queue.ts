@@ -14,12 +14,12 @@ import type { SessionRow } from '../table.js'
 import { digestOf, droppedEvent, type PromptRow } from './prompts.js'
 import type { Turn } from './turn.js'
 
-/** The prompts that wait, first in first out. */
+/** The waiting prompts, first in first out. */
 export function listQueue(context: SessionsContext, row: SessionRow): QueuedPrompt[] {
   return context.prompts.queued(row.id).map(entry => toWire(context, entry))
 }
 
-/** Takes a prompt out of the queue. Throws `prompt_not_queued` (404), also when it runs already. */
+/** Removes a prompt from the queue. Throws `prompt_not_queued` (404), also when it runs already. */
 export async function dropFromQueue(
   { kernel, prompts, logs }: SessionsContext,
   row: SessionRow,
@@ -40,7 +40,7 @@ export async function dropFromQueue(
   }
 }
 
-/** Gives a prompt that waits another text, under new identities. Throws `prompt_not_queued` (404). */
+/** Replaces the text of a waiting prompt, under new IDs. Throws `prompt_not_queued` (404). */
 export async function changeInQueue(
   context: SessionsContext,
   row: SessionRow,
@@ -60,7 +60,7 @@ export async function changeInQueue(
   })
 }
 
-/** The text of a prompt that waits, as everybody who may change it leaves it; the one that it has was looked at before. */
+/** The new text of a waiting prompt after the hooks that may change it; the old text has passed them already. */
 async function changedText(
   context: SessionsContext,
   row: SessionRow,
@@ -78,7 +78,7 @@ function find(queued: readonly PromptRow[], id: string): PromptRow {
   return entry
 }
 
-/** Those that were not removed since. */
+/** The attached files that were not removed in the meantime. */
 function attachmentsOf({ attachments }: SessionsContext, entry: PromptRow) {
   const wanted = new Set(JSON.parse(entry.attachments ?? '[]') as string[])
   return attachments
@@ -105,7 +105,7 @@ function toWire(context: SessionsContext, entry: PromptRow): QueuedPrompt {
 }
 
 /**
- * Lets a prompt that waits go along with the next tool result of the turn that runs; when none comes, it is the next one.
+ * Delivers a waiting prompt with the next tool result of the running turn; without a tool result it is the next prompt.
  * @throws Fault `no_active_prompt`, `turn_changed`, `prompt_idempotency_conflict` (409), `prompt_not_queued` (404)
  */
 export async function steerFromQueue(

@@ -9,7 +9,7 @@ const identities = ({ turn_id, message_id, idempotency_key }: Sent) => ({
   ...(idempotency_key && { idempotency_key }),
 })
 
-/** What the sender of a prompt is told whose turn begins at once. */
+/** The reply to a prompt whose turn begins at once. */
 export const startedReceipt = (prompt: Sent): PromptReceipt => ({
   status: 'started',
   mode: prompt.mode,
@@ -17,7 +17,7 @@ export const startedReceipt = (prompt: Sent): PromptReceipt => ({
   ...identities(prompt),
 })
 
-/** What the sender of a prompt is told that waits. `running`: the turn before it; `dropped`: how many gave way to it. */
+/** The reply to a prompt that waits. `running`: the turn before it; `dropped`: the number of prompts that it displaced. */
 export const enqueuedReceipt = (
   prompt: Sent,
   running: string | undefined,

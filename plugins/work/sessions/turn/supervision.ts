@@ -3,36 +3,36 @@ import type { Pulse } from '../agent/pulse.js'
 import type { EventContent } from '../events.js'
 import type { SessionLimits } from '../settings.js'
 
-/** Looks at the processes before the verdict that they are frozen. */
+/** Looks at the processes before they count as frozen. */
 const LOOKS = 3
-/** Share of one CPU above which silent processes are at work; timers and garbage collection stay below. */
+/** Share of one CPU above which silent processes count as working; timers and garbage collection stay below. */
 const WORKING = 0.02
 
-/** What is watched, and what is done about it. */
+/** The supervised turn, and the reactions to each finding. */
 export interface Supervised {
   readonly clock: Clock
   readonly limits: SessionLimits
-  /** Asks a person, so that the agent is not to blame for the silence. */
+  /** A person is being asked, so the agent is not responsible for the silence. */
   waitsForPerson(): boolean
-  /** A tool of the agent runs, which may take its time without a word. */
+  /** A tool of the agent runs, which may be silent for long. */
   toolRuns(): boolean
-  /** Of the agent's processes; undefined when nothing can be known. */
+  /** State of the agent's processes; undefined when it cannot be known. */
   pulse(): Pulse | undefined
-  /** The session is alive: told every so often. */
+  /** Called periodically while the session shows activity. */
   heartbeat(): void
   say(type: 'runtime_warning' | 'runtime_progress', content: EventContent): void
-  /** The turn took too long: it is to be canceled. Supervision ends with it. */
+  /** A time limit was exceeded: the turn is to be canceled. Supervision ends. */
   expired(limit: 'activity_timeout' | 'turn_timeout'): void
-  /** The processes stood still at so many looks in a row; those before the last one end nothing. */
+  /** The processes were unresponsive at this number of consecutive looks. Only the last look ends the turn. */
   stoodStill(looks: number, isLast: boolean): void
-  /** The processes are frozen, so that nothing they are asked reaches them. Supervision ends with it. */
+  /** The processes are stopped, so a cancel would not reach them. Supervision ends. */
   frozen(): void
 }
 
 /** Supervises one turn: its duration, the agent's activity, and whether its processes are alive. */
 export class Supervision {
   readonly #begun: number
-  /** When something last came, and when the processes were last at work. */
+  /** Time of the last output, and time of the last CPU activity of the processes. */
   #heard: number
   #worked: number
   #warned = false
@@ -41,7 +41,7 @@ export class Supervision {
   #beats = 0
   #frozenLooks = 0
   #lookedAt: number
-  /** At the last look; undefined when there was no need for one. */
+  /** CPU time at the last look; undefined when no look was needed. */
   #cpuMs: number | undefined
   #timer: { cancel(): void } | undefined
 
@@ -57,12 +57,12 @@ export class Supervision {
     return this.turn.clock.monotonic() - this.#begun
   }
 
-  /** It looks as if nothing more will come. */
+  /** No more output is expected. */
   get stalled(): boolean {
     return this.#warned || this.#frozenLooks > 0
   }
 
-  /** Something came from the agent. */
+  /** Records output of the agent. */
   touch(): void {
     this.#heard = this.turn.clock.monotonic()
     this.#worked = this.#heard
@@ -71,7 +71,7 @@ export class Supervision {
     this.#frozenLooks = 0
   }
 
-  /** Does what is due now, and comes back when the next thing is; ends with a verdict. */
+  /** Runs the checks that are due and schedules the next one; ends after a verdict. */
   watch(): void {
     const { clock } = this.turn
     const now = clock.monotonic()
@@ -121,7 +121,7 @@ export class Supervision {
     }
   }
 
-  /** Milliseconds until something may be due; infinite when nothing ever is. */
+  /** Milliseconds until the next check may be due; infinite when none ever is. */
   #nextIn(now: number): number {
     const { turnTimeout, inactivityTimeout, inactivityWarning, progressNotify, heartbeat } = this.turn.limits
     const elapsed = now - this.#begun
@@ -138,22 +138,22 @@ export class Supervision {
     )
   }
 
-  /** Milliseconds until a silence is worth a word; infinite once it was said, and while a tool runs. */
+  /** Milliseconds until a silence is reported; infinite once it was, and while a tool runs. */
   #silenceLeft(now: number): number {
     const { silenceNotice } = this.turn.limits
     if (silenceNotice === 0 || this.#saidSilent) return Number.POSITIVE_INFINITY
     const left = silenceNotice - (now - this.#heard)
-    // A tool that ends begins another silence, which is seen at the next look.
+    // The end of a tool begins a new silence, which the next look sees.
     return left <= 0 && this.turn.toolRuns() ? Number.POSITIVE_INFINITY : left
   }
 
-  /** Milliseconds between two looks at the processes; infinite when nobody wants to know. */
+  /** Milliseconds between two looks at the processes; infinite when no limit needs them. */
   #lookEvery(): number {
     const wanted = [this.turn.limits.frozenAfter, this.turn.limits.inactivityTimeout].filter(limit => limit > 0)
     return Math.min(...wanted) / LOOKS
   }
 
-  /** Only processes from which nothing came since the last look can be frozen, or at work in silence. */
+  /** Only processes without output since the last look can be frozen, or work silently. */
   #look(now: number): void {
     const since = this.#lookedAt
     const before = this.#cpuMs
@@ -167,7 +167,7 @@ export class Supervision {
   }
 }
 
-/** What is said of an agent from which nothing comes: a model that fails is retried by most of them without a word. */
+/** The warning about a silent agent: most agents retry a failing model without any output. */
 function silence(ms: number): EventContent {
   const idle = Math.round(ms / 1000)
   const text = `no output from the agent for ${idle} s: its model is slow, or fails and is asked again. Wait, or cancel the turn (Ctrl-C, or /cancel in svc session attach) and check the login and the model of the agent`

@@ -3,25 +3,25 @@ import type { ToolCallFields } from '../acp/schemas.js'
 
 type Block = NonNullable<ToolCallFields['content']>[number]
 
-/** What a terminal printed, as the result of a tool call has it. */
+/** Output of a terminal, in the form of a tool result. */
 export interface TerminalOutput {
   readonly output: string
   readonly truncated: boolean
   readonly exitCode?: number | null
 }
 
-/** Terminals whose output is kept, and characters of each: the last ones. */
+/** Terminals whose output is kept, and the last characters kept of each. */
 const MAX_TERMINALS = 32
 const MAX_CHARACTERS = 64 * 1024
 
-/** The end of a text, which begins with a whole line where it was cut. */
+/** The end of a text; a cut text begins at the start of a line. */
 export function endOf(text: string): { readonly output: string; readonly truncated: boolean } {
   if (text.length <= MAX_CHARACTERS) return { output: text, truncated: false }
   const end = text.slice(-MAX_CHARACTERS).toWellFormed()
   return { output: end.slice(end.indexOf('\n') + 1), truncated: true }
 }
 
-/** Outputs by terminal, the newest ones. */
+/** Outputs by terminal, limited to the newest ones. */
 export class TerminalOutputs {
   readonly #byId = new Map<string, TerminalOutput>()
 
@@ -35,7 +35,7 @@ export class TerminalOutputs {
     for (const oldest of this.#byId.keys()) if (this.#byId.size > MAX_TERMINALS) this.#byId.delete(oldest)
   }
 
-  /** Some agents have terminals of their own, and send what these print beside the updates of a tool call. */
+  /** Some agents run their own terminals and send the output in `_meta` of tool call updates. */
   note(meta: unknown): void {
     const { terminal_output: whole, terminal_output_delta: more, terminal_exit: exit } = Object(meta)
     const { terminal_id: id, data } = Object(more ?? whole)
@@ -51,7 +51,7 @@ export class TerminalOutputs {
   }
 }
 
-/** The content of a tool call with what its terminals printed; undefined: it names none of which that is known. */
+/** The content of a tool call including terminal output; undefined when it names no known terminal. */
 export function withOutputs(
   content: ToolCallFields['content'],
   outputOf: (terminalId: string) => TerminalOutput | undefined,

@@ -3,65 +3,65 @@ import type { ToolCallFields } from '../acp/schemas.js'
 import type { NewEvent } from '../events.js'
 import { boundValue } from '../journal/bounds.js'
 
-/** Calls of one turn that are remembered; the oldest that are over are forgotten first. */
+/** Remembered calls of one turn; the oldest finished ones are removed first. */
 const MAX_CALLS = 500
 
-/** Characters of a content that the journal has in whole, and contents beyond it that are kept. */
+/** Characters of a content that are never cut for the journal, and the number of larger contents kept. */
 const MIN_KEPT = 64 * 1024
 const MAX_KEPT = 8
 
 const ENDED: ReadonlySet<string> = new Set(['completed', 'failed'])
 
-/** A tool call as told so far; what was never told has a plain default. */
+/** The current state of a tool call; missing members have a plain default. */
 export interface ToolCall {
   readonly id: string
   readonly title: string
   readonly kind: string
   readonly status: string
   readonly fields: Partial<ToolCallFields>
-  /** It is over and its output was told. */
+  /** The call has ended and its output was recorded. */
   readonly told: boolean
 }
 
 /**
- * The tool calls of one turn. Agents repeat themselves, begin with an update or leave members out: what arrives is merged
- * into what is known, and only what changed becomes an event.
+ * The tool calls of one turn. Agents repeat themselves, begin with an update or omit members: each update is merged into the known
+ * state, and only a change becomes an event.
  */
 export class ToolCalls {
   readonly #calls = new Map<string, ToolCall>()
-  /** Contents that were cut for the journal, of calls that are not over. */
+  /** Uncut contents of open calls whose journal event was cut. */
   readonly #diffs = new Map<string, NonNullable<ToolCallFields['content']>>()
 
-  /** How many have begun. */
+  /** Number of calls that have begun. */
   begun = 0
 
-  /** The call that the last update ended, with its fields, which are not kept; undefined: it ended none. */
+  /** The call that the last update ended, with its fields, which are not kept; undefined: the update ended none. */
   ended: ToolCall | undefined
 
   get(id: string): ToolCall | undefined {
     return this.#calls.get(id)
   }
 
-  /** What is known of a call that is not over, with its diffs uncut: a person may be asked about it. */
+  /** The state of an open call with uncut diffs, because a person may be asked about it. */
   whole(id: string): Partial<ToolCallFields> | undefined {
     const call = this.#calls.get(id)
     const content = this.#diffs.get(id)
     return call && (content ? { ...call.fields, content } : call.fields)
   }
 
-  /** The call that began last and is not over. */
+  /** The most recent open call. */
   get current(): ToolCall | undefined {
     return [...this.#calls.values()].findLast(isOpen)
   }
 
-  /** Takes a `tool_call` or `tool_call_update` in; returns the events that it is worth, without those that say nothing new. */
+  /** Merges a `tool_call` or `tool_call_update`; returns its events, without those that repeat known state. */
   take(turnId: string, update: ToolCallFields): NewEvent[] {
     const before = this.#calls.get(update.toolCallId)
     if (!before) this.begun++
     const call = merge(before, update)
     this.ended = undefined
     if (before && ENDED.has(before.status)) {
-      // A late `pending` opens nothing again, and a result is told twice only when the first one was empty.
+      // A late `pending` does not reopen a call, and a result is recorded again only when the first one was empty.
       if (before.told || !hasOutput(call)) return []
       this.#remember(light(call))
       this.ended = call
@@ -71,7 +71,7 @@ export class ToolCalls {
     this.#keepDiffs(update, ended)
     this.#remember(ended ? light(call) : call)
     const events: NewEvent[] = []
-    // The first word about a call may be its result.
+    // The first update of a call may already be its result.
     if (!before || (!ended && tellsMore(before, call))) events.push(event('tool_call', turnId, call))
     if (ended) {
       events.push(event('tool_result', turnId, call))
@@ -80,7 +80,7 @@ export class ToolCalls {
     return events
   }
 
-  /** Synthetic results for calls that nothing will end any more. */
+  /** Synthetic results for open calls that can no longer end. */
   abandon(turnId: string, reason: string): NewEvent[] {
     const open = [...this.#calls.values()].filter(isOpen)
     for (const call of open) this.#calls.set(call.id, { ...call, status: 'failed' })
@@ -137,7 +137,7 @@ function merge(before: ToolCall | undefined, update: ToolCallFields): ToolCall {
   }
 }
 
-/** What of a call that is over is kept. */
+/** The kept part of a finished call. */
 function light(call: ToolCall): ToolCall {
   return { ...call, fields: {}, told: hasOutput(call) }
 }
@@ -146,7 +146,7 @@ function hasOutput({ fields }: ToolCall): boolean {
   return (fields.content?.length ?? 0) > 0 || fields.rawOutput !== undefined
 }
 
-/** Progress that a reader wants to see; output that grows piece by piece is told once, with the result. */
+/** Whether the update has visible progress; growing output is recorded once, with the result. */
 function tellsMore(before: ToolCall, after: ToolCall): boolean {
   const head = ({ title, kind, status, fields }: ToolCall) => [title, kind, status, fields.rawInput, fields.locations]
   return !isDeepStrictEqual(head(before), head(after))

@@ -13,36 +13,38 @@ import { promptEvent } from './prompts.js'
 import { Supervision } from './supervision.js'
 import { ToolCalls } from './tool-calls.js'
 
-/** Activity that counts as an answer: text, or work. A thought or a plan alone is none. */
+/** Activity that counts as an answer: text or work. A thought or a plan alone does not count. */
 const SEEN: ReadonlySet<string> = new Set(['agent_message', 'tool_call', 'permission', 'left_out'])
-/** Some agents end a turn whose model failed as if it had gone well. */
+/** Some agents report success for a turn whose model failed. */
 const EMPTY = {
   warning: 'empty_turn',
   text: 'the agent ended its turn without a word: its model may have failed; check its login and its model',
 }
 
-/** Why a turn is to end before its agent says so. */
+/** Reason for which a turn is to end before its agent ends it. */
 export type CancelReason = 'user' | 'stop' | 'frozen' | 'activity_timeout' | 'turn_timeout' | 'max_iterations'
 
-/** What a turn is made of, and what else is written in the transactions in which it begins and ends. */
+/** The input of a turn, and additional writes in the transactions of its begin and end. */
 export interface TurnRequest {
   readonly turnId: string
   readonly text: string
   readonly source: string
-  /** Of the prompt, where it came with one. */
+  /** Message ID of the prompt, if it has one. */
   readonly messageId?: string | undefined
-  /** Ids of the files that go along with it. */
+  /** IDs of the attached files. */
   readonly attachments?: readonly string[] | undefined
-  /** Texts that the agent is given before it, as JSON. */
+  /** Texts for the agent before the prompt, as JSON. */
   readonly contextBlocks?: string | null | undefined
-  /** The person for whom a plugin prompts, as JSON. */
+  /** The person on whose behalf a plugin prompts, as JSON. */
   readonly onBehalfOf?: string | null | undefined
-  /** Id of the event or request that led to it. */
+  /** ID of the event or request that led to it. */
   readonly cause?: string | null | undefined
-  /** For this turn alone. */
+  /** Runtime for this turn only. */
   readonly runtime?: RuntimeSelection | null | undefined
   begins?(t: Tx): void
-  /** Its process has started: written before the agent is given the prompt. Not called for one that runs already. */
+  /**
+   * Called after the start of a process, in a write before the agent gets the prompt. Not called for a process that runs already.
+   */
   sends?(t: Tx): void
   ends?(t: Tx, status: TurnOutcome['status']): void
 }
@@ -53,48 +55,48 @@ export interface BegunTurn {
   readonly outcome: Promise<TurnOutcome>
 }
 
-/** A turn that ended, and whether its agent did not heed the request to end it. */
+/** A turn that ended, and whether its agent ignored the cancel. */
 export interface EndedTurn {
   readonly outcome: TurnOutcome
-  /** The agent went on after the grace of a cancel: its process has to be ended. */
+  /** The agent continued after the grace period of a cancel: its process has to be ended. */
   readonly stuck: boolean
   readonly cancel: CancelReason | undefined
-  /** What ended the process, when that is what ended the turn. */
+  /** The failure of the process, when that ended the turn. */
   readonly failure: AgentFailure | undefined
 }
 
-/** A turn that is over for its session; `written`: what it left in the table is on the disk. */
+/** A turn that is over for its session; `written` resolves when its rows are durable. */
 export interface WrittenTurn extends Pick<EndedTurn, 'outcome'> {
   readonly written: Promise<void>
 }
 
-/** What a turn needs of its session. */
+/** The session as its turn sees it. */
 export interface TurnContext {
   readonly clock: Clock
   readonly limits: SessionLimits
-  /** What the journal has of files that go along with a prompt. */
+  /** The journal form of the files attached to a prompt. */
   files(ids: readonly string[]): readonly EventContent[]
   /** Returns the sequence of the event. */
   append(event: NewEvent, sync?: boolean): number
   sync(): Promise<void>
-  /** Asks a person, so that the agent is not to blame for the silence. */
+  /** A person is being asked, so the agent is not responsible for the silence. */
   waitsForPerson(): boolean
-  /** Of the agent's processes; undefined when nothing can be known. */
+  /** State of the agent's processes; undefined when it cannot be known. */
   pulse(): Pulse | undefined
-  /** Questions of the turn that nobody answered in time. */
+  /** Number of questions of the turn that expired without an answer. */
   expired(turnId: string): number
-  /** Answers what waits for a person with `cancelled`. */
+  /** Answers the pending questions with `cancelled`. */
   releaseWaiting(): void
-  /** The agent is done: what belongs to the turn and is not written yet, is now. */
+  /** Writes the remaining events of the turn once the agent is done. */
   closing(turnId: string): void
-  /** Failure with its crash bundle, where the process is what failed. */
+  /** The failure, with a crash bundle when the process failed. */
   failureOf(failure: AgentFailure, turnId: string): Promise<SessionFailure>
-  /** The session is alive: told every so often, and only when something came since. */
+  /** Called periodically while the session is alive, only when there was activity since the last call. */
   heartbeat(at: number): void
   stoodStill(looks: number, isLast: boolean): void
 }
 
-/** What of an agent a turn uses. */
+/** The agent as its turn sees it. */
 export interface TurnAgent {
   prompt(texts: readonly string[], files?: readonly Block[], meta?: AssembledPrompt['meta']): Promise<string>
   cancel(): Promise<void>
@@ -114,7 +116,7 @@ export class Turn {
   #settleOver: () => void = () => {}
   readonly #supervision: Supervision
   #cancel: CancelReason | undefined
-  /** Something came of it that a person can see. */
+  /** The turn has produced output that a person can see. */
   #showed = false
   #agent: TurnAgent | undefined
   #overdue: () => void = () => {}
@@ -149,12 +151,12 @@ export class Turn {
     return this.request.turnId
   }
 
-  /** The agent is done with it; it is over when that is written down. */
+  /** The agent is done; the turn is over once its end is stored. */
   get isEnding(): boolean {
     return this.#isEnding
   }
 
-  /** When it ends at the latest, in epoch milliseconds, and after how many tool calls; absent without such a limit. */
+  /** Deadline in epoch milliseconds and maximum number of tool calls; absent without such a limit. */
   get limits(): { readonly deadline?: number; readonly iterations?: number } {
     const { turnTimeout, maxIterations } = this.context.limits
     return {
@@ -167,12 +169,12 @@ export class Turn {
     return this.#cancel
   }
 
-  /** It looks as if nothing more will come. */
+  /** No more output is expected. */
   get stalled(): boolean {
     return this.#supervision.stalled
   }
 
-  /** Something came from the agent. */
+  /** Records output of the agent. */
   touch(kind?: string, detail = ''): void {
     this.lastActivityAt = this.context.clock.now()
     this.#supervision.touch()
@@ -183,10 +185,10 @@ export class Turn {
     if (SEEN.has(kind)) this.#showed = true
   }
 
-  /** Asks for the end of the turn; the agent has the grace to answer. */
+  /** Requests the end of the turn; the agent has a grace period to answer. */
   cancel(reason: CancelReason): void {
     if (this.#cancel !== undefined) {
-      // A stop outweighs what was asked before it.
+      // A stop overrides an earlier cancel.
       if (reason === 'stop') this.#cancel = reason
       return
     }
@@ -196,13 +198,13 @@ export class Turn {
     this.#grace = this.context.clock.timeout(this.context.limits.cancelGrace, () => this.#overdue(), { unref: true })
   }
 
-  /** Processes that stand still hear no cancel: there is no grace. */
+  /** Stopped processes cannot receive a cancel, so there is no grace period. */
   #freeze(): void {
     if (this.#cancel !== 'stop') this.#cancel = 'frozen'
     this.#overdue()
   }
 
-  /** Writes the prompt to the journal; resolves when it is durable. Nobody is told before that the prompt was taken. */
+  /** Writes the prompt to the journal; resolves when it is durable. The sender gets no reply before that. */
   async open(): Promise<void> {
     const { messageId, contextBlocks = null, onBehalfOf = null, attachments = [], cause } = this.request
     const event = promptEvent({
@@ -218,8 +220,9 @@ export class Turn {
   }
 
   /**
-   * Runs to the end, once `begun` says that the prompt is durable; before the text itself may stand what only the agent is
-   * told. Never throws for what an agent does.
+   * Runs the turn to its end, after `begun` says that the prompt is durable. `texts` may contain instructions before the prompt
+   * that
+   * only the agent sees. Never throws for errors of the agent.
    */
   async run(
     agent: TurnAgent,
@@ -233,7 +236,7 @@ export class Turn {
     const overdue = new Promise<'overdue'>(resolve => {
       this.#overdue = () => resolve('overdue')
     })
-    // A cancel that came while the process was starting: the turn is over before the agent hears of it.
+    // A cancel during the start of the process ends the turn before the agent gets the prompt.
     const answer = this.#cancel
       ? Promise.resolve('cancelled')
       : agent.prompt(texts, files, meta).catch((error: unknown) => failureFrom(error))
@@ -242,7 +245,7 @@ export class Turn {
     return this.#conclude(result === 'overdue' ? undefined : result, result === 'overdue')
   }
 
-  /** Writes down a turn that could not begin. */
+  /** Records a turn that could not begin. */
   async fail(failure: AgentFailure): Promise<EndedTurn> {
     return this.#conclude(failure, false)
   }
@@ -266,7 +269,7 @@ export class Turn {
     return { outcome, stuck, cancel, failure }
   }
 
-  /** Nothing more comes of this turn. */
+  /** Clears the timers and resolves {@link over}. */
   close(): void {
     this.#clearTimers()
     this.#settleOver()
@@ -285,7 +288,7 @@ export class Turn {
       return { status: 'failed', turnId, error, failure: { kind, summary } }
     }
     const asked = this.#cancel === 'user' || this.#cancel === 'stop'
-    // Some agents answer a cancel with an error or as if all were done, and one that is being stopped with its end.
+    // Some agents answer a cancel with an error or with success, and an agent that is being stopped exits instead.
     if (result === 'cancelled' || asked) return { status: 'canceled', turnId }
     if (result instanceof AgentFailure) {
       const failure = await this.context.failureOf(result, turnId)
@@ -296,7 +299,7 @@ export class Turn {
   }
 }
 
-/** What an agent failed with, whatever was thrown. */
+/** Turns any error into a failure of the agent. */
 export function failureFrom(error: unknown): AgentFailure {
   return error instanceof AgentFailure ? error : new AgentFailure('unknown_failure', messageOf(error), error)
 }

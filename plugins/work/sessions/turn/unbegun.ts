@@ -1,7 +1,7 @@
 import type { SessionLog } from '../journal/session-log.js'
 import { promptEvent } from './prompts.js'
 
-/** Writes a prompt whose turn could not begin, and why; resolves when that is durable. */
+/** Records a prompt whose turn could not begin, with the reason; resolves when that is durable. */
 export async function writeUnbegun(
   log: Pick<SessionLog, 'append' | 'sync'>,
   request: Parameters<typeof promptEvent>[0],

@@ -11,13 +11,13 @@ import type { SessionHooks } from '../points.js'
 import { type TerminalOutput, TerminalOutputs, withOutputs } from './terminal-output.js'
 import type { ToolCall, ToolCalls } from './tool-calls.js'
 
-/** Characters of one chunk of text that are kept. */
+/** Characters kept of one text chunk. */
 const MAX_CHUNK = 1024 * 1024
 const MAX_COMMANDS = 200
-/** A context that shrinks below this part of its size was compacted; a context below the minimum is too small to tell. */
+/** A context that shrinks below this share of its size was compacted; below the minimum a context is too small to tell. */
 const COMPACTED = 0.7
 const MIN_CONTEXT = 2000
-/** Words of an agent's program that are no part of an answer, though they come as one. */
+/** Notices of agent programs that arrive as part of an answer. */
 const NOTICES: readonly RegExp[] = [/^\s*(?:Warning: )?Model metadata for .{1,300} not found\./]
 
 /** A slash command that the agent offers. */
@@ -27,27 +27,27 @@ export interface AgentCommand {
   readonly input?: { readonly hint: string }
 }
 
-/** What updates belong to: the turn that runs, or the one that ran last when an agent says something afterwards. */
+/** The turn of an update: the running one, or the last one when an agent sends updates afterwards. */
 export interface UpdateTarget {
   readonly turnId: string
   readonly calls: ToolCalls
-  /** Something came: its kind, and words for a person. */
+  /** Called for each activity, with its kind and words for a person. */
   touched(kind: string, detail: string): void
   /** A tool call has its result. */
   toolEnded(call: ToolCall): void
 }
 
-/** Turns what an agent tells of its work into events; repetitions and what nobody needs are left out. */
+/** Turns updates of an agent into events; repetitions and updates without a reader are left out. */
 export class Updates {
   commands: readonly AgentCommand[] = []
-  /** A title that the agent gave to the session. */
+  /** The title that the agent gave to the session. */
   title: string | undefined
   readonly #printed = new TerminalOutputs()
   #plan: unknown
   #usage: unknown
-  /** Tokens of the context of which the agent told last. */
+  /** Last reported tokens of the context. */
   #context: number | undefined
-  /** The message that the agent wrote last, where it tells one from another, and whether its line is over. */
+  /** The message of the last chunk, where the agent tells messages apart, and whether its line has ended. */
   #message: { readonly id: unknown; readonly isEnded: boolean } | undefined
 
   constructor(
@@ -57,14 +57,14 @@ export class Updates {
       readonly points: Pick<SessionHooks, 'used'>
     },
     private readonly acpSessionId: () => string | undefined,
-    /** What a terminal of the session printed. */
+    /** Output of a terminal of the session. */
     private readonly outputOf: (terminalId: string) => TerminalOutput | undefined = () => undefined,
   ) {}
 
-  /** Takes the parameters of one `session/update`. Never throws for what an agent sends. */
+  /** Processes the parameters of one `session/update`. Never throws for input of an agent. */
   take(params: unknown, target: UpdateTarget): void {
     const parsed = v.safeParse(UpdateParams, params)
-    // Texts come in pieces, and secrets may be split between them: the log looks for these. All else is whole, and is cut later.
+    // Text arrives in chunks that may split a secret, so the log redacts it. All other values are whole; they are cut later.
     if (parsed.success)
       this.#dispatch(
         isText(parsed.output.update) ? parsed.output.update : this.context.kernel.redact.value(parsed.output.update),
@@ -73,7 +73,7 @@ export class Updates {
     else target.touched('unknown', 'an update that cannot be read')
   }
 
-  /** Tells of use alone, where nothing more can be written down: whoever holds the session to a limit has to know. */
+  /** Reports usage when the journal is full: token and cost limits still need it. */
   count(params: unknown): void {
     const parsed = v.safeParse(UpdateParams, params)
     if (parsed.success && parsed.output.update.sessionUpdate === 'usage_update') this.#tellUse(parsed.output.update)
@@ -102,7 +102,7 @@ export class Updates {
         this.#offered(update)
         break
       case 'session_info_update':
-        // Some name a session after the first text that they got, which is not the person's.
+        // Some agents derive the title from the first text, which is the envelope and not the person's prompt.
         if (typeof update.title === 'string' && !update.title.startsWith(ENVELOPE_HEAD))
           this.title = clip(update.title, 200)
         break
@@ -111,7 +111,7 @@ export class Updates {
     }
   }
 
-  /** Ends what belongs to a turn: one event with the use of tokens, if the agent told of any. */
+  /** Writes the token usage of a turn as one event, if the agent reported any. */
   endTurn(turnId: string): void {
     if (this.#usage !== undefined)
       this.owner.log.append({ type: 'usage', turnId, content: this.#content({ usage: this.#usage }) })
@@ -120,7 +120,7 @@ export class Updates {
     this.#message = undefined
   }
 
-  /** What an agent remembers only gets less when it is shortened: the protocol has no word for that. */
+  /** ACP has no update for a compaction; a context that shrinks is the only sign. */
   #used({ used, size, cost }: SessionUpdate, { turnId }: UpdateTarget): void {
     this.#tellUse({ used, size, cost })
     const before = this.#context
@@ -163,7 +163,7 @@ export class Updates {
     }
     const between = type === 'agent_message' ? this.#between(update.messageId, text) : ''
     this.owner.log.appendText(type, target.turnId, between + text, this.#content({}))
-    // Blank text is nothing that a person sees.
+    // Blank text is not visible to a person.
     target.touched(text.trim() === '' ? 'blank' : type, '')
   }
 
@@ -186,7 +186,7 @@ export class Updates {
     this.#printed.note(update._meta)
     const events = target.calls.take(target.turnId, this.#withOutput(parsed.output, target.calls))
     for (const event of events) {
-      // Results are what a restart must not lose.
+      // A restart must not lose results.
       const sync = event.type === 'tool_result'
       this.owner.log.append({ ...event, content: this.#content(event.content) }, { sync })
     }
@@ -194,12 +194,12 @@ export class Updates {
     target.touched('tool_call', target.calls.get(parsed.output.toolCallId)?.title ?? '')
   }
 
-  /** A call that is over, with what its terminals printed: afterwards they are released. */
+  /** A finished call with the output of its terminals, which may be released afterwards. */
   #withOutput(fields: ToolCallFields, calls: ToolCalls): ToolCallFields {
     if (fields.status !== 'completed' && fields.status !== 'failed') return fields
     const content = fields.content ?? calls.get(fields.toolCallId)?.fields.content
     const printed = withOutputs(content, id => this.outputOf(id) ?? this.#printed.get(id))
-    // Secrets may have been split between pieces.
+    // Chunks of output may have split a secret.
     return printed ? { ...fields, content: this.context.kernel.redact.value(printed) } : fields
   }
 
