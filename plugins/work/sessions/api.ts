@@ -267,8 +267,8 @@ export interface SessionsApi extends SessionTaps {
   /** Cancels the running turn, if any; resolves when it has ended, or after a time limit. */
   interrupt(id: string): Promise<void>
   /**
-   * Removes the session of a deleted run, with its history. `kept`: it continued after the end of the run, or a person archived
-   * it. `referred`: a fork, an attached person or a task still refers to it.
+   * Removes the session of a deleted run, with its history. `kept`: it continued after the end of the run, or a person archived it.
+   * `referred`: a fork, an attached person or a task still refers to it.
    */
   retire(id: string, endedAt: number): Promise<'removed' | 'kept' | 'referred'>
   /** Idempotent; resolves when the process group is gone and the stop is durable. */

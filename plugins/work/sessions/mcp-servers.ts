@@ -21,9 +21,9 @@ export type AcpMcpServer =
 /** Contributes MCP servers for the process of a session. */
 export interface SessionMcpServer {
   /**
+   * An error fails the start of the session: an agent without an expected server fails later, with a less clear message.
    * @param allowed names of the servers that the session may use; undefined: all
    * @param start the session, and a callback for warnings about left-out servers
-   * An error fails the start of the session: an agent without an expected server fails later, with a less clear message.
    */
   readonly read: (
     definition: AgentDefinition,

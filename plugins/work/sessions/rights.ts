@@ -6,8 +6,7 @@ export interface SessionRights {
   readonly mcpServers?: readonly string[]
   /**
    * IDs of tools, or prefixes that end with `*`. The agent's built-in tools are `svc__read`, `svc__edit`, `svc__execute`,
-   * `svc__fetch`
-   * and `svc__other`. Absent: all, as in children that an earlier version spawned.
+   * `svc__fetch` and `svc__other`. Absent: all, as in children that an earlier version spawned.
    */
   readonly tools?: readonly string[]
 }

@@ -30,8 +30,8 @@ export interface LinkHandlers {
 
 /**
  * The lines of an agent process as a stream for the SDK. The SDK's own reader answers junk with an error message, does not apply
- * backpressure, and refuses updates that lack a member. Lines are therefore read here: junk is counted and skipped, updates
- * bypass the SDK, and the pipe applies the backpressure. The stream ends with an error that gives the reason.
+ * backpressure, and refuses updates that lack a member. Lines are therefore read here: junk is counted and skipped, updates bypass
+ * the SDK, and the pipe applies the backpressure. The stream ends with an error that gives the reason.
  */
 export function linkOf(
   stdout: Readable,

@@ -1,6 +1,6 @@
 /**
- * Lenient schemas for agent messages: real agents omit members, and one invalid member must not lose the whole message.
- * IDs and texts are bounded where they are stored.
+ * Lenient schemas for agent messages: real agents omit members, and one invalid member must not lose the whole message. IDs and
+ * texts are bounded where they are stored.
  */
 
 import * as v from 'valibot'

@@ -52,8 +52,8 @@ export interface Surroundings {
 }
 
 /**
- * Collects the changes to the commands of a session. Throws the refusal; a session that was made with a sandbox is refused
- * when no plugin applies it.
+ * Collects the changes to the commands of a session. Throws the refusal; a session that was made with a sandbox is refused when no
+ * plugin applies it.
  */
 export async function surroundingsOf(
   { kernel, launching }: Pick<SessionsContext, 'kernel' | 'launching'>,

@@ -20,7 +20,7 @@ export const serverName = (server: unknown): string => String((Object(server) as
 type Transport = 'stdio' | 'http'
 
 /**
- * Splits MCP servers into those that the agent can reach and, by transport, the names of those that it cannot.
+ * Splits MCP servers into reachable ones and, by transport, the names of the others.
  * @param overHttp the agent advertises servers over HTTP
  * @param known the transports that work, where the agent advertises more than it supports
  */

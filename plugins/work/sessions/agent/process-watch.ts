@@ -14,8 +14,8 @@ export interface Watched {
 }
 
 /**
- * Looks at the processes of all sessions with one timer, which exists only while there are processes. It asks the operating
- * system alone: a process that runs but never answers is found by the supervision of its turn.
+ * Looks at the processes of all sessions with one timer, which exists only while there are processes. It asks the operating system
+ * alone: a process that runs but never answers is found by the supervision of its turn.
  */
 export class ProcessWatch {
   readonly #watched = new Set<Watched>()

@@ -80,12 +80,12 @@ async function wholeOf({ client }: TaskContext, base: string, id: string): Promi
   return ((await client.request('GET', path)) as InteractionReply).interaction
 }
 
-/** The result of an answer, in words. */
+/** The result of an answer, for people. */
 export function verdictText({ out }: TaskContext, decision: string, status: string): string {
   return status === 'allowed' ? out.color('green', `${decision}: allowed`) : out.color('yellow', status)
 }
 
-/** Shows all that a question asks for. */
+/** Shows a question in full. */
 export function showQuestion({ out }: TaskContext, interaction: PendingInteraction): void {
   const { head, rows } = questionRows({ ...interaction, kind: interaction.tool_kind }, WHOLE)
   out.line(out.color('bold', head))

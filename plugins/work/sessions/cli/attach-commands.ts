@@ -15,18 +15,18 @@ import { oneLine } from './one-line.js'
 import type { TaskContext } from './task-context.js'
 import { answerOf, choose } from './whole-commands.js'
 
-/** Earlier prompts that the arrow keys bring back. */
+/** Earlier prompts available with the arrow keys. */
 const HISTORY = 100
-/** Columns of a terminal that does not say how wide it is, and the widest line of a list. */
+/** Default width of the terminal, and maximum width of a list. */
 const USUAL_WIDTH = 80
 
-/** Bounds of `/help`: commands of the agent, and characters of one description. */
+/** Limit of `/help`: commands of the agent. */
 const MAX_COMMANDS = 60
-/** Columns before what a key or a command does. */
+/** Width of the column for keys and commands. */
 const COLUMN = 20
 const PERMISSIONS = ['deny-all', 'approve-reads', 'approve-all']
 
-/** What a typed line begins with that is for this command and not for the agent. */
+/** Runs a slash command of the CLI; resolves to false for input that is meant for the agent. */
 export async function runSlash(line: string, talk: Conversation, context: TaskContext, base: string): Promise<boolean> {
   const [word = '', ...rest] = line.trim().split(/\s+/)
   const session = async () => ((await context.client.request('GET', base)) as { session: Session }).session
@@ -116,7 +116,7 @@ async function runQueue(words: readonly string[], talk: Conversation, context: T
   }
 }
 
-/** `/mode`: shows the permission mode and the modes that the agent has, or sets one of them. */
+/** `/mode`: shows the permission mode and the agent's own modes, or sets one of the latter. */
 async function runMode(wanted: string | undefined, talk: Conversation, { client }: TaskContext, base: string) {
   const session = async () => ((await client.request('GET', base)) as { session: Session }).session
   const before = await session()
@@ -134,18 +134,18 @@ async function runMode(wanted: string | undefined, talk: Conversation, { client 
   if (modes.length > 0) talk.say(`modes of the agent: ${modes.map(oneLine).join(', ')}`)
 }
 
-/** What a person is told of a prompt that was taken. */
+/** Position of an accepted prompt in the queue, for people; undefined when its turn began. */
 export function queuedText({ queued, queue_position: place = 1 }: PromptReceipt): string | undefined {
   return queued === true ? `Queued (${ordinal(place)}).` : undefined
 }
 
-/** What a goal command came to, for people. */
+/** The result of a goal command, for people. */
 export function goalText({ outcome, snapshot }: GoalOutcome): string {
   if (!snapshot) return outcome === 'cleared' ? 'goal cleared' : 'no goal; to set one: /goal <what is to be reached>'
   return `goal ${outcome === 'status' ? 'is' : `${outcome},`} ${snapshot.status}, turn ${snapshot.turns_used} of ${snapshot.turn_limit}`
 }
 
-/** The latest prompts of a session, the newest first. */
+/** The latest prompts of a session, newest first. */
 export async function promptHistory({ client }: TaskContext, base: string): Promise<string[]> {
   try {
     const path = `${base}/events?type=user_message&limit=${HISTORY}`
@@ -153,7 +153,7 @@ export async function promptHistory({ client }: TaskContext, base: string): Prom
     const texts = events.map(event => String(contentOf(event).text ?? ''))
     return texts.filter(text => text !== '' && !text.includes('\n')).reverse()
   } catch {
-    // Without a history one can type all the same.
+    // Input works without a history.
     return []
   }
 }

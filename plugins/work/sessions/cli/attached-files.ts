@@ -7,10 +7,10 @@ import { kindOf } from '../attachments/kinds.js'
 import { MAX_BYTES } from '../attachments/store.js'
 import type { TaskContext } from './task-context.js'
 
-/** Files of one prompt. */
+/** Maximum number of files of one prompt. */
 const MAX_FILES = 10
 
-/** Content types of the files that prompts carry, by the end of the name; others are text, or refused. */
+/** Content types of attachments by file extension; other files are sent as text, or refused. */
 const TYPES: Readonly<Record<string, string>> = {
   '.png': 'image/png',
   '.jpg': 'image/jpeg',
@@ -28,7 +28,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.csv': 'text/csv',
 }
 
-/** A file that was named with `--attach`. */
+/** A file named with `--attach`. */
 export interface AttachedFile {
   readonly name: string
   readonly type: string
@@ -36,7 +36,7 @@ export interface AttachedFile {
 }
 
 /**
- * Reads what `--attach` names, before anything is begun with it. A file that cannot be sent ends the command: `usage`, or
+ * Reads the files of `--attach` before anything else happens. A file that cannot be sent ends the command: `usage`, or
  * `attachment_not_found`.
  */
 export async function attachedFiles({ lists, cwd, fault }: TaskContext): Promise<readonly AttachedFile[]> {
@@ -66,7 +66,7 @@ export async function attachedFiles({ lists, cwd, fault }: TaskContext): Promise
   return files
 }
 
-/** Stores files for a prompt of the session at this path; resolves to their ids, in their order. */
+/** Stores files for a prompt of the session at this path; resolves to their IDs, in order. */
 export async function sendFiles(
   { client }: Pick<TaskContext, 'client'>,
   base: string,
@@ -86,7 +86,7 @@ export async function sendFiles(
 
 /** A form with this one file. */
 function formOf({ name, type, bytes }: AttachedFile, boundary: string): Buffer {
-  // A line break would end the line of the head.
+  // A line break would end the header line.
   const quoted = name.replace(/[\r\n]/g, ' ').replace(/[\\"]/g, sign => `\\${sign}`)
   const head = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${quoted}"\r\nContent-Type: ${type}\r\n\r\n`
   return Buffer.concat([Buffer.from(head), bytes, Buffer.from(`\r\n--${boundary}--\r\n`)])

@@ -30,7 +30,7 @@ const openedWorkspace = {
     'id, name or path; default: SVC_WORKSPACE, else that of this folder, else its git repository, else the folder',
 } as const
 
-/** The commands of sessions that are more than one request. */
+/** The session commands that need more than one request. */
 export const commandList: readonly Command[] = [
   {
     path: 'run',

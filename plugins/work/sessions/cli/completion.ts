@@ -6,12 +6,12 @@ import { SLASH } from './keys.js'
 import { oneLine } from './one-line.js'
 import type { TaskContext } from './task-context.js'
 
-/** Entries of a folder, and of all folders together, that are looked at. */
+/** Entries read per folder, and in all. */
 const MAX_ENTRIES = 5000
 const MAX_WALKED = 20_000
-/** Candidates that are listed. */
+/** Maximum number of listed candidates. */
 const MAX_LISTED = 20
-/** Folders in which nothing is looked for that was not named. */
+/** Folders that are searched only when they are named. */
 const SKIPPED: ReadonlySet<string> = new Set(['node_modules', 'vendor', 'target', 'dist'])
 
 interface Followed {
@@ -22,7 +22,7 @@ interface Followed {
   readonly id: string
 }
 
-/** The completion of the text before the cursor: `@file` below the folder of the session, or `/command`. */
+/** Completes the text before the cursor: `@file` below the folder of the session, or `/command`. */
 export function completer({ client }: TaskContext, { base, root, talk }: Followed) {
   const candidatesOf = async (before: string): Promise<{ typed: string; found: readonly string[] } | undefined> => {
     const [, command] = /^(\/\S*)$/.exec(before) ?? []
@@ -49,7 +49,7 @@ export function completer({ client }: TaskContext, { base, root, talk }: Followe
   }
 }
 
-/** Files and folders that begin as it was typed; where there is none, those with the text in their name, wherever they are. */
+/** Files and folders with the typed prefix; without a match, those in any folder whose name contains the text. */
 async function filesFor(root: string, typed: string): Promise<string[]> {
   const slash = typed.lastIndexOf('/') + 1
   const [folder, begin] = [typed.slice(0, slash), typed.slice(slash)]
@@ -76,11 +76,11 @@ async function filesFor(root: string, typed: string): Promise<string[]> {
   return found
 }
 
-/** A name that a prompt can have as one word. */
+/** A name without blanks and control characters, which a prompt can contain as one word. */
 const isWord = (name: string) => !/[\s\p{C}]/u.test(name)
 
 async function* entriesOf(folder: string, budget: { left: number }) {
-  // A folder that is not there, or cannot be read, has no entries.
+  // A missing or unreadable folder has no entries.
   const opened = await opendir(folder).catch(() => undefined)
   if (!opened) return
   for await (const entry of opened) {

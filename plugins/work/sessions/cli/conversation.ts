@@ -4,31 +4,31 @@ import { contentOf, EventLines } from './event-lines.js'
 import { type QuestionPlace, Questions } from './questions.js'
 import type { KeyUse, TaskContext } from './task-context.js'
 
-/** Stands before what is typed while nothing is asked. */
+/** Input prompt while no question is open. */
 const PROMPT = '> '
 
-/** A session as somebody follows it: shows what happens, puts questions where there is a terminal, cancels on Ctrl-C. */
+/** A followed session: shows its events, asks questions at a terminal, cancels on Ctrl-C. */
 export class Conversation {
-  /** Sequence of the newest event that was shown. */
+  /** Sequence of the last event shown. */
   last = 0
-  /** Ctrl-C was pressed for the turn that runs. */
+  /** Ctrl-C was pressed for the running turn. */
   interrupted = false
   readonly #lines: EventLines
   readonly #questions: Questions | undefined
-  /** Texts that the reader sees already; by text, for the event may come before the answer to the request. */
+  /** Sent texts, which are already on the screen. Matched by text, because the event may arrive before the response. */
   readonly #typed: unknown[] = []
   #giveBack: (() => void) | undefined
   #tokens: number | undefined
   #isWorking = false
-  /** The prompt that a cancel takes out of the queue, while it waits. */
+  /** The waiting prompt that a cancel removes from the queue. */
   #queueEntry: string | undefined
 
   constructor(
     private readonly context: TaskContext,
     private readonly base: string,
-    /** Sequence up to which it is the past. */
+    /** Events up to this sequence are history. */
     private readonly past: number,
-    /** `isUnattended`: without a terminal nothing waits for an answer. */
+    /** `isUnattended`: without a terminal, questions are rejected at once. */
     { id = String(context.args.session_id), isUnattended = false } = {},
   ) {
     const place = placeOf(context)
@@ -36,12 +36,12 @@ export class Conversation {
     this.#questions = place || isUnattended ? new Questions(context, place, base, text => this.#steer(text)) : undefined
   }
 
-  /** Questions that were rejected because nobody was there to answer. */
+  /** Number of questions rejected without a person at the terminal. */
   get denied(): number {
     return this.#questions?.denied ?? 0
   }
 
-  /** Events of the session's stream, each of them shown, until the daemon ends it. */
+  /** Shows the events of the session's stream until the daemon ends it. */
   async *events(query: string, signal?: AbortSignal): AsyncGenerator<SessionEvent> {
     const path = `${this.base}/stream?frames=raw&${query}`
     for await (const frame of this.context.client.stream(path, { ...(signal && { signal }) })) {
@@ -53,7 +53,7 @@ export class Conversation {
     }
   }
 
-  /** Sends a prompt of which the reader knows the text. One that has to wait is shown again when it begins. */
+  /** Sends a prompt whose text is on the screen. A queued prompt is shown again when it begins. */
   async send(body: Readonly<Record<string, unknown>>): Promise<PromptReceipt> {
     this.#typed.push(body.text)
     try {
@@ -69,8 +69,8 @@ export class Conversation {
   }
 
   /**
-   * Takes lines as they are typed: answers while something is asked, else what `take` does with them; undefined at the end of the
-   * input. The returned function ends it.
+   * Reads typed lines: answers while a question is open, else input for `take`; undefined at the end of the input. The returned
+   * function ends it.
    */
   typing(
     take: (line: string | undefined) => void,
@@ -85,7 +85,7 @@ export class Conversation {
       prompt: PROMPT,
       history,
       take: (text, shown) => {
-        // What was typed is taken from below the stream and becomes part of it.
+        // The editor line is removed below the stream, so the text is printed as part of it.
         if (text !== undefined && text.trim() !== '') {
           this.#lines.end()
           out.line(out.color('bold', `${this.#questions?.isAsking ? '  ' : PROMPT}${shown}`))
@@ -98,12 +98,12 @@ export class Conversation {
     })
   }
 
-  /** Are keys told as they are pressed. */
+  /** Whether single key presses are received. */
   get hasKeys(): boolean {
     return this.context.screen !== undefined
   }
 
-  /** Shows all that the last tool printed and changed; called again, what the one before it did. */
+  /** Shows the full output and changes of the last tool; repeated calls go back to earlier tools. */
   showMore(): void {
     this.#lines.showMore()
   }
@@ -122,22 +122,22 @@ export class Conversation {
     return 'taken'
   }
 
-  /** A turn runs: silence is explained. */
+  /** Shows that a turn runs, so that silence is not mistaken for a hang. */
   working(): void {
     this.#isWorking = true
     const more = () => (this.#tokens === undefined ? '' : `${tokensText(this.#tokens)} tokens`)
     this.context.screen?.working(more)
   }
 
-  /** Nothing runs any more. */
+  /** Removes that display. */
   resting(): void {
     this.#isWorking = false
     this.context.screen?.working(undefined)
   }
 
   /**
-   * The next Ctrl-C cancels a turn, or takes its prompt out of the queue; the one after it calls `detach`, or ends the
-   * command where there is none.
+   * The next Ctrl-C cancels the turn, or removes its prompt from the queue. The Ctrl-C after it calls `detach`, or ends the command
+   * without one.
    */
   cancelOnInterrupt(queueEntry?: string, detach?: () => void): void {
     this.#giveBack?.()
@@ -157,14 +157,14 @@ export class Conversation {
     this.interrupted = false
   }
 
-  /** Was a turn canceled because its session stops: that is told next. */
+  /** Whether a turn was canceled by a stop of its session, which the next event reports. */
   async isStopping(end: SessionEvent): Promise<boolean> {
     if (end.type !== 'done') return false
     const { session } = (await this.context.client.request('GET', this.base)) as { session: { state: string } }
     return session.state === 'stopping' || session.state === 'stopped'
   }
 
-  /** A line of this command's own. */
+  /** Prints a message of the CLI itself. */
   say(text: string): void {
     this.#lines.end()
     this.context.out.line(this.context.out.color('dim', text))
@@ -175,12 +175,12 @@ export class Conversation {
     this.context.out.line(this.context.out.color('red', messageOf(error)))
   }
 
-  /** Cancels the turn that runs, or takes a prompt out of the queue. */
+  /** Cancels the running turn, or removes a prompt from the queue. */
   cancel(): Promise<void> {
     return this.#cancel(undefined)
   }
 
-  /** Gives the turn that runs a text with its next tool result. */
+  /** Sends a text to the running turn, delivered with its next tool result. */
   async #steer(text: string): Promise<void> {
     await this.send({ text, mode: 'steer' })
   }
@@ -200,12 +200,12 @@ export class Conversation {
     if (event.type === 'usage') this.#tokens = tokensOf(contentOf(event).usage) ?? this.#tokens
     const isOver = event.type === 'done' || event.type === 'error' || event.type === 'session_stopped'
     if (isOver) this.resting()
-    // While something is asked, the silence is that of the person.
+    // While a question is open, the person causes the silence.
     else if (this.#questions?.isAsking) this.context.screen?.working(undefined)
     else if (event.sequence >= this.past && event.turn_id !== '') this.working()
   }
 
-  /** Was this text typed here; it counts once. */
+  /** Whether this text was typed here; each text counts once. */
   #isTyped(text: unknown): boolean {
     const at = this.#typed.indexOf(text)
     if (at >= 0) this.#typed.splice(at, 1)
@@ -224,7 +224,7 @@ export class Conversation {
   }
 }
 
-/** Where questions are put: before what is typed on a screen, else at the end of what is shown. */
+/** The place for questions: before the input line of a screen, else at the end of the output. */
 function placeOf({ terminal, screen, out }: TaskContext): QuestionPlace | undefined {
   if (!terminal) return undefined
   const now = () => terminal.now()
@@ -236,11 +236,11 @@ function placeOf({ terminal, screen, out }: TaskContext): QuestionPlace | undefi
   return { now, ask, hasKeys: false, isTyping: () => false }
 }
 
-/** Completion, editor and keys of the line that is typed. */
+/** Completion, editor and keys of the input line. */
 export interface TypingHelp {
-  /** Earlier prompts, the newest first. */
+  /** Earlier prompts, newest first. */
   readonly history?: readonly string[]
-  /** Resolves to what the Tab key puts in place of the text before the cursor. */
+  /** Resolves to the replacement of the text before the cursor on Tab. */
   readonly complete?: (before: string) => Promise<string | undefined>
 }
 
@@ -253,9 +253,9 @@ function tokensText(count: number): string {
   return count < 1000 ? String(count) : `${(count / 1000).toFixed(1)}k`
 }
 
-/** The stored event of a frame; undefined for what is none. What ends the stream with an error ends the command. */
+/** The stored event of a frame; undefined for other frames. An error of the stream ends the command. */
 export function eventOf({ event, data }: Frame, { fault }: Pick<TaskContext, 'fault'>): SessionEvent | undefined {
-  // A turn that failed is a stored event with the same name as the failure of the stream.
+  // A failed turn is a stored event with the same name as an error of the stream.
   if (typeof data === 'object' && data !== null && 'sequence' in data) return data as SessionEvent
   if (event !== 'error') return undefined
   const { error, code } = (data ?? {}) as { error?: string; code?: string }
@@ -268,10 +268,10 @@ export async function newestSequence({ client }: Pick<TaskContext, 'client'>, ba
   return events[0]?.sequence ?? 0
 }
 
-/** Why an agent ended a turn without having finished; the words are those of ACP. */
+/** ACP stop reasons of an unfinished turn. */
 const UNFINISHED: ReadonlySet<unknown> = new Set(['max_tokens', 'max_turn_requests', 'refusal'])
 
-/** How an event ends a turn; undefined when it does not. */
+/** The end of a turn by an event; undefined for any other event. */
 export function endOfTurn(
   event: SessionEvent,
   turnId: string | undefined,
@@ -285,7 +285,7 @@ export function endOfTurn(
   return event.type === 'error' ? 'failed' : undefined
 }
 
-/** May a prompt start the session again that this event tells the end of. */
+/** Whether a prompt may restart the session that this event stopped. */
 export function canGoOn({ stop_reason, failure }: SessionEvent): boolean {
   const notStarted = failure?.kind === 'startup_failure' || failure?.kind === 'handshake_failure'
   return stop_reason === 'shutdown' || stop_reason === 'agent_crashed' || (stop_reason === 'error' && notStarted)

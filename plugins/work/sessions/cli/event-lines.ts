@@ -16,35 +16,35 @@ interface Line {
 type Content = Readonly<Record<string, unknown>>
 
 const MARKS: Readonly<Record<string, string>> = { completed: '✓', failed: '✗' }
-/** Characters of what a failed tool said that are shown. */
+/** Characters shown of the output of a failed tool. */
 const MAX_WHY = 200
-/** Results that can be shown in whole, and tools that are shown while they run. */
+/** Maximum number of results kept in full, and of running tools shown. */
 const MAX_RESULTS = 20
 const MAX_LIVE = 5
 
-/** Events for a person: the text of the agent as it comes, and one line for what else happens. */
+/** Prints events for a person: the text of the agent as it arrives, and one line for each other event. */
 export class EventLines {
-  /** Whose text the unfinished line is. */
+  /** The type of the unfinished line. */
   #open: 'agent_message' | 'thought' | undefined
-  /** What a line begins with. */
+  /** Prefix of a line. */
   #clock = ''
   readonly #calls = new Set<unknown>()
-  /** Calls whose diff was shown, with the question about them or as their result. */
+  /** Calls whose diff was shown, with their question or their result. */
   readonly #diffed = new Set<unknown>()
   readonly #prose: Prose | undefined
-  /** Running tools by the id of their call. With a screen, their lines stand below the stream. */
+  /** Running tools by call ID. On a screen their lines are below the stream. */
   readonly #running = new Map<unknown, string>()
-  /** Results with more than was shown of them, the newest first. */
+  /** Results that were shown in part, newest first. */
   #results: Content[] = []
-  /** How many of them were shown in whole since the newest one came. */
+  /** Number of results shown in full since the newest one arrived. */
   #shownResults = 0
 
-  /** @param reader `asked`: it needs no command to answer with; `absent`: what is asked is rejected at once */
+  /** @param reader `asked`: questions are answered here, so no command is shown; `absent`: questions are rejected at once */
   constructor(
     private readonly sessionId: string,
     private readonly context: Pick<TaskContext, 'out' | 'markdown' | 'wrap' | 'screen'>,
     private readonly reader: 'asked' | 'absent' | 'elsewhere' = 'elsewhere',
-    /** Each line begins with the time of the day at which it happened. */
+    /** Prefixes each line with the local time of its event. */
     private readonly isTimed = false,
   ) {
     this.#prose = context.markdown?.()
@@ -69,7 +69,7 @@ export class EventLines {
     if (event.type === 'tool_result') this.#changed(content.tool_call_id, content.content)
   }
 
-  /** Shows all of the newest result; called again, of the one before it. */
+  /** Shows the newest result in full; repeated calls go back to earlier results. */
   showMore(): void {
     this.end()
     const { out } = this.context
@@ -93,7 +93,7 @@ export class EventLines {
     this.#open = undefined
   }
 
-  /** A line, broken between words where it is too long; what follows its first row is indented. */
+  /** Prints a line, wrapped between words; continuation lines are indented. */
   #print({ text, color }: Line): void {
     const { out, wrap } = this.context
     const width = (out.width ?? Number.POSITIVE_INFINITY) - 1
@@ -164,7 +164,7 @@ export class EventLines {
     }
   }
 
-  /** A journal shows the beginning of a call too; other views show a call once, with its result. */
+  /** A timed view also shows the start of a call; other views show a call once, with its result. */
   #toolCall(content: Content): Line | undefined {
     const text = `• ${oneLine(content.title)} [${oneLine(content.kind)}]`
     if (!this.isTimed) {
@@ -187,7 +187,7 @@ export class EventLines {
     return { color: isFailed ? 'red' : 'cyan', text }
   }
 
-  /** A tool runs, or (undefined) no longer. */
+  /** Updates the display of a running tool; undefined: it has ended. */
   #runs(callId: unknown, text: string | undefined): void {
     const { screen } = this.context
     if (!screen) return
@@ -196,7 +196,7 @@ export class EventLines {
     screen.live([...this.#running.values()].slice(-MAX_LIVE))
   }
 
-  /** Keeps what a tool printed or changed, and says how one sees it. */
+  /** Keeps the output and changes of a tool, and returns the hint how to show them. */
   #moreOf(content: Content): string {
     if (!this.context.screen) return ''
     const count = outputLines(content).length
@@ -206,7 +206,7 @@ export class EventLines {
     return count === 0 ? '' : ` · ${count} ${count === 1 ? 'line' : 'lines'}, Ctrl-O`
   }
 
-  /** A question in words, for who answers it here. */
+  /** A question in words, for the person who answers it here. */
   #worded({ asked_by: by, question, choices }: Content): string {
     const list = Array.isArray(choices) ? choices.map((choice, at) => `${at + 1} ${oneLine(choice)}`) : []
     return `${oneLine(by)} asks: ${oneLine(question)}${list.length > 0 ? ` (${list.join(' / ')})` : ''}`
@@ -226,7 +226,7 @@ export class EventLines {
     return `  ${verdictOf(content)}${why}${what === '' ? '.' : `:${what}`}${said}`
   }
 
-  /** What would be run or changed, below the line that asks for it. */
+  /** Shows the command or the changes below the line of the question. */
   #asked(content: Content): void {
     const { rows, isCut } = questionRows(content, BRIEF)
     if (Array.isArray(content.diffs)) this.#diffed.add(content.tool_call_id)
@@ -237,7 +237,7 @@ export class EventLines {
     this.#rows([{ text: `    ${how}`, color: 'yellow' }])
   }
 
-  /** Diffs of a result, unless the question about the call had them. */
+  /** Shows the diffs of a result, unless its question showed them. */
   #changed(callId: unknown, list: unknown): void {
     if (this.#diffed.has(callId)) return
     const diffs = resultDiffs(list)
@@ -254,21 +254,21 @@ export class EventLines {
   }
 }
 
-/** What happened to a conversation as a whole. */
+/** Texts for the markers of a conversation. */
 const MARKERS: Readonly<Record<string, string>> = {
   rewound: 'the conversation was cut back to here',
   cleared: 'the conversation starts over',
   forked: 'the conversation goes on in another worktree',
 }
 
-/** What a marker in a conversation says, for a person. */
+/** The text of a conversation marker, for a person. */
 export function markerText(data: unknown): string {
   const { marker, loaded } = (data ?? {}) as Content
   const other = MARKERS[String(marker)]
   return other ?? `session restarted${loaded === true ? '' : ', with a summary of what was before'}`
 }
 
-/** Why a turn ended, for a person; the words are those of ACP. */
+/** Texts for the ACP stop reasons. */
 const ENDS: Readonly<Record<string, string>> = {
   end_turn: 'done',
   max_tokens: 'stopped: the limit of tokens is reached',
@@ -278,18 +278,18 @@ const ENDS: Readonly<Record<string, string>> = {
 
 const endOf = (reason: unknown) => ENDS[String(reason)] ?? oneLine(reason)
 
-/** Time of the day in the zone of the reader. */
+/** Local time of day. */
 function clockText(timestamp: string): string {
   const at = new Date(timestamp)
   return [at.getHours(), at.getMinutes(), at.getSeconds()].map(part => String(part).padStart(2, '0')).join(':')
 }
 
-/** The content of an event; empty where it is no object. */
+/** The content of an event; empty when it is not an object. */
 export function contentOf({ content }: SessionEvent): Content {
   return (typeof content === 'object' && content !== null ? content : {}) as Content
 }
 
-/** The first line that a tool gave as its text, without what marks it as code. */
+/** The first text line of a tool result, without code marks. */
 function firstLineOf(content: unknown): string | undefined {
   const blocks = (Array.isArray(content) ? content : []) as ({ readonly content?: Content } | null)[]
   const lines = blocks.flatMap(block => String(block?.content?.text ?? '').split('\n'))
@@ -297,7 +297,7 @@ function firstLineOf(content: unknown): string | undefined {
   return first && clip(first, MAX_WHY)
 }
 
-/** What became of a question, and why, for a person. */
+/** The decision about a question with its reason, for a person. */
 function verdictOf({ decision, resolved_by: by, note }: Content): string {
   const said = String(decision)
   const verdict = said.startsWith('allow') ? 'Allowed' : said.startsWith('reject') ? 'Rejected' : 'Question withdrawn'

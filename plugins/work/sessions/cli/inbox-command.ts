@@ -31,7 +31,10 @@ const DECISIONS: Readonly<Record<string, Decision>> = {
   v: 'reject-always',
 }
 
-/** `svc inbox`: what waits for a person, with numbers; `svc inbox <number>`: one of it, which is answered at a terminal. */
+/**
+ * `svc inbox`: lists the items that wait for a person, numbered; `svc inbox <number>` shows one, and asks for an answer at a
+ * terminal.
+ */
 export async function runInbox(context: TaskContext): Promise<void> {
   const { args, options, client, out, watch, fault } = context
   const ask = async () => (await client.request('GET', '/api/inbox')) as InboxReply
@@ -67,14 +70,14 @@ export async function runInbox(context: TaskContext): Promise<void> {
   out.line(`answer: ${item.answer}`)
 }
 
-/** The id of an item. */
+/** The ID of an item. */
 function goesBy(item: InboxReply['items'][number]): string {
   if ('item_id' in item) return item.item_id
   if ('suggestion_id' in item) return item.suggestion_id
   return 'task_id' in item ? item.task_id : item.session_id
 }
 
-/** A request for permission is shown whole before it is answered: the number may be that of another one by now. */
+/** Shows a permission request in full before the answer, because its number may belong to another one by now. */
 async function answerPermission(context: TaskContext, item: InboxQuestion, base: string): Promise<void> {
   const { client, out, terminal } = context
   const path = `${base}/interactions/${encodeURIComponent(item.interaction_id)}`

@@ -1,4 +1,4 @@
-/** Keys of a terminal on which a session is followed, and what they do. */
+/** Keys of the terminal view of a session, with their effects. */
 export const KEYS: readonly (readonly [key: string, does: string])[] = [
   ['Enter', 'send what is typed; while a turn runs it waits'],
   ['Alt-Enter, Ctrl-J', 'begin another line; so does Enter behind a backslash'],
@@ -14,7 +14,7 @@ export const KEYS: readonly (readonly [key: string, does: string])[] = [
   ['1 to 9', 'answer a question with choices'],
 ]
 
-/** Commands that are typed in place of a prompt. */
+/** Slash commands of the input line. */
 export const SLASH: readonly (readonly [command: string, does: string])[] = [
   ['/help', 'show this, and the commands of the agent'],
   ['/cancel', 'cancel the running turn'],

@@ -4,22 +4,22 @@ import { clip } from '../../../../kernel/kit/text.js'
 import type { TaskContext } from './task-context.js'
 import { confirm } from './typed.js'
 
-/** Seconds for which a terminal holds a session, and how often it says so again: one that is gone frees it soon. */
+/** Seconds of the terminal's lease, and the interval of its renewal. A short lease frees the session soon after a crash. */
 const HELD_SECONDS = 60
 const RENEW_MS = 15_000
-/** Longest shown name of an account or a machine, in characters. */
+/** Maximum shown length of an account or machine name, in characters. */
 const MAX_NAME = 60
 
 /** A session that is held by this terminal. */
 export interface HeldSession {
-  /** Holds it on; false: another terminal took it over. */
+  /** Renews the lease; false: another terminal took over. */
   renew(): Promise<boolean>
   release(): Promise<void>
 }
 
 /**
- * Holds a session, so that nobody else attaches to it meanwhile. Where somebody does already, it is taken over with `--take-over`, or
- * when the caller says so; else the command ends. `lost` is called once when another terminal took it over.
+ * Holds a session, so that no other terminal attaches. A session held elsewhere is taken over with `--take-over` or on request of
+ * the caller; else the command ends. `lost` is called once when another terminal takes over.
  */
 export async function holdSession(context: TaskContext, base: string, lost: () => void): Promise<HeldSession> {
   const { client, every, options } = context
@@ -39,7 +39,7 @@ export async function holdSession(context: TaskContext, base: string, lost: () =
     try {
       await hold({ ttl_seconds: HELD_SECONDS })
     } catch (error) {
-      // A daemon that is away tells nothing of who holds it.
+      // An unreachable daemon says nothing about the holder.
       if (isHeld(error) && !isLost) {
         isLost = true
         lost()
@@ -52,7 +52,7 @@ export async function holdSession(context: TaskContext, base: string, lost: () =
     renew,
     async release() {
       enough?.()
-      // There is nothing to release of a session that has stopped, or that another terminal holds.
+      // A stopped session, or one held by another terminal, needs no release.
       if (!isLost) await hold({ ttl_seconds: 1 }).catch(() => {})
     },
   }
@@ -60,7 +60,7 @@ export async function holdSession(context: TaskContext, base: string, lost: () =
 
 const isHeld = (error: unknown) => (error as { code?: unknown }).code === 'session_attached'
 
-/** Not every account has a name. */
+/** Some accounts have no name. */
 function personName(): string {
   try {
     return clip(userInfo().username, MAX_NAME)

@@ -11,10 +11,10 @@ export interface Row {
   readonly color: ColorName | undefined
 }
 
-/** As much of a question or of a result as is shown at once. */
+/** The part of a question or result that is shown at once. */
 export interface Extent {
   readonly files: number
-  /** Of each file, and of a command. */
+  /** Per file, and for a command. */
   readonly lines: number
 }
 
@@ -23,7 +23,7 @@ export const WHOLE: Extent = { files: Number.POSITIVE_INFINITY, lines: Number.PO
 
 type Content = Readonly<Record<string, unknown>>
 
-/** A question that is asked, as an event or an interaction tells it. */
+/** A question, from an event or an interaction. */
 export interface Asked {
   readonly kind?: unknown
   readonly title?: unknown
@@ -34,16 +34,16 @@ export interface Asked {
   readonly hidden?: unknown
 }
 
-/** Rows that say all that a question shows, and how much of it they leave out. */
+/** The rows of a question, and whether some are omitted. */
 export interface QuestionRows {
-  /** In one line: what is wanted. */
+  /** The requested operation in one line. */
   readonly head: string
   readonly rows: readonly Row[]
-  /** Something is left out here, which the whole question has. */
+  /** Whether rows are omitted that the full question has. */
   readonly isCut: boolean
 }
 
-/** What a question asks, for a person; characters that cannot be seen are marked. */
+/** The rows of a question for a person; invisible characters are marked. */
 export function questionRows(asked: Asked, extent: Extent): QuestionRows {
   const { files, lines, characters } = {
     files: 0,
@@ -63,7 +63,7 @@ export function questionRows(asked: Asked, extent: Extent): QuestionRows {
   return { head: headOf(asked, outside), rows, isCut: command.isCut || diffs.isCut || files + lines + characters > 0 }
 }
 
-/** The diffs of a result, as the protocol has them, or of a question of an earlier version. */
+/** The diffs of a result in the form of the protocol, or of a question of an earlier version. */
 export function resultDiffs(list: unknown): QuestionDiff[] {
   if (!Array.isArray(list)) return []
   const changes = (list as (Content | null)[]).flatMap(one => {
@@ -74,7 +74,7 @@ export function resultDiffs(list: unknown): QuestionDiff[] {
   return boundedDiffs(changes).diffs.filter(({ patch }) => patch !== '')
 }
 
-/** Diffs row by row. @param hiddenFiles files that are left out already */
+/** Diffs row by row. @param hiddenFiles number of files already omitted */
 export function diffRows(diffs: readonly QuestionDiff[], { files, lines }: Extent, hiddenFiles = 0) {
   const rows: Row[] = []
   let isCut = false
@@ -97,7 +97,7 @@ const COLORS: Readonly<Record<string, ColorName>> = { '+': 'green', '-': 'red', 
 
 const left = (text: string): Row => ({ text: `    … ${text}`, color: 'yellow' })
 
-/** A command of several lines, row by row; one of a single line stands in the head. */
+/** A multi-line command row by row; a single-line command is in the head. */
 function commandRows(command: string, { lines }: Extent): { readonly rows: readonly Row[]; readonly isCut: boolean } {
   const all = linesIn(command)
   if (all < 2) return { rows: [], isCut: false }
@@ -106,7 +106,7 @@ function commandRows(command: string, { lines }: Extent): { readonly rows: reado
   return { rows: more > 0 ? [...rows, left(`${more} more lines of the command`)] : rows, isCut: more > 0 }
 }
 
-/** The command, or the title with the paths that it is about. */
+/** The command, or the title with its paths. */
 function headOf({ kind, command, title, paths }: Asked, outside: readonly string[]): string {
   const verb = kind === 'execute' ? 'run' : oneLine(kind ?? 'do')
   const isLong = typeof command === 'string' && linesIn(command) > 1
@@ -116,12 +116,12 @@ function headOf({ kind, command, title, paths }: Asked, outside: readonly string
   return `${verb}: ${what}${others.length > 0 ? ` — ${others.map(oneLine).join(', ')}` : ''}`
 }
 
-/** Does a title name a path already, whole or from some folder on. */
+/** Whether a title already names a path or the end of it. */
 function isNamed(path: string, title: string): boolean {
   return title.split(' ').some(word => word !== '' && (path === word || path.endsWith(`/${word}`)))
 }
 
-/** The diffs of a question; those of a journal of an earlier version have the texts. */
+/** The diffs of a question; journals of earlier versions have the texts instead. */
 function diffsIn(value: unknown): readonly QuestionDiff[] {
   const list = Array.isArray(value) ? (value as Content[]) : []
   const isDiff = (one: Content | null) => typeof one?.path === 'string' && typeof one.patch === 'string'

@@ -6,14 +6,14 @@ import { BRIEF, questionRows, WHOLE } from './question-lines.js'
 import type { KeyUse, TaskContext } from './task-context.js'
 import { answerOf } from './whole-commands.js'
 
-/** Milliseconds after a question came up in which a line was typed before anybody can have read it. */
+/** Milliseconds after a question in which a typed line is ignored, because it cannot be an answer yet. */
 const TOO_SOON_MS = 250
-/** Milliseconds without a key after which a key is an answer, where something was being typed when the question came up. */
+/** Milliseconds without a key before a key counts as an answer, if the person was typing when the question appeared. */
 const TYPING_MS = 1000
-/** Choices that one digit tells apart. */
+/** Maximum number of choices for one-digit answers. */
 const MAX_DIGITS = 9
 
-/** Columns of a terminal that does not say how wide it is. */
+/** Default width of the terminal. */
 const USUAL_WIDTH = 80
 
 interface Answer {
@@ -34,49 +34,49 @@ const SHOW = { keys: ['s', 'show'], shown: '[s] show', short: '[s]how' }
 const INSTEAD = { keys: ['i', 'instead'], shown: '[i] instead', short: '[i]nstead' }
 const INSTEAD_PROMPT = 'No. Do this instead (Escape goes back): '
 
-/** A request for permission. */
+/** A permission request. */
 interface Permission {
   readonly id: string
   readonly turnId: string
   readonly options: readonly PermissionOption[]
-  /** What was shown of it is not all. */
+  /** The question was not shown in full. */
   readonly isCut: boolean
 }
 
-/** A question in words. */
+/** A question that is answered in words. */
 type Worded = Pick<Clarification, 'choices' | 'optional' | 'multiple'> & { readonly id: string; readonly words: true }
 
 type Question = Permission | Worded
 
-/** Where a question is put, and how long somebody has had to read it. */
+/** The place of a question, and the clock for the time that a person had to read it. */
 export interface QuestionPlace {
-  /** Shows the answers that there are; undefined: nothing is asked any more. */
+  /** Shows the possible answers; undefined: no question is open. */
   ask(prompt: string | undefined): void
-  /** Milliseconds of a clock that only goes forward. */
+  /** Milliseconds of a monotonic clock. */
   now(): number
-  /** Tells each key; without it a line is an answer. */
+  /** Whether single key presses are received; without them a line is the answer. */
   readonly hasKeys: boolean
-  /** Something is typed that was not entered. */
+  /** Whether the input line has text that was not entered. */
   isTyping(): boolean
 }
 
-/** What an agent asks, put to whoever sits at the terminal: one question at a time, and never a line for the wrong one. */
+/** Asks the questions of an agent at the terminal, one at a time, so that no input reaches the wrong question. */
 export class Questions {
   readonly #waiting = new Map<string, Question>()
   #asked: Question | undefined
   #askedAt = 0
-  /** When the last key was pressed, and how long none has to be before one is an answer. */
+  /** Time of the last key press, and the required pause before a key counts as an answer. */
   #pressedAt = 0
   #quietMs = TOO_SOON_MS
-  /** The question that was answered and whose answer did not come back yet. */
+  /** The answered question whose event has not arrived yet. */
   #answered: string | undefined
-  /** The typed text replaces the requested action. */
+  /** The next typed text is an instruction that replaces the requested operation. */
   #isInstead = false
   #isHinted = false
 
   /**
-   * @param place undefined: nobody is there, so what is asked is rejected at once
-   * @param steer sends what the agent is to do instead of what it asked for
+   * @param place undefined: there is no terminal, so questions are rejected at once
+   * @param steer sends the instruction that replaces the requested operation
    */
   constructor(
     private readonly context: Pick<TaskContext, 'client' | 'out'>,
@@ -85,20 +85,20 @@ export class Questions {
     private readonly steer: (text: string) => Promise<void>,
   ) {}
 
-  /** Questions that were rejected because nobody was there to answer. */
+  /** Number of questions rejected without a person at the terminal. */
   denied = 0
 
-  /** A line that is typed now is an answer. */
+  /** Whether the next typed line is an answer. */
   get isAsking(): boolean {
     return this.#asked !== undefined
   }
 
-  /** Is this line one for the question that is asked: commands go past one in words. */
+  /** Whether this line answers the open question; slash commands do not answer a question in words. */
   takes(line: string): boolean {
     return this.#asked !== undefined && !('words' in this.#asked && line.trim().startsWith('/'))
   }
 
-  /** Takes in an event that was shown. Asks only what still waits: of the past nothing is asked (`isLive` false). */
+  /** Processes an event that was shown. Only live, pending questions are asked; those of the history are not (`isLive` false). */
   take(event: SessionEvent, isLive: boolean): void {
     const content = contentOf(event)
     const question =
@@ -113,7 +113,7 @@ export class Questions {
     if (isLive && first !== this.#asked) this.#ask()
   }
 
-  /** Answers the question that is asked with a line; what cannot be understood is asked again. */
+  /** Answers the open question with a line; an invalid answer repeats the question. */
   async answer(line: string): Promise<void> {
     const question = this.#asked
     if (!question || !this.place) return
@@ -126,8 +126,8 @@ export class Questions {
   }
 
   /**
-   * A key was pressed. One that comes at once after the question, or while somebody types, belongs to what was being typed.
-   * Undefined: nothing is asked that it could answer.
+   * Handles a key press. A key too soon after the question, or while the person types, belongs to the typed text. Undefined when
+   * the key answers no open question.
    */
   press(key: string, typed: string): KeyUse | undefined {
     const question = this.#asked
@@ -172,7 +172,7 @@ export class Questions {
     this.#ask()
   }
 
-  /** No, and what to do instead: the agent gets it together with the refusal. */
+  /** Rejects and sends an instruction: the agent gets both together. */
   async #redirect(question: Permission, text: string): Promise<void> {
     if (text.trim() === '') return this.#ask()
     this.#isInstead = false
@@ -205,7 +205,7 @@ export class Questions {
     this.place.ask(isNarrow ? `${answers.map(({ short }) => short).join(' ')}? ` : whole)
   }
 
-  /** Shows all of a question, and asks it again. */
+  /** Shows a question in full, and asks it again. */
   async #show({ id }: Permission): Promise<void> {
     const { client, out } = this.context
     const path = `${this.base}/interactions/${encodeURIComponent(id)}`
@@ -218,18 +218,18 @@ export class Questions {
 
   #deny(question: Permission): void {
     this.denied++
-    // What ended meanwhile needs no answer.
+    // A question that has ended in the meantime needs no answer.
     this.#send(question, 'reject-once').catch(() => {})
   }
 
-  /** The event of the answer takes the question away, whoever gave it. */
+  /** Sends an answer. The event of the answer removes the question, also when another client answered it. */
   async #send({ id, turnId }: Permission, decision: Decision): Promise<void> {
     this.#answered = id
     const body = { request_id: id, turn_id: turnId, decision }
     await this.context.client.request('POST', `${this.base}/approve`, body)
   }
 
-  /** An answer in words; one that is none is said to be, and the question is asked again. */
+  /** Answers in words; an invalid answer is reported, and the question is asked again. */
   async #tell(question: Worded, line: string): Promise<void> {
     const { client, out } = this.context
     const path = `${this.base}/clarifications/${encodeURIComponent(question.id)}/answer`
@@ -245,17 +245,17 @@ export class Questions {
   }
 }
 
-/** Saying no is always possible; saying yes only as the agent offers it. */
+/** A rejection is always possible, an approval only if the agent offers it. */
 function offered({ options }: Permission) {
   return ANSWERS.filter(({ decision }) => decision.startsWith('reject') || optionFor(options, decision))
 }
 
-/** Is this key the number of a choice, where each of them has one digit. */
+/** Whether this key is the number of a choice, where one digit is enough. */
 function isDigitOf({ choices = [], multiple }: Worded, key: string): boolean {
   return !multiple && choices.length <= MAX_DIGITS && /^[1-9]$/.test(key) && Number(key) <= choices.length
 }
 
-/** How a question in words is answered. */
+/** The instruction for answering a question in words. */
 function howTo({ choices, multiple, optional }: Worded): string {
   const range = `1-${choices?.length ?? 0}`
   const what = !choices ? 'Answer' : multiple ? `Numbers ${range}, with commas` : `Number ${range}`

@@ -10,31 +10,31 @@ import { sandboxText, sandboxWarning } from './sandbox-text.js'
 import type { FolderChanges, TaskContext } from './task-context.js'
 import { confirm, fitted, promptText } from './typed.js'
 
-/** How `svc run` ended, and its exit codes; 2 to 8 are those of every command. */
+/** The end of `svc run`, with its exit code; 2 to 8 have the same meaning in every command. */
 export const RUN_EXITS = {
   /** The agent finished. */
   completed: 0,
   /** The agent, or its start, failed. */
   failed: 1,
-  /** The agent stopped before it had finished: at a limit, or because it refused to go on. */
+  /** The agent stopped early: at a limit, or because it refused to continue. */
   unfinished: 1,
-  /** The agent finished, but something that it asked for was rejected because nobody answered. */
+  /** The agent finished, but a request was rejected without a person to answer it. */
   denied: 9,
-  /** The reader left; the agent goes on. */
+  /** The reader detached; the agent continues. */
   detached: 10,
   /** The turn was canceled. */
   canceled: 130,
 } as const
 type RunEnd = keyof typeof RUN_EXITS
 
-/** Changes that are listed; the rest is counted. */
+/** Maximum number of listed changes; the rest is counted. */
 const MAX_CHANGES = 20
 const MARKS = { added: '+', modified: '~', deleted: '-' } as const
 
-/** Milliseconds in which standard input has to begin, where the prompt is given besides. */
+/** Milliseconds in which standard input has to begin when the prompt is an argument. */
 const INPUT_MS = 3000
 
-/** `svc run [prompt]`: from nothing to a finished task. */
+/** `svc run [prompt]`: starts a session and runs one task to its end. */
 export async function runRun(context: TaskContext): Promise<number> {
   if (context.options.print !== true || context.out.json) return runShown(context)
   const answer = new Answer()
@@ -51,7 +51,7 @@ const ENDED: Readonly<Record<number, string>> = {
   [RUN_EXITS.canceled]: 'the turn was canceled',
 }
 
-/** The prompt, and what comes on standard input besides. */
+/** The prompt, with standard input appended. */
 async function wholePrompt(context: TaskContext): Promise<string> {
   const text = await promptText(context)
   if (context.args.prompt === undefined || context.args.prompt === '-') return text
@@ -102,7 +102,7 @@ async function runShown(context: TaskContext): Promise<number> {
   return RUN_EXITS[end]
 }
 
-/** Sends the prompt and follows it, and what is typed meanwhile, to the end. */
+/** Sends the prompt and follows its turn and later input to the end. */
 async function converse(
   context: TaskContext,
   {
@@ -181,7 +181,7 @@ class Answer {
   take(event: SessionEvent): void {
     const { text, error, stop_reason: reason } = contentOf(event)
     if (event.type === 'agent_message') this.text += String(text ?? '')
-    // Text before further tool calls is no answer.
+    // Text before further tool calls is not the answer.
     else if (event.type === 'tool_call' || event.type === 'user_message') this.text = ''
     else if (event.type === 'error') this.failure = String(error)
     else if (event.type === 'done') this.failure = `the agent stopped before it had finished (${String(reason)})`
@@ -192,7 +192,7 @@ function endOf(event: SessionEvent, open: ReadonlySet<string | undefined>) {
   return event.type === 'session_stopped' || open.has(event.turn_id) ? endOfTurn(event, event.turn_id) : undefined
 }
 
-/** Starts the session; where no agent can run, offers the one that comes with the package. */
+/** Starts the session. When no agent can run, it offers the one included in the package. */
 async function openSession(context: TaskContext): Promise<Session> {
   const { options, client, out } = context
   const create = async (agent: unknown) => {
@@ -230,7 +230,7 @@ async function openSession(context: TaskContext): Promise<Session> {
   }
 }
 
-/** Asks the installed providers that were never asked whether they are logged in, so that one that is comes first. */
+/** Checks the unknown login states of installed providers, because a logged-in provider is preferred. */
 async function askLogins({ client }: TaskContext): Promise<void> {
   const { providers } = (await client.request('GET', '/api/providers')) as { providers: Provider[] }
   const unknown = providers.filter(
@@ -246,7 +246,7 @@ async function installHint({ client }: TaskContext): Promise<string> {
   return providers.find(({ install_command }) => install_command)?.install_command ?? command('provider list')
 }
 
-/** Says who works, where, and what it may do without asking. */
+/** Prints the agent, its folder, and the operations that it may do without a question. */
 async function announce(context: TaskContext, session: Session): Promise<void> {
   const { client, out } = context
   if (out.json) return

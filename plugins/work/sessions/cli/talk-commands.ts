@@ -10,11 +10,11 @@ import type { TaskContext } from './task-context.js'
 import { fitted, promptText } from './typed.js'
 
 const INTERRUPTED = 130
-/** Exit code where another terminal took the session over: as where a reader leaves a run that goes on. */
+/** Exit code after a takeover by another terminal: the same as for a detached run. */
 const TAKEN_OVER = 10
-/** Events of before that are shown on attaching. */
+/** Earlier events shown on attaching. */
 const SHOWN_BEFORE = 20
-/** Milliseconds of one request to wait; a longer wait is made of several. */
+/** Milliseconds of one wait request; a longer wait uses several requests. */
 const WAIT_MS = 60_000
 
 /** `svc session prompt <id> [text|-]` */
@@ -99,7 +99,7 @@ export async function runAttach(context: TaskContext): Promise<number> {
   const keys = terminal ? '. Type a prompt, or /help. Ctrl-C cancels a turn or leaves, Ctrl-D leaves' : ''
   const state = [session.agent_name, session.state, session.permissions].filter(Boolean).join(', ')
   for (const row of fitted(`attached to ${args.session_id} (${state})${keys}`, context)) out.line(out.color('dim', row))
-  // A terminal that is closed leaves as Ctrl-D does; Ctrl-C comes to whatever runs first.
+  // Closing the terminal detaches like Ctrl-D; Ctrl-C goes to the running operation first.
   const giveBack = terminal && context.onInterrupt(leave, { anyEnd: true })
   if (session.activity) {
     talk.cancelOnInterrupt()
@@ -148,14 +148,14 @@ export async function runAttach(context: TaskContext): Promise<number> {
   }
 }
 
-/** Does the input come from a pipe or a file, and so have an end. */
+/** Whether the input is a pipe or a file, which has an end. */
 const isPiped = ({ terminal, unseen }: TaskContext) => terminal === undefined && unseen === undefined
 
-/** Standard input of `svc session attach` is one prompt. The command ends with that input, or with the turn. */
+/** Standard input of `svc session attach` as one prompt. The command ends with that input, or with the turn. */
 class PipedInput {
   code = 0
   #turn: string | undefined
-  /** The input ended without a prompt: the command leaves when the past was shown. */
+  /** The input ended without a prompt: the command ends after showing the history. */
   #isEmpty = false
 
   constructor(
@@ -192,7 +192,7 @@ class PipedInput {
   }
 }
 
-/** Shows events until the stream ends or the reader leaves; returns the last one. */
+/** Shows events until the stream ends or the reader detaches; returns the last one. */
 async function follow(
   talk: Conversation,
   query: string,

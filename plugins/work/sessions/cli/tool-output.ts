@@ -2,9 +2,9 @@ import { visible } from '../../../../kernel/kit/text.js'
 
 type Content = Readonly<Record<string, unknown>>
 
-/** Members of an output of an agent's own form that have what a tool printed, in the order in which they are tried. */
+/** Members with the printed text in agent-specific outputs, in order of preference. */
 const PRINTED = ['formatted_output', 'aggregated_output', 'output', 'stdout', 'result', 'content', 'text']
-/** Lines that are kept of one output. */
+/** Maximum number of lines kept of one output. */
 const MAX_LINES = 10_000
 
 /** The output of a tool in lines, with invisible characters marked; empty without output. */
@@ -21,7 +21,7 @@ export function outputLines({ content, raw_output: raw }: Content): readonly str
     .trimEnd()
     .split('\n')
   if (lines.length === 1 && lines[0]?.trim() === '') return []
-  // A line that was written over several times is as it was left.
+  // A line that was overwritten several times is shown in its last form.
   return lines.slice(0, MAX_LINES).map(line => visible(line.slice(line.lastIndexOf('\r') + 1).replaceAll('\t', '    ')))
 }
 
@@ -34,7 +34,7 @@ function printedIn(raw: unknown): string {
   return typeof found === 'string' ? found : ''
 }
 
-/** Agents send the output of a command as code: the marks of that are no part of it. */
+/** Agents wrap command output in a code fence, which is removed. */
 function withoutFence(text: string): string {
   const [, inside] = /^\s*`{3,}[^\n]*\n([\s\S]*?)\n?`{3,}\s*$/.exec(text) ?? []
   return inside ?? text

@@ -2,13 +2,13 @@ import type { TranscriptEntry } from '../../../../schemas/sessions.js'
 import { markerText } from './event-lines.js'
 import { oneLine } from './one-line.js'
 
-/** A line of a transcript; `failed` tells of a failure. */
+/** A line of a transcript; `failed` marks a failure. */
 export interface TranscriptLine {
   readonly text: string
   readonly failed?: true
 }
 
-/** What a person reads of a message; none of one that says nothing. */
+/** The lines of a message for a person; empty when it has no visible content. */
 export function transcriptLines({ parts }: TranscriptEntry['message']): TranscriptLine[] {
   return parts.flatMap((part): TranscriptLine[] => {
     const data = (part.data ?? {}) as Record<string, unknown>

@@ -1,9 +1,9 @@
 import type { TaskContext } from './task-context.js'
 
-/** Bytes of a prompt as JSON: the daemon takes bodies of 1 MiB, with little else in them. */
+/** Maximum bytes of a prompt as JSON: the daemon accepts bodies of 1 MiB, which contain little else. */
 const PROMPT_BYTES = 1024 * 1024 - 16 * 1024
 
-/** A question with yes as its usual answer. */
+/** A question whose default answer is yes. */
 export async function confirm(
   { terminal, out }: Pick<TaskContext, 'terminal' | 'out'>,
   question: string,
@@ -16,7 +16,7 @@ export async function confirm(
   return answer === '' ? usual : answer === 'y' || answer === 'yes'
 }
 
-/** What was given, or comes from standard input, or is typed. */
+/** The prompt from the argument, from standard input, or typed at the terminal. */
 export async function promptText(context: TaskContext): Promise<string> {
   const { args, terminal, stdin, fault } = context
   const given = args.text ?? args.prompt
@@ -25,7 +25,7 @@ export async function promptText(context: TaskContext): Promise<string> {
   else if (given === undefined) text = (await typedLine(context, '> ')) ?? ''
   if (text.trim() === '')
     fault('usage', 'the text of the prompt is missing', 'svc run "Summarise the TODOs in this folder"')
-  // Before a session is made, which would stay behind without a prompt.
+  // Checked before a session is made, which would stay behind without a prompt.
   const bytes = Buffer.byteLength(JSON.stringify(text))
   if (bytes > PROMPT_BYTES)
     fault(
@@ -36,7 +36,7 @@ export async function promptText(context: TaskContext): Promise<string> {
   return text
 }
 
-/** One line that is typed behind a text; undefined at the end of the input, and without a terminal. */
+/** Reads one line after a label; undefined at the end of the input, and without a terminal. */
 export async function typedLine(
   { terminal, out }: Pick<TaskContext, 'terminal' | 'out'>,
   prompt: string,

@@ -35,7 +35,7 @@ export async function runRecap(context: CommandContext): Promise<void> {
   if (pending_inputs > 0) out.line(`${pending_inputs} prompts wait: ${command('session input list', session.id)}`)
 }
 
-/** `svc session clarify <id> [answer]`: shows what is asked, or answers the oldest question. */
+/** `svc session clarify <id> [answer]`: shows the open questions, or answers the oldest one. */
 export async function runClarify(context: CommandContext): Promise<void> {
   const { args, options, client, out, fault } = context
   const id = String(args.session_id)
@@ -75,7 +75,7 @@ export async function runClarify(context: CommandContext): Promise<void> {
 
 const WORDS: Readonly<Record<string, string>> = { skip: 'skipped', decline: 'declined' }
 
-/** A number is one of the choices, and several with commas are several of them; everything else is a text. */
+/** A number selects a choice, and comma-separated numbers select several; everything else is a text. */
 export function answerOf(
   { choices = [], multiple }: Partial<Pick<Clarification, 'choices' | 'multiple'>>,
   answer: string,
@@ -115,7 +115,7 @@ export async function runRuntime(context: CommandContext): Promise<void> {
   show(context, await choose(context, base, session, { provider, model, reasoning_effort: effort, speed }))
 }
 
-/** Chooses on from what the session has. */
+/** Changes the runtime, based on the current values. */
 export async function choose(
   { client }: Pick<CommandContext, 'client'>,
   base: string,
@@ -126,7 +126,7 @@ export async function choose(
   const { model, reasoning_effort, speed } = session
   const provider = selected?.provider ?? session.provider
   const given = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined))
-  // Models and efforts are words of one provider.
+  // Models and efforts are specific to a provider.
   const isOther = (given.provider ?? provider) !== session.provider
   const kept = isOther ? (given.provider === undefined ? selected : {}) : { model, reasoning_effort, speed }
   const runtime = { ...kept, provider, ...given }
@@ -153,7 +153,7 @@ function show({ out }: CommandContext, session: SessionDetail): void {
   )
 }
 
-/** `svc session rewind <id> [--message …]`: by default back to before the last prompt. */
+/** `svc session rewind <id> [--message …]`: goes back to before the last prompt by default. */
 export async function runRewind(context: CommandContext): Promise<void> {
   const { args, options, client, out, fault } = context
   const id = String(args.session_id)

@@ -1,51 +1,52 @@
-/** A git worktree that a session works in. */
+/** A git worktree used by a session. */
 export interface SessionWorktree {
   readonly name: string
   /** Canonical. */
   readonly folder: string
-  /** Empty: none is checked out. */
+  /** Empty: no branch is checked out. */
   readonly branch: string
-  /** Where git keeps what belongs to it; absolute. */
+  /** Git folder of the worktree; absolute. */
   readonly gitDir: string
-  /** Where sessions work in it: the folder that the workspace is in its repository. Absent, from an earlier version: `folder`. */
+  /** Working folder of sessions: the workspace's subfolder of its repository. Absent, from an earlier version: `folder`. */
   readonly place?: string
-  /** The workspace that it was made for; absent for one that was there. */
+  /** The workspace for which it was made; absent for a worktree that existed before. */
   readonly workspaceId?: string
   /** Submodules that were checked out in it. */
   readonly submodules?: readonly SubmoduleTree[]
-  /** Digest of uncommitted files when the worktree was handed out; absent: there were none. */
+  /** Digest of the uncommitted files at the time of its creation; absent: there were none. */
   readonly untouched?: string
 }
 
 /** A submodule in a worktree. */
 export interface SubmoduleTree {
-  /** Below the folder of the worktree. */
+  /** Relative to the folder of the worktree. */
   readonly path: string
   readonly gitDir: string
-  /** Id of the commit that was checked out. */
+  /** ID of the checked-out commit. */
   readonly commit: string
 }
 
-/** A worktree that was made, or that was there. */
+/** A worktree that was made, or that existed before. */
 export interface WorktreeInUse extends SessionWorktree {
-  /** Parts of the workspace that the worktree lacks, a line each. */
+  /** Missing parts of the workspace, one line each. */
   readonly warnings: readonly string[]
-  /** Nothing is left of one that was made; one that was there stays. Never throws. */
+  /** Removes a worktree that was made; an existing one stays. Never throws. */
   undo(): Promise<void>
 }
 
 /** Worktrees for other plugins. */
 export interface SessionWorktrees {
   /**
-   * A worktree of the repository of a workspace, on a branch `svc/<name>` of its own where it is new. Throws
-   * `workspace_not_found` (404), `worktree_invalid` (400), `worktree_failed` (409).
+   * Makes or finds a worktree of a workspace's repository; a new one gets its own branch `svc/<name>`. Throws `workspace_not_found`
+   * (404),
+   * `worktree_invalid` (400), `worktree_failed` (409).
    */
   of(workspaceId: string, wish: { readonly create: string } | { readonly use: string }): Promise<WorktreeInUse>
-  /** Commits what is not committed in a worktree; the id of its newest commit. Throws `worktree_failed` (409). */
+  /** Commits all changes in a worktree; returns the ID of its newest commit. Throws `worktree_failed` (409). */
   save(worktree: SessionWorktree, message: string): Promise<string>
   /**
-   * Removes a worktree and its branch if both are as they were made: no changed or new file, whatever is in folders that git
-   * ignores, and no commit that no other branch has. Resolves to whether it is removed. Throws `worktree_failed` (409).
+   * Removes an unused worktree and its branch: no changed or new file, except in folders that git ignores, and no commit that is
+   * missing in all other branches. Resolves to whether it was removed. Throws `worktree_failed` (409).
    */
   discardUnused(worktree: SessionWorktree): Promise<boolean>
 }

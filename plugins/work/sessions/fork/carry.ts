@@ -9,15 +9,15 @@ import type { K } from '../needs.js'
 import { WorktreeSettings } from '../settings.js'
 import { inRepository } from './git.js'
 
-/** Patterns of ignored files that a repository wants in each of its worktrees, as in `.gitignore`. */
+/** File with patterns of ignored files to copy into each worktree, as in `.gitignore`. */
 const INCLUDE_FILE = '.worktreeinclude'
 const INCLUDE_BYTES = 64 * 1024
 const MAX_FILES = 10_000
 const MAX_FILE_BYTES = 256 * 1024 * 1024
 
 /**
- * Copies files that git ignores from a working tree into a worktree of it. What is there already stays; a file that git does not
- * ignore is not copied, for it would be committed with the work.
+ * Copies ignored files of a working tree into one of its worktrees. Existing files stay. Files that git does not ignore are not
+ * copied, because they would be committed with the work.
  * @returns a line for each file that could not be copied
  */
 export async function carryFiles(
@@ -34,7 +34,7 @@ export async function carryFiles(
     const matching = await list('--ignored', ...patterns.flatMap(pattern => ['-x', pattern]))
     const others = matching.length === 0 ? [] : await list('--exclude-standard')
     const committable = new Set(others)
-    // A name with a slash at its end is another repository.
+    // A name with a trailing slash is a nested repository.
     return matching.filter(name => !committable.has(name) && !name.endsWith('/'))
   })
   if (files.length > MAX_FILES)
@@ -69,7 +69,7 @@ async function copy(from: string, top: string, name: string, folders: Set<string
   if (bytes) await writeFile(copied, bytes, { flag: 'wx', mode: about.mode & 0o777 })
 }
 
-/** Makes a folder of a worktree, without following a link that was checked out. */
+/** Makes a folder in a worktree without following a checked-out symlink. */
 async function makeFolder(folder: string, made: Set<string>): Promise<void> {
   if (made.has(folder)) return
   await makeFolder(path.dirname(folder), made)

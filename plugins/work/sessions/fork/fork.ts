@@ -10,7 +10,7 @@ import { infoOf } from '../wire.js'
 import { placeOf, warnOf } from './place.js'
 import { worktreeFor } from './worktree.js'
 
-/** Newest events of a conversation that the new session begins with. */
+/** Maximum number of events that are copied into the new session. */
 const MAX_EVENTS = 1000
 const COPIED: ReadonlySet<string> = new Set<SessionEventType>([
   'user_message',
@@ -24,9 +24,9 @@ const COPIED: ReadonlySet<string> = new Set<SessionEventType>([
 ])
 
 /**
- * Goes on with a conversation in a worktree of its own, as a new session; what is not committed stays where it is. A fork that
- * fails leaves no session, no worktree, no branch and no workspace that was registered for it.
- * @throws Fault `fork_unconfirmed`, `worktree_invalid` (400), `worktree_failed` (409), and what keeps a session from being made
+ * Continues a conversation as a new session in its own worktree; uncommitted changes stay in the original. A failed fork leaves no
+ * session, no worktree, no branch and no new workspace.
+ * @throws Fault `fork_unconfirmed`, `worktree_invalid` (400), `worktree_failed` (409), and the faults of creating a session
  */
 export async function forkSession(
   context: SessionsContext,
@@ -53,7 +53,7 @@ export async function forkSession(
     await work().catch(failed => kernel.log.warn(`${what} of a fork that failed stays`, { error: messageOf(failed) }))
   }
   try {
-    // Everything that can refuse the session is asked before there is a workspace for it.
+    // Checks that can refuse the session run before a workspace is registered for it.
     await agents.plan(row.agent_name, { ...workspace, rootDir: root })
     const isKnown = workspaces.list().some(({ rootDir }) => rootDir === root)
     const place = await workspaces.resolve(root)
@@ -66,7 +66,7 @@ export async function forkSession(
       reasoningEffort: row.reasoning_effort ?? undefined,
       speed: row.speed ?? undefined,
       permissions: row.permissions_asked ?? undefined,
-      // Its sandbox is no weaker than that of the session that it goes on with.
+      // Makes the sandbox at least as strict as that of the original session.
       parent: row.id,
       actor,
       cause: actor.cause,

@@ -7,7 +7,7 @@ import { runProgram } from './program.js'
 
 const MAX_OUTPUT = 64 * 1024 * 1024
 
-/** Works on a repository by git. Throws `worktree_failed` (409), with the words of git. */
+/** Runs git in a repository. Throws `worktree_failed` (409), with the message of git. */
 export async function inRepository<T>(
   kernel: K,
   place: RepositoryPlace,
@@ -20,7 +20,7 @@ export async function inRepository<T>(
   })
 }
 
-/** The environment of the person whose daemon this is, without what is the daemon's own. */
+/** The environment of the operator, without the daemon's own variables. */
 export function environmentOf({ needs: { providers } }: K): Promise<Record<string, string>> {
   return providers.environment(providers.builtIn)
 }

@@ -1,6 +1,6 @@
 import type { SessionLineage } from '../../../../schemas/sessions.js'
 
-/** Where a fork comes from. It is nobody's child: it has the rights of any session, and ends by itself. */
+/** The lineage of a fork. It is not a child: it has the rights of any session and its own lifetime. */
 export function forkLineage(from: string): SessionLineage {
   return {
     parent_session_id: from,

@@ -4,7 +4,7 @@ import { keep, OutputEnd, OutputStart } from '../../../platform/processes/api.js
 import { SessionErrors } from '../api.js'
 import type { K } from '../needs.js'
 
-/** A program that works on a worktree. */
+/** A program that runs in a worktree. */
 export interface WorktreeProgram {
   /** Name for people. */
   readonly label: string
@@ -12,18 +12,18 @@ export interface WorktreeProgram {
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
   readonly input?: string
-  /** The setting with the milliseconds that it may take. */
+  /** The setting with its time limit in milliseconds. */
   readonly within: Setting<number>
-  /** Bytes that it may print, all of which are wanted; absent: what it prints is not, nor what it leaves running. */
+  /** Maximum bytes of its output, which is returned; absent: the output and leftover processes are ignored. */
   readonly most?: number
 }
 
 const WORDS_BYTES = 64 * 1024
 const WORDS = 500
-/** For the last words of a program that has ended. */
+/** Milliseconds to read the last output of a program that has ended. */
 const WORDS_MS = 1000
 
-/** Runs a program to its end; what it printed. Throws `worktree_failed` (409), with its last words or the bound that it met. */
+/** Runs a program to its end and returns its output. Throws `worktree_failed` (409), with its last output or the exceeded limit. */
 export async function runProgram(kernel: K, program: WorktreeProgram): Promise<string> {
   const { label, argv, cwd, env, input = '', within, most = WORDS_BYTES } = program
   const handle = await kernel.needs.processes.spawn({ label, argv, cwd, env, stdio: 'pipe' }).catch(cause => {

@@ -7,11 +7,11 @@ import type { K } from '../needs.js'
 import { inRepository } from './git.js'
 import { placeOf } from './worktree-files.js'
 
-/** Whose commits these are; nobody is asked who the operator is. */
+/** A fixed author, because git may have no configured identity. */
 const AUTHOR = ['-c', 'user.name=svc', '-c', 'user.email=svc@localhost']
 
 /**
- * Commits what is not committed yet, and gives the id of the newest commit. Submodules stay at the commit that the index has.
+ * Commits all changes and returns the ID of the newest commit. Submodules stay at the commit in the index.
  * @throws Fault `worktree_failed` (409)
  */
 export async function saveWorktree(kernel: K, { folder, gitDir }: SessionWorktree, message: string) {
@@ -30,8 +30,8 @@ export async function saveWorktree(kernel: K, { folder, gitDir }: SessionWorktre
 }
 
 /**
- * Puts everything into the index. Git would start itself in each submodule, with the configuration that lies there, to see what
- * changed in it; for those that it is told to skip it does not.
+ * Stages everything except submodules. To detect changes in a submodule, git would start itself there with the configuration of
+ * that folder, so submodules are marked to be skipped.
  */
 async function addAll(git: Git): Promise<void> {
   const skipped = (await submodules(git)).map(([name]) => `${name}\0`).join('')
@@ -41,7 +41,7 @@ async function addAll(git: Git): Promise<void> {
   await mark('--no-skip-worktree')
 }
 
-/** Paths of the submodules in the index, with the commits that it has of them. */
+/** Paths of the submodules in the index, with their commits. */
 export async function submodules(git: Git): Promise<(readonly [path: string, commit: string])[]> {
   const entries = (await git(['ls-files', '-z', '--stage'])).split('\0')
   return entries.flatMap(entry => {
@@ -50,14 +50,11 @@ export async function submodules(git: Git): Promise<(readonly [path: string, com
   })
 }
 
-/**
- * Digest of the uncommitted files of a worktree; undefined: there are none. A folder that git ignores as a whole counts by its name
- * alone.
- */
+/** Digest of the uncommitted files of a worktree; undefined: there are none. An ignored folder counts by its name only. */
 export async function uncommitted(git: Git, folder: string): Promise<string | undefined> {
   const [status, index] = await Promise.all([
     git(['status', '--porcelain', '-z', '--ignored', '--ignore-submodules=all']),
-    // Only compares with the index: git starts nothing in a nested repository for it.
+    // Compares with the index only: git then starts no process in a nested repository.
     git(['diff-index', '--cached', '--name-only', '-z', '--ignore-submodules=none', 'HEAD']),
   ])
   if (status === '' && index === '') return undefined

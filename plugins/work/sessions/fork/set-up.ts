@@ -12,12 +12,14 @@ export async function settingOf<T>(kernel: K, setting: Setting<T>, workspaceId: 
   return (await settingIn(kernel.needs.request, kernel.actor, setting, workspaceId)) ?? kernel.config.get(setting)
 }
 
-/** Makes in a new worktree what the workspace says is needed. Throws `worktree_failed` (409), with the last words of the program. */
+/**
+ * Runs the setup program of the workspace in a new worktree. Throws `worktree_failed` (409), with the last output of the program.
+ */
 export function setUp(kernel: K, worktree: SessionWorktree, source: string): Promise<void> {
   return run(kernel, WorktreeSettings.setup, worktree, { SVC_WORKTREE_SOURCE: source })
 }
 
-/** Takes back what was set up, before a worktree is removed. It is removed all the same where that fails. */
+/** Runs the teardown program before a worktree is removed. A failure does not prevent the removal. */
 export async function tearDown(kernel: K, worktree: SessionWorktree): Promise<void> {
   await run(kernel, WorktreeSettings.teardown, worktree, {}).catch(error =>
     kernel.log.warn(`the teardown of worktree ${worktree.folder} failed: ${messageOf(error)}`),

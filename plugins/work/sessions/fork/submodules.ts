@@ -9,20 +9,20 @@ import { inRepository } from './git.js'
 import { submodules, uncommitted } from './save.js'
 import { addWorktree, placeOf, type Undoing } from './worktree-files.js'
 
-/** Of submodules in submodules. */
+/** Maximum depth of nested submodules. */
 const MAX_DEPTH = 5
 
 /** Submodules of a worktree after its checkout. */
 interface CheckedOut {
   readonly trees: readonly SubmoduleTree[]
-  /** A line for each that was not checked out. */
+  /** A line for each submodule that was not checked out. */
   readonly warnings: readonly string[]
 }
 
 /**
- * Checks out the submodules of a worktree at the commits that it names, each as a worktree of the repository that the workspace
- * has of it: nothing is fetched. One that is not there, or has not that commit, stays an empty folder.
- * @param undoing what was made is added, as steps that remove it
+ * Checks out the submodules of a worktree at their recorded commits, as worktrees of the workspace's own submodule repositories:
+ * nothing is fetched. A missing repository or commit leaves an empty folder.
+ * @param undoing receives steps that remove the result
  */
 export async function checkOutSubmodules(
   kernel: K,
@@ -62,7 +62,7 @@ export async function checkOutSubmodules(
   return { trees, warnings }
 }
 
-/** The repository that the workspace has of a submodule. Its pointer could lead into any other one of the person. */
+/** The workspace's repository of a submodule. Its path is checked because its pointer could lead to any other repository. */
 async function repositoryOf({ top, commonDir }: RepositoryPlace, name: string): Promise<RepositoryPlace> {
   const folder = path.join(top, name)
   const real = await realpath(folder).catch(() => undefined)
@@ -73,14 +73,14 @@ async function repositoryOf({ top, commonDir }: RepositoryPlace, name: string): 
   return found
 }
 
-/** Whether a submodule is as it was checked out. Nested ones are judged for themselves. */
+/** Whether a submodule is unchanged since its checkout. Nested ones are checked separately. */
 export async function isUntouched(kernel: K, folder: string, tree: SubmoduleTree): Promise<boolean> {
   if ((await headOf(tree.gitDir)) !== tree.commit) return false
   const place = await placeOf(path.join(folder, tree.path), tree.gitDir)
   return (await inRepository(kernel, place, git => uncommitted(git, place.top))) === undefined
 }
 
-/** Removes what git keeps of the submodules of a worktree whose folder is gone. */
+/** Removes the git data of the submodules of a deleted worktree. */
 export async function forgetSubmodules(trees: readonly SubmoduleTree[] = []): Promise<void> {
   for (const { gitDir } of trees) await rm(gitDir, { recursive: true, force: true })
 }

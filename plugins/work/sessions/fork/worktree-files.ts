@@ -4,21 +4,21 @@ import { lineOf, type RepositoryPlace, repositoryIn } from '../../../../kernel/k
 import { writeWhole } from '../../../desk/workspaces/api.js'
 import { SessionErrors } from '../api.js'
 
-/** Steps that take back what was made, from the last to the first. */
+/** Steps that undo the creation, run from the last to the first. */
 export type Undoing = (() => Promise<unknown>)[]
 
-/** A worktree that is to be made. */
+/** The properties of a new worktree. */
 interface NewWorktree {
   readonly folder: string
-  /** Content of its HEAD: `ref: refs/heads/…`, or the id of a commit. */
+  /** Content of its HEAD: `ref: refs/heads/…`, or the ID of a commit. */
   readonly head: string
-  /** An empty folder is there already. */
+  /** An empty folder exists already. */
   readonly isThere?: boolean
   /** Part of the names of temporary files. */
   readonly unique: string
 }
 
-/** Folders of all worktrees of a repository that git knows of, the first one included. */
+/** Folders of all worktrees known to git, including the main one. */
 export async function worktreeFolders({ commonDir }: RepositoryPlace): Promise<string[]> {
   const first = path.basename(commonDir) === '.git' ? [path.dirname(commonDir)] : []
   const admin = path.join(commonDir, 'worktrees')
@@ -31,9 +31,9 @@ export async function worktreeFolders({ commonDir }: RepositoryPlace): Promise<s
 }
 
 /**
- * Makes an empty worktree. `git worktree add` would do that too, but it starts further programs of git, which read the
- * configuration of the repository.
- * @param undoing what was made is added, as steps that remove it
+ * Makes an empty worktree. `git worktree add` is not used, because it starts further git programs that read the configuration of
+ * the repository.
+ * @param undoing receives steps that remove the result
  */
 export async function addWorktree(
   { commonDir }: RepositoryPlace,
@@ -46,7 +46,7 @@ export async function addWorktree(
   const gitDir = await freeFolder(path.join(admin, path.basename(folder)))
   undoing.push(() => rm(gitDir, { recursive: true, force: true }))
   if (isThere) {
-    // Removed and made again: what became a link, or has something in it, is refused.
+    // Recreates the folder: a symlink or a non-empty folder is refused.
     await rmdir(folder)
     await mkdir(folder)
   } else {
@@ -65,7 +65,7 @@ export async function addWorktree(
   return { top: folder, gitDir, commonDir }
 }
 
-/** What is left of a worktree whose folder was deleted keeps its name. */
+/** A free folder name. Git data of a deleted worktree keeps its name in use. */
 async function freeFolder(wanted: string, count = 0): Promise<string> {
   const folder = count === 0 ? wanted : `${wanted}${count}`
   try {
@@ -78,7 +78,7 @@ async function freeFolder(wanted: string, count = 0): Promise<string> {
 }
 
 /**
- * A worktree with the git folder that it was made with: an agent could have put another one into it.
+ * A worktree at its recorded git folder: an agent could have replaced the pointer in the worktree.
  * @throws Fault `worktree_failed` (409)
  */
 export async function placeOf(folder: string, gitDir: string): Promise<RepositoryPlace> {

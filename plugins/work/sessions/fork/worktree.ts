@@ -63,10 +63,10 @@ export class Worktrees implements SessionWorktrees {
   }
 }
 
-/** What a worktree is to be: one that is there, by its name or folder, or a new one. */
+/** The requested worktree: an existing one by its name or folder, or a new one. */
 type WorktreeRequest = Pick<ForkSessionBody, 'worktree' | 'new_worktree'>
 
-/** The worktree that a request wants. Throws `worktree_invalid` (400), `worktree_failed` (409). */
+/** The worktree of a request. Throws `worktree_invalid` (400), `worktree_failed` (409). */
 export async function worktreeFor(
   kernel: K,
   { id, rootDir }: Workspace,
@@ -87,13 +87,13 @@ export async function worktreeFor(
   return created(kernel, origin, name)
 }
 
-/** The workspace that a worktree is for. */
+/** The workspace of a new worktree. */
 interface Origin {
   readonly workspaceId: string
   /** Canonical. */
   readonly root: string
   readonly repository: RepositoryPlace
-  /** The root, seen from the top of the repository. */
+  /** The root relative to the top of the repository. */
   readonly below: string
 }
 
@@ -122,7 +122,7 @@ async function created(kernel: K, origin: Origin, name: string): Promise<Worktre
             next: `git -C ${shellWord(top)} commit --allow-empty -m start`,
           },
         )
-      // The empty value says that there must be no such branch.
+      // The empty old value makes git fail if the branch exists.
       await git(['update-ref', ref, head.trim(), ''])
     })
     undoing.push(() => inRepository(kernel, repository, git => git(['update-ref', '-d', ref])))
@@ -152,7 +152,7 @@ async function created(kernel: K, origin: Origin, name: string): Promise<Worktre
   }
 }
 
-/** One of the repository, by the name of its folder or by its path. */
+/** An existing worktree, by the name of its folder or by its path. */
 async function existing({ repository, below }: Origin, wanted: string): Promise<WorktreeInUse> {
   const folders = await worktreeFolders(repository)
   const folder = folders.find(one => one === wanted || path.basename(one) === wanted)
@@ -164,7 +164,7 @@ async function existing({ repository, below }: Origin, wanted: string): Promise<
   return { ...(await worktreeAt(path.basename(found.top), found)), place, warnings: [], undo: async () => {} }
 }
 
-/** A folder of a worktree; undefined where it has none, or a link in its place. */
+/** The folder of the workspace in a worktree; undefined when it is missing or a symlink. */
 async function placeIn(top: string, below: string): Promise<string | undefined> {
   const place = path.join(await realpath(top), below)
   const real = await realpath(place).catch(() => undefined)
@@ -175,5 +175,5 @@ async function worktreeAt(name: string, { top, gitDir }: RepositoryPlace): Promi
   return { name, folder: await realpath(top), branch: branchOf(await headOf(gitDir)), gitDir }
 }
 
-/** Empty: a commit is checked out, and no branch. */
+/** The branch of a HEAD; empty when a commit is checked out directly. */
 const branchOf = (head: string) => /^ref: refs\/heads\/(.+)$/.exec(head)?.[1] ?? ''

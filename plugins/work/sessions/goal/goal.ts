@@ -2,13 +2,13 @@ import * as v from 'valibot'
 import { GoalReason, GoalRunStatus, GoalStatus, GoalVerdict } from '../../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
 
-/** Where the prompts of goals come from, as their turns say. */
+/** Source of the turns that pursue a goal. */
 export const GOAL = 'goal'
 
-/** Characters of an objective. */
+/** Maximum characters of an objective. */
 export const MAX_OBJECTIVE = 8000
 
-/** What a session works towards, as its row keeps it. */
+/** The goal of a session, as stored in its row. */
 export const Goal = v.object({
   /** `goal_` and 16 hex. */
   run_id: v.string(),
@@ -26,7 +26,7 @@ export type Goal = Readonly<v.InferOutput<typeof Goal>>
 export const goalOf = ({ goal }: { readonly goal: string | null }): Goal | undefined =>
   goal === null ? undefined : v.parse(Goal, JSON.parse(goal))
 
-/** Statuses of goals, and which may follow. What is complete stays so until another goal replaces it. */
+/** Allowed transitions of the goal status. A complete goal can only be replaced. */
 const NEXT: Readonly<Record<GoalStatus, readonly GoalStatus[]>> = {
   active: ['active', 'paused', 'blocked', 'usage-limited', 'budget-limited', 'complete'],
   paused: ['active'],
@@ -36,10 +36,10 @@ const NEXT: Readonly<Record<GoalStatus, readonly GoalStatus[]>> = {
   complete: [],
 }
 
-/** May a goal of one status become one of another. */
+/** Whether a goal may change from one status to another. */
 export const mayBecome = (from: GoalStatus, to: GoalStatus): boolean => NEXT[from].includes(to)
 
-/** What somebody asks of the goal of a session. */
+/** A command about the goal of a session. */
 export type GoalCommand =
   | { readonly kind: 'start' | 'replace'; readonly objective: string }
   | { readonly kind: 'status' | 'pause' | 'resume' | 'clear' }
@@ -47,8 +47,8 @@ export type GoalCommand =
 const WORDS = ['status', 'pause', 'resume', 'clear'] as const
 
 /**
- * Reads a prompt that is a goal command: `/goal <objective>`, `/goal replace <objective>`, `/goal`, `/goal status`, `pause`,
- * `resume` or `clear`. Undefined for any other prompt.
+ * Parses a goal command: `/goal <objective>`, `/goal replace <objective>`, `/goal`, `/goal status`, `pause`, `resume` or `clear`.
+ * Undefined for any other prompt.
  * @throws Fault `goal_objective_required`, `goal_objective_too_large` (422)
  */
 export function goalCommand(text: string): GoalCommand | undefined {
@@ -84,7 +84,7 @@ export function goalPrompt({ objective, turn_limit }: Goal, turn: number): strin
   ].join('\n')
 }
 
-/** What the agent says about its goal in the last line of an answer; undefined: nothing. */
+/** The agent's report about its goal in the last line of an answer; undefined without one. */
 export function reportIn(answer: string): { readonly says: 'reached' | 'blocked'; readonly note: string } | undefined {
   const last = answer.trimEnd().split('\n').at(-1) ?? ''
   const [, word, note = ''] = /^[\s*_`>]*GOAL:\s*[*_`]*(reached|blocked)\b[\s,.:;*_`–-]*(.*)$/i.exec(last) ?? []

@@ -9,23 +9,23 @@ import type { PromptStatus } from '../turn/prompts.js'
 import { GOAL, type Goal, type GoalCommand, goalOf, goalPrompt, mayBecome, reportIn } from './goal.js'
 import { snapshotOf } from './snapshot.js'
 
-/** Pieces of an answer that are read for what it says last. */
+/** Trailing chunks of an answer that are searched for a report. */
 const LAST_PIECES = 50
-/** Failures of a model that time cures. */
+/** Temporary failures of a model. */
 const USAGE_LIMIT = /rate.?limit|quota|usage limit|too many requests|\b429\b/i
 
 type Ended = TurnOutcome | undefined
 type Became = Pick<Goal, 'status' | 'run_status' | 'cause'>
 
 /**
- * Goals of sessions: what an agent works towards over many turns, until it says that it is done or blocked, a person pauses
- * it, or its turns are used up. The row has the goal; turns are counted as they begin, so that no crash makes more of them.
+ * Goals of sessions: an agent works towards a goal over many turns, until it reports success or a block, a person pauses it, or its
+ * turns are used up. The row stores the goal; turns are counted as they begin, so that a crash cannot add turns.
  */
 export class Goals {
   constructor(private readonly context: SessionsContext) {}
 
   /**
-   * Carries out the command that a prompt is; the row keeps its answer under its key. `isDue`: a turn may begin now.
+   * Executes a goal command; the row keeps the reply under the key of the prompt. `isDue`: a turn may begin now.
    * @throws Fault `goal_not_active` (404), `goal_replace_required`, `session_stopped` (409)
    */
   async take(
@@ -61,14 +61,14 @@ export class Goals {
     return { prompt: receipt, isDue }
   }
 
-  /** The prompt of the next turn of an active goal; undefined where none is due. */
+  /** The prompt of the next turn of an active goal; undefined when none is due. */
   next(id: string): NewPrompt | undefined {
     const goal = goalOf(this.#row(id))
     if (goal?.status !== 'active') return undefined
     return newPrompt(this.context.kernel, id, goalPrompt(goal, goal.turns_used + 1), { source: GOAL })
   }
 
-  /** Writes down and counts a turn that begins. */
+  /** Stores and counts a turn that begins. */
   begin(t: Tx, prompt: NewPrompt, status: PromptStatus): void {
     const { prompts } = this.context
     const { session_id: id } = prompt
@@ -77,13 +77,13 @@ export class Goals {
     if (goal) this.#write(t, id, { ...goal, run_status: 'running', turns_used: goal.turns_used + 1 })
   }
 
-  /** A turn is over. `isOwn`: it was one towards the goal; `undefined` where nothing is known of its end. */
+  /** Called after a turn. `isOwn`: the turn pursued the goal; `ended` is undefined when its end is unknown. */
   async over(id: string, ended: Ended, isOwn: boolean): Promise<void> {
     const row = this.context.table.get(id)
     const goal = row && goalOf(row)
     if (goal?.status !== 'active') return
     if (ended?.status === 'canceled') {
-      // Who stops a session, and whoever steers, wants the goal to go on later.
+      // After a stop or a steering prompt the goal continues later.
       const isPaused = row?.state === 'active' && this.context.prompts.queued(id).length === 0
       if (isPaused) await this.#become(id, goal, 'the turn was canceled', PAUSED)
     } else if (isOwn && ended?.status === 'completed') await this.#judge(id, goal, ended)
@@ -130,7 +130,7 @@ export class Goals {
     await this.context.kernel.db.tx(t => this.#write(t, id, { ...judged, run_status: 'queued' }))
   }
 
-  /** Unless a command came first: its word counts. */
+  /** Changes the goal, unless a command has changed it in the meantime. */
   async #become(id: string, goal: Goal, why: string, became: Became): Promise<void> {
     const { kernel, logs } = this.context
     const isSame = await kernel.db.tx(t => {
@@ -153,7 +153,7 @@ export class Goals {
     return pieces.map(({ content }) => String(content.text ?? '')).join('')
   }
 
-  /** What a command makes of a goal. */
+  /** The goal after a command. */
   #after(goal: Goal | undefined, command: Exclude<GoalCommand, { kind: 'status' }>): Goal | undefined {
     const { limits, kernel } = this.context
     if ('objective' in command) {
@@ -176,7 +176,7 @@ export class Goals {
     if (isOver || !mayBecome(goal.status, became.status)) {
       throw SessionErrors.goal_not_active(`the goal of this session is ${goal.status}`)
     }
-    // Whoever lets it go on after its last turn wants as many again.
+    // A resume after the last turn grants the same number of turns again.
     const turn_limit = goal.turns_used < goal.turn_limit ? goal.turn_limit : goal.turns_used + limits.goalTurns
     return { ...goal, ...became, turn_limit }
   }
@@ -204,7 +204,7 @@ function outcomeOf({ kind }: GoalCommand, replaced: string | null): GoalOutcome[
   return kind === 'status' ? 'status' : ({ pause: 'paused', resume: 'resumed', clear: 'cleared' } as const)[kind]
 }
 
-/** Tells readers what became of a goal. */
+/** The event about a change of a goal. */
 const goalEvent = (became: string, why: string) =>
   ({
     type: 'system',

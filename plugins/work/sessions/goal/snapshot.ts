@@ -4,7 +4,7 @@ import type { SessionsContext } from '../context.js'
 import type { SessionRow } from '../table.js'
 import { goalOf } from './goal.js'
 
-/** Share of its context from which on an agent should be compacted soon. */
+/** Share of the context window above which a compaction is recommended. */
 const NUDGE_RATIO = 0.8
 
 /** The goal of a session as others see it; null for none. */
@@ -22,7 +22,7 @@ export async function snapshotOf(context: SessionsContext, row: SessionRow): Pro
   }
 }
 
-/** How full the context of the model was when the agent told of it last. */
+/** Use of the model's context window in the agent's last report. */
 async function contextOf({ logs }: SessionsContext, row: SessionRow): Promise<GoalSnapshot['context']> {
   const [told] = await logs.use(row.id, log => log.query({ type: 'usage', limit: 1 }, row.usage))
   const { used, size } = (told?.content.usage ?? {}) as { used?: unknown; size?: unknown }

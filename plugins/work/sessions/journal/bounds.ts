@@ -1,12 +1,12 @@
 import { clip } from '../../../../kernel/kit/text.js'
 
-/** Sizes of one stored value: characters of a string, members of a list or an object, depth, and characters in all. */
+/** Limits of one stored value: characters of a string, members of a list or an object, depth, and characters in all. */
 const MAX_STRING = 128 * 1024
 const MAX_MEMBERS = 1000
 const MAX_DEPTH = 24
 const MAX_TOTAL = 256 * 1024
 
-/** A copy of a JSON value that is cut where it is too long, too wide, too deep or too much, and says so in place. */
+/** A copy of a JSON value that is cut at these limits, with a note at each cut. */
 export function boundValue(value: unknown): unknown {
   let left = MAX_TOTAL
   const visit = (item: unknown, depth: number): unknown => {
@@ -30,7 +30,7 @@ export function boundValue(value: unknown): unknown {
   return visit(value, 0)
 }
 
-/** At most `max` characters of a text, with a mark where it was cut. */
+/** At most `max` characters of a text, with a note at the cut. */
 export function boundText(text: string, max: number): string {
   return text.length > max ? `${clip(text, max)}… (${text.length - max} characters left out)` : text
 }

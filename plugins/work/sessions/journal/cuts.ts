@@ -3,13 +3,13 @@ import * as v from 'valibot'
 const Stored = v.array(v.tuple([v.number(), v.number()]))
 
 /**
- * Stretches of a journal that were taken out of the conversation. A journal only grows: what is cut stays on the disk, and no
- * reader sees it.
+ * Ranges of a journal that were removed from the conversation. A journal is append-only: removed events stay on disk and are hidden
+ * from readers.
  */
 export class Cuts {
   readonly #stretches: readonly (readonly [from: number, through: number])[]
 
-  /** @param column what {@link toString} gave; null for none */
+  /** @param column the result of {@link toString}; null for none */
   constructor(column: string | null = null) {
     this.#stretches = column === null ? [] : v.parse(Stored, JSON.parse(column))
   }
@@ -22,7 +22,7 @@ export class Cuts {
     return this.#stretches.some(([from, through]) => from <= sequence && sequence <= through)
   }
 
-  /** With one more; those inside of it, or right before it, become one with it. */
+  /** Adds a range; contained and directly preceding ranges are merged into it. */
   with(from: number, through: number): Cuts {
     const apart = this.#stretches.filter(([, end]) => end < from - 1)
     const start = Math.min(from, ...this.#stretches.filter(([, end]) => end >= from - 1).map(([first]) => first))

@@ -20,7 +20,7 @@ interface Counted {
   readonly content: EventContent
 }
 
-/** What the events up to a sequence come to; kept in the row, so that nobody reads a whole journal to count or to search. */
+/** Aggregates of the events up to a sequence, kept in the row so that counts and searches need not read the whole journal. */
 export class Digest {
   private constructor(
     public sequence = 0,
@@ -29,19 +29,19 @@ export class Digest {
     readonly entries = new EntryIndex(),
   ) {}
 
-  /** Of the column; nothing counted where it was written by an earlier version, cannot be read, or tells of more than `last`. */
+  /** Reads the column; empty for an earlier version, an unreadable value, or a value that covers more than `last`. */
   static stored(column: string | null, last = Number.POSITIVE_INFINITY): Digest {
     try {
       const { sequence, usage, types, entries } = v.parse(Stored, JSON.parse(column ?? ''))
-      // What was counted of a journal that was cut since is not there any more.
+      // The journal may have been truncated since; counts beyond its end are invalid.
       if (sequence <= last) return new Digest(sequence, usage, new TypeIndex(types), new EntryIndex(entries, sequence))
     } catch {
-      // As one that was never counted.
+      // Counted again from the beginning.
     }
     return new Digest()
   }
 
-  /** Counts the next event in. */
+  /** Counts the next event. */
   add(sequence: number, event: Counted): void {
     this.sequence = sequence
     this.usage = withEvent(this.usage, event)
@@ -49,7 +49,7 @@ export class Digest {
     this.entries.note(sequence, event)
   }
 
-  /** The column. */
+  /** The value of the column. */
   toString(): string {
     const { sequence, usage, types, entries } = this
     return JSON.stringify({ sequence, usage, types, entries })

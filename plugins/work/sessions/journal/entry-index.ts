@@ -1,14 +1,14 @@
-/** Events of one stretch: what is read at most to find where an entry begins. */
+/** Events per stretch: the upper limit of the search for the start of an entry. */
 const STRETCH = 1000
-/** The start of an entry that an earlier version counted is unknown. */
+/** The start of an entry counted by an earlier version is unknown. */
 const UNKNOWN = -1
 
 const ALONE: ReadonlySet<string> = new Set(['user_message', 'system', 'session_stopped'])
 
-/** An event that is a message for itself; others of one turn that follow each other are one message. */
+/** Whether an event is a message of its own; consecutive other events of one turn form one message. */
 export const standsAlone = (type: string): boolean => ALONE.has(type) || type.startsWith('transcript_marker.')
 
-/** Where the newest entry begins, and what continues it. */
+/** The start of the newest entry, and the turn that continues it. */
 interface Open {
   readonly start: number
   /** Undefined: nothing continues it. */
@@ -16,14 +16,14 @@ interface Open {
 }
 
 /**
- * Where the entries of a transcript begin, of the last event of each stretch of a journal: whoever looks for the beginning of a
- * long turn reads a stretch of it, and not all.
+ * The start of the transcript entry at the last event of each stretch of a journal. With it, the search for the start of a long
+ * turn reads one stretch instead of the whole turn.
  */
 export class EntryIndex {
   readonly #ends: number[]
   #open: Open
 
-  /** From what {@link toJSON} gave; `counted` events of an earlier version have no place in it. */
+  /** Restores the result of {@link toJSON}; the starts of `counted` events of an earlier version are unknown. */
   constructor({ ends, open }: { readonly ends?: readonly number[]; readonly open?: Partial<Open> } = {}, counted = 0) {
     this.#ends = ends ? [...ends] : Array.from({ length: Math.floor(counted / STRETCH) }, () => UNKNOWN)
     this.#open = { start: open?.start ?? UNKNOWN, turn: open?.turn }
@@ -36,7 +36,7 @@ export class EntryIndex {
     else if (this.#open.turn !== turnId) this.#open = { start: sequence, turn: turnId }
   }
 
-  /** Where the entry begins that this event belongs to, if it is the last one of a stretch and that is known. */
+  /** Start of the entry of this event, if it is the last one of a stretch and the start is known. */
   startOf(sequence: number): number | undefined {
     if (sequence % STRETCH !== STRETCH - 1) return undefined
     const start = this.#ends[Math.floor(sequence / STRETCH)] ?? UNKNOWN

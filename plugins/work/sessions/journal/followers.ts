@@ -1,4 +1,4 @@
-/** Those who wait for what is written next. Thousands may, for each event anew: a signal is listened to once. */
+/** Waiters for the next event. There may be thousands per event, so each signal gets one listener only. */
 export class Followers {
   readonly #waiting = new Set<() => void>()
   readonly #bySignal = new WeakMap<AbortSignal, Set<() => void>>()

@@ -1,28 +1,28 @@
 import type { Clock, Redact, RedactedStream } from '../../../../kernel/plugin.js'
 import type { EventContent } from '../events.js'
 
-/** Milliseconds that pieces of one text are gathered for. */
+/** Milliseconds for which chunks of one text are gathered. */
 const GATHER_MS = 50
-/** Milliseconds that the beginning of what may become a secret is held back for when nothing follows. */
+/** Milliseconds for which a possible start of a secret is held back when nothing follows. */
 const HOLD_MS = 1000
 /** Characters that are written without waiting for more. */
 const GATHERED = 16 * 1024
 
-/** What pieces of one text have in common. */
+/** The common members of the chunks of one text. */
 export interface TextHead {
   readonly type: 'agent_message' | 'thought'
   readonly turnId: string
   readonly content: EventContent
 }
 
-/** Makes few texts of many pieces, and finds secrets that are split between pieces. */
+/** Merges many chunks into few texts, and finds secrets that are split between chunks. */
 export class GatheredText {
   #head: TextHead | undefined
   #safe: RedactedStream
   #pieces = ''
   #timer: { cancel(): void } | undefined
 
-  /** @param failed is told what `write` throws when no caller is there to catch it */
+  /** @param failed receives errors of `write` that occur in a timer, where no caller can catch them */
   constructor(
     private readonly clock: Pick<Clock, 'timeout'>,
     private readonly redact: Pick<Redact, 'stream'>,
@@ -32,7 +32,7 @@ export class GatheredText {
     this.#safe = redact.stream()
   }
 
-  /** A piece of the text that is being gathered, or the first one of another. */
+  /** Adds a chunk to the current text, or begins another text. */
   add(head: TextHead, piece: string): void {
     if (this.#head && (this.#head.type !== head.type || this.#head.turnId !== head.turnId)) this.end()
     if (!this.#head) {
@@ -44,7 +44,7 @@ export class GatheredText {
     if (this.#pieces.length >= GATHERED) this.flush()
   }
 
-  /** Writes what is gathered but for the beginning of what may become a secret: that waits for what follows. */
+  /** Writes the gathered text, except for a possible start of a secret, which waits for the next chunk. */
   flush(): void {
     const head = this.#head
     if (!head) return
@@ -55,7 +55,7 @@ export class GatheredText {
     if (text !== '') this.write(head, text)
   }
 
-  /** The text is over: writes all that is left of it. */
+  /** Ends the text and writes the rest of it. */
   end(): void {
     const head = this.#head
     if (!head) return

@@ -1,20 +1,20 @@
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
-/** Offsets change at instants that are multiples of this in every zone of the last decades. */
+/** In every zone of recent decades, offsets change at multiples of this. */
 const SLOT_MS = 900_000
-/** Slots whose offset is remembered; a year has 35,040. */
+/** Slots with a cached offset; a year has 35,040. */
 const MAX_SLOTS = 4096
 
 /**
- * The calendar of a time zone: the days of people, which have 23 or 25 hours when clocks change, and hours that begin on the local
- * hour, which in some zones is not the hour of UTC.
+ * The calendar of a time zone: local days, which have 23 or 25 hours when clocks change, and local hours, which in some zones do
+ * not start at the hour of UTC.
  */
 export class LocalTime {
   #format: Intl.DateTimeFormat | 'process' | undefined
   readonly #offsets = new Map<number, number>()
 
-  /** @param zone a name like `Europe/Paris`; without one that is known, the zone of the process */
+  /** @param zone a name like `Europe/Paris`; default, also for unknown names: the zone of the process */
   constructor(private readonly zone?: string) {}
 
   /** `YYYY-MM-DD` of an instant in epoch milliseconds. */
@@ -22,7 +22,7 @@ export class LocalTime {
     return new Date(at + this.#offset(at)).toISOString().slice(0, 10)
   }
 
-  /** The instant at which the local hour of an instant began. */
+  /** The start of the local hour of an instant. */
   hourStart(at: number): number {
     const local = at + this.#offset(at)
     return at - (((local % HOUR_MS) + HOUR_MS) % HOUR_MS)
@@ -40,10 +40,10 @@ export class LocalTime {
     return Array.from({ length: count }, (_, n) => dayText(last - (count - 1 - n) * DAY_MS))
   }
 
-  /** The instant at which a day begins, `YYYY-MM-DD`. */
+  /** The start of a day, `YYYY-MM-DD`. */
   dayStart(day: string): number {
     const midnight = Date.parse(day)
-    // The offset at midnight decides; one step finds it unless clocks change in between, then the second does.
+    // The offset at midnight is needed. One step finds it, unless clocks change in between; then the second step does.
     let at = midnight - this.#offset(midnight)
     at = midnight - this.#offset(at)
     // Where clocks go forward at midnight, the day begins later.
@@ -66,7 +66,7 @@ export class LocalTime {
     return found
   }
 
-  /** The format needs data of languages, 6 MiB of the process: the zone of the process is asked without it. */
+  /** The format loads 6 MiB of language data, so the zone of the process is read without it. */
   #find(at: number): number {
     this.#format ??= formatOf(this.zone?.replace(/^:/, '')) ?? 'process'
     if (this.#format === 'process') return -new Date(at).getTimezoneOffset() * MINUTE_MS
@@ -81,7 +81,7 @@ const PARTS: Intl.DateTimeFormatOptions = {
   ...({ hour: 'numeric', minute: 'numeric', second: 'numeric', hourCycle: 'h23' } as const),
 }
 
-/** Undefined where the zone is not known, such as the rule `CET-1CEST`. */
+/** Undefined for an unknown zone, such as the rule `CET-1CEST`. */
 function formatOf(timeZone: string | undefined): Intl.DateTimeFormat | undefined {
   if (!timeZone) return undefined
   try {
@@ -91,7 +91,7 @@ function formatOf(timeZone: string | undefined): Intl.DateTimeFormat | undefined
   }
 }
 
-/** Local time less UTC, in milliseconds. */
+/** Local time minus UTC, in milliseconds. */
 function offsetOf(format: Intl.DateTimeFormat, at: number): number {
   const parts = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, Number(value)]))
   const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts

@@ -5,7 +5,7 @@ import type { NewEvent } from '../events.js'
 import type { Cuts } from './cuts.js'
 import { SessionLog } from './session-log.js'
 
-/** Milliseconds that a journal nobody uses stays open. */
+/** Milliseconds after which an unused journal is closed. */
 const IDLE_MS = 30_000
 
 /** A log in use; released once. */
@@ -20,23 +20,23 @@ interface Entry {
   idle?: { cancel(): void }
 }
 
-/** What opens journals and tells of their failures. */
+/** Dependencies for opening journals, and callbacks for their events. */
 export interface LogsContext {
   readonly clock: Clock
   readonly ids: Ids
   readonly redact: Redact
   open(id: string): Promise<Journal>
-  /** What was cut out of a journal. */
+  /** The removed ranges of a journal. */
   cuts(id: string): Cuts
-  /** An event is about to be appended. */
+  /** Called before an event is appended. */
   recording(id: string, event: NewEvent): void
-  /** It is on its way into the file. */
+  /** Called when an event was passed to the file. */
   recorded(id: string, event: NewEvent, sequence: number): void
-  /** A journal that can no longer be written. */
+  /** Called when a journal can no longer be written. */
   failed(id: string, error: unknown): void
 }
 
-/** The open logs. A journal has one opener at a time, so everybody goes through here; unused ones close after a while. */
+/** The open logs. A journal allows one opener at a time, so all users share the log; unused logs close after a delay. */
 export class Logs {
   readonly #entries = new Map<string, Entry>()
   readonly #closing = new Map<string, Promise<void>>()
@@ -44,12 +44,12 @@ export class Logs {
 
   constructor(private readonly context: LogsContext) {}
 
-  /** Sessions whose journal could not be opened, and why. */
+  /** Sessions whose journal could not be opened, with the reason. */
   get damaged(): ReadonlyMap<string, string> {
     return this.#damaged
   }
 
-  /** Throws `session_journal_damaged` (500) when the journal cannot be opened. */
+  /** Opens or shares a log. Throws `session_journal_damaged` (500) when the journal cannot be opened. */
   async hold(id: string): Promise<HeldLog> {
     while (this.#closing.has(id)) await this.#closing.get(id)
     let entry = this.#entries.get(id)
@@ -68,7 +68,7 @@ export class Logs {
         release: () => {
           if (released) return
           released = true
-          // Damage in an older file shows when that is read.
+          // Damage in an older file shows only when that file is read.
           if (log.damage) this.#damaged.set(id, log.damage.message)
           this.#release(id, held)
         },
@@ -79,7 +79,7 @@ export class Logs {
     }
   }
 
-  /** The same for whoever appends; throws `session_journal_damaged` when the journal can only be read. */
+  /** Opens or shares a log for appending; throws `session_journal_damaged` when the journal is read-only. */
   async holdForWriting(id: string): Promise<HeldLog> {
     const held = await this.hold(id)
     const { damage } = held.log
@@ -98,12 +98,12 @@ export class Logs {
     }
   }
 
-  /** The session is gone, and its journal with it. */
+  /** Forgets the damage of a deleted session. */
   forget(id: string): void {
     this.#damaged.delete(id)
   }
 
-  /** Closes the journal of a session whatever uses it. */
+  /** Closes the journal of a session even if it is in use. */
   async close(id: string): Promise<void> {
     const entry = this.#entries.get(id)
     if (!entry) return this.#closing.get(id)

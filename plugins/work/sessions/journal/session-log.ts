@@ -7,15 +7,15 @@ import { Followers } from './followers.js'
 import { GatheredText, type TextHead } from './gathered-text.js'
 import type { EventsTold } from './telling.js'
 
-/** Bytes handed to the journal and not yet in its file, above which a producer has to wait. */
+/** Bytes passed to the journal but not yet in its file, above which a producer has to wait. */
 const BACKLOG_BYTES = 1024 * 1024
-/** Events read from the journal at once. */
+/** Events per read. */
 const PAGE = 500
-/** Newest events, and bytes of them, that readers find in memory: who follows a session reads no files. */
+/** The newest events are kept in memory within these limits, so that followers of a session read no files. */
 const RECENT_EVENTS = 512
 const RECENT_BYTES = 512 * 1024
 
-/** Members of events that programs read: a secret that equals one of their words leaves them as they are. */
+/** Members that programs read: redaction must not change them, even when a secret equals one of their words. */
 const READ_BY_PROGRAMS =
   /^(?:id|kind|type|status|state|code|level|schema|marker|warning|decision|priority|source|stop_reason)$|(?:_id|Id)$/
 const isReadByPrograms = (name: string): boolean => READ_BY_PROGRAMS.test(name)
@@ -28,7 +28,7 @@ export interface EventQuery {
   readonly since?: number | undefined
   readonly afterSequence?: number | undefined
   readonly beforeSequence?: number | undefined
-  /** The newest this many. */
+  /** The newest events up to this number. */
   readonly limit: number
 }
 
@@ -43,7 +43,7 @@ function decodeRecent(recent: RecentEvent): StoredSessionEvent {
   return recent.event
 }
 
-/** The events of one session: a journal with types, gathered texts, and readers that are told of what is written. */
+/** The events of one session: a journal with typed events, gathered texts and waiting readers. */
 export class SessionLog {
   #visible: number
   #backlog = 0
@@ -53,7 +53,7 @@ export class SessionLog {
   readonly #texts: GatheredText
   readonly #readers = new Followers()
   #digest: Digest | undefined
-  /** The newest events, without a gap; decoded when somebody reads them. */
+  /** The newest events without a gap; decoded when they are first read. */
   readonly #recent: RecentEvent[] = []
   #recentBytes = 0
 
@@ -63,7 +63,7 @@ export class SessionLog {
     private readonly ids: Ids,
     private readonly redact: Redact,
     private readonly failed: (error: unknown) => void,
-    /** What of the journal no reader sees. */
+    /** The ranges of the journal that are hidden from readers. */
     public cuts = new Cuts(),
     private readonly told: EventsTold = {},
   ) {
@@ -72,12 +72,12 @@ export class SessionLog {
     this.#texts = new GatheredText(clock, redact, write, failed)
   }
 
-  /** Why nothing can be appended any more; what is intact can be read. */
+  /** Reason for which nothing can be appended any more; the intact part stays readable. */
   get damage(): Error | undefined {
     return this.journal.damage
   }
 
-  /** Rises when the journal was not closed properly: what a reader knows by an older one may not hold. */
+  /** Incremented when the journal was not closed properly: positions of an older generation may be invalid. */
   get generation(): number {
     return this.journal.generation
   }
@@ -87,7 +87,7 @@ export class SessionLog {
     return this.#visible
   }
 
-  /** The same of those that are still on their way to the file. */
+  /** Sequence of the newest event, including those not yet in the file. */
   get end(): number {
     return this.journal.last
   }
@@ -101,35 +101,35 @@ export class SessionLog {
     return this.#bytes
   }
 
-  /** Appends one event, after text that is still gathered; synced at once on wish. Returns its sequence. */
+  /** Appends one event after the gathered text; `sync` syncs at once. Returns its sequence. */
   append(event: NewEvent, options: { readonly sync?: boolean } = {}): number {
     this.#texts.end()
     return this.#write(this.#redacted(event), options.sync ?? false)
   }
 
-  /** Appends a piece of text; pieces that follow each other become one event. */
+  /** Appends a chunk of text; consecutive chunks become one event. */
   appendText(type: TextHead['type'], turnId: string, text: string, content: TextHead['content'] = {}): void {
-    // A process may have its last words after its session was closed.
+    // A process may send its last output after its session was closed.
     if (!this.#closed) this.#texts.add({ type, turnId, content }, text)
   }
 
-  /** Everything appended so far is on the disk, but for the end of a text that may be the beginning of a secret. */
+  /** Syncs everything appended so far, except for a trailing text that may be the start of a secret. */
   async sync(): Promise<void> {
     this.#texts.flush()
     await this.journal.sync()
   }
 
-  /** Waits while too much is on its way to the file: whoever floods the log is held up by the disk, not by memory. */
+  /** Waits while too much is not yet in the file, so that the disk and not the memory limits a flood. */
   async room(): Promise<void> {
     if (this.#backlog > BACKLOG_BYTES) await this.journal.written()
   }
 
-  /** Resolves when there is an event after that sequence, or when the signal aborts, which is to live no longer than its reader. */
+  /** Resolves when there is an event after that sequence, or when the signal aborts. The signal must not outlive its reader. */
   async changed(after: number, signal: AbortSignal): Promise<void> {
     if (this.#visible <= after) await this.#readers.next(signal)
   }
 
-  /** Lets readers look again although nothing was written: the state of the session changed. */
+  /** Wakes the readers without a new event, because the state of the session changed. */
   wake(): void {
     this.#readers.wake()
   }
@@ -148,19 +148,19 @@ export class SessionLog {
     return events.length === count ? events : withGaps(events, start, start + count - 1)
   }
 
-  /** Events from a sequence on without what was cut, ascending, and where the next page begins. */
+  /** Events from a sequence on without removed ranges, ascending, and the position of the next page. */
   async page(from: number): Promise<{ readonly events: readonly StoredSessionEvent[]; readonly next: number }> {
     const stored = await this.read(from, PAGE)
     const events = stored.filter(({ sequence }) => !this.cuts.has(sequence))
     return { events, next: (stored.at(-1)?.sequence ?? this.#visible) + 1 }
   }
 
-  /** All events from a sequence up to another, ascending, a page at a time. */
+  /** Events from a sequence up to another without removed ranges, ascending, read in pages. */
   async *range(from: number, to = this.#visible): AsyncGenerator<StoredSessionEvent> {
     for await (const event of this.#stored(from, to)) if (!this.cuts.has(event.sequence)) yield event
   }
 
-  /** The same with what was cut. */
+  /** Events including removed ranges, ascending, read in pages. */
   async *#stored(from: number, to: number): AsyncGenerator<StoredSessionEvent> {
     for (let next = Math.max(from, this.journal.first, 1); next <= to; ) {
       const page = await this.read(next, Math.min(PAGE, to - next + 1))
@@ -170,12 +170,12 @@ export class SessionLog {
     }
   }
 
-  /** All events before a sequence, descending, a page at a time. */
+  /** All events before a sequence, descending, read in pages. */
   async *backwards(before?: number): AsyncGenerator<StoredSessionEvent> {
     yield* this.#descending(before, sequence => sequence)
   }
 
-  /** The same of one type, read only where there may be any; `column` as for {@link digested}. */
+  /** All events of one type before a sequence, descending; skips stretches without that type. `column` as for {@link digested}. */
   async *backwardsOf(type: string, column: string | null, before?: number): AsyncGenerator<StoredSessionEvent> {
     const { types } = await this.digested(column)
     const events = this.#descending(before, sequence => types.lastPlace(sequence, type))
@@ -196,7 +196,10 @@ export class SessionLog {
     return found.reverse()
   }
 
-  /** Counts on from what the row has of earlier counting; from then on it costs nothing. */
+  /**
+   * The digest of the journal. The first call counts the events after those in the column; later calls return the maintained
+   * digest.
+   */
   async digested(column: string | null): Promise<Digest> {
     const digest = this.#digest ?? Digest.stored(column, this.journal.last)
     while (!this.#digest) {
@@ -209,12 +212,12 @@ export class SessionLog {
     return this.#digest
   }
 
-  /** Where the entry of the transcript begins that an event belongs to, at some events of a journal that was counted. */
+  /** Start of the transcript entry of an event; known for some events of a counted journal only. */
   entryStart(sequence: number): number | undefined {
     return this.cuts.none ? this.#digest?.entries.startOf(sequence) : undefined
   }
 
-  /** Undefined until somebody counted. */
+  /** Undefined before the first call of {@link digested}. */
   get digest(): Digest | undefined {
     return this.#digest
   }
@@ -230,7 +233,7 @@ export class SessionLog {
     await this.journal.close()
   }
 
-  /** Pages before a sequence, each ending where `place` finds something at or before its end. */
+  /** Pages before a sequence. Each page ends where `place` finds a match at or before its end. */
   async *#descending(
     before: number | undefined,
     place: (sequence: number) => number,
@@ -273,7 +276,7 @@ export class SessionLog {
     }
   }
 
-  /** Tells readers when the file has what was appended, once for all that was appended meanwhile. */
+  /** Wakes readers when appended events are in the file, once for all events appended in the meantime. */
   async #tell(): Promise<void> {
     if (this.#telling) return
     this.#telling = true

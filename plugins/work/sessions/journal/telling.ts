@@ -4,31 +4,31 @@ import type { EventContent, NewEvent, SessionEventType } from '../events.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
 import type { Recorded, SessionHooks } from '../points.js'
 
-/** Who hears of each event: before it is appended, and when it is on its way into the file. */
+/** Callbacks for each event: before it is appended, and when it was passed to the file. */
 export interface EventsTold {
   readonly recording?: (event: NewEvent) => void
   readonly recorded?: (event: NewEvent, sequence: number) => void
 }
 
-/** Characters of a message that are told at its end. */
+/** Characters of a message that are reported at its end. */
 const WHOLE = 64 * 1024
-/** What the agent says between two pieces of text does not belong to one message; what is only noted does. */
+/** These events end a message: text before and after them belongs to different messages. Other events are only notes. */
 const ENDS: ReadonlySet<SessionEventType> = new Set<SessionEventType>([
   ...(['user_message', 'thought', 'tool_call', 'tool_result', 'plan', 'permission'] as const),
   ...(['done', 'error', 'session_stopped'] as const),
 ])
 
-/** A message that its agent goes on with. */
+/** A message that may continue. */
 interface OpenMessage {
   readonly turnId: string
   readonly content: EventContent
   text: string
 }
 
-/** Tells the points of sessions what is written into journals. Nobody waits for them. */
+/** Notifies the hooks of sessions about journal events. No caller waits for them. */
 export class Telling {
   readonly #open = new Map<string, OpenMessage>()
-  /** Who prompted the turn that runs, by session. */
+  /** Source of the running turn, by session. */
   readonly #sources = new Map<string, string>()
 
   constructor(private readonly points: SessionHooks) {}
@@ -41,7 +41,7 @@ export class Telling {
   recorded(sessionId: string, event: NewEvent, sequence: number): void {
     const { type, turnId, content, failure, cause } = event
     const isCrash = failure !== undefined && isProcessFailure(failure)
-    // A hook on what is recorded would have its own runs recorded, and be told of them.
+    // A hook on recorded events would otherwise record its own runs and be notified of them without end.
     if (type === 'hook_run') return
     const open = this.#open.get(sessionId)
     if (open && (ENDS.has(type) || open.turnId !== turnId)) this.#end(sessionId, open)
@@ -105,7 +105,7 @@ function tellRecorded(points: SessionHooks, told: Recorded): void {
   }
 }
 
-/** Nobody waits for it, and it does not keep a session from ending: one that stops, or has no room, is left as it is. */
+/** Records a hook run, without waiting. A session that is stopping or full is skipped, so that this cannot delay its end. */
 export function noteHookRun(live: LiveSession | undefined, content: EventContent): void {
   if (!live || live.stopping || live.isFull || live.log.damage || live.row.state === 'stopped') return
   live.log.append({ type: 'hook_run', turnId: live.turn?.id ?? '', content })

@@ -1,8 +1,8 @@
 import type { SessionEventType } from '../events.js'
 
-/** Events of one stretch: what is read at most for each event that is found. */
+/** Events per stretch: the upper limit of reads for each event found. */
 const STRETCH = 4000
-/** One bit each, in rows that are stored: a type is only ever added at the end. */
+/** One bit per type in stored rows, so types may only be appended. */
 const TYPES: readonly SessionEventType[] = [
   'user_message',
   'agent_message',
@@ -24,11 +24,11 @@ const TYPES: readonly SessionEventType[] = [
 const BITS = new Map<string, number>(TYPES.map((type, index) => [type, 1 << index]))
 const ANY_OTHER = 1 << 30
 
-/** Which types of events there are in which stretch of a journal: who looks for a rare one reads only where it may be. */
+/** The event types in each stretch of a journal, so that a search for a rare type reads only the stretches that may have it. */
 export class TypeIndex {
   readonly #stretches: number[]
 
-  /** From what {@link toJSON} gave. */
+  /** Restores the result of {@link toJSON}. */
   constructor(stretches: readonly number[] = []) {
     this.#stretches = [...stretches]
   }
@@ -39,7 +39,7 @@ export class TypeIndex {
     this.#stretches[stretch]! |= BITS.get(type) ?? ANY_OTHER
   }
 
-  /** The last sequence, not after another, where there may be an event of that type; 0 when there is none. */
+  /** The last sequence up to `sequence` at which an event of that type may be; 0 when there is none. */
   lastPlace(sequence: number, type: string): number {
     const bit = BITS.get(type) ?? ANY_OTHER
     for (let stretch = Math.floor(sequence / STRETCH); stretch >= 0; stretch--) {

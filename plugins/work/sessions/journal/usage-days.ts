@@ -19,7 +19,7 @@ CREATE TABLE sessions_usage_day (
   PRIMARY KEY (day, session_id)
 ) STRICT;`
 
-/** What a session used on one day of the daemon's time zone; `tokens` and `cost` are null where its agent does not tell. */
+/** Usage of a session on one day of the daemon's time zone; `tokens` and `cost` are null where its agent does not report them. */
 export interface UsageDay {
   /** `YYYY-MM-DD` */
   readonly day: string
@@ -27,7 +27,7 @@ export interface UsageDay {
   readonly workspace_id: string
   readonly agent_name: string
   readonly provider: string
-  /** Empty where nobody named one. */
+  /** Empty when no model was chosen. */
   readonly model: string
   readonly turns: number
   readonly tokens: number | null
@@ -35,19 +35,19 @@ export interface UsageDay {
   readonly currency: string | null
 }
 
-/** What the sessions of an agent used on one day, by currency; `tokens` and `cost` are null where none of them was told. */
+/** Usage of an agent's sessions on one day, by currency; `tokens` and `cost` are null when no session reported them. */
 export interface AgentDay extends Pick<UsageDay, 'day' | 'agent_name' | 'turns' | 'tokens' | 'cost' | 'currency'> {
-  /** Sessions whose tokens are known, and those of them whose cost is known too. */
+  /** Sessions with known tokens, and those of them with a known cost. */
   readonly told: number
   readonly priced: number
 }
 
-/** Use by day: what overviews and budgets count, kept for some days, also of sessions that were removed. */
+/** Usage by day for overviews and budgets, kept for a limited number of days, also for removed sessions. */
 export class UsageDays {
-  /** Days that are already pruned. */
+  /** The last day for which old rows were pruned. */
   #pruned = ''
 
-  /** @param keepDays how many days are kept, this one included */
+  /** @param keepDays number of days kept, including the current one */
   constructor(
     private readonly db: Db,
     private readonly clock: Pick<Clock, 'now'>,
@@ -56,8 +56,8 @@ export class UsageDays {
   ) {}
 
   /**
-   * Counts one turn in. An agent tells what its conversation has used so far, so what a turn used is the difference to what
-   * was told before; a count that became smaller began anew.
+   * Adds the usage of one turn. Agents report the total of their conversation, so a turn used the difference to the last report; a
+   * smaller total means that the agent started counting again.
    */
   add(t: Tx, row: SessionRow, before: Usage | undefined, after: Usage): void {
     const tokens = difference(before?.tokens, after.tokens)
@@ -90,14 +90,14 @@ export class UsageDays {
     this.#pruned = day
   }
 
-  /** From the first to the last day, both included, by day. `sessionId`: of that session alone. */
+  /** Usage between two days, both included, by day. `sessionId`: of that session only. */
   between(from: string, to: string, sessionId?: string): UsageDay[] {
     const sql = `SELECT * FROM sessions_usage_day WHERE day >= ?1 AND day <= ?2 AND ifnull(?3, session_id) = session_id
       ORDER BY day, session_id`
     return this.db.all<UsageDay>(sql, [from, to, sessionId ?? null])
   }
 
-  /** The same by agent and currency, of all sessions or those of a workspace, by day. */
+  /** Usage by day, agent and currency, of all sessions or those of a workspace. */
   byAgent(from: string, to: string, workspaceId?: string): AgentDay[] {
     const values: SqlValue[] = workspaceId === undefined ? [from, to] : [from, to, workspaceId]
     return this.db.all<AgentDay>(
@@ -109,7 +109,7 @@ export class UsageDays {
     )
   }
 
-  /** Whether sessions of an agent have told of their use; undefined where none had a turn. */
+  /** Whether sessions of an agent have reported usage; undefined when none had a turn. */
   tells(agent: string, provider: string): { readonly tokens: boolean; readonly cost: boolean } | undefined {
     const [turns, tokens, cost] =
       this.db.row(

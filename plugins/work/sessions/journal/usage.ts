@@ -3,7 +3,7 @@ import type { SessionUsageReply } from '../../../../schemas/sessions.js'
 import type { EventContent } from '../events.js'
 import type { SessionUse } from './uses.js'
 
-/** What events say of tokens and cost. */
+/** Turns, tokens and cost according to the events. */
 export const Usage = v.object({
   turns: v.number(),
   tokens: v.nullable(v.number()),
@@ -13,13 +13,13 @@ export type Usage = Readonly<v.InferOutput<typeof Usage>>
 
 export const NO_USAGE: Usage = { turns: 0, tokens: null, cost: null }
 
-/** The same for other plugins: money in another currency is money that nobody can count. */
+/** Usage for other plugins. Cost in another currency than USD is null, because limits cannot be compared with it. */
 export const useOf = ({ tokens, cost }: Omit<Usage, 'turns'>): SessionUse => ({
   tokens,
   cost: cost?.currency === 'USD' ? cost.amount : null,
 })
 
-/** Counts one event in. What is no number of tokens or money was not told. */
+/** Adds one event. An invalid number counts as not reported. */
 export function withEvent(usage: Usage, event: { readonly type: string; readonly content: EventContent }): Usage {
   if (event.type === 'user_message') return { ...usage, turns: usage.turns + 1 }
   if (event.type !== 'usage') return usage
@@ -35,7 +35,7 @@ export function withEvent(usage: Usage, event: { readonly type: string; readonly
   }
 }
 
-/** What an agent did not tell is null, never guessed. */
+/** Usage on the wire. Values that an agent did not report are null, never estimated. */
 export function usageToWire({ turns, tokens, cost }: Usage): SessionUsageReply['usage'] {
   return {
     turn_count: turns,

@@ -2,18 +2,18 @@ import type { Hook } from '../../../../kernel/plugin.js'
 import type { SessionsContext } from '../context.js'
 import { useOf } from './usage.js'
 
-/** What a conversation has used so far, as its agent tells; null where it does not. Money in US dollars. */
+/** Usage of a conversation so far according to its agent; null where not reported. Cost in US dollars. */
 export interface SessionUse {
   readonly tokens: number | null
   readonly cost: number | null
 }
 
-/** Use of tokens and money, for whoever holds agents to limits. */
+/** Usage of tokens and money, for plugins that enforce limits. */
 export interface SessionUses {
   of(id: string): Promise<SessionUse>
-  /** Whether an agent has told of its use in the days that are kept; undefined: it has had no turn yet. */
+  /** Whether an agent has reported usage in the days that are kept; undefined: it has had no turn yet. */
   tells(agentName: string, provider: string): { readonly tokens: boolean; readonly cost: boolean } | undefined
-  /** An agent told of its use, in the middle of a turn. */
+  /** An agent reported usage during a turn. */
   readonly updated: Hook<(sessionId: string, use: SessionUse) => unknown>
 }
 

@@ -4,7 +4,7 @@ import type { ActivitySource } from '../../../agents/agents/api.js'
 
 type Row = { name: string; total: number; active: number; failed: number; last: number; ms: number }
 
-/** What the agents of a workspace did and do, counted over its sessions. */
+/** Past and current activity of the agents of a workspace, counted over its sessions. */
 export function activityOf(db: Pick<Db, 'all'>, clock: Clock): ActivitySource {
   return {
     active(workspaceId) {

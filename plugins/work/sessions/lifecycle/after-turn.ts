@@ -7,7 +7,7 @@ import type { SessionChange, SessionRow } from '../table.js'
 import type { Turn } from '../turn/turn.js'
 import { titleOf } from './title.js'
 
-/** What the row of a session says after a turn. `title`: one that the agent gave. */
+/** The row change after a turn. `title`: a title from the agent. */
 export function changeAfter(
   context: SessionsContext,
   row: SessionRow,
@@ -23,13 +23,13 @@ export function changeAfter(
   }
 }
 
-/** Counts what a turn used into its day, once: in the transaction that ends it. `row`: as it was before. */
+/** Adds the usage of a turn to its day, once: in the transaction that ends it. `row`: as it was before. */
 export function counting(context: SessionsContext, row: SessionRow, digest: Digest | undefined): (t: Tx) => void {
   const before = Digest.stored(row.usage).usage
   return t => digest && context.usageDays.add(t, row, before, digest.usage)
 }
 
-/** Why a process was ended after a turn, and its session not: an agent reads its login, or its key, when it starts. */
+/** Warning for a process ended after a turn while its session stays: an agent reads its login or key only when it starts. */
 export const endedBecause = (failure: AgentFailure | undefined): readonly [warning: string, text: string] =>
   failure?.wantsLogin
     ? ['login_wanted', 'the agent wants a login; the next prompt starts it again']

@@ -36,10 +36,10 @@ const paging = new Paging({
   place: v.tuple([v.number(), v.string()]),
   invalid: SessionErrors.session_cursor_invalid,
 })
-/** Folders on their way out: their rows are gone, or about to be. */
+/** Prefix of folders being removed: their rows are deleted, or are about to be. */
 const TRASH = '.removed-'
 
-/** The agent of a session in a workspace, or in none, when nothing names one. */
+/** The default agent of a session in a workspace, or without one. */
 export function agentFor({ kernel }: SessionsContext, workspace?: { readonly defaultAgent?: string | null }): string {
   return workspace?.defaultAgent || kernel.config.get(DefaultAgent)
 }
@@ -132,14 +132,14 @@ export async function createSession(context: SessionsContext, request: CreateSes
   }
 }
 
-/** What decides about parts in the network. @throws Fault `participation_unavailable` */
+/** The plugin that decides about participation. @throws Fault `participation_unavailable` */
 function participationsOf({ participations }: SessionsContext): Participations {
   const found = participations()
   if (!found) throw SessionErrors.participation_unavailable()
   return found
 }
 
-/** Decides how a new session takes part in the network, in the transaction that stores it; undefined: nothing was asked. */
+/** Decides the participation of a new session, in the transaction that stores it; undefined: none was requested. */
 async function participationOf(
   context: SessionsContext,
   id: string,
@@ -161,7 +161,7 @@ async function participationOf(
   }
 }
 
-/** Throws where the name is none. */
+/** Throws for an invalid name. */
 export async function renameSession(context: SessionsContext, row: SessionRow, name: string): Promise<void> {
   const { table, kernel } = context
   const change = { name: checkedName(name), updated_at: kernel.clock.now() }
@@ -169,13 +169,13 @@ export async function renameSession(context: SessionsContext, row: SessionRow, n
   await writeMeta(context, { ...row, ...change })
 }
 
-/** Asks whether a stopped session may be started again, and renames it where a tap does. Throws `hook_denied` (403). */
+/** Asks the hooks whether a stopped session may start again, and applies their new name. Throws `hook_denied` (403). */
 export async function checkResume(context: SessionsContext, row: SessionRow): Promise<void> {
   const { sessionName = row.name } = allowed(await context.points.preResume.run({ sessionName: row.name }, infoOf(row)))
   if (sessionName !== row.name) await renameSession(context, row, sessionName)
 }
 
-/** The session that a request asks for; all of the request is checked before anything is made. */
+/** Creates a session from a request body. The whole body is validated before anything is stored. */
 export async function createFromBody(
   context: SessionsContext,
   body: CreateSessionBody,
@@ -211,7 +211,7 @@ export async function createFromBody(
   })
 }
 
-/** What a person finds in a session's folder beside its journal; the row is the truth. */
+/** Writes `meta.json` for people who look into the folder; the row stays the source of truth. */
 async function writeMeta({ kernel }: SessionsContext, row: SessionRow): Promise<void> {
   const { id, name, type, agent_name, workspace_id, workspace_path, provider, model, created_at } = row
   const meta = {
@@ -231,7 +231,7 @@ async function writeMeta({ kernel }: SessionsContext, row: SessionRow): Promise<
     .write(`${JSON.stringify({ ...meta, created_at: created }, undefined, 2)}\n`)
 }
 
-/** Takes sessions that are stopped out of the catalog, with their folders: all of it or nothing. */
+/** Removes a stopped session from the catalog together with its folder, atomically. */
 export async function removeSession({ kernel, table, logs }: SessionsContext, id: string): Promise<void> {
   await logs.close(id)
   const folder = kernel.home.path('sessions', id)
@@ -258,7 +258,7 @@ export async function removeSession({ kernel, table, logs }: SessionsContext, id
   await rm(trash, { recursive: true, force: true })
 }
 
-/** Removes what a removal that was interrupted left: the row of a folder in the trash decides where it belongs. */
+/** Completes interrupted removals: the row decides whether a folder in the trash is deleted or restored. */
 export async function emptyTrash({ kernel, table }: SessionsContext): Promise<void> {
   const root = kernel.home.path('sessions')
   await mkdir(root, { recursive: true, mode: 0o700 })
@@ -298,7 +298,7 @@ export async function listSessions(
   }
 }
 
-/** A name that can stand in a list. Throws `session_name_invalid` (400). */
+/** A valid session name. Throws `session_name_invalid` (400). */
 function checkedName(name: string): string {
   const trimmed = name.trim()
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is refused
@@ -308,7 +308,7 @@ function checkedName(name: string): string {
   return trimmed
 }
 
-/** Why a change of an agent cannot be undone: it is at work with the present definition. */
+/** Reason for which a change of an agent cannot be undone: sessions run with the present definition. */
 export function guardUndo({ table, kernel }: SessionsContext, { path, params }: Undoing): Fault | undefined {
   const { name = '' } = params
   const busy = path.startsWith('/api/agents/{name}') ? table.busyWith(kernel.db, name) : 0
@@ -318,7 +318,7 @@ export function guardUndo({ table, kernel }: SessionsContext, { path, params }: 
   )
 }
 
-/** Why a workspace cannot be deleted: sessions of it are active. */
+/** Reason for which a workspace cannot be deleted: it has active sessions. */
 export function guardWorkspace({ table }: SessionsContext, t: Tx, { id, name }: Workspace): Fault | undefined {
   const active = table.activeIn(t, id)
   if (active === 0) return undefined

@@ -6,12 +6,12 @@ import { HealthTimings, SessionHung, SessionRecovered, SessionUnhealthy } from '
 /** Defaults for a daemon without the plugin that owns these settings. */
 const STALE_AFTER_MS = 2 * 60_000
 const TELL_EVERY_MS = 60_000
-/** Sessions of which is remembered what was told last, before those are forgotten that are long told. */
+/** Remembered sessions, before old entries are removed. */
 const REMEMBERED = 1024
 
 type Word = SessionHealth['health']
 
-/** Which fact for the log a change of health is, if it is one. */
+/** The log event for a change of health, if there is one. */
 function newsOf(before: Word, now: Word) {
   if (before === now) return undefined
   if (now === 'stale') return SessionHung
@@ -20,14 +20,14 @@ function newsOf(before: Word, now: Word) {
 }
 
 /**
- * Tells how a session is when that has changed, of each at most once in so long; what changes meanwhile is told of at the end
- * of that time, as it is by then.
+ * Reports changes of health, at most once per session and interval. A change within the interval is reported at its end, with the
+ * health at that time.
  */
 export class HealthNews {
   readonly #told = new Map<string, { readonly at: number; readonly state: string; readonly health: Word }>()
   readonly #waiting = new Map<string, Timer>()
 
-  /** @param read how a session is; undefined when there is none */
+  /** @param read health of a session; undefined when there is none */
   constructor(
     private readonly kernel: Pick<
       PluginKernel<{ events: typeof Events }>,
@@ -42,7 +42,7 @@ export class HealthNews {
     return this.#timing?.staleAfterMs() ?? STALE_AFTER_MS
   }
 
-  /** Something happened to a session. */
+  /** Checks the health of a session after a change. */
   note(id: string): void {
     if (this.#waiting.has(id)) return
     const last = this.#told.get(id)
@@ -86,7 +86,7 @@ export class HealthNews {
       for (const [other, told] of this.#told) if (told.at + this.#tellEveryMs <= at) this.#told.delete(other)
     }
     void this.updated.call(health)
-    // Of one that nothing was told of yet nobody knows that it was any better.
+    // Without an earlier report the session may have had this health before.
     if (before) this.#log(before.health, health)
   }
 

@@ -1,11 +1,11 @@
 import * as v from 'valibot'
 import { registry } from '../../../../kernel/plugin.js'
 
-/** Contributes how health is judged and told of, in milliseconds; the first contributor counts. */
+/** Contributes the timing of health checks, in milliseconds; the first contributor counts. */
 export interface HealthTiming {
-  /** Without a sign of life for so long, one that waits is stale. */
+  /** Time without a sign of life after which a waiting process is stale. */
   readonly staleAfterMs: () => number
-  /** Between two calls of `healthUpdated` for one session. */
+  /** Minimum time between two calls of `healthUpdated` for one session. */
   readonly tellEveryMs: () => number
 }
 

@@ -5,10 +5,10 @@ import { activeRunOf } from '../read/session-run.js'
 import type { LiveSession } from './live-session.js'
 import { STOP_PROCESS } from './stopping.js'
 
-/** The sessions in memory, as this part needs them. */
+/** The sessions in memory, as seen by the idle check. */
 export interface RestingSessions {
   peek(id: string): LiveSession | undefined
-  /** Does something while no turn of a session runs or begins; undefined when one does, or it is not in memory. */
+  /** Runs `work` while no turn of a session runs or begins; undefined when one does, or it is not in memory. */
   atRest<T>(id: string, work: (live: LiveSession) => Promise<T>): Promise<T | undefined>
 }
 
@@ -34,13 +34,13 @@ export class IdleProcesses {
     context.kernel.scope.defer('idle', () => this.close())
   }
 
-  /** The last turn of a session is over. */
+  /** Called when the last turn of a session is over. */
   rests(id: string): void {
     const { kernel, limits } = this.context
     this.#wait(id, kernel.clock.monotonic(), limits.idleProcess)
   }
 
-  /** A turn begins, or the session is gone. */
+  /** Called when a turn begins, or the session is gone. */
   works(id: string): void {
     this.#resting.get(id)?.timer?.cancel()
     this.#resting.delete(id)
@@ -50,14 +50,14 @@ export class IdleProcesses {
     for (const id of [...this.#resting.keys()]) this.works(id)
   }
 
-  /** Is there a process that could be ended for another session? */
+  /** Whether a process could be ended for another session. */
   get canFree(): boolean {
     return this.#idle().length > 0
   }
 
   /**
-   * Ends the process of the session that has been idle longest; one whose agent can load the session goes before one that would
-   * only be told of it. Resolves to false when none could be ended.
+   * Ends the process of the session that has been idle longest. An agent that can load its conversation is preferred to one that
+   * would only get a summary. Resolves to false when no process could be ended.
    */
   async free(): Promise<boolean> {
     for (const { id } of this.#idle())
@@ -73,7 +73,7 @@ export class IdleProcesses {
       .sort((a, b) => (b.row.supports_load ?? 0) - (a.row.supports_load ?? 0) || since(a) - since(b))
   }
 
-  /** Milliseconds until the session may be idle; 0: it is; infinite where nobody knows. */
+  /** Milliseconds until the session may be idle; 0: it is idle now; infinite when that cannot be known. */
   #busyMs({ id, row, turn, binding }: LiveSession): number {
     const { kernel, prompts, presence, table } = this.context
     if (!binding.running) return Number.POSITIVE_INFINITY
@@ -101,7 +101,7 @@ export class IdleProcesses {
     this.#resting.set(id, { since, timer })
   }
 
-  /** The end of most uses is not told: a session that is in use is idle from now on at the earliest. */
+  /** The end of most uses is not reported: a session in use counts as idle from now at the earliest. */
   async #due(id: string): Promise<void> {
     const session = this.sessions.peek(id)
     if (!session?.binding.running) return this.works(id)
@@ -115,7 +115,7 @@ export class IdleProcesses {
     this.#wait(id, kernel.clock.monotonic() + idleIn, idleIn + limits.idleProcess)
   }
 
-  /** Resolves to whether there was one, and no prompt came first. A prompt that comes meanwhile waits for the end. */
+  /** Resolves to whether a process was ended before a new prompt arrived. A prompt during the end waits for it. */
   async #end(id: string, why: string): Promise<boolean> {
     const ended = await this.sessions.atRest(id, async session => {
       if (this.#busyMs(session) !== 0) return false

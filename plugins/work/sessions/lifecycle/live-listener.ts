@@ -1,11 +1,11 @@
-/** What a session tells its holder. */
+/** Callbacks of a session to its holder. */
 export interface LiveListener {
-  /** It has stopped. */
+  /** The session has stopped. */
   gone(): void
-  /** A tool call of its turn has its result. */
+  /** A tool call of the running turn has its result. */
   toolEnded(): void
   /** A turn begins. */
   works(): void
-  /** Its turn is over. */
+  /** The turn is over. */
   rests(): void
 }

@@ -28,8 +28,8 @@ import {
 } from './stopping.js'
 
 /**
- * A session with what it has in memory: its log, its process, its turn; one turn at a time. It is of no more use once it
- * has stopped: a restart makes another one.
+ * The in-memory part of a session: its log, its process, and at most one turn. The object ends with the stop of the session: a
+ * restart creates a new one.
  */
 export class LiveSession implements BindingOwner {
   readonly binding: AgentBinding
@@ -38,7 +38,7 @@ export class LiveSession implements BindingOwner {
   readonly #bytesBefore: number
   #turn: Turn | undefined
   #stopping: Promise<void> | undefined
-  /** The process ended during a turn: to be called when that is released. */
+  /** Handles a process end during a turn; called when the turn is released. */
   #dealWithEnd: (() => unknown) | undefined
 
   private constructor(
@@ -75,30 +75,30 @@ export class LiveSession implements BindingOwner {
   get signal(): AbortSignal {
     return this.#abort.signal
   }
-  /** Its stop, once there is one. */
+  /** The stop in progress, if any. */
   get stopping(): Promise<void> | undefined {
     return this.#stopping
   }
 
-  /** The journal is as large as one may become: what an agent tells is no longer kept. */
+  /** The journal has reached its size limit: agent output is no longer stored. */
   get isFull(): boolean {
     return this.#bytesBefore + this.log.bytes > this.context.limits.journalBytes
   }
 
   /**
-   * Begins a turn: checks everything, and returns when the prompt is durable in journal and table, before the process,
-   * where there is none, is started. Throws what keeps it from beginning; nothing has changed then.
+   * Begins a turn: checks everything, and returns when the prompt is durable in journal and table, before a missing process is
+   * started. Throws when the turn cannot begin; nothing has changed then.
    */
   async begin(request: TurnRequest): Promise<BegunTurn> {
     const turn = this.#reserve(request)
     try {
       const planned = await this.#prepare()
-      // What is refused is refused at once; the agent starts while the disk is waited for, and is given nothing before.
+      // A refusal is thrown at once. The agent starts while the prompt is being written, but gets the prompt only afterwards.
       const begun = Promise.all([this.#change({}, request.begins), turn.open()]).then(() => {})
       await Promise.race([begun, undefined])
       const ended = this.#execute(turn, planned, begun).finally(() => this.#release(turn))
       const outcome = ended.then(one => one.written.then(() => one.outcome))
-      // Where the disk fails, the caller hears it of `begun`.
+      // A disk failure reaches the caller through `begun`.
       outcome.catch(() => {})
       await begun
       return { turnId: turn.id, outcome }
@@ -131,7 +131,7 @@ export class LiveSession implements BindingOwner {
     return this.#stopping
   }
 
-  /** Lets go of a session that has stopped and was not started again. */
+  /** Releases a stopped session that was not restarted. */
   discard(): void {
     if (this.#turn || this.#stopping || this.row.state !== 'stopped') return
     this.#abort.abort(new Error('the session is stopped'))
@@ -143,7 +143,7 @@ export class LiveSession implements BindingOwner {
     this.listener.toolEnded()
   }
 
-  /** The process ended by itself. Of one that did so during a turn the turn tells, unless it was over but for its writing. */
+  /** Handles a process that exited by itself. During a turn the turn reports it, unless only its writes were left. */
   agentEnded(failure: AgentFailure, code: number | null): void {
     if (this.#stopping) return
     this.#dealWithEnd = undefined
@@ -181,7 +181,7 @@ export class LiveSession implements BindingOwner {
     if (!this.#turn && !this.binding.running) this.context.slots.give(this)
   }
 
-  /** What is needed to start a process; undefined when there is one. A stopped session is `starting` afterwards. */
+  /** The plan for the start of a process; undefined when one runs. A stopped session is `starting` afterwards. */
   async #prepare(): Promise<Launch | undefined> {
     if (this.binding.isOutdated) await this.binding.end(END_PROCESS)
     if (this.binding.running) return undefined
@@ -218,7 +218,7 @@ export class LiveSession implements BindingOwner {
     await this.#change(startedChange(this.row, planned, running), also)
   }
 
-  /** What follows from the end of a turn. A stop begins before the turn is released, so that no other turn slips in. */
+  /** Completes a turn. A stop begins before the turn is released, so that no other turn can begin in between. */
   async #afterTurn(turn: Turn, { outcome, stuck, cancel, failure }: EndedTurn): Promise<WrittenTurn> {
     this.binding.endTurn(turn)
     const { context, row, log } = this
@@ -226,7 +226,7 @@ export class LiveSession implements BindingOwner {
       turn.request.ends?.(t, outcome.status)
       counting(context, row, log.digest)(t)
     })
-    // Waited for by whoever waits for the end, and not by the next turn: that begins on the disk with this end, or behind it.
+    // Awaited by those who wait for the end, but not by the next turn, whose own writes follow these in order.
     written.catch(() => {})
     const known = outcome.status === 'failed' ? outcome.failure : undefined
     let stopped: Promise<void> | undefined
@@ -236,7 +236,7 @@ export class LiveSession implements BindingOwner {
         await this.binding.end(END_PROCESS)
         this.#warn(turn.id, ...endedBecause(failure))
       } else if (stuck) {
-        // Whoever froze the process is not the agent: a prompt may start it again.
+        // An external stop signal is not the agent's fault, so a prompt may start it again.
         const reason = cancel === 'frozen' ? 'agent_crashed' : 'timeout'
         stopped = this.stop({ reason, detail: cancel, failure: known }, END_PROCESS)
       }
@@ -254,7 +254,7 @@ export class LiveSession implements BindingOwner {
   async #stop(how: Stop, steps: typeof STOP_PROCESS): Promise<void> {
     const { kernel } = this.context
     const { state } = this.row
-    // At once: from here on nothing begins any more.
+    // Aborted first, so that nothing new begins from here on.
     this.#abort.abort(new Error('the session is being stopped'))
     if (state === 'active') await this.#change({ state: walk(state, 'stopping') })
     const turn = this.#turn
@@ -277,7 +277,7 @@ export class LiveSession implements BindingOwner {
     if (info) await tellStop(this.context, info)
   }
 
-  /** Writes the row, and what else belongs to the same transaction. */
+  /** Updates the row, with the other writes of the same transaction. */
   async #change(change: SessionChange, also?: (t: Tx) => void): Promise<void> {
     const { kernel, table } = this.context
     await kernel.db.tx(t => {

@@ -1,4 +1,4 @@
-/** The events of the daemon's log that sessions emit. */
+/** Events that sessions emit into the daemon's log. */
 import * as v from 'valibot'
 import { event } from '../../../../kernel/plugin.js'
 
@@ -16,7 +16,7 @@ export const SessionStopped = event(
     stop_detail: v.optional(v.string()),
   }),
 )
-/** A prompt was sent for a person outside of the daemon, by a chat for example. */
+/** A prompt was sent on behalf of a person outside of the daemon, for example by a chat. */
 export const SessionPromptedFor = event(
   'session.prompted_for',
   v.object({
@@ -27,7 +27,7 @@ export const SessionPromptedFor = event(
     on_behalf_of: v.object({ id: v.string(), name: v.string(), via: v.string() }),
   }),
 )
-/** Somebody answered what an agent asked for; `allowed` is what came of it, which another plugin may have refused. */
+/** A permission request was answered; `allowed` is the final result, which another plugin may have refused. */
 export const PermissionAnswered = event(
   'permission.answered',
   v.object({
@@ -47,9 +47,9 @@ const HealthChange = v.object({
   /** In words. */
   reason: v.optional(v.string()),
 })
-/** Its process, or its turn, has shown no sign of life for long. */
+/** The process or the turn has shown no sign of life for long. */
 export const SessionHung = event('session.hung', HealthChange)
-/** It stopped by a failure. */
+/** The session stopped because of a failure. */
 export const SessionUnhealthy = event('session.unhealthy', HealthChange)
-/** It is well again after one of the two. */
+/** The session recovered after one of the two. */
 export const SessionRecovered = event('session.recovered', HealthChange)

@@ -2,12 +2,12 @@ import type { SessionsContext } from '../context.js'
 import type { IdleProcesses } from './idle-processes.js'
 import { LiveSession } from './live-session.js'
 
-/** The sessions that are in memory, each once. */
+/** The sessions in memory, one object per session. */
 export class OpenSessions {
   readonly #opening = new Map<string, Promise<LiveSession>>()
   readonly #live = new Map<string, LiveSession>()
 
-  /** @param toolEnded told when a tool call of a running turn has its result */
+  /** @param toolEnded called when a tool call of a running turn has its result */
   constructor(
     private readonly context: SessionsContext,
     private readonly toolEnded: (id: string) => void,
@@ -22,12 +22,12 @@ export class OpenSessions {
     return this.#live.get(id)
   }
 
-  /** In memory, or about to be. */
+  /** Whether the session is in memory, or is being opened. */
   has(id: string): boolean {
     return this.#opening.has(id)
   }
 
-  /** Opens it when it is not there; whether there is such a session is the caller's to know. */
+  /** Opens a session unless it is in memory. The caller has to make sure that it exists. */
   open(id: string): Promise<LiveSession> {
     const known = this.#opening.get(id)
     if (known) return known

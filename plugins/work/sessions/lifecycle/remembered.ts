@@ -1,9 +1,11 @@
-/** What was read last of each key, until it is changed. A key is not kept while a transaction that changed it may be undone. */
+/**
+ * A cache of the last read value per key, until it changes. A key is not cached while a transaction that changed it may roll back.
+ */
 export class Remembered<T> {
   readonly #known = new Map<string, T>()
   readonly #changing = new Set<string>()
 
-  /** @param most keys that are kept; beyond them the one that was read first goes */
+  /** @param most maximum number of keys; beyond it the oldest entry is removed */
   constructor(
     private readonly read: (key: string) => T,
     private readonly most = 512,
@@ -19,12 +21,12 @@ export class Remembered<T> {
     return value
   }
 
-  /** Undefined as well where nothing is remembered. */
+  /** The cached value without a read; undefined when there is none. */
   peek(key: string): T | undefined {
     return this.#known.get(key)
   }
 
-  /** To be called in the transaction: it is over, or undone, before anything that was put off is done. */
+  /** Must be called inside the transaction. The transaction commits or rolls back before deferred work runs. */
   changed(key: string): void {
     this.#known.delete(key)
     this.#changing.add(key)

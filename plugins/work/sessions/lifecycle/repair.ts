@@ -11,21 +11,21 @@ import { recordStop, type Stop, writeStop } from './stopping.js'
 /** Sessions that are repaired at the same time. */
 const AT_ONCE = 8
 
-/** What an earlier daemon left of a session's last turn. */
+/** Open items of a session's last turn after the end of an earlier daemon. */
 export interface Leftover {
-  /** The stop is in the journal already: the daemon died between it and the row. */
+  /** The stop event, when the daemon died between the journal write and the row update. */
   readonly stop?: StoredSessionEvent | undefined
-  /** The turn that did not end. */
+  /** The turn without an end. */
   readonly turnId?: string | undefined
-  /** The end of the last turn, where it has one. */
+  /** The end of the last turn, if it has one. */
   readonly end?: StoredSessionEvent | undefined
   /** Calls without a result. */
   readonly calls: readonly { readonly id: string; readonly title: string; readonly kind: string }[]
 }
 
 /**
- * Ends the sessions of an earlier daemon truthfully. The cost depends on the sessions left running, not on all stored ones:
- * stopped sessions are skipped. Idempotent, also after a crash half way.
+ * Closes the sessions of an earlier daemon with their actual state. The cost depends on the sessions left running, not on all
+ * stored ones: stopped sessions are skipped. Idempotent, also after a crash half way.
  */
 export async function repairSessions(context: SessionsContext): Promise<void> {
   const rows = context.table.unstopped()
@@ -50,12 +50,12 @@ async function repair(context: SessionsContext, row: SessionRow): Promise<void> 
       if (prompt && end?.turnId === prompt.turn_id) {
         await kernel.db.tx(t => prompts.finish(t, prompt, statusOf(end)))
       } else if (prompt && left.turnId !== prompt.turn_id && !(await isOpened(log, prompt, row))) {
-        // The daemon died when the table had the prompt and the journal had not.
+        // The daemon died after the table write and before the journal write of the prompt.
         log.append(promptEvent(prompt))
         left = { turnId: prompt.turn_id, calls: [] }
       }
       const isUnsent = prompt?.status === 'starting' && left.turnId === prompt.turn_id
-      // Only what is missing is appended; what is there is never changed or renumbered.
+      // Only missing events are appended; existing events are never changed or renumbered.
       const repaired = left.stop
         ? 0
         : closeTurn(log, left, how, isUnsent) + (await writeStop(context, row.id, log, how))
@@ -70,7 +70,7 @@ async function repair(context: SessionsContext, row: SessionRow): Promise<void> 
   await recordStop(context, row.id, result.how, result)
 }
 
-/** Ends what a turn began and did not end; `isUnsent`: its agent was still starting. Returns how many events that took. */
+/** Closes the open items of a turn; `isUnsent`: its agent was still starting. Returns the number of events written. */
 export function closeTurn(log: SessionLog, left: Leftover, how: Stop, isUnsent = false): number {
   let count = 0
   const turnId = left.turnId ?? ''
@@ -92,7 +92,7 @@ export function closeTurn(log: SessionLog, left: Leftover, how: Stop, isUnsent =
   return count
 }
 
-/** Has the journal this prompt: a stop may follow it that is in the journal alone. */
+/** Whether the journal has this prompt: a stop may follow that only the journal has. */
 async function isOpened(log: SessionLog, { turn_id }: PromptRow, { usage }: SessionRow): Promise<boolean> {
   return (await log.query({ type: 'user_message', turnId: turn_id, limit: 1 }, usage)).length > 0
 }
@@ -105,7 +105,7 @@ function statusOf({ type, content }: StoredSessionEvent): 'completed' | 'failed'
 function stopFor({ state, stop_reason }: SessionRow): Stop {
   if (state === 'starting') {
     const summary = 'daemon crashed while session was starting'
-    // One that was being started again stays as restartable as it was.
+    // A session that was being restarted stays as restartable as it was.
     const reason: StopReason = stop_reason ?? 'error'
     return { reason, detail: summary, failure: { kind: 'startup_failure', summary } }
   }
@@ -118,7 +118,7 @@ function stopOf(event: StoredSessionEvent, fallback: Stop): Stop {
   return { reason: event.stopReason, detail: event.stopDetail, failure: event.failure }
 }
 
-/** What the journal of a stopped session lacks; a stop at its end is taken for granted. */
+/** The missing events of a stopped session's journal; a stop at its end is assumed. */
 export async function findGaps(log: SessionLog): Promise<Leftover> {
   const [last] = await log.read(log.last, 1)
   const isStop = last?.type === 'session_stopped'
@@ -127,8 +127,8 @@ export async function findGaps(log: SessionLog): Promise<Leftover> {
 }
 
 /**
- * Reads back, from before a sequence, to where the last turn began or ended; a journal without turns is read to its
- * beginning, which is near.
+ * Reads backwards from a sequence to the begin or end of the last turn. A journal without turns is read to its beginning, because
+ * it is short.
  */
 async function findLeftover(log: SessionLog, before?: number): Promise<Leftover> {
   const calls = new Map<string, { id: string; title: string; kind: string }>()

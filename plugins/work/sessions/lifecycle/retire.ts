@@ -6,16 +6,16 @@ export const REFERENCE_INDEXES = `
 CREATE INDEX sessions_session_forked ON sessions_session (forked_from) WHERE forked_from IS NOT NULL;
 CREATE INDEX sessions_session_lineage ON sessions_session (id) WHERE lineage IS NOT NULL;`
 
-/** Why a session is not removed together with the run that made it. */
+/** Reason for which a session is not removed together with its run. */
 export type Kept =
-  /** It became a conversation of its own, or a person put it into the archive: it stays. */
+  /** The session continued as a conversation, or a person archived it: it stays. */
   | 'used'
-  /** Something refers to it now: it may go later. */
+  /** Something refers to it now: it may be removed later. */
   | 'referred'
 
 /**
- * Why a session stays whose run was removed; undefined: nothing needs it.
- * @param endedAt when the run ended, which made the session and stopped it; epoch milliseconds
+ * Reason for which the session of a removed run stays; undefined: nothing needs it.
+ * @param endedAt end of the run, in epoch milliseconds
  */
 export function keptBy({ kernel, table }: SessionsContext, row: SessionRow, endedAt: number): Kept | undefined {
   if (row.archived_at !== null || row.last_activity_at > endedAt) return 'used'

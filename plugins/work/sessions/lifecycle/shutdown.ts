@@ -5,22 +5,22 @@ import type { Stop } from './stopping.js'
 
 /** Sessions without a process that are stopped at the same time. */
 const AT_ONCE = 64
-/** A prompt can undo it. */
+/** A stop that a prompt can undo. */
 const SHUTDOWN: Stop = { reason: 'shutdown' }
 
-/** How sessions are stopped. */
+/** Operations to stop sessions. */
 export interface Stops {
-  /** It is in memory, or about to be. */
+  /** Whether the session is in memory, or is being opened. */
   isOpen(id: string): boolean
   stop(id: string, how: Stop): Promise<void>
-  /** Leaves the journal as it is. */
+  /** Stops the row only and leaves the journal as it is. */
   stopRow(id: string, how: Stop): Promise<void>
 }
 
 /**
- * Stops all sessions within the time of a shutdown. Those that may have a process at once, for one that does not want to
- * end takes half of that time, and nobody waits for it; there are as many as `limits.max_concurrent_agents` allows. What
- * never had a process has an empty journal, which stays so.
+ * Stops all sessions within the time of a shutdown. Sessions that may have a process are stopped concurrently, because a process
+ * that does not exit takes half of that time; `limits.max_concurrent_agents` bounds their number. A session that never had a
+ * process keeps its empty journal.
  */
 export async function stopSessions({ kernel, table }: SessionsContext, stops: Stops): Promise<void> {
   const rows = table.unstopped()

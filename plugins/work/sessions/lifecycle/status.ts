@@ -10,7 +10,7 @@ import { activityOf, isWaiting, silenceOf } from '../wire.js'
 import type { LiveSession } from './live-session.js'
 
 const RECENT_FAILURES = 10
-/** Folders without a session that are named. */
+/** Maximum number of unknown folders that are listed. */
 const MOST_UNKNOWN = 50
 
 interface Counts {
@@ -32,7 +32,7 @@ export function statusMembers(context: SessionsContext, live: () => readonly Liv
   ]
 }
 
-/** What the doctor says of agent processes and of sessions that failed. */
+/** Doctor items about agent processes and failed sessions. */
 export async function checkSessions(context: SessionsContext, live: readonly LiveSession[]): Promise<DiagnosticItem[]> {
   const counts = countSessions(context)
   const { monitored, unhealthy } = subprocesses(live)
@@ -77,7 +77,7 @@ function hung(live: readonly LiveSession[]): DiagnosticItem[] {
   })
 }
 
-/** Sessions whose agent asks more than anybody can answer. */
+/** Sessions whose agent asks more questions than can be answered. */
 function floods(live: readonly LiveSession[]): DiagnosticItem[] {
   return live.flatMap(({ id, row, binding }) => {
     const refused = binding.running?.permissions.asking.refused ?? 0
@@ -112,18 +112,18 @@ function damagedJournals({ logs }: SessionsContext): DiagnosticItem[] {
   }))
 }
 
-/** A folder in which a session was begun and nothing of it was written. */
+/** Whether a folder belongs to a session that was never stored. */
 async function isBegun(folder: string): Promise<boolean> {
   const files = await readdir(folder).catch(() => ['unreadable'])
   return files.every(name => name === 'meta.json')
 }
 
-/** Sessions that the catalog does not know, as after a new one was begun: their folders stay, nothing reads them. */
+/** Folders of sessions that are missing in the catalog, as after an interrupted creation: they stay, and nothing reads them. */
 async function withoutRow({ kernel, table }: SessionsContext): Promise<DiagnosticItem[]> {
   const folders = await readdir(kernel.home.path('sessions'))
   const missing = folders.filter(name => !name.startsWith('.') && table.get(name) === undefined)
   const begun = await Promise.all(missing.map(name => isBegun(kernel.home.path('sessions', name))))
-  // A kill came before the catalog had it: nobody was told of such a session, and nothing of it is lost.
+  // A kill before the catalog write: the creation was never confirmed, and nothing is lost.
   const unknown = missing.filter((_, n) => !begun[n])
   if (unknown.length === 0) return []
   return [
@@ -161,7 +161,7 @@ function failures(context: SessionsContext): DiagnosticItem[] {
 
 const counted = new WeakMap<SessionTable, { readonly changes: number; readonly counts: Counts }>()
 
-/** Counted once for all members of a status that nothing changed in between. */
+/** Counts once for all status members, until a session changes. */
 function countSessions(context: SessionsContext): Counts {
   const { table } = context
   const known = counted.get(table)

@@ -12,13 +12,13 @@ import { droppedEvent } from '../turn/prompts.js'
 import type { Turn } from '../turn/turn.js'
 import { infoOf } from '../wire.js'
 
-/** Milliseconds that a turn has to end by itself when its session is stopped. */
+/** Milliseconds for a turn to end by itself when its session is stopped. */
 export const STOP_CANCEL_MS = 1500
-/** Milliseconds between the steps of ending a process; all of a stop fits into the ten seconds of a shutdown. */
+/** Milliseconds between the steps of ending a process; a whole stop fits into the ten seconds of a shutdown. */
 export const STOP_PROCESS = { graceMs: 1500, termMs: 2000 }
 export const END_PROCESS = { graceMs: 0, termMs: 1000 }
 
-/** How a session is to stop. */
+/** Reason and options of a stop. */
 export interface Stop {
   readonly reason: StopReason
   readonly detail?: string | undefined
@@ -29,8 +29,8 @@ export interface Stop {
 }
 
 /**
- * Ends the journal of a session, durably: with what becomes of the prompts that wait, where nothing starts it again, and
- * the stop. Returns how many events that took.
+ * Ends the journal of a session durably: drops the waiting prompts when the session cannot restart, and writes the stop. Returns
+ * the number of events written.
  */
 export async function writeStop(
   { prompts }: SessionsContext,
@@ -46,7 +46,7 @@ export async function writeStop(
   return dropped.length + 1
 }
 
-/** Columns of a session that was started again: what its last stop left is over. */
+/** Columns of a restarted session: the result of its last stop is cleared. */
 export const NOT_STOPPED = {
   stop_reason: null,
   stop_detail: null,
@@ -69,8 +69,8 @@ function stopColumns(row: SessionRow, { reason, detail, failure }: Stop, now: nu
 }
 
 /**
- * Writes the row of a stop, after its journal, together with its event. The queue
- * survives only a stop that a prompt can undo. Undefined when the session is stopped already.
+ * Writes the row and the event of a stop, after its journal. The queue survives only a stop that a prompt can undo. Undefined when
+ * the session is stopped already.
  */
 export async function recordStop(
   context: SessionsContext,
@@ -106,22 +106,22 @@ export async function recordStop(
   })
 }
 
-/** Tells that a session has stopped, durably; resolves when everybody who taps that is through. */
+/** Notifies about a durable stop; resolves when all taps are done. */
 export function tellStop({ points, stopped }: SessionsContext, info: SessionInfo): Promise<void> {
   if (info.stopReason === 'agent_crashed') void points.agentCrashed.call(info)
   return stopped.call(info)
 }
 
-/** How a session stops whose agent did not start: a new one is over, one that was to be restarted stays as restartable as it was. */
+/** The stop after a failed start: a new session ends, a restarted session stays as restartable as it was. */
 export function stopAfterStart({ state, stop_reason }: SessionRow, failure: SessionFailure): Stop {
   const reason = state === 'starting' ? (stop_reason ?? 'error') : 'error'
   return { reason, detail: `the agent did not start: ${failure.summary}`, failure }
 }
 
-/** Milliseconds that a request to cancel waits for the turn to end. */
+/** Milliseconds that a cancel request waits for the turn to end. */
 const CANCEL_ANSWER_MS = 2000
 
-/** Cancels the running turn and waits a little for its end. */
+/** Cancels the running turn and waits for its end, up to a time limit. */
 export async function cancelTurn(sessionId: string, turn: Turn | undefined, clock: Clock) {
   if (!turn) return { outcome: 'no_active_prompt', session_id: sessionId }
   turn.cancel('user')
@@ -132,10 +132,10 @@ export async function cancelTurn(sessionId: string, turn: Turn | undefined, cloc
   return { outcome: ended ? 'canceled' : 'cancel_requested', session_id: sessionId, turn_id: turn.id }
 }
 
-/** What a row says of a process that has just started. */
+/** The row change for a process that has just started. */
 export function startedChange(row: SessionRow, { plan }: Launch, { agent, permissions }: RunningAgent): SessionChange {
   const { state, model, provider } = row
-  // What the session began with stays known beside what was chosen instead.
+  // The original model and provider of the session are kept besides a later choice.
   const isChosen = otherProviderOf(row) === plan.provider
   return {
     acp_session_id: agent.session.acpSessionId,

@@ -4,7 +4,7 @@ import type { SessionChange, SessionRow } from '../table.js'
 
 const MAX_CHARACTERS = 80
 
-/** The change that names an unnamed session of a person by the first line of a text; an empty one for any other. */
+/** Names an unnamed session of a person after the first line of a text; empty for any other session. */
 export function titleOf({ name, type }: SessionRow, text: string, redact: Redact): SessionChange {
   if (name !== '' || type !== 'user') return {}
   const [line = ''] = redact.text(text).trim().split('\n')

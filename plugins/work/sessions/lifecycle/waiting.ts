@@ -6,14 +6,14 @@ import type { LiveSession } from './live-session.js'
 
 const MAX_WAIT_MS = 10 * 60_000
 
-/** What can be waited for: the states of a session, and within `active` whether a turn runs. */
+/** Possible targets of a wait: the states of a session, and `active` split by whether a turn runs. */
 const TARGETS = ['starting', 'active', 'stopping', 'stopped', 'idle', 'prompting'] as const
 type Target = (typeof TARGETS)[number]
 
-/** Without anything named: there is nothing more to wait for. */
+/** Default targets: the session has nothing left to do. */
 const DEFAULT: readonly Target[] = ['idle', 'stopped']
 
-/** Resolves when the session is in one of the states, or the time is over; `resume_id` names the same wait again. */
+/** Resolves when the session is in one of the states, or the time is over; `resume_id` continues an earlier wait. */
 export async function waitForSession(
   { kernel, logs }: SessionsContext,
   row: SessionRow,

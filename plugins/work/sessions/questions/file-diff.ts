@@ -1,25 +1,25 @@
 import { structuredPatch } from 'diff/lib/patch/create.js'
 import { turn } from '../../../../kernel/plugin.js'
 
-/** Lines on either side of a change that are shown with it. */
+/** Unchanged lines shown around a change. */
 const CONTEXT = 3
 /**
- * Characters and lines of the part that differs up to which common lines are looked for, and lines that may have changed in it:
- * the work grows with their square. Beyond them the whole part is shown as removed and added: a longer diff, but a complete one.
+ * Limits for the search of common lines: size of the differing part, and changed lines in it. The work grows with their square.
+ * Beyond the limits the whole part is shown as removed and added: longer, but complete.
  */
 const MAX_COMPARED = 1024 * 1024
 const MAX_COMPARED_LINES = 20_000
 const MAX_CHANGED = 1000
-/** Files of one question for which common lines are looked for. */
+/** Maximum number of files of one question that are compared line by line. */
 const MAX_FILES = 20
 
-/** What becomes of one file. */
+/** The change of one file. */
 export interface FileDiff {
   readonly path: string
   readonly isNew: boolean
-  /** Hunks of a unified diff, without the lines that name the file; empty where nothing changes. */
+  /** Hunks of a unified diff, without the header of the file; empty for no change. */
   readonly patch: string
-  /** Lines of {@link patch}. */
+  /** Number of lines in {@link patch}. */
   readonly lines: number
   readonly added: number
   readonly removed: number
@@ -32,7 +32,7 @@ interface Change {
   readonly newText: string
 }
 
-/** How files change, one in each turn of the event loop. */
+/** The diffs of files, one per turn of the event loop. */
 export async function fileDiffs(changes: readonly Change[]): Promise<FileDiff[]> {
   const diffs: FileDiff[] = []
   for (const { path, oldText, newText } of changes) {
@@ -43,9 +43,9 @@ export async function fileDiffs(changes: readonly Change[]): Promise<FileDiff[]>
 }
 
 /**
- * How a file changes. The work is bounded whatever the texts are.
+ * The diff of a file, with bounded work for any text.
  * @param before undefined: the file is new
- * @param isCompared false: all that differs is shown as removed and added
+ * @param isCompared false: all differing lines are shown as removed and added
  */
 export function fileDiff(path: string, before: string | undefined, after: string, isCompared = true): FileDiff {
   const { patch, added, removed } = isCompared ? compared(before ?? '', after) : replaced(before ?? '', after)
@@ -78,7 +78,7 @@ function compared(before: string, after: string): Patch {
   return { patch: lines.join('\n'), added, removed }
 }
 
-/** The lines that differ, all of the old ones before all of the new ones. */
+/** The differing lines without a comparison: all old lines, then all new lines. */
 function replaced(before: string, after: string): Patch {
   const { old, fresh, line } = differing(before, after, 0)
   const [removed, added] = [linesIn(old), linesIn(fresh)]
@@ -86,13 +86,13 @@ function replaced(before: string, after: string): Patch {
   return { patch: [head, ...signed('-', old), ...signed('+', fresh)].join('\n'), added, removed }
 }
 
-/** What stands before a hunk; a side without lines is named by the line before it. */
+/** The header of a hunk; a side without lines is given by the line before it. */
 function headOf(old: number, oldLines: number, fresh: number, freshLines: number): string {
   const at = (start: number, count: number) => `${count === 0 ? start - 1 : start},${count}`
   return `@@ -${at(old, oldLines)} +${at(fresh, freshLines)} @@`
 }
 
-/** A text with a sign before each line, as one string: an array of its lines could be many times its size. */
+/** Prefixes each line with a sign, as one string: an array of lines could be many times its size. */
 function signed(sign: string, text: string): string[] {
   if (text === '') return []
   const isWhole = text.endsWith('\n')
@@ -100,7 +100,7 @@ function signed(sign: string, text: string): string[] {
   return [sign + body.replaceAll('\n', `\n${sign}`), ...(isWhole ? [] : ['\\ No newline at end of file'])]
 }
 
-/** The whole lines of two texts between what both begin and what both end with, and `context` lines around them. */
+/** The lines between the common beginning and the common end of two texts, with `context` lines around them. */
 function differing(before: string, after: string, context: number) {
   const most = Math.min(before.length, after.length)
   let head = 0
@@ -115,7 +115,7 @@ function differing(before: string, after: string, context: number) {
   let start = lineStart(before, head)
   for (let line = 0; line < context && start > 0; line++) start = lineStart(before, start - 1)
   let rest = before.length - tail
-  // Where both texts go on with a whole line the one before it has ended already.
+  // If the common end begins at a line start in both texts, the line before it is complete.
   const isWhole = (text: string) => tail > 0 && (text.length === tail || text[text.length - tail - 1] === '\n')
   for (let line = isWhole(before) && isWhole(after) ? 1 : 0; line <= context && rest < before.length; line++) {
     rest = nextLine(before, rest)
@@ -128,7 +128,7 @@ function differing(before: string, after: string, context: number) {
   }
 }
 
-/** Where the line begins that holds the character before which `at` is. */
+/** Start of the line that contains the character before `at`. */
 const lineStart = (text: string, at: number) => (at === 0 ? 0 : text.lastIndexOf('\n', at - 1) + 1)
 
 function nextLine(text: string, at: number): number {

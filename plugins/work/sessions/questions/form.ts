@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { bounded } from '../requests/question.js'
 
-/** Fields of a form that are asked, choices of one, and characters of an answer. */
+/** Maximum fields of a form, choices of a field, and characters of an answer. */
 const MAX_FIELDS = 20
 const MAX_CHOICES = 50
 const MAX_ANSWER = 10_000
@@ -28,7 +28,7 @@ const Property = v.object({
   maxItems: Count,
 })
 
-/** `elicitation/create`; what is no form of simple fields is not put to a person. */
+/** `elicitation/create`. A form with other than simple fields is declined. */
 export const ElicitationParams = v.object({
   mode: v.fallback(v.optional(v.string()), undefined),
   message: v.string(),
@@ -41,9 +41,9 @@ export const ElicitationParams = v.object({
 })
 export type ElicitationParams = v.InferOutput<typeof ElicitationParams>
 
-/** What a person gave as an answer. */
+/** The answer of a person. */
 export interface Given {
-  /** Places of choices; null: none was chosen. */
+  /** Indexes of choices; null: none was chosen. */
   readonly choices: readonly number[] | null
   readonly text: string
   readonly isSkipped: boolean
@@ -53,19 +53,19 @@ export interface Given {
 export interface Field {
   readonly name: string
   readonly type: 'string' | 'number' | 'integer' | 'boolean' | 'choice' | 'choices'
-  /** What is said about it, for people. */
+  /** Label for people. */
   readonly label: string
   readonly choices?: readonly { readonly value: string; readonly label: string }[]
   readonly isRequired: boolean
-  /** Bounds of the number, of the length of a text, or of how many are chosen. */
+  /** Bounds of the number, of the text length, or of the number of choices. */
   readonly least: number
   readonly most: number
 }
 
-/** The value of a field, or why an answer is none. */
+/** The value of a field, or the reason for which an answer is invalid. */
 export type FieldValue = { readonly value: unknown } | { readonly problem: string }
 
-/** The fields of a form, in its order; or why it cannot be put to a person. */
+/** The fields of a form in order, or the reason for which a person cannot be asked. */
 export function fieldsOf({ mode = 'form', requestedSchema }: ElicitationParams): readonly Field[] | string {
   if (mode !== 'form') return `the agent asks in a way that is not supported (${bounded(mode, 40)})`
   const required = new Set(requestedSchema?.required ?? [])
@@ -113,7 +113,7 @@ function choicesOf(from: { [M in 'enum' | 'oneOf' | 'anyOf']?: v.InferOutput<(ty
   return all?.slice(0, MAX_CHOICES).map(({ value, label }) => ({ value, label: bounded(label, 400) }))
 }
 
-/** The value that an answer is for a field; undefined in it where the field is left out. */
+/** The field value of an answer; `value` is undefined for a skipped field. */
 export function fieldValue(field: Field, { choices, text, isSkipped }: Given): FieldValue {
   if (isSkipped) return field.isRequired ? { problem: 'an answer is required' } : { value: undefined }
   if (!field.choices) return typed(field, text)
@@ -147,7 +147,7 @@ function within({ least, most }: Field, value: number, unit: string): FieldValue
   return { problem: `give ${bounds}${unit && ` ${unit}`}` }
 }
 
-/** The choices that a text names, by label or value; yes and no also by their first letter. */
+/** The choices named by a text, by label or value; yes and no also by their first letter. */
 function placesOf({ choices = [], type }: Field, text: string): readonly number[] | undefined {
   const names = type === 'choices' ? text.split(',') : [text]
   const places = names.map(name => {

@@ -1,16 +1,16 @@
 import type { QuestionDiff, QuestionHidden } from '../../../../schemas/sessions.js'
 import type { FileDiff } from './file-diff.js'
 
-/** Files, lines and characters of all diffs of a question, lines of one that are shown in any case, and characters of a line. */
+/** Limits of the diffs of a question: files, lines and characters in all, minimum lines per diff, and characters per line. */
 const MAX_FILES = 20
 const MAX_LINES = 400
 const MIN_LINES = 20
 const MAX_CHARACTERS = 64 * 1024
 const MAX_LINE = 400
-/** Characters around the difference of two long lines that are shown. */
+/** Characters shown around the difference of two long lines. */
 const AROUND = 60
 
-/** As much of some diffs as a question shows, with how much is left out. */
+/** The shown part of diffs, with the size of the hidden part. */
 export function boundedDiffs(files: readonly FileDiff[]): {
   readonly diffs: readonly QuestionDiff[]
   readonly hidden: QuestionHidden
@@ -45,7 +45,7 @@ export const wholeDiffs = (files: readonly FileDiff[]): QuestionDiff[] =>
     hidden_lines: 0,
   }))
 
-/** The first lines of a text, which is never split as a whole: it may have millions. */
+/** The first lines of a text, without splitting all of it: it may have millions. */
 export function firstLines(text: string, count: number): string[] {
   const lines: string[] = []
   for (let at = 0; at < text.length && lines.length < count; ) {
@@ -56,7 +56,7 @@ export function firstLines(text: string, count: number): string[] {
   return lines
 }
 
-/** A line of a diff that is not too long; of one that replaces another one, the part in which they differ. */
+/** A diff line within the length limit; of a long replaced line, the part around the difference. */
 function excerpts(
   line: string,
   at: number,
@@ -64,7 +64,7 @@ function excerpts(
 ): { readonly text: string; readonly hidden: number } {
   if (line.length <= MAX_LINE) return { text: line, hidden: 0 }
   const step = line[0] === '-' ? 1 : -1
-  // A note that a line ends the file without a line break stands between.
+  // A note about a missing final line break may be in between.
   const beside = lines[at + step]?.[0] === '\\' ? lines[at + 2 * step] : lines[at + step]
   const isOther = (line[0] === '-' && beside?.[0] === '+') || (line[0] === '+' && beside?.[0] === '-')
   const other = isOther ? beside : undefined
@@ -76,7 +76,7 @@ function excerpts(
   return { text: `${line[0]}${note(left)}${text}${note(right)}`, hidden: left + right }
 }
 
-/** Characters after the sign with which two lines begin alike, the sign counted. */
+/** Length of the common beginning of two lines, including the sign. */
 function commonHead(line: string, other: string): number {
   let at = 1
   while (at < line.length && line.charCodeAt(at) === other.charCodeAt(at)) at++

@@ -2,7 +2,7 @@ import type { FollowedPage } from '../api.js'
 import type { SessionsContext } from '../context.js'
 import { eventToWire } from '../events.js'
 
-/** Stored events from a sequence on, once there are some; `isOver` when there are none and none will come. */
+/** Waits for stored events from a sequence on; `isOver` when there are none and none will follow. */
 export async function followPage(
   { logs, table }: SessionsContext,
   id: string,

@@ -6,14 +6,14 @@ import type { LiveSession } from '../lifecycle/live-session.js'
 import { boundedQuestion, type WholeQuestion } from '../requests/question.js'
 import { InboxSources } from '../requests/session-question.js'
 
-/** The pending requests of all sessions, and at most `most` of each kind of other plugins, the oldest first. */
+/** The pending requests of all sessions, and at most `most` items per kind of other plugins, oldest first. */
 export function inboxOf(context: SessionsContext, live: readonly LiveSession[], most?: number): InboxItem[] {
   const items: InboxItem[] = live.flatMap(one => requestsOf(context, one))
   for (const { entry } of context.kernel.collect(InboxSources)) for (const item of entry.read(most)) items.push(item)
   return items.sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
 }
 
-/** The command that answers the oldest pending request of a session; undefined where none is pending. */
+/** The command that answers the oldest pending request of a session; undefined when none is pending. */
 export function answerTo(context: SessionsContext, live: LiveSession | undefined): string | undefined {
   return pendingIn(context, live)[0]?.answer
 }
@@ -23,7 +23,7 @@ export function pendingIn(context: SessionsContext, live: LiveSession | undefine
   return live ? requestsOf(context, live) : []
 }
 
-/** Requests for permission first: until they are answered the agent gets no further. */
+/** Permission requests come first, because they block the agent. */
 function requestsOf({ limits }: SessionsContext, { row, binding }: LiveSession): InboxQuestion[] {
   const session = {
     session_id: row.id,
@@ -57,7 +57,7 @@ function requestsOf({ limits }: SessionsContext, { row, binding }: LiveSession):
   ]
 }
 
-/** What is asked, in a few lines: the command where the title does not say it already, and how much of which files changes. */
+/** A short form of the question: the command unless it is the title already, and the size of the file changes. */
 function askedIn(question: WholeQuestion) {
   const { title, kind, command, outside, diffs, hidden } = boundedQuestion(question)
   const isSaid = command === undefined || title.replaceAll('`', '').trim() === command.trim()

@@ -24,12 +24,12 @@ const DECISIONS = ['allow-once', 'allow-always', 'reject-once', 'reject-always']
 
 type Repair = RepairSessionReply['repair']
 
-/** Tokens and cost as far as the agent told of them. */
+/** Tokens and cost, as far as the agent reports them. */
 export async function usageOf({ logs }: SessionsContext, row: SessionRow): Promise<SessionUsageReply['usage']> {
   return usageToWire((await logs.use(row.id, log => log.digested(row.usage))).usage)
 }
 
-/** What an agent asked a person, the newest in ascending order; what a mode decided by itself was no question. */
+/** The newest questions of an agent to a person, ascending; automatic decisions of a mode are no questions. */
 export async function interactionsOf(
   { logs }: SessionsContext,
   row: SessionRow,
@@ -53,7 +53,7 @@ export async function interactionsOf(
   })
 }
 
-/** One question: with all of it while it is pending. Throws `permission_not_found` (404). */
+/** One question, in full while it is pending. Throws `permission_not_found` (404). */
 export async function interactionIn(
   context: SessionsContext,
   row: SessionRow,
@@ -67,7 +67,7 @@ export async function interactionIn(
   return found
 }
 
-/** A question that is pending, with all of it; undefined: none of that id is. */
+/** A pending question in full; undefined without a pending question of that ID. */
 function wholeInteraction(
   { kernel }: SessionsContext,
   live: LiveSession | undefined,
@@ -94,7 +94,7 @@ function wholeInteraction(
   })
 }
 
-/** The members of a question that say what it is about, as the journal has them; absent in journals of earlier versions. */
+/** The description of a question in the journal; absent in journals of earlier versions. */
 function askedIn({ content }: StoredSessionEvent): Partial<PendingInteraction> {
   const found = v.safeParse(v.object(questionMembers), content)
   return { ...(typeof content.kind === 'string' && { tool_kind: content.kind }), ...(found.success && found.output) }
@@ -127,7 +127,7 @@ function endOf({ content }: StoredSessionEvent): InteractionStatus {
   return content.decision === 'cancelled' ? 'canceled' : 'resolved'
 }
 
-/** The state of a session and of whatever may wake it. */
+/** The state of a session and of its wake sources. */
 export async function inspectionOf(
   { kernel }: SessionsContext,
   row: SessionRow,
@@ -146,8 +146,8 @@ export async function inspectionOf(
 }
 
 /**
- * Finds what the transcript of a session lacks, and appends it unless it is only to be told. One that is not stopped is
- * left alone unless `force` is given, and then as well while a turn runs.
+ * Finds the missing events of a session's transcript, and appends them unless only a report is wanted. A session that is not
+ * stopped needs `force`, which also works during a turn.
  */
 export async function repairTranscript(
   { logs }: SessionsContext,

@@ -4,7 +4,7 @@ import type { AgentDay } from '../journal/usage-days.js'
 
 export type { AgentDay } from '../journal/usage-days.js'
 
-/** From the creation of a session to its last activity, in epoch milliseconds. */
+/** The time between the creation and the last activity of a session, in epoch milliseconds. */
 export interface SessionSpan {
   readonly id: string
   readonly agentName: string
@@ -12,13 +12,13 @@ export interface SessionSpan {
   readonly to: number
 }
 
-/** What sessions did on earlier days; a workspace is named by its id, and without one all sessions count. */
+/** Activity of sessions on earlier days, of one workspace by its ID, or of all sessions. */
 export interface SessionPast {
-  /** Days for which use is kept. */
+  /** Days for which usage is kept. */
   readonly usageDays: number
-  /** Use of the days from the first to the last, `YYYY-MM-DD`, by day, agent and currency. */
+  /** Usage between two days, `YYYY-MM-DD`, both included, by day, agent and currency. */
   usage(from: string, to: string, workspaceId?: string): AgentDay[]
-  /** The session with the longest time between its creation and its last activity, of those last active from `since` and before `until`. */
+  /** The session with the longest span, of those whose last activity is in the range `since` to `until` (exclusive). */
   longest(since: number, until: number, workspaceId?: string): SessionSpan | undefined
 }
 

@@ -18,7 +18,7 @@ const MAX_EVENTS = 1000
 const DEFAULT_ENTRIES = 50
 const MAX_ENTRIES = 200
 
-/** Stored events: the newest that match, ascending. */
+/** The newest matching stored events, ascending. */
 export async function readEvents(
   { logs }: SessionsContext,
   row: SessionRow,
@@ -40,7 +40,7 @@ export async function readEvents(
   return found.map(event => eventToWire(event, row))
 }
 
-/** Events by turn, in the order in which the turns began; what belongs to none has an empty id. */
+/** Events by turn, in the order in which the turns began; events outside of turns have an empty turn ID. */
 export function groupByTurn(events: readonly SessionEvent[]): SessionTurn[] {
   const turns = new Map<string, SessionEvent[]>()
   for (const event of events) {
@@ -73,7 +73,7 @@ export async function readTranscript(
   })
 }
 
-/** Frames of a session's stream; the journal stays open until the reader is gone. */
+/** Frames of a session's stream; the journal stays open until the reader disconnects. */
 export async function openStream(
   { kernel, logs, table }: SessionsContext,
   row: SessionRow,
@@ -92,12 +92,12 @@ export async function openStream(
     limit: query.limit,
   }
   const frames = query.frames === 'raw' ? rawFrames(source, request) : transcriptFrames(source, request)
-  // A reader that goes before its first frame never runs the generator.
+  // A reader that disconnects before its first frame never runs the generator.
   signal.addEventListener('abort', release, { once: true })
   return releasing(frames, release)
 }
 
-/** Not a generator around the other one: each frame would go through both, for thousands of readers. */
+/** Not a wrapping generator: each frame would pass through both, for thousands of readers. */
 function releasing(
   frames: AsyncGenerator<Frame | EncodedFrame>,
   release: () => void,

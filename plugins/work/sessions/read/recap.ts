@@ -11,7 +11,7 @@ import { readPage } from './transcript.js'
 
 const DEFAULT_MESSAGES = 6
 const MAX_MESSAGES = 50
-/** Of each kind of what a returning reader should know beside the conversation. */
+/** Maximum number of markers per kind. */
 const MARKERS = 5
 const MARKER_TYPES = [
   'runtime_warning',
@@ -22,7 +22,7 @@ const MARKER_TYPES = [
 ] as const
 const MAX_SUMMARY = 300
 
-/** What somebody who comes back to a session wants to know first. */
+/** A summary for a person who returns to a session. */
 export async function recapOf(
   { kernel, logs, prompts }: SessionsContext,
   row: SessionRow,
@@ -67,7 +67,7 @@ function summaryOf({ content, failure, stopReason, stopDetail }: StoredSessionEv
   return [stopReason ?? content.marker, stopDetail].filter(part => typeof part === 'string').join(': ')
 }
 
-/** The slash commands of the agent of a session; it tells of them when it runs. */
+/** The slash commands of a session's agent, which are known only while it runs. */
 export function commandsOf(row: SessionRow, live: LiveSession | undefined): ListCommandsReply {
   const offered = live?.binding.updates.commands ?? []
   const isRunning = live?.binding.running !== undefined

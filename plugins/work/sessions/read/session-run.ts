@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { type PluginKernel, registry } from '../../../../kernel/plugin.js'
 import type { TaskRun } from '../../../../schemas/tasks/run.js'
 
-/** Contributes the work that a session has taken up and not finished. */
+/** Contributes the unfinished task run of a session. */
 export interface SessionRunSource {
   readonly read: (sessionId: string) => TaskRun | undefined
 }

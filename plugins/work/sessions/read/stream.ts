@@ -10,7 +10,7 @@ import { TranscriptFeed } from './transcript-feed.js'
 
 const DEFAULT_ENTRIES = 50
 const MAX_ENTRIES = 200
-/** Entries go to readers whole: of long ones that grow, fewer versions are sent. Bytes for one millisecond of pause. */
+/** Each frame contains the whole entry, so a long growing entry gets fewer versions. Bytes per millisecond of pause. */
 const BYTES_PER_MS = 2000
 const LONGEST_PAUSE_MS = 1000
 
@@ -23,31 +23,31 @@ export interface StreamRequest {
   readonly limit: number | undefined
 }
 
-/** What a stream reads from. */
+/** The data source of a stream. */
 export interface StreamSource {
   readonly log: SessionLog
   readonly clock: Clock
-  /** Fresh; undefined when the session was deleted. */
+  /** Read anew with each call; undefined when the session was deleted. */
   row(): SessionRow | undefined
   readonly signal: AbortSignal
 }
 
-/** Why a reader gets a new snapshot instead of what follows. */
+/** Reason for which a reader gets a new snapshot instead of the following events. */
 export type ResetReason = 'fence_missing' | 'epoch_mismatch' | 'generation_mismatch' | 'sequence_reset'
 
-/** Stored events as they are: `id` is the sequence, `event` the type. From the beginning unless told otherwise. */
+/** Stored events without changes: `id` is the sequence, `event` the type. Starts at the beginning by default. */
 export async function* rawFrames(source: StreamSource, request: StreamRequest): AsyncGenerator<Frame | EncodedFrame> {
   const { log, signal } = source
   const first = source.row()
   if (!first) return
   const resume = cursorOf(request)
-  // What a reader remembers of a journal that was cut is worth nothing: it starts again.
+  // The position of a reader is invalid after the journal was truncated: it starts again.
   const valid = resume !== undefined && resume <= log.last && !fence(request, first, log)
   const wanted = request.limit === undefined ? 1 : log.last - request.limit + 1
   let next = valid ? resume + 1 : Math.max(1, wanted)
   let type = ''
   for (;;) {
-    // What was cut is behind the reader without having been told.
+    // Removed ranges are skipped silently.
     for (const { last } = log; next <= last; ) {
       const page = await log.page(next)
       for (const frames of encodedTogether(page.events, first)) {
@@ -67,7 +67,7 @@ export async function* rawFrames(source: StreamSource, request: StreamRequest): 
   }
 }
 
-/** The transcript: a snapshot, then entries that are new or changed; `id` is the sequence up to which a reader knows all. */
+/** The transcript: a snapshot, then new and changed entries; `id` is the sequence up to which the reader is complete. */
 export async function* transcriptFrames(
   source: StreamSource,
   request: StreamRequest,
@@ -114,7 +114,7 @@ export async function* transcriptFrames(
   }
 }
 
-/** The end of the transcript; with the reason why what the reader had holds no longer. */
+/** The end of the transcript, with the reason for a reset of the reader. */
 async function snapshotFrame(row: SessionRow, log: SessionLog, limit: number | undefined, reason?: ResetReason) {
   await log.digested(row.usage)
   const page = await readPage(log, Math.min(limit || DEFAULT_ENTRIES, MAX_ENTRIES))
@@ -130,18 +130,18 @@ async function snapshotFrame(row: SessionRow, log: SessionLog, limit: number | u
   return { id: String(page.maxSequence), event: 'transcript_snapshot', data }
 }
 
-/** Bytes that are handed over at once: a reader that stands still holds no more than these. */
+/** Bytes per chunk, which limits the memory held for a blocked reader. */
 const TOGETHER_BYTES = 16 * 1024
 
-/** Frames of some events by the first of them, and how many these are. */
+/** The frames of consecutive events by their first event, and their number. */
 const together = new WeakMap<StoredSessionEvent, { readonly frames: EncodedFrame; readonly count: number }>()
 
-/** The frames of events, many handed over as one; those that many read from the same place on are made once. */
+/** Frames of events, merged into chunks. Chunks are shared by all readers that start at the same event. */
 function* encodedTogether(events: readonly StoredSessionEvent[], row: SessionRow): Generator<EncodedFrame> {
   for (let at = 0; at < events.length; ) {
     const first = events[at] as StoredSessionEvent
     let group = together.get(first)
-    // One that was made for fewer serves as well; one that spans what has been cut since does not.
+    // A chunk made for fewer events is still valid, but not one that spans a range removed since.
     if (!group || events[at + group.count - 1]?.sequence !== first.sequence + group.count - 1) {
       group = gather(events, at, row)
       together.set(first, group)
@@ -151,7 +151,7 @@ function* encodedTogether(events: readonly StoredSessionEvent[], row: SessionRow
   }
 }
 
-/** So many frames of consecutive events as go together, at least one. */
+/** The frames of consecutive events for one chunk, at least one. */
 function gather(events: readonly StoredSessionEvent[], from: number, row: SessionRow) {
   const frames: EncodedFrame[] = []
   let bytes = 0
@@ -167,7 +167,7 @@ function gather(events: readonly StoredSessionEvent[], from: number, row: Sessio
 
 const encoded = new WeakMap<StoredSessionEvent, EncodedFrame>()
 
-/** The frame of an event; of one that many read at the same time it is encoded once. */
+/** The frame of an event, encoded once for all readers. */
 function encodedOnce(event: StoredSessionEvent, row: SessionRow): EncodedFrame {
   let frame = encoded.get(event)
   if (!frame) {
@@ -177,7 +177,7 @@ function encodedOnce(event: StoredSessionEvent, row: SessionRow): EncodedFrame {
   return frame
 }
 
-/** Where the reader is; undefined for one that comes for the first time. */
+/** The position of the reader; undefined on its first request. */
 function cursorOf({ lastEventId, afterSequence }: StreamRequest): number | undefined {
   return positionOf(lastEventId) ?? afterSequence
 }
@@ -192,7 +192,7 @@ function resetReason(
   return fence(request, row, log) ?? (cursor > log.last ? 'sequence_reset' : undefined)
 }
 
-/** What the reader knows of epoch and generation against what they are. */
+/** Compares the epoch and generation that the reader knows with the current ones. */
 function fence(request: StreamRequest, row: SessionRow, log: SessionLog): ResetReason | undefined {
   if (request.epoch !== undefined && request.epoch !== row.epoch) return 'epoch_mismatch'
   if (request.generation !== undefined && request.generation !== log.generation) return 'generation_mismatch'
@@ -209,7 +209,7 @@ function place(row: SessionRow, log: SessionLog) {
   }
 }
 
-/** The last frame: the stored end where the journal has it, else one made of the row. */
+/** The last frame: the stored end if the journal has one, else one built from the row. */
 async function stoppedFrame(log: SessionLog, row: SessionRow): Promise<Frame> {
   const [last] = await log.read(log.last, 1)
   const stored: StoredSessionEvent =

@@ -5,19 +5,19 @@ import type { Cuts } from '../journal/cuts.js'
 import type { SessionLog } from '../journal/session-log.js'
 import { folderAt, type TranscriptFolder } from './transcript.js'
 
-/** Events that are folded into one delta. */
+/** Maximum number of events in one delta. */
 const BATCH = 500
-/** Deltas that are kept for readers that come a little later, and bytes above which one is not kept. */
+/** Deltas kept for slightly later readers, and the size in bytes above which a delta is not kept. */
 const KEPT = 16
 const KEPT_BYTES = 256 * 1024
 
-/** What a reader knows after a delta; without a frame when nothing of it can be seen. */
+/** The state of a reader after a delta; no frame when the delta has nothing visible. */
 export interface Delta {
   readonly cursor: number
   readonly frame: EncodedFrame | undefined
 }
 
-/** Where a transcript is: members of every delta. */
+/** Position of a transcript, part of every delta. */
 export type Place = Readonly<Record<string, unknown>>
 
 interface Folded extends Delta {
@@ -25,14 +25,14 @@ interface Folded extends Delta {
 }
 
 /**
- * The deltas of one transcript. Readers that stand at the same event get the same delta, folded and encoded once; one that
- * is a little late gets several in one, and one that lags far behind folds for itself until it is where the others are.
+ * The deltas of one transcript. Readers at the same event share a delta, which is folded and encoded once; a slightly late reader
+ * gets several deltas as one, and a reader far behind folds for itself until it reaches the others.
  */
 export class TranscriptFeed {
   static readonly #feeds = new WeakMap<SessionLog, TranscriptFeed>()
-  /** By the cursor that they go on from, the oldest first; the newest may still be made. */
+  /** Deltas by their starting cursor, oldest first; the newest may still be in progress. */
   readonly #deltas = new Map<number, Promise<Folded>>()
-  /** Where the foremost readers stand. */
+  /** Cursor of the most advanced readers. */
   #head = -1
   #folder: TranscriptFolder | undefined
   #making: Promise<unknown> | undefined
@@ -45,13 +45,13 @@ export class TranscriptFeed {
 
   static of(log: SessionLog): TranscriptFeed {
     const known = TranscriptFeed.#feeds.get(log)
-    // What was folded of a conversation that was cut back holds no longer.
+    // A rewound conversation invalidates the folded entries.
     const feed = known?.cuts === log.cuts ? known : new TranscriptFeed(log)
     TranscriptFeed.#feeds.set(log, feed)
     return feed
   }
 
-  /** A reader that knows everything up to a sequence; `next` is undefined when nothing follows yet. */
+  /** A reader that has everything up to a sequence; `next` is undefined when no events follow yet. */
   reader(cursor: number): { next(place: Place): Promise<Delta | undefined> } {
     let at = cursor
     let own: TranscriptFolder | undefined
@@ -65,7 +65,7 @@ export class TranscriptFeed {
           delta = await this.#together(at, place)
         } else {
           own ??= await folderAt(this.log, at)
-          // Not beyond the others, so that it joins them.
+          // Stops at the position of the other readers, so that it can join them.
           delta = await this.#fold(own, at, this.#head, place)
         }
         at = delta.cursor
@@ -74,7 +74,7 @@ export class TranscriptFeed {
     }
   }
 
-  /** The delta from a cursor on, or all that there are from it on as one. */
+  /** The delta from a cursor on, merged with all later deltas. */
   async #together(from: number, place: Place): Promise<Folded> {
     const first = await (this.#deltas.get(from) ?? this.#advance(from, place))
     const entries = new Map(first.entries)
@@ -87,7 +87,7 @@ export class TranscriptFeed {
     return cursor === first.cursor ? first : { cursor, entries, frame: this.#frame(cursor, entries, place) }
   }
 
-  /** Goes on from where the foremost readers stand. */
+  /** Folds the next delta from the position of the most advanced readers. */
   #advance(from: number, place: Place): Promise<Folded> {
     const making = (async () => {
       if (this.#head !== from || !this.#folder) this.#folder = await folderAt(this.log, from)
@@ -116,7 +116,7 @@ export class TranscriptFeed {
 
   async #fold(folder: TranscriptFolder, from: number, end: number, place: Place): Promise<Folded> {
     const entries = new Map<string, TranscriptEntry>()
-    // Also where nothing of it can be seen, as of what was cut.
+    // The cursor also advances past removed or invisible events.
     const cursor = Math.max(from, Math.min(end, from + BATCH))
     for await (const event of this.log.range(from + 1, cursor)) {
       const entry = folder.take(event)

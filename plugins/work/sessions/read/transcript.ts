@@ -6,17 +6,20 @@ import type { SessionLog } from '../journal/session-log.js'
 
 type Part = TranscriptEntry['message']['parts'][number]
 
-/** Parts of one message, the newest of them, and characters of one text: an entry goes to its readers whole, so it must not grow for ever. */
+/**
+ * Limits of the newest parts of one message and of the characters of one text: readers get the whole entry, so it must stay
+ * bounded.
+ */
 const MAX_PARTS = 2000
-/** Events at the beginning of a message whose parts stay; between them and the newest parts stands one of type `data-omitted`. */
+/** Events at the beginning of a message whose parts are kept; a `data-omitted` part separates them from the newest parts. */
 const HEAD_EVENTS = 200
-/** Events of a message that is read whole. */
+/** Events up to which a message is read whole. */
 const WHOLE_EVENTS = 5000
 const MAX_TEXT = 1024 * 1024
-/** Characters of the inputs and outputs of tools in one message; later ones are only named. */
+/** Characters of the tool inputs and outputs of one message; later ones keep only their names. */
 const MAX_TOOL_DATA = 4 * 1024 * 1024
 
-/** Types of events of which each can make a part. */
+/** Types of events that can each create a part. */
 const MAKES_PARTS: ReadonlySet<string> = new Set([
   'agent_message',
   'thought',
@@ -33,12 +36,12 @@ interface OpenEntry {
   readonly role: 'user' | 'assistant' | 'system'
   readonly turnId: string
   readonly start: number
-  /** By what later events change them by; a number where nothing does. */
+  /** Parts by the key with which later events update them; a number for parts without updates. */
   readonly head: Map<string | number, Part>
-  /** The newest; the oldest of them first. */
+  /** The newest parts, in ascending order. */
   readonly tail: Map<string | number, Part>
   newest: string | number | undefined
-  /** Parts were left out between the two. */
+  /** Parts between the two were left out. */
   isCut: boolean
   metadata: Record<string, unknown> | undefined
   sequence: number
@@ -46,18 +49,18 @@ interface OpenEntry {
   keys: number
 }
 
-/** Folds events, in order, into messages as a person sees them: only the last one can still change. */
+/** Folds events in order into messages for people; only the last message can still change. */
 export class TranscriptFolder {
   #open: OpenEntry | undefined
 
-  /** Takes one event in; returns the entry that it made or changed. */
+  /** Folds one event; returns the entry that it created or changed. */
   take(event: StoredSessionEvent): TranscriptEntry | undefined {
     if (standsAlone(event.type)) {
       this.#open = undefined
       return entryOf(aloneEntry(event))
     }
     const continues = this.#open?.turnId === event.turnId
-    // The end of a turn that said nothing is no message, nor is a hook.
+    // The end of a turn without output creates no message; neither does a hook run.
     if (!continues && QUIET.has(event.type)) return undefined
     if (!continues || !this.#open) this.#open = openEntry(event, 'assistant')
     this.#open.sequence = event.sequence
@@ -65,7 +68,7 @@ export class TranscriptFolder {
     return entryOf(this.#open)
   }
 
-  /** Events of the open entry are left out: they are in the middle of a long one. */
+  /** Marks the open entry as cut: events in its middle are skipped. */
   skip(): void {
     if (!this.#open) return
     this.#open.isCut = true
@@ -95,7 +98,7 @@ export async function readPage(log: SessionLog, limit: number, before?: number):
   return { entries, hasOlder, nextBefore: hasOlder ? starts[0] : undefined, maxSequence }
 }
 
-/** A folder that knows the entry which the event at `cursor` belongs to. */
+/** A folder whose open entry is the one of the event at `cursor`. */
 export async function folderAt(log: SessionLog, cursor: number): Promise<TranscriptFolder> {
   const folder = new TranscriptFolder()
   const {
@@ -105,7 +108,7 @@ export async function folderAt(log: SessionLog, cursor: number): Promise<Transcr
   return folder
 }
 
-/** Folds the events of one entry; of a long one those of its beginning, and as many of its end as its newest parts are made of. */
+/** Folds the events of one entry. Of a long entry only the beginning and the events of the newest parts are folded. */
 async function foldEntry(
   log: SessionLog,
   folder: TranscriptFolder,
@@ -130,7 +133,7 @@ async function foldEntry(
     if (sequence < from + HEAD_EVENTS || parts > MAX_PARTS) break
     tail = sequence
     if (!MAKES_PARTS.has(type)) continue
-    // A tool is one part whatever becomes of it, and so are texts that follow each other.
+    // All events of a tool call form one part, and so do consecutive texts.
     const key = content.tool_call_id ?? content.request_id
     if (key === undefined ? type !== later : !seen.has(key)) parts++
     if (key !== undefined) seen.add(key)
@@ -140,7 +143,9 @@ async function foldEntry(
   return entry
 }
 
-/** The conversation before a sequence in words, for an agent that cannot load it: at most `max` characters, newest last. */
+/**
+ * A text summary of the conversation before a sequence, for an agent that cannot load it: at most `max` characters, newest last.
+ */
 export async function summarize(log: SessionLog, max: number, before?: number): Promise<string> {
   const { entries } = await readPage(log, 40, before)
   const lines = entries.flatMap(({ message }) =>
@@ -162,9 +167,9 @@ export async function summarize(log: SessionLog, max: number, before?: number): 
 }
 
 /**
- * Where the newest `count` entries before `end` begin, ascending, and whether an older one is there: what a rewind or a clear took
- * away is none. Only positions are kept, however long an entry is. Of a long one no more is read than to the end of a stretch of which
- * the log knows where its entry begins.
+ * The starts of the newest `count` entries before `end`, ascending, and whether older ones exist; removed events do not count. Only
+ * positions are kept, even for long entries. A long entry is read back only to the end of a stretch whose entry start the log
+ * knows.
  */
 async function startsOfEntries(
   log: SessionLog,
@@ -221,7 +226,7 @@ function addTo(entry: OpenEntry, event: StoredSessionEvent): void {
       break
     case 'tool_call':
     case 'tool_result':
-      // The call is one that was left out.
+      // The call itself was left out.
       if (type === 'tool_result' && entry.isCut && !partAt(entry, `tool ${content.tool_call_id}`)) break
       setPart(entry, `tool ${content.tool_call_id}`, before => boundedTool(entry, toolPart(type, content, before)))
       break

@@ -5,16 +5,16 @@ import type { SessionLog } from '../journal/session-log.js'
 import type { SessionRow } from '../table.js'
 import type { PromptAnswer } from '../turn/prompting.js'
 
-/** Tells a client which stream protocol of the AI SDK it reads. */
+/** Declares the version of the AI SDK stream protocol. */
 export const UI_STREAM_HEADERS = { 'x-vercel-ai-ui-message-stream': 'v1' } as const
 
-/** What clients of the AI SDK take for the end of a stream. */
+/** End-of-stream mark of the AI SDK. */
 const LAST = Buffer.from('data: [DONE]\n\n')
 
-/** A chunk of a message as the AI SDK takes them. */
+/** A message chunk of the AI SDK. */
 type Chunk = { readonly type: string } & Readonly<Record<string, unknown>>
 
-/** A prompt whose turn is told as it goes; no frames for one that waits or was sent before. */
+/** Sends a prompt and streams its turn; without frames when the prompt waits or is a repetition. */
 export async function promptStream(
   { kernel, logs }: SessionsContext,
   row: SessionRow,
@@ -31,7 +31,7 @@ export async function promptStream(
       return { answer }
     }
     const signal = AbortSignal.any([caller, kernel.scope.signal])
-    // A reader that goes before its first frame never runs the generator.
+    // A reader that disconnects before its first frame never runs the generator.
     signal.addEventListener('abort', release, { once: true })
     return { answer, frames: turnFrames(log, from, turnId, signal, release) }
   } catch (error) {
@@ -66,7 +66,7 @@ async function* turnFrames(
   }
 }
 
-/** Turns the events of one turn into the chunks of one message: texts are opened and closed, tools told by their call. */
+/** Turns the events of one turn into AI SDK chunks of one message: texts have a start and an end, tools are keyed by their call. */
 export class UiMessage {
   isOver = false
   #begun = false
@@ -112,7 +112,7 @@ export class UiMessage {
     return chunks
   }
 
-  /** The session stopped before the turn told its end. */
+  /** Ends the message when the session stopped before the end of the turn. */
   cut({ stopReason, stopDetail }: StoredSessionEvent): Chunk[] {
     if (this.isOver) return []
     this.isOver = true

@@ -6,7 +6,10 @@ import type { K } from '../needs.js'
 import type { SessionRow } from '../table.js'
 import type { Permissions } from './permissions.js'
 
-/** Answers what an agent asked for and tells who did; resolves to whether it was allowed in the end. @throws Fault `permission_not_found` */
+/**
+ * Answers a permission request and emits an event; resolves to whether it was allowed in the end. @throws Fault
+ * `permission_not_found`
+ */
 export async function answerPermission(
   { db, needs, log }: K,
   permissions: Permissions | undefined,
@@ -18,7 +21,7 @@ export async function answerPermission(
   const allowed = await permissions.answer(request_id, turn_id, decision, actor)
   const payload = { session_id: id, request_id, decision, allowed }
   const about = { actor, scope: workspace_id, subject: id }
-  // The agent has its answer: whoever gave it must not hear that nothing happened.
+  // The agent already has the answer, so a failure to store the event must not reach the person as an error.
   await db
     .tx(t => needs.events.emit(t, PermissionAnswered, payload, about))
     .catch(error => log.error(`the answer to ${request_id} of ${id} is no event: ${messageOf(error)}`))

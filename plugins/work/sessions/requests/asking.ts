@@ -1,22 +1,22 @@
 import type { Clock } from '../../../../kernel/plugin.js'
 import type { EventContent } from '../events.js'
 
-/** Questions that may come at once, and milliseconds between those that follow: 50 a second in the long run. */
+/** Burst of questions, and milliseconds between later ones: a sustained rate of 50 per second. */
 const BURST = 100
 const INTERVAL_MS = 20
 
-/** What the pace of an agent's questions needs of its session. */
+/** The session as the rate limit of its questions sees it. */
 export interface AskingContext {
   readonly clock: Clock
-  /** The turn that runs. */
+  /** The running turn. */
   turnId(): string | undefined
   /** Writes a `runtime_warning` into the journal. */
   warn(turnId: string, content: EventContent): void
 }
 
 /**
- * How fast one agent may ask, and what it asked in vain. Each question is work for the daemon and its disk; an agent that
- * asks without end has its answers later, and other sessions keep their share.
+ * Rate limit for the questions of one agent, and a count of the refused ones. Each question costs the daemon CPU and disk writes;
+ * an agent that floods gets delayed answers, so that other sessions keep their share.
  */
 export class Asking {
   /** Monotonic milliseconds at which the next question is due. */
@@ -25,7 +25,7 @@ export class Asking {
 
   constructor(private readonly context: AskingContext) {}
 
-  /** Questions of the turn that runs, or of the one that ran last, which were refused because there were too many. */
+  /** Refused excess questions of the running turn, or of the last one. */
   get refused(): number {
     const turnId = this.context.turnId()
     return turnId === undefined || turnId === this.#refused.turnId ? this.#refused.count : 0
@@ -40,7 +40,7 @@ export class Asking {
     if (wait > 0) await new Promise<void>(resolve => clock.timeout(wait, resolve, { unref: true }))
   }
 
-  /** Counts a question that was refused; the first one of a turn is told at once, the others when it ends. */
+  /** Counts a refused question. The first one of a turn is reported at once, the others when it ends. */
   refuse(why: string): void {
     const turnId = this.context.turnId()
     if (turnId === undefined) return
@@ -49,7 +49,7 @@ export class Asking {
     if (this.#refused.count === 1) this.#tell(`the agent asks too much, what it asks is refused: ${why}`)
   }
 
-  /** The turn is over, or about to be. */
+  /** Reports the refused questions of a turn that ends. */
   endTurn(): void {
     const { turnId, count, why } = this.#refused
     if (count > 1 && turnId === this.context.turnId())

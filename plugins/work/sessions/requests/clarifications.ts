@@ -13,36 +13,36 @@ import { bounded } from './question.js'
 
 export { ElicitationParams } from '../questions/form.js'
 
-/** Questions of one session that wait at the same time, and answered ones that are remembered. */
+/** Pending questions of one session, and remembered answered ones. */
 const MAX_PENDING = 16
 const MAX_REMEMBERED = 64
 
-/** What the agent is answered. */
+/** The response to the agent. */
 export type ElicitationOutcome =
   | { readonly action: 'accept'; readonly content: Readonly<Record<string, unknown>> }
   | { readonly action: 'decline' | 'cancel' }
 
-/** A question that somebody beside the agent puts to the person of a session. */
+/** A question to the person of a session that does not come from its agent. */
 export interface PutQuestion {
-  /** Who asks, for the person. */
+  /** The asking party, as the person sees it. */
   readonly by: string
   readonly question: string
   readonly choices?: readonly string[] | undefined
   readonly timeoutMs: number
-  /** Takes the question away. */
+  /** Withdraws the question. */
   readonly signal: AbortSignal
 }
 
-/** How a question ends: by a person, by its deadline, or with its turn. */
+/** The end of a question: an answer of a person, a timeout, or the end of the turn. */
 type End = { readonly by: 'person'; readonly given: Given } | { readonly by: 'timeout' | 'cancel' | 'declined' }
 
-/** Without `timeoutMs`: as long as those of the agent. */
+/** Default of `timeoutMs`: the timeout of the agent's questions. */
 interface Asks extends Omit<PutQuestion, 'timeoutMs' | 'signal'> {
   readonly timeoutMs?: number
   readonly signal?: AbortSignal
-  /** How an answer may look, beside a choice or a text. */
+  /** Form of the answer, besides a choice or a text. */
   readonly form?: Pick<Clarification, 'type' | 'optional' | 'multiple' | 'position' | 'total'>
-  /** Why an answer is none; undefined: it is one. */
+  /** Reason for which an answer is invalid; undefined: it is valid. */
   readonly problem?: (given: Given) => string | undefined
 }
 
@@ -52,13 +52,13 @@ interface Waiting extends Clarification {
   end(how: End): void
 }
 
-/** What clarifications need of their session. */
+/** The session as its clarifications see it. */
 export interface ClarificationContext {
   readonly sessionId: string
   readonly agentName: string
   readonly clock: Clock
   readonly ids: Ids
-  /** Milliseconds that a question waits for a person; then the agent goes on without an answer. */
+  /** Milliseconds that a question waits for a person; then the agent continues without an answer. */
   readonly timeoutMs: number
   turnId(): string | undefined
   record(turnId: string, content: EventContent): void
@@ -68,7 +68,7 @@ export interface ClarificationContext {
   expired(turnId: string): void
 }
 
-/** The questions that an agent puts to a person in words, beside those for permission. */
+/** The questions of an agent that a person answers in words, as opposed to permission requests. */
 export class Clarifications {
   readonly #waiting = new Map<string, Waiting>()
   readonly #answered = new Set<string>()
@@ -79,7 +79,7 @@ export class Clarifications {
     return [...this.#waiting.values()].map(({ end: _end, problem: _problem, ...shown }) => shown)
   }
 
-  /** `elicitation/create`: a form, whose fields are asked one after the other. @param signal takes it away */
+  /** `elicitation/create`: a form, whose fields are asked one after the other. @param signal withdraws it */
   async ask(params: ElicitationParams, signal?: AbortSignal): Promise<ElicitationOutcome> {
     const turnId = this.context.turnId()
     if (turnId === undefined) return { action: 'decline' }
@@ -100,8 +100,8 @@ export class Clarifications {
   }
 
   /**
-   * Puts a question of somebody else; `fallback` where nobody answered in time, or the turn ended. Throws `clarification_idle` (409)
-   * where no turn runs in whose stream it could be shown, and `clarification_crowded` (409).
+   * Asks a question that does not come from the agent; the reply has `fallback` after a timeout or the end of the turn. Throws
+   * `clarification_idle` (409) without a running turn, whose stream would show the question, and `clarification_crowded` (409).
    */
   async put(question: PutQuestion): Promise<AskClarificationReply> {
     const turnId = this.context.turnId()
@@ -132,12 +132,12 @@ export class Clarifications {
     return { choice: given.choices?.[0] ?? null, text: given.text, fallback: false }
   }
 
-  /** The turn is over, or about to be. */
+  /** Cancels the pending questions of a turn that ends. */
   endTurn(): void {
     for (const waiting of [...this.#waiting.values()]) waiting.end({ by: 'cancel' })
   }
 
-  /** A form without fields is a question that is answered with yes or no. */
+  /** A form without fields becomes a yes-or-no question. */
   async #confirm(turnId: string, question: string, signal: AbortSignal | undefined): Promise<ElicitationOutcome> {
     const asks = { by: 'the agent', question, choices: ['yes', 'no'], ...(signal && { signal }) }
     const { how } = await this.#wait(turnId, asks)
@@ -146,7 +146,7 @@ export class Clarifications {
     return isYes ? { action: 'accept', content: {} } : { action: 'decline' }
   }
 
-  /** A question that cannot be shown is declined, and said to be. */
+  /** Declines a question that cannot be shown, with a warning. */
   #refuse(turnId: string, why: string): ElicitationOutcome {
     const text = `a question of the agent was declined without being asked: ${why}`
     this.context.warn(turnId, { warning: 'clarification_declined', text })
@@ -211,7 +211,7 @@ function wordsOf(message: string, field: Field, position: number, total: number)
   }
 }
 
-/** An answer as a person sent it. Throws `clarification_invalid` (400). */
+/** Validates the answer of a person. Throws `clarification_invalid` (400). */
 function givenIn(
   { choices = [], optional }: Clarification,
   { choice_index: index, choice_indexes: indexes, text = '', skip = false }: AnswerClarificationBody,
@@ -231,7 +231,7 @@ function givenIn(
   return { choices: places, text: places.map(place => choices[place]).join(', '), isSkipped: false }
 }
 
-/** How the end of a question is told. */
+/** The journal form of the end of a question. */
 function saidOf(how: End): EventContent {
   if (how.by === 'declined') return { text: 'declined' }
   if (how.by !== 'person') return {}

@@ -12,11 +12,11 @@ import { contains, PathRefused, type Place, placeOf } from './paths.js'
 import type { Permissions } from './permissions.js'
 import type { Terminals } from './terminals.js'
 
-/** Plugins that look at what an agent has the daemon do. */
+/** The hooks of plugins on client calls. */
 export interface CallWatch {
-  /** Plugins may refuse a call, and change the command of one. Throws an error of the protocol. */
+  /** Lets plugins refuse a call or change its command. Throws an error of the protocol. */
   before(call: ClientCall): Promise<ClientCall>
-  /** A call that `before` let pass is over; `error`: it failed, or was not permitted. */
+  /** Called after a call that `before` accepted; `error`: the call failed or was not permitted. */
   after(call: ClientCall, error?: string): void
 }
 
@@ -29,7 +29,7 @@ export class ClientMethods {
     private readonly watch: CallWatch,
   ) {}
 
-  /** Puts the methods on an ACP client. */
+  /** Registers the methods on an ACP client. */
   register(app: ClientApp): ClientApp {
     const { elicitation, fs, session, terminal } = methods.client
     const on = <T>(
@@ -95,7 +95,7 @@ export class ClientMethods {
       shown = { before: await textBefore(target) }
       return shown.before
     }
-    // What is granted or asked about is the change of the text that is there now, and that very change is made.
+    // Permission is given for a change of the current text, so exactly that change must be made.
     await this.permissions.allow(
       {
         action,
@@ -121,7 +121,7 @@ export class ClientMethods {
     const { argv = asked } = call
     try {
       const terminalId = await this.#runCommand(params, place, asked, argv, signal)
-      // The call is over with its command: one that is released or ends with the session has no exit code.
+      // The call ends with its command; a command that is released or ends with the session has no exit code.
       void this.terminals.waitForExit(terminalId).then(
         ({ exitCode }) => this.watch.after(call, exitCode === 0 ? undefined : endOf(exitCode)),
         error => this.watch.after(call, messageOf(error)),
@@ -147,12 +147,12 @@ export class ClientMethods {
       signal,
     )
     const [command = '', ...args] = argv
-    // What nobody changed is run as the agent wrote it, which may be a line for a shell.
+    // An unchanged command runs as the agent wrote it, because it may be a shell command line.
     const wanted = argv === asked ? params : { ...params, command, args }
     return this.terminals.create(wanted, place.path)
   }
 
-  /** Asks and tells the plugins that look at calls. */
+  /** Runs a call between the two hooks. */
   async #watched<T>(call: ClientCall, run: () => Promise<T>): Promise<T> {
     await this.watch.before(call)
     try {

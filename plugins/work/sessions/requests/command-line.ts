@@ -4,12 +4,12 @@ import { shellWord } from '../../../../kernel/kit/commands/command-line.js'
 import type { CreateTerminalParams } from '../acp/schemas.js'
 import type { WantedAction } from './permission-rules.js'
 
-/** What a name of a program does not hold and a command line for a shell does. */
+/** Characters that occur in shell command lines but not in program names. */
 const SHELL_SYNTAX = /[\s;&|<>()$`'"*?~#]/
 
 /**
- * The argument list of a terminal. Some agents send what they would type into a shell as `command`, without `args`: such a
- * line is given to a shell, unless a program of that very name exists. Whether it may run is judged before, by the line.
+ * The argument list of a terminal. Some agents send a shell command line as `command`, without `args`: it is passed to a shell,
+ * unless a program of that exact name exists. The permission check happens before, on the line itself.
  */
 export async function terminalArgv(
   { command, args }: Pick<CreateTerminalParams, 'command' | 'args'>,
@@ -26,7 +26,7 @@ const isFile = (file: string) =>
     () => false,
   )
 
-/** What a terminal is about to run, as a person is asked: with the variables it sets, and the folder where that is another one. */
+/** The command of a terminal in the form of a question, with its variables, and its folder if that is not the default. */
 export function terminalAction(
   argv: readonly string[],
   env: readonly { readonly name: string; readonly value: string }[],
@@ -34,7 +34,7 @@ export function terminalAction(
 ): WantedAction {
   const command = argv.join(' ')
   const set = env.map(({ name, value }) => `${name}=${shellWord(value)} `).join('')
-  // A single word may be a line for a shell, which runs as it is written.
+  // A single word may be a shell command line, which is shown as it is.
   const words = argv.length === 1 ? command : argv.map(shellWord).join(' ')
   return {
     kind: 'execute',

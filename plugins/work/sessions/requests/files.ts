@@ -4,13 +4,13 @@ import { Fault } from '../../../../kernel/plugin.js'
 import { notPossible } from '../acp/error.js'
 import { openInside } from './open-inside.js'
 
-/** Bytes of a file that is looked at, and of the text that is handed to an agent. */
+/** Maximum bytes of a file that is read, and of the text that an agent gets. */
 const MAX_FILE_BYTES = 32 * 1024 * 1024
 const MAX_REPLY_BYTES = 4 * 1024 * 1024
 
 /**
  * The text of a file for `fs/read_text_file`; `line` counts from 1, `limit` counts lines.
- * @param canonical judged already, symlinks resolved
+ * @param canonical already judged, symlinks resolved
  */
 export async function readTextFile(canonical: string, line?: number | null, limit?: number | null): Promise<string> {
   const handle = await openInside(canonical, constants.O_RDONLY, false)
@@ -25,7 +25,7 @@ export async function readTextFile(canonical: string, line?: number | null, limi
   }
 }
 
-/** The whole text of a file that is to be written; undefined: there is none. */
+/** The whole text of a file before a write; undefined: the file does not exist. */
 export async function textBefore(canonical: string): Promise<string | undefined> {
   const handle = await openInside(canonical, constants.O_RDONLY, false).catch(error => {
     if (error.code === 'ENOENT') return undefined
@@ -40,9 +40,9 @@ export async function textBefore(canonical: string): Promise<string | undefined>
 }
 
 /**
- * Writes a file for `fs/write_text_file`, with the folders it lies in.
- * @param shown the text that somebody saw replaced, `undefined` in it for a new file: where it is another one by now, nothing
- * is written
+ * Writes a file for `fs/write_text_file`, with missing parent folders.
+ * @param shown the old text that a person approved, `undefined` in it for a new file; if the file has changed since, nothing is
+ * written
  */
 export async function writeTextFile(
   canonical: string,
@@ -76,7 +76,7 @@ async function textOf(handle: Awaited<ReturnType<typeof openInside>>, canonical:
   return bytes.toString()
 }
 
-/** Lines `line` to `line + limit - 1`, with their ends. */
+/** Lines `line` to `line + limit - 1`, with their line ends. */
 function cut(text: string, line: number, limit: number | undefined): string {
   if (line <= 1 && limit === undefined) return text
   let start = 0

@@ -7,17 +7,17 @@ import {
   type WantedWrite,
 } from './permission-rules.js'
 
-/** Grants, and tool calls that asked, of one process that are remembered. */
+/** Remembered grants and tool calls of one process. */
 export const MAX_REMEMBERED = 1000
 
-/** An answered request, which lets through what the mode by itself would not. */
+/** An answered request that allows more than the mode does. */
 interface Grant {
   readonly action: WantedAction
   readonly canonical: readonly string[]
   readonly lasting: boolean
 }
 
-/** What the answers to earlier requests allow. */
+/** The operations allowed by answers to earlier requests. */
 export class Grants {
   #grants: Grant[] = []
 
@@ -28,22 +28,22 @@ export class Grants {
     if (!known && this.#grants.length < MAX_REMEMBERED) this.#grants.push({ action, canonical, lasting })
   }
 
-  /** May this canonical path be read, which lies outside of the workspace; a grant for once is used up. */
+  /** Whether this canonical path outside of the workspace may be read. Uses up a one-time grant. */
   useForRead(target: string): boolean {
     return this.#use(({ action, canonical }) => isReading(action.kind) && canonical.includes(target))
   }
 
-  /** May this be written; a grant for once is used up. */
+  /** Whether this write is allowed. Uses up a one-time grant. */
   useForWrite(write: WantedWrite): boolean {
     return this.#use(({ action, canonical, lasting }) => coversWrite(action, canonical, lasting, write))
   }
 
-  /** May this command run; a grant for once is used up. @param root the folder of the session */
+  /** Whether this command may run. Uses up a one-time grant. @param root the folder of the session */
   useForCommand(argv: readonly string[], root?: string): boolean {
     return this.#use(({ action }) => coversCommand(action, argv, root))
   }
 
-  /** What was allowed once is no longer. */
+  /** Removes the one-time grants. */
   endTurn(): void {
     this.#grants = this.#grants.filter(({ lasting }) => lasting)
   }
@@ -57,7 +57,7 @@ export class Grants {
   }
 }
 
-/** Tool calls for which permission was asked, and files that the daemon wrote once that was allowed; the newest ones. */
+/** Recent tool calls with a permission request, and files that the daemon wrote after one. */
 export class AskedCalls {
   readonly #ids = new Set<string>()
   readonly #paths = new Set<string>()
@@ -66,14 +66,14 @@ export class AskedCalls {
     if (id !== undefined) remember(this.#ids, id)
   }
 
-  /** The daemon may write a file for the agent. @param paths absolute names of that file */
+  /** Records that the daemon may write a file for the agent. @param paths absolute names of that file */
   addFile(...paths: readonly string[]): void {
     for (const path of paths) remember(this.#paths, path)
   }
 
   /**
-   * Whether permission was asked for a tool call: by its id, or for each file that it names, as the agent had the daemon write it.
-   * A request to write a file does not say to which tool call it belongs.
+   * Whether permission was requested for a tool call: by its ID, or for each file that it names. The second check is needed because
+   * a request to write a file does not name its tool call.
    * @param paths absolute
    */
   has(id: string, paths: readonly string[]): boolean {

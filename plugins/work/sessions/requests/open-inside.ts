@@ -3,18 +3,18 @@ import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import path from 'node:path'
 import { PathRefused } from './paths.js'
 
-/** O_PATH of Linux, which Node does not name: a place to go on from, without a right to read it. */
+/** O_PATH of Linux, missing in Node: opens a folder for traversal without the right to read it. */
 const O_PATH = 0o10000000
 const FOLDER = constants.O_DIRECTORY | constants.O_NOFOLLOW
 
 /**
- * Opens a path that was judged already, so that it is that very file: each folder on the way is opened below the one
- * before, and a symlink that somebody put there since is refused. Without /proc only the last member is safe from that.
- * @param canonical absolute, without symlinks when it was judged
- * @param make missing folders on the way are made
+ * Opens a path after its check without a race: each folder is opened below the one before, and a symlink created since the check is
+ * refused. Without /proc only the last member is protected.
+ * @param canonical absolute, without symlinks at the time of the check
+ * @param make create missing folders
  */
 export async function openInside(canonical: string, flags: number, make: boolean): Promise<FileHandle> {
-  // O_NONBLOCK: opening a pipe would wait for its other end for ever.
+  // O_NONBLOCK, because opening a pipe would otherwise wait for its other end.
   const last = flags | constants.O_NOFOLLOW | constants.O_NONBLOCK
   if (!existsSync('/proc/self/fd')) {
     if (make) await mkdir(path.dirname(canonical), { recursive: true })
@@ -43,7 +43,7 @@ export async function openInside(canonical: string, flags: number, make: boolean
   }
 }
 
-/** What was no symlink a moment ago is one now. */
+/** Turns the error for a new symlink into a refusal. */
 async function refusing(canonical: string, opening: Promise<FileHandle>): Promise<FileHandle> {
   return opening.catch(error => {
     if (error.code === 'ELOOP' || error.code === 'ENOTDIR') {

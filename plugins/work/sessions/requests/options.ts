@@ -1,6 +1,6 @@
 import type { PermissionOption } from './permission-rules.js'
 
-/** The answers to a question that the daemon words itself. */
+/** The answer options of the daemon's own questions. */
 export const OWN_OPTIONS: readonly PermissionOption[] = (['allow', 'reject'] as const).flatMap(verb =>
   (['once', 'always'] as const).map(scope => ({
     optionId: `${verb}-${scope}`,

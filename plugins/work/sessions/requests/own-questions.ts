@@ -6,10 +6,10 @@ import type { Decision } from './permission-rules.js'
 import { bounded, questionContent, type WholeQuestion } from './question.js'
 import type { AskedQuestion, QuestionEnd, SessionQuestion } from './session-question.js'
 
-/** Questions of one session that wait at the same time. */
+/** Maximum pending questions of one session. */
 const MAX_WAITING = 16
 
-/** How an end is written down where no person's answer says it more exactly. */
+/** Journal form of each end without a person's answer. */
 const ENDS: { readonly [E in QuestionEnd]: { readonly decision: Decision | 'cancelled'; readonly by: string } } = {
   allowed: { decision: 'allow-once', by: 'person' },
   rejected: { decision: 'reject-once', by: 'person' },
@@ -19,15 +19,15 @@ const ENDS: { readonly [E in QuestionEnd]: { readonly decision: Decision | 'canc
 
 interface Waiting extends PendingPermission {
   readonly asker: SessionQuestion
-  /** A person's answer on its way to whoever asked. */
+  /** The person's answer, while the asking party handles it. */
   given?: Decision | undefined
 }
 
-/** Questions that the daemon puts to a person for a session, shown and answered beside those of its agent. */
+/** The daemon's own questions to a person of a session, shown and answered together with those of its agent. */
 export class OwnQuestions {
   readonly #waiting = new Map<string, Waiting>()
 
-  /** @param expired called with the turn whose question nobody answered in time */
+  /** @param expired called with the turn of a question that timed out */
   constructor(
     private readonly context: Pick<PermissionContext, 'clock' | 'turnId' | 'record'>,
     private readonly expired: (turnId: string) => void,
@@ -41,7 +41,7 @@ export class OwnQuestions {
     return this.#waiting.get(id)?.turnId === turnId
   }
 
-  /** Undefined where no turn runs, whose stream would show it, or where too many wait. */
+  /** Undefined without a running turn, whose stream would show the question, or with too many pending questions. */
   ask(question: SessionQuestion): AskedQuestion | undefined {
     const { clock, record } = this.context
     const turnId = this.context.turnId()
@@ -64,7 +64,7 @@ export class OwnQuestions {
     return { isOpen, end: how => (isOpen() ? this.#end(waiting, how) : undefined) }
   }
 
-  /** Hands a person's answer to whoever asked, which ends the question; resolves to whether it was allowed. */
+  /** Passes a person's answer to the asking party, which ends the question; resolves to whether it was allowed. */
   async answer(id: string, decision: Decision, actor: Actor): Promise<boolean> {
     const waiting = this.#waiting.get(id)
     if (!waiting || waiting.given) throw SessionErrors.permission_not_found()
@@ -77,7 +77,7 @@ export class OwnQuestions {
     }
   }
 
-  /** The turn is over: nobody follows it any more. */
+  /** Withdraws all questions, because the stream of the turn has ended. */
   endTurn(): void {
     for (const waiting of [...this.#waiting.values()]) this.#end(waiting, 'withdrawn')
   }

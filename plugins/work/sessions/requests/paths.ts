@@ -5,41 +5,41 @@ import { isOfDaemon } from '../../../desk/workspaces/api.js'
 const MAX_PATH = 4096
 
 /**
- * How the sandbox of a session shows a path: the file of the host, to be written or only read; one of the sandbox's own, which
- * the host does not have; undefined: not at all.
+ * Visibility of a path in the sandbox of a session: a file of the host, writable or read-only; `own`: a file of the sandbox that
+ * the host does not have; undefined: not visible.
  */
 export type Sight = 'write' | 'read' | 'own' | undefined
 
-/** Where an agent may read and write: canonical roots, the first of which is its working folder. */
+/** The area in which an agent may read and write: canonical roots, the first of which is its working folder. */
 export interface Territory {
   readonly roots: readonly string[]
-  /** The home of the daemon: its files are never an agent's although a root may contain them, those of `scratch` apart. */
+  /** The home of the daemon. Its files never belong to an agent, even inside a root, except those of `scratch`. */
   readonly forbidden: string
-  /** Files and folders inside that are not written for an agent. */
+  /** Files and folders inside the roots that are not written for an agent. */
   readonly readOnly?: readonly string[]
-  /** What the sandbox shows of an absolute path; absent: there is no sandbox. */
+  /** Visibility of an absolute path in the sandbox; absent: there is no sandbox. */
   readonly seen?: ((file: string) => Sight) | undefined
 }
 
-/** A path that was judged. */
+/** The result of a path check. */
 export interface Place {
   /** In canonical form. */
   readonly path: string
   readonly isInside: boolean
 }
 
-/** A path that nobody can allow, or none at all; `reason` is for the agent and for people. */
+/** An invalid path, or one that no permission can allow; `reason` is for the agent and for people. */
 export class PathRefused extends Error {
   override readonly name = 'PathRefused'
 }
 
-/** Who touches a path, which decides what the sandbox lets it reach: the agent itself, or the daemon for it, which is outside. */
+/** The accessing party. The sandbox limits the agent itself, but not the daemon, which acts outside of it. */
 export type Reach = 'agent' | 'daemon-reads' | 'daemon-writes'
 
 /**
- * Judges a path. Symlinks are resolved; of a path that does not exist the nearest existing ancestor is judged. A relative path
- * is one below the first root. What the sandbox of the session shows counts as inside. Throws {@link PathRefused} for what
- * cannot be resolved and for files of the daemon.
+ * Checks a path. Symlinks are resolved; for a missing path its nearest existing ancestor is checked. A relative path starts at the
+ * first root. Paths visible in the sandbox count as inside. Throws {@link PathRefused} for unresolvable paths and for files of the
+ * daemon.
  */
 export async function placeOf(territory: Territory, wanted: string, reach: Reach = 'agent'): Promise<Place> {
   if (wanted === '' || wanted.length > MAX_PATH || wanted.includes('\0')) {
@@ -62,12 +62,12 @@ export async function resolveInside(territory: Territory, wanted: string): Promi
   return place.path
 }
 
-/** Is a canonical path one of the daemon's own files: in its home, but for the workspace `scratch`. */
+/** Whether a canonical path is in the home of the daemon, outside of the workspace `scratch`. */
 export function belongsToDaemon({ forbidden }: Territory, canonical: string): boolean {
   return isOfDaemon(canonical, forbidden)
 }
 
-/** Is `inner` the folder `outer` or something below it; both canonical. */
+/** Whether `inner` is `outer` or below it; both canonical. */
 export function contains(outer: string, inner: string): boolean {
   return inner === outer || inner.startsWith(outer.endsWith(path.sep) ? outer : outer + path.sep)
 }
@@ -78,7 +78,7 @@ function isReached(sight: Sight, reach: Reach): boolean {
   return sight === 'write' || (sight === 'read' && reach !== 'daemon-writes')
 }
 
-/** Resolves the part of an absolute path that exists; what does not exist is appended as written. */
+/** Resolves the existing part of an absolute path; the missing rest is appended as written. */
 async function canonicalize(absolute: string): Promise<string> {
   const missing: string[] = []
   for (let current = absolute; ; current = path.dirname(current)) {
@@ -88,7 +88,7 @@ async function canonicalize(absolute: string): Promise<string> {
       const { code } = error as NodeJS.ErrnoException
       if (code === 'ENOTDIR') throw new PathRefused(`${absolute} goes through something that is no folder`)
       if (code !== 'ENOENT') throw new PathRefused(`${absolute} cannot be resolved: ${code ?? 'unknown'}`)
-      // A link to nowhere: writing would create what it points to, wherever that is.
+      // A broken link: a write would create its target, which may be anywhere.
       if (await lstat(current).catch(() => undefined)) throw new PathRefused(`${absolute} goes through a broken link`)
       if (path.dirname(current) === current) throw new PathRefused(`${absolute} cannot be resolved`)
       missing.unshift(path.basename(current))

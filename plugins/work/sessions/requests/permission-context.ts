@@ -9,19 +9,19 @@ import type { PermissionOption } from './permission-rules.js'
 import type { WholeQuestion } from './question.js'
 import type { ToolRights } from './tool-rights.js'
 
-/** What the `permission` gate says. */
+/** The answer of the `permission` gate. */
 export interface GateAnswer {
-  /** The kind that the mode is to judge as well. */
+  /** A second kind that the mode has to judge. */
   readonly judgedAs: string
-  /** No person is to be asked: what the mode would leave to one is allowed. */
+  /** Whether the request is allowed where the mode would ask a person. */
   readonly isAllowed: boolean
   readonly refusal?: Fault
 }
 
-/** What permissions need of their session. */
+/** The session as its permissions see it. */
 export interface PermissionContext {
   readonly mode: PermissionMode
-  /** Default: all there are. */
+  /** Default: all tools. */
   readonly tools?: ToolRights
   readonly guards?: Pick<AgentGuards, 'first' | 'required'>
   readonly territory: Territory
@@ -29,11 +29,11 @@ export interface PermissionContext {
   readonly ids: Ids
   /** Milliseconds that a request waits for a person; then it is rejected once. */
   readonly timeoutMs: number
-  /** The turn that runs. */
+  /** The running turn. */
   turnId(): string | undefined
-  /** A person may answer while this turn runs: it is not one of a job or of a task. */
+  /** A person can answer during this turn: it does not belong to a job or a task. */
   isAttended(): boolean
-  /** What earlier updates said about a tool call. */
+  /** The members of a tool call that earlier updates contained. */
   known(toolCallId: string): Partial<ToolCallFields> | undefined
   /** Asks the `permission` gate. */
   gate(wanted: Omit<PermissionAsked, 'sessionId' | 'judgeAs' | 'allow'>): Promise<GateAnswer>
@@ -46,10 +46,10 @@ export interface PermissionContext {
 export interface PendingPermission {
   readonly requestId: string
   readonly turnId: string
-  /** All of it, as it came. */
+  /** The whole question, unbounded. */
   readonly question: WholeQuestion
   readonly createdAt: number
-  /** Epoch milliseconds; default: the time that requests of agents have. */
+  /** Epoch milliseconds; default: the timeout of agent requests. */
   readonly expiresAt?: number
   readonly options: readonly PermissionOption[]
 }

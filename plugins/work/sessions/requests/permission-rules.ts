@@ -5,7 +5,7 @@ import type { PermissionParams, ToolCallFields } from '../acp/schemas.js'
 /** A person's answers to a permission request. */
 export type Decision = 'allow-once' | 'allow-always' | 'reject-once' | 'reject-always'
 
-/** What the protocol wants for an answer. */
+/** The protocol's answer to a permission request. */
 export type PermissionOutcome =
   | { readonly outcome: { readonly outcome: 'cancelled' } }
   | { readonly outcome: { readonly outcome: 'selected'; readonly optionId: string } }
@@ -14,20 +14,20 @@ export const CANCELLED: PermissionOutcome = { outcome: { outcome: 'cancelled' } 
 
 export type PermissionOption = NonNullable<PermissionParams['options']>[number]
 
-/** What an agent wants to do, as far as its words tell. */
+/** An operation that an agent requests, as far as the tool call describes it. */
 export interface WantedAction {
   readonly kind: string
   readonly title: string
-  /** For a command: its words joined by blanks, and the words where they are known. */
+  /** For a command: its words joined by blanks, and the separate words where known. */
   readonly command?: string
   readonly argv?: readonly string[]
-  /** The command of a call that has not told its input, as its content shows it. What covers what does not go by it. */
+  /** The command in the content of a call without input. It is not used to check whether a grant covers an operation. */
   readonly written?: string
-  /** The command as a person reads it, where that says more. */
+  /** The command as a person reads it, where that is clearer. */
   readonly shown?: string
   /** Paths as the agent wrote them. */
   readonly paths: readonly string[]
-  /** What it wants to change in files, as far as it shows that. */
+  /** The requested file changes, as far as the tool call shows them. */
   readonly diffs: readonly WantedDiff[]
 }
 
@@ -38,13 +38,13 @@ export interface WantedDiff {
   readonly newText: string
 }
 
-/** Kinds of tool calls that change nothing (ACP ToolKind). */
+/** Kinds of tool calls without changes (ACP ToolKind). */
 const READING: ReadonlySet<string> = new Set(['read', 'search'])
 const EDITING: ReadonlySet<string> = new Set(['edit', 'delete', 'move'])
 
 export const isReading = (kind: string): boolean => READING.has(kind)
 
-/** What a mode says by itself to what an agent wants to do; `ask` leaves it to a person. */
+/** The decision of a mode about an operation; `ask` leaves it to a person. */
 export function decideByMode(mode: PermissionMode, kind: string, isOutside = false): 'allow' | 'reject' | 'ask' {
   switch (mode) {
     case 'approve-all':
@@ -56,19 +56,22 @@ export function decideByMode(mode: PermissionMode, kind: string, isOutside = fal
   }
 }
 
-/** Does a mode want a question before a tool call of this kind. A command may only read: that alone is no breach of `approve-reads`. */
+/**
+ * Whether a mode requires a question before a tool call of this kind. A command may only read, so it is no breach of
+ * `approve-reads`.
+ */
 export function mustAsk(mode: PermissionMode, kind: string): boolean {
   return mode !== 'approve-all' && (EDITING.has(kind) || (mode === 'deny-all' && kind === 'execute'))
 }
 
 /**
- * The option that stands for a decision. By kind, never by position, for agents order them as they like and leave some
- * out. Undefined when answering with any of them would say more than was decided.
+ * The option for a decision, found by kind: agents choose the order of options and omit some. Undefined when every option would
+ * express more than the decision.
  */
 export function optionFor(options: readonly PermissionOption[], decision: Decision): PermissionOption | undefined {
   const kinds: Readonly<Record<Decision, readonly string[]>> = {
     'allow-once': ['allow_once'],
-    // "Always" is kept on this side as well, so the smaller option does.
+    // "Always" is remembered by the daemon too, so the smaller option is enough.
     'allow-always': ['allow_always', 'allow_once'],
     'reject-once': ['reject_once', 'reject_always'],
     'reject-always': ['reject_always', 'reject_once'],
@@ -80,12 +83,12 @@ export function optionFor(options: readonly PermissionOption[], decision: Decisi
   return undefined
 }
 
-/** The option with which a mode allows: once where that is offered. */
+/** The option for an automatic approval: a one-time option if offered. */
 export function automaticAllow(options: readonly PermissionOption[]): PermissionOption | undefined {
   return options.find(({ kind }) => kind === 'allow_once') ?? options.find(({ kind }) => kind === 'allow_always')
 }
 
-/** The option that answers a request; undefined when it is cancelled, or when none says what was decided. */
+/** The option that answers a request; undefined when the request is cancelled, or no option matches the decision. */
 export function chooseOption(
   options: readonly PermissionOption[],
   decision: Decision | 'cancelled',
@@ -95,12 +98,12 @@ export function chooseOption(
   return decision === 'allow-once' && byMode ? automaticAllow(options) : optionFor(options, decision)
 }
 
-/** The answer to a request: an option, or `cancelled` where none fits. */
+/** The answer to a request: an option, or `cancelled` without one. */
 export function outcomeOf(option: PermissionOption | undefined): PermissionOutcome {
   return option ? { outcome: { outcome: 'selected', optionId: option.optionId } } : CANCELLED
 }
 
-/** Reads from a tool call what is to be done; members that it leaves out may be known from earlier updates of it. */
+/** Derives the operation from a tool call; members that it omits may be known from earlier updates. */
 export function wantedAction(call: ToolCallFields | undefined, known: Partial<ToolCallFields> = {}): WantedAction {
   const rawInput = call?.rawInput ?? known.rawInput
   const told = call?.kind ?? known.kind
@@ -121,7 +124,7 @@ export function wantedAction(call: ToolCallFields | undefined, known: Partial<To
       newText: typeof newText === 'string' ? newText : '',
     })),
     ...(argv && { command: argv.join(' '), argv }),
-    // A word with blanks in it is one word for a person too.
+    // A word with blanks is quoted, so that a person sees one word.
     ...(argv &&
       argv.length > 1 &&
       argv.some(word => shellWord(word) !== word) && { shown: argv.map(shellWord).join(' ') }),
@@ -130,8 +133,8 @@ export function wantedAction(call: ToolCallFields | undefined, known: Partial<To
 }
 
 /**
- * Does an answered request cover this very command: the same words, or a shell that is handed them as one, from the folder of the
- * session at most. What did not say its command covers none.
+ * Whether an answered request covers this command: the same words, or a shell with them as one argument, optionally after a change
+ * to the session's folder. A request without a command covers none.
  * @param root the folder of the session, to which some agents change first
  */
 export function coversCommand(action: WantedAction, argv: readonly string[], root?: string): boolean {
@@ -143,18 +146,18 @@ export function coversCommand(action: WantedAction, argv: readonly string[], roo
   return argv[2] === told || names.some(name => argv[2] === `cd ${name} && ${told}`)
 }
 
-/** A file that an agent has the daemon write. */
+/** A file write of the daemon for an agent. */
 export interface WantedWrite {
   /** Canonical. */
   readonly target: string
   readonly content: string
-  /** The text that is there; undefined: there is no file. */
+  /** The current text; undefined: the file does not exist. */
   readonly before: string | undefined
 }
 
 /**
- * Does an answered request cover a write: it named the file, and where it showed what would change, the write changes just
- * that. An answer for the whole session covers what is written later as well.
+ * Whether an answered request covers a write: it named the file, and if it showed a change, the write makes exactly that change. An
+ * answer for the whole session covers later writes too.
  * @param canonical the paths of the action, resolved, in their order
  */
 export function coversWrite(
@@ -176,13 +179,13 @@ export function coversWrite(
   return text === content
 }
 
-/** What "always" is remembered for: the same kind of call with the same command or paths, else the same title. */
+/** The key of an "always" answer: kind of call with its command or paths, else with its title. */
 export function subjectOf({ kind, title, command, paths }: WantedAction): string {
   if (command !== undefined) return `${kind}\n${command}`
   return paths.length > 0 ? `${kind}\n${[...paths].sort().join('\n')}` : `${kind}\n${title}`
 }
 
-/** Some agents ask before they tell the input of a call, and have written it as the text of its content by then. */
+/** Some agents ask before they send the input of a call; its content then has the command as text. */
 function writtenCommand(call: Partial<ToolCallFields> | undefined): readonly string[] | undefined {
   for (const { type, content } of call?.content ?? []) {
     const { text } = (type === 'content' ? Object(content) : {}) as { readonly text?: unknown }
@@ -190,13 +193,13 @@ function writtenCommand(call: Partial<ToolCallFields> | undefined): readonly str
     try {
       return commandOf(JSON.parse(text))
     } catch {
-      // Words for people.
+      // The text is not a command.
     }
   }
   return undefined
 }
 
-/** Command and arguments, from the forms that agents write them in. */
+/** Command and arguments, from any of the forms that agents use. */
 function commandOf(rawInput: unknown): readonly string[] | undefined {
   if (typeof rawInput !== 'object' || rawInput === null) return undefined
   const { command, cmd, args } = rawInput as Record<string, unknown>

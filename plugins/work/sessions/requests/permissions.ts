@@ -17,27 +17,27 @@ import { ToolRights } from './tool-rights.js'
 import { automaticVerdict, refusedMethod, type Verdict } from './verdict.js'
 import { WaitingQuestions } from './waiting.js'
 
-/** Requests of one session that may wait for a person at the same time, and paths that one may name. */
+/** Maximum pending requests of one session, and paths of one request. */
 const MAX_PENDING = 16
 const MAX_PATHS = 100
 
-/** What an agent wants to do, with its paths judged. */
+/** A requested operation with its checked paths. */
 interface JudgedAction {
   readonly action: rules.WantedAction
-  /** Canonical, in the order of the action's paths; empty where one of them is impossible. */
+  /** Canonical, in the order of the action's paths; empty when one of them is impossible. */
   readonly places: readonly Place[]
-  /** Why no answer can allow it. */
+  /** Reason for which no answer can allow it. */
   readonly impossible?: string | undefined
   readonly lacking?: string | undefined
 }
 
-/** A question that is put to a person, and what follows from the answer. */
+/** A question to a person, and the effect of its answer. */
 interface Wish extends JudgedAction {
   readonly turnId: string
   readonly toolCallId?: string | undefined
   readonly options: readonly rules.PermissionOption[]
   readonly signal: AbortSignal
-  /** An answer for once lets a later method through: the agent asked before it acts. */
+  /** The agent asks before it acts, so a one-time answer allows one later client method. */
   readonly isAhead: boolean
 }
 
@@ -52,13 +52,13 @@ export interface ClientWish {
   readonly action: rules.WantedAction
   /** The file, or the folder of a command. */
   readonly place: Place
-  /** The file as the agent named it, which its tool call may repeat. */
+  /** The file as the agent named it, because its tool call may use the same name. */
   readonly named?: string
-  /** Reads the text that a write replaces, once the mode leaves it to answers; undefined: there is none. */
+  /** Reads the text that a write replaces, once the mode leaves the decision to answers; undefined: the file does not exist. */
   readonly look?: () => Promise<string | undefined>
-  /** The action with what only a question needs. */
+  /** Adds the parts of the action that only a question needs. */
   readonly detail?: (before: string | undefined) => rules.WantedAction
-  /** Does an earlier answer allow it; one for once is used up. */
+  /** Whether an earlier answer allows it; uses up a one-time grant. */
   readonly isGranted: (grants: Grants, before: string | undefined) => boolean
 }
 
@@ -68,14 +68,14 @@ export class Permissions {
   readonly #remembered = new Map<string, 'allow-always' | 'reject-always'>()
   readonly #grants = new Grants()
   readonly #asked = new AskedCalls()
-  /** Requests that a person is asked, or will be when a hook was. */
+  /** Requests in front of a person, or still at a hook. */
   #open = 0
   readonly tools: ToolRights
   readonly asking: Asking
-  /** Those that the daemon itself asks for this session. */
+  /** The daemon's own questions for this session. */
   readonly own: OwnQuestions
 
-  /** The one in force. */
+  /** The mode in force. */
   mode: PermissionMode
 
   constructor(private readonly context: PermissionContext) {
@@ -90,19 +90,19 @@ export class Permissions {
     return this.context.territory
   }
 
-  /** Questions of a turn which nobody answered in time. */
+  /** Number of questions of a turn that expired without an answer. */
   expiredIn(turnId: string): number {
     return this.#waiting.expiredIn(turnId)
   }
 
-  /** Counts a question of a turn that was asked beside those for permission. */
+  /** Counts an expired question of a turn that was not a permission request. */
   expire(turnId: string): void {
     this.#waiting.expire(turnId)
   }
 
   /**
-   * Was a call that changes something carried out without a question although the mode wants one. Only the agent
-   * can ask: what its own tools do without asking, nothing here holds up.
+   * Whether a call made a change without the question that the mode requires. Only the agent can ask: the daemon cannot stop the
+   * agent's own tools.
    */
   wasUnasked({ id, kind, title, fields }: Pick<ToolCall, 'id' | 'kind' | 'title' | 'fields'>): boolean {
     const mode = this.guardedBy !== undefined && this.mode === 'approve-all' ? 'approve-reads' : this.mode
@@ -112,12 +112,12 @@ export class Permissions {
     return needsQuestion && !this.#asked.has(id, absolute)
   }
 
-  /** What has to be asked before each operation, in every mode, for people. */
+  /** The guard that has to be asked before each operation in every mode, for people. */
   get guardedBy(): string | undefined {
     return this.context.guards?.first?.by
   }
 
-  /** The same, where the agent may not go on without. */
+  /** The guard without which the agent may not continue, for people. */
   get requiredGuard(): string | undefined {
     return this.context.guards?.required
   }
@@ -145,7 +145,7 @@ export class Permissions {
     return rules.outcomeOf(option)
   }
 
-  /** A file or terminal method: allowed by mode, by an earlier answer, or by a person who is asked. Throws an error of the protocol. */
+  /** Decides about a file or terminal method: by mode, by an earlier answer, or by a person. Throws an error of the protocol. */
   async allow(wish: ClientWish, signal: AbortSignal): Promise<void> {
     await this.#allow(wish, signal)
     const { action, place, named } = wish
@@ -157,7 +157,7 @@ export class Permissions {
     const turnId = this.context.turnId()
     this.#checkTool(kind as 'read' | 'edit' | 'execute')
     const byMode = rules.decideByMode(this.mode, kind, !place.isInside)
-    // The daemon is outside of the sandbox: it would read for the agent what that hides, and the mode asks nobody.
+    // The daemon acts outside of the sandbox: without this check it would read hidden files for the agent without a question.
     if (byMode === 'allow' && !place.isInside && this.territory.seen)
       throw permissionDenied(`permission denied: ${place.path} is hidden by the sandbox of this session`)
     if (byMode === 'allow') return kind === 'read' ? undefined : this.#checkGate(action)
@@ -182,7 +182,7 @@ export class Permissions {
     return this.#waiting.answer(requestId, turnId, decision)
   }
 
-  /** The turn is over, or about to be: what waits is answered `cancelled`, what was allowed once is no longer. */
+  /** Answers the pending questions of a turn that ends with `cancelled`, and removes one-time grants. */
   endTurn(): void {
     this.asking.endTurn()
     this.own.endTurn()
@@ -195,7 +195,7 @@ export class Permissions {
     this.tools.check(kind, turnId, content => this.context.warn(turnId, content))
   }
 
-  /** Hooks have what a mode refuses as they have what it allows; none of them can turn it round. */
+  /** Hooks also see requests that the mode refuses, but cannot change that decision. */
   async #tellRefused(action: rules.WantedAction): Promise<void> {
     await this.context.gate({ ...askedOf(action), isRefused: true })
   }
@@ -205,7 +205,7 @@ export class Permissions {
     if (refusal) throw permissionDenied(`permission denied: ${refusal.message}`)
   }
 
-  /** Decides by itself or asks; undefined: it is more than is looked at, and was counted as such. */
+  /** Decides automatically or asks; undefined: the request exceeded a limit and was counted as refused. */
   async #decide(wish: Wish, paths: number): Promise<Concluded | undefined> {
     const verdict = (action: rules.WantedAction) => this.#automatic(wish, action)
     const asks = verdict(wish.action) === undefined
@@ -227,10 +227,10 @@ export class Permissions {
     const { turnId, action, places, toolCallId, options, signal } = wish
     const outside = places.flatMap(({ isInside, path }) => (isInside ? [] : [path]))
     const head = wholeOf(action, outside)
-    // What is decided without a person shows no diff: the tool call has it.
+    // A decision without a person needs no diff, because the tool call has it.
     if (verdict) return this.#conclude(wish, questionContent(requestId, toolCallId, head, options), verdict)
     const question: WholeQuestion = { ...head, diffs: await diffsOf(action) }
-    // Hooks and diffs took a moment: what ended the turn meanwhile has answered all that waited then.
+    // The turn may have ended during the hooks and diffs; its end has already cancelled the requests that were pending then.
     if (signal.aborted || this.context.turnId() !== turnId)
       return { allowed: false, verdict: CANCELED, option: undefined }
     const createdAt = this.context.clock.now()
@@ -244,7 +244,7 @@ export class Permissions {
     return waiting
   }
 
-  /** Why an action is more than is looked at; undefined when it is not. */
+  /** The exceeded limit of a request, for people; undefined when there is none. */
   #excess(paths: number, asks: boolean): string | undefined {
     if (paths > MAX_PATHS) return `one names ${paths} paths, ${MAX_PATHS} are allowed`
     return asks && this.#open >= MAX_PENDING ? `${MAX_PENDING} wait for an answer already` : undefined
@@ -270,7 +270,7 @@ export class Permissions {
     })
   }
 
-  /** Nothing is granted, and nobody is asked, before the gate was: a person is not shown what a hook refuses anyway. */
+  /** The gate runs before any grant or question: a person must not be asked about an operation that a hook refuses anyway. */
   async #gated(
     action: rules.WantedAction,
     judged: (action: rules.WantedAction) => Verdict | undefined,
@@ -283,13 +283,13 @@ export class Permissions {
     const { judgedAs, isAllowed, refusal } = await this.context.gate(askedOf(action))
     if (refusal) return { decision: 'reject-once', by: 'hook', note: refusal.message }
     if (!verdict && isAllowed) return { decision: 'allow-once', by: 'hook' }
-    // Another kind can only take away what its own allows.
+    // A second kind can only restrict the decision.
     return verdict && judgedAs !== action.kind ? judged({ ...action, kind: judgedAs }) : verdict
   }
 
-  /** Writes the decision down, keeps what it grants and finds the option that says it. */
+  /** Records the decision, stores its grant and finds the matching option. */
   #conclude({ turnId, action, places, options, isAhead }: Wish, head: EventContent, given: Verdict): Concluded {
-    // While a person was asked, or the gate, the turn may have ended.
+    // The turn may have ended during the question or the gate.
     const verdict = this.context.turnId() === turnId ? given : { ...given, decision: 'cancelled' as const }
     const { decision, by, note } = verdict
     const option = rules.chooseOption(options, decision, by === 'mode')
@@ -312,7 +312,7 @@ export class Permissions {
   }
 }
 
-/** What the gate is told of an action. */
+/** The description of an action for the gate. */
 const askedOf = ({ kind: toolKind, title, command, written, argv, paths }: rules.WantedAction) => {
   const told = command ?? written
   const files = paths.length > 0 && { paths }
@@ -321,11 +321,11 @@ const askedOf = ({ kind: toolKind, title, command, written, argv, paths }: rules
 
 const CANCELED: Verdict = { decision: 'cancelled', by: 'cancel' }
 
-/** What "always" is remembered for, by where its paths lead: a link may lead elsewhere later. */
+/** The key of an "always" answer, with resolved paths, because a link may change its target later. */
 const subjectIn = (action: rules.WantedAction, places: readonly Place[]) =>
   rules.subjectOf(places.length === 0 ? action : { ...action, paths: places.map(({ path }) => path) })
 
-/** The diffs of an action; the library for them loads with the first one. */
+/** The diffs of an action. Their library is loaded with the first one. */
 async function diffsOf({ diffs }: rules.WantedAction): Promise<WholeQuestion['diffs']> {
   if (diffs.length === 0) return []
   const { fileDiffs } = await import('../questions/file-diff.js')

@@ -7,16 +7,16 @@ import type { PermissionOption, WantedAction } from './permission-rules.js'
 
 const MAX_OPTIONS = 20
 const MAX_TEXT = 4096
-/** Characters of a command, which may bring a whole file along. */
+/** Characters of a command, which may contain a whole file. */
 const MAX_COMMAND = 64 * 1024
 
-/** All that a person may want to know before answering. */
+/** The details of a question for the person who answers it. */
 export interface WholeQuestion {
   readonly title: string
   readonly kind: string
   readonly command: string | undefined
   readonly paths: readonly string[]
-  /** Those of the paths that lie outside of the workspace. */
+  /** The paths outside of the workspace. */
   readonly outside: readonly string[]
   readonly diffs: readonly FileDiff[]
 }
@@ -27,7 +27,7 @@ export function wholeOf(action: WantedAction, outside: readonly string[] = []): 
   return { title, kind, command: action.shown ?? action.command ?? action.written, paths, outside, diffs: [] }
 }
 
-/** A question as the journal has it: each part bounded, with how much is left out. */
+/** The journal form of a question: each part is bounded, with the size of the omitted rest. */
 export function questionContent(
   requestId: string,
   toolCallId: string | undefined,
@@ -49,7 +49,7 @@ export function questionContent(
   }
 }
 
-/** A question whose parts are bounded; `hidden` is there where something is left out. */
+/** A question with bounded parts; `hidden` is present when something is omitted. */
 export function boundedQuestion(question: WholeQuestion) {
   const { diffs, hidden } = boundedDiffs(question.diffs)
   let characters = hidden.characters
@@ -69,7 +69,7 @@ export function boundedQuestion(question: WholeQuestion) {
   return { ...bound, hidden: Object.values(all).some(count => count > 0) ? all : undefined }
 }
 
-/** At most `max` characters; what is cut ends with an ellipsis. */
+/** At most `max` characters; a cut text ends with an ellipsis. */
 export function bounded(text: string, max = MAX_TEXT): string {
   return text.length > max ? `${clip(text, max)}…` : text
 }

@@ -3,16 +3,16 @@ import { type Actor, registry } from '../../../../kernel/plugin.js'
 import type { InboxItem } from '../../../../schemas/sessions.js'
 import type { Decision } from './permission-rules.js'
 
-/** Something that a plugin asks a person for a session. */
+/** A question of a plugin to a person in a session. */
 export interface SessionQuestion {
-  /** Its own among all questions. */
+  /** Unique among all questions. */
   readonly id: string
-  /** What is to be done, in one word: `call`. */
+  /** The kind of operation in one word: `call`. */
   readonly kind: string
   readonly title: string
-  /** Epoch milliseconds at which whoever asks ends it. */
+  /** Epoch milliseconds at which the plugin ends the question. */
   readonly expiresAt: number
-  /** A person answered. It ends the question; what it throws is the reply to that person, and the question stays. */
+  /** Handles the answer of a person and ends the question. If it throws, the person gets the error and the question stays open. */
   readonly decide: (decision: Decision, actor: Actor) => Promise<void>
 }
 
@@ -22,11 +22,11 @@ export type QuestionEnd = 'allowed' | 'rejected' | 'expired' | 'withdrawn'
 export interface AskedQuestion {
   /** False once it was answered or ended, or when its turn is over. */
   isOpen(): boolean
-  /** Takes it away and writes down why; nothing where it is over. */
+  /** Removes the question and records the reason; does nothing when it is over. */
   end(how: QuestionEnd): void
 }
 
-/** Contributes what waits for a person and is in no session's stream. */
+/** Contributes items that wait for a person outside of any session's stream. */
 export interface InboxSource {
   /** @param most of each kind; undefined: as many as fit on a screen or two */
   readonly read: (most?: number) => readonly InboxItem[]

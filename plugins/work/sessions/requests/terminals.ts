@@ -8,7 +8,7 @@ import { terminalArgv } from './command-line.js'
 const MAX_TERMINALS = 32
 const DEFAULT_OUTPUT_BYTES = 1024 * 1024
 const MAX_OUTPUT_BYTES = 4 * 1024 * 1024
-/** Milliseconds for output that is still in the pipe when its process ends. */
+/** Milliseconds to read the output that is still in the pipe when its process ends. */
 const DRAIN_MS = 500
 
 interface Terminal {
@@ -19,7 +19,7 @@ interface Terminal {
   exit: { exitCode: number | null; signal: string | null } | undefined
 }
 
-/** What terminals need of their session. */
+/** The session as its terminals see it. */
 export interface TerminalsContext {
   readonly clock: Clock
   readonly ids: Ids
@@ -33,7 +33,7 @@ export interface TerminalsContext {
   }): Promise<ProcessHandle>
 }
 
-/** The terminals of one session (ACP `terminal/*`): processes of their own, started by argument lists. */
+/** The terminals of one session (ACP `terminal/*`): separate processes, started by argument lists. */
 export class Terminals {
   readonly #terminals = new Map<string, Terminal>()
   readonly #released = new TerminalOutputs()
@@ -42,12 +42,12 @@ export class Terminals {
 
   constructor(private readonly context: TerminalsContext) {}
 
-  /** A process of one of them runs, or is being started. */
+  /** Whether a terminal process runs or is being started. */
   get isRunning(): boolean {
     return this.#opening > 0 || [...this.#terminals.values()].some(({ exit }) => exit === undefined)
   }
 
-  /** @param cwd judged already */
+  /** @param cwd already checked */
   async create(params: CreateTerminalParams, cwd: string): Promise<string> {
     if (this.#closed) throw notPossible('stopping', 'this session is being stopped')
     if (this.#terminals.size + this.#opening >= MAX_TERMINALS) {
@@ -79,7 +79,7 @@ export class Terminals {
     return { output: output.text(), truncated: output.truncated, ...(exit && { exitStatus: exit }) }
   }
 
-  /** What one printed, also after its release; undefined: there was no such terminal, or it was long ago. */
+  /** Output of a terminal, also after its release; undefined when it is unknown or was released long ago. */
   printed(id: string): TerminalOutput | undefined {
     const terminal = this.#terminals.get(id)
     return terminal ? printedOf(terminal) : this.#released.get(id)
@@ -102,7 +102,7 @@ export class Terminals {
     await end(terminal)
   }
 
-  /** Ends all; none can be created any more. */
+  /** Ends all terminals and refuses new ones. */
   async close(): Promise<void> {
     this.#closed = true
     const all = [...this.#terminals.values()]
@@ -125,7 +125,7 @@ export class Terminals {
     handle.stdin.end()
     const finish = async () => {
       const { code, signal } = await handle.exited
-      // A grandchild may hold the pipe open for as long as it likes.
+      // A grandchild may keep the pipe open without limit.
       await within(this.context.clock, DRAIN_MS, Promise.all(closed)).catch(() => {})
       terminal.exit = { exitCode: code, signal }
     }
@@ -144,7 +144,7 @@ async function end({ handle }: Terminal): Promise<void> {
   await handle.stop({ graceMs: 0, termMs: 0 })
 }
 
-/** Variables that an agent asks for; those by which this service knows its own processes are not its to set. */
+/** Variables set by the agent, without those with which the daemon identifies its own processes. */
 function variables(wanted: readonly { name: string; value: string }[]): Record<string, string> {
   return Object.fromEntries(
     wanted.filter(({ name }) => !name.startsWith('SVC_')).map(({ name, value }) => [name, value]),

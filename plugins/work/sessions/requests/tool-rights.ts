@@ -3,7 +3,7 @@ import { toolNotGranted } from '../acp/error.js'
 import type { ToolCallFields } from '../acp/schemas.js'
 import type { EventContent } from '../events.js'
 
-/** Which right each kind of tool call needs that is no tool with an id; kinds are those of ACP. */
+/** The right for each ACP kind of tool call without a tool ID. */
 const RIGHT_OF: Readonly<Record<string, string>> = {
   read: 'svc__read',
   search: 'svc__read',
@@ -14,7 +14,7 @@ const RIGHT_OF: Readonly<Record<string, string>> = {
   fetch: 'svc__fetch',
 }
 const OTHER = 'svc__other'
-/** Kinds that do nothing outside of the agent. */
+/** Kinds without an effect outside of the agent. */
 const HARMLESS: ReadonlySet<string> = new Set(['think', 'switch_mode'])
 const TOOL_ID = /^[a-z][a-z0-9_-]*?__[A-Za-z0-9_.-]+$/
 
@@ -26,24 +26,24 @@ export class ToolRights {
 
   constructor(private readonly tools: readonly string[] | undefined) {}
 
-  /** Something may be refused: its agent has to ask, whatever mode it is in. */
+  /** Whether a tool may be refused; the agent then has to ask in every mode. */
   get isLimited(): boolean {
     return this.tools !== undefined
   }
 
-  /** The right that a tool call needs and the session has not; undefined: it has it. Names are what agents call their tools. */
+  /** The right that a tool call needs and the session lacks; undefined: none. Names are those that agents use for their tools. */
   lacking(kind: string, ...named: readonly (Named | undefined)[]): string | undefined {
     if (this.tools === undefined || HARMLESS.has(kind)) return undefined
     const own = RIGHT_OF[kind]
-    // The title of a call of such a kind may be a command or the name of a file, which would pass for a tool.
+    // The title of such a call may be a command or a file name that looks like a tool ID.
     const names = named.flatMap(call => (own === undefined ? [call?.name, call?.title] : [call?.name]))
     const id = names.find(name => typeof name === 'string' && TOOL_ID.test(name))
-    // A tool with an id may also say of what kind it is: it needs no second right for that.
+    // A tool ID takes precedence over the kind, so only one right is needed.
     const wanted = typeof id === 'string' ? id : (own ?? OTHER)
     return this.tools.some(tool => covers(tool, wanted)) ? undefined : wanted
   }
 
-  /** For a method of the client. Throws an error of the protocol; `warn` is told once a turn for each tool. */
+  /** Checks a client method. Throws an error of the protocol; calls `warn` once per turn and tool. */
   check(kind: 'read' | 'edit' | 'execute', turnId: string, warn: (content: EventContent) => void): void {
     const lacking = this.lacking(kind)
     if (lacking === undefined) return

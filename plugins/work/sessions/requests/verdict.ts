@@ -2,30 +2,30 @@ import type { PermissionMode } from '../../../agents/agents/api.js'
 import { permissionDenied } from '../acp/error.js'
 import * as rules from './permission-rules.js'
 
-/** What was decided about a request, and by whom or what. */
+/** A decision about a request, and its origin. */
 export interface Verdict {
   readonly decision: rules.Decision | 'cancelled'
   readonly by: 'mode' | 'limit' | 'rights' | 'workspace' | 'remembered' | 'person' | 'timeout' | 'hook' | 'cancel'
   readonly note?: string
 }
 
-/** What is known of a request when it is judged. */
+/** The input of a decision. */
 export interface Judged {
   readonly mode: PermissionMode
   readonly action: rules.WantedAction
-  /** A right that it needs and the session lacks. */
+  /** The missing right. */
   readonly lacking: string | undefined
-  /** Why no answer can allow it: one of its paths cannot be resolved, or belongs to the daemon. */
+  /** Reason for which no answer can allow it: a path cannot be resolved, or belongs to the daemon. */
   readonly impossible: string | undefined
   /** One of its paths is outside of the workspace. */
   readonly isOutside: boolean
-  /** An "always" answer of before. */
+  /** An earlier "always" answer. */
   readonly remembered: rules.Decision | undefined
-  /** A person may answer before the time is over. */
+  /** A person can answer before the timeout. */
   readonly isAttended: boolean
 }
 
-/** What is decided without a person; undefined: one is to be asked. */
+/** The decision without a person; undefined: a person has to be asked. */
 export function automaticVerdict(judged: Judged): Verdict | undefined {
   const { mode, action, lacking, impossible, isOutside, remembered, isAttended } = judged
   const reject = (by: Verdict['by'], note: string): Verdict => ({ decision: 'reject-once', by, note })
@@ -43,7 +43,7 @@ export function automaticVerdict(judged: Judged): Verdict | undefined {
 
 const DOING: Readonly<Record<string, string>> = { read: 'reading', edit: 'writing', execute: 'running commands' }
 
-/** The answer to a method of the client that is not allowed. */
+/** The response to a refused client method. */
 export function refusedMethod({ by, decision, note }: Verdict, mode: PermissionMode, kind: string) {
   const reasons: { readonly [B in Verdict['by']]?: string } = {
     mode: `${DOING[kind] ?? kind} is not allowed in mode ${mode}`,

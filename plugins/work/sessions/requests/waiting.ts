@@ -5,16 +5,16 @@ import { type Decision, optionFor } from './permission-rules.js'
 import type { Verdict } from './verdict.js'
 
 interface Waiting extends PendingPermission {
-  /** The first call decides; later ones do nothing. */
+  /** Decides the question; only the first call counts. */
   settle(verdict: Verdict): void
-  /** Settled, judged and in the journal: was it allowed. */
+  /** Resolves when the decision is in the journal, with whether it was allowed. */
   readonly done: Promise<boolean>
 }
 
-/** Questions of an agent that wait for a person, until one answers, their time is over, or their turn ends. */
+/** Questions of an agent that wait for a person, until an answer, a timeout or the end of their turn. */
 export class WaitingQuestions {
   readonly #waiting = new Map<string, Waiting>()
-  /** Of the newest turn in which that happened. */
+  /** Expired questions of the newest turn that has any. */
   #expired = { turnId: '', count: 0 }
 
   constructor(private readonly context: { readonly clock: Clock; readonly timeoutMs: number }) {}
@@ -23,7 +23,7 @@ export class WaitingQuestions {
     return [...this.#waiting.values()]
   }
 
-  /** Questions of a turn which nobody answered in time. */
+  /** Number of questions of a turn that expired without an answer. */
   expiredIn(turnId: string): number {
     return turnId === this.#expired.turnId ? this.#expired.count : 0
   }
@@ -32,7 +32,7 @@ export class WaitingQuestions {
     this.#expired = { turnId, count: this.expiredIn(turnId) + 1 }
   }
 
-  /** Resolves to what `conclude`, which is called once, makes of the answer. @param signal ends the wait */
+  /** Resolves to the result of `conclude`, which is called once with the answer. @param signal ends the wait */
   wait<T extends { readonly allowed: boolean }>(
     asked: PendingPermission,
     signal: AbortSignal,
@@ -54,7 +54,7 @@ export class WaitingQuestions {
       return conclude(verdict)
     })
     const done = concluded.then(({ allowed }) => allowed)
-    // Whoever answered awaits it; nobody did when the turn was cancelled.
+    // Without a person's answer no caller awaits it, so a rejection must not become unhandled.
     done.catch(() => {})
     this.#waiting.set(asked.requestId, { ...asked, settle, done })
     return concluded
@@ -72,7 +72,7 @@ export class WaitingQuestions {
     return waiting.done
   }
 
-  /** The turn is over, or about to be: what waits is answered `cancelled`. */
+  /** Answers the pending questions of a turn that ends with `cancelled`. */
   endTurn(): void {
     for (const waiting of [...this.#waiting.values()]) waiting.settle({ decision: 'cancelled', by: 'cancel' })
   }

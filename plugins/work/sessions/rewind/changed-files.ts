@@ -1,11 +1,11 @@
 import { clip } from '../../../../kernel/kit/text.js'
 import type { StoredSessionEvent } from '../events.js'
 
-/** Files that are told of one rewind. */
+/** Maximum number of files reported by one rewind. */
 const MAX_FILES = 200
 const CHANGING: ReadonlySet<unknown> = new Set(['edit', 'delete', 'move'])
 
-/** The files that tool calls changed, as far as their agent told: by their kind and places, and by the diffs that they showed. */
+/** The files changed by tool calls, as far as the agent reported them by kind, locations or diffs. */
 export class ChangedFiles {
   readonly #paths = new Set<string>()
 
@@ -16,7 +16,7 @@ export class ChangedFiles {
     if (CHANGING.has(content.kind)) for (const place of items(content.locations)) this.#add(place.path)
   }
 
-  /** In the order in which they were changed first. */
+  /** In the order of their first change. */
   list(): string[] {
     return [...this.#paths]
   }

@@ -10,24 +10,24 @@ import { ChangedFiles } from './changed-files.js'
 
 type Rewind = RewindSessionReply['rewind']
 
-/** The last rewind of a session, so that a repetition of it is known. */
+/** The last rewind of a session, so that a repetition is recognised. */
 interface Remembered {
   readonly key: string
   readonly message: string
   readonly answer: Rewind
 }
 
-/** What a rewind needs besides the shared context. */
+/** The dependencies of a rewind. */
 export interface Rewinding {
   readonly context: SessionsContext
   readonly prompting: Pick<Prompting, 'whileIdle'>
-  /** Ends the process of a session, if it has one: what it remembers is no longer the conversation. */
+  /** Ends the process of a session, if it has one, because its memory no longer matches the conversation. */
   endProcess(id: string): Promise<void>
 }
 
 /**
- * Takes everything from a prompt on out of the conversation, for readers and for the agent: its next process begins with what
- * stays. Files are left as they are, and told. The same key again is answered with what it was before.
+ * Removes everything from a prompt on out of the conversation, for readers and for the agent, whose next process gets the rest.
+ * Files are not changed, only reported. A repetition with the same key gets the earlier reply.
  * @throws Fault `session_busy`, `transcript_changed`, `rewind_conflict` (409), `message_not_found` (404)
  */
 export async function rewind(rewinding: Rewinding, id: string, body: RewindBody): Promise<Rewind> {
@@ -65,7 +65,7 @@ export async function rewind(rewinding: Rewinding, id: string, body: RewindBody)
   })
 }
 
-/** Empties the conversation; the next process of the agent begins with nothing. Throws `session_busy` (409). */
+/** Empties the conversation; the next agent process begins without one. Throws `session_busy` (409). */
 export async function clear(rewinding: Rewinding, id: string): Promise<void> {
   const { context, prompting } = rewinding
   await prompting.whileIdle(id, async () => {
@@ -75,7 +75,7 @@ export async function clear(rewinding: Rewinding, id: string): Promise<void> {
   })
 }
 
-/** The row says what is cut before the journal says that something was: a crash between the two loses no more than that word. */
+/** Updates the row before the journal: a crash in between loses only the marker event. */
 async function cut(
   { context: { kernel, table }, endProcess }: Rewinding,
   row: SessionRow,
@@ -121,7 +121,7 @@ function fence(row: SessionRow, log: SessionLog, body: RewindBody): void {
   differs('newest sequence', body.expected_max_sequence, log.end)
 }
 
-/** By the id of its entry in the transcript, or by the message id that it was sent with. */
+/** Finds a prompt by its entry ID in the transcript, or by its message ID. */
 async function findPrompt(log: SessionLog, row: SessionRow, message: string): Promise<StoredSessionEvent> {
   for await (const event of log.backwardsOf('user_message', row.usage)) {
     if (event.id === message || event.content.message_id === message) return event

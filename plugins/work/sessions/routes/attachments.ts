@@ -6,13 +6,13 @@ import { attachmentToWire, MAX_BYTES } from '../attachments/store.js'
 import type { SessionsService } from '../service.js'
 import { ONE, route } from './place.js'
 
-/** Bytes of a form beside its file. */
+/** Bytes of a form besides its file. */
 const FORM_BYTES = 64 * 1024
 
 const { session_not_found, attachment_not_found, attachment_invalid, attachment_too_large, attachment_type } =
   SessionErrors
 
-/** Routes over files that go along with prompts. */
+/** Routes for prompt attachments. */
 export const attachmentRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
@@ -60,7 +60,7 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
       const headers = {
         'content-type': found.mime_type,
         'content-length': String(found.bytes),
-        // Never shown as a page of this daemon.
+        // A download, so that an uploaded page never runs in the origin of the daemon.
         'content-disposition': `attachment; filename*=UTF-8''${name}`,
         'x-content-type-options': 'nosniff',
       }

@@ -16,7 +16,7 @@ const COUNTS = [
 ] as const
 const view = { item: 'session', fields: fields.slice(0, 6) } as const
 
-/** Routes over who holds sessions, who looks at them, what wants to be looked at, and what is put away. */
+/** Routes for holding, viewing, attention and archive of sessions. */
 export const attentionRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'GET',

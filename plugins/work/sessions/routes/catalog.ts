@@ -28,7 +28,7 @@ const session = collectionOf<SessionsService>(about)({
   missing: SessionErrors.session_not_found,
 })
 
-/** Routes over all sessions, and over one by its id alone. */
+/** Routes for the session list, and for one session by its ID alone. */
 export const catalogRoutes: readonly Route<SessionsService>[] = [
   session.list({
     summary: 'List sessions, filtered and in pages',

@@ -7,7 +7,7 @@ import type { SessionsService } from '../service.js'
 import type { PromptAnswer } from '../turn/prompting.js'
 import { fields, find, id, ONE, route } from './place.js'
 
-/** Routes over one session in its workspace that change it. */
+/** Routes that change one session in its workspace. */
 export const changingRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'PATCH',

@@ -7,14 +7,14 @@ import type { SessionsService } from '../service.js'
 import { steerFromQueue } from '../turn/queue.js'
 import { find, id, ONE, reading, route } from './place.js'
 
-/** Seconds that a question waits where nothing else is said. */
+/** Default seconds for a question. */
 const ASK_SECONDS = 300
 
-/** Who asks, as a person is told. */
+/** Name of the asking party, for a person. */
 const askerOf = ({ origin, owner }: Actor): string =>
   origin === 'agent_session' ? 'the agent' : origin === 'extension' ? `the extension ${owner.id}` : 'somebody'
 
-/** Routes over what the agent of a session asks and offers, and over where its conversation stands. */
+/** Routes for questions, commands and the position of a conversation. */
 export const conversationRoutes: readonly Route<SessionsService>[] = [
   reading({
     method: 'GET',
@@ -38,7 +38,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
         description:
           'Ask the person something that you cannot find out yourself, in words or with choices, and wait for the answer. `fallback` true: nobody answered; go on by yourself',
         fixed: { timeout_seconds: ASK_SECONDS },
-        // It changes nothing, and what it asks is answered by a person.
+        // The request changes nothing, and a person answers it.
         risk: 'read',
       }),
       runsCode(false),

@@ -5,7 +5,7 @@ import { forkSession } from '../fork/fork.js'
 import type { SessionsService } from '../service.js'
 import { ONE, route } from './place.js'
 
-/** The route that goes on with a conversation elsewhere. */
+/** The route that forks a session. */
 export const forkRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',

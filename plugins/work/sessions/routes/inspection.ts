@@ -9,7 +9,7 @@ import type { SessionsService } from '../service.js'
 import { inspectView, repairView, usageView } from '../views.js'
 import { find, id, ONE, route } from './place.js'
 
-/** What waits for a person, in whatever session. */
+/** Requests that wait for a person, of all sessions. */
 export const inboxRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'GET',
@@ -20,7 +20,7 @@ export const inboxRoutes: readonly Route<SessionsService>[] = [
   }),
 ]
 
-/** Routes that look closer at one session. */
+/** Routes for diagnostics of one session. */
 export const inspectionRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'GET',

@@ -4,20 +4,20 @@ import type { Session } from '../../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
 import type { SessionsService } from '../service.js'
 
-/** What all routes of sessions share. */
+/** Definitions shared by all routes of sessions. */
 
 export const about = describe('Sessions')
 export const route = routeOf<SessionsService>(about)
-/** A route whose only error is that there is no such session. */
+/** A route whose only error is an unknown session. */
 export const reading = routeOf<SessionsService>(about, throws(SessionErrors.session_not_found))
 /** The path of one session in its workspace. */
 export const ONE = '/api/workspaces/{workspace_id}/sessions/{session_id}'
 
-/** The workspace of a session is found, never typed. */
+/** Clients look up the workspace of a session, so that a person need not enter it. */
 export const find = { workspace_id: { path: '/api/sessions/{session_id}/owner', pick: 'workspace_id' } } as const
 export const id = { name: 'session_id', in: 'path' } as const
 
-/** A session as a person sees it. */
+/** Columns of a session for people. */
 export const FIELDS: readonly Column<Member<Session>>[] = [
   'id',
   'name',

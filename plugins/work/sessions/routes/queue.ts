@@ -7,7 +7,7 @@ import { find, id, ONE, reading, route } from './place.js'
 
 const entry = { name: 'queue_entry_id', in: 'path' } as const
 
-/** Routes over prompts that wait, and over the turn that runs. */
+/** Routes for waiting prompts and the running turn. */
 export const queueRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',

@@ -5,7 +5,7 @@ import type { SessionsService } from '../service.js'
 import { healthFields, statusFields } from '../views.js'
 import { find, id, ONE, reading, route } from './place.js'
 
-/** Routes over one session in its workspace that read. */
+/** Routes that read one session in its workspace. */
 export const readingRoutes: readonly Route<SessionsService>[] = [
   reading({
     method: 'GET',

@@ -6,7 +6,7 @@ import { clear, rewind } from '../rewind/rewind.js'
 import type { SessionsService } from '../service.js'
 import { find, id, ONE, route } from './place.js'
 
-/** Routes that take something out of a conversation. */
+/** Routes that remove parts of a conversation. */
 export const rewindRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',

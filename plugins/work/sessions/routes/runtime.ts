@@ -5,7 +5,7 @@ import { checkProvider, checkSelection, storeSelection } from '../runtime/select
 import type { SessionsService } from '../service.js'
 import { ONE, route } from './place.js'
 
-/** Routes over the runtime of later prompts. */
+/** Routes for the runtime of later prompts. */
 export const runtimeRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'PUT',

@@ -3,7 +3,7 @@ import type { Undo } from '../../../desk/changes/api.js'
 const pathOf = ({ workspace_id, session_id }: Readonly<Record<string, string>>) =>
   `/api/workspaces/${workspace_id}/sessions/${session_id}`
 
-/** The way back into the archive, or out of it. No read shows which it is: the request is refused where it is so already. */
+/** The undo of archive and unarchive. No state is read before: the request is refused when the session is in that state already. */
 export const archiveUndo = (back: 'archive' | 'unarchive'): Undo => ({
   by: 'custom',
   reads: () => [],

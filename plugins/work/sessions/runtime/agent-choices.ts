@@ -2,11 +2,11 @@ import * as v from 'valibot'
 import { ConfigOptions, type SessionResult } from '../acp/schemas.js'
 import type { AgentOptions, Choice } from './options.js'
 
-/** What one agent process lets its client choose. */
+/** The choices that one agent process offers. */
 export class AgentChoices {
-  /** As they are now. */
+  /** The current values. */
   options: AgentOptions = { models: undefined, config: [] }
-  /** As they were when the session was opened. */
+  /** The values when the session was opened. */
   began: AgentOptions = this.options
 
   opened({ models, configOptions }: Partial<v.InferOutput<typeof SessionResult>>): void {
@@ -14,7 +14,7 @@ export class AgentChoices {
     this.began = this.options
   }
 
-  /** The agent took a choice; options that it answers with are all of them. */
+  /** Records a successful choice; options in the response replace all options. */
   took({ params }: Choice, answer: unknown): void {
     const { models } = this.options
     if ('modelId' in params && models)
@@ -22,7 +22,7 @@ export class AgentChoices {
     this.note({ update: answer })
   }
 
-  /** Takes the parameters of a `session/update` that may tell of options. */
+  /** Processes a `session/update` that may contain options. */
   note(params: unknown): void {
     const { update } = Object(params) as { update?: { configOptions?: unknown } }
     if (!update?.configOptions) return

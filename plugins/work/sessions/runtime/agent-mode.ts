@@ -4,14 +4,14 @@ import { ASKING, MODE_NAMES } from '../agent/modes.js'
 import { SessionErrors } from '../api.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
 
-/** Modes in which an agent runs whatever it wants: the permission mode says so then. */
+/** Agent modes without questions; the permission mode has to allow that. */
 const UNASKED: ReadonlySet<string> = new Set(MODE_NAMES['approve-all'].filter(mode => mode !== 'acceptEdits'))
-/** In it an agent changes nothing. */
+/** A mode in which an agent changes nothing. */
 const PLAN = 'plan'
 
 /**
- * Checks that the agent of a session can be given another mode of its own under the permissions that the session has or gets.
- * @returns what gives it that mode, until its process ends or the permission mode changes.
+ * Checks that the agent can be set to another of its own modes under the current or new permissions of the session.
+ * @returns a function that sets the mode; it holds until the process ends or the permission mode changes.
  * @throws Fault `agent_mode_invalid` (409)
  */
 export function checkedAgentMode(

@@ -12,27 +12,27 @@ import {
   wayToSpeed,
 } from './options.js'
 
-/** An agent that can be given a runtime. */
+/** An agent whose runtime can be chosen. */
 export interface Choosable {
-  /** As they are after everything that was asked so far, and as the agent began. */
+  /** The current options after all choices, and the initial ones. */
   readonly choices: { readonly options: AgentOptions; readonly began: AgentOptions }
-  /** Throws what the agent says against it. */
+  /** Throws the agent's refusal. */
   choose(choice: Choice): Promise<void>
 }
 
-/** What an agent really works with; a member that it does not tell is absent. */
+/** The runtime that an agent reports; unreported members are absent. */
 export interface EffectiveRuntime {
-  /** The one that was started; absent in rows of earlier versions. */
+  /** The started provider; absent in rows of earlier versions. */
   readonly provider?: string
   readonly model?: string
   readonly reasoning_effort?: string
   readonly speed?: 'normal' | 'fast'
   readonly speed_resolution?: SpeedResolution
-  /** What was wanted and is not so, in words for a person. */
+  /** Unfulfilled wishes, in words for a person. */
   readonly unmet: readonly string[]
 }
 
-/** Gives an agent what is wanted of it, as far as it lets one choose. Never throws for what an agent refuses. */
+/** Sets the wanted runtime as far as the agent offers it. Never throws for a refusal of the agent. */
 export async function chooseRuntime(agent: Choosable, wish: RuntimeWish): Promise<EffectiveRuntime> {
   const unmet: string[] = []
   const go = async (what: string, way: Way) => {
@@ -44,10 +44,10 @@ export async function chooseRuntime(agent: Choosable, wish: RuntimeWish): Promis
   const { options } = agent.choices
   if (wish.model !== undefined) await go(`model ${wish.model}`, wayToModel(options, wish.model, wish.effort))
   else if (began !== undefined) await go(`model ${began}`, wayBack(options, began))
-  // The efforts that there are may be those of the model.
+  // The available efforts may depend on the model.
   const effort = wish.effort ?? currentEffort(agent.choices.began)
   const way = effort === undefined ? undefined : wayToEffort(agent.choices.options, effort)
-  // The effort that the agent began with was nobody's choice, so a model without it is no conflict.
+  // The initial effort was not chosen by a person, so a model without it is no conflict.
   if (way && (wish.effort !== undefined || way.way !== 'none')) await go(`effort ${effort}`, way)
   const resolution = wish.speed && (await chooseSpeed(agent, wish.speed))
   const told = currentModel(agent.choices.options)
@@ -77,7 +77,7 @@ async function chooseSpeed(agent: Choosable, requested: 'normal' | 'fast'): Prom
   }
 }
 
-/** Without a choice an agent works at its normal speed. */
+/** The resolution without a speed choice: the agent works at normal speed. */
 export function speedWithout(
   requested: 'normal' | 'fast',
   reason: NonNullable<SpeedResolution['reason']> = 'capability_absent',

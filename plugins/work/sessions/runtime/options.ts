@@ -1,20 +1,20 @@
 import type { SpeedResolution } from '../../../../schemas/sessions.js'
 import type { AgentOption, ModelList } from '../acp/schemas.js'
 
-/** What an agent lets its client choose, and what is chosen now. */
+/** The choices that an agent offers, with their current values. */
 export interface AgentOptions {
   readonly models: ModelList | undefined
   readonly config: readonly AgentOption[]
 }
 
-/** What a session wants of its agent; what is undefined is left as the agent began with it. */
+/** The wanted runtime of a session; undefined members keep the agent's initial value. */
 export interface RuntimeWish {
   readonly model?: string | undefined
   readonly effort?: string | undefined
   readonly speed?: 'normal' | 'fast' | undefined
 }
 
-/** A request by which an agent is given something. */
+/** A request that sets a value on an agent. */
 export type Choice =
   | { readonly method: 'session/set_model'; readonly params: { readonly modelId: string } }
   | {
@@ -22,7 +22,7 @@ export type Choice =
       readonly params: { readonly configId: string; readonly value: string | boolean; readonly type?: 'boolean' }
     }
 
-/** How a wish can be met: by a request, without one, or not, for a reason in words. */
+/** The way to fulfil a wish: by a request, already fulfilled, or impossible with a reason in words. */
 export type Way =
   | { readonly way: 'ask'; readonly choice: Choice }
   | { readonly way: 'met' }
@@ -31,7 +31,7 @@ export type Way =
 const MAX_NAMED = 12
 const same = (a: string | undefined, b: string) => a?.toLowerCase() === b.toLowerCase()
 
-/** The option of a category, else the one of such an id. */
+/** The option of a category; without one, the option with a matching ID. */
 function optionOf({ config }: AgentOptions, category: string, id: RegExp): AgentOption | undefined {
   return config.find(option => option.category === category) ?? config.find(option => id.test(option.id))
 }
@@ -40,23 +40,23 @@ const modelOption = (options: AgentOptions) => optionOf(options, 'model', /^mode
 const effortOption = (options: AgentOptions) =>
   optionOf(options, 'thought_level', /^(?:reasoning_?effort|effort|thought_level|thinking)$/i)
 
-/** The model that is chosen now; undefined where the agent does not tell. */
+/** The current model; undefined when the agent does not report it. */
 export function currentModel(options: AgentOptions): string | undefined {
   return text(modelOption(options)?.current) ?? options.models?.current
 }
 
-/** The effort that is chosen now. */
+/** The current effort. */
 export function currentEffort(options: AgentOptions): string | undefined {
   return text(effortOption(options)?.current)
 }
 
-/** The models that can be chosen; undefined where there is no choice. */
+/** The available models; undefined without a choice. */
 export function offeredModels(options: AgentOptions): readonly string[] | undefined {
   const option = modelOption(options)
   return option ? option.values.map(({ value }) => value) : options.models?.available.map(({ id }) => id)
 }
 
-/** @param effort for agents whose models have the effort in their ids */
+/** @param effort for agents whose model IDs include the effort */
 export function wayToModel(options: AgentOptions, model: string, effort?: string): Way {
   const option = modelOption(options)
   if (option) return wayToValue(option, model, 'model')
@@ -71,7 +71,7 @@ export function wayToModel(options: AgentOptions, model: string, effort?: string
   return { way: 'ask', choice: { method: 'session/set_model', params: { modelId: found.id } } }
 }
 
-/** The way back to the model that an agent began with: it may take it without having it in its list. */
+/** The way back to the initial model, which the agent may accept even if it is not in its list. */
 export function wayBack(options: AgentOptions, model: string): Way {
   const way = wayToModel(options, model)
   if (way.way !== 'none') return way
@@ -85,7 +85,7 @@ export function wayToEffort(options: AgentOptions, effort: string): Way {
   if (option) return wayToValue(option, effort, 'effort')
   const model = currentModel(options) ?? ''
   if (model.endsWith(`/${effort}`) || model.endsWith(`[${effort}]`)) return { way: 'met' }
-  // The effort of such agents is a part of the id of the model.
+  // For these agents the effort is a part of the model ID.
   const combined = wayToModel(options, model.replace(/(?:\/\w+|\[\w+\])$/, ''), effort)
   const id =
     combined.way === 'ask' && combined.choice.method === 'session/set_model' ? combined.choice.params.modelId : ''
@@ -96,7 +96,7 @@ type Reason = NonNullable<SpeedResolution['reason']>
 const FAST = /^(?:fast|on|true|priority)$/i
 const NORMAL = /^(?:normal|standard|default|off|false|auto)$/i
 
-/** How a wish for speed can be met, or the reason why not. */
+/** The way to set a speed, or the reason for which it is impossible. */
 export function wayToSpeed(
   options: AgentOptions,
   speed: 'normal' | 'fast',

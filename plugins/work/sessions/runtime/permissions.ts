@@ -2,7 +2,7 @@ import type { PermissionMode } from '../../../agents/agents/api.js'
 import type { SessionsContext } from '../context.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
 
-/** Another permission mode for a session, from now on: for what its agent asks from here, and for its next start. */
+/** Changes the permission mode of a session, for later requests of the running agent and for its next start. */
 export async function changePermissions(
   { kernel, table }: SessionsContext,
   id: string,

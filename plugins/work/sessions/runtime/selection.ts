@@ -13,40 +13,40 @@ import { offeredModels, type RuntimeWish } from './options.js'
 
 const MAX_MODEL = 200
 
-/** The runtime that was chosen for later prompts; undefined for none. */
+/** The runtime chosen for later prompts; undefined for none. */
 export function selectionOf({ selection }: Pick<SessionRow, 'selection'>): RuntimeSelection | undefined {
   return selection === null ? undefined : v.parse(RuntimeSelection, JSON.parse(selection))
 }
 
-/** What the agent said that it works with; undefined before it was started once. */
+/** The runtime that the agent reported; undefined before its first start. */
 export function effectiveOf({ effective }: Pick<SessionRow, 'effective'>): EffectiveRuntime | undefined {
   return effective === null ? undefined : (JSON.parse(effective) as EffectiveRuntime)
 }
 
-/** The provider that a session works with: the one that was started last, which later prompts may have been given another instead of. */
+/** The provider of the last started process; a later choice may differ. */
 export const providerOf = (row: Pick<SessionRow, 'provider' | 'effective'>): string =>
   effectiveOf(row)?.provider ?? row.provider
 
-/** The provider that was chosen instead of the one that the session began with; undefined for none. */
+/** The chosen provider, if it differs from the original one of the session. */
 export function otherProviderOf(row: Pick<SessionRow, 'provider' | 'selection'>): string | undefined {
   const chosen = selectionOf(row)?.provider
   return chosen === row.provider ? undefined : chosen
 }
 
-/** The model that a session began with, for the provider with which it did. */
+/** The original model of the session, which is valid only for its original provider. */
 export const ownModelOf = (row: Pick<SessionRow, 'provider' | 'selection' | 'model'>): string =>
   otherProviderOf(row) === undefined ? (row.model ?? '') : ''
 
-/** An effort under its name on the wire; agents have names of their own, which the contract does not. */
+/** An effort on the wire; agent-specific names are not part of the contract. */
 export function effortToWire(effort: string | undefined): { readonly reasoning_effort?: ReasoningEffort } {
   return v.is(ReasoningEffort, effort) ? { reasoning_effort: effort } : {}
 }
 
-/** What a session wants of its agent: of the turn, else what was chosen, else what it began with. */
+/** The wanted runtime: that of the turn, else the choice, else the original values. */
 export function wishOf(row: SessionRow, ofTurn?: RuntimeSelection | null): RuntimeWish {
   const chosen = ofTurn ?? selectionOf(row)
   const model = chosen?.model ?? ownModelOf(row)
-  // An effort is a word of the provider.
+  // Effort names are specific to a provider.
   const own = otherProviderOf(row) === undefined ? row.reasoning_effort : undefined
   return {
     ...(model && { model }),
@@ -56,8 +56,8 @@ export function wishOf(row: SessionRow, ofTurn?: RuntimeSelection | null): Runti
 }
 
 /**
- * Refuses a model that the operator hid: none is started with it, whoever names it.
- * @throws Fault `model_hidden` (422), or what `fault` makes
+ * Refuses a model that the operator hid, regardless of who requests it.
+ * @throws Fault `model_hidden` (422), or the result of `fault`
  */
 export function checkNotHidden(
   { needs }: Pick<K, 'needs'>,
@@ -72,7 +72,7 @@ export function checkNotHidden(
 }
 
 /**
- * Refuses another provider where the definition of the agent has a command of its own, and one that cannot be started here.
+ * Refuses another provider for an agent definition with its own command, and a provider that cannot be started here.
  * @throws Fault `provider_fixed`, `runtime_invalid` (400)
  */
 export async function checkProvider(
@@ -95,7 +95,7 @@ export async function checkProvider(
 }
 
 /**
- * Refuses what an agent that runs does not offer; of one that does not run, that shows when it starts.
+ * Refuses values that a running agent does not offer. Without a running agent they are checked at its start.
  * @param ofTurn for one turn, for which no other provider is started
  * @throws Fault `provider_fixed`, `runtime_invalid` (400)
  */
@@ -134,8 +134,8 @@ export function checkSelection(
 const lower = (text: string) => text.toLowerCase()
 
 /**
- * Stores the runtime of later prompts, none for undefined.
- * @param expected the revision that the caller knows; null: whatever it is
+ * Stores the runtime of later prompts; undefined removes it.
+ * @param expected the revision known to the caller; null: any
  * @throws Fault `runtime_changed` (409)
  */
 export async function storeSelection(

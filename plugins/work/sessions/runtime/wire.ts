@@ -3,7 +3,7 @@ import type { SessionRow } from '../table.js'
 import type { AgentOptions } from './options.js'
 import { effectiveOf, effortToWire, ownModelOf, providerOf } from './selection.js'
 
-/** The member `config_options`; none where the agent offers nothing. */
+/** The member `config_options`; absent when the agent offers no options. */
 export function configOptions({ config }: AgentOptions): { readonly config_options?: ConfigOption[] } {
   if (config.length === 0) return {}
   return {
@@ -18,7 +18,7 @@ export function configOptions({ config }: AgentOptions): { readonly config_optio
   }
 }
 
-/** What the agent of a session works with, as far as it tells. */
+/** The runtime that the agent of a session reports. */
 export function effectiveToWire(row: SessionRow): NonNullable<SessionRuntime['effective']> {
   const model = ownModelOf(row)
   const { unmet: _unmet, reasoning_effort: effort, ...told } = effectiveOf(row) ?? { unmet: [] }

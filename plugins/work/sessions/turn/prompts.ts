@@ -126,8 +126,8 @@ export class PromptTable {
   }
 
   /**
-   * The reply to an earlier prompt with the same key and the same payload; undefined when there was none.
-   * Throws `prompt_idempotency_conflict` (409).
+   * The reply to an earlier prompt with the same key and the same payload; undefined when there was none. Throws
+   * `prompt_idempotency_conflict` (409).
    */
   replay(
     sessionId: string,

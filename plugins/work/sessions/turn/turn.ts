@@ -221,8 +221,7 @@ export class Turn {
 
   /**
    * Runs the turn to its end, after `begun` says that the prompt is durable. `texts` may contain instructions before the prompt
-   * that
-   * only the agent sees. Never throws for errors of the agent.
+   * that only the agent sees. Never throws for errors of the agent.
    */
   async run(
     agent: TurnAgent,
