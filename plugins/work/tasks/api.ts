@@ -28,7 +28,7 @@ export interface ClaimWish {
   readonly runId: string | undefined
 }
 
-/** A coordinator, as hook programs are told of it. */
+/** A coordinator in the input of hook programs. */
 export interface CoordinatorNote {
   readonly taskId: string
   readonly runId: string
@@ -42,9 +42,9 @@ export interface CoordinatorNote {
 /** The session of a coordinator before it is created. A hook that sets `deny` refuses it with that message. */
 export interface CoordinatorWish extends CoordinatorNote {
   readonly deny?: string
-  /** The provider that its agent has to have; undefined: any. */
+  /** Required provider of its agent; undefined: any. */
   readonly provider: string | undefined
-  /** Undefined: that of the agent. */
+  /** Undefined: the model of the agent. */
   readonly model: string | undefined
 }
 
@@ -91,7 +91,7 @@ export const points = hookTable({
 
 /** A worker outside of this daemon that holds a run. */
 export interface KeptHolder {
-  /** Name that the run is shown to be claimed by. */
+  /** Name shown as the claimant of the run. */
   readonly name: string
   /** Fence of one claim. A claim with the same key is the same claim; another attempt needs another key. */
   readonly key: string
@@ -108,7 +108,7 @@ export interface KeptRunsApi {
     taskId: string,
     keeper: string,
   ): Promise<{ readonly run: TaskRun; readonly title: string; readonly description: string }>
-  /** Claims and starts a kept run. @throws Fault `task_conflict`, `task_run_conflict` when it is not to be had */
+  /** Claims and starts a kept run. @throws Fault `task_conflict`, `task_run_conflict` when it cannot be claimed */
   claim(runId: string, holder: KeptHolder, leaseMs: number): Promise<TaskRun>
   /** Renews the lease, counted from now. @throws Fault `AUTONOMY_LEASE_EXPIRED` */
   extend(runId: string, holder: KeptHolder, leaseMs: number): Promise<TaskRun>
@@ -118,7 +118,7 @@ export interface KeptRunsApi {
   fail(runId: string, holder: KeptHolder, error: string): Promise<TaskRun>
   /** Gives a kept task back to sessions of this daemon, and ends the lease of a holder. */
   free(actor: Actor, taskId: string, reason: string): Promise<void>
-  /** A run, whose lease is taken back first when it has expired. */
+  /** Returns a run, after revoking its lease if that has expired. */
   look(runId: string): Promise<TaskRun | undefined>
 }
 
@@ -140,13 +140,13 @@ export interface TasksApi extends TapsOf<typeof points> {
   crewOf(runId: string): { readonly isCoordinator: boolean; readonly workers: number }
   /** Undefined: there is no such task. */
   titleOf(id: string): string | undefined
-  /** Undefined: there is no such task, or it is of no workspace. */
+  /** Undefined: the task does not exist, or has no workspace. */
   workspaceOf(id: string): string | undefined
-  /** The session whose agent created a task; undefined where another did. */
+  /** The session whose agent created a task; undefined for other creators. */
   creatorSession(id: string): string | undefined
   /** The tasks that wait for a caller, of one workspace or all, for overviews. */
   attention(actor: Actor, of: { readonly workspaceId?: string | undefined; readonly limit: number }): TaskAttention
-  /** When tasks were last active, and whether runs of them are at work now. */
+  /** Time of the last activity of tasks, and whether runs of them are active now. */
   activity(workspaceId?: string): { readonly at: number | undefined; readonly isLive: boolean }
 }
 

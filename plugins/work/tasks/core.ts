@@ -56,7 +56,7 @@ export class TaskCore {
       guided,
     }: {
       readonly wantsOf: (t: Tx, task: TaskRow, kind: RunKind) => Wants
-      /** The request for a part in the network in the execution profile of a task. */
+      /** The participation request in the execution profile of a task. */
       readonly profiled: (t: Tx, task: TaskRow) => ParticipationRequest | null | undefined
       /** Whether the execution profile of a task wants a coordinator. */
       readonly guided: (reads: Reads, task: string) => boolean
@@ -102,7 +102,7 @@ export class TaskCore {
       try {
         return await this.kernel.db.tx(t => this.participation.with(answers, () => once(t)))
       } catch (error) {
-        // Nothing of the work is stored: it is done again once hooks have answered, which happens once for each task.
+        // The transaction was rolled back; it is repeated after the hooks have answered, once per task.
         if (!(error instanceof UnaskedError) || answers.has(error.taskId)) throw error
         answers.set(error.taskId, await error.ask())
       }
@@ -113,17 +113,17 @@ export class TaskCore {
     this.#settle(t, who, this.#reconciler.rollUp(t, who, parent))
   }
 
-  /** How often waiting claims were woken. */
+  /** Number of times that waiting claims were woken. */
   get wakings(): number {
     return this.#wakings
   }
 
-  /** A claim waits for a place in its workspace: the end of any run may free one. */
+  /** Registers a claim that waits for a free slot in its workspace, which the end of any run may provide. */
   waitForPlace(): void {
     this.#placeWanted = true
   }
 
-  /** Wakes the waiting claims: a run has become claimable, or a place free. */
+  /** Wakes the waiting claims: a run has become claimable, or a slot free. */
   tellClaimable(): void {
     this.#wakings++
     this.#placeWanted = false
@@ -132,7 +132,7 @@ export class TaskCore {
 
   /**
    * Resolves when waiting claims are woken, after the poll interval, or when the signal aborts.
-   * @param since what `wakings` was before the claim was tried: a waking since then is not missed
+   * @param since value of `wakings` before the claim attempt, so that no waking since then is missed
    */
   untilClaimable(signal: AbortSignal, since: number): Promise<void> {
     if (since !== this.#wakings) return Promise.resolve()

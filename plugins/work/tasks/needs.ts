@@ -6,7 +6,7 @@ import { Events } from '../../platform/events/api.js'
 import { Ownership } from '../../platform/ownership/api.js'
 import { Sessions } from '../sessions/api.js'
 
-/** What the plugin requires. */
+/** Required services of the plugin. */
 export const needs = {
   archives: maybe(Archives),
   disk: DiskSpace,

@@ -4,7 +4,7 @@ import { ArchiveErrors } from '../../desk/archives/api.js'
 import { TaskErrors } from './api.js'
 import type { TaskService } from './service.js'
 
-/** Errors of what a route reads in the catalog or in the archive, beside that of a thing that is not there. */
+/** Errors of routes that read the catalog or the archive, besides those for unknown IDs. */
 export const READING = [TaskErrors.task_archive_off, ArchiveErrors.archive_missing, ArchiveErrors.archive_damaged]
 /** Errors of a task that a route changes, and of a run. */
 export const CHANGING = [TaskErrors.task_not_found, TaskErrors.task_archived]
@@ -12,8 +12,8 @@ export const RUN = [TaskErrors.task_run_not_found, TaskErrors.task_run_conflict]
 
 export const about = describe('Tasks')
 /**
- * A route of tasks and runs. Routes that queue runs declare no errors: the plugin that decides the part of a run in the network has its
- * own. The errors of the others below count where a route has no `throws` itself.
+ * A route of tasks and runs. Routes that queue runs declare no errors, because the plugin that decides about network participation
+ * adds its own. The errors of the other helpers apply to routes without `throws`.
  */
 export const route = routeOf<TaskService>(about)
 export const readingTask = routeOf<TaskService>(about, throws(TaskErrors.task_not_found, ...READING))

@@ -70,7 +70,7 @@ import { Ladder } from './workers/ladder.js'
 import { Workers } from './workers/workers.js'
 
 const DEFAULT_RUNS = 100
-/** How often a stream looks whether its task was brought back from the archive. */
+/** Poll interval of a stream for the return of its task from the archive, in milliseconds. */
 const STREAM_LOOK_MS = 1000
 type Headers = Readonly<Record<string, string | undefined>>
 
@@ -337,8 +337,8 @@ export class TaskService implements TasksApi {
   }
 
   /**
-   * Reads a task where it is: in the catalog or in the archive. Throws `task_not_found` (404), `identity_unauthorized` (403)
-   * when an agent reads a task of another workspace.
+   * Reads a task from the catalog or from the archive. Throws `task_not_found` (404), `identity_unauthorized` (403) when an agent
+   * reads a task of another workspace.
    */
   async reading<T>(actor: Actor, id: string, read: (views: TaskReading) => T): Promise<T> {
     const who = whoOf(actor)
@@ -378,7 +378,9 @@ export class TaskService implements TasksApi {
     })
   }
 
-  /** The events of a task, each once, wherever it is, until the reader disconnects or the task is deleted. */
+  /**
+   * Streams the events of a task from the catalog or the archive, each once, until the reader disconnects or the task is deleted.
+   */
   async *stream(actor: Actor, id: string, after: number, signal: AbortSignal): AsyncGenerator<Frame> {
     let at = after
     while (!signal.aborted) {
@@ -398,7 +400,7 @@ export class TaskService implements TasksApi {
     }
   }
 
-  /** Brings a task back from the archive, with the tree that it is in. */
+  /** Restores a task from the archive, with its whole tree. */
   async restore(id: string): Promise<Task> {
     await this.archive.restore(id)
     return this.#core.tasks.toWire(this.#core.tasks.find(id))

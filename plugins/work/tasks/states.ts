@@ -30,14 +30,14 @@ export const RUN_MOVES = {
 } as const satisfies Readonly<Record<string, { readonly from: readonly TaskRunStatus[]; readonly to: TaskRunStatus }>>
 export type RunMove = keyof typeof RUN_MOVES
 
-/** Is the transition allowed from this status? */
+/** Whether the transition is allowed from this status. */
 export const allows = (move: RunMove, status: TaskRunStatus): boolean =>
   (RUN_MOVES[move].from as readonly TaskRunStatus[]).includes(status)
 
 /** Terminal statuses. */
 export const FINAL_RUN: ReadonlySet<TaskRunStatus> = new Set(['completed', 'failed', 'canceled'])
 export const FINAL_TASK: ReadonlySet<TaskStatus> = new Set(['completed', 'failed', 'canceled'])
-/** Statuses that no failed part of a fan-out changes. */
+/** Statuses that a failed part of a fan-out does not change. */
 const CLOSED_TASK: ReadonlySet<TaskStatus> = new Set(['draft', 'completed', 'canceled'])
 
 /** The facts from which the status of a task is derived. */
@@ -48,14 +48,14 @@ export interface TaskFacts extends Outcome {
   readonly working: boolean
   /** At least one run is queued or claimed. */
   readonly waiting: boolean
-  /** At least one run needs attention: another part of a fan-out may have ended, and the task has not. */
+  /** At least one run needs attention. Another part of a fan-out may have ended while the task is still open. */
   readonly stuck: boolean
   readonly needsAttention: boolean
-  /** Something blocks it: a dependency, a missing approval, a pause, a block. */
+  /** A dependency, a missing approval, a pause or a block holds it back. */
   readonly blocked: boolean
 }
 
-/** Does the task need attention because parts of a fan-out failed that may be tried again? */
+/** Whether the task needs attention because failed parts of a fan-out may be retried. */
 export const needsParts = ({ status, working, waiting, stuck, partFailed, exhausted }: TaskFacts): boolean =>
   partFailed && !exhausted && !working && !waiting && !stuck && !CLOSED_TASK.has(status)
 

@@ -5,7 +5,7 @@ import { AGENT_SESSION, IdentityErrors, namedActor, OPERATOR } from '../../acces
 /** The actor of an operation. */
 export interface Who {
   readonly actor: Actor
-  /** As stored: by the id of the actor, which homes have from before. Replies have it from `actorToWire`. */
+  /** The actor with its stored ID, as in rows of earlier versions. Replies use `actorToWire`. */
   readonly by: TaskActor
   readonly origin: TaskOrigin
 }
@@ -32,18 +32,18 @@ export function sessionOf({ id, origin, onBehalfOf }: Actor): string | undefined
   return onBehalfOf?.kind === AGENT_SESSION ? onBehalfOf.id : undefined
 }
 
-/** The refusal of what an agent wants of another workspace than its own. */
+/** The refusal of an agent's access to another workspace. */
 export const foreignWorkspace = (text = 'an agent can only access tasks in its own workspace') =>
   IdentityErrors.identity_unauthorized(text)
 
-/** A stored actor as it is told. */
+/** A stored actor on the wire. */
 export const actorToWire = (kind: TaskActor['kind'], ref: string | null): TaskActor =>
   ref === operator.id ? { kind: 'human', ref: OPERATOR } : { kind, ref: ref ?? '' }
 
-/** The stored id of an actor, or of what an operation came from, as it is told. */
+/** The stored ID of an actor or origin on the wire. */
 export const refToWire = (ref: string): string => (ref === operator.id ? OPERATOR : ref)
 
-// The owner is stored as `daemon`, as in rows from before: marks of the inbox are found by it.
+// The owner is stored as `daemon`, as in rows of earlier versions, because inbox marks are found by it.
 function kindOf(actor: Actor): TaskActor['kind'] {
   if (actor.id === 'automation') return 'automation'
   return actor.id === operator.id ? 'daemon' : namedActor(actor).kind

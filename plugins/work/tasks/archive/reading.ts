@@ -7,7 +7,7 @@ import { TaskDetails } from '../views/detail.js'
 import type { TaskInspection } from '../views/inspect.js'
 import { TaskHistory } from '../views/timeline.js'
 
-/** What shows tasks of one database: the catalog, or a segment of the archive. */
+/** The views of one database: the catalog, or a segment of the archive. */
 export interface TaskReading {
   readonly core: TaskCore
   readonly details: TaskDetails
@@ -17,12 +17,12 @@ export interface TaskReading {
   readonly reviews: Pick<Reviews, 'find' | 'show' | 'list'>
 }
 
-/** Inspection shows the scheduler too, which the catalog alone has. */
+/** Without inspection, which needs the scheduler of the catalog. */
 type OldReading = Omit<TaskReading, 'inspection'>
 
 const known = new WeakMap<Db, OldReading>()
 
-/** Views of a segment: the same code as for the catalog, on another database. Nothing of it writes. */
+/** Read-only views of a segment: the code for the catalog, on another database. */
 export function readingOf(kernel: K, db: Db): OldReading {
   const found = known.get(db)
   if (found) return found

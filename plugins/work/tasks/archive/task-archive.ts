@@ -10,19 +10,19 @@ import { runKinds } from '../totals.js'
 import { archivedParts, archivedTasks, HELD, MOVED } from './table.js'
 
 const DAY_MS = 24 * 60 * 60_000
-/** After a start the daemon has other things to do. */
+/** Delay after a start, so that this work does not compete with it. */
 const FIRST_MS = 60_000
 const EVERY_MS = 60 * 60_000
-/** Pause between two moves, so that requests come in between. */
+/** Pause between two moves, so that requests are handled in between. */
 const PAUSE_MS = 10
-/** Roots that are looked at in one go. */
+/** Roots per query. */
 const ROOTS = 64
-/** Tasks and events of one move; each move holds the loop for a few milliseconds. */
+/** Tasks and events per move; each move blocks the event loop for a few milliseconds. */
 const MOST_TASKS = 64
 const MOST_EVENTS = 1000
-/** Ids that one transaction stores anew. */
+/** IDs rewritten per transaction. */
 const SHORTENED = 500
-/** A larger tree stays where it is. */
+/** Maximum number of tasks in a tree; a larger tree stays in the catalog. */
 const LARGEST_TREE = 500
 
 const PARTS: ReadonlySet<string> = new Set(['tasks_run', 'tasks_review'])
@@ -31,13 +31,13 @@ type Row = Readonly<Record<string, SqlValue>>
 /** Rows of some tasks, table by table as in {@link MOVED}. */
 type Rows = readonly (readonly Row[])[]
 
-/** The place of a task among those that are looked at, oldest first. */
+/** The position of a task in the scan, oldest first. */
 type Place = readonly [at: number, id: string]
 
 /** Finished tasks outside of the catalog. */
 export class TaskArchive {
   readonly #reader: ArchiveReader
-  /** Read once until something moves: all ids have to be looked at. */
+  /** Cached until the next move, because the query scans all IDs. */
   #segments: readonly number[] | undefined
 
   constructor(
@@ -60,17 +60,17 @@ export class TaskArchive {
     })
   }
 
-  /** Segment of a task that was moved. */
+  /** Segment of an archived task. */
   segmentOf(id: string, reads: Reads = this.core.kernel.db): number | undefined {
     return archivedTasks.segmentOf(reads, id)
   }
 
-  /** Segment of a run or review whose task was moved. */
+  /** Segment of a run or review of an archived task. */
   segmentOfPart(id: string): number | undefined {
     return archivedParts.segmentOf(this.core.kernel.db, id)
   }
 
-  /** Reads a segment. @throws Fault `archive_missing`, `task_archive_off` where the plugin `archives` does not run */
+  /** Reads a segment. @throws Fault `archive_missing`, `task_archive_off` when the plugin `archives` does not run */
   use<T>(segment: number, use: (db: Db) => T | Promise<T>): Promise<T> {
     return this.#reader.use(segment, use)
   }
@@ -91,7 +91,7 @@ export class TaskArchive {
     return this.#segments
   }
 
-  /** Moves what is old, now and then, until the signal aborts. */
+  /** Moves old tasks periodically, until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.core.kernel
     for (let wait = FIRST_MS; ; wait = EVERY_MS) {
@@ -143,7 +143,7 @@ export class TaskArchive {
     })
   }
 
-  /** Ids that an earlier version stored as text, some at a time. */
+  /** Rewrites IDs that an earlier version stored as text, in batches. */
   async #shorten(signal?: AbortSignal): Promise<void> {
     const { db, clock } = this.core.kernel
     for (const ids of [archivedTasks, archivedParts])
@@ -159,10 +159,10 @@ export class TaskArchive {
     })
   }
 
-  /** Tasks of the next trees that may move, and where to go on. */
+  /** Tasks of the next movable trees, and the position to continue from. */
   #next(after: Place, before: number): { readonly ids: string[]; readonly last?: Place } {
     const { db } = this.core.kernel
-    // With the plus the index by status is not used, by which each move would read and sort all finished tasks.
+    // The plus disables the index by status, with which each move would read and sort all finished tasks.
     const roots = db.all<Pick<TaskRow, 'id' | 'last_activity_at'>>(
       `SELECT id, last_activity_at FROM tasks_task
        WHERE (last_activity_at, id) > (?, ?) AND last_activity_at < ? AND parent_task_id IS NULL
@@ -186,7 +186,7 @@ export class TaskArchive {
     return { ids, ...(roots.length === ROOTS && last ? { last } : {}) }
   }
 
-  /** The tree of a root, unless something of it is not over or not old enough. */
+  /** The tree of a root; undefined when a task in it is unfinished or not old enough. */
   #finished(root: string, before: number, reads: Reads = this.core.kernel.db): TaskRow[] | undefined {
     const tree: TaskRow[] = []
     for (const next = [root]; next.length > 0; ) {
@@ -199,7 +199,7 @@ export class TaskArchive {
     return reads.row(HELD, [JSON.stringify(tree.map(({ id }) => id))]) ? undefined : tree
   }
 
-  /** Moves tasks, all of them or, where one has changed in the meantime, none. */
+  /** Moves all of these tasks, or none when one has changed in the meantime. */
   async #move(ids: readonly string[], before: number): Promise<number> {
     const { db } = this.core.kernel
     const rows = rowsOf(db, ids)
@@ -216,7 +216,7 @@ export class TaskArchive {
     })
   }
 
-  /** The ids of the whole tree that a task is in, as a segment has it; trees are moved as a whole. */
+  /** The IDs of a task's whole tree in a segment; trees are moved as a whole. */
   #wholeTree(db: Db, id: string): string[] {
     const sql = `WITH RECURSIVE
       up(id, parent) AS (
@@ -228,7 +228,7 @@ export class TaskArchive {
     return db.rows(sql, [id]).map(([one]) => String(one))
   }
 
-  /** Tasks and runs come (1) or go (-1) from what is counted by status. */
+  /** Adds tasks and runs to (1) or removes them from (-1) the counts by status. */
   #count(t: Tx, rows: Rows, by: 1 | -1): void {
     const { tasks, runs } = this.core.totals
     const [allTasks = [], allRuns = []] = rows as readonly (readonly Record<string, string>[])[]
@@ -255,7 +255,7 @@ const partsOf = (rows: Rows): string[] =>
 const sameRows = (a: Rows, b: Rows): boolean => JSON.stringify(a, plain) === JSON.stringify(b, plain)
 const plain = (_: string, value: unknown) => (typeof value === 'bigint' ? `${value}n` : value)
 
-/** Puts rows in, also where an interrupted move has left some of them. */
+/** Inserts rows, also after an interrupted move that left some of them. */
 function insertRows(t: Tx, rows: Rows): void {
   deleteRows(
     t,
@@ -270,7 +270,7 @@ function insertRows(t: Tx, rows: Rows): void {
     }
 }
 
-/** Has another run the idempotency key of a run? Keys are free again once their run is in the archive. */
+/** Whether another run has the idempotency key of a run. Keys become free when their run is archived. */
 function isKeyTaken(t: Tx, { origin_kind: kind, origin_ref: ref, idempotency_key: key }: Row): boolean {
   if (key === null || key === undefined) return false
   const sql = `SELECT 1 FROM tasks_run WHERE origin_kind = ? AND origin_ref = ? AND idempotency_key = ?

@@ -1,12 +1,12 @@
 import type { BudgetAmounts } from '../../../../schemas/tasks.js'
 
-/** What can be limited: tokens, US dollars, and milliseconds that runs are held. */
+/** Limitable dimensions: tokens, US dollars, and milliseconds for which runs are held. */
 export const DIMENSIONS = ['tokens', 'cost', 'wall_ms'] as const
 export type Dimension = (typeof DIMENSIONS)[number]
 
-/** What was used. */
+/** Used amounts. */
 export type Amounts = { readonly [D in Dimension]: number }
-/** What may be used; null: unlimited. */
+/** Allowed amounts; null: unlimited. */
 export type Limits = { readonly [D in Dimension]: number | null }
 
 export const NOTHING: Amounts = { tokens: 0, cost: 0, wall_ms: 0 }
@@ -32,11 +32,11 @@ export const unusedOf = (cap: Limits, used: Amounts): Amounts =>
 export const usedUp = (limit: Limits, used: Amounts): Dimension | undefined =>
   DIMENSIONS.find(name => limit[name] !== null && used[name] >= limit[name])
 
-/** The cap of one of several sharers: its use so far and an equal share of what is left. */
+/** The cap of one of several sharers: its usage so far and an equal share of the rest. */
 export const shareOf = (left: Limits, used: Amounts, sharers: number): Limits =>
   each(name => (left[name] === null ? null : used[name] + left[name] / sharers))
 
-/** The smaller of two at each. */
+/** The smaller limit of each dimension. */
 export const least = (a: Limits, b: Limits): Limits =>
   each(name => (a[name] === null ? b[name] : b[name] === null ? a[name] : Math.min(a[name], b[name])))
 

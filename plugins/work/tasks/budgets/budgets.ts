@@ -90,7 +90,7 @@ export class Budgets {
     return budget ? toldOf(limitsOf(budget)) : []
   }
 
-  /** Does a budget limit the task? */
+  /** Whether a budget limits the task. */
   limits(reads: Reads, task: string): boolean {
     return !this.#isUnused() && this.#ledger.budget('task', task, reads) !== undefined
   }
@@ -226,7 +226,7 @@ export class Budgets {
     )
   }
 
-  /** Has the lease holder used its share of a budget? */
+  /** Whether the lease holder has used its share of a budget. */
   #isOver(session: string): boolean {
     const hold = this.#ledger.hold({ sessionId: session })
     if (!hold) return false

@@ -51,7 +51,7 @@ export class Ledger {
     }, NOTHING)
   }
 
-  /** What a hold could still get of a budget. */
+  /** The amount of a budget that is still available to a hold. */
   left(budget: BudgetRow, without: string, reads: Reads = this.reads): Limits {
     const { kind, ref } = budget
     return leftOf(limitsOf(budget), plus(this.spent(kind, ref, reads), this.reserved(kind, ref, without, reads)))

@@ -5,7 +5,7 @@ import type { Hold } from './tables.js'
 /** Maximum number of tokens counted per report, so that sums fit into a database integer. */
 const MOST_TOKENS = 1e15
 
-/** Which usage an agent has reported. */
+/** The dimensions that an agent has reported. */
 export interface Told {
   readonly tokens: boolean
   readonly cost: boolean
@@ -50,7 +50,7 @@ export class AgentUses {
     }
   }
 
-  /** What the agent reported in the turn that has ended. */
+  /** The dimensions that the agent reported in the turn that has ended. */
   turnEnded(session: string): Told {
     const fresh = this.#fresh.get(session) ?? { tokens: false, cost: false }
     this.#fresh.delete(session)

@@ -108,7 +108,7 @@ export class Claims {
     return claimToWire(run, task)
   }
 
-  /** Says what is wrong with a claim, before anything else is done. @throws Fault `task_invalid` and those of leases */
+  /** Validates a claim before anything else. @throws Fault `task_invalid` and those of leases */
   check(session: SessionInfo, body: ClaimNextBody): void {
     claimantOf(session, body)
     leaseOf(body.lease_seconds)
@@ -164,7 +164,7 @@ export class Claims {
   }
 }
 
-/** What a session is told of a run that it claimed. */
+/** The reply to the session that claimed a run. */
 export function claimToWire(run: RunRow, task: TaskRow): TaskClaim {
   const channel = channelOfRun(run)
   return {

@@ -29,7 +29,7 @@ export class Leases {
   constructor(
     private readonly core: TaskCore,
     private readonly tokens: ClaimTokens,
-    /** Does the profile of a task require a result on completion? */
+    /** Whether the profile of a task requires a result on completion. */
     private readonly wantsResult: (t: Tx, task: string) => boolean,
   ) {}
 

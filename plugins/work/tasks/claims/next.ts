@@ -9,8 +9,8 @@ import { type Claims, claimToWire } from './claims.js'
 import type { Leases } from './leases.js'
 
 /**
- * Completes a run and claims the next one in one request. The completion is stored by itself, so that it holds when nothing can be claimed.
- * With a key, what came of the claim is stored as well: the same request gets the same reply.
+ * Completes a run and claims the next one in one request. The completion is stored separately, so that it holds when nothing can be
+ * claimed. With a key, the result of the claim is stored as well: a repeated request gets the same reply.
  */
 export class CompleteAndNext {
   constructor(
@@ -42,7 +42,7 @@ export class CompleteAndNext {
     }
   }
 
-  /** The run that this request has completed before. */
+  /** The run that an earlier identical request completed. */
   #repeated(session: SessionInfo, id: string, key: string): RunRow | undefined {
     const run = this.core.runs.get(id)
     return run?.status === 'completed' && run.session_id === session.id && run.next_key === key ? run : undefined

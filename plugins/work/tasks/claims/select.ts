@@ -3,14 +3,14 @@ import type { SessionInfo } from '../../sessions/api.js'
 import type { Wants } from '../runs/reserve.js'
 import type { RunRow } from '../runs/run-row.js'
 
-/** A session that claims a run, and which runs it accepts. */
+/** A session that claims a run, with its acceptance criteria. */
 export interface Claimant {
   readonly session: SessionInfo
   /** The session was started for this run, which already meets the requirements of the run. */
   readonly isStartedForIt?: boolean
   /** The only acceptable run. */
   readonly runId: string | undefined
-  /** Ids of workspaces of the tasks; the empty one stands for global tasks. */
+  /** IDs of the workspaces of acceptable tasks; an empty ID means global tasks. */
   readonly places: readonly string[]
   readonly capabilities: readonly string[]
   readonly priorityMin: number
@@ -77,7 +77,7 @@ const wantsOf = ({ wants }: RunRow): Wants => (wants === null ? {} : JSON.parse(
 const prefers = (run: RunRow, { capabilities }: Claimant) =>
   (wantsOf(run).preferred ?? []).some(name => capabilities.includes(name))
 
-/** Does the session meet the requirements of the run? */
+/** Whether the session meets the requirements of the run. */
 function suits(
   { owner, required = [], agents, provider, measured = [] }: Wants,
   { session, capabilities, tells }: Claimant,

@@ -25,7 +25,7 @@ export class ClaimTokens {
     this.#tokens.delete(`${session}/${run}`)
   }
 
-  /** Does the token of the session match the stored hash of the run? */
+  /** Whether the token of the session matches the stored hash of the run. */
   fits(session: string, { id, token_hash: hash }: RunRow): boolean {
     const token = this.#tokens.get(`${session}/${id}`)
     return token !== undefined && hashOf(token) === hash

@@ -12,7 +12,7 @@ import { isLive, isStuck } from '../runs/run-state.js'
 import type { Stall } from '../scheduler/stalls.js'
 import type { TaskRow } from '../tasks/task-row.js'
 
-/** What can be wrong with a run; the code of the finding is `task_run_` and this. */
+/** Kinds of unhealthy runs; the code of a finding is `task_run_` followed by the kind. */
 type Trouble = 'crashed' | 'stale_lease' | 'orphan' | 'stuck' | 'stranded'
 
 /** A run that has been claimable for this many milliseconds is stranded. */
@@ -28,18 +28,18 @@ const TITLES: { readonly [T in Trouble]: string } = {
   stranded: 'has not been claimed',
 }
 
-/** What is wrong with an open run; undefined for a healthy one. */
+/** The problem of an open run; undefined for a healthy one. */
 export function troubleOf(core: TaskCore, run: RunRow, task: TaskRow): Trouble | undefined {
   const now = core.now()
   if (run.status === 'needs_attention') return 'crashed'
   if (run.status === 'queued') {
-    // Its keeper says itself how long it waits for a worker elsewhere.
+    // The plugin that keeps the run decides itself how long it waits for an external worker.
     if (keeperOf(core.kernel.db, task.id).owner) return undefined
     return task.claimable === 1 && now - run.queued_at >= STRANDED_MS ? 'stranded' : undefined
   }
   if (run.ended_at !== null) return undefined
   if (run.lease_until !== null && run.lease_until <= now) return 'stale_lease'
-  // A worker elsewhere holds it by its lease alone.
+  // An external worker holds the run by its lease only, without a session.
   if (run.claimed_by_kind === 'network_peer') return undefined
   if (run.session_id === null || !isLive(core, run.session_id)) return 'orphan'
   return isStuck(run, now) ? 'stuck' : undefined

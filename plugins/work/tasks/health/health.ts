@@ -32,7 +32,7 @@ export class Health {
     await this.recovery.sessionStopped(session)
   }
 
-  /** Was the process of the session killed because it was unresponsive? */
+  /** Whether the process of the session was killed because it was unresponsive. */
   hasFrozen(session: string | null): boolean {
     return session !== null && this.#frozen.has(session)
   }

@@ -11,7 +11,7 @@ import { bounded, checked } from '../tasks/write.js'
 import { type Who, whoOf } from '../who.js'
 import { keptTable } from './table.js'
 
-/** How a lease of a holder ends. */
+/** The end of a holder's lease. */
 interface End {
   readonly move: RunMove
   readonly event: 'task.run_completed' | 'task.run_failed' | 'task.run_released'
@@ -28,9 +28,9 @@ export class KeptRuns implements KeptRunsApi {
     private readonly core: TaskCore,
     private readonly recovery: Recovery,
     private readonly isPaused: (reads: Reads) => boolean,
-    /** Does the task have a budget? The usage of workers elsewhere is not known. */
+    /** Whether the task has a budget. The usage of external workers is not known. */
     private readonly hasBudget: (reads: Reads, task: string) => boolean,
-    /** Does the profile of a task require a result on completion? */
+    /** Whether the profile of a task requires a result on completion. */
     private readonly wantsResult: (reads: Reads, task: string) => boolean,
   ) {}
 
@@ -136,10 +136,10 @@ export class KeptRuns implements KeptRunsApi {
     })
   }
 
-  /** The queued run of a task: that which waits already, or a new one. */
+  /** The queued run of a task: an existing one, or a new one. */
   #queued(t: Tx, who: Who, id: string): RunRow {
     const [open, more] = this.core.runs.open(id, t)
-    // The holder of a coordinator run that has no parts does all of the task.
+    // The holder of a coordinator run without parts does the whole task.
     const isWhole = open?.designation_group_id === null || open?.kind === 'coordinator'
     if (open?.status === 'queued' && !more && isWhole) return open
     const attempt = this.core.runs.nextAttempt(id, { group: null, index: null }, t)
@@ -168,7 +168,7 @@ export class KeptRuns implements KeptRunsApi {
     })
   }
 
-  /** The run, whose lease is taken back first when it has expired. */
+  /** Returns the run, after revoking its lease if that has expired. */
   #current(t: Tx, id: string, settle: Settle): RunRow {
     const run = this.core.runs.find(id, t)
     if (run.lease_until === null || run.session_id !== null || run.lease_until > this.core.now()) return run

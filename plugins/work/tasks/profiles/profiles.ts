@@ -50,7 +50,7 @@ export class Profiles {
     return { ...DEFAULTS, ...rowOf(reads, id)?.body }
   }
 
-  /** Does the task have a profile of its own? */
+  /** Whether the task has a profile of its own. */
   has(id: string, reads: Reads = this.core.kernel.db): boolean {
     return rowOf(reads, id) !== undefined
   }
@@ -167,7 +167,7 @@ export function agentFor(parts: ProfileParts, kind: RunKind, turn: number, byDef
   return turn === 0 && allowed.includes(byDefault) ? byDefault : allowed[turn % allowed.length]
 }
 
-/** May a session of that agent review the runs of the task? */
+/** Whether a session of that agent may review the runs of the task. */
 export function mayReview({ review }: ProfileParts, { agentName, provider }: SessionInfo): boolean {
   const named = review.agent_name === undefined ? [] : [review.agent_name]
   const agents = [...named, ...(review.allowed_agent_names ?? [])]

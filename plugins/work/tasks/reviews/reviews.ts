@@ -33,7 +33,7 @@ export class Reviews {
     private readonly core: TaskCore,
     /** Rounds after which a rejection needs attention; 0: no limit. */
     private readonly mostRounds: () => number,
-    /** Does the profile of the task allow the session to review its runs? */
+    /** Whether the profile of the task allows the session to review its runs. */
     private readonly mayReview: (t: Tx, task: string, session: SessionInfo) => boolean,
   ) {
     core.cancelReviews = (t, who, task) => this.#cancelOf(t, who, task)

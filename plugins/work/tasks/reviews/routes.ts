@@ -22,7 +22,7 @@ const route = routeOf<TaskService>(describe('Task reviews'))
 const REVIEW_ARG = { name: 'id', in: 'path', summary: 'review ID, ID prefix or @last' } as const
 const headers = { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } } as const
 const { task_review_not_found, task_review_conflict, task_review_invalid, task_review_not_due } = ReviewErrors
-/** Errors of a review that a session is to do. */
+/** Errors of assigning a review to a session. */
 const ASSIGNING = throws(
   task_review_not_found,
   task_review_conflict,

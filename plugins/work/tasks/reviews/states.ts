@@ -21,7 +21,7 @@ export type ReviewMove = keyof typeof REVIEW_MOVES
 export const allowsReview = (move: ReviewMove, status: ReviewStatus): boolean =>
   (REVIEW_MOVES[move].from as readonly ReviewStatus[]).includes(status)
 
-/** Does the policy cover a run with this status? Open runs are never reviewed. */
+/** Whether the policy covers a run with this status. Open runs are never reviewed. */
 export function isDue(policy: ReviewPolicy, status: TaskRunStatus): boolean {
   if (status === 'completed') return policy === 'always' || policy === 'on_success'
   return status === 'failed' && (policy === 'always' || policy === 'on_failure')

@@ -30,7 +30,7 @@ interface Change {
   readonly payload?: Readonly<Record<string, unknown>>
 }
 
-/** A run and the one that was queued in its place. */
+/** A run and its queued successor. */
 interface Succession {
   readonly previous: RunRow
   readonly next: RunRow
@@ -48,7 +48,7 @@ export class RunControl {
   constructor(
     private readonly core: TaskCore,
     private readonly tokens: ClaimTokens,
-    /** May agents use forced operations? */
+    /** Whether agents may use forced operations. */
     private readonly agentForce: () => boolean,
   ) {}
 

@@ -20,13 +20,13 @@ export function latestRuns<R extends Part>(runs: readonly R[]): R[] {
   return [...parts.values()].sort((a, b) => (a.designation_index ?? 0) - (b.designation_index ?? 0))
 }
 
-/** What the latest runs of a task make of it once all its runs have ended. */
+/** The outcome of a task according to its latest runs, once all runs have ended. */
 export interface Outcome {
   /** Failed when one has failed, else completed when one has completed; undefined without runs. */
   readonly ended: 'completed' | 'failed' | 'canceled' | undefined
   /** A failed one has no attempt left. */
   readonly exhausted: boolean
-  /** One that failed is part of a fan-out. */
+  /** A failed run is part of a fan-out. */
   readonly partFailed: boolean
 }
 
@@ -44,7 +44,7 @@ export function outcomeOf(
   }
 }
 
-/** Why a task of which parts failed needs attention. */
+/** Reason for which a task with failed parts needs attention. */
 export function partFailure(latest: readonly RunRow[]): string {
   const failed = latest.filter(({ status }) => status === 'failed')
   const named = failed.map(({ designation_index: index, designation_brief: brief, error }) => {

@@ -13,7 +13,10 @@ import type { K } from '../needs.js'
 import type { TaskRow } from '../tasks/task-row.js'
 import type { RunRow } from './run-row.js'
 
-/** Thrown out of a transaction in which a run needs the answer of hooks, which take time: it is asked for, and the work repeated. */
+/**
+ * Thrown out of a transaction in which a run needs the answer of asynchronous hooks. The caller asks the hooks and repeats the
+ * work.
+ */
 export class UnaskedError extends Error {
   constructor(
     readonly taskId: string,
@@ -23,23 +26,23 @@ export class UnaskedError extends Error {
   }
 }
 
-/** Who has a say in the part of a run in the network. */
+/** The input for the decision about a run's network participation. */
 export interface RunWish {
   readonly runId: string
   readonly task: TaskRow
-  /** Of the request that queues the run. */
+  /** The request that queues the run. */
   readonly asked: ParticipationRequest | null | undefined
-  /** Of the execution profile of the task. */
+  /** The execution profile of the task. */
   readonly profile: ParticipationRequest | null | undefined
 }
 
-/** How runs take part in the network: decided when they are queued. Without a network all of them are local. */
+/** Decides about the network participation of runs when they are queued. Without a network all runs are local. */
 export class RunParticipation {
   #answers: ReadonlyMap<string, ParticipationAnswer> = new Map()
 
   constructor(private readonly kernel: Pick<K, 'collect'>) {}
 
-  /** Does work with answers of hooks, by task. */
+  /** Runs work with the answers of hooks, by task. */
   with<T>(answers: ReadonlyMap<string, ParticipationAnswer>, work: () => T): T {
     this.#answers = answers
     try {
@@ -49,7 +52,7 @@ export class RunParticipation {
     }
   }
 
-  /** @throws UnaskedError where hooks have a say; Fault `participation_invalid`, `participation_denied`, `network_disabled` */
+  /** @throws UnaskedError when hooks have to be asked; Fault `participation_invalid`, `participation_denied`, `network_disabled` */
   resolve(t: Tx, { runId, task, ...asked }: RunWish): ResolvedParticipation {
     const wish: ParticipationWish = {
       owner: { kind: 'task_run', id: runId },
@@ -64,7 +67,7 @@ export class RunParticipation {
     return resolved
   }
 
-  /** A session works on a run: it takes part in the channel of the run, if that has one. */
+  /** Adds the session that works on a run to the channel of the run, if it has one. */
   claimed(t: Tx, run: RunRow, session: SessionInfo): void {
     if (channelOfRun(run) !== undefined) this.#network()?.join(t, { kind: 'task_run', id: run.id }, session)
   }
@@ -74,7 +77,7 @@ export class RunParticipation {
   }
 }
 
-/** By precedence. What a task of an automation was made with is a request of its job. */
+/** Requests in order of precedence. The request of an automation's task comes from its job. */
 function requestsOf(task: TaskRow, { asked, profile }: Pick<RunWish, 'asked' | 'profile'>): ParticipationWish['asked'] {
   const own = task.participation === null ? undefined : (JSON.parse(task.participation) as ParticipationRequest)
   const isOfJob = task.origin_kind === 'automation' && task.origin_ref.startsWith('run:')
@@ -86,7 +89,7 @@ function requestsOf(task: TaskRow, { asked, profile }: Pick<RunWish, 'asked' | '
   ]
 }
 
-/** The channel that was named in the request that decides. */
+/** The channel named in the deciding request. */
 export function askedChannel(task: TaskRow, asked: Pick<RunWish, 'asked' | 'profile'>): string | null {
   const request = requestsOf(task, asked).find(one => one.request)?.request
   return request?.mode === 'live' && request.channel_strategy === 'named' ? request.channel_id : null

@@ -125,7 +125,7 @@ export class Reservations {
     return { run, existing: false }
   }
 
-  /** What a changed task or profile wants of claimants goes for its queued runs as well. */
+  /** Applies changed requirements of a task or profile to its queued runs. */
   spread(t: Tx, task: TaskRow): void {
     for (const kind of ['worker', 'coordinator'] as const) {
       const wants = this.wants(t, task, kind)
@@ -136,7 +136,7 @@ export class Reservations {
     }
   }
 
-  /** A run of a task that has a coordinator is the coordinator: its fan-outs join it. */
+  /** The first run of a task with a coordinator is the coordinator itself: its fan-outs join it. */
   #lead(t: Tx, { id }: TaskRow): Designation | undefined {
     return this.guided(t, id) ? { kind: 'coordinator', index: null, group: this.ids.id('tgrp') } : undefined
   }

@@ -65,9 +65,9 @@ export const runTable = table('tasks_run', {
   wants: text().nullable(),
   /** The task has an execution profile, so a session is started for an unclaimed run. Null: queued by an earlier version. */
   profiled: integer().nullable(),
-  /** Key of the claim that its completion asked for. */
+  /** Key of the claim requested with its completion. */
   next_key: text().nullable(),
-  /** The run that it got; empty: none; null: it is not known yet. */
+  /** The run claimed that way; empty: none; null: not known yet. */
   next_run: text().nullable(),
 })
 export type RunRow = RowOf<typeof runTable>
@@ -86,7 +86,7 @@ export const UNCLAIMED = {
   lease_ms: null,
 } as const
 
-/** The task of a run as far as the run knows it. */
+/** The part of its task that a run row contains. */
 export const taskOf = ({ task_id: id, place }: RunRow) => ({ id, workspace_id: place === '' ? null : place })
 
 const timeOf = (at: number | null) => (at === null ? null : iso(at))
@@ -95,7 +95,7 @@ const claimantOf = ({ claimed_by_kind: kind, claimed_by_ref: ref }: RunRow): Tas
 const participationOf = ({ participation }: RunRow): ResolvedParticipation | null =>
   participation === null ? null : JSON.parse(participation)
 
-/** What the inbox shows of a run. */
+/** The inbox fields of a run. */
 export function runFacts(row: RunRow, maxAttempts: number): InboxRun {
   return {
     id: row.id,

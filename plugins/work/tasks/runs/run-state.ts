@@ -11,13 +11,13 @@ const STUCK_MS = { begun: 5 * MINUTE, running: 30 * MINUTE }
 export const sinceOf = (run: RunRow): number =>
   (run.status === 'running' ? run.started_at : run.claimed_at) ?? run.queued_at
 
-/** Has the run been active for unusually long? */
+/** Whether the run has been active for unusually long. */
 export function isStuck(run: RunRow, now: number): boolean {
   const isHeld = run.status === 'claimed' || run.status === 'starting' || run.status === 'running'
   return isHeld && now - sinceOf(run) >= (run.status === 'running' ? STUCK_MS.running : STUCK_MS.begun)
 }
 
-/** Is the session active or starting? */
+/** Whether the session is active or starting. */
 export function isLive(core: TaskCore, session: string): boolean {
   const state = core.kernel.needs.sessions.get(session)?.state
   return state === 'active' || state === 'starting'

@@ -7,7 +7,7 @@ import { runKinds, type Totals } from '../totals.js'
 import { latestRuns } from './latest.js'
 import { type RunRow, runTable, UNCLAIMED } from './run-row.js'
 
-/** Which runs of a task a list shows. */
+/** The filter of a list of a task's runs. */
 export interface RunFilter {
   readonly status?: string | undefined
   readonly sessionId?: string | undefined
@@ -79,7 +79,7 @@ export class RunStore {
     return reads.all<RunRow>('SELECT * FROM tasks_run WHERE task_id = ? ORDER BY rowid DESC', [task])
   }
 
-  /** The latest run of a task or, when that is part of a fan-out, the latest of each part. */
+  /** The latest run of a task or, in a fan-out, the latest run of each part. */
   latest(task: string, reads: Reads = this.db): RunRow[] {
     return latestRuns(this.all(task, reads))
   }

@@ -18,7 +18,7 @@ const ID = 'scheduler'
 /** A run that has been claimable for this many milliseconds is starved. */
 const STARVED_MS = 2 * 60_000
 
-/** Is the scheduler paused? */
+/** Whether the scheduler is paused. */
 export const isPaused = (reads: Reads): boolean =>
   typeof reads.row('SELECT paused_at FROM tasks_scheduler WHERE id = ?', [ID])?.[0] === 'number'
 
@@ -84,7 +84,7 @@ export class SchedulerState {
         'SELECT count(*) FROM tasks_task WHERE pausing_task IS NOT NULL AND pausing_task <> ?',
         '',
       ),
-      // While the scheduler is paused nothing is to be claimed, so nothing starves.
+      // A paused scheduler lets no run be claimed, so nothing starves.
       starved_run_count: isPaused
         ? 0
         : this.#count(

@@ -123,7 +123,7 @@ export class TaskExecution {
     return { designation_group_id: group, runs: [...runs, ...lead] }
   }
 
-  /** An agent divides the work that it coordinates, and no other. Returns its run. @throws Fault `task_fan_out_refused` */
+  /** An agent may divide only the work that it coordinates. Returns its run. @throws Fault `task_fan_out_refused` */
   #mayFanOut({ by }: Who, id: string): RunRow | undefined {
     if (by.kind !== 'agent_session') return undefined
     const held = this.core.runs.ofSession(by.ref)
@@ -132,7 +132,7 @@ export class TaskExecution {
     throw TaskErrors.task_fan_out_refused(`the session ${by.ref} holds no coordinator run of task ${id}`)
   }
 
-  /** Queues the coordinator of a fan-out, where the profile of the task wants one and there is none yet. */
+  /** Queues the coordinator of a fan-out, if the profile of the task wants one and none is active. */
   async #lead(who: Who, id: string, group: string, participation: Reservation['participation']): Promise<TaskRun[]> {
     if (!this.core.reservations.guided(this.core.kernel.db, id)) return []
     const run = await this.core.write(who, (t, settle) => {
@@ -151,8 +151,8 @@ export class TaskExecution {
   }
 
   /**
-   * The group of a fan-out, and the number of its first part: those of an earlier, partly failed request with the same keys, so that a
-   * repeated request completes it; else those behind the parts of the coordinator that is at work.
+   * The group of a fan-out, and the index of its first part. A repetition of a partly failed request, recognised by its keys,
+   * continues the earlier group; otherwise new parts follow those of the active coordinator.
    */
   #placeOf({ origin }: Who, id: string, keys: readonly string[]): { readonly group: string; readonly first: number } {
     const { kernel, runs } = this.core
@@ -205,7 +205,7 @@ export class TaskExecution {
   }
 }
 
-/** Throws `task_conflict` or `task_approval_pending` (409) for a task that needs an approval and has none. */
+/** Throws `task_conflict` or `task_approval_pending` (409) for a task without a required approval. */
 function refuseUnapproved({ id, approval_policy: policy, approval_state: state }: TaskRow): void {
   if (policy !== 'manual' || state === 'approved') return
   if (state === 'rejected')

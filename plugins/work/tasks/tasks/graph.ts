@@ -46,7 +46,7 @@ export class TaskGraph {
     })
   }
 
-  /** Follows what the other task waits for: its dependencies and its children, with which it completes. */
+  /** Follows the dependencies of the other task, and its children, because a parent completes with them. */
   #refuseCycle(t: Tx, id: string, on: string): void {
     const seen = new Set([on])
     const waiting = [on]

@@ -74,7 +74,7 @@ export class Reconciler {
     return moved
   }
 
-  /** The mark of a failed part: set when it is missing, removed when no failed part needs attention any longer. */
+  /** The attention mark of a failed part: set when it is missing, removed when no failed part needs attention any longer. */
   #attention(
     { by }: Who,
     { attention_at: at, attention_reason: reason }: TaskRow,
@@ -109,8 +109,8 @@ export class Reconciler {
   }
 
   /**
-   * Completes a parent once all its children are completed and its own runs are: none is open, no part of them has to be done
-   * again. Called when a child is completed or deleted; returns the tasks whose status may change with it.
+   * Completes a parent once all its children and its own runs are completed, and no part has to be repeated. Called when a child is
+   * completed or deleted; returns the tasks whose status may change as a result.
    */
   rollUp(t: Tx, who: Who, parentId: string | null): string[] {
     const parent = parentId === null ? undefined : this.tasks.get(parentId, t)

@@ -50,9 +50,9 @@ export const taskTable = table('tasks_task', {
   attention_reason: text().nullable(),
   attention_by_kind: text<TaskActor['kind']>().nullable(),
   attention_by_ref: text().nullable(),
-  /** May its queued runs be claimed? */
+  /** Whether its queued runs may be claimed. */
   claimable: integer(),
-  /** The latest run has failed, or the latest of a part of a fan-out. */
+  /** The latest run, or the latest run of a part of a fan-out, has failed. */
   last_run_failed: integer(),
   /** Count of blocks by kind since the last completion. */
   recurrences: text().nullable(),

@@ -24,7 +24,7 @@ export class TaskStore {
     return reads.get<TaskRow>('SELECT * FROM tasks_task WHERE id = ?', [id])
   }
 
-  /** Throws `task_not_found` (404), `task_archived` (409) for one that has to be brought back before it changes. */
+  /** Throws `task_not_found` (404), `task_archived` (409) for a task that has to be restored before a change. */
   find(id: string, reads: Reads = this.db): TaskRow {
     const row = this.get(id, reads)
     if (!row && archivedTasks.segmentOf(reads, id) !== undefined)
@@ -53,7 +53,7 @@ export class TaskStore {
     return row.status === 'completed' || row.status === 'canceled' ? [] : this.holds(row, reads)
   }
 
-  /** What holds back a task, whatever its stored status: one that has ended may be about to be opened again. */
+  /** The blocking reasons of a task regardless of its stored status, because an ended task may be about to reopen. */
   holds(row: TaskRow, reads: Reads): BlockedReason[] {
     const waitsFor = this.unresolved(row.id, reads)
     const reasons: BlockedReason[] = []

@@ -22,7 +22,7 @@ const detail = { item: 'task.task', fields: taskFields } as const
 const invalid = 422
 const blockItem = show(BlockReply, 'block', ['id', 'kind', 'reason', 'expires_at~time', 'cleared_at~time'])
 
-/** Routes for what a task waits for: dependencies and blocks. */
+/** Routes for dependencies and blocks. */
 export const waitsRoutes = [
   changingTask({
     method: 'POST',

@@ -26,7 +26,7 @@ export class TaskWriter {
     })
   }
 
-  /** The same in a transaction of the caller, who has to reconcile the status. */
+  /** Inserts a task in a transaction of the caller, who has to reconcile the status. */
   insert(t: Tx, who: Who, body: CreateTaskBody, place: Place, parentId?: string): TaskRow {
     const { tasks, journal, kernel } = this.core
     const now = this.core.now()
@@ -167,7 +167,7 @@ export function bounded(member: string, value: unknown, most: number = LIMITS.me
   return text
 }
 
-/** The same for the metadata of a task. Throws `task_too_large` (413). */
+/** The JSON of a task's metadata. Throws `task_too_large` (413). */
 function metadata(value: unknown): string | null {
   const text = json(value)
   if (text === null || Buffer.byteLength(text) <= LIMITS.metadata) return text

@@ -10,7 +10,7 @@ import { sessionOf } from '../who.js'
 const DEFAULT_LIMIT = 50
 
 interface Row extends RunRow {
-  /** The rowid: a run that was queued later has a higher one. */
+  /** The rowid: runs queued later have a higher one. */
   readonly number: number
   readonly task_title: string
 }

@@ -14,14 +14,14 @@ const DEFAULT_LIMIT = 50
 /** Maximum number of owners in the facets, those with the most tasks. */
 const OWNERS = 50
 
-/** A run of the task requested that network channel. */
+/** Condition: a run of the task requested that network channel. */
 export const IN_CHANNEL = 'id IN (SELECT task_id FROM tasks_run WHERE channel = ?)'
 
-/** A place in the order of the list: priority or 0, last activity, id; in the archive with the segment. */
+/** A position in the list: priority or 0, last activity, ID; in the archive also the segment. */
 type Place = readonly [number, number, string] | readonly [number, number, string, number]
 /** Before the first row of a segment. */
 const BEFORE_ALL = [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, ''] as const
-/** Segments that one page looks through. */
+/** Segments searched per page. */
 const MOST_SEGMENTS = 8
 
 interface Page {
@@ -29,7 +29,7 @@ interface Page {
   readonly next?: Place
 }
 
-/** Which tasks are listed, and in what order. */
+/** Conditions and order of a list. */
 interface Wanted {
   readonly where: string
   readonly params: readonly SqlValue[]
@@ -54,8 +54,8 @@ export class TaskCatalog {
   ) {}
 
   /**
-   * One page, by last activity or by priority: first those of the catalog, which `total` and the facets count, then those of the
-   * archive, segment by segment. `workspace` is the id of the requested workspace.
+   * One page, by last activity or by priority: first the tasks of the catalog, which `total` and the facets count, then those of
+   * the archive by segment. `workspace` is the ID of the requested workspace.
    */
   async list(actor: Actor, query: ListTasksQuery, workspace: string | undefined): Promise<ListTasksReply> {
     const { db } = this.core.kernel
@@ -99,7 +99,7 @@ export class TaskCatalog {
     let opened = 0
     for (const segment of this.archive.segments().filter(one => one <= from)) {
       if (opened++ === MOST_SEGMENTS) return { tasks: [], next: [...BEFORE_ALL, segment] }
-      // One that was added in the meantime is passed over; a place in another segment means nothing here.
+      // A segment added since the last page is skipped; a position in another segment does not apply here.
       const at: Place | undefined = place?.[3] === segment ? place : undefined
       const page = await this.archive.look(segment, db => {
         const { core } = readingOf(this.core.kernel, db)

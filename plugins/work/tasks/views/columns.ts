@@ -7,7 +7,7 @@ export const RUN_ARG = { name: 'id', in: 'path', summary: 'run ID, ID prefix or 
 /** The same in the routes for agents. */
 export const AGENT_RUN_ARG = { ...RUN_ARG, name: 'run_id' } as const
 
-/** How the command line shows a task, which many replies hold. */
+/** Columns of a task, shared by many replies. */
 export const TASK_FIELDS: readonly Column<Member<Task>>[] = [
   'id',
   'identifier',
@@ -77,7 +77,7 @@ export const allRunRows = show(
   { empty },
 )
 
-/** A completed run, and the one that was claimed with it. */
+/** A completed run, and the run that was claimed with it. */
 export const completedItem = show(CompleteLeaseReply, '', [
   'lease.run_id',
   'lease.task_id',

@@ -29,7 +29,7 @@ interface Filter {
   readonly params: readonly SqlValue[]
 }
 
-/** The dashboard of all tasks, or of those that match the query. */
+/** The dashboard of all tasks, or of the tasks that match the query. */
 export function dashboardOf(core: TaskCore, query: DashboardQuery, workspace: string | undefined): Dashboard {
   const filter = filterOf(query, workspace)
   const isCounted = filter.sql === '1' || filter.scope !== undefined

@@ -8,10 +8,10 @@ import { summaryToWire, type TaskRow, taskFacts } from '../tasks/task-row.js'
 import { actorToWire, refToWire } from '../who.js'
 import { decidingRun, nextStepOf } from './next-step.js'
 
-/** Events and runs that a detail shows, the newest. */
+/** Maximum number of newest events and runs in a detail. */
 const SHOWN = { events: 50, runs: 50 }
 
-/** A task with all that belongs to it. */
+/** A task with all its parts. */
 export class TaskDetails {
   constructor(private readonly core: TaskCore) {}
 

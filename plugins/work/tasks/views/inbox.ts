@@ -128,7 +128,7 @@ export class TaskInbox {
     }
   }
 
-  /** How many tasks the lanes `approvals` and `failed_runs` have, and the newest of them by their last activity. */
+  /** The number of tasks in the lanes `approvals` and `failed_runs`, and the newest of them by last activity. */
   waiting(who: Who, workspace: string | undefined, limit: number) {
     const { db } = this.core.kernel
     const { sql, values } = this.#asked(who, {}, workspace)
@@ -149,7 +149,7 @@ export class TaskInbox {
   /** The query from FROM on, with all filters; the caller selects `lane` and `unread`. */
   #asked(who: Who, query: InboxQuery, workspace: string | undefined) {
     const { kind, ref } = who.by
-    // Owners are written by people, as people are named.
+    // Owners are stored in the wire form of an actor, because requests set them in that form.
     const owner = actorToWire(kind, ref)
     const conditions: [string, SqlValue | undefined][] = [
       ['t.scope = ?', query.scope],

@@ -127,7 +127,7 @@ export class TaskInspection {
     return run?.session_id ? this.core.kernel.needs.sessions.get(run.session_id) : undefined
   }
 
-  /** The newest first. Those of a run are looked for among the events of its task. */
+  /** The newest events, newest first. Events of a run are searched among those of its task. */
   #events(column: 'task_id' | 'run_id', id: string, limit: number): EventRow[] {
     const task = column === 'task_id' ? id : this.core.runs.find(id).task_id
     return this.core.kernel.db.all<EventRow>(

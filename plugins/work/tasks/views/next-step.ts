@@ -12,7 +12,7 @@ import { latestWorker } from '../workers/worker-row.js'
 /** Maximum number of dependencies that are named. */
 const NAMED = 3
 
-/** Why a task or run is not progressing, if there is a reason, and the command to run next or what it is waiting for. */
+/** The reason for which a task or run is not progressing, if any, and the next command or the event it waits for. */
 export interface NextStep {
   readonly why?: string
   readonly next: string
@@ -29,7 +29,7 @@ export function decidingRun(core: TaskCore, id: string): RunRow | undefined {
   return runs.find(({ status }) => status === 'needs_attention') ?? runs.find(asks) ?? failedPart(runs) ?? runs[0]
 }
 
-/** Of the runs of a task, newest first, one that failed and is the latest of its part of a fan-out. */
+/** The first failed run, newest first, that is the latest of its part of a fan-out. */
 export const failedPart = (runs: readonly RunRow[]): RunRow | undefined =>
   latestRuns(runs).find(({ status, designation_group_id: group }) => status === 'failed' && group !== null)
 

@@ -5,7 +5,7 @@ import { actorToWire, whoOf } from '../who.js'
 import type { TaskInbox } from './inbox.js'
 import { failedPart } from './next-step.js'
 
-/** Maximum number of tasks in need of attention that are looked at. */
+/** Maximum number of examined tasks that need attention. */
 const LOOKED_AT = 50
 const DETAIL = 300
 
@@ -19,11 +19,11 @@ export interface WaitingTask {
   readonly detail?: string
   /** Epoch milliseconds. */
   readonly at: number
-  /** What the caller can do about it: verbs of `svc task`. */
+  /** Available actions: verbs of `svc task`. */
   readonly actions: readonly string[]
 }
 
-/** The tasks that wait for a caller: how many of each kind, and the newest of them. */
+/** The tasks that wait for a caller: counts by kind, and the newest of them. */
 export interface TaskAttention {
   readonly counts: Readonly<Record<WaitingTask['kind'], number>>
   readonly newest: readonly WaitingTask[]
@@ -44,7 +44,7 @@ interface Row {
 
 /**
  * The lanes `approvals` and `failed_runs` of the inbox of a caller, and the tasks in need of attention that the caller owns. Tasks
- * without an owner are the operator's.
+ * without an owner belong to the operator.
  */
 export function attentionOf(
   core: TaskCore,
@@ -66,7 +66,7 @@ export function attentionOf(
   }
 }
 
-/** When tasks were last active, and whether runs of them are at work now. */
+/** Time of the last activity of tasks, and whether runs of them are active now. */
 export function activityOf(
   { kernel: { db } }: TaskCore,
   workspaceId: string | undefined,
@@ -83,7 +83,7 @@ export function activityOf(
   return { at: at === 0 ? undefined : at, isLive: Number(live) > 0 }
 }
 
-/** A task whose last run failed is in the lane of those already. */
+/** Tasks that need attention, without those in the lane `failed_runs`. */
 function needingAttention(
   core: TaskCore,
   owner: { readonly kind: string; readonly ref: string },

@@ -94,7 +94,7 @@ export class TaskHistory {
     }
   }
 
-  /** The next frames of a stream behind a position. */
+  /** The next frames of a stream after a position. */
   frames(id: string, after: number): Frame[] {
     return this.timeline(id, after, BATCH).map(timeline => {
       const { sequence, event_type: type } = timeline

@@ -4,7 +4,7 @@ import type { InboxTask } from '../../../../schemas/sessions.js'
 import { recoveryOf } from '../budgets/recovery.js'
 import type { TaskCore } from '../core.js'
 
-/** Maximum number of items per kind where the reader names none. */
+/** Default maximum number of items per kind. */
 const MOST = 50
 
 interface Row {
@@ -50,7 +50,7 @@ export function waitingTasks(core: TaskCore, most = MOST): InboxTask[] {
   ]
 }
 
-/** The command is made when it is read: that of a run looks at budgets, and of thousands of items a reader shows a few. */
+/** The command is computed on access: that of a run reads budgets, and a reader shows only a few of thousands of items. */
 function itemOf(row: Row, kind: InboxTask['kind'], answer: () => string): InboxTask {
   const { id, run, workspace_id: workspace, title, since, reason } = row
   return {

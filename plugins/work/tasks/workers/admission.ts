@@ -23,7 +23,7 @@ export interface WorkerLimits {
   readonly startsCoordinators: () => boolean
 }
 
-/** Is the run reserved for an owner, who has to claim it? */
+/** Whether the run is reserved for an owner, who has to claim it. */
 export const isOwned = ({ wants }: RunRow): boolean => wants !== null && JSON.parse(wants).owner !== undefined
 
 /** Decides whether a session may be started for a run. */

@@ -6,7 +6,7 @@ import { TaskSettings } from '../settings.js'
 import { look } from '../tasks/task-row.js'
 import type { WorkerRow } from './worker-row.js'
 
-/** What a session for a run is asked to be. */
+/** The requested properties of a session for a run. */
 export interface Asked {
   readonly agentName: string | undefined
   readonly provider?: string | undefined
@@ -14,21 +14,21 @@ export interface Asked {
 }
 type Run = { readonly id: string; readonly task_id: string; readonly kind: string; readonly place: string }
 
-/** The longest runtime of a session for a run of a kind, and the setting that says so; 0: no limit. */
+/** The maximum runtime of a session for a kind of run, and its setting; 0: no limit. */
 export function runtimeOf(config: { get(setting: Setting<number>): number }, kind: string) {
   const all = [TaskSettings.maxRuntime, ...(kind === 'coordinator' ? [TaskSettings.coordinatorLife] : [])]
   const set = all.map(setting => ({ ms: config.get(setting), path: setting.path })).filter(({ ms }) => ms > 0)
   return set.sort((a, b) => a.ms - b.ms)[0] ?? { ms: 0, path: TaskSettings.maxRuntime.path }
 }
 
-/** Tells hooks of sessions that coordinate tasks, and asks them before such a session is created. Other runs are passed over. */
+/** Hooks of coordinator sessions: a gate before their creation, and notifications. Other runs are ignored. */
 export class Coordinators {
   constructor(
     private readonly core: TaskCore,
     private readonly hooks: HooksOf<typeof points>,
   ) {}
 
-  /** What hooks make of a session that is to be created. @throws Fault `task_conflict` when one refuses it */
+  /** The requested properties after the hooks. @throws Fault `task_conflict` when a hook refuses the session */
   async wished(run: Run, asked: Asked, byDefault: string): Promise<Asked> {
     const hook = this.hooks.coordinatorPreSpawn
     if (run.kind !== 'coordinator' || !hook.isUsed()) return asked
@@ -39,7 +39,7 @@ export class Coordinators {
     return { agentName: wish.agentName, provider: wish.provider, model: wish.model }
   }
 
-  /** What a coordinator is by default, where its task does not say. */
+  /** The default properties of a coordinator. */
   asConfigured(): Asked {
     const { config } = this.core.kernel
     return {
@@ -60,7 +60,7 @@ export class Coordinators {
     if (hook.isUsed()) void hook.call(withSession(run, this.core.kernel.needs.sessions.get(session)), runIds)
   }
 
-  /** @param error why its session failed; undefined: its run has ended */
+  /** @param error error of its session; undefined: its run has ended */
   ended({ run_id: id, session_id: session }: WorkerRow, error: string | undefined): void {
     const run = this.core.runs.get(id)
     if (run?.kind !== 'coordinator') return

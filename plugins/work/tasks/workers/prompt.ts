@@ -19,7 +19,7 @@ export interface Before {
   readonly branch: string | undefined
   /** Maximum size of the description in the prompt. */
   readonly bodyBytes: number
-  /** Of a coordinator: the guidance of the profile, and the runs that it leads. */
+  /** For a coordinator: the guidance of the profile, and its worker runs. */
   readonly lead: { readonly guidance: string | undefined; readonly parts: readonly RunRow[] } | undefined
 }
 
@@ -58,7 +58,7 @@ If a command fails with AUTONOMY_LEASE_EXPIRED or AUTONOMY_FOREIGN_RUN, you no l
   ].join('\n\n')
 }
 
-/** What a coordinator is told: others do the work of the task. */
+/** The instructions of a coordinator, whose workers do the task. */
 function leadOf({ id }: TaskRow, { guidance, parts }: NonNullable<Before['lead']>): string {
   const told = parts.map(
     ({ id: run, status, designation_index: index, designation_brief: brief }) =>

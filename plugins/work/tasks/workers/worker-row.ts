@@ -12,7 +12,7 @@ export const workerTable = table('tasks_worker', {
   task_id: text(),
   /** Id of the workspace. */
   place: text(),
-  /** Null until there is one. */
+  /** Null until the session exists. */
   session_id: text().nullable(),
   /** JSON of its worktree; null: it works in the workspace. */
   worktree: text().nullable(),

@@ -153,7 +153,7 @@ export class Workers {
     }
   }
 
-  /** What a coordinator has to know of those that it leads. */
+  /** The guidance and the worker runs of a coordinator, for its prompt. */
   #lead({ kind, task_id: task, designation_group_id: group }: RunRow) {
     if (kind !== 'coordinator') return undefined
     const parts = this.core.runs.latest(task).filter(one => one.kind !== kind && one.designation_group_id === group)
@@ -216,7 +216,7 @@ export class Workers {
     return run.status === 'needs_attention' ? 'attention' : 'mine'
   }
 
-  /** Should the turn be stopped? A session that has ended its run may finish its turn within the linger time. */
+  /** Whether the turn should be stopped. A session that has ended its run may finish its turn within the linger time. */
   #isOverdue(worker: WorkerRow): boolean {
     const holding = this.#holding(worker)
     if (holding === 'lost') return true
