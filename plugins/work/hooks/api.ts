@@ -84,11 +84,11 @@ export const HookDeclarers = registry<HookDeclarations>(
 export interface KnownValues {
   /** Matcher fields of open vocabularies, such as `agent_name`. */
   readonly fields: readonly string[]
-  /** What a value is: `agent`. */
+  /** Noun for a value: `agent`. */
   readonly noun: string
   /** The command that lists them. */
   readonly list: string
-  /** Undefined while some are not known. */
+  /** Undefined while some values are not known. */
   readonly read: () => Promise<readonly string[] | undefined>
 }
 

@@ -22,7 +22,7 @@ export class BroughtHooks {
 
   constructor(private readonly kernel: K) {}
 
-  /** Before the hooks of places were read, any event may have one. */
+  /** Before the hooks of places are read, any event may have one. */
   has(event: HookEvent, sessionId: string): boolean {
     const own = this.#ofSessions.get(sessionId)
     if (!own && !this.#isRead && this.#isUsed) return true
@@ -53,12 +53,15 @@ export class BroughtHooks {
     return this.#ofSessions.delete(sessionId)
   }
 
-  /** Whether the hooks of places were read, so that no event has to wait for them. */
+  /** Whether the hooks of places were read; until then events may have to wait for them. */
   get isRead(): boolean {
     return this.#isRead
   }
 
-  /** Reads the hooks of places, once: thousands of skills would hold up the start, so the first event that may have one asks. */
+  /**
+   * Reads the hooks of places once. Thousands of skills would delay the start, so the first event that may have a hook triggers the
+   * read.
+   */
   read(): Promise<void> {
     this.#first ??= this.refresh()
     return this.#first

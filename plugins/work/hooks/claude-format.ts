@@ -4,11 +4,11 @@ import type { HookPayload } from './api.js'
 import { globTest } from './glob.js'
 import { hookEvents } from './hook-events.js'
 
-/** Keys of `metadata` that say what a hook was in the settings of Claude Code. */
+/** Keys of `metadata` with the original matcher and project of a Claude Code hook. */
 export const CLAUDE_MATCHER = 'claude_matcher'
 export const CLAUDE_PROJECT = 'claude_project'
 
-/** Names that Claude Code has for events, by those of svc. */
+/** Claude Code event names by svc event. */
 const EVENTS: { readonly [E in HookEvent]?: string } = {
   'permission.request': 'PreToolUse',
   'tool.pre_call': 'PreToolUse',
@@ -21,7 +21,7 @@ const EVENTS: { readonly [E in HookEvent]?: string } = {
   'turn.end': 'Stop',
 }
 
-/** Names that Claude Code has for tools, by the kind of operation; the first one stands for all where none is asked for. */
+/** Claude Code tool names by kind of operation; the first one is the default. */
 const TOOLS: Readonly<Record<string, readonly string[]>> = {
   execute: ['Bash'],
   edit: ['Edit', 'Write', 'MultiEdit', 'NotebookEdit'],
@@ -33,12 +33,12 @@ const TOOLS: Readonly<Record<string, readonly string[]>> = {
   think: ['Task', 'Agent'],
 }
 
-/** The events of svc that programs written for Claude Code can be run on. */
+/** Whether programs written for Claude Code can run on this svc event. */
 export const isClaudeEvent = (event: HookEvent): boolean => EVENTS[event] !== undefined
 
 /**
- * The globs of a matcher: names joined by `|`, in which `.*` stands for anything. Undefined where it needs more of a regular
- * expression, which svc does not run.
+ * The globs of a matcher: names joined by `|`, in which `.*` matches anything. Undefined for other regular expressions, which svc
+ * does not run.
  */
 export function claudeGlobs(matcher: string): readonly string[] | undefined {
   if (matcher === '' || matcher === '*' || matcher === '.*') return []
@@ -50,7 +50,7 @@ export function claudeGlobs(matcher: string): readonly string[] | undefined {
   return globs.every(glob => /^[A-Za-z0-9_*-]+$/.test(glob)) ? globs : undefined
 }
 
-/** Compiles what `metadata` says: the tools, and the project whose hook it is. */
+/** Compiles the metadata of a hook into a test of its tools and project. */
 export function claudeTest(metadata: Readonly<Record<string, string>>): (payload: HookPayload) => boolean {
   const project = metadata[CLAUDE_PROJECT]
   const globs = claudeGlobs(metadata[CLAUDE_MATCHER] ?? '') ?? []
@@ -60,7 +60,7 @@ export function claudeTest(metadata: Readonly<Record<string, string>>): (payload
     (tests.length === 0 || namesOf(payload).some(name => tests.some(test => test(name))))
 }
 
-/** Why a declaration in this format cannot be run; undefined when it can. */
+/** Reason for which a declaration in this format cannot run; undefined when it can. */
 export function claudeProblem(event: HookEvent, metadata: Readonly<Record<string, string>> = {}): string | undefined {
   if (!isClaudeEvent(event)) return `format: claude has no event for ${event}`
   if (claudeGlobs(metadata[CLAUDE_MATCHER] ?? '') === undefined)
@@ -73,7 +73,7 @@ function namesOf({ tool_id: id, tool_name: kind }: HookPayload): readonly string
   return Object.hasOwn(TOOLS, name) ? (TOOLS[name] as readonly string[]) : [name]
 }
 
-/** What a program written for Claude Code reads on standard input. */
+/** Standard input of a program written for Claude Code. */
 export function claudeInput(
   event: HookEvent,
   payload: HookPayload,
@@ -82,7 +82,7 @@ export function claudeInput(
   const name = EVENTS[event] ?? event
   return {
     session_id: payload.session_id ?? '',
-    // There is no file that has a conversation in the form of Claude Code.
+    // svc has no transcript file in the format of Claude Code.
     transcript_path: '',
     cwd: payload.workspace_root ?? '',
     permission_mode: 'default',
@@ -121,7 +121,7 @@ function toolMembers(name: string, payload: HookPayload, metadata: Readonly<Reco
   }
 }
 
-/** The input under the names that tools of Claude Code have; of a tool of the daemon the input as it is. */
+/** The input with the member names of Claude Code tools; unchanged for a tool of the daemon. */
 function toolInput(payload: HookPayload, content: HookPayload): object {
   const input = objectOf(payload.input ?? content.raw_input ?? content.rawInput)
   if (!Object.hasOwn(TOOLS, String(payload.tool_id ?? payload.tool_name))) return input
@@ -135,7 +135,7 @@ function toolInput(payload: HookPayload, content: HookPayload): object {
   }
 }
 
-/** A command and its arguments as one line; a script that a shell is given is the line itself. */
+/** A command and its arguments as one line; for a shell call, the script itself. */
 function commandOf({ command, args = [] }: HookPayload): string | undefined {
   if (typeof command !== 'string' || !Array.isArray(args)) return undefined
   const [flag, script] = args
@@ -150,8 +150,8 @@ const objectOf = (value: unknown): HookPayload =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as HookPayload) : {}
 
 /**
- * The patch that standard output of exit status 0 means. Throws for a decision that svc cannot carry out: a hook that asks for it
- * must not look as if it had been heard.
+ * The patch for standard output with exit status 0. Throws for a decision that svc cannot apply, because silently ignoring it would
+ * look like success.
  */
 export function claudePatch(event: HookEvent, payload: HookPayload, output: string): HookPayload | undefined {
   const members: readonly string[] = hookEvents[event].patch
@@ -182,7 +182,7 @@ function changedInput(event: HookEvent, { command }: HookPayload): HookPayload {
   return { input: { command: 'sh', args: ['-c', command] } }
 }
 
-/** What a program printed, where it is JSON; other text is no decision. */
+/** The output of a program if it is JSON; other text is no decision. */
 function jsonOf(output: string): unknown {
   if (!output.trimStart().startsWith('{')) return undefined
   try {

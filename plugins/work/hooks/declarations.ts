@@ -19,7 +19,7 @@ interface Place {
   /** Folder that commands are relative to; default: the svc home. */
   readonly base?: string
   readonly isOfFiles?: boolean | undefined
-  /** Key of the extension that brings it. */
+  /** Key of the extension that provides it. */
   readonly extension?: string | undefined
 }
 

@@ -3,7 +3,7 @@ import { HOOK_SOURCES, type HookPayload, type HookSource, type NativeHook } from
 import { globTest } from './glob.js'
 import type { HookSpec } from './hook-kind.js'
 
-/** What executes a hook. */
+/** The executor of a hook. */
 export type Executor =
   | { readonly kind: 'native'; readonly run: NativeHook['run'] }
   /** The process of the extension with this key. */
@@ -12,7 +12,7 @@ export type Executor =
       readonly kind: 'subprocess'
       /** The program keeps running and reads one JSON line per event. */
       readonly warm: boolean
-      /** Absent: that of svc. */
+      /** Absent: the svc format. */
       readonly format?: 'claude'
       readonly command: string
       readonly args: readonly string[]
@@ -41,7 +41,7 @@ export interface DeclaredHook {
   readonly workspaceId?: string
   /** Declared in files of the workspace, which may have changed since. */
   readonly isOfFiles?: true
-  /** Key of the extension that brings it: it runs and has secrets as that extension. */
+  /** Key of the extension that provides it: the hook runs as that extension, with its secrets. */
   readonly extension?: string
   readonly executor: Executor
   readonly matches: (payload: HookPayload) => boolean
@@ -125,5 +125,5 @@ export function matcherTest(matcher: HookSpec['matcher']): (payload: HookPayload
   return payload => tests.every(test => test(payload))
 }
 
-/** Owner of the guards that required hooks are. */
+/** Owner name of the guards for required hooks. */
 export const GUARD = 'hooks'

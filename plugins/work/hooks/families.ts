@@ -45,13 +45,13 @@ export const OPERATIONS: readonly string[] = [
   ...['read', 'edit', 'delete', 'move', 'search', 'execute', 'think', 'fetch', 'switch_mode', 'other'],
 ]
 
-/** Matcher fields of which all values are known. */
+/** Matcher fields with a closed vocabulary. */
 const VOCABULARIES: Readonly<Partial<Record<HookFamily, Readonly<Record<string, readonly string[]>>>>> = {
   session: { session_type: SessionType.options },
   permission: { tool_name: OPERATIONS, decision_class: OPERATIONS },
   message: { message_role: ['user', 'assistant'], message_delta_type: ['text'] },
 }
 
-/** All values that a matcher field of an event can have; undefined where they are not known. */
+/** The vocabulary of a matcher field; undefined for an open one. */
 export const vocabularyOf = (event: HookEvent, field: string): readonly string[] | undefined =>
   VOCABULARIES[familyOf(event)]?.[field]

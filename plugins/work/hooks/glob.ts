@@ -13,7 +13,7 @@ export function globTest(glob: string): (text: string) => boolean {
   return text => matches(steps, [...text])
 }
 
-/** The pattern that matches exactly these of all values of a vocabulary; undefined when none of a simple form does. */
+/** A simple pattern that matches exactly these values of a vocabulary; undefined when there is none. */
 export function globOf(wanted: readonly string[], vocabulary: readonly string[]): string | undefined {
   const [first = ''] = wanted
   const starts = Array.from(first, (_, at) => `${first.slice(0, at + 1)}*`)

@@ -53,11 +53,11 @@ const told = (sync = true): EventFacts => ({ sync, patch: [], emitted: true })
 const pending = (sync = true): EventFacts => ({ sync, patch: [], emitted: false })
 const decides = (...patch: PatchMember[]): EventFacts => ({ sync: true, patch, emitted: true })
 
-/** The tables of hooks whose names are events: a new hook there is an event with one line in `schemas/hooks.ts`. */
+/** The hook tables whose hook names are events: a new hook there becomes an event with one line in `schemas/hooks.ts`. */
 const TABLES: readonly HookTable[] = [sessionPoints, sandboxPoints, spawnPoints, taskPoints, networkPoints]
 const POINTS = new Map(TABLES.flatMap(table => Object.values(table).map(point => [point.name, point])))
 
-/** What a patch may set, of the events that are pipelines of these tables. */
+/** Allowed patch fields of the events that are pipelines of these tables. */
 const PATCHES: { readonly [E in HookEvent]?: readonly PatchMember[] } = {
   'session.pre_create': ['session_name', 'session_type', 'agent_name', 'workspace_id', 'workspace', 'deny'],
   'session.pre_resume': ['session_name', 'deny'],
@@ -94,7 +94,7 @@ const OBSERVED: ReadonlySet<HookEvent> = new Set<HookEvent>([
   'network.work.closed',
 ])
 
-/** The events that are no hook of these tables. */
+/** The events outside of these tables. */
 const OTHERS: { readonly [E in HookEvent]?: EventFacts } = {
   'session.post_stop': told(),
   'sandbox.sync.before': pending(),
@@ -144,7 +144,7 @@ const OTHERS: { readonly [E in HookEvent]?: EventFacts } = {
   'window_manager.stack.activated': told(ASYNC),
 }
 
-/** When the event is dispatched, as the table of its plugin says; undefined for an event of no table. */
+/** Description of the event in the table of its plugin; undefined for an event of no table. */
 export const pointText = (event: HookEvent): string | undefined => POINTS.get(event)?.summary
 
 function factsOf(event: HookEvent): EventFacts {
@@ -160,7 +160,7 @@ export const hookEvents = Object.fromEntries(HookEvent.options.map(event => [eve
   Record<HookEvent, EventFacts>
 >
 
-/** Which agents and actions an event covers. The daemon only sees what an agent reports or requests. */
+/** Agents and actions covered by an event. The daemon only sees the reports and requests of an agent. */
 export function reachOf(event: HookEvent): string {
   return REACH[familyOf(event)] ?? 'every agent'
 }

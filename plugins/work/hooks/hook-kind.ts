@@ -10,7 +10,7 @@ import { fieldsOf, vocabularyOf } from './families.js'
 import { globOf, globTest, isGlob } from './glob.js'
 import { hookEvents } from './hook-events.js'
 
-/** What a reference leads to depends on who wrote the record: an extension has its own secrets alone. */
+/** The author of the record limits its references: an extension can use only its own secrets. */
 const Reference = secretRef({ env: '', vault: ['hooks/', 'extensions/'] })
 const Duration = v.pipe(
   v.string(),
@@ -30,7 +30,7 @@ const executor = {
   timeout: v.optional(Duration),
   /** Keep the program running and send it one JSON line per event, instead of starting it for each event. */
   warm: v.optional(v.boolean()),
-  /** `claude`: the program was written for Claude Code; it reads and prints what programs do there. */
+  /** `claude`: the program was written for Claude Code; it uses the input and output format of Claude Code. */
   format: v.optional(v.picklist(['svc', 'claude'])),
 }
 
@@ -122,7 +122,7 @@ function matcherProblem({ event, matcher }: HookSpec): string | undefined {
   return undefined
 }
 
-/** Why a pattern matches no value of a vocabulary, and what to write instead; undefined when it matches one. */
+/** Reason for which a pattern matches no value of a vocabulary, with a correction; undefined when it matches one. */
 function unmatched(pattern: string, vocabulary: readonly string[]): string | undefined {
   if (vocabulary.some(globTest(pattern))) return undefined
   const words = pattern.split('|').map(word => vocabulary.find(known => known === word.trim().toLowerCase()))

@@ -11,7 +11,7 @@ import { Sessions } from '../sessions/api.js'
 import { Tasks } from '../tasks/api.js'
 import { Tools } from '../tools/api.js'
 
-/** What the plugin requires. */
+/** Required services of the plugin. */
 export const needs = {
   settings: Settings,
   processes: Processes,

@@ -20,7 +20,7 @@ const isTexts = (value: unknown) => Array.isArray(value) && value.length <= 1000
 const isObject = (value: unknown): value is HookPayload =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** What a patch field must be: the check, and the words for an error. */
+/** The form of a patch field: a check, and its description for an error. */
 interface Form {
   readonly is: (value: unknown, before: unknown) => boolean
   readonly words: string
@@ -74,7 +74,7 @@ export function parsePatch(text: string): unknown {
   }
 }
 
-/** Patch fields that payloads have under the names of their matchers. */
+/** Payload names of patch fields, which are the names of their matchers. */
 const PAYLOAD_NAMES: Readonly<Record<string, string>> = {
   name: 'tool_name',
   namespace: 'tool_namespace',
@@ -82,7 +82,7 @@ const PAYLOAD_NAMES: Readonly<Record<string, string>> = {
   class: 'decision_class',
 }
 
-/** Why a patch would allow more than without it; undefined when it would not. */
+/** Reason for which a patch would allow more than before; undefined when it would not. */
 function escalation(patch: HookPayload, payload: HookPayload): string | undefined {
   if (patch.decision === 'allow' && payload.decision !== 'allow')
     return 'a hook cannot change a decision from deny to allow'

@@ -10,7 +10,7 @@ import type { K } from './needs.js'
 
 export type HookOutcome = 'applied' | 'denied' | 'failed' | 'skipped' | 'dropped' | 'rejected'
 
-/** A hook run, or why the hook did not run. */
+/** A hook run, or the reason for which the hook did not run. */
 export interface HookRun {
   readonly hook: string
   readonly event: HookEvent
@@ -121,8 +121,8 @@ export class HookRuns {
   }
 
   /**
-   * The newest runs of a session of a workspace, or of no session (`none`): those of the workspace and, for people alone, those
-   * of no workspace. Oldest first. @throws Fault `workspace_not_found`, `session_not_found`
+   * The newest runs of a session of a workspace, or of no session (`none`): those of the workspace and, for people only, those
+   * without a workspace. Oldest first. @throws Fault `workspace_not_found`, `session_not_found`
    */
   async find(reference: string, { session, ...query }: HookRunsQuery, actor: Actor): Promise<HookRunWire[]> {
     const { workspaces, sessions } = this.kernel.needs

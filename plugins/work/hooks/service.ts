@@ -29,7 +29,7 @@ import { entryToWire } from './wire.js'
 
 /** Time for async hooks to finish during shutdown, in milliseconds. */
 const DRAIN_MS = 10_000
-/** The delay keeps the reading of all skills out of the way of the start. */
+/** Delay before all skills are read, so that the read does not compete with the start. */
 const WARM_MS = 3000
 /** How long the hooks of an agent outlive its session, in milliseconds. */
 const LINGER_MS = 5000
@@ -94,13 +94,13 @@ export class HooksService implements HooksApi {
     return hasEnabled(this.#byEvent, event) || hasEnabled(own, event) || this.#brought.has(event, sessionId)
   }
 
-  /** The first required hook that has to be asked before each operation of a session, for people; undefined without one. */
+  /** The first required hook that guards each operation of a session, for people; undefined without one. */
   guardOf(session: SessionInfo): string | undefined {
     const guard = this.#hooksOf('permission.request', whomOf(session)).find(isRequired)
     return guard && `the required hook ${guard.name}`
   }
 
-  /** Guards that came or went while agents run hold from the next operation on. */
+  /** Applies changed guards to running agents, from their next operation on. */
   async #renewGuards(): Promise<void> {
     const { sessions } = this.kernel.needs
     const guardOf = (session: SessionInfo) => {
@@ -119,7 +119,7 @@ export class HooksService implements HooksApi {
     return this.#dispatcher.running(name)
   }
 
-  /** Plugins were started, at first those of the boot: what skills bring is read after it, by {@link warm} or the first event. */
+  /** Called after plugins were started. After the boot, skill hooks are read later, by {@link warm} or the first event. */
   async started(): Promise<void> {
     if (this.#isReady) return this.refresh()
     this.#isReady = true
@@ -128,7 +128,7 @@ export class HooksService implements HooksApi {
     await this.#renewGuards()
   }
 
-  /** Reads what skills bring before an event has to wait for it. */
+  /** Reads the hooks of skills before an event has to wait for them. */
   async warm(signal: AbortSignal): Promise<void> {
     await this.kernel.clock.sleep(WARM_MS, signal).catch(() => {})
     if (!signal.aborted) await this.#brought.read()
@@ -315,13 +315,13 @@ export class HooksService implements HooksApi {
     for (const workspace of workspaces.list())
       for (const { name, hooks } of await agents.list(workspace)) {
         const own = hooks.length > 0 ? await this.#agentHooks(name, workspace) : []
-        // An invalid one is a finding of the agents.
+        // An invalid definition is reported by the plugin `agents`.
         if (typeof own !== 'string') ofAgents.push(...own)
       }
     return [...this.#resolved.map(({ hook }) => hook), ...ofAgents, ...this.#brought.all]
   }
 
-  /** What agents and workspaces are called, for matchers. */
+  /** Names of agents and workspaces, for matchers. */
   values(): KnownValues[] {
     const { agents, workspaces } = this.kernel.needs
     const places = async () => workspaces.list()

@@ -48,6 +48,6 @@ export const ConfiguredHooks: Setting<Record<string, Configured>> = {
   default: {},
   apply: 'live',
   merge: 'by-name',
-  // What is no boolean may have been meant as one.
+  // An invalid value of `required` may have been meant as true.
   guards: entry => ![undefined, false].includes((Object(entry) as { required?: boolean }).required),
 }

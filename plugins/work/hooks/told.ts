@@ -35,7 +35,7 @@ export function namespaceOf(toolId: string): string {
   return first === 'ext' || first === 'mcp' ? `${first}__${second}` : first
 }
 
-/** The ID of the tool that a patched name and namespace stand for. A name with its namespace, `ext__github__search`, is an ID. */
+/** The tool ID for a patched name and namespace. A name with its namespace, `ext__github__search`, is an ID. */
 export function toolIdOf(toolId: string, name: string, namespace: string): string {
   const before = namespaceOf(toolId)
   const id = name === toolId ? toolId.slice(before.length + 2) : name
@@ -43,5 +43,5 @@ export function toolIdOf(toolId: string, name: string, namespace: string): strin
   return `${namespace}__${id}`
 }
 
-/** The journal keeps what an agent did itself unchanged. */
+/** The journal keeps actions of the agent itself unchanged. */
 export const RECORDED: Fixed = { members: ['title', 'result', 'error'], why: 'the agent has run this tool itself' }

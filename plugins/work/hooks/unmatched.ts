@@ -6,8 +6,8 @@ import { globTest } from './glob.js'
 import type { K } from './needs.js'
 
 /**
- * Matcher values that match nothing: names of agents, tools and workspaces are checked against those that exist, because a misspelled one
- * never runs its hook and nobody hears of it. What exists is read once.
+ * Finds matcher values without a match. Names of agents, tools and workspaces are checked against existing ones, because a hook
+ * with a misspelled name never runs and gives no error. Existing names are read once.
  */
 export class UnmatchedValues {
   readonly #read = new Map<KnownValues, Promise<readonly string[] | undefined>>()
@@ -35,7 +35,7 @@ export class UnmatchedValues {
     if (!first) return undefined
     const values = await Promise.all(sources.map(source => this.#valuesOf(source)))
     const known = values.flatMap(some => some ?? [])
-    // As long as some are not known yet, the pattern may match one of them.
+    // While some values are not known, the pattern may match one of them.
     if (values.includes(undefined) || known.some(globTest(pattern))) return undefined
     const [meant] = nearest(pattern, [...new Set(known)])
     const hint = meant === undefined ? '' : `, did you mean ${meant}?`

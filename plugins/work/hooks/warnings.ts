@@ -5,7 +5,7 @@ import { type DeclaredHook, GUARD } from './declared.js'
 import type { HooksService } from './service.js'
 import { UnmatchedValues } from './unmatched.js'
 
-/** Sessions that a warning names one by one. */
+/** Sessions named per warning. */
 const SESSIONS_NAMED = 5
 
 /** Warnings about one hook, by kind. */
@@ -14,11 +14,11 @@ export interface HookWarnings {
   readonly pending: readonly string[]
 }
 
-/** What is wrong with hooks that are valid: a matcher that matches nothing known, a guard that does not hold everywhere yet. */
+/** Warnings about valid hooks: a matcher without any match, a guard that does not hold in all sessions yet. */
 export class Warnings {
   constructor(private readonly service: HooksService) {}
 
-  /** Warnings of several hooks; what exists is read once for all of them. */
+  /** Warnings of several hooks; existing names are read once for all of them. */
   about(hooks: readonly DeclaredHook[]): Promise<HookWarnings[]> {
     const values = new UnmatchedValues(this.service.kernel)
     const pending = this.#pending(hooks)

@@ -10,7 +10,7 @@ const EVENT: HookEvent = 'message.delta'
 
 type Piece = Pick<Recorded, 'sessionId' | 'turnId' | 'content'>
 
-/** What delivering deltas needs from the plugin. */
+/** The plugin as the delta delivery sees it. */
 export interface DeltaHost {
   wanted(event: HookEvent, sessionId: string): boolean
   /** Resolves when the hooks have run. */
@@ -52,7 +52,7 @@ export class Deltas {
           if (!this.host.wanted(EVENT, sessionId)) return
           if (type === 'agent_message') await this.host.deliver(EVENT, { sessionId, turnId, content })
         }
-        // The journal was closed meanwhile.
+        // The journal was closed in the meantime.
         if (page.next <= next) return
         next = page.next
       }

@@ -16,7 +16,7 @@ const WAITING = 64
 /** Number of hooks whose latest subject is remembered. */
 const KEPT_LATEST = 1000
 
-/** What dispatching needs from the plugin. */
+/** The plugin as the dispatcher sees it. */
 export interface DispatchHost {
   readonly clock: Clock
   /** The enabled hooks of an event, in execution order. */

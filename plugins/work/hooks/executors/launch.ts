@@ -15,7 +15,7 @@ export type Program = Extract<Executor, { kind: 'subprocess' }>
 export const hookLabel = ({ name }: Pick<DeclaredHook, 'name'>) => `hook ${name}`
 
 /**
- * Starts a hook program. What came from a catalog runs in a sandbox, with the folders of the workspace that the event is about.
+ * Starts a hook program. A program from a catalog runs in a sandbox, with the folders of the event's workspace.
  * @throws Fault `secret_missing` and the other faults of a reference, `sandbox_unusable`
  */
 export async function startHook(

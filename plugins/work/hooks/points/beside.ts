@@ -33,7 +33,7 @@ const sandboxes: readonly Tap<HooksService>[] = [
   ),
 ]
 
-/** A session has one sandbox, which goes by the ID of the session. */
+/** A session has one sandbox, identified by the ID of the session. */
 const sandboxOf = (
   { id }: SessionInfo,
   { backend, profile }: { readonly backend: string; readonly profile: string },
@@ -133,7 +133,7 @@ const descentOf = ({ id, lineage }: SessionInfo) => ({
 
 type Lists = Readonly<Record<string, unknown>>
 
-/** Narrows each permission list to what a hook left; a hook cannot add permissions. */
+/** Applies the permission lists of a hook, which can only remove permissions. */
 function narrowed<P extends object>(asked: P, wanted: Lists): P {
   const rest = Object.entries(asked as Readonly<Record<string, readonly string[]>>).map(([name, atoms]) => {
     const left = wanted[name]
@@ -142,5 +142,5 @@ function narrowed<P extends object>(asked: P, wanted: Lists): P {
   return Object.fromEntries(rest) as P
 }
 
-/** Taps on the plugins beside sessions; hooks work without them. */
+/** Taps on optional plugins around sessions. */
 export const besideTaps: readonly Tap<HooksService>[] = [...sandboxes, ...sidecars, ...heartbeats, ...spawning]

@@ -11,7 +11,7 @@ const HAPPENINGS = [
   ...(['workOpened', 'workTransitioned', 'workClosed'] as const),
 ] satisfies readonly HappeningName[]
 
-/** Taps on the network; hooks work without it. */
+/** Taps on the network, which is optional. */
 export const networkTaps: readonly Tap<HooksService>[] = [
   ...HAPPENINGS.map(name =>
     tap(

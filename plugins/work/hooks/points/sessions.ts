@@ -9,7 +9,7 @@ import { isReading } from '../told.js'
 
 const { tap } = surfaceOf<HooksService>()
 
-/** Hooks of sessions that tell of a session; their names are events. */
+/** Session hooks with a session as their argument; their names are events. */
 const OF_SESSIONS = [
   'postCreate',
   'postResume',
@@ -20,7 +20,7 @@ const OF_SESSIONS = [
   'agentStopped',
 ] as const satisfies (keyof typeof points)[]
 
-/** Hooks of sessions that tell of a journal entry; their names are events. */
+/** Session hooks with a journal entry as their argument; their names are events. */
 const OF_JOURNALS = [
   'messagePersisted',
   'eventRecording',
@@ -265,7 +265,7 @@ const CLIENT_CALL: Fixed = {
   why: 'an agent asks for its own file access and commands through fixed ACP methods',
 }
 
-/** The ID of the workspace that a patch names by ID or by reference; undefined when there is none, or two. */
+/** The ID of the workspace that a patch names by ID or by reference; undefined for none, or for two different ones. */
 async function placeOf(
   workspaces: HooksService['kernel']['needs']['workspaces'],
   { workspace_id: id, workspace: reference }: HookPayload,
@@ -276,7 +276,7 @@ async function placeOf(
   return (named ?? workspaces.get(String(id)))?.id
 }
 
-/** The denial of a session that a hook moved nowhere. */
+/** The denial for a hook that moves a session to an unknown workspace. */
 const unplaced = ({ workspace, workspace_id }: HookPayload): string =>
   `a hook moved this session to a workspace that does not exist (workspace ${workspace}, workspace_id ${workspace_id})`
 

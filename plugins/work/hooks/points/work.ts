@@ -89,7 +89,7 @@ const toolOf = ({ toolId, risk, input }: ToolCallWish | ToolCallEnd) => ({
   ...{ title: toolId, input },
 })
 
-/** Names of tools everywhere, and the kinds of call that agents make themselves. Empty without tools. */
+/** Names of all tools, and the kinds of an agent's own tool calls. Empty without the plugin `tools`. */
 export function toolValues({ kernel: { needs } }: HooksService): KnownValues[] {
   const tools = needs.tools.current
   if (!tools) return []
@@ -109,7 +109,7 @@ export function toolValues({ kernel: { needs } }: HooksService): KnownValues[] {
   ]
 }
 
-/** Applies a patch: another tool by name, in the namespace of the one before or another one; a tool that counts as writing. */
+/** Applies a patch to a tool call: another tool, by default in the same namespace; a read-only tool may be marked as writing. */
 function wished(wish: ToolCallWish, { tool_name, tool_namespace, tool_read_only, input }: HookPayload): ToolCallWish {
   const isWriting = tool_read_only === false && wish.risk === 'read'
   return {
@@ -120,17 +120,17 @@ function wished(wish: ToolCallWish, { tool_name, tool_namespace, tool_read_only,
   }
 }
 
-/** What programs are told of the end of a call. */
+/** The end of a call in the input of hook programs. */
 const endOf = ({ result, error }: ToolCallEnd) => ({
   ...(result && { result: { content: result.content, structured: result.structured } }),
   ...((error ?? textOf(result)) !== '' && { error: error ?? textOf(result) }),
 })
 
-/** The words of a failure that a tool told of itself. */
+/** The error text in the result of a failed tool. */
 const textOf = (result: ToolResult | undefined): string =>
   result?.isError ? result.content.map(({ text = '' }) => text).join('\n') : ''
 
-/** Applies a patch to the end of a call. A result that a hook changed keeps whether it is a failure. */
+/** Applies a patch to the end of a call. A changed result stays a failure if it was one. */
 function ended(call: ToolCallEnd, { title, result, error }: HookPayload, told: HookPayload): ToolCallEnd {
   return {
     ...call,
@@ -208,7 +208,7 @@ const tasks: readonly Tap<HooksService>[] = [
           if (!self.has(OF_TASKS[name])) return
           const { task_id, run_id, reason } = payload
           const run = run_id === undefined ? undefined : self.kernel.needs.tasks.current?.run(run_id)
-          // A released run has no session any more: the actor of the event tells the agent.
+          // A released run has no session any more, so the agent is taken from the actor of the event.
           const session = run?.session_id ?? agentSessionOfEvent({ actor })
           const agent = session === undefined ? undefined : self.session(session)?.agentName
           const isReleased = name === 'task.run_released' && typeof reason === 'string'
@@ -233,7 +233,7 @@ const tasks: readonly Tap<HooksService>[] = [
   ),
 ]
 
-/** What programs are told of a coordinator. */
+/** A coordinator in the input of hook programs. */
 const coordinatorOf = ({ taskId, runId, workspaceId, agentName, sessionId }: CoordinatorNote) => ({
   agent_name: agentName,
   ...(workspaceId !== undefined && { workspace_id: workspaceId }),
@@ -290,7 +290,7 @@ const coordinators: readonly Tap<HooksService>[] = [
   ),
 ]
 
-/** Taps on automation, window manager, tools and tasks; hooks work without them. */
+/** Taps on automation, window manager, tools and tasks, which are optional. */
 export const workTaps: readonly Tap<HooksService>[] = [
   ...automation,
   ...windowManager,
