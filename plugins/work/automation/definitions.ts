@@ -25,7 +25,7 @@ import type { Overlays } from './overlays.js'
 /** A stored job or trigger. */
 export type DefinitionRecord = StoredRecord<JobSpec> | StoredRecord<TriggerSpec>
 
-/** What differs between jobs and triggers. */
+/** The differences between jobs and triggers. */
 export interface Family<S> {
   readonly noun: 'job' | 'trigger'
   /** The command that disables one. */
@@ -136,7 +136,7 @@ export abstract class Definitions<S extends JobSpec | TriggerSpec, W> {
   guard(change: RecordChange): Fault | undefined {
     if (change.verb !== 'put' || jobSource(change.after) !== 'dynamic') return undefined
     const { name = '', prompt = '', ...rest } = change.after.spec as Partial<JobSpec>
-    // What an earlier version stored is not refused for it: only a change is.
+    // A stored name of an earlier version stays valid: only a changed name is refused.
     const before = Object(change.before?.spec) as Partial<JobSpec>
     if (name !== before.name && UNPRINTABLE.test(name))
       return this.#fault('invalid')('name: line breaks and other control characters are not allowed')

@@ -37,7 +37,7 @@ export function findings(
   return [finding({ id: 'scheduler', category: 'automation', ...scheduler }), ...troubled.map(trouble)]
 }
 
-/** What lets a run go on that nobody watches: a mode that asks less, since an upgrade or another setting may have one that asks more. */
+/** Hint about the permission mode of unattended runs, which an upgrade or a setting may have made stricter. */
 const UNATTENDED = `. Runs that nobody watches ask as the agent says in \`permissions\`, else as the setting permissions.mode (${command('config get', 'permissions.mode')})`
 
 /** Doctor item for the latest run of a job or trigger. */

@@ -10,7 +10,7 @@ import { Reconcile } from '../../platform/reconcile/api.js'
 import { Sessions } from '../sessions/api.js'
 import { Tasks } from '../tasks/api.js'
 
-/** What the plugin requires. */
+/** Required services of the plugin. */
 export const needs = {
   configuration: maybe(Configuration),
   disk: DiskSpace,

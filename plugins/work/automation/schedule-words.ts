@@ -2,12 +2,12 @@ import type { Schedule } from '../../../schemas/automation.js'
 import { nicknames } from './schedule.js'
 import { offsetOf } from './zone.js'
 
-/** Words of cron expressions, oldest first: describing one takes as long as computing a hundred occurrences. */
+/** Cached descriptions of cron expressions, oldest first: a description costs as much as a hundred occurrences. */
 const described = new Map<string, string>()
 const DESCRIBED = 500
 
 /**
- * What a person reads for a schedule: `At 09:00, Monday through Friday (Europe/Paris)`.
+ * A schedule for people: `At 09:00, Monday through Friday (Europe/Paris)`.
  * @param timezone of schedules that name none
  */
 export async function scheduleText(schedule: Schedule, timezone: string): Promise<string> {
@@ -30,7 +30,7 @@ async function cronText(expr: string): Promise<string> {
   const fields = (nicknames.get(expr) ?? expr).split(/\s+/)
   const [, , day = '', , weekday = ''] = fields
   const isBoth = day.startsWith('*') || weekday.startsWith('*')
-  // Loaded with the first schedule that is described: most daemons describe none.
+  // Loaded with the first described schedule: most daemons describe none.
   const { default: cronstrue } = await import('cronstrue')
   const options = { use24HourTimeFormat: true, logicalAndDayFields: isBoth, throwExceptionOnParseError: false }
   const text = cronstrue.toString(fields.join(' '), options)

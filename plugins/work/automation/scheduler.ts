@@ -8,13 +8,13 @@ const BATCH = 128
 /** Delay before retrying a claim that could not be written. */
 const RETRY_MS = 5000
 
-/** What the scheduler needs from the plugin. */
+/** The plugin as its scheduler sees it. */
 export interface SchedulerWork {
   /** Durably claims the due occurrence of a job. */
   claim(job: string): Promise<Claim>
   /** The clock was set back: replans the affected jobs and returns their ids. */
   setBack(): Promise<readonly string[]>
-  /** When a job is due, by its cursor. */
+  /** Due time of a job according to its cursor. */
   dueAt(job: string): number | undefined
   /** Dispatches a claimed run. */
   dispatch(claim: Claim & { outcome: 'claimed' }): void
@@ -54,7 +54,7 @@ export class Scheduler {
     this.#alarm.set(job, at)
   }
 
-  /** Claims what is due of a job now, one occurrence after the other, and reloads its due time. Never throws. */
+  /** Claims the due occurrences of a job one by one, and reloads its due time. Never throws. */
   async catchUp(job: string): Promise<void> {
     const isDue = () => (this.work.dueAt(job) ?? Number.POSITIVE_INFINITY) <= this.kernel.clock.now()
     for (let passed = this.#running; passed && isDue(); ) passed = (await this.#fire(job)) === 'passed'

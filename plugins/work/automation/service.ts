@@ -157,13 +157,13 @@ export class AutomationService {
     this.webhooks = new Webhooks(kernel, work)
   }
 
-  /** A definition is not put back under a run that was started with the present one. */
+  /** Refuses to undo a change of a definition while a run of the present one is open. */
   mayUndo({ path, params: { id = '' } }: Undoing): Fault | undefined {
     if (!path.startsWith('/api/automation/jobs/') || this.#runs.openOf(id) === 0) return undefined
     return AutomationErrors.job_in_use(`a run of the job ${shown(id)} is under way; undo it when the run has ended`)
   }
 
-  /** A plan of a job says its schedule in words, or why it would be refused. */
+  /** Notes for the plan of a job: its schedule in words, or the reason of a refusal. */
   async planNotes(notes: readonly string[], { path, body }: Planning): Promise<readonly string[]> {
     const schedule = path.startsWith('/api/automation/jobs') ? (body as Partial<Pick<Job, 'schedule'>>)?.schedule : null
     if (!schedule) return notes
@@ -209,7 +209,7 @@ export class AutomationService {
     }
   }
 
-  /** What was due while the home was held, or before it was restored, is not caught up. */
+  /** Skips occurrences that were due while the home was held, or before it was restored. */
   async #passOver(): Promise<void> {
     const overdue = this.#cursors.overdue()
     await this.#replanAll(overdue)
@@ -231,7 +231,7 @@ export class AutomationService {
     }
   }
 
-  /** A hook program makes a request: what that changes inherits the trigger depth of the hook. Resolves when this is durable. */
+  /** Records the request of a hook program: its changes inherit the trigger depth of the hook. Resolves when this is durable. */
   asked(request: HookRequest): Promise<void> {
     return this.#observed.asked.note(request)
   }
@@ -253,7 +253,7 @@ export class AutomationService {
     if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
   }
 
-  /** Removes old runs of jobs and triggers that were deleted, once a day, until the signal aborts. */
+  /** Removes old runs of deleted jobs and triggers once a day, until the signal aborts. */
   async forgetDeleted(signal: AbortSignal): Promise<void> {
     const { clock, db, needs, records } = this.kernel
     await needs.daemon.released(signal)

@@ -2,8 +2,8 @@ import type { Migration } from '../../../../kernel/plugin.js'
 import { SegmentIndex } from '../../../desk/archives/api.js'
 
 /**
- * Which segment holds which archived run, and how much of each job is in which segment. Times in epoch milliseconds; `seq` is the
- * order in which runs were claimed.
+ * The segment of each archived run, and the number of runs per job and segment. Times in epoch milliseconds; `seq` gives the claim
+ * order of runs.
  */
 export const archivedTables = `
 CREATE TABLE automation_archived_run (id INTEGER PRIMARY KEY NOT NULL, segment INTEGER NOT NULL) STRICT;
@@ -12,10 +12,10 @@ CREATE TABLE automation_archived_part (
   job_id TEXT NOT NULL, segment INTEGER NOT NULL, runs INTEGER NOT NULL, newest_seq INTEGER NOT NULL, newest_at INTEGER NOT NULL,
   PRIMARY KEY (job_id, segment)) STRICT, WITHOUT ROWID;`
 
-/** Rows of a segment count only as far as this index names them. */
+/** Rows of a segment are valid only if this index contains them. */
 export const archivedRuns = new SegmentIndex({ run: 'automation_archived_run' }, 'automation_archived')
 
-/** The table of runs as segments have it, with the columns of the catalog but fewer indexes: lists there are by job, or of everything. */
+/** The run table of a segment: the columns of the catalog with fewer indexes, because lists there are by job, or of everything. */
 export const SEGMENT_TABLES: readonly Migration[] = [
   {
     id: '001-run',

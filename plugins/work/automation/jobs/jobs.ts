@@ -73,13 +73,13 @@ export class Jobs extends Definitions<JobSpec, Job> {
     }
   }
 
-  /** A job as a person is shown it: with its schedule in words. */
+  /** A job for people, with its schedule in words. */
   async described(job: Job): Promise<Job> {
     if (!job.schedule) return job
     return { ...job, schedule_text: await scheduleText(job.schedule, this.limits.timezone) }
   }
 
-  /** What will be in the way of a job: more jobs are due in the minute of its next run than may run at once. */
+  /** Warns when more jobs are due in the minute of its next run than may run at once. */
   warnings({ next_run: next }: Job): { warnings?: string[] } {
     if (!next) return {}
     const from = minuteOf(Date.parse(next))

@@ -37,9 +37,9 @@ export interface PlannedRun {
   /** Occurrences were missed. */
   readonly misfire: boolean
   readonly skip?: Skip | undefined
-  /** No slot is free: it waits for one. Its fire limit is judged when it has one. */
+  /** No slot is free: the occurrence waits for one. Its fire limit is checked when it has a slot. */
   readonly waits: boolean
-  /** Metadata of the run: skip reason, start of the missed range it stands for. */
+  /** Metadata of the run: skip reason, and the start of the missed range that it covers. */
   readonly metadata: Readonly<Record<string, string>>
 }
 
@@ -78,7 +78,7 @@ export function planOccurrence(
   const { at, misfire } = decision
   const ids = occurrenceIds(id, at)
   if (runs.has(ids.run)) return { outcome: 'known', next: decision.next, misfire }
-  // Coalesced occurrences have no run of their own: this run records the range it stands for.
+  // Coalesced occurrences have no run of their own: this run records the range that it covers.
   const missed = at > due ? { missed_since: iso(due) } : {}
   const missedSkip = decision.skip && {
     reason: decision.skip,
@@ -98,7 +98,7 @@ export function planOccurrence(
   return { ...run, next, skip: limited, waits: false, metadata: { ...metadata, ...missed } }
 }
 
-/** The decision for an occurrence that has a slot: it runs, or its fire limit is reached and the job rests until that ends. */
+/** The decision for an occurrence with a slot: it runs, or its fire limit is reached and the job pauses until the limit ends. */
 export function admitOccurrence(
   { id, spec }: Scheduled,
   { at, next }: { readonly at: number; readonly next: number | undefined },

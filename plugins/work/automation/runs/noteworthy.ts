@@ -1,7 +1,7 @@
 import type { Db } from '../../../../kernel/plugin.js'
 import type { RunRow } from './run-row.js'
 
-/** Runs that doctor tells of. */
+/** Runs that appear in doctor items. */
 export class NoteworthyRuns {
   constructor(private readonly db: Pick<Db, 'all'>) {}
 

@@ -9,34 +9,34 @@ import type { K } from '../needs.js'
 import { decodeTrigger, TriggerKind } from '../triggers/trigger-kind.js'
 
 /**
- * Workspaces of global definitions from before such work had a workspace of its own: they stay where they ran. One row of
- * its own says that the definitions of the home were looked through.
+ * Workspaces of global definitions of earlier versions, which had no workspace for global work: they stay where they ran. One
+ * special row records that the definitions of the home were migrated.
  */
 export const placeTable = `CREATE TABLE automation_place (
     definition TEXT NOT NULL PRIMARY KEY, workspace_id TEXT NOT NULL
   ) STRICT;`
 
-/** Key of the row that says so. */
+/** Key of the row that records the migration. */
 const LOOKED = ''
 /** Definitions named in one doctor item. */
 const SHOWN = 10
 
-/** The workspace that the runs of a definition, and the tasks that they create, are worked on in. */
+/** The workspace for the runs of a definition, and for the tasks that they create. */
 export function workspaceOf(kernel: K, { id, scope }: DefinitionRecord): string {
   if (scope.id !== undefined) return scope.id
   const [kept] = kernel.db.row('SELECT workspace_id FROM automation_place WHERE definition = ?', [id]) ?? []
   return typeof kept === 'string' && kernel.needs.workspaces.get(kept) ? kept : SCRATCH_ID
 }
 
-/** {@link workspaceOf}, which exists from then on. */
+/** Like {@link workspaceOf}, but creates a missing workspace. */
 export async function openWorkspaceOf(kernel: K, definition: DefinitionRecord): Promise<string> {
   const id = workspaceOf(kernel, definition)
   return id === SCRATCH_ID ? (await kernel.needs.workspaces.scratch()).id : id
 }
 
 /**
- * Keeps the global definitions of an older home where they ran until then, in the workspace registered first; forgets
- * those that were deleted.
+ * Keeps the global definitions of an older home in the workspace where they ran, the one registered first; forgets deleted
+ * definitions.
  */
 export function keepPlaces({ db, needs, records }: K, t: Tx): void {
   const recordOf = (id: string) => records.get(JobKind.name, id) ?? records.get(TriggerKind.name, id)
@@ -60,7 +60,7 @@ export function keepPlaces({ db, needs, records }: K, t: Tx): void {
     }
 }
 
-/** A definition of the same id that is created later is another one. */
+/** A later definition with the same ID is a different one. */
 export function forgetPlaces(t: Tx, ids: readonly string[]): void {
   for (const id of ids) t.run('DELETE FROM automation_place WHERE definition = ?', [id])
 }

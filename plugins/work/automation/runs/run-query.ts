@@ -2,22 +2,22 @@ import type { Reads, SqlValue } from '../../../../kernel/plugin.js'
 import type { RunStatus } from '../api.js'
 import { type RunRow, runs } from './run-row.js'
 
-/** Which runs a list shows. */
+/** The filter of a run list. */
 export interface RunFilter {
   readonly jobId?: string | undefined
   readonly triggerId?: string | undefined
   readonly status?: RunStatus | undefined
-  /** Epoch milliseconds; both ends belong to the list. */
+  /** Epoch milliseconds, both inclusive. */
   readonly since?: number | undefined
   readonly until?: number | undefined
   /** Only runs of this workspace and global runs. */
   readonly workspace?: string | undefined
-  /** Only runs that were claimed before the one of this number. */
+  /** Only runs claimed before the run with this number. */
   readonly beforeSeq?: number | undefined
   readonly limit: number
 }
 
-/** Runs in one database, the newest first. */
+/** Runs in one database, newest first. */
 export function queryRuns(reads: Reads, filter: RunFilter): RunRow[] {
   const { jobId, triggerId, status, since, until, workspace, beforeSeq, limit } = filter
   const conditions: [string, SqlValue | undefined][] = [

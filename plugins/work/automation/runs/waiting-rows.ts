@@ -23,7 +23,7 @@ export class WaitingRows {
     return typeof until === 'number' ? until : undefined
   }
 
-  /** Nobody waits longer than `latest`: a clock that was set back must not extend the wait. */
+  /** The wait ends at `latest` at the most: a clock that was set back must not extend it. */
   boundWaits(t: Tx, latest: number): void {
     t.run('UPDATE automation_run SET wait_until = ?1 WHERE wait_until IS NOT NULL AND wait_until > ?1', [latest])
   }

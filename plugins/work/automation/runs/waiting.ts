@@ -5,23 +5,23 @@ import type { K } from '../needs.js'
 import type { RunStore } from './runs.js'
 import type { WaitingRows } from './waiting-rows.js'
 
-/** Milliseconds after which the queue is looked at again when it could not be written, and the longest sleep. */
+/** Retry delay after a failed write of the queue, and the longest sleep. */
 const RETRY_MS = 5000
-/** Waiting occurrences that are ended in one transaction. */
+/** Waiting occurrences that are ended per transaction. */
 const DROPPED_AT_ONCE = 200
 const LONGEST_MS = 60_000
 
-/** What the queue needs from the plugin. */
+/** The plugin as its queue sees it. */
 export interface WaitingWork {
   readonly runs: RunStore
   readonly claims: Pick<Claims, 'admit'>
   readonly rows: Pick<WaitingRows, 'nextWaitEnd' | 'waiting'>
   readonly dispatcher: Pick<Dispatcher, 'start'>
-  /** Claims what is due of a job whose run has ended. */
+  /** Claims the due occurrences of a job whose run has ended. */
   readonly catchUp: (job: string) => Promise<void>
 }
 
-/** Claimed occurrences that wait for a slot. They are durable: a restarted daemon goes on with them. */
+/** Claimed occurrences that wait for a slot. They are durable: a restarted daemon continues with them. */
 export class WaitingRuns {
   #timer: Timer | undefined
   #looking: Promise<void> | undefined
@@ -35,25 +35,25 @@ export class WaitingRuns {
     work.runs.slotFreed = job => void this.#handOn(job)
   }
 
-  /** The next occurrence of the job may have been due before all that wait, so it is claimed before the slot is given away. */
+  /** The next occurrence of the job may have been due before all waiting ones, so it is claimed before the slot is reused. */
   async #handOn(job: string): Promise<void> {
     if (this.#open && job !== '') await this.work.catchUp(job)
     await this.look()
   }
 
-  /** Looks after a claim that waits. */
+  /** Checks the queue after a claim that waits. */
   noted(claim: Claim): Claim {
     if (claim.outcome === 'queued') void this.look()
     return claim
   }
 
-  /** Begins to hand out slots. Resolves when those that are free have been given to the occurrences of the previous daemon. */
+  /** Starts handing out slots. Resolves when the free slots have been given to occurrences of the previous daemon. */
   start(): Promise<void> {
     this.#open = true
     return this.look()
   }
 
-  /** Occurrences that wait for a slot are not run: those of a restored home are run by the home that it is a copy of. */
+  /** Drops the waiting occurrences of a restored home, because the original home runs them. */
   async drop(): Promise<void> {
     for (
       let rows = this.work.rows.waiting(DROPPED_AT_ONCE);
@@ -73,13 +73,13 @@ export class WaitingRuns {
     this.#timer?.cancel()
   }
 
-  /** A slot may be free, or an occurrence waits that did not before. */
+  /** Called when a slot may be free, or a new occurrence waits. */
   look(): Promise<void> {
     if (!this.#open) return Promise.resolve()
     this.#again = true
     this.#looking ??= this.#all().finally(() => {
       this.#looking = undefined
-      // A request that came while the last round was ending.
+      // A request may have arrived while the last round was ending.
       if (this.#again) void this.look()
     })
     return this.#looking

@@ -63,7 +63,7 @@ function show(title: string, timeline: Timeline, timezone: string, out: CommandC
     out.line(out.color('yellow', `stopped at ${timeline.ended_early}: too many fires and skips; use fewer --days`))
 }
 
-/** What is said of minutes in which more is due than runs at once. */
+/** The warning about minutes in which more jobs are due than can run at once. */
 function crowdedText({ crowded = [] }: Timeline, atOnce: number, clock: ReturnType<typeof clockOf>): string[] {
   const [first] = crowded
   if (!first) return []

@@ -47,7 +47,7 @@ interface Queued {
   readonly player: Player
   readonly scheduledAt: number
   readonly until: number
-  /** It has a slot: whether it may start, and what is told of it. */
+  /** Decides at the time of the slot whether it may start, and returns its metadata. */
   readonly admitted: () => Pick<Occasion, 'skip' | 'metadata'>
   readonly occasion: Omit<Occasion, 'at' | 'of' | 'name'>
 }
@@ -66,12 +66,12 @@ export class SimulatedRuns implements RunBook {
   /** Start times that count toward a fire limit, ascending. */
   readonly #started = new Map<string, number[]>()
   readonly #known: ReadonlySet<string>
-  /** In the order in which they were due. */
+  /** In the order of their due times. */
   #queue: Queued[] = []
 
   /**
    * @param told called with every fire and skip, in order
-   * @param ended called when a run of a job has ended; claims what is due of the job
+   * @param ended called when a run of a job has ended; claims the due occurrences of the job
    */
   constructor(
     private readonly clock: SimulatedClock,
@@ -112,7 +112,7 @@ export class SimulatedRuns implements RunBook {
     this.#count(of, startedAt)
   }
 
-  /** Why a run cannot start now. */
+  /** Reason for which a run cannot start now. */
   skip({ of, spec }: Player): Skip | undefined {
     const limit = limitOf(spec, of, this.clock.now(), this.limits, this)
     return skipOf('jobId' in of && this.openOf(of.jobId) > 0, limit, this.limits, this)
@@ -142,14 +142,14 @@ export class SimulatedRuns implements RunBook {
     this.begin(player, occasion)
   }
 
-  /** An occurrence waits for a slot. */
+  /** Adds an occurrence that waits for a slot. */
   wait(queued: Queued): void {
     this.#queue = [...this.#queue, queued].sort((a, b) => a.scheduledAt - b.scheduledAt)
     this.#opened(queued.player, 1)
     this.clock.timeout(queued.until - this.clock.now(), () => this.#look())
   }
 
-  /** The daemon has started: occurrences that waited before go on waiting. */
+  /** Continues the waiting occurrences after a start of the daemon. */
   resume(): void {
     this.#look()
     for (const { player, until } of this.#queue) {
@@ -158,12 +158,13 @@ export class SimulatedRuns implements RunBook {
     }
   }
 
-  /** Cancels what has waited too long, and gives the free slots to what is due first. */
+  /** Cancels occurrences that waited too long, and gives free slots to the ones due first. */
   #look(): void {
     const now = this.clock.now()
     const overdue = this.#queue.filter(({ until }) => until <= now)
     let left = overdue.map(queued => this.#leave(queued, { skip: slotSkip(this.limits, this.limits.queueWait) }))
-    // As the daemon does: who gets no slot leaves it to the next look, before which the next occurrence of its job is claimed.
+    // As in the daemon, an occurrence without a slot waits for the next round, before which the next occurrence of its job is
+    // claimed.
     do {
       const free = Math.max(0, this.limits.maxConcurrent - this.openCount())
       left.push(...this.#queue.slice(0, free).map(queued => this.#leave(queued, queued.admitted())))

@@ -30,7 +30,7 @@ const WINDOW = 200
 const MAX_DEFINITIONS = 20_000
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
 
-/** What a simulation reads from the daemon. It writes nothing. */
+/** Read-only data of the daemon for a simulation. */
 export interface SimulatorWork {
   readonly cursors: CursorStore
   readonly runs: RunStore

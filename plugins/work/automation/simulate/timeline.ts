@@ -8,15 +8,15 @@ import { type Occasion, occasionToWire } from './simulated-runs.js'
 const MAX_OCCASIONS = 200_000
 /** Maximum number of listed definitions that do not fire. */
 const MAX_SILENT = 100
-/** Maximum number of listed minutes in which too much is due. */
+/** Maximum number of listed minutes with too many due occurrences. */
 const MAX_CROWDED = 100
 
-/** Which entries are listed, and how many. */
+/** Filter and limits of the listed entries. */
 export interface Listed {
   /** Id or name. */
   readonly only?: string | undefined
   readonly limit: number
-  /** How many runs go on at once, where more that are due at once wait. */
+  /** Maximum number of simultaneous runs, where further due ones wait. */
   readonly atOnce?: number
 }
 

@@ -12,7 +12,7 @@ export const askedTable = `CREATE TABLE automation_asked (
 
 /** Carries the trigger depth through hook programs, whose requests do not name their cause. */
 export class AskedByHooks {
-  /** @param depthBehind trigger depth of what a hook runs for */
+  /** @param depthBehind trigger depth of the subject of a hook run */
   constructor(
     private readonly kernel: K,
     private readonly depthBehind: (whom: HookRequest['whoms'][number]) => number,

@@ -13,7 +13,7 @@ import type { Triggers } from './triggers.js'
 /** Maximum number of trigger runs in one chain of causes. */
 const MAX_DEPTH = 3
 
-/** What firing triggers needs from the plugin. */
+/** The plugin as the firing of triggers sees it. */
 export interface FireWork {
   readonly observed: Observed
   readonly triggers: Triggers
@@ -36,7 +36,7 @@ export class TriggerFires {
    * nothing twice. Throws when the runs cannot be written now; the event is then redelivered.
    */
   async observe(event: StoredEvent | GapEvent): Promise<void> {
-    // What happened before a restored home is confirmed is answered by the home that it is a copy of.
+    // Until a restored home is confirmed, the original home handles the events.
     if (!this.work.enabled || this.kernel.needs.daemon.held) return
     if (isGap(event)) {
       this.kernel.log.warn(`${event.payload.missed} events are older than 7 days and fire no triggers`)

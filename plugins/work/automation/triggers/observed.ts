@@ -110,7 +110,7 @@ export class Observed {
     return 0
   }
 
-  /** Trigger depth of what a hook runs for. */
+  /** Trigger depth of the subject of a hook run. */
   #depthBehind({ sessionId, cause }: HookRequest['whoms'][number]): number {
     const run = sessionId ? this.runs.ofSession(sessionId) : undefined
     if (run && run.trigger_id !== null) return run.depth

@@ -7,36 +7,36 @@ export interface HeaderNames {
   readonly id?: string
 }
 
-/** How a sender signs its deliveries. All but `token` are HMAC-SHA256. */
+/** The signature scheme of a sender. All but `token` are HMAC-SHA256. */
 export interface Scheme {
   readonly name: WebhookScheme
   readonly title: string
-  /** Names of the headers; the first family whose signature is there counts. */
+  /** Header names; the first family with a present signature is used. */
   readonly headers: readonly [HeaderNames, ...HeaderNames[]]
   /** `single`: one signature. `list`: several, separated by spaces. `pairs`: `t=<seconds>,v1=<signature>`. */
   readonly form: 'single' | 'list' | 'pairs'
   readonly prefix: string
   readonly encoding: 'hex' | 'base64'
-  /** The signed text before the body: `{id}` and `{timestamp}` stand for the values of the delivery. */
+  /** The signed text before the body, with the placeholders `{id}` and `{timestamp}` for values of the delivery. */
   readonly signed: string
   /** `whsec`: `whsec_` and base64. A secret of any other form is the key itself. */
   readonly secret: 'text' | 'whsec'
-  /** A header that has the secret itself, for deliveries without a signature. */
+  /** A header with the secret itself, for deliveries without a signature. */
   readonly token?: string
   /** Member of the signed body with the time of the delivery in milliseconds. */
   readonly timeMember?: string
-  /** Member of the signed body that stays the same when the sender sends a delivery again with another timestamp. */
+  /** Member of the signed body that stays the same when the sender repeats a delivery with another timestamp. */
   readonly idMember?: string
-  /** The delivery id must be there: it is signed. */
+  /** The delivery ID is required because it is signed. */
   readonly needsId?: true
-  /** Header with the id of a delivery of which the body alone is signed. */
+  /** Header with the ID of a delivery in which only the body is signed. */
   readonly deliveryId?: string
   readonly freshMs?: number
   /** Members that headers add to the event data. */
   readonly data?: Readonly<Record<string, string>>
-  /** A delivery that only tests the endpoint: it fires nothing unless the filter of the trigger asks for it. */
+  /** Marks a test delivery, which fires nothing unless the filter of the trigger includes tests. */
   readonly test?: { readonly member: string; readonly value: string }
-  /** A delivery that asks for one of its members as the reply. */
+  /** Marks a challenge delivery, whose reply is one of its members. */
   readonly challenge?: { readonly member: string; readonly value: string; readonly reply: string }
 }
 
@@ -133,7 +133,7 @@ const table: readonly Scheme[] = [
 /** Every scheme, by its name. */
 export const schemes: ReadonlyMap<string, Scheme> = new Map(table.map(scheme => [scheme.name, scheme]))
 
-/** The headers that any scheme reads, each once. */
+/** All headers read by any scheme, without duplicates. */
 export const schemeHeaders: readonly string[] = [
   ...new Set(
     table.flatMap(({ headers, token, deliveryId, data = {} }) => [

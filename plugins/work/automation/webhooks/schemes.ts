@@ -9,7 +9,7 @@ export type Headers = Readonly<Record<string, string | undefined>>
 
 /** Maximum difference between the delivery timestamp and the current time. */
 export const FRESH_MS = 5 * 60_000
-/** How long a delivery is remembered for replay protection where its timestamp is not signed, or the sender sends it again with another. */
+/** Replay protection period of a delivery whose timestamp is not signed, or whose sender repeats it with another timestamp. */
 const REMEMBERED_MS = 30 * 24 * 60 * 60_000
 
 /** Parsed headers of a delivery. Untrusted until {@link isSigned} passed. */
@@ -29,18 +29,18 @@ export interface Signed {
   readonly data: Readonly<Record<string, string>>
 }
 
-/** A delivery as a scheme reads it. */
+/** The input of a scheme. */
 export interface Incoming {
   readonly headers: Headers
   readonly body: Buffer
   /** Members of the body. */
   readonly members: Readonly<Record<string, unknown>>
   readonly now: number
-  /** The trigger takes a body again that the sender sends under a new delivery id. */
+  /** The trigger accepts a repeated body under a new delivery ID. */
   readonly allowRepeat: boolean
 }
 
-/** Reads a delivery by its scheme. Throws 400 `webhook_headers_invalid`. */
+/** Parses a delivery by its scheme. Throws 400 `webhook_headers_invalid`. */
 export function readSigned(scheme: Scheme, incoming: Incoming): Signed {
   const { headers, body, members, now } = incoming
   const headerOf = (name: string | undefined) => (name === undefined ? undefined : headers[name.toLowerCase()]?.trim())
@@ -67,7 +67,7 @@ export function readSigned(scheme: Scheme, incoming: Incoming): Signed {
   const expected = (secret: string) =>
     scheme.prefix +
     hmac(scheme.secret === 'whsec' ? standardKey(secret) : secret, [before, body]).toString(scheme.encoding)
-  // Several signatures may stand in any order, beside invalid ones: there the signed bytes identify the delivery.
+  // Signatures may be in any order, together with invalid ones, so the signed bytes identify the delivery.
   const signature =
     scheme.form === 'pairs'
       ? createHash('sha256').update(before).update(body).digest('hex')
@@ -76,28 +76,28 @@ export function readSigned(scheme: Scheme, incoming: Incoming): Signed {
   const until = { signature: now + REMEMBERED_MS, timestamp: (at ?? now) + freshMs }
   const base = { given, expected, at, freshMs, data }
   if (scheme.needsId && id !== undefined) return { ...base, keys: [id], until: until.timestamp }
-  // The sender signs a delivery anew for each attempt: its id is in the body, which is signed.
+  // The sender signs each attempt anew, so the ID in the signed body identifies the delivery.
   if (typeof repeated === 'string' && repeated !== '')
     return {
       ...base,
       keys: [`member ${boundedKey(repeated, `the member ${scheme.idMember} of the body`)}`],
       until: until.signature,
     }
-  // A delivery id that is not signed could be changed by a replay: the signature is a key as well.
+  // A replay could change an unsigned delivery ID, so the signature is a key as well.
   if (stamp !== undefined)
     return { ...base, keys: [signature, ...(id === undefined ? [] : [`id ${id}`])], until: until.timestamp }
   return { ...base, keys: unsignedKeys(scheme, signature, incoming), until: until.signature }
 }
 
 /**
- * Keys of a delivery of which the body alone is signed. Whoever has seen one could send it again under another delivery id, so the body
- * counts, unless the trigger takes repeated bodies: then both count together.
+ * Keys of a delivery in which only the body is signed. An attacker could replay it with another delivery ID, so the body is the
+ * key, unless the trigger accepts repeated bodies: then body and ID form the key together.
  */
 function unsignedKeys({ deliveryId = '' }: Scheme, body: string, { headers, allowRepeat }: Incoming): [string] {
   return [allowRepeat ? `${body} ${boundedKey(required(headers, deliveryId), `the header ${deliveryId}`)}` : body]
 }
 
-/** What a delivery is made of. */
+/** The contents of a delivery. */
 export interface Draft {
   readonly secret: string
   readonly body: string
@@ -144,11 +144,11 @@ export function isSigned({ given, expected }: Signed, secret: string): boolean {
   return given.map(text => Buffer.from(text)).some(one => one.length === wanted.length && timingSafeEqual(one, wanted))
 }
 
-/** Whether the body of a delivery has the member that makes it a test or a challenge. */
+/** Whether the body has the member that marks a test or a challenge. */
 export const isOf = (of: { readonly member: string; readonly value: string } | undefined, data: object): boolean =>
   of !== undefined && (data as Record<string, unknown>)[of.member] === of.value
 
-/** Tokens are compared by their digests, which have one length. */
+/** Digests have equal length, as the constant-time comparison requires. */
 const digest = (text: string) => createHash('sha256').update(text).digest('hex')
 
 function hmac(secret: string | Buffer, parts: readonly (string | Buffer)[]): Buffer {
@@ -158,7 +158,7 @@ function hmac(secret: string | Buffer, parts: readonly (string | Buffer)[]): Buf
 }
 
 /**
- * A Standard Webhooks secret is `whsec_` and base64, by some senders with the version `v1,` in front; any other text is the key itself.
+ * A Standard Webhooks secret is `whsec_` and base64, from some senders with the prefix `v1,`; any other text is the key itself.
  * Throws 400 `webhook_secret_missing` for invalid base64: Node skips invalid characters, which could leave an empty key.
  */
 function standardKey(secret: string): Buffer | string {
@@ -168,7 +168,7 @@ function standardKey(secret: string): Buffer | string {
   return Buffer.from(encoded, 'base64')
 }
 
-/** `t=<seconds>,v1=<signature>`, with a signature for each secret while one replaces another. */
+/** `t=<seconds>,v1=<signature>`, with one signature per secret during a rotation. */
 function pairsOf(header: string): { seconds: number; signatures: string[] } {
   const pairs = header.split(',', 20).map(pair => pair.trim().split('='))
   const [stamp = ''] = pairs.flatMap(([name, value]) => (name === 't' ? [value ?? ''] : []))

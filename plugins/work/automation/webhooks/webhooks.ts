@@ -48,7 +48,7 @@ export interface Delivery {
   readonly cause: string
 }
 
-/** What came of a delivery; `challenge` is what the sender of a test wants to have back. */
+/** The result of a delivery; `challenge` is the expected reply to a challenge. */
 export type Accepted = WebhookReply['result'] & { readonly challenge?: string }
 
 /** Accepts signed deliveries. Each delivery fires its trigger once. */
@@ -125,13 +125,13 @@ export class Webhooks {
       ...placeOf(trigger.scope.id),
       data: this.#data(trigger, delivery, { ...members, ...signed.data }, signed.at ?? now),
     }
-    // A test of the endpoint starts an agent only where the filter of the trigger asks for tests.
+    // A test delivery starts an agent only if the filter of the trigger includes tests.
     const isTest = isOf(scheme.test, signed.data) && !(`data.${scheme.test?.member}` in (trigger.spec.filter ?? {}))
     const keys = signed.keys.map(key => createHash('sha256').update(key).digest('hex'))
     const taken = await this.kernel.db.tx(t => {
       const present = this.#find(delivery)
       if (present?.id !== trigger.id || present.version !== trigger.version) return undefined
-      // A delivery that matched nothing is not remembered: once the filter is mended, the sender can send it again.
+      // A delivery without a match is not remembered: after a fix of the filter, the sender can repeat it.
       if (isTest || !matches(trigger, envelope)) return {}
       this.#once(t, trigger.id, keys, signed.until)
       this.work.claims.room(trigger, { triggerId: trigger.id })
@@ -175,8 +175,8 @@ export class Webhooks {
   }
 
   /**
-   * By which an owner can tell which secret a trigger has; undefined where there is none now. The id is in it, so that two triggers with
-   * one secret are not seen to have the same.
+   * A fingerprint with which an owner can recognise the secret of a trigger; undefined without a secret. It contains the ID, so
+   * that equal secrets of two triggers do not show.
    */
   async secretHash({ id, spec }: TriggerRecord): Promise<string | undefined> {
     if (!spec.webhook_secret_ref) return undefined
@@ -233,7 +233,7 @@ function stale(freshMs: number): Fault {
   return AutomationErrors.webhook_stale(`the delivery timestamp differs from the current time by more than ${most}`)
 }
 
-/** What the sender wants to have back to know that the endpoint is its own. */
+/** The reply with which an endpoint proves to the sender that it is the right one. */
 function challengeOf({ challenge }: Scheme, members: Readonly<Record<string, unknown>>): { challenge?: string } {
   const value = members[challenge?.reply ?? '']
   return typeof value === 'string' ? { challenge: clip(value, 1000) } : {}
