@@ -8,14 +8,14 @@ import { CliFault } from './fault.js'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
-/** The daemon takes no larger one. */
+/** The daemon refuses a larger configuration. */
 const MAX_CONFIG_BYTES = 16 * 1024 * 1024
 
-/** Where the daemon of a home is reached. */
+/** The address of a home's daemon. */
 export interface Address {
   readonly home: string
   readonly socket: string
-  /** Why config.json, which may name another socket, could not be read; a daemon may answer on this one all the same. */
+  /** Error in config.json, which may name another socket; a daemon may still answer on this one. */
   readonly problem?: Fault
 }
 
@@ -24,13 +24,13 @@ export function homeOfEnv(env: Env): string {
   return resolve(env.SVC_HOME || join(env.HOME || homedir(), '.svc'))
 }
 
-/** One that is not there yet is made by the daemon. @throws CliFault `home_not_a_folder` */
+/** A missing home is created by the daemon. @throws CliFault `home_not_a_folder` */
 export function checkHome(home: string): void {
   let isFolder: boolean | undefined
   try {
     isFolder = statSync(home, { throwIfNoEntry: false })?.isDirectory()
   } catch (error) {
-    // A folder that may not be entered is told of by who needs it.
+    // A missing permission on the folder is reported by the code that needs the folder.
     isFolder = (error as NodeJS.ErrnoException).code === 'ENOTDIR' ? false : undefined
   }
   if (isFolder !== false) return
@@ -54,27 +54,27 @@ export async function findAddress(env: Env): Promise<Address> {
 
 async function configuredSocket(file: string): Promise<string | undefined> {
   const text = readRegularFileSync(file, { maxBytes: MAX_CONFIG_BYTES })?.toString() ?? ''
-  // The parser that knows comments is loaded only when there can be something to find.
+  // The parser that supports comments is loaded only when there may be a socket setting.
   if (!text.includes('"socket"')) return undefined
   const { parse } = await import('jsonc-parser')
   const socket = parse(text, [], { allowTrailingComma: true })?.daemon?.socket
   return typeof socket === 'string' && socket !== '' ? socket : undefined
 }
 
-/** Who holds the lock of a home, as the system tells; undefined when no daemon runs. */
+/** The process that holds the lock of a home; undefined when no daemon runs. */
 export async function daemonHolder(home: string): Promise<Holder | undefined> {
   if (!existsSync(home)) return undefined
   const { lockHolder } = await import('../kernel/lock/holder.js')
   return lockHolder(home)
 }
 
-/** Pid of the daemon that holds a home; undefined when none runs, or one in another container, which cannot be signalled. */
+/** PID of the daemon that holds a home; undefined when none runs, or when it runs in another container and cannot be signaled. */
 export async function runningDaemon(home: string): Promise<number | undefined> {
   const holder = await daemonHolder(home)
   return holder?.visible ? holder.pid : undefined
 }
 
-/** The fault for a socket that nobody answers on; it says so when a daemon of this home is alive all the same. */
+/** The error for a socket without an answer; it says when a daemon of this home is still alive. */
 export async function unreachableFault({ home, socket, problem }: Address, cause: unknown): Promise<CliFault> {
   if (problem) return new CliFault(problem.code, problem.message, { next: problem.next, cause })
   const code = (cause as NodeJS.ErrnoException).code
@@ -92,7 +92,7 @@ export async function unreachableFault({ home, socket, problem }: Address, cause
   return new CliFault('no_daemon', text, { exit: 3, next: 'svc daemon start', cause })
 }
 
-/** The fault for a daemon whose process cannot be signalled from here. */
+/** The error for a daemon whose process cannot be signaled from here. */
 export async function elsewhereFault(home: string, holder: Holder, cause?: unknown): Promise<CliFault> {
   const { holderText } = await import('../kernel/lock/holder.js')
   const text = `the daemon of ${home} runs with ${holderText(holder)}`
@@ -103,7 +103,7 @@ export async function elsewhereFault(home: string, holder: Holder, cause?: unkno
   })
 }
 
-/** The fault for a daemon that takes connections and answers nothing for so many milliseconds. */
+/** The error for a daemon that accepts connections but does not answer for this number of milliseconds. */
 export async function hangingFault({ home, socket }: Address, ms: number): Promise<CliFault> {
   const pid = await runningDaemon(home).catch(() => undefined)
   const who = pid === undefined ? 'the daemon' : `the daemon (pid ${pid})`
@@ -111,7 +111,7 @@ export async function hangingFault({ home, socket }: Address, ms: number): Promi
   return new CliFault('daemon_unresponsive', text, { exit: 3, next: 'svc daemon stop' })
 }
 
-/** The fault for an exchange that broke off: the daemon has ended, or it lives and only this connection was lost. */
+/** The error for a broken connection: either the daemon has ended, or only this connection was lost. */
 export async function brokenFault({ home, socket }: Address, cause: unknown): Promise<CliFault> {
   if (await takesConnections(socket)) {
     return new CliFault('connection', `the connection to the daemon failed: ${(cause as Error).message}`, { cause })

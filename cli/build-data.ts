@@ -15,12 +15,13 @@ import { manPages } from './man-pages.js'
 import { configSchema, settingSchema } from './schema/config-schema.js'
 import { bundleSchema, extensionSchema } from './schema/manifest-schemas.js'
 
-// Runs after the code is built: writes commands.json, json-schema/ and man/ beside itself, schemas/openapi.json, client/operations.ts and client/commands.ts, from the surfaces alone.
+// Runs after the code is built: writes commands.json, json-schema/ and man/ beside itself, schemas/openapi.json,
+// client/operations.ts and client/commands.ts, from the surfaces alone.
 const dist = dirname(fileURLToPath(import.meta.url))
 
 /**
- * Commands that are written by hand. The function that `load` gives has to be an export of the plugin's `commands.ts`,
- * so that the command line reaches it without loading the plugin.
+ * Hand-written commands. The function returned by `load` has to be an export of the plugin's `commands.ts`, so that the CLI can
+ * load it without the plugin.
  */
 async function describeModules({ name, surface }: Plugin): Promise<ModuleCommand[]> {
   const commands = surface.commands ?? []

@@ -5,30 +5,30 @@ import { type Address, brokenFault, hangingFault, unreachableFault } from './add
 import { CliFault, exitCodes, replyFault } from './fault.js'
 import type { Progress } from './show/progress.js'
 
-/** A request may take as long as it needs while the daemon shows that it lives: asked so often, it has so long to answer. */
+/** A request may take any time while the daemon answers probes: one every `everyMs`, each within `withinMs`. */
 const defaultProbe = { everyMs: 5000, withinMs: 5000 }
-/** By which the daemon knows that the command line asks: events tell it as the origin `cli`. */
+/** Identifies the CLI to the daemon: events record the origin `cli`. */
 const program = { 'user-agent': 'svc/cli' }
-/** Nobody waits longer to hear which version the daemon has. */
+/** Maximum wait for the version of the daemon. */
 const versionMs = 200
 const identityPath = '/api/status/identity'
 
-/** What a {@link Client} is made of. */
+/** Options of a {@link Client}. */
 export interface ClientOptions {
   readonly address: () => Promise<Address>
   readonly signal: AbortSignal
   /** Sent with each request. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Told, for people, when a stream was cut and is tried again. */
+  /** Called when a stream was interrupted and is retried, with a text for people. */
   readonly notice?: (text: string) => void
   readonly progress?: Progress
-  /** Told once of the version of the daemon, beside the first request. */
+  /** Called once with the version of the daemon, requested along with the first request. */
   readonly onVersion?: (version: string) => void
   /** Milliseconds; defaults 5,000 each. */
   readonly probe?: { readonly everyMs: number; readonly withinMs: number }
 }
 
-/** What commands use of a {@link Client}. */
+/** The part of a {@link Client} that commands use. */
 export type DaemonClient = Pick<Client, 'request' | 'stream'>
 
 /** HTTP and JSON over the daemon's Unix socket. Every failure is a {@link CliFault}. */
@@ -41,7 +41,7 @@ export class Client {
   }
 
   /**
-   * One request; the reply's body from JSON, undefined when it is empty. Error replies are thrown with their code.
+   * Sends one request; returns the JSON body of the reply, undefined when empty. Error replies are thrown with their code.
    * @param path absolute path and query
    */
   async request(
@@ -58,8 +58,8 @@ export class Client {
   }
 
   /**
-   * A server-sent stream. When it is cut, or the daemon says `closing`, it goes on after the last id; it ends when the
-   * daemon ends it.
+   * A server-sent stream. After an interruption, or a `closing` event, it continues after the last ID; it ends when the daemon ends
+   * it.
    */
   stream(path: string, options: { lastEventId?: string; signal?: AbortSignal } = {}): AsyncGenerator<ServerEvent> {
     const own = this.#options.signal
@@ -131,13 +131,13 @@ export class Client {
     }
   }
 
-  /** Waits as long as the daemon answers something; when it does not, it hangs, and what was begun with it is let go. */
+  /** Waits as long as the daemon answers probes; when it does not, the work is aborted as unresponsive. */
   async #whileItLives<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { everyMs, withinMs } = this.#options.probe ?? defaultProbe
     const hung = new AbortController()
     const timer = setInterval(async () => {
       const late = AbortSignal.timeout(withinMs)
-      // Refused: it is stopping, and finishes what it has.
+      // A refused connection is accepted: a stopping daemon still finishes its requests.
       await this.#identity(AbortSignal.any([signal, late])).catch(() => {})
       if (late.aborted) hung.abort(await hangingFault(await this.#options.address(), everyMs + withinMs))
     }, everyMs)
@@ -154,7 +154,7 @@ export class Client {
     return readText(await exchange({ socket }, { method: 'GET', path: identityPath, signal }))
   }
 
-  /** Asks once, beside the first request; what goes wrong with it is not the caller's concern. */
+  /** Requests the version once, along with the first request; its errors are ignored. */
   async #tellVersion(signal: AbortSignal): Promise<void> {
     const { onVersion } = this.#options
     if (onVersion === undefined || this.#asked) return
@@ -174,7 +174,7 @@ function isUnreachable(error: unknown): boolean {
   return unreachableCodes.includes(String((error as NodeJS.ErrnoException).code))
 }
 
-/** A daemon that is being restarted refuses in these ways. */
+/** Errors that also occur while the daemon restarts. */
 function mayComeBack(error: unknown): boolean {
   return (
     error instanceof CliFault &&

@@ -4,7 +4,7 @@ import { homeOfEnv } from './address.js'
 import { RESTART, SAFE_MODE, type Service, serviceExits, serviceOf } from './daemon/daemon-arguments.js'
 import { loadDaemon } from './daemon/load-daemon.js'
 
-// What `svc daemon start` runs detached. The exit is made here, for a handle that something left must not hold the process.
+// The process that `svc daemon start` runs detached. It exits explicitly, because a leftover handle must not keep it alive.
 const exit = process.exit.bind(process)
 const root = dirname(fileURLToPath(import.meta.url))
 const follows = '--successor'
@@ -16,7 +16,7 @@ const home = homeOfEnv(process.env)
 const restart = process.argv.indexOf(RESTART)
 const service = serviceOf(process.argv)
 
-/** Under a service manager, which starts what follows. */
+/** Runs under a service manager, which starts the next daemon. */
 async function runService(service: Service): Promise<number> {
   const { takeManager } = await import('./daemon/manager/manager.js')
   let managed: ReturnType<typeof takeManager>

@@ -34,20 +34,20 @@ const exits: Readonly<Record<number, number>> = {
 /** The exit code for an HTTP status of an error. */
 export const exitOfStatus = (status: number): number => exits[status] ?? exitCodes.failed
 
-/** What else a {@link CliFault} may carry. */
+/** Additional data of a {@link CliFault}. */
 export interface CliFaultMore {
   /** Exit code; default 1. */
   readonly exit?: number
   /** The command that helps. */
   readonly next?: string | undefined
-  /** What is wrong with each part of the request, by its name. */
+  /** The error of each invalid part of the request, by its name. */
   readonly details?: Readonly<Record<string, string>> | undefined
-  /** The body that the daemon answered, given back as it is in structured modes. */
+  /** The error body of the daemon, printed unchanged in structured modes. */
   readonly body?: unknown
   readonly cause?: unknown
 }
 
-/** Why a command failed: a stable code for scripts, a text and the next step for people. */
+/** Error of a command: a stable code for scripts, a text and the next step for people. */
 export class CliFault extends Error {
   override readonly name = 'CliFault'
 
@@ -63,7 +63,7 @@ export class CliFault extends Error {
     return this.more.exit ?? exitCodes.failed
   }
 
-  /** What the cause says, as far as the message does not say it. */
+  /** The message of the cause, unless the message already contains it. */
   get why(): string | undefined {
     const { cause } = this.more
     const text = cause instanceof Error ? cause.message : ''
@@ -78,7 +78,7 @@ export class CliFault extends Error {
   }
 }
 
-/** A wrong call of the command line itself. */
+/** An invalid call of the CLI. */
 export function usageFault(message: string, next?: string): CliFault {
   return new CliFault('usage', message, { exit: exitCodes.usage, next })
 }
@@ -95,12 +95,12 @@ export function replyFault(status: number, text: string): CliFault {
   const { code, diagnostic } = body
   const { error, details: more } = saidIn(body)
   const { next = textsOf(diagnostic).suggested_command, ...others } = textsOf(more)
-  // What the text says already is not said again.
+  // Details already in the message are not repeated.
   const details = Object.fromEntries(Object.entries(others).filter(([, text]) => !error.includes(text)))
   return new CliFault(typeof code === 'string' ? code : `http_${status}`, error, { exit, details, body, next })
 }
 
-/** The members that are texts; what answers need not be a daemon of ours. */
+/** The text members of a reply, which may come from another program than the daemon. */
 function textsOf(value: unknown): Record<string, string> {
   const members = typeof value === 'object' && value !== null ? Object.entries(value) : []
   return Object.fromEntries(members.filter(([, member]) => typeof member === 'string'))
@@ -111,7 +111,7 @@ function parseBody(text: string): ErrorBody | undefined {
   return body && typeof saidIn(body).error === 'string' ? body : undefined
 }
 
-/** What it says; tools say it in an object. */
+/** The error text of a reply; replies of tools wrap it in an object. */
 function saidIn({ error, details }: { readonly error: unknown; readonly details?: unknown }): {
   readonly error: string
   readonly details?: unknown

@@ -1,5 +1,5 @@
-// What `svc` runs first. Help and the words of a completion are answered by this file alone, whose code is short: somebody waits
-// for them with a key pressed, and reading all of the command line takes V8 longer than to answer. All else is its business.
+// The entry point of `svc`. Help and completion words are answered by this small file alone, because a person waits for them after
+// a key press, and V8 needs longer to read the whole CLI than to answer. Everything else is left to svc.cjs.
 import { fstatSync, writeSync } from 'node:fs'
 import { homeOfEnv } from './address.js'
 import { printCandidates } from './commands/candidates.js'
@@ -12,12 +12,12 @@ import { asciiSink, isAsciiLocale } from './show/ascii.js'
 import { widthOf } from './show/output.js'
 
 const { env } = process
-/** Of the CommonJS file that this becomes, where `node:url` and `node:module` would be the largest part of what is loaded. */
+/** Of the bundled CommonJS file, in which `node:url` and `node:module` would be the largest part to load. */
 declare const __dirname: string
 declare const require: (name: string) => unknown
 const argv = process.argv.slice(2)
 
-/** Standard output; where it is no terminal, without the streams of Node. */
+/** Standard output; without Node's streams unless it is a terminal. */
 function openOutput(): Sink {
   const stat = fstatSync(1)
   if (!stat.isFIFO() && !stat.isFile()) return process.stdout.on('error', cannotWrite)
@@ -30,9 +30,9 @@ function writeWhole(bytes: Buffer): void {
     while (at < bytes.length) at += writeSync(1, bytes, at)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    // A pipe that somebody opened so that it does not wait: Node's stream does.
+    // A nonblocking pipe: Node's stream waits for it.
     if (code === 'EAGAIN') process.stdout.write(bytes.subarray(at))
-    // The reader has seen enough.
+    // EPIPE means that the reader has closed the pipe, which is no error.
     else if (code !== 'EPIPE') cannotWrite(error as Error)
   }
 }
@@ -42,7 +42,7 @@ function cannotWrite({ message }: Error): never {
   process.exit(1)
 }
 
-/** Prints the help that is asked for; false where there is something else to say or to do. */
+/** Prints the requested help; false when the full CLI has to handle the call. */
 function printHelp(): boolean {
   const call = readCall(argv)
   if (!call.help || call.words.some(word => !/^[\w:.-]+$/.test(word) || /^(-o|--output|--json)/.test(word)))
@@ -59,7 +59,7 @@ function printHelp(): boolean {
   return true
 }
 
-/** Programs are started in it and paths are relative to it, and much of Node fails without one. */
+/** Whether the current folder exists: most of Node fails without one. */
 function hasFolder(): boolean {
   try {
     process.cwd()
@@ -79,7 +79,7 @@ if (!hasFolder()) {
   const stdout = openOutput()
   void printCandidates({ env, stdout, signal: new AbortController().signal }, entriesOf(data), data)
 } else if (!printHelp()) {
-  // Node 20 has no such cache, and to look for it takes time.
+  // Node 20 has no such cache, and checking for it takes time.
   if (Number.parseInt(process.versions.node, 10) >= 22)
     (require('node:module') as { enableCompileCache(): void }).enableCompileCache()
   require('./svc.cjs')

@@ -2,7 +2,7 @@ import type { CommandData } from './commands/command-data.js'
 import { type Entry, type Found, findCommand } from './commands/find-command.js'
 import { localCommands } from './local.js'
 
-/** A command line: its words as commands read them, and whether it asks for help instead of calling what it names. */
+/** A command line: its words for commands, and whether it asks for help. */
 export interface Call {
   readonly words: readonly string[]
   readonly help: boolean
@@ -17,7 +17,7 @@ export function entriesOf(data: CommandData): readonly Entry[] {
   return [...localCommands, ...data.routes, ...data.commands]
 }
 
-/** What a call names; `term` is the word of `svc help <word>`, which may be one of the glossary. */
+/** The command or group of a call; `term` is the word of `svc help <word>`, which may be a glossary entry. */
 export function findCalled(argv: readonly string[], { words, help }: Call, entries: readonly Entry[]) {
   const found: Found = findCommand(help ? words.filter(word => !helpWords.has(word)) : words, entries, help)
   const isTerm = argv[0] === 'help' && argv.length === 2 && (found.is !== 'command' || found.entry.path !== argv[1])
@@ -31,7 +31,9 @@ function asksForHelp(argv: readonly string[]): boolean {
   return argv[0] === 'help' || (end < 0 ? argv : argv.slice(0, end)).some(word => helpWords.has(word))
 }
 
-/** `svc --json status` is `svc status --json`; `svc help status` is `svc status --help`; `--version` is a command. */
+/**
+ * `svc --json status` becomes `svc status --json`, `svc help status` becomes `svc status --help`; `--version` becomes a command.
+ */
 function withGlobalsLast(argv: readonly string[]): string[] {
   const words = [...argv]
   const globals: string[] = []

@@ -11,7 +11,7 @@ const encrypts: readonly CommandOption[] = [
   { name: 'passphrase-file', type: 'text', summary: 'encrypt with the passphrase in a file; - is standard input' },
 ]
 
-/** Backups: they are made, listed and checked with a daemon and without one. */
+/** Backup commands, which create, list and check backups with or without a daemon. */
 export const backupCommands: readonly LocalCommand[] = [
   {
     kind: 'local',

@@ -5,7 +5,7 @@ import { BackupFolder, BackupKeep } from '../../plugins/desk/backup/api.js'
 
 const CONFIG_BYTES = 16 * 1024 * 1024
 
-/** Where the backups of a home are whose daemon does not run. A configuration that cannot be read has the defaults. */
+/** Backup settings of a home without a running daemon. An unreadable configuration gives the defaults. */
 export function configured(home: string): { readonly folder: string; readonly keep: number } {
   let backup: { folder?: unknown; keep?: unknown } = {}
   try {

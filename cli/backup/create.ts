@@ -40,7 +40,7 @@ export async function listBackups(context: LocalContext): Promise<undefined> {
   else {
     const rows = reply.backups.map(backup => ({
       ...backup,
-      // What most backups are is left out, so that a line fits a terminal.
+      // The usual kind is omitted, so that a line fits a terminal.
       kind: backup.kind === 'manual' ? '' : backup.kind,
       secured: backup.encrypted ? 'yes' : '',
       verified: backup.verified_at ?? '',
@@ -71,7 +71,7 @@ async function make(context: LocalContext, body: CreateBackupBody): Promise<Back
   )
 }
 
-/** The home of a daemon that does not run. */
+/** Creates a backup of a home whose daemon does not run. */
 async function makeOffline({ home, signal }: LocalContext, body: CreateBackupBody): Promise<BackupReply> {
   const clock = systemClock()
   const { folder, keep } = configured(home)
@@ -85,7 +85,7 @@ async function makeOffline({ home, signal }: LocalContext, body: CreateBackupBod
   )
 }
 
-/** By the daemon; what is done without one where none runs. */
+/** Runs `online` with the daemon, or `offline` when no daemon runs. */
 export async function withDaemon<T>(online: () => Promise<T>, offline: () => Promise<T>): Promise<T> {
   try {
     return await online()
@@ -95,7 +95,7 @@ export async function withDaemon<T>(online: () => Promise<T>, offline: () => Pro
   return offline()
 }
 
-/** Work whose faults end the command with the exit codes that those of a daemon have. */
+/** Gives errors of local work the same exit codes as errors of the daemon. */
 export async function asFault<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -107,10 +107,10 @@ export async function asFault<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A path that ends in a slash is a folder: it keeps that. */
+/** The absolute path; a trailing slash, which marks a folder, is kept. */
 const outputPath = (given: string, cwd: string): string => `${resolve(cwd, given)}${given.endsWith('/') ? '/' : ''}`
 
-/** The passphrase of the file that an option names. @throws CliFault `usage` */
+/** The passphrase in the file named by an option. @throws CliFault `usage` */
 export async function passphraseOf({ options, readFile }: LocalContext): Promise<{ passphrase?: string }> {
   const file = options['passphrase-file']
   if (file === undefined) return {}

@@ -11,7 +11,7 @@ import type { LocalContext } from '../local.js'
 import { configured } from './configured.js'
 import { asFault, passphraseOf } from './create.js'
 
-/** Secrets that a message names. */
+/** Maximum number of secrets named in a message. */
 const NAMED = 20
 
 /** `backup verify` */
@@ -97,7 +97,7 @@ function tellSecrets({ out }: LocalContext, refs: readonly string[]): void {
   out.line('  put vault.key into the new home (mode 0600), or store their values again: svc vault put <ref>')
 }
 
-/** A path, or a name in the folder of backups. */
+/** A path, or a name in the backup folder. */
 export function fileOf({ args, cwd, home }: LocalContext): string {
   const given = String(args.file)
   const file = resolve(cwd, given)

@@ -7,7 +7,7 @@ import { inTree } from '../../plugins/index.js'
 import type { DaemonLog } from '../daemon/daemon-log.js'
 import { configured } from './configured.js'
 
-/** Starts the daemon of this program on a home that another version may have run last. */
+/** Starts the daemon on a home that another version may have used last. */
 export function upgradeOf<T extends Started>(
   home: string,
   log: DaemonLog,

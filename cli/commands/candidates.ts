@@ -7,12 +7,12 @@ import type { CommandData, RouteCommand } from './command-data.js'
 import { idPrefixOf } from './example.js'
 import { type Entry, findCommand } from './find-command.js'
 
-/** A person who presses a key waits about 300 ms, and the start of this process takes some of it. */
+/** A person waits about 300 ms after a key press, and the start of this process takes part of that. */
 const WITHIN_MS = 200
-/** As many as bash shows without asking whether it should. */
+/** The number that bash shows without asking first. */
 const mostShown = 100
 
-/** Arguments that take ids of several things, as the names of what is looked for: the first is what a name and `@last` mean. */
+/** Arguments with IDs of several kinds, as names of their lists: the first one applies to names and `@last`. */
 export const several: Readonly<Record<string, readonly string[]>> = {
   'agent heartbeat wake session': ['session_id'],
   'audit list subject': ['session_id', 'run_id', 'job_id', 'trigger_id', 'task_id'],
@@ -49,7 +49,7 @@ export const several: Readonly<Record<string, readonly string[]>> = {
   'hooks runs session': ['session_id'],
 }
 
-/** Arguments whose values are listed below what stands before them: the command that lists them, whose path takes that. */
+/** Arguments whose list needs the arguments before them: the command of that list. */
 const below: Readonly<Record<string, string>> = {
   'bridge discard delivery_id': 'bridge deliveries',
   'bridge resend delivery_id': 'bridge deliveries',
@@ -61,28 +61,28 @@ const below: Readonly<Record<string, string>> = {
   'config unset key': 'config list',
 }
 
-/** A draft has an id as well, though lists leave it out. */
+/** Includes drafts, which lists omit although they have IDs. */
 export const withDrafts = ({ options }: RouteCommand): Readonly<Record<string, string>> =>
   options.some(({ name }) => name === 'include_drafts') ? { include_drafts: 'true' } : {}
 
-/** Whether a command is about what is in the archive. */
+/** Whether a command works on the archive. */
 export const ofArchive = ({ path }: Pick<Entry, 'path'>): boolean => path === 'session unarchive'
 
-/** A list of the daemon in which the value stands that is being typed. */
+/** The list with the candidates for the word being typed. */
 interface Wanted {
   readonly list: RouteCommand
-  /** Of the argument or option, with `_`. */
+  /** Name of the argument or option, with `_`. */
   readonly name: string
-  /** Arguments that stand before it: a row that has members of these names has these values. */
+  /** The arguments before it: rows with members of these names must have these values. */
   readonly given: Readonly<Record<string, string>>
-  /** Where the list is, of one whose path takes what stands before the value. */
+  /** URL of the list, if its path contains earlier arguments. */
   readonly url?: string
 }
 
 /**
- * `completion words`, called by the scripts while somebody types: what can stand at the end of the command line in
- * `SVC_WORDS` (its words without the first, a newline behind each), by what the daemon has. A line each, with a tab and a note
- * behind it. Nothing rather than something late, and never a word about what went wrong.
+ * `completion words`, called by the shell scripts during typing: candidates for the last word of the command line in `SVC_WORDS`
+ * (without the first word, one word per line), from data of the daemon. One per line, with a tab and a note. Prints nothing when it
+ * is late or anything fails.
  */
 export async function printCandidates(
   io: Pick<Io, 'env' | 'signal' | 'stdout' | 'candidatesMs'>,
@@ -104,10 +104,10 @@ export async function printCandidates(
       ),
     ]
     const wantsAll = typed !== '' || !isPaged(wanted.list)
-    // A list may have shorter pages only.
+    // Some lists may have shorter pages only.
     const first = wantsAll ? [] : await rowsAt(socket, wanted, signal, mostShown).catch(() => [])
     let lines = linesOf(first)
-    // A page in which some are left out, or none at all, does not say what the others are.
+    // A page that is empty or had rows filtered out says nothing about the rest of the list.
     if (first.length === 0 || (first.length === mostShown && lines.length < mostShown))
       lines = linesOf(await rowsAt(socket, wanted, signal))
     io.stdout.write(lines.slice(0, mostShown).join(''))
@@ -117,7 +117,7 @@ export async function printCandidates(
 
 const isPaged = (list: RouteCommand) => list.options.some(({ name }) => name === 'limit')
 
-/** Rows of a list as far as its caller has narrowed it down; `limit`: of its first page, for all of a long list take longer. */
+/** Rows of a list, filtered by the earlier arguments; `limit`: first page only, because a long list takes longer. */
 async function rowsAt(
   socket: string,
   { list, given, url = list.url }: Wanted,
@@ -133,11 +133,11 @@ async function rowsAt(
 }
 
 /**
- * The body of a GET. By hand, for to load Node's HTTP takes a tenth of the time that there is; in version 1.0, whose
- * replies end with their connection and have no chunks.
+ * The body of a GET. Written by hand, because loading Node's HTTP takes a tenth of the available time; HTTP 1.0, whose replies end
+ * with their connection and have no chunks.
  */
 async function ask(socket: string, path: string, signal: AbortSignal): Promise<unknown> {
-  // An `import()` would load the half of Node that resolves modules.
+  // An `import()` would load Node's module resolution.
   const { connect } = process.getBuiltinModule('node:net')
   return new Promise((resolve, reject) => {
     let reply = ''
@@ -154,7 +154,7 @@ async function ask(socket: string, path: string, signal: AbortSignal): Promise<u
   })
 }
 
-/** Which list the last word is to be taken from; undefined where it is no value of one. */
+/** The list for the last word; undefined when it is not a value from a list. */
 function wantedAt(words: readonly string[], entries: readonly Entry[], data: CommandData): Wanted | undefined {
   const found = findCommand(words.slice(0, -1), entries)
   if (found.is !== 'command') return undefined
@@ -179,7 +179,7 @@ function wantedAt(words: readonly string[], entries: readonly Entry[], data: Com
   return name === undefined ? undefined : listOf(name, entry, data, given)
 }
 
-/** `session_id`, `--agent`, `--job-id`: the list called so; `id`, `name` and the like: the one beside the command. */
+/** `session_id`, `--agent`, `--job-id`: the list with that name; `id`, `name` and the like: the list next to the command. */
 export function listOf(name: string, entry: Entry, data: CommandData, given: Wanted['given']): Wanted | undefined {
   const above = below[`${entry.path} ${name}`]
   if (above !== undefined) {
@@ -189,16 +189,16 @@ export function listOf(name: string, entry: Entry, data: CommandData, given: Wan
     return list && { list, name, given: row, ...(url !== undefined && { url }) }
   }
   const [other] = given.kind === 'agent' && name === 'ref' ? ['agent'] : (several[`${entry.path} ${name}`] ?? [])
-  // What was given before is another thing of the same kind.
+  // The earlier arguments belong to another item of the same kind.
   if (other !== undefined && other !== name) return listOf(other, entry, data, {})
   const word = name.replace(/_(?:id|name)$/, '')
-  // Those of jobs are other ones, and the list of a task wants to know of which.
+  // Runs of tasks differ from runs of jobs, and the list of one task would need its ID.
   if (isTaskRun(name, entry.path)) {
     const list = data.routes.find(({ path }) => path === 'task run all')
     return list && { list, name: 'run_id', given: {} }
   }
   const group = entry.path.split(' ').slice(0, -1).join(' ')
-  // Arguments are looked at last, for to look is to parse the command.
+  // Arguments are checked last, because that parses the command.
   const listAt = (fits: (path: string) => boolean) =>
     data.routes.find(route => route.path.endsWith(' list') && fits(route.path) && !route.args.some(arg => arg.required))
   const list =
@@ -207,18 +207,18 @@ export function listOf(name: string, entry: Entry, data: CommandData, given: Wan
   return list && { list, name, given }
 }
 
-/** Does an argument take the id of a run of a task? */
+/** Whether an argument takes the ID of a task run. */
 const isTaskRun = (name: string, path: string) => idPrefixOf(path, name) === 'trun'
 
-/** What a thing with an id is called, where only one may be called so or a person has to say which is meant. */
+/** The name of an item with an ID; names may be ambiguous. */
 export const calledOf = (row: unknown): unknown =>
   pick(row, 'name') ?? pick(row, 'identifier') ?? pick(row, 'display_name')
 
-/** A thing with an id goes by its name as well; offered once something of it is typed, for else each would stand there twice. */
+/** An item with an ID can also be named. Names are offered only after a typed prefix, because else each item would appear twice. */
 function nameOf(row: unknown, { name }: Wanted, typed: string): string[] {
   const [id, title] = [pick(row, 'id'), calledOf(row)]
   const hasBoth = typeof id === 'string' && typeof title === 'string' && title !== '' && cleanLine(title) === title
-  // A target of a bridge has a route instead of an id, and goes by both wherever one is meant.
+  // A bridge target has a route instead of an ID, and accepts both.
   const route = pick(row, 'canonical_route')
   if (name === 'name' && typeof route === 'string' && typeof title === 'string' && cleanLine(title) === title)
     return typed === '' ? [] : [`${title}\t${cleanLine(route)}\n`]
@@ -233,10 +233,10 @@ function lineOf(row: unknown, { list: { view }, name, given }: Wanted): string[]
   const choices = name === 'value' ? pick(row, 'choices') : undefined
   if (name === 'value') return Array.isArray(choices) ? choices.map(choice => `${choice}\t\n`) : []
   const [id, title] = [pick(row, 'id'), pick(row, 'name')]
-  // What has neither id nor name by itself is called as the first column of its list says.
+  // An item without an ID and name is identified by the first column of its list.
   const [first] = view && 'rows' in view ? view.columns : []
   const called = pick(row, name) ?? pick(row, `${name}_id`) ?? title ?? id ?? (first && pick(row, first.path))
-  // What has no id of its own goes by its name.
+  // An item without an ID is identified by its name.
   const value = /(?:^|_)id$/.test(name) ? (id ?? called) : called
   if (typeof value !== 'string' || value === '' || cleanLine(value) !== value) return []
   const note = [

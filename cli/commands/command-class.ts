@@ -4,9 +4,9 @@ import { isGlobal, type OptionData, optionsOf, ownOptionsOf } from './command-op
 import type { Entry } from './find-command.js'
 import { checkGiven, type Given } from './given.js'
 
-/** What a command runs in. */
+/** The context of a command. */
 export interface CallContext {
-  /** Carries a command out; resolves to the exit code. */
+  /** Executes a command; resolves to the exit code. */
   readonly carryOut: (entry: Entry, given: Given) => Promise<number>
 }
 
@@ -14,8 +14,8 @@ export interface CallContext {
 export type Fields = Readonly<Record<string, unknown>>
 
 /**
- * The clipanion command of an entry. The fields of an instance are set by the parser, `arg_0` and on, then `opt_<name>`, so that
- * no name of an argument or option meets a member of `Command`.
+ * The clipanion command of an entry. The parser sets the fields `arg_0` and on, and `opt_<name>`, which cannot collide with members
+ * of `Command`.
  */
 export function commandClass(entry: Entry, fields: () => Fields = () => ({})): CommandClass<BaseContext & CallContext> {
   return class extends Command<BaseContext & CallContext> {
@@ -57,7 +57,7 @@ function givenOf(entry: Entry, fields: Fields): Given {
 /** clipanion binds values only to options of lower-case words. */
 const bindable = /^[a-z]+(?:-[a-z]+)*$/
 
-/** The names by which the parser knows the options of a command: their own where it can, else one made of letters. */
+/** Parser names of the options of a command: their own where the parser supports them, else generated from letters. */
 export function parserNames(entry: Entry): ReadonlyMap<string, string> {
   const letters = (at: number) => [...String(at)].map(digit => 'abcdefghij'[Number(digit)]).join('')
   return new Map(

@@ -1,8 +1,8 @@
 import type { CommandData, ModuleCommand, RouteCommand } from './command-data.js'
 
 /**
- * JSON of the commands with one command a line, which {@link readCommandLines} reads without parsing those that nobody asks
- * about: a call of the command line needs one or two of three hundred.
+ * JSON of the commands with one command per line, so that {@link readCommandLines} parses only the needed ones: a CLI call needs
+ * one or two of three hundred.
  */
 export function writeCommandLines({ version, routes, commands }: CommandData): string {
   const lines = (all: readonly (RouteCommand | ModuleCommand)[]) =>
@@ -10,7 +10,7 @@ export function writeCommandLines({ version, routes, commands }: CommandData): s
   return `{"version":${JSON.stringify(version)},"routes":[\n${lines(routes)}\n],"commands":[\n${lines(commands)}\n]}\n`
 }
 
-/** @throws Error where the text is none of {@link writeCommandLines} */
+/** @throws Error for a text in another form than that of {@link writeCommandLines} */
 export function readCommandLines(text: string): CommandData {
   const lines = text.split('\n')
   const [first = ''] = lines
@@ -18,13 +18,13 @@ export function readCommandLines(text: string): CommandData {
   const between = (from: number, to: number) =>
     lines.slice(from + 1, to).flatMap(line => (line === '' ? [] : [new LazyCommand(line)]))
   const data = { routes: between(0, middle), commands: between(middle, end) }
-  // Each member is there, parsed or not: see `members`.
+  // Each member exists, parsed or not: see `members`.
   return { ...JSON.parse(`${first}]}`), ...data } as CommandData
 }
 
 const head = /^\{"kind":"(\w+)","path":("(?:[^"\\]|\\.)*"),"summary":("(?:[^"\\]|\\.)*")/
 
-/** A command of a line; all but what is needed to find it is parsed when it is asked for. */
+/** A command of a line; members that are not needed to find it are parsed on access. */
 class LazyCommand {
   readonly kind: string
   readonly path: string
@@ -32,7 +32,7 @@ class LazyCommand {
   readonly #line: string
   #parsed: Record<string, unknown> | undefined
 
-  /** @throws Error where the line does not begin as one of {@link writeCommandLines} */
+  /** @throws Error for a line in another form than that of {@link writeCommandLines} */
   constructor(line: string) {
     const [, kind, path, summary] = head.exec(line) ?? []
     if (kind === undefined || path === undefined || summary === undefined) throw new Error('no command in this line')
@@ -48,7 +48,7 @@ class LazyCommand {
   }
 }
 
-/** Every other member of a command; the compiler says when one is missing. */
+/** Every other member of a command; the compiler reports a missing one. */
 const members = {
   args: 1,
   options: 1,

@@ -12,10 +12,10 @@ export interface OptionData {
   readonly summary?: string | undefined
 }
 
-/** The option that says: of no workspace. It was called `--everywhere` in some commands. */
+/** The option for operations outside of any workspace. Some commands called it `--everywhere`. */
 export const GLOBAL = 'global'
 
-/** The member of a request that says whether something is of a workspace or of none. */
+/** Whether a member of a request selects the scope: a workspace, or none. */
 export const takesScope = ({ name, values = [] }: Pick<Parameter, 'name' | 'values'>): boolean =>
   name === 'scope' && ['global', 'workspace'].every(scope => values.includes(scope))
 
@@ -26,19 +26,19 @@ const globals: readonly OptionData[] = [
   { name: 'quiet', type: 'boolean', summary: 'print only ids' },
 ]
 
-/** Options of every command that may change something through the daemon. */
+/** Options of commands that may change data through the daemon. */
 const planning: readonly OptionData[] = [
   { name: 'dry-run', type: 'boolean', summary: 'show what would be changed' },
   { name: 'plan', type: 'text', summary: 'change it only if a dry run would still print this plan' },
 ]
 
-/** The global options of a command, also those that its own options hide. */
+/** The global options of a command, including those shadowed by its own options. */
 const globalsOf = (entry: Entry): readonly OptionData[] => [...globals, ...planningOf(entry)]
 
-/** The options by which a command that may change something is planned. */
+/** The planning options of a command that may change data. */
 export const planningOf = (entry: Entry): readonly OptionData[] => (mayChange(entry) ? planning : [])
 
-/** Whether a command may send a request that changes something. A command of the program itself works on files. */
+/** Whether a command may send a changing request. Local commands work on files. */
 const mayChange = (entry: Entry): boolean =>
   entry.kind === 'route' ? entry.method !== 'GET' && entry.path !== 'undo' : entry.kind === 'module' && !entry.local
 
@@ -48,7 +48,7 @@ export const typedNames = ({ name, alias }: OptionData): readonly string[] => [
   ...(alias === undefined ? [] : [alias.length === 1 ? `-${alias}` : `--${alias}`]),
 ]
 
-/** Whether an option is a global one of this command; a command may have an option of the same name. */
+/** Whether an option is a global one of this command, not one of its own with the same name. */
 export const isGlobal = (entry: Entry, { name }: Pick<OptionData, 'name'>): boolean =>
   globalsOf(entry).some(option => option.name === name) && !ownOptionsOf(entry).some(option => option.name === name)
 
@@ -58,7 +58,7 @@ export function optionsOf(entry: Entry): readonly OptionData[] {
   return [...globalsOf(entry).filter(({ name }) => !own.some(option => option.name === name)), ...own]
 }
 
-/** Options of a command with those that its kind adds. */
+/** Options of a command, including those of its kind. */
 export function ownOptionsOf(entry: Entry): readonly OptionData[] {
   if (entry.kind !== 'route')
     return entry.options.map(option => (option.name === GLOBAL ? { ...option, alias: 'everywhere' } : option))
@@ -76,7 +76,7 @@ export function ownOptionsOf(entry: Entry): readonly OptionData[] {
   ]
 }
 
-/** Option of commands that pass arguments on to another command; those arguments may also stand behind `--`. */
+/** Option of commands that pass arguments to another command; those arguments may also follow `--`. */
 export const PASSED_ON = 'arg'
 export const takesArguments = (entry: Entry): boolean =>
   ownOptionsOf(entry).some(({ name, type }) => name === PASSED_ON && type === 'list')

@@ -9,7 +9,7 @@ import { type Entry, groups } from './find-command.js'
 
 const shells: Readonly<Record<string, (tree: Tree) => string>> = { bash, zsh, fish }
 
-/** `completion`: a script that completes commands, their options, known values, and names that the daemon knows. */
+/** `completion`: a script that completes commands, their options, known values, and names known to the daemon. */
 export async function printCompletion({ args, data, io }: LocalContext): Promise<undefined> {
   if (args.shell === 'words') {
     const { printCandidates } = await import('./candidates.js')
@@ -25,7 +25,7 @@ export async function printCompletion({ args, data, io }: LocalContext): Promise
   return undefined
 }
 
-/** Words that can follow each path, options that each command takes. */
+/** The possible words after each path, and the options of each command. */
 interface Tree {
   readonly words: ReadonlyMap<string, ReadonlySet<string>>
   readonly options: ReadonlyMap<string, readonly string[]>
@@ -63,7 +63,7 @@ function treeOf(data: CommandData): Tree {
   return { words, options, values }
 }
 
-/** A command of a group that one may name alone stands below that name as well: `job list` beside `automation jobs list`. */
+/** The paths of a command; with a group alias there is a second one: `job list` besides `automation jobs list`. */
 const pathsOf = ({ path }: Entry): readonly string[] => [
   path,
   ...[...groups].flatMap(([name, group]) =>
@@ -86,8 +86,8 @@ function cases({ words, options, values }: Tree): string {
 }
 
 /**
- * Walks the words before the cursor as far as they name commands; common to bash and zsh, whose arrays differ. `path` is
- * no name for a variable in zsh: it is the search path.
+ * Walks the words before the cursor while they name commands; shared by bash and zsh, whose arrays differ. `path` cannot be a
+ * variable name in zsh, where it is the search path.
  */
 const walk = (list: string, first: number, last: string) => `
   local found="" words="" word next i previous="\${${list}[${last}-1]}"
@@ -113,7 +113,7 @@ ${cases(tree)}
 }
 `
 
-/** Asks for names where nothing else is known; `$1`: the words before the cursor and the one at it, a line each. */
+/** Asks the daemon for names when no static words exist; `$1`: the words up to the cursor, one per line. */
 const live = `_svc_live() {
   case "$words" in ''|--*) SVC_WORDS="$1" "$2" completion words 2>/dev/null ;; esac
 }

@@ -11,10 +11,10 @@ import type { Parameter, RouteCommand } from './command-data.js'
 import { GLOBAL, takesScope } from './command-options.js'
 import { takesZone } from './shorthands.js'
 
-/** Options that every command has, so no member of a request can be named so on the command line. */
+/** Names of options that every command has, which members of a request cannot use. */
 const reserved = new Set(['help', 'json', 'output', 'data', 'follow', 'watch'])
 
-/** The command of each route that has one, as plain data. Throws, naming the route, when its data do not fit together. */
+/** The command of each route that has one, as plain data. Throws an error with the route when its data are inconsistent. */
 export function describeRoutes(routes: readonly Route[]): RouteCommand[] {
   return routes.flatMap(route => annotationsOf(route, Cli).map(cli => describeRoute(route, cli)))
 }
@@ -27,7 +27,7 @@ function describeRoute(route: Route, cli: RouteCli): RouteCommand {
     return { name: name as string, option: optionName(name as string), in: 'path', type: 'text', required: true }
   })
   const visible = inPath.filter(({ name }) => !hidden.has(name))
-  // A workspace in the path that the command does not take as an argument becomes the option --workspace.
+  // A workspace in the path that is not an argument of the command becomes the option --workspace.
   const named = new Set(cli.args?.map(({ name }) => name))
   const asOption = cli.args && cli.workspace !== undefined && !named.has(cli.workspace) ? cli.workspace : undefined
   const members = [
@@ -39,7 +39,7 @@ function describeRoute(route: Route, cli: RouteCli): RouteCommand {
       const option = cli.options?.[member.name] ?? (isWorkspace(member) ? 'workspace' : member.option)
       return option === member.option ? member : { ...member, option, alias: member.option }
     })
-    // A request that takes both takes the reference.
+    // If a request accepts both, the reference is used.
     .flatMap((member, _, all) => {
       if (member.option !== 'workspace') return [member]
       const [reference, id] = ['workspace', 'workspace_id'].map(name => all.find(other => other.name === name))
@@ -106,7 +106,7 @@ function argumentOf(arg: CliArgument, all: readonly Parameter[], where: string):
   return {
     ...found,
     type: arg.type === 'path' ? 'file' : (arg.type ?? found.type),
-    // A body with several forms of one member asks for none of them by itself; as an argument it is asked for.
+    // A body with alternative forms of a member requires none of them, but an argument is required.
     required: !arg.optional && arg.default === undefined,
     ...(arg.default !== undefined && { default: arg.default }),
     ...(summary !== undefined && { summary }),
@@ -142,11 +142,11 @@ function membersOf(schema: Route['query'], at: 'query' | 'body'): Parameter[] {
 
 const REFERENCE = 'id, name or path of a workspace'
 
-/** A member that names a workspace, whichever way: `--workspace` takes a reference everywhere. */
+/** Whether a member names a workspace in any form: `--workspace` accepts a reference everywhere. */
 const isWorkspace = ({ name, type }: Pick<Parameter, 'name' | 'type'>) =>
   ['workspace', 'workspace_id'].includes(name) && ['workspace', 'text'].includes(type)
 
-/** `--global` where a command can be for a workspace and for none. */
+/** Adds `--global` to commands that work with and without a workspace. */
 function globalOption(members: readonly Parameter[], scoped: RouteCli['scoped']): Parameter[] {
   const workspace = members.find(({ type }) => type === 'workspace')
   if (!workspace || members.some(({ option }) => option === GLOBAL)) return []
@@ -172,7 +172,7 @@ function typeOf(schema: JsonSchema): Pick<Parameter, 'type' | 'values' | 'summar
   return { type: 'json', ...summary }
 }
 
-/** Two spellings of one member make one option, that of the first; reserved names say where the member goes. */
+/** Two spellings of one member become one option, named after the first; reserved names get a prefix with their place. */
 function withOptionNames(members: readonly Parameter[]): Parameter[] {
   const taken = new Set<string>()
   return members.flatMap(member => {
@@ -192,7 +192,7 @@ function shorthandOptions(shorthands: readonly CliShorthand[]): Parameter[] {
   return [...options, { ...optional, name: 'time-zone', option: 'time-zone', summary }]
 }
 
-/** `expected_version` and `expectedVersion` are both `expected-version`; the parser takes letters and hyphens only. */
+/** `expected_version` and `expectedVersion` both become `expected-version`; the parser accepts letters and hyphens only. */
 function optionName(name: string): string {
   return name
     .replace(/([a-z])([A-Z])/g, '$1-$2')

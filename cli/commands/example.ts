@@ -1,7 +1,7 @@
 import type { Parameter } from './command-data.js'
 import type { Entry } from './find-command.js'
 
-/** Prefixes of ids by the word that stands before `id`, or by the group of the command. */
+/** ID prefixes by the word before `id`, or by the group of the command. */
 const idPrefixes: Readonly<Record<string, string>> = {
   session: 'ses',
   workspace: 'ws',
@@ -26,7 +26,7 @@ const byType: Readonly<Record<Parameter['type'], string>> = {
   list: 'one',
   json: `'{}'`,
 }
-/** Names whose values are of a known form. */
+/** Example values by name. */
 const byName: Readonly<Record<string, string>> = {
   agent: 'report',
   agent_name: 'report',
@@ -40,7 +40,7 @@ const byName: Readonly<Record<string, string>> = {
   scope: 'global',
 }
 
-/** Names of things that a group is about, and of its arguments. */
+/** Example names by group or argument. */
 const byThing: Readonly<Record<string, string>> = {
   agent: 'scout',
   app: 'session',
@@ -61,7 +61,7 @@ const byThing: Readonly<Record<string, string>> = {
   task_run: '@last',
   bridge: '@last',
 }
-/** What follows the path of a command in an example, where its arguments do not tell by themselves. */
+/** Examples of commands whose arguments are not self-explanatory. */
 const written: Readonly<Record<string, string>> = {
   'agent duplicate': 'scout second',
   'agent heartbeat rollback': 'scout rev_0000000000000001',
@@ -233,16 +233,16 @@ const written: Readonly<Record<string, string>> = {
   'workspace edit': '. --name demo',
 }
 
-/** What the ids begin with that an argument of a command takes; undefined when it takes something else. */
+/** The prefix of the IDs that an argument takes; undefined when it takes no ID. */
 export function idPrefixOf(path: string, argument: string): string | undefined {
   const word = thingOf(path, argument)
   return word !== undefined && Object.hasOwn(idPrefixes, word) ? idPrefixes[word] : undefined
 }
 
-/** What an id is of: the word before `id`, or the group of the command. */
+/** The kind of an ID: the word before `id`, or the group of the command. */
 function thingOf(path: string, argument: string): string | undefined {
   const thing = /^(\w+?)[_-]?id$/.exec(argument)?.[1] ?? (argument === 'id' ? path.split(' ').at(-2) : undefined)
-  // Others are those of automation.
+  // Other runs are those of automation.
   return thing === 'run' && path.startsWith('task ') ? 'task_run' : thing
 }
 
@@ -254,8 +254,8 @@ interface Wanted {
 }
 
 /**
- * A call of a command as one would type it, that works where the things it names exist: what is written down for it,
- * else everything that it needs and one thing that it may have.
+ * An example call of a command, valid when the named items exist: the written one, else one with all required arguments and one
+ * option.
  */
 export function exampleOf(entry: Entry): string {
   const more = written[entry.path]
@@ -264,7 +264,7 @@ export function exampleOf(entry: Entry): string {
   if (entry.kind !== 'route') {
     for (const { name, optional } of entry.args) if (!optional) words.push(sample(entry, { name, type: 'text' }))
     const [option] = entry.options
-    // Nobody could guess the value of a condition, and the workspace is the one around the caller.
+    // A condition has no guessable value, and the workspace defaults to the current one.
     if (option && !/digest|workspace/.test(option.name)) words.push(...optionWords(option.name, sample(entry, option)))
     return words.join(' ')
   }

@@ -3,20 +3,20 @@ import { ownOptionsOf } from './command-options.js'
 import type { Entry } from './find-command.js'
 import { usageLine } from './help.js'
 
-/** The arguments and options of a call, as text; lists in the order of their items. */
+/** The arguments and options of a call as text; lists keep the order of their items. */
 export interface Given {
   readonly args: Readonly<Record<string, string>>
   readonly options: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
   /** The global option `--quiet`; false where the command has an option of that name. */
   readonly quiet: boolean
-  /** The global option `--dry-run`: the first request that changes something is only planned. */
+  /** The global option `--dry-run`: the first changing request is only planned. */
   readonly isDryRun: boolean
-  /** The global option `--plan`: digest of the plan that the first such request is held to. */
+  /** The global option `--plan`: digest of the plan that the first changing request has to match. */
   readonly plan?: string
 }
 
 /**
- * Checks arguments and options by what the command declares, before anything is asked of the daemon.
+ * Checks arguments and options against the declaration of the command, before any request to the daemon.
  * @throws CliFault `usage` for a missing argument, and for a value of another type or not among the allowed ones
  */
 export function checkGiven(entry: Entry, { args, options }: Given): void {
@@ -38,7 +38,7 @@ function checkValue({ type, values }: ValueData, value: unknown, label: string):
   if (typeof value !== 'string') return
   if (values && !values.includes(value))
     throw usageFault(`${label} is one of ${fewOf(values, value)}, not ${JSON.stringify(value)}`)
-  // A file, or standard input.
+  // The value is read from a file or from standard input.
   const isElsewhere = label === '--data' && /^(?:@|-$)/.test(value)
   if (type === 'json' && !isElsewhere) parseJson(value, label)
   const fits = typeForms[type]
@@ -52,7 +52,7 @@ const typeForms: Readonly<Record<string, (value: string) => boolean>> = {
   boolean: value => value === 'true' || value === 'false',
 }
 
-/** Allowed values in one line: of a long list those that begin like the given one, or the first ones. */
+/** Allowed values in one line: of a long list those with the same beginning as the given one, or the first ones. */
 function fewOf(values: readonly string[], given: string): string {
   const most = 20
   if (values.length <= most) return values.join(', ')
@@ -61,7 +61,7 @@ function fewOf(values: readonly string[], given: string): string {
   return `${few.join(', ')} and ${values.length - few.length} more`
 }
 
-/** A value of the command line that is JSON. @throws CliFault `usage`, which says where it is wrong */
+/** Parses a JSON value of the command line. @throws CliFault `usage` with the position of the error */
 export function parseJson(text: string, label: string): unknown {
   try {
     return JSON.parse(text)

@@ -4,7 +4,7 @@ import { wrapText } from '../show/text.js'
 
 const MAX_BYTES = 1024 * 1024
 
-/** What a word means, in lines; its plural means the same. Empty when the glossary does not have it, or is not there. */
+/** The glossary entry of a word or its plural, in lines. Empty without an entry or a glossary. */
 export function glossaryEntry(root: string, word: string, width: number): string[] {
   const text = readRegularFileSync(join(root, 'glossary.md'), { maxBytes: MAX_BYTES })?.toString() ?? ''
   const entries = new Map(

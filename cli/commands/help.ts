@@ -16,7 +16,7 @@ export function usageLine(entry: Entry): string {
   return ['svc', entry.path, ...args, ...needed.map(({ left }) => left), '[options]'].join(' ')
 }
 
-/** Lines about one command, for a reader whose lines are so wide. */
+/** Help lines of one command, wrapped to a width. */
 export function commandHelp(entry: Entry, width: number): string[] {
   const args = argumentsOf(entry).map(
     ({ name, summary, note }): Row => [name, [summary, note].filter(Boolean).join(' ')],
@@ -50,7 +50,7 @@ export function commandHelp(entry: Entry, width: number): string[] {
   ]
 }
 
-/** Commands during which a person types. */
+/** Interactive commands with key bindings. */
 const keyed: ReadonlySet<string> = new Set(['run', 'session attach'])
 
 /** The planning options of a command, without those that the command declares itself. */
@@ -60,7 +60,7 @@ const planningRows = (entry: Entry, own: readonly Row[]): Row[] =>
     return own.some(([shown]) => shown.split(' ')[0] === `--${name}`) ? [] : [[left, summary] as Row]
   })
 
-/** Lines about a group of commands; the empty name is everything, its groups by their verbs alone. */
+/** Help lines of a group of commands; the empty name gives all groups with their verbs. */
 export function groupHelp(
   name: string,
   entries: readonly Entry[],
@@ -89,13 +89,13 @@ export function groupHelp(
   ]
 }
 
-/** That a group within a group stands for its list. */
+/** The note that a subgroup is short for its list. */
 function listOf(name: string, entries: readonly Entry[]): string {
   const list = `${name} list`
   return name.includes(' ') && entries.some(({ path }) => path === list) ? ` svc ${name} is svc ${list}.` : ''
 }
 
-/** What a person wants to do, and the commands and groups that do it. */
+/** Purposes with their commands and groups. */
 const purposes: readonly (readonly [string, readonly string[]])[] = [
   ['Work with agents', ['run', 'inbox', 'session', 'agent', 'provider', 'workspace']],
   ['Automate and delegate work', ['automation', 'bundle', 'hooks', 'task', 'scheduler', 'budget']],
@@ -130,7 +130,7 @@ const purposes: readonly (readonly [string, readonly string[]])[] = [
   ['Manage the command line', ['completion', 'man', 'version']],
 ]
 
-/** Commands by purpose, in the order in which they are needed; those of extensions at the end. */
+/** Commands by purpose, in the order of their typical use; those of extensions at the end. */
 function purposeRows(entries: readonly Entry[]): (readonly [string, Row[]])[] {
   const rows = new Map<string, Row>()
   for (const entry of entries) if (!entry.path.includes(' ')) rows.set(entry.path, [callOf(entry), entry.summary])
@@ -165,7 +165,7 @@ function callOf(entry: Entry): string {
   )
 }
 
-/** Columns that a text beside names needs to be read; with less it stands below them. */
+/** Minimum columns for a text beside names; with fewer columns it is below them. */
 const leastBeside = 24
 const indent = 2
 
@@ -186,7 +186,7 @@ function section(title: string, rows: readonly Row[], width: number): string[] {
   return ['', title, ...lines]
 }
 
-/** Like {@link wrapText}; what is too long for a line, a list of values or JSON, goes on behind one of its separators. */
+/** Like {@link wrapText}, but an overlong value list or JSON is also wrapped after its separators. */
 function wrapped(text: string, width: number): string[] {
   return wrapText(text, width).flatMap(line => {
     if (textWidth(line) <= width) return [line]
@@ -210,7 +210,7 @@ function argumentsOf(entry: Entry) {
   }))
 }
 
-/** Values that a line or two can name; of more, completion and the fault of a wrong one name those that begin alike. */
+/** Maximum number of values listed in help; for longer lists, completion and errors show the similar ones. */
 const mostValues = 24
 
 function namedValues(type: string, values: readonly string[] | undefined): string {
@@ -246,7 +246,7 @@ function optionRows(entry: Entry): { left: string; right: string; required: bool
       required: required && instead.length === 0 && !parameter.fromContext,
     }
   })
-  // The whole body stands for its members.
+  // One row for the body instead of its members.
   if (entry.body !== 'none') {
     rows.push({
       left: '--data <json>',

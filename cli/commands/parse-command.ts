@@ -7,7 +7,7 @@ import type { Entry } from './find-command.js'
 import { usageLine } from './help.js'
 
 /**
- * The command that the words behind its path call, ready for `validateAndExecute()`.
+ * Parses the words after the path of a command, ready for `validateAndExecute()`.
  * @throws CliFault `usage` for an unknown option, a missing value or an extra argument, with the usage of the command
  */
 export async function parseCommand(
@@ -16,7 +16,7 @@ export async function parseCommand(
   context: CallContext,
 ): Promise<Command<never>> {
   const { options, words } = split(entry, rest)
-  // Most calls have nothing to parse, and then the parser, which is most of clipanion, is not loaded.
+  // Most calls need no parsing, so clipanion's parser, its largest part, is not loaded.
   if (words.length === 0 && options.every(({ option }) => isGlobal(entry, option))) {
     const command = new (commandClass(entry))()
     const fields = options.map(({ option, value }) => [fieldOf(option), value])
@@ -32,8 +32,8 @@ interface GivenOption {
 }
 
 /**
- * Words that mean the same to every parser: each option by its name with its value bound to it, then `--`, then the
- * arguments. clipanion refuses a value or an argument that begins with `-` anywhere else.
+ * An unambiguous form of the words: each option with its value bound to its name, then `--`, then the arguments. clipanion refuses
+ * a value or an argument with a leading `-` in any other place.
  */
 function canonical(entry: Entry, options: readonly GivenOption[], words: readonly string[]): readonly string[] {
   const names = parserNames(entry)
@@ -45,10 +45,10 @@ function canonical(entry: Entry, options: readonly GivenOption[], words: readonl
   return words.length === 0 ? bound : [...bound, '--', ...words]
 }
 
-/** A word that stands where an option can. */
+/** A word in the form of an option. */
 const optionWord = /^(--?[a-z][^=]*)(?:=([\s\S]*))?$/i
 
-/** The arguments, and the options in the order in which they were given. */
+/** The arguments, and the options in their given order. */
 function split(entry: Entry, rest: readonly string[]) {
   const known = knownNames(entry)
   const words: string[] = []
@@ -85,7 +85,7 @@ function split(entry: Entry, rest: readonly string[]) {
   return { words, options }
 }
 
-/** The options of a command by every name they have, dashes included. */
+/** The options of a command by all of their names, dashes included. */
 function knownNames(entry: Entry): ReadonlyMap<string, OptionData> {
   return new Map(optionsOf(entry).flatMap(option => typedNames(option).map(name => [name, option] as const)))
 }
@@ -96,7 +96,7 @@ function negatedBy(typed: string, known: ReadonlyMap<string, OptionData>): Optio
   return option?.type === 'boolean' && !option.name.startsWith('no-') ? option : undefined
 }
 
-/** The value behind an option: any word but another option, so `-3` and `-` as well. */
+/** The value after an option: any word except another option, which includes `-3` and `-`. */
 function valueAt(rest: readonly string[], at: number): string | undefined {
   const word = rest[at]
   return word === undefined || word === '--' || optionWord.test(word) ? undefined : word
@@ -104,7 +104,7 @@ function valueAt(rest: readonly string[], at: number): string | undefined {
 
 const misused = (text: string, entry: Entry) => usageFault(text, usageLine(entry))
 
-/** The option that a mistyped one is nearest to, as the end of the message about it. */
+/** A suggestion for a mistyped option, as the end of its error message. */
 function meantOption(typed: string, known: ReadonlyMap<string, OptionData>): string {
   const [meant] = nearest(typed.replace(/^--/, ''), [...new Set([...known.values()].map(({ name }) => name)), 'help'])
   return meant === undefined ? '' : `; did you mean --${meant}?`

@@ -14,7 +14,7 @@ export function parseWords(entry: Entry, words: readonly string[], context: Call
   return cli.process([...path, ...words], context) as unknown as Command<never>
 }
 
-/** The definitions of all commands, as documentation tools for clipanion read them. */
+/** The definitions of all commands, in the form that clipanion documentation tools read. */
 export function definitionsOf(entries: readonly Entry[]): readonly Definition[] {
   return cliOf(entries).definitions()
 }
@@ -24,7 +24,7 @@ function cliOf(entries: readonly Entry[]): Cli<BaseContext & CallContext> {
   return Cli.from(classes, { binaryName: 'svc', binaryLabel: 'svc' })
 }
 
-/** Arguments are optional to the parser: a missing one may be given as an option, and `checkGiven` has better words. */
+/** Arguments are optional for the parser: a missing one may be given as an option, and `checkGiven` has a clearer error. */
 function fieldsOf(entry: Entry): Fields {
   const names = parserNames(entry)
   const args = entry.args.map(({ name }, at) => [argumentField(at), Option.String({ name, required: false })])
@@ -35,7 +35,7 @@ function fieldsOf(entry: Entry): Fields {
 function optionOf(option: OptionData, parserName: string): unknown {
   const { name, type, summary } = option
   const descriptor = [...new Set([...typedNames(option).toReversed(), `--${parserName}`])].join(',')
-  // Without a description clipanion leaves an option out of the list of options.
+  // clipanion omits options without a description from its list.
   const about = { description: summary ?? name.replaceAll('-', ' ') }
   if (type === 'boolean') return Option.Boolean(descriptor, about)
   return type === 'list' ? Option.Array(descriptor, about) : Option.String(descriptor, about)

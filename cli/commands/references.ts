@@ -9,14 +9,14 @@ import { idPrefixOf } from './example.js'
 import type { Entry } from './find-command.js'
 import type { Given } from './given.js'
 
-/** Pages of a list that are looked through for a name. */
+/** Pages of a list that are searched for a name. */
 const mostPages = 50
 const mostTold = 5
 
-/** Options that take the id of a thing which has a name as well. */
+/** Options with the ID of an item that also has a name. */
 const optionsWithId = ['session', 'session-id', 'job-id', 'trigger-id', 'run-id'] as const
 
-/** What kind of id an argument takes, and what such ids begin with; undefined when it takes something else. */
+/** The kind and prefix of the ID that an argument takes; undefined when it takes no ID. */
 export function wantedId(path: string, name: string, text: string): { name: string; prefix: string } | undefined {
   const wanted = wantedIds(path, name)
   return wanted.find(({ prefix }) => text.startsWith(prefix)) ?? wanted[0]
@@ -29,9 +29,9 @@ const wantedIds = (path: string, name: string) =>
   })
 
 /**
- * The arguments and options with ids in the place of what stands for them: a name, a beginning that only one id has and that goes
- * beyond `ses_`, or `@last`, the newest. A whole id is left alone, without a question to the daemon, and so is what nothing answers to: the
- * command says then that there is no such thing.
+ * Replaces references in arguments and options by IDs: a name, a unique ID prefix longer than `ses_`, or `@last` for the newest. A
+ * whole ID is left alone without a request. A reference without a match is left alone too: the command then reports the missing
+ * item.
  * @throws CliFault `ambiguous_reference` when several match.
  */
 export async function withReferences(
@@ -44,11 +44,11 @@ export async function withReferences(
   const idOf = async (name: string, text: unknown): Promise<string | undefined> => {
     const wanted = typeof text === 'string' ? wantedId(entry.path, name, text) : undefined
     if (wanted === undefined || typeof text !== 'string') return undefined
-    // A budget is of a task or of an agent, which goes by its name.
+    // A budget belongs to a task or to an agent, which is identified by its name.
     if (name === 'ref' && text !== '@last' && !text.startsWith(wanted.prefix)) return undefined
     if (/^[a-z]+_[0-9a-f]{16}$/.test(text)) return undefined
     const isKnown = text === '@last' || text.startsWith(wanted.prefix)
-    // A name may be that of any of the things that the argument takes; the first is what it usually is.
+    // A name may belong to any of the accepted kinds; the first one is the usual one.
     for (const one of isKnown ? [wanted] : wantedIds(entry.path, name)) {
       const id = await idIn(one, text)
       if (id !== undefined) return id
@@ -61,7 +61,7 @@ export async function withReferences(
     const find = async (more: Readonly<Record<string, string>>) =>
       chosen(text, wanted.prefix, await allRows(list, client, more), entry, list.path)
     const found = ofArchive(entry) ? undefined : await find({})
-    // The list leaves out what is in the archive, which goes by the same names.
+    // The list omits the archive, whose items have the same kinds of names.
     const hasArchive = list.options.some(({ name }) => name === 'archived') && (text !== '@last' || ofArchive(entry))
     return found ?? (hasArchive ? find({ archived: 'true' }) : undefined)
   }

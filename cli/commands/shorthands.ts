@@ -4,17 +4,17 @@ import type { Parameter, RouteCommand } from './command-data.js'
 import type { Given } from './given.js'
 
 const LOCAL = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d))?$/
-/** Part of a value that stands for `--time-zone`. */
+/** Placeholder for the value of `--time-zone`. */
 const ZONE = '$zone'
 const DAY_MS = 24 * 60 * 60_000
 
-/** Short options that make a member of the body: `--every`. */
+/** Short options that set a member of the body: `--every`. */
 export function shorthandsFor({ shorthands = [] }: Pick<RouteCommand, 'shorthands'>, parameter: Parameter): string[] {
   const { in: at, name } = parameter
   return at === 'body' ? shorthands.filter(({ member }) => member === name).map(({ option }) => `--${option}`) : []
 }
 
-/** The members of the body that short options make. Throws a usage fault when two make the same one. */
+/** The members of the body set by short options. Throws a usage error when two set the same one. */
 export function expandShorthands(
   { shorthands = [] }: RouteCommand,
   options: Given['options'],
@@ -39,10 +39,10 @@ export function expandShorthands(
   return body
 }
 
-/** Whether the option's time or expression is read in a zone. */
+/** Whether the time or expression of the option depends on a time zone. */
 export const takesZone = ({ type, value }: CliShorthand) => type === 'time' || Object.values(value).includes(ZONE)
 
-/** A date and time without a zone as one with it; anything else as it stands, for the daemon to judge. */
+/** Adds the zone to a local date and time; other texts are passed on to the daemon unchanged. */
 function absoluteTime(text: string, zone: string | undefined, option: string): string {
   const parts = LOCAL.exec(text)
     ?.slice(1)
@@ -53,16 +53,16 @@ function absoluteTime(text: string, zone: string | undefined, option: string): s
   }
   const [year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0] = parts
   const wall = Date.UTC(year, month - 1, day, hour, minute, second)
-  // What does not exist, such as 31 February, is for the daemon to refuse.
+  // Nonexistent dates, such as 31 February, are refused by the daemon.
   const written = `${text.replace(' ', 'T')}${text.length === 16 ? ':00' : ''}Z`
   if (new Date(wall).toISOString().replace('.000', '') !== written) return written
   const [before, after] = [offsetOf(zone, wall - DAY_MS), offsetOf(zone, wall + DAY_MS)]
-  // Of a time that the clocks show twice the first; the zones of the world change theirs at most once in two days.
+  // An ambiguous local time means its first occurrence; zones change their clocks at most once in two days.
   const found = [wall - before, wall - after].find(at => offsetOf(zone, at) === wall - at)
   return new Date(found ?? gapEnd(zone, wall - after, wall - before)).toISOString()
 }
 
-/** The instant in (from, to] at which clocks are set forward: a time that they leave out is the end of the gap, as for cron. */
+/** The instant in (from, to] at which clocks are set forward. A skipped local time means the end of the gap, as in cron. */
 function gapEnd(zone: string | undefined, from: number, to: number): number {
   const old = offsetOf(zone, from)
   let [low, high] = [from, to]
@@ -74,7 +74,7 @@ function gapEnd(zone: string | undefined, from: number, to: number): number {
   return high
 }
 
-/** Milliseconds that the clocks of a zone are ahead of UTC at an instant. */
+/** Offset of a zone from UTC at an instant, in milliseconds. */
 function offsetOf(timeZone: string | undefined, at: number): number {
   try {
     const fields = new Intl.DateTimeFormat('en-US', {

@@ -8,33 +8,32 @@ import { readRegularFileSync } from '../../kernel/kit/read-file.js'
 
 /** A file that was run. */
 export interface Loaded {
-  /** What it exports. */
+  /** The exports of the file. */
   readonly exports: unknown
-  /** There only when no cache was found: writes what V8 has compiled by now for the next start. Never throws. */
+  /** Present only without a usable cache: writes V8's compiled code for the next start. Never throws. */
   readonly keep?: () => void
 }
 
 const digestBytes = 32
-/** Many times what V8 makes of the daemon. */
+/** Far above the size of the daemon's compiled code. */
 const MAX_CACHE_BYTES = 256 * 1024 * 1024
 
 /**
- * Runs a file of the build that is a function of `require`, `module`, `moduleUrl` and `importForeign`. What V8 compiled of it
- * in an earlier process is taken from the first folder that has it, and kept in `own`, which is looked into first.
+ * Runs a file of the build that is a function of `require`, `module`, `moduleUrl` and `importForeign`. Compiled code of an earlier
+ * process is read from the first folder that has it, and is stored in `own`, which is searched first.
  *
- * The cache spares time and decides nothing: its name says of which code, where, and of which Node it is, its first bytes
- * are the digest of the others, and V8 refuses what was made under other flags. Whatever is wrong with it, the code is
- * compiled.
+ * The cache only saves time: its name contains the digest of the code, its place and the Node version, its first bytes are the
+ * digest of the rest, and V8 rejects code compiled with other flags. An invalid cache is ignored and the code is compiled.
  */
 export function runCached(file: string, own: string, ...others: readonly string[]): Loaded {
   const code = readFileSync(file)
   const name = `${basename(file, '.cjs')}-${digest(code, file, process.version, process.arch).toString('hex')}`
   const cachedData = [own, ...others].map(folder => readCache(join(folder, name))).find(found => found !== undefined)
-  // All of it is ASCII, which is read twice as fast so.
+  // The code is pure ASCII; reading it as latin1 is twice as fast.
   const script = new Script(code.toString('latin1'), { filename: file, cachedData })
   const module = { exports: {} as unknown }
   const url = pathToFileURL(file).href
-  // Handed in, for what comes out of the cache does not know how to import.
+  // Passed in, because code from the cache cannot import by itself.
   script.runInThisContext()(createRequire(url), module, url, (wanted: string) => import(wanted))
   const { exports } = module
   if (cachedData !== undefined && script.cachedDataRejected === false) return { exports }
@@ -58,7 +57,7 @@ function readCache(file: string): Buffer | undefined {
   }
 }
 
-/** Replaces those of other code; a folder that cannot be written costs the next start some time and is no fault. */
+/** Replaces caches of other code. An unwritable folder only makes the next start slower. */
 function writeCache(folder: string, name: string, data: Buffer): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })

@@ -1,13 +1,13 @@
 import { placeInCopy } from '../../plugins/delivery/extensions/load/copy-path.js'
 import type { DaemonLine } from './daemon-log.js'
 
-/** Exit code of an exception that nothing contained (EX_SOFTWARE). */
+/** Exit code of an uncaught exception (EX_SOFTWARE). */
 const exitBroken = 70
 
-/** Attributes a failure, at a place, to a plugin. */
+/** Attributes a failure at a code location to a plugin. */
 export type Blame = (owner: string, where: string, error: unknown) => void
 
-/** What plugins throw past everything is logged under the name of who did it; code of the daemon itself ends it. */
+/** Logs uncaught errors of plugins under the name of the plugin; an uncaught error of the daemon itself ends it. */
 export function containFailures(log: (line: DaemonLine) => void, blame: Blame): void {
   process.on('unhandledRejection', reason => {
     const { text, stack, owner } = describe(reason)

@@ -1,30 +1,30 @@
-/** Argument of the daemon's program that keeps all extensions from running. */
+/** Argument of the daemon's program that disables all extensions. */
 export const SAFE_MODE = '--safe-mode'
-/** Argument that has it carry out the restart whose id follows, between the daemon that ends and the next one. */
+/** Argument that runs the restart helper for the operation with the following ID. */
 export const RESTART = '--restart'
 /**
- * Arguments of Node for a daemon in the background: at most 4 MiB a half of the young generation, where Node grows to 16. A start
- * that allocates 60 MiB would touch all of them, and their pages stay with the idle process.
+ * Node arguments for a background daemon: semi-spaces of the young generation of at most 4 MiB instead of 16. A start that
+ * allocates 60 MiB would touch all of that memory, and the idle process would keep it.
  */
 export const NODE_FLAGS: readonly string[] = ['--max-semi-space-size=4']
-/** Argument for a daemon that a service manager started and starts anew: it restarts itself by ending with {@link serviceExits}. */
+/** Argument for a daemon under a service manager, which restarts by exiting with one of {@link serviceExits}. */
 export const SERVICE = '--service'
-/** The service managers that differ in what an exit code tells them. */
+/** Service managers, which differ in their handling of exit codes. */
 export type Service = 'systemd' | 'launchd'
 
-/** Which manager started this program, by its arguments; undefined where none did. */
+/** The service manager that started this program, by its arguments; undefined without one. */
 export function serviceOf(argv: readonly string[]): Service | undefined {
   const argument = argv.find(word => word === SERVICE || word.startsWith(`${SERVICE}=`))
   if (argument === undefined) return undefined
   return argument === `${SERVICE}=launchd` ? 'launchd' : 'systemd'
 }
 
-/** What the exit code of a daemon tells the service manager that started it. */
+/** Exit codes of the daemon for its service manager. */
 export const serviceExits = {
-  /** Start it again: a restart was asked for (EX_TEMPFAIL). */
+  /** Start it again: a restart was requested (EX_TEMPFAIL). */
   restart: 75,
-  /** Do not: another start would fail as this one did, until a person has changed something (EX_CONFIG). */
+  /** Do not start it again: the next start would fail too, until a person changes something (EX_CONFIG). */
   hopeless: 78,
-  /** Do not: another daemon holds the home. */
+  /** Do not start it again: another daemon holds the home. */
   alreadyRunning: 5,
 } as const

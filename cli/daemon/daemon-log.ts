@@ -5,19 +5,19 @@ import type { LogFile } from './log-file.js'
 import { LogLimit } from './log-limit.js'
 import { redact } from './redact.js'
 
-/** A line of the program itself. */
+/** A log line of the daemon program itself. */
 export type DaemonLine = Pick<LogLine, 'level' | 'msg'> & { readonly [field: string]: unknown }
 
-/** The daemon's log. A line is written at once. Pino gets nothing that is not redacted: no text, field or binding. */
+/** The daemon's log. Lines are written synchronously. All texts, fields and bindings are redacted before they reach Pino. */
 export interface DaemonLog {
   (line: DaemonLine): void
-  /** What the kernel and its plugins write to, each plugin to a child. Their level does not hold for the program's own lines. */
+  /** Log port of the kernel; each plugin gets a child. Its level does not apply to the program's own lines. */
   readonly port: LogPort
-  /** From now on the values that plugins register are hidden in the program's own lines too. */
+  /** Redacts the secret values of plugins in the program's own lines from now on. */
   redactBy(known: Redact): void
 }
 
-/** The log of a daemon; in the foreground it goes to standard output as well. */
+/** Opens the log of a daemon; in the foreground it is also written to standard output. */
 export async function openDaemonLog(
   file: LogFile,
   foreground: boolean,
@@ -47,7 +47,7 @@ export async function openDaemonLog(
   return Object.assign(log, { port, redactBy })
 }
 
-/** A logger and its children, each of which gets only what is redacted. */
+/** A logger whose children get only redacted values. */
 function redacting(logger: LogPort, limit: LogLimit): LogPort {
   const at =
     (level: LogLine['level']): LogPort['info'] =>

@@ -8,11 +8,11 @@ import {
 import { CliFault } from '../fault.js'
 import type { Output } from '../show/output.js'
 
-/** A daemon that does not answer is ended by its watchdog, and followed by another one, well within that time. */
+/** The watchdog ends an unresponsive daemon and starts its successor well within this time. */
 const SUCCESSION_MS = 15_000
 const AGAIN_MS = 250
 
-/** What a daemon that cannot be asked fails with; `connection`: another one has taken its place meanwhile. */
+/** Errors of an unreachable daemon; `connection`: another daemon has replaced it in the meantime. */
 const UNREACHED = ['no_daemon', 'daemon_unreachable', 'daemon_unresponsive', 'daemon_ended', 'connection']
 
 export const isUnreached = (error: unknown): error is CliFault =>
@@ -23,15 +23,15 @@ export interface DisableLater {
   readonly name: string
   readonly out: Output
   readonly signal: AbortSignal
-  /** Why the daemon could not be asked. */
+  /** Reason for which the daemon was unreachable. */
   readonly unreached: CliFault
-  /** Asks the daemon again. */
+  /** Repeats the request to the daemon. */
   readonly ask: () => Promise<void>
 }
 
 /**
- * `extension disable` where the daemon does not answer: leaves a note that its next start honours before it loads any extension,
- * and asks the successor, should one come. Throws what a daemon that answers says against it; the note is gone then.
+ * `extension disable` for an unresponsive daemon: writes a note that its next start applies before it loads any extension, and
+ * repeats the request to a successor. An error reply of the daemon is thrown, and the note is removed.
  */
 export async function disableLater({ home, name, out, signal, unreached, ask }: DisableLater): Promise<void> {
   if (!isExtensionName(name)) throw unreached

@@ -15,12 +15,12 @@ import { SETTINGS_CACHE } from '../schema/settings-cache.js'
 
 const { tap } = surfaceOf<DropInCommands>()
 
-/** Name of the plugin, which comes with the daemon's main and not with the kernel that others embed. */
+/** Name of the plugin, which belongs to the daemon program and not to the embeddable kernel. */
 const NAME = 'commands'
 
 type Needs = { readonly report: typeof Faults; readonly file: typeof Files; readonly extensions: typeof Extensions }
 
-/** Writes down the commands of drop-ins, so that the command line knows them without asking a daemon. */
+/** Caches the commands of drop-ins, so that the CLI needs no daemon to know them. */
 class DropInCommands {
   #written = ''
   #settings = ''
@@ -29,7 +29,7 @@ class DropInCommands {
   constructor(private readonly kernel: PluginKernel<Needs>) {}
 
   async write(): Promise<void> {
-    // While they load after a start, the commands of the run before are better than those of some.
+    // While extensions load after a start, the complete commands of the last run are better than partial ones.
     if (this.kernel.needs.extensions.isLoading()) return
     await this.#writeSettings()
     const text = `${JSON.stringify(await this.#data())}\n`
@@ -38,7 +38,7 @@ class DropInCommands {
     this.#written = text
   }
 
-  /** For the schema of config.json that editors read. */
+  /** Caches the settings for the config.json schema used by editors. */
   async #writeSettings(): Promise<void> {
     const settings = this.kernel.needs.extensions.installed().flatMap(({ code }) => code?.surface.settings ?? [])
     const file = this.kernel.needs.file('cache', SETTINGS_CACHE)
@@ -56,7 +56,7 @@ class DropInCommands {
     return { version, routes, commands: active.flatMap(moduleCommands) }
   }
 
-  /** A route whose command cannot be described has none; it is served all the same, and the fault is that of its extension. */
+  /** A route whose command is invalid gets none, but is still served; the error is reported for its extension. */
   async #routes({ name, code }: InstalledExtension): Promise<RouteCommand[]> {
     const { describeRoutes } = await import('../commands/describe-commands.js')
     return (code?.surface.routes ?? []).flatMap(route => {

@@ -3,19 +3,19 @@ import { join } from 'node:path'
 import * as v from 'valibot'
 import { jsonFileSync } from '../../kernel/kit/json-file.js'
 
-// Small files of a home, for what must be known where its database cannot be asked: by the thread of the watchdog, by a command
-// beside a daemon that does not answer, and by a start before it has opened anything.
+// Small files of a home for data that must be available without its database: for the watchdog thread, for a command next to an
+// unresponsive daemon, and for a start that has not opened anything yet.
 
 /** A note of a home. */
 export interface HomeNote<T> {
-  /** Undefined when there is no such file, or none that can have been written here. */
+  /** Undefined for a missing or invalid file. */
   read(): T | undefined
-  /** Whole or not at all, and on the disk when it returns. @throws what the system says */
+  /** Writes atomically and durably. @throws the system's error */
   write(note: T): void
   remove(): void
 }
 
-/** The note of this name in a home. Processes may write it at once: the last one stands. */
+/** The note of this name in a home. With concurrent writers the last one wins. */
 export function homeNote<T extends object>(
   home: string,
   name: string,
@@ -40,18 +40,18 @@ const STOP = 'stop-asked.json'
 const stopNote = (home: string) => homeNote(home, STOP, v.object({ at: v.string(), by_pid: v.number() }))
 
 /**
- * Says that the daemon of this home is to stop. From then on no successor is started, and one that is being started gives up,
- * until {@link forgetStop}. Does nothing where there is no home.
+ * Requests a stop of the daemon of this home. Until {@link forgetStop} no successor is started, and a starting one gives up. Does
+ * nothing without a home.
  */
 export function askToStop(home: string): void {
   try {
     stopNote(home).write({ at: new Date().toISOString(), by_pid: process.pid })
   } catch {
-    // A home that cannot be written has no daemon that could be followed by another.
+    // An unwritable home has no daemon that could have a successor.
   }
 }
 
-/** That the file is there says it, whatever it holds. */
+/** The existence of the file is the request, regardless of its content. */
 export const isStopAsked = (home: string): boolean => existsSync(join(home, STOP))
 
 export const forgetStop = (home: string): void => stopNote(home).remove()

@@ -8,16 +8,16 @@ import {
 } from '../../plugins/desk/support/liveness-file.js'
 import { DELAY, HANDLES, HEAP, OVERSIZE } from './watchdog-data.js'
 
-/** Seconds between two samples, and samples that are written at once: an idle daemon writes once a minute. */
+/** Seconds between two samples, and samples per write: an idle daemon writes once a minute. */
 const EVERY = 10
 const AT_ONCE = 6
-/** A longer delay is written down immediately: the process may be ended next. */
+/** A longer delay is written immediately, because the process may be ended soon. */
 const LONG_MS = 1000
 const MB = 1024 * 1024
 
 /**
- * Samples of the process for `liveness.json` of support bundles, kept in two files of bounded size. The thread of the watchdog takes them
- * with its tick, so that a main thread that does not come back is seen as well.
+ * Samples of the process for `liveness.json` of support bundles, kept in two files of bounded size. The watchdog thread takes them
+ * with its tick, so that a blocked main thread is recorded as well.
  */
 export class Liveness {
   readonly #file: string
@@ -31,7 +31,7 @@ export class Liveness {
     this.#file = livenessFile(home)
   }
 
-  /** Once a second. @param heldMs how long the main thread has not come back */
+  /** Called once a second. @param heldMs time for which the main thread has been blocked */
   tick(heldMs: number): void {
     this.#ticks++
     if (this.#ticks % EVERY === 0) this.sample(heldMs)
@@ -55,7 +55,7 @@ export class Liveness {
     if (this.#waiting.length >= AT_ONCE || delay >= LONG_MS) this.flush()
   }
 
-  /** Writes what waits. Without room or permission it is lost: the daemon must not fail for it. */
+  /** Writes the pending samples. Without disk space or permission they are dropped, because the daemon must not fail for them. */
   flush(): void {
     const text = this.#waiting.join('')
     this.#waiting = []

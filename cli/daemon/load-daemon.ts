@@ -5,18 +5,18 @@ import { runCached } from './code-cache.js'
 import { NODE_FLAGS } from './daemon-arguments.js'
 import type { DaemonOptions } from './run-daemon.js'
 
-/** By then the daemon has compiled what a start needs, and nobody waits for it any more. */
+/** By then the code needed for a start is compiled, and the start is over. */
 const keepAfterMs = 1000
 
 type Daemon = typeof import('./run-daemon.js')
 
-/** Loads the code of the daemon: in a build one file, run by V8's code cache, else its modules. */
+/** Loads the code of the daemon: one file of the build with V8's code cache, or its modules. */
 export async function loadDaemon(root: string, home: string): Promise<Daemon['runDaemon']> {
-  // The functions of SQLite are compiled when they are called: most never are, and those of a start take a fifth of all.
+  // SQLite functions are compiled on first call: most are never called, and compiling all would take a fifth of the start.
   setFlagsFromString('--wasm-lazy-compilation')
-  // V8 would spend the first moments on optimizing SQLite for a load that is not there yet.
+  // Prevents V8 from optimizing SQLite during the start, before there is any load.
   setFlagsFromString('--wasm-tiering-budget=200000000')
-  // Flags are part of a code cache: a process that was started without these can use it too.
+  // Flags are part of the code cache key: set here, they also apply in a process that was started without them.
   for (const flag of NODE_FLAGS) setFlagsFromString(flag)
   shareArena()
   const { runDaemon, keep } = await loaded(root, home)
@@ -28,24 +28,24 @@ export async function loadDaemon(root: string, home: string): Promise<Daemon['ru
 const M_ARENA_MAX = -8
 
 /**
- * Each thread that allocates has an arena of its own in the GNU C library, which keeps what was freed in it: some 15 MiB of an idle
- * daemon. Few of its threads allocate at once, so they share one. Other C libraries have no arenas.
+ * Shares one malloc arena between threads. In the GNU C library each allocating thread has its own arena, which keeps freed memory:
+ * some 15 MiB in an idle daemon. Other C libraries have no arenas.
  */
 function shareArena(): void {
   if (process.platform !== 'linux') return
   try {
     systemCall('int mallopt(int, int)')(M_ARENA_MAX, 1)
   } catch {
-    // The memory of arenas is not worth a start.
+    // The saved memory is not worth a failed start.
   }
 }
 
-/** The same code, for what is judged without a daemon. */
+/** Loads the same code for a configuration check without a daemon. */
 export async function loadCheck(root: string, home: string): Promise<Pick<Daemon, 'checkConfig' | 'configChecker'>> {
   return loaded(root, home)
 }
 
-/** The same code, for what it knows of databases. */
+/** Loads the same code for its known database migrations. */
 export async function loadMigrations(root: string, home: string): Promise<Pick<Daemon, 'knownMigrations'>> {
   return loaded(root, home)
 }

@@ -21,7 +21,7 @@ export interface LogLimits {
   readonly maxAgeMs: number
 }
 
-/** Milliseconds between two looks whether the file is still the one of that name, whether it can be written, and what is too old. */
+/** Milliseconds between two checks for a replaced file, an unwritable file and expired files. */
 const LOOK_MS = 10_000
 
 /** Path of the daemon's log. */
@@ -29,7 +29,7 @@ export function logPath(home: string): string {
   return join(home, 'logs', 'svc.log')
 }
 
-/** A log and what was rotated out of it, as far as they are there, the newest first. */
+/** A log and its existing rotated files, newest first. */
 export function logFiles(path: string): string[] {
   const rotated = rotatedOf(path).map(number => `${path}.${number}`)
   return lstatSync(path, { throwIfNoEntry: false }) ? [path, ...rotated] : rotated
@@ -42,13 +42,13 @@ export function openLog(path: string): number {
 }
 
 /**
- * A log that is written at once, so that the last line before a crash is there. It never throws: a daemon whose log cannot be
- * written goes on, and says how many lines are missing when it can be.
+ * A log that is written synchronously, so that the last line before a crash is kept. It never throws: a daemon with an unwritable
+ * log continues, and logs the number of lost lines later.
  */
 export class LogFile {
   #file: number | undefined
   #size = 0
-  /** The last line is not whole. */
+  /** The last line is incomplete. */
   #torn = false
   #lost = 0
   #lookAt = Number.NEGATIVE_INFINITY
@@ -63,8 +63,8 @@ export class LogFile {
   }
 
   /**
-   * Rotates from here on. For whoever holds the home's lock: a start that finds it held writes why, and must not take the
-   * file away from the daemon that runs.
+   * Enables rotation. Only for the process that holds the lock of the home: a failed start writes its reason, but must not rotate
+   * the file of the running daemon.
    */
   rotate(limits: LogLimits): void {
     this.#limits = limits
@@ -72,7 +72,7 @@ export class LogFile {
     this.#rotateFull()
   }
 
-  /** Whether lines go anywhere. */
+  /** Whether the log file is open. */
   get isOpen(): boolean {
     return this.#file !== undefined
   }
@@ -95,7 +95,7 @@ export class LogFile {
       while (written < bytes.length) written += writeSync(this.#file, bytes, written)
       this.#torn = false
     } catch {
-      // A full disk must not take the daemon down for the sake of its log.
+      // A full disk must not end the daemon because of its log.
       this.#torn ||= written > 0
     }
     this.#size += written
@@ -114,11 +114,11 @@ export class LogFile {
       if (this.#file === undefined || there?.ino !== fstatSync(this.#file).ino) this.#open()
       if (this.#limits) removeOld(this.path, this.#limits, this.now())
     } catch {
-      // What is open stays; the next look may find it better.
+      // The open file stays in use until the next check.
     }
   }
 
-  /** The new file is there before the old one goes: its number may be another file's at once. */
+  /** Opens the new file before the old descriptor is closed, because its number could be reused at once. */
   #open(): void {
     const old = this.#file
     const file = openLog(this.path)
@@ -135,13 +135,13 @@ export class LogFile {
       this.#open()
       removeOld(this.path, this.#limits, this.now())
     } catch {
-      // It grows instead, and is tried again after as much.
+      // The file grows instead, and rotation is retried after the same amount.
       this.#size = 0
     }
   }
 }
 
-/** Each step leaves every line in one file; a gap that an end in the middle left is filled, and nothing beyond it moves. */
+/** Each step keeps every line in one file. A gap left by an interrupted rotation is filled, and later files stay. */
 function shift(path: string, backups: number): void {
   if (backups === 0) {
     rmSync(path, { force: true })
@@ -161,7 +161,7 @@ function removeOld(path: string, { backups, maxAgeMs }: LogLimits, now: number):
   }
 }
 
-/** Numbers of the rotated files, the newest first. */
+/** Numbers of the rotated files, newest first. */
 function rotatedOf(path: string): number[] {
   const start = `${basename(path)}.`
   try {
@@ -184,12 +184,12 @@ function endsLine(path: string, size: number): boolean {
   }
 }
 
-/** The last lines of a log after a position, at most `count`, each readable: JSON lines as level and text. */
+/** The last `count` lines of a log after a position; JSON lines as level and text. */
 export function logTail(path: string, from: number, count: number): string[] {
   return linesAfter(path, from).slice(-count).map(readable)
 }
 
-/** What a daemon wrote last, after a position, that it could not start for and what to run next; undefined where it did not. */
+/** The last fatal reason that a daemon logged after a position, with its next step; undefined without one. */
 export function lastReason(
   path: string,
   from: number,
@@ -206,7 +206,7 @@ function linesAfter(path: string, from: number): string[] {
   const about = statSync(path, { throwIfNoEntry: false })
   const size = about?.isFile() ? about.size : 0
   if (size === 0) return []
-  // Smaller than it was: it was rotated meanwhile.
+  // A smaller file was rotated in the meantime.
   const start = Math.max(size < from ? 0 : from, size - 64 * 1024)
   const buffer = Buffer.alloc(size - start)
   const file = openRegularFileSync(path)
@@ -224,7 +224,7 @@ function readable(line: string): string {
   return parts.filter(Boolean).join(' ') || line
 }
 
-/** The fields of a line in JSON; none of one that is not. */
+/** The fields of a JSON line; empty for other lines. */
 function parsed(line: string): Readonly<Record<string, unknown>> {
   try {
     return Object(JSON.parse(line))

@@ -3,19 +3,19 @@ import { type Rate, TokenBucket } from '../../kernel/kit/rate.js'
 
 type MonotonicClock = ConstructorParameters<typeof TokenBucket>[1]
 
-/** Characters of lines that an extension writes to the log of the daemon, which all plugins share. */
+/** Rate limit of an extension's characters in the daemon's log, which all plugins share. */
 const RATE: Rate = { burst: 2 ** 20, perSecond: 2048 }
-/** Characters that a line costs beside its message and fields. */
+/** Fixed cost of a line besides its message and fields. */
 const LINE_COST = 64
 
-/** Keeps each extension from rotating the lines of all others out of the log: one that writes too much is muted for a while. */
+/** Prevents an extension from rotating the lines of others out of the log: excess output mutes it for a while. */
 export class LogLimit {
-  /** By extension, over its reloads. */
+  /** By extension, kept across reloads. */
   readonly #limits = new Map<string, { readonly bucket: TokenBucket; dropped: number }>()
 
   constructor(private readonly clock: MonotonicClock) {}
 
-  /** The logger of an extension, held to the rate. While it is muted, its lines are not even redacted. */
+  /** The rate-limited logger of an extension. Muted lines are not even redacted. */
   of(extension: string, logger: LogPort): LogPort {
     const known = this.#limits.get(extension)
     const limit = known ?? { bucket: new TokenBucket(RATE, this.clock), dropped: 0 }
@@ -52,7 +52,7 @@ export class LogLimit {
   }
 }
 
-/** Fields are plain data here; those that are none cost what a line costs. */
+/** Cost of a line. Fields that cannot be serialized cost the minimum. */
 function costOf(fields: Readonly<Record<string, unknown>>, msg: string): number {
   let text = ''
   try {

@@ -1,12 +1,12 @@
 import { redactText } from '../../plugins/platform/redaction/looks.js'
 
 const secretName = /token|secret|passw(?:or)?d|credential|authorization|cookie|(?:api|private|access)[_-]?key/i
-/** Names that contain such a word and tell nothing: counts and digests. */
+/** Names with a secret word that contain no secret: counts and digests. */
 const harmlessName = /(?:_hash|_count|_total|_status|tokens)$/i
 const redacted = '[redacted]'
 const maxDepth = 8
 
-/** The fields of a log line without what their names say is secret, nor what looks like a secret in texts. */
+/** The fields of a log line without values of secret names, and without secret-looking texts. */
 export function redact(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return redactText(value)
   if (typeof value !== 'object' || value === null) return value

@@ -8,30 +8,29 @@ import { isOpen } from '../../plugins/platform/restart/states.js'
 import { RESTART } from './daemon-arguments.js'
 import { logPath, openLog } from './log-file.js'
 
-/** Milliseconds that a helper has to run, and how many are tried. */
+/** Time limit for the start of a helper, and the number of attempts. */
 const HELPER_MS = 10_000
 const MAX_HELPERS = 3
 
 export interface RelaunchOptions {
   readonly home: string
-  /** Arguments of Node that start the next daemon; absent in the foreground, where somebody else does. */
+  /** Node arguments that start the next daemon; absent in the foreground, where a person starts it. */
   readonly successor: readonly string[] | undefined
-  /** A service manager starts the next daemon when this one ends as it does for a restart. */
+  /** The service manager starts the next daemon after a restart exit. */
   readonly service?: boolean | undefined
   /** Begins the shutdown of this daemon. */
   readonly stop: () => void
 }
 
 /**
- * Lets the daemon restart itself. The helper is a process of its own that starts the next daemon, which waits for the lock of this
- * one. This process looks after the helper for as long as it lives, and the helper after the next daemon: none of the three can be
- * killed without another that notices.
+ * Restarts the daemon. A separate helper process starts the next daemon, which waits for the lock of this one. This process
+ * monitors the helper until it ends, and the helper monitors the next daemon, so that a kill of any of the three is noticed.
  */
 export class Relaunching implements Relauncher {
   readonly refusal?: string
   readonly external?: true
   readonly ready: Promise<void>
-  /** Says that this daemon serves. */
+  /** Reports that this daemon serves. */
   serves: () => void = () => {}
   #operation: string | undefined
   #helper: ChildProcess | undefined
@@ -56,8 +55,8 @@ export class Relaunching implements Relauncher {
   }
 
   /**
-   * The last that this process does: where its helper was killed it starts another. Not before the shutdown is over, which ends
-   * what this process started and would take a helper that has only begun for one of them.
+   * The last action of this process: it restarts a killed helper. This happens after the shutdown, which ends child processes and
+   * could end a new helper as one of them.
    */
   async handOver(): Promise<void> {
     const id = this.#operation
@@ -77,7 +76,7 @@ export class Relaunching implements Relauncher {
     operations.advance(id, 'failed', new Date().toISOString(), { failure_reason: why })
   }
 
-  /** Resolves when it runs. */
+  /** Resolves when the helper runs. */
   async #spawn(operation: string): Promise<ChildProcess> {
     const { home, successor = [] } = this.options
     const file = openLog(logPath(home))
@@ -116,7 +115,7 @@ function runs(child: ChildProcess): Promise<void> {
   })
 }
 
-/** The helper waits for the end of its channel, which the end of this process is as well. */
+/** Closes the channel for which the helper waits; the end of this process closes it too. */
 function release(helper: ChildProcess): void {
   if (helper.connected) helper.disconnect()
 }
@@ -126,7 +125,7 @@ const isRunning = (child: ChildProcess | undefined): boolean =>
 
 const { contribute } = surfaceOf<unknown>()
 
-/** The plugin that contributes it: it comes with the program of the daemon and not with the kernel that others embed. */
+/** The plugin with the relauncher, which belongs to the daemon program and not to the embeddable kernel. */
 export function relaunchPlugin(relaunching: Relauncher): Plugin {
   const registries = [contribute(Relaunchers, () => [relaunching])]
   return definePlugin({ name: 'relaunch', version }).surface({ registries })

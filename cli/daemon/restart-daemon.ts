@@ -10,11 +10,11 @@ import { refuseInvalidConfig } from '../setup/offline-config.js'
 import { bringUp, type Started, shownAddress } from './start-daemon.js'
 import { stopRunning } from './stop-daemon.js'
 
-/** Milliseconds between two looks, and that a restart may take before nobody waits for it any more. */
+/** Milliseconds between two looks, and the time limit of a restart. */
 const POLL_MS = 50
 const WAIT_MS = 90_000
 
-/** What a person reads while it is waited for. */
+/** Progress texts by status. */
 const WAITING: Readonly<Record<RestartStatus, string>> = {
   pending: 'asking the daemon to stop',
   stopping: 'waiting for the daemon to stop',
@@ -25,8 +25,8 @@ const WAITING: Readonly<Record<RestartStatus, string>> = {
 }
 
 /**
- * `daemon restart`: asks the daemon for it and follows the operation by its file, for between the two daemons nobody answers.
- * Called again it joins the restart under way, and where nobody carries that out any more it starts a daemon.
+ * `daemon restart`: requests a restart and follows its operation file, because no daemon answers between the two. A second call
+ * joins the running restart; an abandoned restart is completed by starting a daemon.
  */
 export async function restartDaemon(context: LocalContext): Promise<undefined> {
   await refuseInvalidConfig(context)
@@ -48,8 +48,8 @@ export async function restartDaemon(context: LocalContext): Promise<undefined> {
 }
 
 /**
- * Id of the operation to follow; undefined where no daemon runs and nobody is about to start one, `unknown` for a daemon of a
- * version that has no restart.
+ * ID of the operation to follow; undefined when no daemon runs and none is being started, `unknown` for a daemon version without
+ * restarts.
  */
 async function ask({ client, home }: LocalContext, operations: Operations): Promise<string | 'unknown' | undefined> {
   const before = operations.open()
@@ -59,7 +59,7 @@ async function ask({ client, home }: LocalContext, operations: Operations): Prom
   } catch (error) {
     const { code } = error as CliFault
     if (code === 'route_not_found') return 'unknown'
-    // It may also have begun while this was asked.
+    // A restart may have begun during the request.
     const open = operations.open() ?? before
     if (open && (await isCarriedOut(home, open))) return open.operation_id
     if (code === 'no_daemon') return undefined
@@ -67,9 +67,9 @@ async function ask({ client, home }: LocalContext, operations: Operations): Prom
   }
 }
 
-/** Whether a process is there that brings the operation to its end: one of the two daemons, or the helper between them. */
+/** Whether a process still carries out the operation: one of the two daemons, or the helper between them. */
 async function isCarriedOut(home: string, { helper_pid: helper, external }: StoredOperation): Promise<boolean> {
-  // A service manager takes its time between the two.
+  // A service manager may take its time between the two daemons.
   if (external) return true
   if ((await runningDaemon(home)) !== undefined) return true
   const { inspectProcess } = await import('../../plugins/platform/processes/inspect.js')
@@ -90,7 +90,7 @@ async function follow(
     }
     const { status } = operation
     if (!isOpen(status) || !(await isCarriedOut(home, operation))) {
-      // Its last process may have written its end just now.
+      // The last process may have written the end just now.
       return operations.read(id) ?? operation
     }
     if (Date.now() > until) {
@@ -105,7 +105,7 @@ async function follow(
   }
 }
 
-/** `before`: the daemon that was there, and the operation, as far as there were any. */
+/** `before`: the previous daemon and its operation, if any. */
 async function report(
   { out, client }: LocalContext,
   started: Started,
@@ -118,7 +118,7 @@ async function report(
     out.value({ status, pid, ...(old_pid && { old_pid }), ...(operation_id && { operation_id }), ...served })
   else if (old_pid === undefined) out.line(`no daemon was running: daemon started (pid ${pid}), ${where}`)
   else out.line(`daemon restarted (pid ${old_pid}, now ${pid}), ${where}`)
-  // A restart repeats how the daemon was started.
+  // A restart keeps the mode in which the daemon was started.
   const { daemon } = (await client.request('GET', '/api/status').catch(() => ({ daemon: {} }))) as Pick<
     StatusReply,
     'daemon'

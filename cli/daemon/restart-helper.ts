@@ -10,20 +10,20 @@ import { runningDaemon } from '../address.js'
 import { isStopAsked } from './home-notes.js'
 import { logPath, logTail, openLog } from './log-file.js'
 
-/** Milliseconds between two looks, and that a daemon has to release its lock: four times what a shutdown may take. */
+/** Milliseconds between two looks, and the time for a daemon to release its lock: four times that of a shutdown. */
 const POLL_MS = 25
 const RELEASE_MS = 60_000
-/** Daemons that are started before the restart has failed; only one that was killed is followed by another. */
+/** Maximum number of started daemons before the restart fails; only a killed one is replaced. */
 const MAX_STARTS = 3
-/** Lines of the log that a failure quotes, and the longest text of them. */
+/** Log lines that a failure quotes, and their maximum length. */
 const TAIL_LINES = 3
 const TAIL_CHARACTERS = 1000
 
 export interface HelperOptions {
   readonly home: string
-  /** Id of the operation. */
+  /** ID of the operation. */
   readonly operation: string
-  /** Arguments of Node that start a daemon which waits for the lock of the one before. */
+  /** Node arguments that start a daemon which waits for the lock of the previous one. */
   readonly successor: readonly string[]
 }
 
@@ -32,15 +32,15 @@ const ALREADY_RUNNING = 5
 
 export interface HelperOptions {
   readonly home: string
-  /** Id of the operation. */
+  /** ID of the operation. */
   readonly operation: string
-  /** Arguments of Node that start a daemon which waits for the lock of the one before. */
+  /** Node arguments that start a daemon which waits for the lock of the previous one. */
   readonly successor: readonly string[]
 }
 
 /**
- * The process between two daemons: waits until the one stops, starts the next one, which waits for the lock itself, and stays
- * until that is ready or has failed. Returns the exit code.
+ * The process between two daemons: waits for the end of the first, starts the next one, which waits for the lock itself, and stays
+ * until that daemon is ready or has failed. Returns the exit code.
  */
 export async function runRestartHelper({ home, operation, successor }: HelperOptions): Promise<number> {
   leaveHomeCgroup(process.pid)
@@ -52,7 +52,7 @@ export async function runRestartHelper({ home, operation, successor }: HelperOpt
     try {
       operations.advance(operation, to, new Date().toISOString(), more)
     } catch (error) {
-      // A full disk must not keep the next daemon from being started.
+      // A full disk must not prevent the start of the next daemon.
       process.stderr.write(`error: the restart ${operation} cannot be written down: ${(error as Error).message}\n`)
     }
   }
@@ -61,7 +61,7 @@ export async function runRestartHelper({ home, operation, successor }: HelperOpt
     advance('failed', { failure_reason })
     return 1
   }
-  // The daemon before says itself that it stops, unless it is killed first.
+  // The previous daemon records its own stop, unless it is killed first.
   for (let at = now(); at?.status === 'pending' && (await runningDaemon(home)) === at.old_pid; at = now())
     await sleep(POLL_MS)
   if (isOver()) return 0
@@ -70,7 +70,7 @@ export async function runRestartHelper({ home, operation, successor }: HelperOpt
     const ended = await runNext(home, successor, now)
     if (ended === undefined) return 0
     if (isStopAsked(home)) return fail('')
-    // The daemon before may be slow to end, or a person has started one meanwhile, which then ends the operation.
+    // The previous daemon may be slow to end, or a person may have started one, which then ends the operation.
     const holder = await holderBehind(home, isOver)
     if (isOver()) return 0
     if (holder !== undefined) return fail(`the daemon (pid ${holder}) held its lock for another ${RELEASE_MS / 1000} s`)
@@ -80,12 +80,12 @@ export async function runRestartHelper({ home, operation, successor }: HelperOpt
   return fail(`the new daemon was killed ${MAX_STARTS} times while it started`)
 }
 
-/** Resolves when the daemon has written the operation down, or has ended. */
+/** Resolves when the daemon has stored the operation, or has ended. */
 function releasedByDaemon(): Promise<void> {
   return new Promise(resolve => {
     if (!process.connected) return resolve()
     process.once('disconnect', resolve)
-    // Nobody may be there any more to hear it.
+    // The daemon may already have ended.
     process.send?.('runs', () => {})
   })
 }
@@ -109,7 +109,7 @@ async function runNext(
   while (!hasEnded()) {
     const at = now()
     if (at === undefined || !isOpen(at.status)) {
-      // Another one has the lock that it waits for.
+      // Another daemon got the lock for which the child waits.
       if (at?.status === 'ready' && at.new_pid !== child.pid) child.kill('SIGTERM')
       return undefined
     }
@@ -119,7 +119,7 @@ async function runNext(
   return { code: failed ? 1 : child.exitCode, said: clip(said, TAIL_CHARACTERS) }
 }
 
-/** Waits until no daemon holds the home or `isOver`; the pid of one that holds it for too long. */
+/** Waits until no daemon holds the home or `isOver`; returns the PID of a daemon that holds it for too long. */
 async function holderBehind(home: string, isOver: () => boolean): Promise<number | undefined> {
   const until = Date.now() + RELEASE_MS
   for (;;) {

@@ -1,24 +1,24 @@
 import * as v from 'valibot'
 import { homeNote } from './home-notes.js'
 
-/** Successors that the watchdog starts within {@link WINDOW_MS} before the daemon is started in safe mode. */
+/** Successors started by the watchdog within {@link WINDOW_MS} before the next one starts in safe mode. */
 export const MAX_SUCCESSORS = 3
-/** Successors in safe mode within the same time before no other is started: then it is no extension that holds the daemon. */
+/** Safe-mode successors within that time before no more are started: the cause is then not an extension. */
 const MAX_SAFE_SUCCESSORS = 3
 const WINDOW_MS = 10 * 60_000
 
-/** What follows a daemon that the watchdog ends. */
+/** The kind of successor after the watchdog ends a daemon. */
 export type Succession = 'normal' | 'safe mode' | 'none'
 
-/** Milliseconds since 1970, and who held the daemon. */
+/** Milliseconds since 1970, and the owner of the blocking code. */
 const End = v.object({ at: v.number(), owner: v.string() })
 const Ends = v.object({ ends: v.array(End) })
 
 const endsNote = (home: string) => homeNote(home, 'watchdog.json', Ends)
 
-/** How often, and for whom, the watchdog ended a daemon of this home lately. */
+/** Recent ends of daemons of this home by the watchdog. */
 function recentEnds(home: string): v.InferOutput<typeof End>[] {
-  // Also a clock that was set back must not keep an end recent for ever.
+  // A clock that was set back must not keep an end recent for ever.
   return (
     endsNote(home)
       .read()
@@ -26,7 +26,7 @@ function recentEnds(home: string): v.InferOutput<typeof End>[] {
   )
 }
 
-/** Notes that the watchdog ends the daemon now; says what follows. */
+/** Records an end by the watchdog; returns the kind of successor. */
 export function noteEnd(home: string, owner: string): Succession {
   const ends = [...recentEnds(home), { at: Date.now(), owner }]
   endsNote(home).write({ ends })
@@ -34,10 +34,10 @@ export function noteEnd(home: string, owner: string): Succession {
   return ends.length <= MAX_SUCCESSORS + MAX_SAFE_SUCCESSORS ? 'safe mode' : 'none'
 }
 
-/** Who held the daemon lately. */
+/** Owners of code that blocked the daemon recently. */
 export const recentCulprits = (home: string): Set<string> => new Set(recentEnds(home).map(({ owner }) => owner))
 
-/** Why a daemon that starts now is to be in safe mode; undefined when it is not. */
+/** Reason for which a starting daemon runs in safe mode; undefined for a normal start. */
 export function whySafeMode(home: string): string | undefined {
   const { length } = recentEnds(home)
   if (length <= MAX_SUCCESSORS) return undefined
@@ -45,8 +45,8 @@ export function whySafeMode(home: string): string | undefined {
 }
 
 /**
- * Why a daemon that a service manager starts again is not to run; undefined when it is. The manager starts whatever follows one that
- * was ended, so the limit of the watchdog, at which it starts no successor, is held here.
+ * Reason for which a daemon must not run again under a service manager; undefined when it may. The manager always starts a
+ * successor, so the limit of the watchdog is enforced here.
  */
 export function whyNoMore(home: string): string | undefined {
   const { length } = recentEnds(home)
@@ -54,5 +54,5 @@ export function whyNoMore(home: string): string | undefined {
   return `the watchdog ended the daemon ${length} times within ${WINDOW_MS / 60_000} minutes, in safe mode as well`
 }
 
-/** A person stopped the daemon: what comes next begins anew. */
+/** Resets the limit after a stop by a person. */
 export const forgetEnds = (home: string): void => endsNote(home).remove()

@@ -19,49 +19,49 @@ import type { Blocked, Watchdog } from './watchdog.js'
 export { knownMigrations } from '../backup/known-migrations.js'
 export { checkConfig, configChecker } from '../setup/check-config.js'
 
-/** A clean shutdown has its own deadlines of ten seconds in all; past this the process goes anyway. */
+/** A clean shutdown has deadlines of ten seconds in all; after this time the process exits anyway. */
 const closeMs = 14_000
-/** The one before is ended by a signal; only the disk can hold it up. */
+/** The predecessor is ended by a signal; only the disk can delay it. */
 const successionMs = 15_000
 const MIB = 1024 * 1024
 const DAY_MS = 24 * 60 * 60_000
 
 export interface DaemonOptions {
-  /** Folder of the build: `bin/` below it goes on the path of agents, `../examples` has what comes with the package. */
+  /** Folder of the build: `bin/` in it is added to the path of agents, `../examples` has the examples of the package. */
   readonly root: string
   readonly home: string
   readonly env: Env
-  /** The log goes to standard output as well. */
+  /** Also log to standard output. */
   readonly foreground: boolean
-  /** Arguments of Node with which the watchdog of a detached daemon starts the next one. */
+  /** Node arguments with which the watchdog of a detached daemon starts the next one. */
   readonly successor?: readonly string[]
-  /** It follows one that is being ended and waits for its lock. */
+  /** The daemon succeeds one that is being ended, and waits for its lock. */
   readonly succeeds?: boolean
   /** No extension is to run. */
   readonly safeMode?: boolean
   /** See `newCatalog` of the kernel. */
   readonly newCatalog?: boolean
-  /** A service manager started it, and starts what follows it: by the exit codes of `serviceExits`. */
+  /** The service manager that started it and starts its successor, by the exit codes of `serviceExits`. */
   readonly service?: Service | undefined
-  /** The manager, as far as it speaks to this process. */
+  /** The notification interface of the manager, if it has one. */
   readonly managed?: ManagedStart | undefined
   /** Called once, when it serves. */
   readonly onReady?: () => void
 }
 
-/** Faults of a start that may be over at the next one. */
+/** Start errors that may not recur at the next start. */
 const PASSING = ['disk_full', 'http_port_in_use', 'http_listen_failed']
 
-/** A successor must not start once a person has stopped the daemon that it follows. */
+/** A successor must not start after a person has stopped its predecessor. */
 class StopAsked extends Error {}
 
-/** The daemon: a kernel with the plugins of the package, its signals, its log. Returns the exit code when it has ended. */
+/** Runs the daemon: a kernel with the plugins of the package, its signals and its log. Returns the exit code at its end. */
 export async function runDaemon(given: DaemonOptions): Promise<number> {
-  // A child that somebody starts without saying with which environment has the one of this process.
+  // Child processes without an explicit environment inherit the one of this process.
   const options = { ...given, env: { ...given.env } }
   for (const name of WITHHELD) delete process.env[name]
   const { home, foreground } = options
-  // The command line's own handler would cut the shutdown short.
+  // The CLI's own handler would cut the shutdown short.
   process.removeAllListeners('SIGINT')
   const service = options.managed?.manager
   let reload: () => unknown = () => {}
@@ -81,7 +81,7 @@ export async function runDaemon(given: DaemonOptions): Promise<number> {
     rotateLog(file, kernel, code.settings)
   } catch (error) {
     if (!(error instanceof StopAsked)) {
-      // Without a log standard error is where a detached start looks.
+      // Without a log, a detached start reads standard error.
       const code = refuse(error, foreground || options.service !== undefined || !file.isOpen, log)
       return options.service ? serviceExit(options.service, error, code) : code
     }
@@ -114,10 +114,10 @@ export async function runDaemon(given: DaemonOptions): Promise<number> {
   return typeof why === 'string' && clean ? 0 : 1
 }
 
-/** Why a daemon stops that is to be followed by another. */
+/** Stop reason of a restart. */
 const RESTARTS = 'a restart'
 
-/** @throws Fault `daemon_unstable`: the next start, which only a person can ask for then, begins anew. */
+/** @throws Fault `daemon_unstable`; the next start, which only a person can request then, resets the limit. */
 function refuseUnstable({ service, home }: DaemonOptions): void {
   const why = service ? whyNoMore(home) : undefined
   if (why === undefined) return
@@ -127,11 +127,11 @@ function refuseUnstable({ service, home }: DaemonOptions): void {
   })
 }
 
-/** The exit code of a daemon that could not start; the service manager decides by it whether to try again. */
+/** The exit code of a failed start; the service manager decides by it whether to try again. */
 function serviceExit(service: Service, error: unknown, code: number): number {
   const isHopeless = error instanceof Fault && !PASSING.includes(error.code)
   const isHeld = code === serviceExits.alreadyRunning
-  // launchd starts again whatever failed.
+  // launchd restarts after any failure, so these cases must exit with 0.
   if (service === 'launchd' && (isHopeless || isHeld)) return 0
   return isHopeless && !isHeld ? serviceExits.hopeless : code
 }
@@ -141,7 +141,7 @@ async function reloadConfig(kernel: Kernel, log: DaemonLog): Promise<void> {
   if (status >= 400) log({ level: 'warn', msg: `config.json was not loaded again: ${clip(body, 500)}` })
 }
 
-/** Who connects to a socket that no door serves waits for ever. */
+/** Warns about an inherited TCP socket without a listener, on which clients would wait for ever. */
 function warnUnserved(kernel: Kernel, { manager }: ManagedStart, log: DaemonLog): void {
   const tcp = manager.inherited?.tcp
   if (!tcp || kernel.host.listeners().some(({ door }) => door === 'tcp')) return
@@ -149,7 +149,7 @@ function warnUnserved(kernel: Kernel, { manager }: ManagedStart, log: DaemonLog)
   log({ level: 'error', msg: `${what}: remove its ListenStream= or set http.enabled` })
 }
 
-/** All that the daemon runs; it is read while the log is opened. */
+/** The code of the daemon, loaded while the log is opened. */
 function loadCode({ env, home, successor, service }: DaemonOptions, stop: () => void) {
   const code = Promise.all([
     import('../../kernel/index.js'),
@@ -190,14 +190,14 @@ function loadCode({ env, home, successor, service }: DaemonOptions, stop: () => 
       }
     },
   )
-  // Whoever waits for it says what went wrong.
+  // The caller that awaits it reports the error.
   code.catch(() => {})
   return code
 }
 
 type Code = ReturnType<typeof loadCode>
 
-/** The kernel, watched and contained, without the plugin that held the daemon before. */
+/** The watched and contained kernel, without the plugin that blocked the previous daemon. */
 async function startKernel(
   options: DaemonOptions,
   log: DaemonLog,
@@ -223,17 +223,17 @@ async function startKernel(
     watchdog = startWatchdog(root, { home, log: logPath(home), ...(successor && { successor }) }, blocked, env)
     if (isStopping) watchdog.stopping()
   }
-  // Code of others may hold the thread as soon as it is loaded; without any, a start need not wait for its watchdog.
+  // Drop-in code may block the thread as soon as it is loaded; without any, the start need not wait for the watchdog.
   const early = hasDropIns(home)
   if (early) await watch()
   const suspect = readSuspect(home)
   const leftOut = new Map(suspect && [[suspect.owner, describeSuspect(suspect)]])
-  // Two that hold it in turns would never be left out together.
+  // Recent culprits are included, because two that block in turns would otherwise never be disabled together.
   for (const name of options.succeeds || options.service ? recentCulprits(home) : []) {
     if (!leftOut.has(name)) leftOut.set(name, 'it held the daemon a few minutes ago; it is left out of this run')
   }
   const { createKernel, plugins, critical, formerNames, quiesceOrder, replacements, startTime, holdFile } = await code
-  // Extensions act by themselves, and the home of which a held one is a copy may still run them.
+  // Extensions act on their own, and the original of a copied home may still run them.
   const held = existsSync(join(home, holdFile))
     ? 'the home is held; run svc backup confirm, then svc daemon restart'
     : undefined
@@ -260,7 +260,8 @@ async function startKernel(
       ...(safeMode !== undefined && { safeMode }),
       ...(options.succeeds && { waitForLockMs: successionMs }),
       locked: () => {
-        // Whoever asks for a stop says so before looking who holds the lock: one of the two sees the other.
+        // A stop request is written before its sender checks the lock, and read here after taking the lock, so one of the two sees
+        // the other.
         if (options.succeeds && isStopAsked(home)) throw new StopAsked()
         return locked()
       },
@@ -277,7 +278,7 @@ async function startKernel(
   return kernel
 }
 
-/** Variables of `.env` in the home. The daemon starts without them when that cannot be read; doctor says why. */
+/** Variables of `.env` in the home. The daemon starts without an unreadable file; doctor reports the reason. */
 async function ownVariables(home: string, log: DaemonLog): Promise<Readonly<Record<string, string>>> {
   try {
     return await readDotEnv(home)
@@ -287,7 +288,7 @@ async function ownVariables(home: string, log: DaemonLog): Promise<Readonly<Reco
   }
 }
 
-/** For a kernel that is there: it holds the lock of the home, so that no other daemon writes this log. */
+/** Enables rotation once a kernel exists: it holds the lock of the home, so no other daemon writes this log. */
 function rotateLog(file: LogFile, kernel: Kernel, settings: Awaited<Code>['settings']): void {
   file.rotate({
     maxBytes: kernel.setting(settings.megabytes) * MIB,
@@ -304,9 +305,9 @@ function hasDropIns(home: string): boolean {
   }
 }
 
-/** When and why a daemon stops. */
+/** The stop of a daemon. */
 interface Stop {
-  /** Resolves with why: a signal, or what `stop` is called with. */
+  /** Resolves with the reason: a signal, or the argument of `stop`. */
   readonly stopped: Promise<string>
   readonly stop: (why: string) => void
   /** Aborts with the second request to stop. */
@@ -330,7 +331,7 @@ function stopSignal(foreground: boolean, reload: () => unknown): Stop {
   return { stopped, stop, again: again.signal }
 }
 
-/** A daemon that cannot start says why: in the log, and to the person in front of it. */
+/** Reports a failed start in the log, and to the person at the terminal. */
 function refuse(error: unknown, aloud: boolean, log: DaemonLog | undefined): number {
   const { message, code, next, hint, stack } = error as Error & { code?: string; next?: string; hint?: string }
   const help = next ?? hint

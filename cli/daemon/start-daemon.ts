@@ -13,7 +13,7 @@ import { NODE_FLAGS, SAFE_MODE } from './daemon-arguments.js'
 import { forgetStop } from './home-notes.js'
 import { lastReason, logPath, logTail, openLog } from './log-file.js'
 
-/** How often a detached start polls the daemon, how long it waits for `ready`, and the timeout of one request. */
+/** Poll interval of a detached start, its time limit, and the timeout of one request. */
 const pollMs = 100
 const readyMs = 15_000
 const askMs = 1000
@@ -29,7 +29,7 @@ interface Identity {
   }
 }
 
-/** How a start ended: with a daemon of this call, or with one that ran already. */
+/** The result of a start: a new daemon, or one that ran already. */
 export interface Started {
   readonly status: 'started' | 'already_running'
   readonly identity: Identity
@@ -83,9 +83,9 @@ export async function bringUp(
   const log = logPath(home)
   const file = openLogFile(log)
   const begin = file === undefined ? 0 : fstatSync(file).size
-  // Before anything is started: what was asked of the daemon before is over.
+  // Cleared before the start: earlier stop requests no longer apply.
   forgetStop(home)
-  // What a daemon without a log has to say before it ends.
+  // Receives the output of a daemon without a log.
   const said = file ?? openUnnamed()
   const child = spawn(
     process.execPath,
@@ -97,7 +97,7 @@ export async function bringUp(
       ...(newCatalog ? ['--new-catalog'] : []),
     ],
     {
-      // A home that is not there yet is made by the daemon.
+      // A missing home is created by the daemon.
       cwd: existsSync(home) ? home : io.root,
       detached: true,
       env: io.env.SVC_HOME ? { ...io.env, SVC_HOME: home } : io.env,
@@ -105,7 +105,7 @@ export async function bringUp(
     },
   )
   const ended = endOf(child)
-  // A start at the same time may have won: then ours ends and the other one is waited for.
+  // A concurrent start may have won: then this child ends, and the other daemon is awaited.
   const identity = await waitReady(context, async () => ended.happened && (await runningDaemon(home)) === undefined)
   child.unref()
   if (identity) return { status: identity.daemon.pid === child.pid ? 'started' : 'already_running', identity }
@@ -122,7 +122,7 @@ export async function bringUp(
   })
 }
 
-/** By the service of this home, where one is installed; the daemon that is started otherwise says what is wrong. */
+/** Starts the installed service of this home; on a failure, a daemon started otherwise reports the problem. */
 async function startService(
   context: Pick<LocalContext, 'io' | 'home' | 'client' | 'signal' | 'progress'>,
 ): Promise<Identity | undefined> {
@@ -131,12 +131,12 @@ async function startService(
   return (await starts) ? waitReady(context, () => false) : undefined
 }
 
-/** Under a loader the source is run, in a build what was made of it. */
+/** The source file under a loader, the bundled file in a build. */
 function daemonFile(): string {
   return import.meta.url.endsWith('.ts') ? 'daemon.ts' : 'daemon.cjs'
 }
 
-/** Before anything is made in it: the log of a foreign home is foreign too. */
+/** Checked before the log is created: the log of a foreign home is foreign too. */
 function refuseForeign(home: string): void {
   try {
     checkOwner(home)
@@ -146,7 +146,7 @@ function refuseForeign(home: string): void {
   }
 }
 
-/** A file that nobody else can open and that goes with its last descriptor; undefined where there is no room for it. */
+/** A private temporary file that disappears with its last descriptor; undefined without space for it. */
 function openUnnamed(): number | undefined {
   try {
     const folder = mkdtempSync(join(tmpdir(), 'svc-start-'))
@@ -167,7 +167,7 @@ function linesOf(file: number | undefined): string[] {
   return text.split('\n').filter(line => line.trim() !== '')
 }
 
-/** Undefined where it cannot be written: what is wrong there is the doctor's to say, and no reason not to start. */
+/** Undefined for an unwritable log: the start continues, and doctor reports the problem. */
 function openLogFile(path: string): number | undefined {
   try {
     return openLog(path)
@@ -185,7 +185,7 @@ function endOf(child: ChildProcess): { happened: boolean; text: string } {
   return ended
 }
 
-/** Asks for the identity until it is answered, or `over`, or the time is up. */
+/** Polls the identity until it is answered, `over` holds, or the time is up. */
 function waitReady(
   { client, signal, progress }: Pick<LocalContext, 'client' | 'signal' | 'progress'>,
   over: () => boolean | Promise<boolean>,
@@ -220,7 +220,7 @@ function report({ out, home }: LocalContext, { status, identity }: Started): und
   return undefined
 }
 
-/** Where a daemon is reached over TCP, or why it is not: for people in `where`, for programs in the other member. */
+/** The TCP address of a daemon, or the reason for its absence: for people in `where`, for programs in the other member. */
 export function shownAddress({ daemon }: Identity): { where: string; http?: string; http_off?: string } {
   const { http_host, http_port, http_off = '', http_tls } = daemon
   if (http_port === 0) return { where: `TCP is off: ${http_off || 'it does not listen'}`, http_off }

@@ -5,14 +5,14 @@ import type { LocalContext } from '../local.js'
 import { askToStop, isStopAsked } from './home-notes.js'
 import { forgetEnds } from './restart-limit.js'
 
-/** How long a stop waits for the daemon to release its lock, how often it looks, and how long it then waits for the exit. */
+/** Time limit for the release of the lock, poll interval, and time limit for the exit after that. */
 const waitMs = 15_000
 const pollMs = 50
 const lingerMs = 2000
 
 /**
- * `daemon stop`: SIGTERM to the process that holds the lock, then waits for it. Where none runs there is nothing to do, but that
- * a successor which the watchdog has just started gives up.
+ * `daemon stop`: sends SIGTERM to the process that holds the lock and waits for its end. Without a daemon, only a successor just
+ * started by the watchdog is made to give up.
  */
 export async function stopDaemon(context: LocalContext): Promise<undefined> {
   const { home, out } = context
@@ -27,7 +27,7 @@ export async function stopDaemon(context: LocalContext): Promise<undefined> {
   return undefined
 }
 
-/** Stops the daemon of a home; resolves to its pid when it is gone, undefined where none ran. */
+/** Stops the daemon of a home; resolves to its PID when it is gone, undefined when none ran. */
 export async function stopRunning({
   home,
   signal,
@@ -49,7 +49,7 @@ async function untilGone(home: string, pid: number, signal: AbortSignal): Promis
   const until = Date.now() + waitMs
   for (;;) {
     const holder = await runningDaemon(home)
-    // One that a person has started meanwhile is another daemon; a successor ends as soon as it sees that it is not wanted.
+    // A daemon started by a person in the meantime is another one; a successor ends as soon as it sees the stop request.
     if (holder === undefined || (holder !== pid && !isStopAsked(home))) break
     if (Date.now() > until) {
       const text = `the daemon (pid ${pid}) was told to stop and is still running after ${waitMs / 1000} s`
@@ -57,7 +57,7 @@ async function untilGone(home: string, pid: number, signal: AbortSignal): Promis
     }
     await sleep(pollMs, undefined, { signal })
   }
-  // The lock is free a moment before the process is gone.
+  // The lock is released shortly before the process exits.
   const { inspectProcess } = await import('../../plugins/platform/processes/inspect.js')
   const runs = () => inspectProcess(pid, process.platform)?.ended === false
   for (const linger = Date.now() + lingerMs; runs() && Date.now() < linger; )

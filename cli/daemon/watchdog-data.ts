@@ -1,23 +1,23 @@
-/** What the thread of the watchdog is given. */
+/** The data of the watchdog thread. */
 export interface WatchdogData {
-  /** {@link SLOTS} integers of 32 bits, at the places below. */
+  /** {@link SLOTS} integers of 32 bits, at the indexes below. */
   readonly beats: SharedArrayBuffer
   readonly home: string
-  /** Arguments of Node that start the daemon anew; absent in the foreground, where a person does it. */
+  /** Node arguments that start a successor; absent in the foreground, where a person starts it. */
   readonly successor?: readonly string[]
-  /** The log, for what the successor prints. */
+  /** The log file for the output of the successor. */
   readonly log: string
 }
 
-/** Counts while the main thread comes back to its loop. */
+/** Incremented while the event loop of the main thread runs. */
 export const BEATS = 0
-/** 1 once the daemon was told to stop. */
+/** 1 after a stop request. */
 export const STOPPING = 1
-/** Longest time in milliseconds in which the loop did not turn, since it was looked at last. */
+/** Longest delay of the event loop since the last look, in milliseconds. */
 export const DELAY = 2
 /** Megabytes of the heap of the main thread. */
 export const HEAP = 3
-/** What keeps the loop of the main thread busy: files, sockets, timers. */
+/** Active handles of the main thread: files, sockets, timers. */
 export const HANDLES = 4
 /** Requests that were refused for their size. */
 export const OVERSIZE = 5

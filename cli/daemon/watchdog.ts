@@ -9,22 +9,23 @@ import type { Culprit } from '../watchdog-thread.js'
 import { BEATS, DELAY, HANDLES, HEAP, OVERSIZE, SLOTS, STOPPING, type WatchdogData } from './watchdog-data.js'
 
 const beatMs = 1000
-/** Beats from one look at heap and handles to the next. */
+/** Beats between two looks at heap and handles. */
 const lookBeats = 10
 
-/** Told when the main thread goes on after it was held for seconds, and by whom it was. */
+/** Called when the main thread continues after seconds of blocking, with the owner of the blocking code. */
 export type Blocked = (culprit: Culprit, seconds: number) => void
 
-/** What the thread is told later. */
+/** Notifications to the watchdog thread. */
 export interface Watchdog {
-  /** The daemon was told to stop: should it be ended on the way, none follows it. */
+  /** The daemon is stopping: if it has to be ended now, no successor is started. */
   stopping(): void
 }
 
 /**
- * A thread that ends the process when the main thread does not come back to its loop for five seconds, those not counted in
- * which it waits for a processor, and leaves the name of who holds it to the next start. Nothing is watched under a debugger, which stops the thread itself.
- * @param env environment of the daemon that it starts in the place of one that it ended
+ * Starts a thread that ends the process when the event loop of the main thread is blocked for five seconds, without time spent
+ * waiting for a CPU, and leaves the owner of the blocking code to the next start. A process under a debugger, which stops threads
+ * itself, is not watched.
+ * @param env environment of the successor
  */
 export function startWatchdog(
   root: string,
@@ -45,13 +46,13 @@ export function startWatchdog(
     resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 },
   })
   thread.on('message', ({ culprit, seconds }: { culprit: Culprit; seconds: number }) => blocked(culprit, seconds))
-  // Without a watchdog the daemon is as good as before.
+  // The daemon works without a watchdog.
   thread.on('error', () => {})
   thread.unref()
   return watchdog
 }
 
-/** What the main thread does each second: it says that it is there, and how late it is. */
+/** The beat of the main thread every second: a counter and its delay. */
 function beating(shared: Int32Array): () => void {
   let last = performance.now()
   let beats = 0
@@ -67,7 +68,7 @@ function beating(shared: Int32Array): () => void {
   }
 }
 
-/** Bodies that were refused because they are too large, of all listeners of this process. */
+/** Counts refused oversized bodies on all listeners of this process. */
 function countOversize(shared: Int32Array): void {
   subscribe('http.server.response.finish', message => {
     if ((message as { response: ServerResponse }).response.statusCode === 413) Atomics.add(shared, OVERSIZE, 1)

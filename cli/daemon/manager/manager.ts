@@ -3,14 +3,14 @@ import type { InheritedSockets } from '../../../kernel/index.js'
 import { notifier, type Send } from './notify.js'
 import { inheritedSockets } from './sockets.js'
 
-/** Variables by which a service manager speaks to the process that it started, and to no descendant of that. */
+/** Variables of a service manager for the process that it started, which descendants must not inherit. */
 const OWN = ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID', 'LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES'] as const
 
 type Env = Record<string, string | undefined>
 
 /**
- * The service manager that started this process, such as systemd: it hears when the daemon serves, loads its configuration anew, stops,
- * and that its event loop turns. A manager that does not listen is no reason not to run.
+ * The service manager that started this process, such as systemd. It is notified of readiness, reloads, stops and a live event
+ * loop. A manager that does not respond does not prevent the daemon from running.
  */
 export class ServiceManager {
   #timer: NodeJS.Timeout | undefined
@@ -18,13 +18,13 @@ export class ServiceManager {
 
   constructor(
     private readonly send: Send | undefined,
-    /** Milliseconds within which the manager wants to hear that the process lives. */
+    /** Milliseconds within which the manager expects a sign of life. */
     private readonly watchdogMs: number | undefined,
     readonly inherited: InheritedSockets | undefined,
     private readonly warn: (text: string) => void,
   ) {}
 
-  /** The daemon serves. From here on its own event loop says that it lives: a loop that is held says nothing. */
+  /** Reports readiness. From now on the event loop sends signs of life, so that a blocked loop sends none. */
   ready(pid: number): void {
     this.#tell(`READY=1\nMAINPID=${pid}\nSTATUS=serving`)
     if (this.watchdogMs === undefined || !this.send || this.#timer) return
@@ -33,9 +33,9 @@ export class ServiceManager {
     this.#timer.unref()
   }
 
-  /** Says so around what loads the configuration anew. */
+  /** Reports a reload around `load`. */
   async reloading(load: () => Promise<void>): Promise<void> {
-    // The clock of the machine, which the manager compares with its own.
+    // The manager compares this with its own monotonic clock.
     this.#tell(`RELOADING=1\nMONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`)
     try {
       await load()
@@ -44,12 +44,12 @@ export class ServiceManager {
     }
   }
 
-  /** The daemon begins to stop, and says why; its loop goes on to turn until it has. */
+  /** Reports the begin of a stop with its reason; the loop keeps running until the end. */
   stopping(why: string): void {
     this.#tell(`STOPPING=1\nSTATUS=${why.replaceAll('\n', ' ')}`)
   }
 
-  /** The stop takes longer than the manager gives it: so many milliseconds from now. */
+  /** Extends the stop timeout of the manager by this number of milliseconds from now. */
   extend(ms: number, why: string): void {
     this.#tell(`EXTEND_TIMEOUT_USEC=${ms * 1000}\nSTATUS=${why.replaceAll('\n', ' ')}`)
   }
@@ -59,23 +59,23 @@ export class ServiceManager {
       this.send?.(text)
       this.#failed = false
     } catch (error) {
-      // Once: it may be told of every few seconds.
+      // Logged once, because notifications may fail every few seconds.
       if (!this.#failed) this.warn(`the service manager is not told: ${messageOf(error)}`)
       this.#failed = true
     }
   }
 }
 
-/** What a start found out about its manager, before there is a log. */
+/** The manager of a start, before there is a log. */
 export interface ManagedStart {
   readonly manager: ServiceManager
-  /** Where what it has to say goes from now on. */
+  /** Sends warnings to the log from now on. */
   logTo(warn: (text: string) => void): void
 }
 
 /**
- * Takes what a service manager put into the environment out of it, so that no process which the daemon starts can speak in its name.
- * Undefined where none did. Not on other systems than Linux, whose managers have other ways.
+ * Removes the variables of a service manager from the environment, so that no child process can act in its name. Undefined without
+ * a manager, and on systems other than Linux, whose managers use other mechanisms.
  * @param self pid of this process
  * @throws Fault `listen_fd_wrong`
  */

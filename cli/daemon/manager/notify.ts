@@ -1,6 +1,6 @@
 import { lastError, systemCall } from '../../../kernel/kit/system-calls.js'
 
-/** Linux only, as the protocol is: socket(2) for datagrams that neither wait nor reach a child, and a send that never blocks. */
+/** Linux only, as the protocol is: a nonblocking, close-on-exec datagram socket, and a send that never blocks. */
 const AF_UNIX = 1
 const DATAGRAM = 2 | 0o2000000 | 0o4000
 const NO_WAIT = 0x40 | 0x4000
@@ -11,8 +11,8 @@ const MOST_PATH = 107
 export type Send = (text: string) => void
 
 /**
- * A sender of datagrams to the socket of sd_notify(3), whose name begins with `/` or, in the abstract namespace, with `@`. Node has no
- * datagrams on Unix sockets, and a program like systemd-notify would be a child of the daemon that the manager must not believe.
+ * A sender of datagrams to the socket of sd_notify(3), whose name begins with `/` or, in the abstract namespace, with `@`. Node has
+ * no datagrams on Unix sockets, and systemd-notify would be a child process, whose messages the manager must not accept.
  * @throws Error where the name is not valid or the system has no such socket
  */
 export function notifier(name: string): Send {

@@ -5,7 +5,7 @@ import { Fault } from '../../../kernel/contract/errors.js'
 import type { InheritedSockets } from '../../../kernel/index.js'
 import { lastError, systemCall } from '../../../kernel/kit/system-calls.js'
 
-/** The first descriptor that a manager hands over, and how many are looked at. */
+/** The first inherited descriptor, and the maximum number of them. */
 const FIRST = 3
 const MOST = 16
 
@@ -28,10 +28,10 @@ const wrong = (fd: number, why: string, next = 'svc service install --force') =>
   new Fault('listen_fd_wrong', 500, `descriptor ${fd}, which the service manager handed over, ${why}`, { next })
 
 /**
- * The sockets that a manager opened for this process (sd_listen_fds(3)): at most one Unix socket and one of TCP. Undefined where there
- * are none: also where the variables are those of a parent, whose descriptors are not ours.
+ * The sockets inherited from a manager (sd_listen_fds(3)): at most one Unix and one TCP socket. Undefined without any, and when the
+ * variables belong to a parent process, whose descriptors are not inherited.
  * @param self pid of this process
- * @throws Fault `listen_fd_wrong`: what was handed over cannot be served
+ * @throws Fault `listen_fd_wrong` for a socket that cannot be served
  */
 export function inheritedSockets(
   env: Readonly<Record<string, string | undefined>>,
@@ -56,7 +56,10 @@ export function inheritedSockets(
   return found
 }
 
-/** Whoever may write to the socket is the operator; connections made before it was closed to others would be in its queue. */
+/**
+ * Write access to the socket gives operator rights, and connections made before its mode was restricted would still be in its
+ * queue.
+ */
 function checkedPath(fd: number, path: string): string {
   if (path === '') throw wrong(fd, 'is a Unix socket without a path; set ListenStream= to the socket of the home')
   const file = statSync(path, { throwIfNoEntry: false })
@@ -104,13 +107,13 @@ function option(fd: number, name: number): number {
   return value[0] ?? 0
 }
 
-/** As Node writes an address: the shortest form. */
+/** The address in its shortest form, as Node writes it. */
 function ipv6(bytes: Buffer): string {
   const words = Array.from({ length: 8 }, (_, i) => bytes.readUInt16BE(i * 2).toString(16))
   return new SocketAddress({ address: words.join(':'), family: 'ipv6' }).address
 }
 
-/** A listener closes what it serves, and another one may follow it. */
+/** Duplicated because a listener closes its descriptor, and a later listener may need the socket again. */
 function duplicate(fd: number): number {
   const fcntl = systemCall('int fcntl(int fd, int command, int least)')
   const copy = fcntl(fd, F_DUPFD_CLOEXEC, FIRST)

@@ -5,12 +5,12 @@ import type { DaemonLog } from '../daemon-log.js'
 import type { ServiceManager } from './manager.js'
 
 const LOOK_MS = 500
-/** By how much each look extends the time that the manager gives the stop: many times the pause between two. */
+/** Extension of the stop timeout per look: many times the pause between two looks. */
 const EXTEND_MS = 30_000
 
 /**
- * Before a stop that the service manager asked for, such as a reboot: admits no new work and waits until no turn of a session runs, at
- * most so many milliseconds, or until it is told to stop once more.
+ * Before a stop by the service manager, such as a reboot: refuses new work and waits until no session has a running turn, up to a
+ * time limit or a second stop request.
  */
 export async function waitForTurns(
   kernel: Kernel,
@@ -21,7 +21,7 @@ export async function waitForTurns(
 ): Promise<void> {
   if (ms === 0) return
   const ending = new AbortController()
-  // A daemon that does not answer is not waited for any longer either.
+  // An unresponsive daemon also ends the wait.
   const over = sleep(ms, undefined, { signal: AbortSignal.any([again, ending.signal]) }).catch(() => {})
   let isOver = false
   void over.then(() => {
@@ -51,7 +51,7 @@ export async function waitForTurns(
 
 const inTheMiddle = (turns: number): string => `${turns} sessions are stopped in the middle of a turn`
 
-/** Sessions in a turn that does something; those that wait for an answer could wait for days. */
+/** Sessions with a working turn, without those that wait for an answer, possibly for days. */
 async function turnsOf(kernel: Kernel): Promise<number> {
   const { status, body } = await kernel.inject({ method: 'GET', url: '/api/status' })
   const running = status === 200 ? pick(JSON.parse(body), 'sessions.by_badge.running') : undefined
