@@ -1,18 +1,18 @@
 interface Taker {
   readonly take: () => void
-  /** It takes other ends than Ctrl-C too. */
+  /** The taker also handles other ends than Ctrl-C. */
   readonly anyEnd: boolean
 }
 
-/** Who is told that the command is to end: the last one that asked for it, once, or nobody, and then the command ends. */
+/** Interrupt handlers. The last registered one is called, once; without a handler the command ends. */
 export class Interrupts {
   #takers: Taker[] = []
-  /** Who took an end, and has not given it back: it is ending. */
+  /** The handler that is processing an end and has not been removed yet. */
   #ending: Taker | undefined
 
   constructor(private readonly end: () => void) {}
 
-  /** Returns what gives it back. */
+  /** Returns the function that removes the handler. */
   onNext(take: () => void, { anyEnd = false }: { readonly anyEnd?: boolean } = {}): () => void {
     const taker = { take, anyEnd }
     this.#takers.push(taker)
@@ -29,7 +29,7 @@ export class Interrupts {
     else this.end()
   }
 
-  /** SIGTERM, or the terminal or whoever reads is gone: that comes more than once, and says the same each time. */
+  /** SIGTERM, or a closed terminal or pipe. These may occur several times with the same meaning. */
   terminate(end: () => void): void {
     if (this.#ending) return
     const taker = this.#takers.findLast(({ anyEnd }) => anyEnd)

@@ -7,14 +7,14 @@ import type { Io } from './io.js'
 import type { Output } from './show/output.js'
 import type { Progress } from './show/progress.js'
 
-/** What a command of the command line itself gets: more than others, since it works without a daemon. */
+/** Context of a local command, which gets more than others because it works without a daemon. */
 export interface LocalContext extends CommandContext {
   readonly io: Io
   readonly client: DaemonClient
   readonly out: Output
   readonly data: CommandData
   readonly progress: Progress
-  /** Options of the type `list`, in the order in which they were given. */
+  /** Options of the type `list` in their given order. */
   readonly lists: Readonly<Record<string, readonly string[]>>
 }
 
@@ -25,7 +25,7 @@ export interface LocalCommand {
   readonly summary: string
   readonly args: readonly CommandArgument[]
   readonly options: readonly CommandOption[]
-  /** Returns the exit code, or nothing for 0. */
+  /** The loaded function returns the exit code, or undefined for 0. */
   readonly load: () => Promise<(context: LocalContext) => Promise<number | undefined>>
 }
 
@@ -38,7 +38,7 @@ const serviceOptions = [
 const shellArgument = { name: 'shell', optional: true, summary: 'bash, zsh or fish; default: that of $SHELL' } as const
 const printOption = [{ name: 'print', type: 'boolean', summary: 'print the files and change nothing' }] as const
 
-/** The commands that are part of the command line itself. */
+/** The local commands of the CLI. */
 export const localCommands: readonly LocalCommand[] = [
   {
     kind: 'local',

@@ -10,7 +10,7 @@ import type { LocalContext } from './local.js'
 import type { Output } from './show/output.js'
 import { jsonText } from './show/text.js'
 
-/** From the least to what matters most. */
+/** In ascending order of severity. */
 const levels = ['debug', 'info', 'warn', 'error'] as const
 type Level = (typeof levels)[number]
 
@@ -28,8 +28,8 @@ interface Line {
 }
 
 /**
- * `logs`: the last lines of the daemon's log, oldest first, and with `--follow` what comes. It is read from the file, so
- * that a daemon that does not start or hangs can be looked into as well.
+ * `logs`: the last lines of the daemon's log, oldest first; `--follow` adds new lines. The file is read directly, so that the log
+ * of a daemon that does not start or respond is available too.
  */
 export async function printLogs({ options, out, home, signal }: LocalContext): Promise<undefined> {
   const least = levelOf(options.level)
@@ -41,10 +41,10 @@ export async function printLogs({ options, out, home, signal }: LocalContext): P
   const shown = (line: Line) =>
     levels.indexOf(line.level) >= least &&
     (plugin === undefined || line.plugin === plugin) &&
-    // A line without a time belongs to what is around it.
+    // A line without a time belongs to its neighbours.
     (since === undefined || line.time === undefined || Date.parse(line.time) >= since)
   const follow = options.follow === true
-  // The position comes first: what is written meanwhile is then not lost.
+  // The position is taken first, so that lines written in the meantime are not lost.
   const tail = follow ? new Tail(path) : undefined
   try {
     const lines = lastLines(path, count, shown, tail?.position)
@@ -73,7 +73,7 @@ function levelOf(given: unknown): number {
   return at
 }
 
-/** Epoch milliseconds of a duration before now or a point in time. */
+/** Epoch milliseconds of a time, or of a duration before now. */
 function sinceOf(given: unknown): number | undefined {
   if (given === undefined) return undefined
   const ago = durationMs(String(given))
@@ -83,7 +83,7 @@ function sinceOf(given: unknown): number | undefined {
   return at
 }
 
-/** The newest lines of the log up to a position and of what was rotated out of it, at most `count`, oldest first. */
+/** The newest lines of the log up to a position, including rotated files, at most `count`, oldest first. */
 function lastLines(path: string, count: number, shown: (line: Line) => boolean, end?: number): Line[] {
   let lines: Line[] = []
   for (const file of logFiles(path)) {
@@ -106,7 +106,7 @@ function openLogToRead(path: string): number {
   }
 }
 
-/** The end of a file up to a position, as whole lines: what lies further back than `lookBytes` is not looked at. */
+/** The end of a file up to a position, as whole lines; at most `lookBytes` are read. */
 function lastText(path: string, end?: number): string {
   const file = openLogToRead(path)
   try {
@@ -120,7 +120,7 @@ function lastText(path: string, end?: number): string {
   }
 }
 
-/** A line that is no JSON was written by what cannot log any more. */
+/** Parses a line. A line that is not JSON comes from code without a logger. */
 function parseLine(text: string): Line {
   try {
     const line = JSON.parse(text)
@@ -150,7 +150,7 @@ function localTime(at: Date): string {
   return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`
 }
 
-/** What is appended to a file from now on, also after it was rotated; it need not be there yet. */
+/** Follows the appended part of a file, across rotations; the file may not exist yet. */
 class Tail {
   #file: number | undefined
   #at = 0
@@ -162,12 +162,12 @@ class Tail {
     if (this.#file !== undefined) this.#at = fstatSync(this.#file).size
   }
 
-  /** Bytes that were there at the beginning; undefined where there is no file. */
+  /** File size at the beginning; undefined without a file. */
   get position(): number | undefined {
     return this.#file === undefined ? undefined : this.#at
   }
 
-  /** The whole lines that came since. */
+  /** The whole lines appended since the last read. */
   read(): string[] {
     if (this.#file === undefined) this.#open()
     if (this.#file === undefined) return []

@@ -34,7 +34,7 @@ const WIDTH = 72
 /** Category of the commands that belong to no group. */
 const OWN = 'svc'
 
-/** In each page: whose it is. */
+/** Mark in each page that identifies its generator. */
 export const MAN_MARK = 'made from the commands of svc'
 
 const headOf = (name: string, about: string, version: string) => [
@@ -72,7 +72,7 @@ const seeAlso = (names: readonly string[]) => [
 /** `noDaemon` as `no daemon`. */
 const words = (name: string) => name.replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
 
-/** Text in which troff finds no request, escape or soft hyphen. */
+/** Text without troff requests, escapes and soft hyphens. */
 function plain(text: string): string {
   const safe = text.replaceAll('\\', '\\e').replaceAll('-', '\\-').replace(/\s+/g, ' ')
   return folded(safe)
@@ -80,7 +80,7 @@ function plain(text: string): string {
     .join('\n')
 }
 
-/** Lines that fit the sources of a page; troff fills them again. */
+/** Wrapped source lines of a page; troff fills them again. */
 function folded(text: string): string[] {
   const lines = ['']
   for (const word of text.split(' ')) {

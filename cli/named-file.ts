@@ -3,11 +3,11 @@ import { stat } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { FileErrors, readRegularFile, unreadable } from '../kernel/kit/read-file.js'
 
-/** Bytes of a text that is named on the command line. */
+/** Maximum bytes of a text named on the command line. */
 const MAX_BYTES = 16 * 1024 * 1024
 
 /**
- * The text of a file that a person named on the command line, or of a pipe, such as `<(command)` makes one.
+ * The text of a file named on the command line, or of a pipe, such as `<(command)`.
  * @param path absolute
  * @throws Fault `file_not_regular`, `file_too_large`, `file_unreadable`
  */
@@ -18,7 +18,7 @@ export async function readNamedFile(path: string): Promise<string> {
   return bytes.toString()
 }
 
-/** Opened without waiting: where nobody writes there is nothing to wait for. */
+/** Opened without blocking, because a pipe without a writer would block for ever. */
 async function readPipe(path: string): Promise<Buffer> {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   const chunks = [firstOf(fd, path)]
@@ -31,7 +31,7 @@ async function readPipe(path: string): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** What is in a pipe by now: nothing while its writer is still busy. @throws Fault `file_unreadable` when it has no writer */
+/** The current content of a pipe; empty while its writer is busy. @throws Fault `file_unreadable` when it has no writer */
 function firstOf(fd: number, path: string): Buffer {
   const chunk = Buffer.alloc(64 * 1024)
   try {

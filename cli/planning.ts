@@ -8,7 +8,7 @@ import type { Output } from './show/output.js'
 
 const PLACE = '/api/workspaces/place'
 
-/** Ends a dry run: what the command would send first is known. */
+/** Ends a dry run once the first request of the command is known. */
 class PlanMade extends Error {
   override readonly name = 'PlanMade'
 
@@ -18,8 +18,8 @@ class PlanMade extends Error {
 }
 
 /**
- * A client that sends no request that changes something: in a dry run the first of them becomes a plan, at which the command ends;
- * with a plan the first of them is carried out only if that plan still holds.
+ * A client for planned changes. In a dry run the first changing request becomes a plan and ends the command; with a plan the first
+ * changing request is sent only if the plan still holds.
  */
 export function planningClient(client: DaemonClient, { isDryRun, plan }: Given): DaemonClient {
   let isHeld = plan !== undefined
@@ -47,13 +47,13 @@ export function planningClient(client: DaemonClient, { isDryRun, plan }: Given):
   return { request, stream: client.stream.bind(client) }
 }
 
-/** The workspace that a folder is in already: choosing it registers nothing. */
+/** The existing workspace of a folder: looking it up registers nothing. */
 async function workspaceAround(client: DaemonClient, folder: string): Promise<unknown> {
   const rows = pick(await client.request('GET', `/api/workspaces?path=${encodeURIComponent(folder)}`), 'workspaces')
   return Array.isArray(rows) ? rows[0] : undefined
 }
 
-/** Prints a plan, and the command that carries it out. */
+/** Prints a plan, and the command that applies it. */
 export function showPlan(plan: unknown, argv: readonly string[], out: Output): void {
   const { method, path, summary, members, notes = [], exists, can_be_undone: isUndoable, reason, digest } = plan as Plan
   if (out.json) {

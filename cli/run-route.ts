@@ -20,15 +20,12 @@ interface World {
   readonly client: DaemonClient
 }
 
-/** Commands whose reply says whether what they looked at is well: exit code 1 when it is not. */
+/** Commands whose reply contains a verdict: exit code 1 for a bad one. */
 const findsErrors: Readonly<Record<string, (reply: unknown) => boolean>> = {
   doctor: reply => pick(reply, 'status') === 'error',
 }
 
-/**
- * Runs a command made from a route: the request that its arguments say, and the reply as the caller wants to see it. Resolves to the
- * exit code.
- */
+/** Runs a command generated from a route: sends its request and prints the reply. Resolves to the exit code. */
 export async function runRoute(entry: RouteCommand, given: Given, world: World): Promise<number> {
   const values = await decodeGiven(entry, given, world)
   const params = { ...values.path, ...(await findHidden(entry, values.path, world.client)) }
@@ -57,9 +54,9 @@ export async function runRoute(entry: RouteCommand, given: Given, world: World):
   return findsErrors[entry.path]?.(reply) ? exitCodes.failed : exitCodes.done
 }
 
-/** A list that is longer than what was shown says so: half a list must not pass for the whole. */
+/** Notes that a list was cut, so that it is not mistaken for the whole. */
 function notePage(entry: RouteCommand, body: unknown, out: Output): void {
-  // Lists of the daemon say it in `page`, those that spread `Paging.cut` beside their rows.
+  // Most lists have this in `page`; those that spread `Paging.cut` have it beside their rows.
   const at = pick(body, 'page') === undefined ? '' : 'page.'
   if (out.json || pick(body, `${at}has_more`) !== true) return
   const takes = (name: string) => entry.options.some(({ option }) => option === name)
@@ -83,7 +80,7 @@ async function decodeGiven(entry: RouteCommand, given: Given, world: World): Pro
   const values: Values = { path: {}, query: {}, body: await wholeBody(given.options.data, io) }
   const isGlobal = given.options[GLOBAL] === true && entry.options.some(isGlobalOption)
   const contextOf = ({ fromContext, in: at }: Parameter) =>
-    // A session says itself which workspace is meant, but where the path names one.
+    // A session implies its workspace, unless the path names one.
     fromContext && !isGlobal && (given.options.session === undefined || at === 'path')
       ? currentWorkspace(io, client)
       : undefined
@@ -140,7 +137,7 @@ const isGlobalOption = ({ name, in: at }: Parameter) => name === GLOBAL && at ==
 const takesId = ({ name, type, in: at }: Parameter, { scoped }: RouteCommand) =>
   type === 'workspace' && name === 'workspace_id' && at !== 'path' && scoped?.workspace !== name
 
-/** `--global`, and a workspace without a scope, say which scope is meant. */
+/** Derives the scope from `--global`, or from a workspace without a scope. */
 function applyScope({ options }: RouteCommand, given: Given, values: Values, isGlobal: boolean): void {
   const isNamed = given.options.workspace !== undefined
   if (isGlobal && isNamed) throw usageFault('give --workspace or --global, not both')
@@ -153,7 +150,7 @@ function applyScope({ options }: RouteCommand, given: Given, values: Values, isG
     throw usageFault(`--global and --scope ${members[member.name]} exclude each other`)
 }
 
-/** Who a thing is for, when nothing says so: the caller's workspace, else everybody. */
+/** Default owner of an item: the current workspace, else none. */
 async function fillScope(
   { scope, workspace, opens }: NonNullable<RouteCommand['scoped']>,
   members: Record<string, unknown>,
@@ -181,7 +178,7 @@ async function wholeBody(data: Given['options'][string], io: Io): Promise<Record
   throw usageFault('--data takes a JSON object')
 }
 
-/** A value that the parser has taken, as the request has it. */
+/** A parsed value in the form of the request. */
 function decodeValue(
   { type }: Parameter,
   value: string | boolean | readonly string[],
@@ -197,7 +194,7 @@ function decodeValue(
   return type === 'integer' || type === 'number' ? Number(value) : value
 }
 
-/** Path parameters that nobody should type, from what another route answers. */
+/** Path parameters that clients look up with another route. */
 async function findHidden(
   entry: RouteCommand,
   params: Record<string, string>,
@@ -216,7 +213,7 @@ async function findHidden(
 function fillPath(template: string, params: Readonly<Record<string, string>>): string {
   return template.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = params[name] ?? ''
-    // These would be taken for another path.
+    // These values would change the path.
     if (value === '' || value === '.' || value === '..')
       throw usageFault(`${name} must not be ${JSON.stringify(value)}`)
     return encodeURIComponent(value)
@@ -227,7 +224,7 @@ async function follow({ view }: RouteCommand, url: string, { client, out }: Worl
   for await (const { event, data } of client.stream(url)) {
     if (event === 'error') throw streamFault(data)
     if (out.json) {
-      // A stream has no end to wait for: one line each also in the form of a document.
+      // A stream has no end, so a document format also prints one line per item.
       out.row(data)
     } else if (view && 'rows' in view) {
       out.line(view.columns.map(column => cellText(data, column, Date.now())).join('  '))
@@ -281,7 +278,7 @@ function problemsOf(body: unknown, { problems }: { readonly problems?: string })
   return Array.isArray(texts) ? texts.map(noteOf) : []
 }
 
-/** A text, or a diagnostic: where it is about, and what is wrong there. */
+/** A text, or a diagnostic as its place and message. */
 function noteOf(problem: unknown): string {
   if (typeof problem !== 'object' || problem === null) return String(problem)
   const { path, message, failure } = problem as { path?: unknown; message?: unknown; failure?: { message?: unknown } }
@@ -298,7 +295,7 @@ function showItem(item: unknown, body: unknown, view: Extract<CliView, { item: s
   out.table(rows, table.columns)
 }
 
-/** The rows that a view shows; without a view, the only list in the body. */
+/** The rows of a view; without a view, the only list in the body. */
 export function rowsOf(body: unknown, view: RouteCommand['view']): readonly unknown[] | undefined {
   if (view) {
     if (!('rows' in view)) return undefined
@@ -310,7 +307,7 @@ export function rowsOf(body: unknown, view: RouteCommand['view']): readonly unkn
   return lists.length === 1 ? lists[0] : undefined
 }
 
-/** The id of a row, or of the subject of a body. */
+/** Prints the ID of a row, or of the subject of a body. */
 function printId(row: unknown, out: Output, view: RouteCommand['view']): void {
   const isRow = view !== undefined && 'rows' in view
   const columns = isRow ? view.columns : view && 'item' in view ? view.fields : []
@@ -325,7 +322,7 @@ function printId(row: unknown, out: Output, view: RouteCommand['view']): void {
   }
 }
 
-/** A `text` view is a dotted path into the body, or a text to fill in. */
+/** A `text` view is a dotted path into the body, or a template. */
 function textOf(text: string, params: Readonly<Record<string, string>>, body: unknown): unknown {
   return (/^[\w.]+$/.test(text) ? pick(body, text) : fillText(text, params, body)) ?? ''
 }

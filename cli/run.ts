@@ -22,7 +22,7 @@ import { surely } from './tasks/surely.js'
 import { isLive, startsDaemon, taskWorld } from './tasks/task-world.js'
 import { currentWorkspace, openWorkspace, workspaceReference } from './workspace-context.js'
 
-/** Argument by which programs made with clipanion print what their commands take. */
+/** Argument with which programs made with clipanion print their command definitions. */
 const DEFINITIONS = '--clipanion=definitions'
 
 /** Runs one command line and returns its exit code. Never throws. */
@@ -33,11 +33,11 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
   try {
     const asked = readCall(argv)
     const { words, help } = asked
-    // No such text can be part of a URL.
+    // Malformed Unicode cannot be part of a URL.
     const broken = words.find(word => /\p{Surrogate}/u.test(word))
     if (broken !== undefined) throw usageFault(`${JSON.stringify(broken)} is not well-formed Unicode`)
     const mode = outputModeOf(words)
-    // Programs get the characters themselves.
+    // Programs get the characters unchanged.
     if (mode !== 'human') io = world
     out = new Output(io, mode)
     const home = homeOfEnv(io.env)
@@ -63,7 +63,7 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
     }
     if (help) return show(commandHelp(found.entry, widthOf(io.env, io.stdout)), io.stdout)
     called = found.entry
-    // Help does without the parser.
+    // Help needs no parser.
     const { parseCommand } = await import('./commands/parse-command.js')
     const carryOut = async (entry: Entry, given: Given) => {
       const screen = mode === 'human' && !given.quiet && isLive(entry.path) ? await io.openScreen?.() : undefined
@@ -105,11 +105,11 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
   }
 }
 
-/** The client of a command that only plans, or that is held to a plan. */
+/** The client for a dry run or a plan. */
 const planned = async (client: DaemonClient, given: Given): Promise<DaemonClient> =>
   (await import('./planning.js')).planningClient(client, given)
 
-/** The plan at which a dry run ended. */
+/** The plan that ended a dry run. */
 const planOf = (error: unknown): unknown =>
   error instanceof Error && error.name === 'PlanMade' ? (error as unknown as { plan: unknown }).plan : undefined
 
@@ -145,10 +145,10 @@ async function carryOut(entry: Entry, given: Given, world: World): Promise<numbe
     return (await Promise.race([run(context), ...(world.io.idle ? [world.io.idle()] : [])])) ?? exitCodes.done
   } catch (error) {
     if (error instanceof CliFault || world.io.signal.aborted) throw error
-    // Files and programs fail with errors of their own; a reply of another form is a TypeError.
+    // Errors of files and programs are passed on; a reply in an unexpected form causes a TypeError.
     if (isLocal && !(error instanceof TypeError)) throw error
     if (error instanceof Fault) throw givenFault(error, exitOfStatus(error.status))
-    // Whose fault it is: a plugin's, or a daemon's that answered something else than that expected.
+    // A bug of a plugin, or an unexpected reply of the daemon.
     throw new CliFault('command_failed', `svc ${entry.path} failed on something unexpected`, { cause: error })
   }
 }
@@ -159,7 +159,7 @@ async function ensureDaemon({ io, home, client, progress, out }: World): Promise
   if (status === 'started') out.line(out.color('dim', `started the daemon (pid ${identity.daemon.pid})`))
 }
 
-/** A command that takes a workspace is told the caller's when none was given. */
+/** Gives a command with a workspace option the current workspace by default. */
 async function withWorkspace(entry: Exclude<Entry, { kind: 'route' }>, given: Given, world: World): Promise<Given> {
   const { io, client } = world
   const option = entry.options.find(({ name, type }) => type === 'workspace' || name === 'workspace')
@@ -167,7 +167,7 @@ async function withWorkspace(entry: Exclude<Entry, { kind: 'route' }>, given: Gi
   const named = typeof value === 'string' ? value : undefined
   if (named !== undefined && given.options.global === true) throw usageFault('give --workspace or --global, not both')
   if (!option || given.options.global === true) return given
-  // Without a default of its own the command says what none means.
+  // Without a default of its own, the command handles a missing workspace itself.
   if (option.type !== 'workspace' && named === undefined) return given
   const workspace = option.opens
     ? await openWorkspace(world, named)
@@ -196,7 +196,7 @@ function contextOf(
     cwd: io.cwd,
     signal: io.signal,
     onInterrupt: io.onInterrupt ?? (() => () => {}),
-    // Asked for by those that ask somebody.
+    // Read lazily, for commands that prompt.
     get unseen() {
       return io.unseen
     },
@@ -279,7 +279,7 @@ function unknownFault({ text, group, alike }: Found & { is: 'unknown' }): CliFau
   return usageFault(`there is no command ${JSON.stringify(text)}${meant}`, alike.length > 0 ? `svc ${alike[0]}` : help)
 }
 
-/** An option that stands where none is known. */
+/** An option in a place where none is known. */
 function strayOption(rest: readonly string[]): string | undefined {
   return rest.find(word => !['--json', '-o', '--output'].includes(word) && word.startsWith('-'))
 }
@@ -306,17 +306,17 @@ function show(lines: readonly string[], sink: Io['stdout']): number {
   return exitCodes.done
 }
 
-/** Who called a command wrongly and is not told what to do instead is told where it says how it is called. */
+/** Adds a pointer to the help of the command to a usage error without another hint. */
 function withHelp(fault: CliFault, { path }: Entry): CliFault {
   const wrong = fault.exit === exitCodes.usage || fault.exit === exitCodes.invalid
   if (!wrong || (fault.more.next !== undefined && fault.more.next !== 'svc help')) return fault
   return new CliFault(fault.code, fault.message, { ...fault.more, next: `svc ${path} --help` })
 }
 
-/** What the kernel's own code found wrong on this side; everything else is a mistake of ours. */
+/** Converts errors of kernel code on this side; all other errors are bugs. */
 function givenFault(error: unknown, exit: number = exitCodes.failed): CliFault {
   if (error instanceof Fault) return new CliFault(error.code, error.message, { exit, next: error.next, cause: error })
-  // Errors of the store say what helps in a member of their own.
+  // Errors of the store have their hint in a separate member.
   const { code, message, hint } = (error ?? {}) as { code?: unknown; message?: string; hint?: unknown }
   if (typeof code === 'string' && typeof hint === 'string')
     return new CliFault(code, String(message), { exit, next: hint, cause: error })

@@ -6,12 +6,12 @@ import { run } from './run.js'
 import { isAsciiLocale } from './show/ascii.js'
 import { terminalOf, typedUnseen } from './show/terminal.js'
 
-/** After Ctrl-C a command has this long to end by itself. */
+/** Time for a command to end by itself after Ctrl-C. */
 const interruptMs = 100
 
-/** Taken before a daemon in the foreground keeps it from its plugins. */
+/** Saved before a foreground daemon replaces it to keep plugins from exiting. */
 const end = process.exit.bind(process)
-/** The terminal is gone: to put it back as it was, as an exit does, would be a crash. */
+/** The terminal is gone: restoring it at exit would crash. */
 let isHungUp = false
 const exit = (code: number) => {
   if (!isHungUp) end(code)
@@ -26,11 +26,11 @@ const interrupts = new Interrupts(() => {
 const controller = new AbortController()
 process.on('SIGINT', () => interrupts.interrupt())
 for (const stream of [process.stdout, process.stderr]) {
-  // The reader of a pipe has seen enough.
+  // EPIPE means that the reader has closed the pipe, which is no error.
   const ends = ({ code }: NodeJS.ErrnoException) => exit(code === 'EPIPE' ? exitCodes.done : exitCodes.failed)
   stream.on('error', error => interrupts.terminate(() => ends(error)))
 }
-/** Who has nothing to undo ends as every program does. */
+/** Installed only when there is something to undo; otherwise signals end the process as usual. */
 const listen = () => {
   for (const [name, number] of [
     ['SIGTERM', 15],
@@ -68,7 +68,7 @@ run(process.argv.slice(2), {
     if (options?.anyEnd) listen()
     return interrupts.onNext(take, options)
   },
-  // Looked up when it is asked for: to open standard input takes a tenth of a short call.
+  // Lazy, because opening standard input takes a tenth of a short call.
   get unseen() {
     if (!process.stdin.isTTY) return undefined
     return (prompt: string) => typedUnseen(process.stdin, process.stderr, prompt, () => interrupts.interrupt())
@@ -86,7 +86,7 @@ run(process.argv.slice(2), {
         return () => process.stdout.off('resize', take)
       },
       onEnd: (undo: () => void) => {
-        // Without a listener, SIGTERM ends the process where it stands.
+        // Without a listener, SIGTERM ends the process without an exit event.
         listen()
         process.on('exit', undo)
         return () => process.off('exit', undo)
@@ -103,7 +103,7 @@ run(process.argv.slice(2), {
   },
   piped: async withinMs => (await import('./show/piped.js')).pipedText(process.stdin, withinMs),
 }).then(code => {
-  // Not at once: what is still in a pipe would be lost.
+  // Deferred, because output still in a pipe would be lost.
   process.exitCode = code
   process.stdout.write('', () => process.stderr.write('', () => exit(code)))
 })

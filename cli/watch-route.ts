@@ -2,15 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Io, Sink } from './io.js'
 import { Output } from './show/output.js'
 
-/** Between two looks, in milliseconds. */
+/** Poll interval in milliseconds. */
 const EVERY_MS = 1000
 const HOME = '\x1b[H'
 const CLEAR_LINE = '\x1b[K'
 const CLEAR_BELOW = '\x1b[J'
 
 /**
- * Asks again and again until the caller interrupts. On a terminal each reply takes the place of the one before, as much of it as
- * fits; elsewhere it is printed when it is another one.
+ * Repeats a request until the caller interrupts. On a terminal each reply replaces the one before, cut to the screen; elsewhere
+ * only changed replies are printed.
  */
 export async function watchReplies(
   ask: () => Promise<unknown>,
@@ -46,7 +46,7 @@ export async function watchReplies(
   }
 }
 
-/** A sink that is as wide and as colourful as another one. */
+/** A sink with the width and colours of another one. */
 function lookalike(sink: Sink, write: (text: string) => void): Sink {
   return {
     write,
@@ -57,7 +57,7 @@ function lookalike(sink: Sink, write: (text: string) => void): Sink {
   }
 }
 
-/** A text over what stands on the terminal, without its last line, below which the terminal would scroll. */
+/** A text drawn over the screen, without its last line, whose line break would scroll the terminal. */
 function drawn(text: string, rows = 24): string {
   const lines = text.replace(/\n$/, '').split('\n')
   const fits = lines.length < rows ? lines : [...lines.slice(0, rows - 2), '…']

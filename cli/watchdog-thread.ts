@@ -10,32 +10,32 @@ import { noteEnd, type Succession } from './daemon/restart-limit.js'
 import { writeSuspect } from './daemon/suspect.js'
 import { BEATS, STOPPING, type WatchdogData } from './daemon/watchdog-data.js'
 
-/** Who holds the main thread. */
+/** The owner of code that blocks the main thread. */
 export interface Culprit {
   /** Name of a plugin, or `unknown`. */
   readonly owner: string
-  /** Function and place, for people. */
+  /** Function and code location, for people. */
   readonly where: string
 }
 
 const tickMs = 1000
-/** Seconds that the main thread is held without a beat. */
+/** Seconds that the main thread is blocked without a beat before its owner is determined, and before the process ends. */
 const namedAfter = 2
 const endedAfter = 5
-/** A thread in a call of the system cannot be paused. */
+/** A thread in a system call cannot be paused. */
 const pauseMs = 1000
 
 const { beats, home, successor, log } = workerData as WatchdogData
 const shared = new Int32Array(beats)
 const liveness = new Liveness(home, shared)
 
-/** Seconds that the main thread has had a processor, and that it was ready to run and had none. */
+/** Seconds for which the main thread has run, and for which it was ready but waited for a CPU. */
 interface Scheduled {
   readonly ran: number
   readonly waited: number
 }
 
-/** Of the main thread, whose id is that of the process; nothing where the system does not tell. */
+/** Scheduler data of the main thread, whose ID is the PID; zeros where the system has none. */
 function scheduled(): Scheduled {
   try {
     const [ran = 0, waited = 0] = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8')
@@ -48,7 +48,7 @@ function scheduled(): Scheduled {
 }
 
 let seen = -1
-/** Ticks of this thread without a beat of the other; a machine that was suspended has neither. */
+/** Ticks of this thread without a beat of the main thread; a suspended machine has neither. */
 let missed = 0
 let atBeat = scheduled()
 let held = 0
@@ -69,18 +69,18 @@ setInterval(async () => {
     return
   }
   missed++
-  // On a machine that is too busy the thread waits for a processor, and nobody holds it.
+  // On an overloaded machine the main thread waits for a CPU and is not blocked.
   held = Math.max(missed - (now.waited - atBeat.waited), now.ran - atBeat.ran)
   liveness.tick(missed * tickMs)
   if (looking || held < namedAfter || (culprit && held < endedAfter)) return
   looking = true
   culprit = (await whoHoldsTheMainThread()) ?? culprit ?? { owner: 'unknown', where: 'a call that does not return' }
   looking = false
-  // It may have come back while it was looked at.
+  // The main thread may have continued during the look.
   if (held >= endedAfter && Atomics.load(shared, BEATS) === seen) end(culprit)
 }, tickMs)
 
-/** Pauses the main thread for a moment and reads its stack; undefined when it does not stop. */
+/** Pauses the main thread briefly and reads its stack; undefined when it does not stop. */
 async function whoHoldsTheMainThread(): Promise<Culprit | undefined> {
   const session = new Session()
   try {
@@ -105,7 +105,7 @@ async function whoHoldsTheMainThread(): Promise<Culprit | undefined> {
   }
 }
 
-/** Whose the code is: by the top frame of a drop-in, else by the guarded call that runs, else unknown. */
+/** The owner of the code: by the top frame of a drop-in, else by the running guarded call, else unknown. */
 async function nameOf(
   session: Session,
   frames: readonly Debugger.CallFrame[],
@@ -128,7 +128,7 @@ async function nameOf(
 const placeOf = ({ functionName, location }: Debugger.CallFrame, url: string) =>
   `${functionName || 'a function'} (${url.replace(/^.*\/(?=[^/]+\/[^/]+$)/, '')}:${location.lineNumber + 1})`
 
-/** Finds what tells for whom a function runs among its variables, whatever they are called. */
+/** Finds the owner of a running function among its variables, regardless of their names. */
 const RUNS_FOR = `function () {
   for (const value of Object.values(this)) {
     const owner = typeof value === 'object' && value !== null ? value[Symbol.for('svc.runs-for')] : undefined
@@ -136,7 +136,7 @@ const RUNS_FOR = `function () {
   }
 }`
 
-/** The kernel's guarded calls, and work that is done on behalf of somebody, hold an object that tells for whom they run. */
+/** Guarded calls of the kernel, and work on behalf of an owner, hold an object that identifies the owner. */
 async function guardedBy(session: Session, { scopeChain }: Debugger.CallFrame): Promise<string | undefined> {
   for (const { type, object } of scopeChain) {
     const { objectId } = object
@@ -157,7 +157,7 @@ async function guardedBy(session: Session, { scopeChain }: Debugger.CallFrame): 
   return undefined
 }
 
-/** Only a signal ends the process: `process.exit` in a worker ends the worker. */
+/** Only a signal ends the process: `process.exit` in a worker ends only the worker. */
 function end({ owner, where }: Culprit): void {
   liveness.sample(missed * tickMs)
   liveness.flush()
@@ -172,7 +172,7 @@ function end({ owner, where }: Culprit): void {
     })
     succession = noteEnd(home, owner)
   } catch {
-    // A successor that nothing counts could be followed by others for ever.
+    // Without this count, successors could follow each other for ever.
   }
   const isStopping = Atomics.load(shared, STOPPING) === 1 || isStopAsked(home)
   const text = `the daemon does not come back from ${where} of ${owner}: it is ended, and ${follows(succession, isStopping, owner)}`

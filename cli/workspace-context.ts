@@ -4,26 +4,26 @@ import type { Io } from './io.js'
 import { pick } from './show/cells.js'
 import type { Output } from './show/output.js'
 
-/** What is asked of the daemon here. */
+/** The requests to the daemon used here. */
 interface Asks {
   request(method: string, path: string, body?: unknown): Promise<unknown>
 }
 
-/** Where a command that opens a workspace runs. */
+/** Context of a command that opens a workspace. */
 interface Place {
   readonly io: Pick<Io, 'env' | 'cwd' | 'terminal'>
   readonly client: Asks
   readonly out: Output
 }
 
-/** A workspace as it was given: an id or a name as it stands, a path made absolute, for the daemon has another directory. */
+/** A workspace reference: an ID or a name unchanged, a path made absolute, because the daemon has another working directory. */
 export function workspaceReference(given: string, cwd: string): string {
   return /^\.{1,2}$|\//.test(given) ? resolve(cwd, given) : given
 }
 
 /**
- * The workspace of a command that names none: `SVC_WORKSPACE`, else the workspace of the session in which the command
- * runs, else the nearest workspace that encloses the current directory. Undefined if there is none.
+ * The default workspace of a command: `SVC_WORKSPACE`, else the workspace of the session in which the command runs, else the
+ * nearest workspace that encloses the current directory. Undefined if there is none.
  */
 export async function currentWorkspace(
   { env, cwd }: Pick<Io, 'env' | 'cwd'>,
@@ -34,8 +34,8 @@ export async function currentWorkspace(
 }
 
 /**
- * The id of a workspace, for requests that take no name or path. The list knows those as well whose folder is gone; what is not in it
- * is for the daemon to judge.
+ * The ID of a workspace, for requests that accept no name or path. The list includes workspaces whose folder is gone; the daemon
+ * checks other references.
  */
 export async function workspaceId(reference: string, client: Asks): Promise<string> {
   if (/^ws_[0-9a-f]{16}$/.test(reference)) return reference
@@ -54,22 +54,22 @@ async function ofSession(id: string | undefined, client: Asks): Promise<string |
   try {
     return textAt(await client.request('GET', `/api/sessions/${encodeURIComponent(id)}/owner`), 'workspace_id')
   } catch (error) {
-    // One that is gone says nothing; the directory does.
+    // A deleted session has no workspace, so the current directory decides.
     if (error instanceof CliFault && error.code.endsWith('not_found')) return undefined
     throw error
   }
 }
 
-/** The daemon decides what a folder belongs to: it knows the homes that no workspace swallows. */
+/** The daemon decides which workspace a folder belongs to, because it knows the homes that no workspace may include. */
 async function nearest(cwd: string, client: Asks): Promise<string | undefined> {
   const rows = pick(await client.request('GET', `/api/workspaces?path=${encodeURIComponent(cwd)}`), 'workspaces')
   return Array.isArray(rows) ? textAt(rows[0], 'id') : undefined
 }
 
 /**
- * The workspace of a command that needs one: as {@link currentWorkspace}, else the root of the project around the current
- * directory, which is registered and told of. Who asks for a folder in which hardly anybody wants an agent at work is
- * asked again; without a terminal the command ends with exit code 2.
+ * The workspace of a command that needs one: as {@link currentWorkspace}, else the project root around the current directory, which
+ * is registered with a note. For a folder in which an agent rarely should work, the person is asked first; without a terminal the
+ * command ends with exit code 2.
  * @param given a reference instead of the current directory
  */
 export async function openWorkspace(world: Place, given?: string): Promise<string> {

@@ -8,18 +8,18 @@ import { type Document, ForeignFileError, objectOf, parseJsonFile, type SourceFi
 import { readServers } from './mcp-servers.js'
 import { type Around, Findings, type Found, NotCarried, type Place, slug } from './plan.js'
 
-/** Seconds that a hook of Claude Code has where it names none, and the most that svc gives one. */
+/** Default timeout of a Claude Code hook in seconds, and the maximum in svc. */
 const HOOK_SECONDS = 60
 const MOST_SECONDS = 300
 
 interface EventOf {
   readonly events: readonly HookEvent[]
   readonly mode: 'sync' | 'async'
-  /** What the hook cannot do here. */
+  /** Functions of the hook that are not available in svc. */
   readonly note?: string
 }
 
-/** Events of Claude Code, with those of svc on which their hooks run. */
+/** Claude Code events with the svc events that run their hooks. */
 const EVENTS: Readonly<Record<string, EventOf>> = {
   PreToolUse: { events: ['permission.request', 'tool.pre_call'], mode: 'sync' },
   PermissionRequest: { events: ['permission.request'], mode: 'sync' },
@@ -31,7 +31,7 @@ const EVENTS: Readonly<Record<string, EventOf>> = {
   Stop: { events: ['turn.end'], mode: 'async', note: 'it cannot make the agent go on' },
 }
 
-/** Why hooks of other events stay behind. */
+/** Reasons for which hooks of other events are not imported. */
 const NO_EVENT: Readonly<Record<string, string>> = {
   Notification: 'svc has notifications of its own: svc notifications',
   SubagentStop: 'svc does not see the subagents of an agent',
@@ -39,10 +39,10 @@ const NO_EVENT: Readonly<Record<string, string>> = {
   PreCompact: 'svc hears of a compaction when it is over',
 }
 
-/** Members of settings.json that Claude Code alone reads. */
+/** Members of settings.json that only Claude Code uses. */
 const OWN: ReadonlySet<string> = new Set(['hooks', '$schema', 'mcpServers'])
 
-/** Settings, agents and commands of Claude Code. */
+/** Imports settings, agents and commands of Claude Code. */
 export function importClaude(files: readonly SourceFile[], around: Around): Found {
   const found = new Findings()
   for (const file of files) {
@@ -62,7 +62,7 @@ export function importClaude(files: readonly SourceFile[], around: Around): Foun
   return found
 }
 
-/** The project of a settings file; undefined for that of the person, which holds everywhere. */
+/** The project of a settings file; undefined for the person's own file, which applies everywhere. */
 function projectOf(path: string, { userHome }: Around): string | undefined {
   const folder = dirname(dirname(path))
   return folder === userHome ? undefined : folder
@@ -120,7 +120,7 @@ function readEvent(event: string, groups: unknown, reading: Reading): void {
   }
 }
 
-/** One hook, on each event of svc that its event stands for. @throws NotCarried */
+/** Imports one hook, for each svc event of its Claude Code event. @throws NotCarried */
 function wantHook(event: string, matcher: unknown, value: unknown, where: Place, { found, project }: Reading): void {
   const known = Object.hasOwn(EVENTS, event) ? EVENTS[event] : undefined
   if (!known) throw new NotCarried(NO_EVENT[event] ?? 'svc has no such event')
@@ -166,12 +166,12 @@ function wantHook(event: string, matcher: unknown, value: unknown, where: Place,
 /** A shell command, or with a list of arguments a program. */
 function programOf(command: string, args: unknown, project: string | undefined) {
   if (!Array.isArray(args)) return { command: 'sh', args: ['-c', command] }
-  // A program without a shell gets the folder itself; hooks of the person have no project.
+  // A program without a shell gets the expanded folder; hooks of the person have no project.
   const full = (text: unknown) => String(text).replace(/\$\{CLAUDE_PROJECT_DIR\}/g, whole => project ?? whole)
   return { command: full(command), args: args.map(full) }
 }
 
-/** Servers of `~/.claude.json`: those of the person, and those of the project that the import is for. */
+/** Servers of `~/.claude.json`: those of the person, and those of the imported project. */
 function readState(document: Document, path: string, around: Around, found: Findings): void {
   const top = objectOf(document.value) ?? {}
   if (objectOf(top.mcpServers)) readServers(document, path, around, found)
@@ -210,7 +210,7 @@ export function readHead({ text }: SourceFile): {
   }
 }
 
-/** `agents/reviewer.md`: the text is the prompt; what names tools and models of Claude is listed. */
+/** `agents/reviewer.md`: the text becomes the prompt; tools and models of Claude are listed as not imported. */
 function readAgent(file: SourceFile, found: Findings): void {
   const place = { file: file.path, line: 1 }
   const { head, body } = readHead(file)
@@ -236,12 +236,12 @@ const LEFT_OF_AGENTS: Readonly<Record<string, string>> = {
   hooks: 'give them to the agent in AGENT.md, as hooks with format claude',
 }
 
-/** The line of a member of a head; 1 where it is written in another way. */
+/** The line of a frontmatter member; 1 when it has another syntax. */
 function lineOf({ text }: SourceFile, member: string): number {
   return text.split('\n').findIndex(line => line.startsWith(`${member}:`)) + 1 || 1
 }
 
-/** `commands/fix-issue.md`: a prompt with a name is a skill that the agent is told of only when somebody names it. */
+/** `commands/fix-issue.md`: a named prompt becomes a skill that is used only when a prompt names it. */
 function readCommand(file: SourceFile, found: Findings): void {
   const place = { file: file.path, line: 1 }
   const { head, body } = readHead(file)
@@ -272,13 +272,13 @@ function readCommand(file: SourceFile, found: Findings): void {
   found.want({ kind: 'skill', ...place, name, from: { text }, notes: [] })
 }
 
-/** What Claude Code replaces in a command before the model reads it. */
+/** Placeholders that Claude Code expands in a command before the model reads it. */
 const POWERS = [
   [/\$ARGUMENTS|\$[1-9]\b/, '$ARGUMENTS', 'svc puts no arguments into a skill; the agent finds them in the prompt'],
   [/!`[^`]+`/, '!`command`', 'svc runs no commands for a skill; the agent is told to'],
 ] as const
 
-/** A skill of a project is read where it lies; one of the person is copied. */
+/** A skill of a project is used in place; one of the person is copied. */
 function readSkill(path: string, around: Around, found: Findings): void {
   const folder = dirname(path)
   const owner = path.slice(0, path.lastIndexOf(`${sep}skills${sep}`))
@@ -287,7 +287,7 @@ function readSkill(path: string, around: Around, found: Findings): void {
   else found.stays({ file: path, line: 1 }, basename(folder), why)
 }
 
-/** A folder with a SKILL.md, by the name of the folder. */
+/** A folder with a SKILL.md, named after the folder. */
 export function wantSkill(folder: string, found: Findings): void {
   const written = basename(folder)
   const name = slug(written, 'skill', 64)

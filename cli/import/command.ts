@@ -12,11 +12,11 @@ import { type Importer, importers, programs } from './importers.js'
 import type { Around, Found, Left, Wanted } from './plan.js'
 import { Targets } from './targets.js'
 
-/** Milliseconds for `crontab -l`, and the bytes that it may print. */
+/** Time limit of `crontab -l` in milliseconds, and maximum bytes of its output. */
 const CRONTAB_MS = 10_000
 const CRONTAB_BYTES = 4 * 1024 * 1024
 
-/** What happens to one planned thing. */
+/** The action for one planned item. */
 interface Row {
   action: 'create' | 'update' | 'unchanged' | 'failed'
   readonly kind: Wanted['kind']
@@ -26,7 +26,7 @@ interface Row {
   note: string
 }
 
-/** `svc import <source>`: reads files of other programs with the rights of the person who calls. */
+/** `svc import <source>`: reads files of other programs with the rights of the caller. */
 export async function importSource(context: LocalContext): Promise<number | undefined> {
   const { args, out } = context
   if (args.source === undefined) return listSources(context)
@@ -73,7 +73,7 @@ async function aroundOf({ io, options, client }: LocalContext): Promise<Around> 
   }
 }
 
-/** The folders of these files that are workspaces themselves: their `.mcp.json` is read in place. */
+/** Folders of these files that are workspaces: their `.mcp.json` is read in place. */
 async function rootsOf({ client }: LocalContext, files: readonly SourceFile[]): Promise<string[]> {
   const roots: string[] = []
   for (const { path } of files.filter(file => basename(file.path) === '.mcp.json')) {
@@ -93,11 +93,11 @@ interface Source extends Files {
 
 interface Files {
   readonly files: readonly SourceFile[]
-  /** Files of a folder that cannot be read: each costs itself. */
+  /** Unreadable files of a folder; the others are still imported. */
   readonly broken: readonly Left[]
 }
 
-/** The files of a source: a program by its name, else a path. */
+/** The files of a source, which is the name of a program or a path. */
 async function sourceFiles({ options, io }: LocalContext, source: string, around: Around): Promise<Source> {
   const wanted = options.format === undefined ? undefined : importerOf(String(options.format))
   const program = programs.find(({ name }) => name === source)
@@ -132,7 +132,7 @@ function importerOf(name: string): Importer {
   throw usageFault(`--format is one of ${importers.map(one => one.name).join(', ')}`, 'svc import --help')
 }
 
-/** A file, or what an importer reads of a folder. */
+/** A file, or the files of a folder that an importer reads. */
 async function filesOf(path: string, importer: Importer): Promise<Files> {
   const about = await stat(path).catch(() => undefined)
   if (!about) return { files: [], broken: [] }
@@ -166,7 +166,7 @@ async function filesOf(path: string, importer: Importer): Promise<Files> {
   return { files, broken }
 }
 
-/** A file that a person named: nothing can be done without it. */
+/** A file named by the person, without which the import ends. */
 async function namedFile(path: string): Promise<SourceFile | undefined> {
   try {
     return await readForeign(path)
@@ -179,7 +179,7 @@ async function namedFile(path: string): Promise<SourceFile | undefined> {
   }
 }
 
-/** The crontab of the person; nothing where there is none. */
+/** The crontab of the person; empty without one. */
 function crontab(env: LocalContext['io']['env']): Promise<SourceFile[]> {
   return new Promise((done, reject) => {
     const options = {
@@ -202,7 +202,7 @@ function crontab(env: LocalContext['io']['env']): Promise<SourceFile[]> {
   })
 }
 
-/** Compares every planned thing with what is there, and makes it so unless it is a dry run. One that fails costs itself. */
+/** Compares each planned item with the existing ones and applies it, except in a dry run. A failure affects only its own item. */
 async function carryOut(
   { client, home, options, progress }: LocalContext,
   { wanted }: Found,
@@ -213,7 +213,7 @@ async function carryOut(
   const workspace = id !== undefined && rootDir !== undefined ? { workspace: { id, rootDir } } : {}
   const targets = new Targets({ client, home, enable: options.enable === true, ...workspace })
   const rows: Row[] = []
-  // An agent comes before the jobs that run it.
+  // An agent must exist before the jobs that run it.
   const ordered = [...wanted].sort((a, b) => Number(b.kind === 'agent') - Number(a.kind === 'agent'))
   for (const one of ordered) {
     const { kind, name, file, line, notes } = one
@@ -231,7 +231,7 @@ async function carryOut(
   return rows
 }
 
-/** Why one thing could not be made. @throws what ends the whole import: no daemon, or a mistake of the program */
+/** Reason for which one item could not be made. @throws errors that end the import: no daemon, or a bug */
 function refusalOf(error: unknown): string {
   if (error instanceof CliFault && error.exit !== exitCodes.noDaemon)
     return [error.message, error.more.next].filter(Boolean).join('; ')
@@ -319,7 +319,7 @@ function summary(rows: readonly Row[], found: Found, dry: boolean, { name }: Imp
   return lines
 }
 
-/** A source as a shell takes it. */
+/** A source quoted for a shell. */
 const quoted = (text: string) => (/^[\w@%+:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`)
 
 const nearPath = (file: string, cwd: string): string => {
@@ -327,7 +327,7 @@ const nearPath = (file: string, cwd: string): string => {
   return near.startsWith('../../') ? `…/${basename(file)}` : near || file
 }
 
-/** `svc import` alone: the programs whose files are here. */
+/** `svc import` alone: lists the programs whose files exist. */
 async function listSources(context: LocalContext): Promise<undefined> {
   const { out } = context
   const around = await aroundOf(context)

@@ -7,10 +7,10 @@ import type { Schedule } from '../../schemas/automation.js'
 import type { SourceFile } from './foreign-file.js'
 import { type Around, Findings, type Found, NotCarried, type Place, slug } from './plan.js'
 
-/** The agent that runs the script that its prompt is. */
+/** The agent that runs its prompt as a script. */
 export const COMMAND_AGENT = 'crontab'
 
-/** Lines of one crontab that are looked at. */
+/** Maximum number of lines per crontab. */
 const MOST_LINES = 10_000
 
 const NICKNAMES: Readonly<Record<string, string>> = {
@@ -40,10 +40,10 @@ const FIELDS: readonly Field[] = [
   { name: 'day of the week', least: 0, most: 7, names: DAYS },
 ]
 
-/** Shells that a script may be of; the script is given to them with `-c`. */
+/** Supported shells, which get the script with `-c`. */
 const SHELLS = ['sh', 'bash', 'dash', 'ash', 'ksh', 'mksh', 'zsh']
 
-/** Variables of a crontab that are for cron and not for its commands. */
+/** Variables of a crontab for cron itself, with the reason for which they are not imported. */
 const FOR_CRON: Readonly<Record<string, string>> = {
   MAILTO:
     'svc mails no output; it is in the run (svc automation runs list), and svc notifications tells of runs that failed',
@@ -61,7 +61,7 @@ interface Settings {
   readonly variables: ReadonlyMap<string, string>
 }
 
-/** Jobs of crontabs: each command becomes a job that runs it as a script. */
+/** Imports crontabs: each command becomes a job that runs it as a script. */
 export function importCrontab(files: readonly SourceFile[], around: Around): Found {
   const found = new Findings()
   const times = new Map<string, number>()
@@ -70,7 +70,7 @@ export function importCrontab(files: readonly SourceFile[], around: Around): Fou
   return found
 }
 
-/** Runs the script that its prompt is, in the terminal of its session. */
+/** An agent that runs its prompt as a script in the terminal of its session. */
 export const commandAgent = ({ file, line }: Place) =>
   ({
     kind: 'agent',
@@ -116,7 +116,7 @@ function readCrontab(
   }
 }
 
-/** `NAME = value`; the name and the value may stand in quotes. */
+/** `NAME = value`; the name and the value may be quoted. */
 function variableOf(line: string): readonly [name: string, value: string] | undefined {
   const [, quoted, bare = quoted, value = ''] =
     /^(?:["']([A-Za-z_]\w*)["']|([A-Za-z_]\w*))\s*=\s*(.*)$/.exec(line) ?? []
@@ -155,7 +155,7 @@ function readCommand(
   })
 }
 
-/** A line of a system crontab without its user. @throws NotCarried for another user than the one who imports */
+/** A line of a system crontab without its user. @throws NotCarried for another user than the importing one */
 function ofUser(text: string, caller: string): string {
   const [, user = '', rest = ''] = /^(\S+)\s+(.*)$/.exec(text) ?? []
   if (rest === '') throw new NotCarried('a user and a command are expected after the schedule')
@@ -164,7 +164,7 @@ function ofUser(text: string, caller: string): string {
   return rest
 }
 
-/** A line of a schedule: a nickname or five fields, and what follows. */
+/** A schedule line: a nickname or five fields, and the rest. */
 interface Line {
   readonly nickname?: string
   readonly fields?: readonly string[]
@@ -174,12 +174,12 @@ interface Line {
 function splitLine(line: string): Line {
   const [word = ''] = line.split(/\s+/, 1)
   if (word.startsWith('@')) return { nickname: word.toLowerCase(), rest: line.slice(word.length).trim() }
-  // A hyphen in front keeps cron from logging a command.
+  // A leading hyphen disables cron's log for the command.
   const match = /^-?(\S+)\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+)(?:\s+(.*))?$/.exec(line)
   return match ? { fields: match.slice(1, 6), rest: match[6] ?? '' } : { rest: '' }
 }
 
-/** The schedule as svc has it. @throws NotCarried */
+/** The schedule in the form of svc. @throws NotCarried */
 export function exprOf({ nickname, fields }: Omit<Line, 'rest'>): string {
   if (nickname === '@reboot')
     throw new NotCarried('no job of svc runs at the start of the machine; a unit of systemd does')
@@ -201,7 +201,7 @@ export function exprOf({ nickname, fields }: Omit<Line, 'rest'>): string {
   }).join(' ')
 }
 
-/** A field in numbers, as a schedule of svc has it; cron and svc mean the same by it. @throws NotCarried */
+/** A numeric field, which has the same meaning in cron and svc. @throws NotCarried */
 function fieldOf(written: string, field: Field): string {
   if (written.includes('~')) throw new NotCarried('a time by chance cannot be expressed; write one')
   return written
@@ -240,7 +240,10 @@ function spelled(first: number, last: number, step: number, isDays: boolean): st
   return `${first}${last > first ? `-${last}` : ''}${step > 1 && last > first ? `/${step}` : ''}`
 }
 
-/** Cron's own rule: the first `%` ends the command, what follows is its input, each further `%` a line end; `\\%` is a `%`. */
+/**
+ * Cron's own rule: the first `%` ends the command, the rest is its input, with a line end for each further `%`; `\\%` is a literal
+ * `%`.
+ */
 function splitInput(text: string): { readonly command: string; readonly input: string | undefined } {
   const parts = text.split(/(?<!\\)%/).map(part => part.replaceAll('\\%', '%'))
   const [command = '', ...rest] = parts
@@ -249,7 +252,7 @@ function splitInput(text: string): { readonly command: string; readonly input: s
 
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 
-/** What cron does, as a script: the variables of the crontab, the home folder, the command with its input. */
+/** A script equivalent to cron's execution: variables of the crontab, home folder, command and input. */
 function scriptOf(command: string, input: string | undefined, { shell, variables }: Settings): string {
   const exported = [...variables].map(([name, value]) => `export ${name}=${quoted(value)}`)
   const lines = [`#!${shell}`, ...exported, 'cd "$HOME"']
@@ -257,12 +260,12 @@ function scriptOf(command: string, input: string | undefined, { shell, variables
   return [...lines, `printf '%s\\n' ${quoted(input)} | {`, command, '}'].join('\n')
 }
 
-/** The program of a command for people: without what stands before it. */
+/** The command of a job in short form, for people. */
 function commandName(command: string): string {
   return shown(command.replace(/\s+/g, ' '), 48).slice(1, -1)
 }
 
-/** The same for the same command, so that a second import finds the job of the first one. */
+/** A stable name for a command, so that a second import finds the job of the first one. */
 function nameOf(command: string, times: Map<string, number>): string {
   const word = command.split(/[\s;|&<>()]+/).find(part => part !== '' && !/^[A-Za-z_]\w*=/.test(part)) ?? ''
   const hash = createHash('sha256').update(command).digest('hex').slice(0, 6)

@@ -7,22 +7,25 @@ import { clip, shown } from '../../kernel/kit/text.js'
 import { membersOf, placeOf, plain, treeOf } from '../../plugins/platform/configuration/jsonc.js'
 import { syntaxProblem } from '../../plugins/platform/configuration/syntax.js'
 
-/** Bytes of one file: a configuration is a hundredth of it. */
+/** Maximum bytes of one file; a typical configuration has a hundredth of it. */
 const MOST_BYTES = 4 * 1024 * 1024
-/** Files and folders that are looked at below one folder. */
+/** Maximum number of files and folders scanned in one folder. */
 const MOST_FILES = 2000
-/** Folders of other programs that are no part of a configuration. */
+/** Folders that contain no configuration. */
 const SKIPPED = new Set(['.git', 'node_modules', '__pycache__', '.DS_Store'])
-/** Of folders in folders. */
+/** Maximum depth of nested folders. */
 const MOST_DEPTH = 4
 
-/** A file of another program as text: without a byte order mark, line ends as `\n`. */
+/**
+ * A file of another program as text: without a byte order mark, line ends as `
+ * `.
+ */
 export interface SourceFile {
   readonly path: string
   readonly text: string
 }
 
-/** Why a file, or a part of it, cannot be read; `line` from 1. */
+/** Error of an unreadable file or part of it; `line` from 1. */
 export class ForeignFileError extends Error {
   constructor(
     message: string,
@@ -32,21 +35,21 @@ export class ForeignFileError extends Error {
   }
 }
 
-/** A path below the top of a document. */
+/** A path from the root of a document. */
 export type MemberPath = readonly (string | number)[]
 
-/** A document with the place of each member. */
+/** A document with the lines of its members. */
 export interface Document {
   readonly value: unknown
-  /** Line of a member, of the nearest one around it where there is none; from 1. */
+  /** Line of a member, or of its nearest existing ancestor; from 1. */
   lineOf(path: MemberPath): number
-  /** Names that stand more than once in one object, with their lines: the last one counts. */
+  /** Duplicate names in one object with their lines: the last one counts. */
   readonly twice: readonly { readonly name: string; readonly line: number }[]
 }
 
 /**
- * The text of a file; undefined where there is none.
- * @throws ForeignFileError when it is no regular file, too large, not to be read, or not UTF-8
+ * The text of a file; undefined for a missing file.
+ * @throws ForeignFileError for an irregular, too large, unreadable or non-UTF-8 file
  */
 export async function readForeign(path: string): Promise<SourceFile | undefined> {
   try {
@@ -57,7 +60,7 @@ export async function readForeign(path: string): Promise<SourceFile | undefined>
   }
 }
 
-/** @throws ForeignFileError for bytes that are no text */
+/** @throws ForeignFileError for bytes that are not text */
 export function sourceOf(path: string, bytes: Uint8Array): SourceFile {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -67,7 +70,7 @@ export function sourceOf(path: string, bytes: Uint8Array): SourceFile {
   }
 }
 
-/** JSON with comments and trailing commas, as editors and people write it. @throws ForeignFileError with the line */
+/** Parses JSON with comments and trailing commas, as editors and people write it. @throws ForeignFileError with the line */
 export function parseJsonFile({ text }: SourceFile): Document {
   const errors: ParseError[] = []
   let tree: Node | undefined
@@ -98,7 +101,7 @@ export function parseTomlFile({ text }: SourceFile): Document {
   }
 }
 
-/** Files below a folder that a predicate wants, by path; links are followed, and no folder is looked at twice. */
+/** Matching files below a folder, sorted by path; links are followed, and no folder is scanned twice. */
 export async function filesBelow(
   folder: string,
   wanted: (name: string) => boolean,
@@ -116,7 +119,7 @@ export async function filesBelow(
       if (++looked > MOST_FILES) throw new ForeignFileError(`more than ${MOST_FILES} files below ${folder}`)
       if (SKIPPED.has(name)) continue
       const path = join(at, name)
-      // What a link leads to counts; one that leads to itself leads nowhere.
+      // Links are followed; a link loop cannot be resolved and is skipped.
       const about = await stat(path).catch(() => undefined)
       if (about?.isDirectory() && left > 0) await walk(path, left - 1)
       else if (about?.isFile() && wanted(name)) found.push(path)
@@ -126,13 +129,13 @@ export async function filesBelow(
   return found
 }
 
-/** An object of a document without the members that are null; undefined for anything else. */
+/** An object of a document without its null members; undefined for any other value. */
 export function objectOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null && member !== undefined))
 }
 
-/** What a value is, in words: `a number`, `a list`. */
+/** The type of a value in words: `a number`, `a list`. */
 export function typeOf(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'
@@ -140,12 +143,12 @@ export function typeOf(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `the ${typeof value} ${clip(String(value), 40)}`
 }
 
-/** A text; numbers and booleans as they are written. Undefined for anything else. */
+/** A text; numbers and booleans as they are written. Undefined for any other value. */
 export function scalarText(value: unknown): string | undefined {
   return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : undefined
 }
 
-/** Line numbers of offsets, without going through the text each time. */
+/** Line numbers of offsets, without a scan of the text for each. */
 class Lines {
   readonly #starts: number[] = [0]
 
@@ -164,7 +167,7 @@ class Lines {
   }
 }
 
-/** The member at a path, the key of it where it has one, or the nearest around it. */
+/** The member at a path (its key, where it has one), or its nearest ancestor. */
 function nearest(root: Node, path: MemberPath): Node {
   for (let length = path.length; length > 0; length--) {
     const node = findNodeAtLocation(root, path.slice(0, length) as (string | number)[])
@@ -189,7 +192,7 @@ function repeated(root: Node, lines: Lines): { name: string; line: number }[] {
   return twice
 }
 
-/** The parser tells no places: the line of the header of a table, or of a key of it. */
+/** The parser gives no positions: searches the line of a table header, or of a key in it. */
 function lineOfToml(lines: readonly string[], path: MemberPath): number {
   const spelled = (part: string | number) => {
     const plainly = String(part).replace(/[.*+?^${}()|[\]\\]/g, '\\$&')

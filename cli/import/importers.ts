@@ -7,20 +7,20 @@ import { importCodex, importGemini, importOpenClaw } from './other-agents.js'
 import type { Around, Found } from './plan.js'
 import { importAcpRegistry, importMcpRegistry } from './registries.js'
 
-/** One kind of foreign files: how they are recognised, and the pure function that makes a plan of them. */
+/** An importer of one kind of files: their detection, and a pure function that plans the import. */
 export interface Importer {
   readonly name: string
   readonly summary: string
-  /** Whether a path that a person names is of this kind. `text`: of a file, empty for a folder. */
+  /** Whether a path named by a person is of this kind. `text`: content of a file, empty for a folder. */
   readonly takes: (path: string, text: string) => boolean
-  /** Files of a folder that a person names, as paths below it; a folder is looked at with all that is in it. Default: none. */
+  /** Relative paths of the files in a folder named by a person; subfolders are scanned. Default: none. */
   readonly below?: readonly string[]
-  /** Which files of these folders are read, by their name. Default: all. */
+  /** Filter by name for the files of these folders. Default: all. */
   readonly wants?: (name: string) => boolean
   readonly plan: (files: readonly SourceFile[], around: Around) => Found
 }
 
-/** Every importer; the first that takes a path reads it. */
+/** All importers; the first one that accepts a path reads it. */
 export const importers: readonly Importer[] = [
   {
     name: 'crontab',
@@ -79,21 +79,21 @@ export const importers: readonly Importer[] = [
   },
 ]
 
-/** A program whose files a person may name by the program's name. */
+/** A program whose files can be imported by its name. */
 export interface Program {
   readonly name: string
   readonly importer: string
-  /** Where it keeps its files; a folder stands for those that the importer reads below it. */
+  /** Places of its files; a folder means the files in it that the importer reads. */
   readonly paths: (around: Pick<Around, 'env' | 'userHome' | 'platform'>) => readonly string[]
 }
 
-/** Where desktop programs keep their settings. */
+/** Settings folder of desktop programs. */
 const settingsOf = ({ env, userHome, platform }: Pick<Around, 'env' | 'userHome' | 'platform'>) =>
   platform === 'darwin'
     ? join(userHome, 'Library', 'Application Support')
     : env.XDG_CONFIG_HOME || join(userHome, '.config')
 
-/** Programs by name, each with its files. `crontab` is no file: its program prints it. */
+/** Programs by name with their files. `crontab` has no file: its program prints it. */
 export const programs: readonly Program[] = [
   { name: 'crontab', importer: 'crontab', paths: () => [] },
   {

@@ -14,15 +14,15 @@ import {
 import { type Around, Findings, type Found, NotCarried, type Place, type WantedServer } from './plan.js'
 import { holdsSecret, isSecret, secretBase } from './secrets.js'
 
-/** The least that is stored in the vault: a shorter text would be hidden wherever it occurs. */
+/** Minimum length of a vault secret: a shorter text would be redacted wherever it occurs. */
 const LEAST_SECRET = 8
-/** Servers of one file. */
+/** Maximum number of servers per file. */
 const MOST_SERVERS = 1000
 
-/** Names of the member that holds servers by name, in the files of different programs. */
+/** Names of the member with the servers, in the files of different programs. */
 export const SERVER_MEMBERS = ['mcpServers', 'servers', 'mcp_servers', 'context_servers'] as const
 
-/** Transports by the names that programs have for them. */
+/** Transports by the names that programs use. */
 const TRANSPORTS: Readonly<Record<string, 'stdio' | 'http' | 'sse' | undefined>> = {
   stdio: 'stdio',
   local: 'stdio',
@@ -35,7 +35,7 @@ const TRANSPORTS: Readonly<Record<string, 'stdio' | 'http' | 'sse' | undefined>>
   sse: 'sse',
 }
 
-/** Members that other programs know and that mean nothing to svc, with the reason why they are left out. */
+/** Members without a meaning in svc, with the reason. */
 const UNUSED: Readonly<Record<string, string>> = {
   alwaysAllow: 'svc decides by permissions, tools and deny_tools of an agent',
   autoApprove: 'svc decides by permissions, tools and deny_tools of an agent',
@@ -53,24 +53,24 @@ const UNUSED: Readonly<Record<string, string>> = {
   oauth: 'log in with svc mcp auth login',
 }
 
-/** Members that are read, or that say nothing about how a server runs. */
+/** Members that are read, or that do not affect how a server runs. */
 const KNOWN = new Set([
   ...['command', 'args', 'env', 'cwd', 'url', 'serverUrl', 'httpUrl', 'headers', 'http_headers', 'type', 'transport'],
   ...['disabled', 'enabled', 'description', 'name', 'gallery', 'version', 'source', 'icon', 'env_http_headers'],
   ...['bearer_token_env_var', 'env_vars', 'settings'],
 ])
 
-/** What a declaration of a server is read with. */
+/** Context for a server declaration. */
 interface Reading {
   readonly place: Place
   readonly around: Around
   readonly found: Findings
   readonly what: string
-  /** Folder that `${workspaceFolder}` and a relative `cwd` are of; undefined for a file of no project. */
+  /** Base folder of `${workspaceFolder}` and of a relative `cwd`; undefined for a file outside of projects. */
   readonly project: string | undefined
 }
 
-/** Servers of `mcp.json` files in the dialects of Claude, VS Code, Cursor, Windsurf, Zed, Gemini and others. */
+/** Imports servers from `mcp.json` files in the dialects of Claude, VS Code, Cursor, Windsurf, Zed, Gemini and others. */
 export function importMcpFiles(files: readonly SourceFile[], around: Around): Found {
   const found = new Findings()
   for (const file of files) {
@@ -93,7 +93,7 @@ export function importMcpFiles(files: readonly SourceFile[], around: Around): Fo
   return found
 }
 
-/** The servers of one document, entry by entry: one that is wrong costs itself. */
+/** Imports the servers of one document; an invalid entry does not affect the others. */
 export function readServers(document: Document, file: string, around: Around, found: Findings): void {
   const top = objectOf(document.value) ?? {}
   const nested = objectOf(top.mcp)
@@ -127,13 +127,13 @@ export function readServers(document: Document, file: string, around: Around, fo
   }
 }
 
-/** The project whose file this is; `~/.cursor/mcp.json` is of none, but its folder does no harm. */
+/** The project of a file; `~/.cursor/mcp.json` has none, but its folder is harmless. */
 const projectOf = (file: string): string =>
   /^\.(?:vscode|cursor|windsurf|gemini|claude|codex)$/.test(basename(dirname(file)))
     ? dirname(dirname(file))
     : dirname(file)
 
-/** One server of a declaration of another program. Members without a counterpart are listed. */
+/** Imports one server declaration. Members without a counterpart are listed. */
 export function wantServer(written: string, value: unknown, reading: Reading): void {
   reading.found.entry(reading.place, reading.what, () => reading.found.want(serverOf(written, value, reading)))
 }
@@ -161,10 +161,10 @@ function serverOf(written: string, value: unknown, reading: Reading): WantedServ
   return { kind: 'mcp_server', ...place, name, server, secrets, notes }
 }
 
-/** A foreign text in the middle of a sentence. */
+/** A foreign text quoted within a sentence. */
 const inner = (text: string) => shown(text, 60).slice(1, -1)
 
-/** The name as it is where tools and the vault can have it, else the nearest one. @throws NotCarried */
+/** The name if tools and the vault support it, else a similar one. @throws NotCarried */
 function serverName(written: string): string {
   if (/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(written)) return written
   const name = clip(
@@ -179,7 +179,7 @@ function serverName(written: string): string {
   return name
 }
 
-/** Where a server is reached; undefined for one that is started. @throws NotCarried */
+/** URL of a remote server; undefined for a server that is started. @throws NotCarried */
 function urlOf(given: Readonly<Record<string, unknown>>): string | undefined {
   const urls = ['url', 'httpUrl', 'serverUrl'].filter(member => typeof given[member] === 'string')
   const said = given.type ?? given.transport
@@ -192,7 +192,7 @@ function urlOf(given: Readonly<Record<string, unknown>>): string | undefined {
   if (isStarted && urls.length > 0) throw new NotCarried('it has a command and a URL; leave one of them')
   if (isStarted && type === 'http') throw new NotCarried('its type is http, but it has a command')
   if (isStarted) return undefined
-  // Gemini means SSE by `url` and streamable HTTP by `httpUrl`; svc speaks the latter with both.
+  // In Gemini `url` means SSE and `httpUrl` means streamable HTTP; svc uses streamable HTTP for both.
   const member = urls.includes('httpUrl') ? 'httpUrl' : urls[0]
   if (member === undefined) throw new NotCarried('it has neither a command nor a URL')
   if (type === 'stdio') throw new NotCarried('its type is stdio, but it has a URL')
@@ -201,7 +201,7 @@ function urlOf(given: Readonly<Record<string, unknown>>): string | undefined {
 
 type Server = WantedServer['server']
 
-/** Where secrets of a server go: their references begin with `base`. */
+/** The secrets of a server; their references begin with `base`. */
 interface SecretStore {
   readonly base: string
   readonly secrets: Record<string, string>
@@ -220,7 +220,7 @@ function stdioServer(given: Readonly<Record<string, unknown>>, reading: Reading,
   }
 }
 
-/** Variables that the server gets from the environment, by name. */
+/** Variables passed to the server from the environment, by name. */
 const passedOn = (names: unknown): Record<string, string> =>
   Object.fromEntries(
     (Array.isArray(names) ? names : [])
@@ -228,7 +228,7 @@ const passedOn = (names: unknown): Record<string, string> =>
       .map(name => [name, `env:${name}`]),
   )
 
-/** A server whose folder is given is started by a shell that goes there first: neither svc nor ACP has a member for it. */
+/** A server with a folder is started by a shell that changes to it first, because neither svc nor ACP has a member for it. */
 const inFolder = (command: string, args: readonly string[], cwd: string | undefined) =>
   cwd === undefined
     ? { command, ...(args.length > 0 && { args }) }
@@ -277,7 +277,7 @@ interface Values {
   readonly secret: Record<string, string>
 }
 
-/** Variables or headers: those that are secrets become references, and their values go to the vault. @throws NotCarried */
+/** Variables or headers: secret values become references, and the values go to the vault. @throws NotCarried */
 function valuesOf(value: unknown, of: 'env' | 'header', reading: Reading, store: SecretStore): Values {
   const values: Values = { plain: {}, secret: {} }
   const given = objectOf(value ?? {})
@@ -287,7 +287,7 @@ function valuesOf(value: unknown, of: 'env' | 'header', reading: Reading, store:
     if (text === undefined) throw new NotCarried(`${of}.${inner(name)}: a text is expected, not ${typeOf(entry)}`)
     if (!/^[A-Za-z_][\w.-]{0,127}$/.test(name))
       throw new NotCarried(`${of}: ${shown(name, 40)} is no name of ${of === 'env' ? 'a variable' : 'a header'}`)
-    // The same meaning: the value is read from the environment of the daemon when the server starts.
+    // Equivalent: the value is read from the environment of the daemon when the server starts.
     const variable = /^\$\{(?:env:)?([A-Za-z_]\w*)\}$/.exec(text)?.[1] ?? /^\$([A-Za-z_]\w*)$/.exec(text)?.[1]
     if (variable !== undefined) {
       values.secret[name] = `env:${variable}`
@@ -306,7 +306,7 @@ const keep = ({ base, secrets }: SecretStore, path: string, value: string): void
   secrets[`${base}/${path}`] = value
 }
 
-/** `${VAR}`, `${VAR:-x}`, `${env:VAR}` and the variables of editors, from where the person imports. @throws NotCarried */
+/** Expands `${VAR}`, `${VAR:-x}`, `${env:VAR}` and editor variables in the importing environment. @throws NotCarried */
 function expand(text: string, { around, project }: Reading): string {
   return text.replace(/\$\{([^{}]*)\}/g, (whole, inside: string) => {
     if (inside === '/' || inside === 'pathSeparator') return '/'

@@ -16,12 +16,12 @@ import {
 import { readServers, SERVER_MEMBERS } from './mcp-servers.js'
 import { type Around, Findings, type Found, NotCarried } from './plan.js'
 
-/** `config.toml` of Codex: its servers; the rest is read by the agent codex itself. */
+/** `config.toml` of Codex: its servers; the agent codex reads the rest itself. */
 export function importCodex(files: readonly SourceFile[], around: Around): Found {
   return eachFile(files, (file, found) => readOwn(parseTomlFile(file), file.path, 'codex', around, found))
 }
 
-/** `settings.json` of Gemini: its servers, of which `url` means one that speaks SSE. */
+/** `settings.json` of Gemini: its servers, in which `url` means SSE. */
 export function importGemini(files: readonly SourceFile[], around: Around): Found {
   return eachFile(files, (file, found) => {
     const document = parseJsonFile(file)
@@ -36,7 +36,7 @@ export function importGemini(files: readonly SourceFile[], around: Around): Foun
   })
 }
 
-/** Runs a reader over files; one that cannot be read costs itself. */
+/** Runs a reader over files; an unreadable file does not affect the others. */
 export function eachFile(files: readonly SourceFile[], read: (file: SourceFile, found: Findings) => void): Found {
   const found = new Findings()
   for (const file of files) {
@@ -50,7 +50,7 @@ export function eachFile(files: readonly SourceFile[], read: (file: SourceFile, 
   return found
 }
 
-/** Servers go to svc, so that every agent has them; all else stays with the agent whose file it is. */
+/** Imports the servers, so that every agent has them; other settings stay with their agent. */
 function readOwn(document: Document, path: string, agent: string, around: Around, found: Findings): void {
   const top = objectOf(document.value)
   if (!top) throw new ForeignFileError(`an object is expected, not ${typeOf(document.value)}`, 1)

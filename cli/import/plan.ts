@@ -4,17 +4,17 @@ import type { Schedule } from '../../schemas/automation.js'
 /** A place in a file of another program. */
 export interface Place {
   readonly file: string
-  /** From 1; 0 where the file as a whole is meant. */
+  /** From 1; 0 for the file as a whole. */
   readonly line: number
 }
 
 interface Common extends Place {
   readonly name: string
-  /** What a person should know before it is made, a sentence each. */
+  /** Notes for a person before the import, one sentence each. */
   readonly notes: readonly string[]
 }
 
-/** An MCP server. `secrets` go into the vault under their references, and are printed nowhere. */
+/** An MCP server. `secrets` go to the vault under their references, and are never printed. */
 export interface WantedServer extends Common {
   readonly kind: 'mcp_server'
   readonly server: {
@@ -29,13 +29,13 @@ export interface WantedServer extends Common {
   readonly secrets: Readonly<Record<string, string>>
 }
 
-/** A job: what a run does, and when. */
+/** A job: prompt and schedule. */
 export interface WantedJob extends Common {
   readonly kind: 'job'
   /** Empty: the agent of the workspace, or the default one. */
   readonly agent: string
   readonly prompt: string
-  /** It is disabled where it comes from. */
+  /** The original is disabled. */
   readonly enabled?: false
   readonly schedule: Schedule
 }
@@ -46,7 +46,7 @@ export interface WantedHook extends Common {
   readonly declaration: Readonly<Record<string, unknown>>
 }
 
-/** The definition of an agent, as the file AGENT.md has it. */
+/** An agent definition, in the form of AGENT.md. */
 export interface WantedAgent extends Common {
   readonly kind: 'agent'
   readonly agent: Readonly<Record<string, unknown>> & { readonly prompt: string }
@@ -58,7 +58,7 @@ export interface WantedProvider extends Common {
   readonly settings: Readonly<Record<string, unknown>>
 }
 
-/** A skill: the text of its SKILL.md, or a folder that is copied. */
+/** A skill: the text of its SKILL.md, or a folder to copy. */
 export interface WantedSkill extends Common {
   readonly kind: 'skill'
   readonly from: { readonly text: string } | { readonly folder: string }
@@ -66,40 +66,40 @@ export interface WantedSkill extends Common {
 
 export type Wanted = WantedServer | WantedJob | WantedHook | WantedAgent | WantedProvider | WantedSkill
 
-/** What has to be done for one planned thing; `carry` does it. */
+/** The step for one planned item; `carry` applies it. */
 export type Step =
   | { readonly action: 'unchanged' }
   | { readonly action: 'create' | 'update'; readonly carry: () => Promise<void> }
 
-/** What a file says and svc cannot take over as it stands: the reason, and what helps. */
+/** A part of a file that is not imported, with the reason and a remedy. */
 export interface Left extends Place {
   readonly what: string
   readonly why: string
 }
 
-/** What stays where it is: svc, or an agent that it runs, reads the file itself. */
+/** A file that stays in place, because svc or an agent reads it directly. */
 export interface InPlace extends Place {
   readonly what: string
   readonly why: string
 }
 
-/** What an importer makes of files. */
+/** The result of an importer. */
 export interface Found {
   readonly wanted: readonly Wanted[]
   readonly left: readonly Left[]
   readonly inPlace: readonly InPlace[]
 }
 
-/** Why an entry of a file cannot be carried over. */
+/** Reason for which an entry of a file cannot be imported. */
 export class NotCarried extends Error {}
 
-/** Collects what importers find. */
+/** Collects the findings of importers. */
 export class Findings implements Found {
   readonly wanted: Wanted[] = []
   readonly left: Left[] = []
   readonly inPlace: InPlace[] = []
 
-  /** Of two with one kind and name the first one counts. */
+  /** Adds an item; of two with the same kind and name the first one counts. */
   want(wanted: Wanted): void {
     const { kind, name, file, line } = wanted
     const same = this.wanted.find(other => other.kind === kind && other.name === name)
@@ -111,7 +111,7 @@ export class Findings implements Found {
     this.left.push({ file: place.file, line: place.line, what, why })
   }
 
-  /** Reads one entry; one that cannot be carried costs itself. */
+  /** Reads one entry; an entry that cannot be imported does not affect the others. */
   entry(place: Place, what: string, read: () => void): void {
     try {
       read()
@@ -126,10 +126,10 @@ export class Findings implements Found {
   }
 }
 
-/** What importers know besides the files. */
+/** Context of importers besides the files. */
 export interface Around {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Name and home folder of the person who imports. */
+  /** Name and home folder of the importing person. */
   readonly user: string
   readonly userHome: string
   /** Milliseconds since 1970. */
@@ -137,19 +137,19 @@ export interface Around {
   /** Time zone of this machine. */
   readonly timezone: string
   readonly platform: string
-  /** Whose: the id of a workspace, absent for everybody. */
+  /** ID of the target workspace; absent for a global import. */
   readonly workspaceId?: string
   /** The folder of that workspace. */
   readonly rootDir?: string
-  /** Folders of the registered workspaces, whose own files the daemon reads where they are. */
+  /** Folders of the registered workspaces, whose own files the daemon reads in place. */
   readonly workspaceRoots?: readonly string[]
-  /** The agent that jobs are to run, instead of the one that runs commands. */
+  /** The agent for jobs, instead of the one that runs commands. */
   readonly agent?: string
-  /** Lines of a crontab name the user that they run as. */
+  /** Whether the lines of a crontab contain a user. */
   readonly hasUsers: boolean
 }
 
-/** A name of small letters, digits and hyphens; `fallback` where nothing of the text is left. */
+/** A name of lower-case letters, digits and hyphens; `fallback` when no character remains. */
 export function slug(text: string, fallback: string, max = 48): string {
   const words = text
     .normalize('NFKD')

@@ -44,7 +44,7 @@ export function importAcpRegistry(files: readonly SourceFile[], around: Around):
 
 const inner = (text: string) => shown(text, 60).slice(1, -1)
 
-/** The entries of a file: it is one, wraps one, or lists them. @throws ForeignFileError */
+/** The entries of a file, which is an entry, wraps one, or lists them. @throws ForeignFileError */
 function* entriesOf(value: Document['value'], list: string, one: string): Generator<[MemberPath, Members]> {
   const top = objectOf(value)
   if (!top) throw new ForeignFileError(`an object is expected, not ${typeOf(value)}`, 1)
@@ -56,7 +56,7 @@ function* entriesOf(value: Document['value'], list: string, one: string): Genera
   }
 }
 
-/** How a package of a registry is started: the program, what stands before the package, and the package itself. */
+/** Start command per package registry: the program, the words before the package, and the version separator. */
 const RUNTIMES: Readonly<
   Record<string, { readonly program: string; readonly before: readonly string[]; readonly at: string }>
 > = {
@@ -66,7 +66,7 @@ const RUNTIMES: Readonly<
   nuget: { program: 'dnx', before: ['--yes'], at: '@' },
 }
 
-/** The first way to run a server that svc has; the others are listed. @throws NotCarried */
+/** The first supported way to run a server; the others are listed. @throws NotCarried */
 function serverOf(full: string, entry: Members, place: Place, around: Around, found: Findings): WantedServer {
   const name = slug(full.split('/').at(-1) ?? '', 'server', 64)
   const ways = [
@@ -104,13 +104,13 @@ function serverOf(full: string, entry: Members, place: Place, around: Around, fo
 
 const listOf = (value: unknown): Members[] => (Array.isArray(value) ? value.map(one => objectOf(one) ?? {}) : [])
 
-/** What a person has to give before a server can run. */
+/** Values that a person has to supply before a server can run. */
 class Needs {
   readonly left: [what: string, why: string][] = []
 
   constructor(private readonly base: string) {}
 
-  /** Variables or headers: what has a value, and references for what is required and has none. */
+  /** Variables or headers: given values, and references for required values without one. */
   values(inputs: readonly Members[], of: 'env' | 'header') {
     const plain: Record<string, string> = {}
     const secret: Record<string, string> = {}
@@ -128,7 +128,7 @@ class Needs {
   }
 }
 
-/** The value that an input has by itself, its variables replaced by their defaults; undefined without one. */
+/** The default value of an input, with its variables expanded; undefined without one. */
 function valueIn(input: Members): string | undefined {
   const { value, default: fallback } = input
   const text = [value, fallback].find(one => ['string', 'number', 'boolean'].includes(typeof one))
@@ -143,7 +143,7 @@ function valueIn(input: Members): string | undefined {
   return isWhole ? full : undefined
 }
 
-/** @throws NotCarried when one that is required has no value */
+/** @throws NotCarried when a required argument has no value */
 function argumentsOf(inputs: readonly Members[]): string[] {
   return inputs.flatMap(input => {
     const value = valueIn(input)
@@ -205,10 +205,10 @@ function remoteServer(given: Members, needs: Needs): WantedServer['server'] {
   }
 }
 
-/** The platforms of binaries in the ACP registry, by those of Node. */
+/** Binary platforms of the ACP registry by Node's architecture. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64' }
 
-/** An agent that a registry of packages has is a provider; a binary has to be installed by a person. @throws NotCarried */
+/** An agent from a package registry becomes a provider; a person has to install a binary. @throws NotCarried */
 function wantProvider(id: string, entry: Members, place: Place, { platform }: Around, found: Findings): void {
   if (!/^[a-z][a-z0-9-]{0,63}$/.test(id)) throw new NotCarried('it has no id of a-z, 0-9 and -')
   if (catalog.some(({ name }) => name === id))
@@ -241,11 +241,11 @@ function wantProvider(id: string, entry: Members, place: Place, { platform }: Ar
 
 const argumentsIn = ({ args }: Members): unknown[] => (Array.isArray(args) ? args : [])
 
-/** Words that stand for themselves in a command. */
+/** Whether words need no quotes in a command. */
 const areWords = (words: readonly unknown[]): words is string[] =>
   words.every(word => typeof word === 'string' && /^[@\w=:,./+~^-]+$/.test(word))
 
-/** What a person does with an agent that is a binary. */
+/** Instructions for a binary agent. */
 function binaryText(id: string, distribution: Members, platform: string): string {
   const target = `${platform}-${ARCHITECTURES[process.arch] ?? process.arch}`
   const binary = objectOf(objectOf(distribution.binary)?.[target])

@@ -1,20 +1,20 @@
-/** Names of variables and headers whose values are secrets, as words between separators. */
+/** Names of secret variables and headers, as words between separators. */
 const NAMES =
   /(?:^|[_.-])(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|token|pat|passwd|password|passphrase|pwd|credentials?|authorization|cookie|dsn|bearer|auth|key|webhook[_-]?url)(?:$|[_.-])/i
 
-/** Forms of keys that well-known services hand out, and URLs with a password. */
+/** Formats of keys of well-known services, and URLs with a password. */
 const VALUES =
   /(?:^|[\s"'=:,;])(?:sk-[\w-]{12,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[\w-]{10,}|AKIA[A-Z0-9]{16}|AIza[\w-]{30,}|npm_\w{30,}|hf_\w{20,}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|Bearer\s+\S{8,}|Basic\s+[\w+/=]{8,})|\/\/[^/\s:@]*:[^/\s@]+@|-----BEGIN [A-Z ]*PRIVATE KEY-----/
 
-/** Whether a member is kept in the vault: its name says so (`apiKey` and `API_KEY` alike), or its value looks like a key. */
+/** Whether a value belongs in the vault: by its name (`apiKey` and `API_KEY` alike), or by its format. */
 export const isSecret = (name: string, value: string): boolean =>
   value.length >= 4 && (NAMES.test(name.replace(/([a-z0-9])([A-Z])/g, '$1_$2')) || VALUES.test(value))
 
-/** Whether an argument or a URL has a key in it. */
+/** Whether an argument or a URL contains a key. */
 export const holdsSecret = (text: string): boolean =>
   VALUES.test(text) || /[?&](?:api[_-]?key|token|access_token|key|secret|sig)=[^&\s]{8,}/i.test(text)
 
-/** Where the daemon keeps secrets of a server; its own rule of spelling a name. */
+/** Vault folder of a server's secrets; the name is spelled by the same rule as in the daemon. */
 export function secretBase(server: string, workspaceId: string | undefined): string {
   const segment = server
     .toLowerCase()

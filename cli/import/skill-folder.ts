@@ -6,7 +6,7 @@ import { CliFault } from '../fault.js'
 import { filesBelow } from './foreign-file.js'
 import type { Step, WantedSkill } from './plan.js'
 
-/** Bytes of one skill, and how deep its folders are looked at. */
+/** Maximum bytes of one skill, and maximum depth of its folders. */
 const MOST_BYTES = 8 * 1024 * 1024
 const MOST_DEPTH = 6
 
@@ -16,8 +16,8 @@ interface SkillFile {
 }
 
 /**
- * Copies a skill into a folder of skills. Files that were added there stay.
- * @param root the folder must lie in this one, links followed
+ * Copies a skill into a skill folder. Files added there stay.
+ * @param root the real path of the folder must be in this one
  */
 export async function skillStep(
   { name, from }: WantedSkill,
@@ -43,7 +43,7 @@ export async function skillStep(
 
 const equal = (a: Uint8Array | undefined, b: Uint8Array) => a !== undefined && Buffer.compare(a, b) === 0
 
-/** The files of a skill by their path in it. @throws CliFault when there are too many bytes */
+/** The files of a skill by relative path. @throws CliFault above the size limit */
 async function read(folder: string): Promise<Map<string, SkillFile>> {
   const files = new Map<string, SkillFile>()
   let left = MOST_BYTES
@@ -57,7 +57,7 @@ async function read(folder: string): Promise<Map<string, SkillFile>> {
   return files
 }
 
-/** A link of a repository must not lead what is written out of it. @throws CliFault */
+/** A symlink in a repository must not redirect writes out of it. @throws CliFault */
 async function mustLieIn(root: string, path: string): Promise<void> {
   const real = await nearest(path)
   const inside = await realpath(root)
@@ -65,7 +65,7 @@ async function mustLieIn(root: string, path: string): Promise<void> {
   throw new CliFault('import_path_outside', `${path} leads out of ${root} by a link`)
 }
 
-/** Where the nearest folder around a path that is there really lies. */
+/** Real path of the nearest existing ancestor of a path. */
 async function nearest(path: string): Promise<string> {
   return realpath(path).catch(() => nearest(dirname(path)))
 }

@@ -6,21 +6,21 @@ import { objectOf, parseJsonFile, readForeign } from './foreign-file.js'
 import type { Step, Wanted, WantedAgent, WantedHook, WantedJob, WantedProvider, WantedServer } from './plan.js'
 import { skillStep } from './skill-folder.js'
 
-/** Where a plan goes: the home, or one workspace. */
+/** The target of a plan: the home, or one workspace. */
 export interface Where {
   readonly client: LocalContext['client']
   readonly home: string
   readonly workspace?: { readonly id: string; readonly rootDir: string }
-  /** Jobs start as soon as they are made. */
+  /** New jobs start at once. */
   readonly enable: boolean
 }
 
 type Members = Readonly<Record<string, unknown>>
 
-/** A thing that is there, by name. */
+/** Existing items by name. */
 type Present = ReadonlyMap<string, Members>
 
-/** Compares a plan with what is there, kind by kind. What is there is asked for once. */
+/** Compares a plan with the existing items of each kind, which are fetched once. */
 export class Targets {
   readonly #present = new Map<string, Promise<Present>>()
 
@@ -137,7 +137,7 @@ export class Targets {
     return known
   }
 
-  /** As the files have them: replies never show the values of variables and headers. */
+  /** Read from the files, because replies never contain the values of variables and headers. */
   async #writtenServers(): Promise<Present> {
     const { home, workspace } = this.where
     const folder = workspace ? join(workspace.rootDir, '.svc') : home
@@ -147,7 +147,7 @@ export class Targets {
     ] as const
     const present = new Map<string, Members>()
     for (const [file, member] of files) {
-      // The write reports a file that cannot be read.
+      // The later write reports an unreadable file.
       const source = await readForeign(join(folder, file)).catch(() => undefined)
       const document = source && attempt(() => parseJsonFile(source).value)
       for (const [name, server] of Object.entries(objectOf(objectOf(document)?.[member]) ?? {}))
@@ -184,7 +184,7 @@ export class Targets {
 
 const SERVER_MEMBERS = ['command', 'args', 'url', 'env', 'secret_env', 'headers', 'secret_headers']
 
-/** The members of these names that are there and are no empty list. */
+/** The members of these names that have a value. */
 const pick = (from: object, names: readonly string[]): Members =>
   Object.fromEntries(
     Object.entries(from).filter(([name, value]) => names.includes(name) && value !== undefined && value !== null),

@@ -4,18 +4,18 @@ import { CliFault } from '../fault.js'
 import type { LocalContext } from '../local.js'
 import { currentWorkspace, workspaceReference } from '../workspace-context.js'
 
-/** How often it is asked whether the browser has come back. */
+/** Poll interval for the end of the login. */
 const ASK_MS = 1000
 const OPENERS: Readonly<Record<string, string>> = { darwin: 'open', linux: 'xdg-open' }
 
 /**
- * `svc mcp auth login <name>`: shows the address, opens a browser where there is one, and waits until it has come back or somebody
- * pastes the address that it ended at.
+ * `svc mcp auth login <name>`: prints the address, opens a browser if possible, and waits for its return or for a pasted final
+ * address.
  */
 export async function logInToServer({ args, client, io, options, out, terminal }: LocalContext): Promise<undefined> {
   const name = args.name ?? ''
   const { workspace: named, code, 'no-browser': noBrowser } = options
-  // The server that `svc mcp list` shows here: of the workspace around, or of all.
+  // The same server that `svc mcp list` shows here: of the current workspace, or a global one.
   const workspace = named === undefined ? await currentWorkspace(io, client) : workspaceReference(String(named), io.cwd)
   const query = new URLSearchParams({
     scope: workspace === undefined ? 'global' : 'workspace',
@@ -61,7 +61,7 @@ export async function logInToServer({ args, client, io, options, out, terminal }
   })
 }
 
-/** The address is one argument: whoever made it has no say in what is run. */
+/** The address is passed as one argument, so that its author cannot inject a command. */
 function openBrowser(url: string): void {
   const program = OPENERS[process.platform]
   if (program === undefined || !/^https?:/.test(url)) return

@@ -1,7 +1,9 @@
 import { connect, type Socket } from 'node:net'
 import { clip } from '../../kernel/kit/text.js'
 
-/** Milliseconds that a connection is kept for the next request: less than the daemon keeps it, so that none ends under a request. */
+/**
+ * Milliseconds that an idle connection is kept: shorter than in the daemon, so that the daemon never closes one under a request.
+ */
 const KEPT_MS = 2000
 const HEAD_END = Buffer.from('\r\n\r\n')
 
@@ -11,15 +13,15 @@ export interface Reply {
 }
 
 /**
- * Requests to the daemon over its socket. By hand and not by Node's own client: to load that takes longer than all else that the
- * program of an agent does when it starts, and a message through it takes half as long again.
+ * Requests to the daemon over its socket. Written by hand, because loading Node's client takes longer than the rest of the start of
+ * this program, and a message through it takes half as long again.
  */
 export class Poster {
   readonly #idle = new Set<Socket>()
 
   constructor(private readonly socketPath: string) {}
 
-  /** Sends a body of JSON. Rejects when there is no daemon, or it ends the connection without an answer. */
+  /** Posts a JSON body. Rejects without a daemon, or when the daemon closes the connection without a reply. */
   async post(path: string, body: string): Promise<Reply> {
     const [kept] = this.#idle
     const socket = kept ?? this.#connect()
@@ -37,7 +39,7 @@ export class Poster {
 
   #connect(): Socket {
     const socket = connect(this.socketPath)
-    // Of one that nobody uses at the moment, too.
+    // An error on an idle connection must not be unhandled.
     socket.on('error', () => {})
     socket.on('timeout', () => socket.destroy())
     for (const end of ['end', 'close']) socket.on(end, () => this.#idle.delete(socket))
@@ -47,14 +49,14 @@ export class Poster {
 
 interface Head {
   readonly status: number
-  /** Where the body begins. */
+  /** Start of the body. */
   readonly from: number
   /** Bytes of the body; undefined: all until the connection ends. */
   readonly length: number | undefined
   readonly isKept: boolean
 }
 
-/** Throws for an answer in a form that the daemon does not give. */
+/** Throws for a reply in a form that the daemon does not send. */
 function headOf(bytes: Buffer): Head | undefined {
   const end = bytes.indexOf(HEAD_END)
   if (end < 0) return undefined

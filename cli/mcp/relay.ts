@@ -1,21 +1,21 @@
 import type { Readable, Writable } from 'node:stream'
 import { Poster, type Reply } from './poster.js'
 
-/** Bytes of one message. */
+/** Maximum bytes of one message. */
 const MOST_BYTES = 4 * 1024 * 1024
 
-/** An MCP client on standard input and output, and the daemon that it is to reach. */
+/** An MCP client on standard input and output, and the socket of its daemon. */
 export interface Relay {
   readonly socket: string
   readonly input: Readable
   readonly output: Writable
-  /** What the connection is opened with. */
+  /** Body of the request that opens the connection. */
   readonly open: Readonly<Record<string, unknown>>
 }
 
 /**
- * Hands messages of an MCP client to the daemon, and its answers back, until the client ends. It knows nothing of the protocol
- * but that a message is a line. Rejects when the daemon does not take the connection.
+ * Relays messages of an MCP client to the daemon and its replies back, until the client ends. The only known part of the protocol
+ * is one message per line. Rejects when the daemon refuses the connection.
  */
 export async function relay({ socket, input, output, open }: Relay): Promise<void> {
   const daemon = new Poster(socket)
@@ -27,12 +27,12 @@ export async function relay({ socket, input, output, open }: Relay): Promise<voi
     const { message, problem } = parsed(line)
     if (problem) return say(output, { jsonrpc: '2.0', id: null, error: problem })
     try {
-      // As it came: to write a list of tools anew takes as long as to make it.
+      // The line is passed on unchanged: serializing a list of tools again would take as long as making it.
       const reply = await daemon.post('/api/mcp/messages', `{"connection_id":${JSON.stringify(id)},"message":${line}}`)
       if (reply.status === 200) output.write(`${reply.text}\n`)
       else if (reply.status !== 204) throw new Error(whyOf(reply))
     } catch (error) {
-      // Whoever asked waits for an answer, also when there is no daemon any more.
+      // The client expects a response to its request even without a daemon.
       const { id: asked, method } = Object(message) as { id?: unknown; method?: unknown }
       if (asked === undefined || method === undefined) return
       say(output, { jsonrpc: '2.0', id: asked, error: { code: -32000, message: (error as Error).message } })
@@ -50,7 +50,7 @@ function parsed(line: string | undefined) {
     const message: unknown = JSON.parse(line ?? '')
     if (typeof message === 'object' && message !== null && !Array.isArray(message)) return { message }
   } catch {
-    // Said below, like a value that is no object.
+    // Reported below, like a value that is not an object.
   }
   return { problem: { code: -32700, message: `one JSON object a line is expected, of at most ${MOST_BYTES} bytes` } }
 }
@@ -59,7 +59,7 @@ const say = (output: Writable, message: unknown): void => {
   output.write(`${JSON.stringify(message)}\n`)
 }
 
-/** Lines of a stream; one that is too long is an empty one, and what is left of it is skipped. */
+/** Lines of a stream; an overlong line becomes an empty one, and its rest is skipped. */
 async function* lines(input: Readable): AsyncGenerator<string> {
   let parts: Buffer[] = []
   let bytes = 0
@@ -81,7 +81,7 @@ async function* lines(input: Readable): AsyncGenerator<string> {
   }
 }
 
-/** What the daemon says of a request that it refused. */
+/** The error text of a refused request. */
 function whyOf({ status, text }: Reply): string {
   try {
     const { error, code, next } = JSON.parse(text)

@@ -5,7 +5,7 @@ import { relay } from './relay.js'
 
 const RISKS = ['read', 'mutating', 'open_world', 'destructive']
 
-/** `svc mcp serve`: standard input and output belong to the client from here on. */
+/** `svc mcp serve`: from here on the client uses standard input and output. */
 export async function serveMcp({ io, options, lists }: LocalContext): Promise<undefined> {
   const risks = options.all ? RISKS : ['read', ...(lists.risk ?? [])]
   const wrong = risks.find(risk => !RISKS.includes(risk))

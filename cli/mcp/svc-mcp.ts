@@ -1,4 +1,4 @@
-// The MCP server that agents are handed: it leads back to the daemon, by the socket and with the nonce in its environment.
+// The MCP server for agents, which relays to the daemon by the socket and the nonce in its environment.
 import { relay } from './relay.js'
 
 const { SVC_SOCKET: socket = '', SVC_MCP_NONCE: nonce = '' } = process.env

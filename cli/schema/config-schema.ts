@@ -3,31 +3,31 @@ import * as v from 'valibot'
 import type { Setting } from '../../kernel/plugin.js'
 import { DIALECT, jsonSchemaOf } from './json-schema-of.js'
 
-/** A setting as data, for those who do not have the plugin that owns it. */
+/** A setting as data, independent of the plugin that owns it. */
 export interface SettingSchema {
   readonly path: string
   readonly schema: JsonSchema
 }
 
-/** When a change takes effect, for the reader of an editor. */
+/** The time when a change takes effect, for the tooltip of an editor. */
 const APPLIES: Readonly<Record<Setting['apply'], string>> = {
   live: 'Takes effect at once.',
   'restart-required': 'Takes effect when the daemon starts again.',
   'session-rebind': 'Takes effect for sessions that start from then on.',
 }
 
-/** Members below `plugins` that are settings of the daemon; all others are names of vendors or of extensions. */
+/** Members of `plugins` that are settings of the daemon; all others are vendors or extensions. */
 const OWN_PLUGINS = 'disabled|replace'
 
 export function settingSchema({ path, schema, default: fallback, apply }: Setting): SettingSchema {
   const json = jsonSchemaOf(schema)
   const description = [json.description, APPLIES[apply]].filter(Boolean).join(' ')
-  // A default that is made of a text, such as a duration, is none that could be written.
+  // A default derived from a text, such as a duration, is not valid in the file.
   const isWritten = fallback !== undefined && v.safeParse(schema, fallback).success
   return { path, schema: { ...json, description, ...(isWritten && { default: fallback as never }) } }
 }
 
-/** The JSON Schema of config.json, as it is with these settings. */
+/** The JSON Schema of config.json with these settings. */
 export function configSchema(settings: readonly SettingSchema[], version: string): JsonSchema {
   const root: Branch = {
     $schema: DIALECT,
@@ -48,7 +48,7 @@ interface Branch extends JsonSchema {
   properties: Record<string, JsonSchema>
 }
 
-/** Adds a setting to a schema of config.json: that of an extension to the one that came with the program. */
+/** Adds the setting of an extension to a schema of config.json. */
 export function addSetting(root: JsonSchema, { path, schema }: SettingSchema): void {
   const keys = path.split('.')
   const leaf = keys.pop() as string
@@ -58,7 +58,7 @@ export function addSetting(root: JsonSchema, { path, schema }: SettingSchema): v
 function branchAt(root: Branch, keys: readonly string[]): Branch {
   let at = root
   for (const [n, key] of keys.entries()) {
-    // Below `plugins.<vendor>` other extensions of the vendor may stand.
+    // `plugins.<vendor>` may also contain other extensions of the vendor.
     const isVendor = n === 1 && keys[0] === 'plugins'
     at.properties[key] ??= { type: 'object', properties: {}, additionalProperties: isVendor }
     at = at.properties[key] as Branch

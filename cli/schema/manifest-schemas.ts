@@ -12,8 +12,8 @@ export const extensionSchema = (version: string): JsonSchema =>
 export const bundleSchema = (version: string): JsonSchema => withTable(Bundle, 'bundle', `bundle of svc ${version}`)
 
 /**
- * A file whose members stand at the root or in a table of a name.
- * @param movable members that may stand in the table; default: all
+ * The schema of a file whose members are at the root or in a named table.
+ * @param movable members that may be in the table; default: all
  */
 function withTable(schema: v.GenericSchema, table: string, title: string, movable?: readonly string[]): JsonSchema {
   const { properties = {}, required = [], ...rest } = jsonSchemaOf(schema)

@@ -10,12 +10,12 @@ import { addSetting, type SettingSchema } from './config-schema.js'
 import { SETTINGS_CACHE } from './settings-cache.js'
 
 const MAX_BYTES = 16 * 1024 * 1024
-/** Beside config.json, which names it. */
+/** File name of the schema, next to config.json. */
 export const SCHEMA_FILE = 'config.schema.json'
 
 type Context = Pick<LocalContext, 'io' | 'home'>
 
-/** `config schema`: prints the JSON Schema of config.json, or writes it beside config.json and has that name it. */
+/** `config schema`: prints the JSON Schema of config.json, or writes it next to config.json and refers to it there. */
 export async function printConfigSchema(context: LocalContext): Promise<undefined> {
   const { home, options, out } = context
   if (options.write !== true) return print(context, await configSchemaText(context))
@@ -34,7 +34,10 @@ function print({ io }: Context, text: string): undefined {
   return undefined
 }
 
-/** Writes the schema beside config.json, which names it from then on unless it names another: with the settings of the extensions that the daemon of this home has loaded. */
+/**
+ * Writes the schema next to config.json, which then refers to it unless it refers to another one. It includes the settings of
+ * extensions loaded by the daemon of this home.
+ */
 export async function writeConfigSchema(context: Context): Promise<string> {
   const file = join(context.home, SCHEMA_FILE)
   mkdirSync(context.home, { recursive: true, mode: 0o700 })
@@ -52,7 +55,7 @@ async function configSchemaText(context: Context): Promise<string> {
   return `${JSON.stringify(schema, undefined, 2)}\n`
 }
 
-/** Written by the daemon; a file that is damaged must not take the rest away. */
+/** Settings cached by the daemon; a damaged file must not affect the rest of the schema. */
 function settingsOfExtensions(home: string): readonly SettingSchema[] {
   try {
     const text = readRegularFileSync(join(home, 'cache', SETTINGS_CACHE), { maxBytes: MAX_BYTES })?.toString()
@@ -63,7 +66,7 @@ function settingsOfExtensions(home: string): readonly SettingSchema[] {
   }
 }
 
-/** Nothing but a setting of an extension, below its own name. */
+/** Whether the value is a setting of an extension, below the name of that extension. */
 function isSetting(found: unknown): found is SettingSchema {
   const { path, schema } = Object(found)
   return (
@@ -76,7 +79,7 @@ function isSetting(found: unknown): found is SettingSchema {
 
 const builtFile = ({ io }: Context, name: string) => join(io.root, 'json-schema', `${name}.schema.json`)
 
-/** Whether the program was built with its schemas: under a loader of sources it is not. */
+/** Whether the build contains schemas; a run from source has none. */
 export const isSchemaBuilt = (context: Context): boolean => existsSync(builtFile(context, 'config'))
 
 function builtText(context: Context, name: string): string {

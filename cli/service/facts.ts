@@ -9,18 +9,18 @@ import { NODE_FLAGS, SERVICE } from '../daemon/daemon-arguments.js'
 import { CliFault } from '../fault.js'
 import type { Io } from '../io.js'
 
-/** What a service needs to know: captured when it is installed, for a manager starts it with an environment of its own. */
+/** Facts about a service, captured at its installation, because a manager starts it with an environment of its own. */
 export interface ServiceFacts extends ServiceOwner {
   readonly argv: readonly string[]
   /** The search path of agents and tools. */
   readonly path: string
   /** Seconds that a stop waits for turns. */
   readonly stopWait: number
-  /** Where the daemon listens, for a unit that does it in its place. */
+  /** Listen addresses of the daemon, for a socket unit. */
   readonly listen: { readonly socket: string; readonly tcp?: string }
 }
 
-/** Names of variables that hold secrets: of those that are set only the names are told. */
+/** Names of secret variables: only the names of those that are set are printed. */
 const SECRET_NAME = /(?:^|_)(?:API_KEY|TOKEN|SECRET|PASSWORD)$/
 
 /** Names of secrets in the environment of the caller, which a service does not get. */
@@ -29,7 +29,7 @@ export const secretNames = (env: Env): string[] =>
     .filter(name => SECRET_NAME.test(name) && env[name] !== '' && env[name] !== undefined)
     .sort()
 
-/** Whose service it is. @throws CliFault `user_not_found` where the system has no such user */
+/** The owner of the service. @throws CliFault `user_not_found` for an unknown user */
 export function ownerOf(env: Env, named?: string): ServiceOwner {
   const mine = ownServiceOwner(homeOfEnv(env), env.HOME || homedir(), env.XDG_CONFIG_HOME)
   const user = named ?? (process.getuid?.() === 0 && env.SUDO_USER ? env.SUDO_USER : mine.user)
@@ -53,7 +53,7 @@ function homeOfUser(user: string): string | undefined {
   return fields?.[5] || undefined
 }
 
-/** The program of the daemon, by the path of Node that stays when Node is upgraded. */
+/** The program of the daemon, with a path of Node that survives an upgrade. */
 export function programOf({ root, env }: Pick<Io, 'root' | 'env'>, service: 'systemd' | 'launchd'): string[] {
   const daemon = join(root, 'daemon.cjs')
   if (!existsSync(daemon)) {
@@ -64,7 +64,7 @@ export function programOf({ root, env }: Pick<Io, 'root' | 'env'>, service: 'sys
   return [lastingNode(env, process.execPath), ...NODE_FLAGS, daemon, `${SERVICE}=${service}`]
 }
 
-/** A name of this Node on the search path that outlives it, such as `/usr/bin/node`; else the program itself. */
+/** A stable path of this Node on the search path, such as `/usr/bin/node`; else the program itself. */
 export function lastingNode(env: Env, program: string): string {
   const real = realOf(program)
   const named = lastingFolders(env)
@@ -73,7 +73,7 @@ export function lastingNode(env: Env, program: string): string {
   return named ?? program
 }
 
-/** Folders of the search path, without those that go with a shell, a session or a package. */
+/** Folders of the search path, without temporary ones of a shell, a session or a package. */
 export function lastingFolders(env: Env): string[] {
   const passing = [env.XDG_RUNTIME_DIR, '/run', '/tmp', env.TMPDIR, tmpdir()].filter(isText)
   const isPassing = (folder: string) =>

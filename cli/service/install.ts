@@ -18,18 +18,18 @@ interface ServiceFile {
   readonly text: string
 }
 
-/** What has come of the installation. */
+/** The result of an installation. */
 interface Outcome {
   /**
-   * `started`; `restart_needed`: the service runs as it was before; `enabled`: another daemon holds the home now; `written`: the manager
-   * could not be asked, or was not to be.
+   * `started`; `restart_needed`: the service still runs with the old unit; `enabled`: another daemon holds the home now; `written`:
+   * the manager was unreachable, or `--no-start` was given.
    */
   readonly status: 'started' | 'restart_needed' | 'enabled' | 'written'
-  /** What is left to be run, in this order. */
+  /** Remaining commands for the person, in this order. */
   readonly commands: readonly string[]
 }
 
-/** `service install`: writes the unit of this home, has the manager start it now and at each start of the machine. */
+/** `service install`: writes the unit of this home and lets the manager start it, now and at each boot. */
 export async function installService(context: LocalContext): Promise<undefined> {
   const { out, options } = context
   const owner = serviceOwner(context)
@@ -131,7 +131,7 @@ async function write(files: readonly ServiceFile[], place: ServicePlace, { optio
   return changed.length > 0
 }
 
-/** The fault for a file that this program did not write as it stands. */
+/** The error for a file that this program did not write, or that was edited. */
 export function refusal(file: string, mark: 'edited' | 'foreign', command = 'install'): CliFault {
   const what =
     mark === 'edited' ? `${file} was changed after svc wrote it` : `${file} was not written by svc service install`
@@ -142,7 +142,7 @@ export function refusal(file: string, mark: 'edited' | 'foreign', command = 'ins
   })
 }
 
-/** Whose daemon holds the home now: `none`, the `service` itself, or one that was started beside it. */
+/** The current daemon of the home: `none`, the `service` itself, or one that was started outside of it. */
 type Holder = 'none' | 'service' | 'other'
 
 async function holderOf(place: ServicePlace, home: string, { io }: LocalContext): Promise<Holder> {
@@ -156,7 +156,7 @@ async function holderOf(place: ServicePlace, home: string, { io }: LocalContext)
   return new RegExp(`(?:MainPID=|pid = )${pid}$`, 'm').test(stdout) ? 'service' : 'other'
 }
 
-/** Has the manager read the files, and start the service now and from now on. What runs is never ended for it. */
+/** Lets the manager read the files and start the service, now and at each boot. A running daemon is never ended. */
 async function enable(
   place: ServicePlace,
   facts: ServiceFacts,
@@ -188,12 +188,12 @@ async function enable(
 
 /** Calls of the manager. */
 interface Steps {
-  /** Reads the files. */
+  /** Reloads the files. */
   readonly read: readonly string[][]
-  /** Starts the service from now on, and now; or from now on alone. */
+  /** Enables and starts the service; or only enables it. */
   readonly start: string[]
   readonly enable: string[]
-  /** Has a service that runs take the change. */
+  /** Applies the change to a running service. */
   readonly restart: readonly string[][]
 }
 
@@ -208,7 +208,7 @@ function stepsFor(place: ServicePlace, { options }: LocalContext): Steps {
     read: [systemctl(place, 'daemon-reload')],
     start: systemctl(place, 'enable', '--now', ...names),
     enable: systemctl(place, 'enable', ...names),
-    // A socket is not opened for a service that runs.
+    // A socket is not opened for a service that already runs.
     restart: isActivated
       ? [systemctl(place, 'stop', place.name), systemctl(place, 'start', ...names)]
       : [systemctl(place, 'restart', place.name)],
@@ -234,7 +234,7 @@ function startFailed(
   })
 }
 
-/** What a person may want to know besides. */
+/** Notes for a person about the service. */
 function notesOf(place: ServicePlace, { home, user }: ServiceFacts, { io }: LocalContext): string[] {
   const notes: string[] = []
   if (place.supervisor === 'systemd-user' && isLingering(user) === false)

@@ -3,10 +3,12 @@ import { marked } from '../../plugins/desk/daemon/installed-service.js'
 import type { ServiceFacts } from './facts.js'
 
 const SHUTDOWN_SECONDS = 40
-/** launchd starts what failed after so many seconds at the earliest. */
+/** Minimum seconds before launchd restarts a failed program. */
 const THROTTLE_SECONDS = 10
 
-/** The daemon as an agent of launchd. It ends with 0 when another start would fail too, for launchd knows no other code. */
+/**
+ * The daemon as a launchd agent. It exits with 0 when another start would fail too, because launchd distinguishes no other code.
+ */
 export function launchdPlist(label: string, { argv, home, path, stopWait, userHome }: ServiceFacts): string {
   const log = join(userHome, 'Library/Logs', `${label}.log`)
   const value = (text: string) => `<string>${escaped(text)}</string>`

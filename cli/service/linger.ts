@@ -5,13 +5,13 @@ import { shellWord } from '../../kernel/kit/commands/command-line.js'
 const LINGERING = '/var/lib/systemd/linger'
 
 /**
- * Whether the services of a user go on without a session of theirs: logind keeps a file for each who has asked for it. Undefined where
- * there is no such folder, so that it cannot be told.
+ * Whether the services of a user continue without a login session: logind keeps a file for each user with lingering. Undefined
+ * without that folder.
  */
 export function isLingering(user: string, folder = LINGERING): boolean | undefined {
-  // It doubles a backslash, which names of a domain have.
+  // logind doubles backslashes, which occur in names of a domain.
   if (existsSync(join(folder, user.replaceAll('\\', '\\\\')))) return true
-  // logind makes the folder for the first who asks.
+  // logind creates the folder for the first user with lingering.
   return existsSync('/run/systemd/seats') || existsSync(folder) ? false : undefined
 }
 

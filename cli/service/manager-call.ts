@@ -2,25 +2,25 @@ import { execFile } from 'node:child_process'
 import type { ServicePlace } from '../../plugins/desk/daemon/installed-service.js'
 import type { Io } from '../io.js'
 
-/** Milliseconds that a call of the manager has; a start waits until the daemon serves. */
+/** Time limit of a call of the manager in milliseconds; a start waits until the daemon serves. */
 const CALL_MS = 330_000
 const MAX_BYTES = 1024 * 1024
 
-/** How a program of the system ended. */
+/** The result of a system program. */
 export interface Called {
   readonly ok: boolean
   readonly stdout: string
-  /** What it said about a failure, in one line. */
+  /** Its error message, in one line. */
   readonly problem: string
-  /** The program is missing or gets no answer; the caller runs the commands. */
+  /** The program is missing or got no reply; the person has to run the commands. */
   readonly unreached: boolean
 }
 
-/** Words of systemctl for the manager of a place. */
+/** A systemctl command for the manager of a place. */
 export const systemctl = ({ supervisor }: ServicePlace, ...words: string[]): string[] =>
   supervisor === 'systemd-user' ? ['systemctl', '--user', ...words] : ['systemctl', ...words]
 
-/** Calls a program of the system, with the environment of the caller. */
+/** Calls a system program with the environment of the caller. */
 export function call({ env, signal }: Pick<Io, 'env' | 'signal'>, argv: readonly string[]): Promise<Called> {
   const [program = '', ...args] = argv
   return new Promise(resolve => {

@@ -18,10 +18,10 @@ import { ownerOf, programOf, type ServiceFacts, servicePath } from './facts.js'
 
 type Context = Pick<LocalContext, 'io' | 'options' | 'home'>
 
-/** The managers that a service can be written for, by the value of `--manager`. */
+/** The supported managers, by the value of `--manager`. */
 export const managers = ['systemd', 'launchd'] as const
 
-/** Whose service is meant, and for which manager. @throws CliFault `service_unsupported`, `user_not_found` */
+/** The owner and the manager of the service. @throws CliFault `service_unsupported`, `user_not_found` */
 export function serviceOwner({ io, options }: Context): ServiceOwner {
   const owner = ownerOf(io.env, textOption(options.user))
   const manager = textOption(options.manager)
@@ -46,7 +46,7 @@ export function serviceOwner({ io, options }: Context): ServiceOwner {
 const textOption = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined
 
-/** Where the service of this call is, or is to be. */
+/** The place of this call's service. */
 export function placeOf(owner: ServiceOwner, { options }: Context): ServicePlace {
   const [own, system] = servicePlaces(owner)
   if (options.system === true && !system) {
@@ -57,7 +57,7 @@ export function placeOf(owner: ServiceOwner, { options }: Context): ServicePlace
   return (options.system === true ? system : own) as ServicePlace
 }
 
-/** A service that is installed, and what its file says. */
+/** An installed service with the content of its file. */
 export interface Installed {
   readonly place: ServicePlace
   readonly text: string
@@ -69,11 +69,11 @@ export function readInstalled(place: ServicePlace): Installed | undefined {
   return text === undefined ? undefined : { place, text, written: readService(text, place.supervisor) }
 }
 
-/** Every service of this home that is installed. */
+/** All installed services of this home. */
 export const installedServices = (owner: ServiceOwner): Installed[] =>
   servicePlaces(owner).flatMap(place => readInstalled(place) ?? [])
 
-/** What is captured for the service. @throws CliFault `config_invalid` where no daemon would start with the configuration */
+/** The facts captured for the service. @throws CliFault `config_invalid` when no daemon would start with the configuration */
 export async function serviceFacts(owner: ServiceOwner, { io, home: own }: Context): Promise<ServiceFacts> {
   const { home } = owner
   const file = join(home, 'config.json')

@@ -4,8 +4,8 @@ import { call, systemctl } from './manager-call.js'
 import { installedServices } from './service-of.js'
 
 /**
- * Has the service manager of the user start the daemon of this home, where a service of it is installed: a daemon that was started
- * beside it would keep the service from starting. False where there is none, or the manager did not.
+ * Lets the user's service manager start the daemon of this home, if a service is installed: a daemon started outside of it would
+ * block the service. False without a service, or when the manager failed.
  */
 export async function startByManager({ io, home }: Pick<LocalContext, 'io' | 'home'>): Promise<boolean> {
   const found = installedServices(ownerOf(io.env)).find(

@@ -6,17 +6,17 @@ import { isLingering, lingerCommand } from './linger.js'
 import { call, systemctl } from './manager-call.js'
 import { type Installed, installedServices, serviceOwner } from './service-of.js'
 
-/** Properties that systemctl tells, in its words. */
+/** Properties of systemctl, by their names there. */
 const PROPERTIES = ['ActiveState', 'SubState', 'UnitFileState', 'MainPID', 'NRestarts', 'Result', 'NeedDaemonReload']
 
-/** What is said of one service. */
+/** The status of one service. */
 interface ServiceStatus {
   readonly service: string
   readonly manager: string
   readonly file: string
-  /** `written`: as svc wrote it. */
+  /** `written`: unchanged since svc wrote it. */
   readonly unit: 'written' | 'edited' | 'foreign'
-  /** As the manager says; `unknown` where it cannot be asked. */
+  /** State according to the manager; `unknown` when it is unreachable. */
   readonly state: string
   readonly enabled?: string
   readonly pid?: number
@@ -26,7 +26,10 @@ interface ServiceStatus {
   readonly problems: readonly { readonly code: string; readonly message: string; readonly next: string }[]
 }
 
-/** `service status`: which services of this home are installed, what the manager says of them, and what is wrong. Exit code 1 when anything is. */
+/**
+ * `service status`: installed services of this home, their state in the manager, and their problems. Exit code 1 when there is a
+ * problem.
+ */
 export async function serviceStatus(context: LocalContext): Promise<number> {
   const { out } = context
   const owner = serviceOwner(context)
@@ -38,7 +41,7 @@ export async function serviceStatus(context: LocalContext): Promise<number> {
   else if (services.length === 0) out.line(`no service is installed for ${home}; install one: svc service install`)
   else for (const service of services) show(service, context)
   if (services.length === 0) return exitCodes.notFound
-  // To stop with the session of its user may be what that user wants.
+  // A service that stops with the session of its user may be intended.
   const isWrong = ({ code }: { readonly code: string }) => code !== 'service_no_linger'
   return services.some(({ problems }) => problems.some(isWrong)) ? exitCodes.failed : exitCodes.done
 }

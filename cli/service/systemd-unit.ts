@@ -3,18 +3,18 @@ import { serviceExits } from '../daemon/daemon-arguments.js'
 import { CliFault } from '../fault.js'
 import type { ServiceFacts } from './facts.js'
 
-/** Starts within so many seconds before the manager gives up: more than the watchdog of the daemon itself allows. */
+/** Starts within this interval before the manager gives up: more than the watchdog of the daemon allows. */
 const START_LIMIT = { interval: 600, burst: 20 }
 const RESTART_SECONDS = 2
-/** A migration of a large home takes its time. */
+/** Includes time for the migration of a large home. */
 const START_SECONDS = 300
 const WATCHDOG_SECONDS = 60
-/** What a shutdown takes at most, behind the wait for turns. */
+/** Maximum time of a shutdown after the wait for turns. */
 const SHUTDOWN_SECONDS = 40
 
 /**
- * What the daemon and everything that it starts does without, under each manager; docs/service.md says what is left out and why. Only
- * filters of system calls: a manager of a user may not do more, and a mount or a namespace of the unit would keep sandboxes from theirs.
+ * Hardening of the daemon and its child processes under each manager; docs/service.md lists what is omitted and why. Only system
+ * call filters: a user manager cannot do more, and mounts or namespaces of the unit would prevent those of sandboxes.
  */
 const HARDENED = [
   'NoNewPrivileges=yes',
@@ -27,19 +27,19 @@ const HARDENED = [
   'SystemCallErrorNumber=EPERM',
 ]
 
-/** What only the manager of the machine can do. */
+/** Hardening that only the system manager supports. */
 const HARDENED_SYSTEM = ['ProtectSystem=full', 'ProtectKernelModules=yes', 'ProtectClock=yes', 'PrivateDevices=yes']
 
-/** Root without capabilities may not map itself into the namespace of a sandbox. */
+/** Without capabilities, root cannot map itself into the namespace of a sandbox. */
 const HARDENED_USER = ['CapabilityBoundingSet=', 'AmbientCapabilities=']
 
 export interface UnitOptions {
   readonly system: boolean
-  /** The unit that listens in its place, if any does. */
+  /** The socket unit of the service, if any. */
   readonly socket?: string | undefined
 }
 
-/** `svc.service`: the daemon as a unit of the user's manager or of the machine's. */
+/** `svc.service`: the daemon as a unit of the user manager or of the system manager. */
 export function systemdUnit(facts: ServiceFacts, { system, socket }: UnitOptions): string {
   const { argv, home, path, stopWait, user } = facts
   const [node = '', ...args] = argv
@@ -58,7 +58,7 @@ export function systemdUnit(facts: ServiceFacts, { system, socket }: UnitOptions
       '[Service]',
       'Type=notify',
       'NotifyAccess=main',
-      // The colon: nothing of it is a variable.
+      // The colon disables the expansion of variables.
       `ExecStart=:${[node, ...args].map(quoted).join(' ')}`,
       'ExecReload=kill -HUP $MAINPID',
       ...(system ? [`User=${plain(user)}`] : []),
@@ -87,7 +87,7 @@ export function systemdUnit(facts: ServiceFacts, { system, socket }: UnitOptions
   )
 }
 
-/** `svc.socket`: listens from the start of the machine on and starts the daemon with the first connection. */
+/** `svc.socket`: listens from the boot on and starts the daemon with the first connection. */
 export function socketUnit({ home, listen, user }: ServiceFacts, system: boolean): string {
   return marked(
     `${[
@@ -108,7 +108,7 @@ export function socketUnit({ home, listen, user }: ServiceFacts, system: boolean
   )
 }
 
-/** A value of a unit, in which nothing is a specifier. @throws CliFault `service_path_unsupported` */
+/** A unit value with escaped specifiers. @throws CliFault `service_path_unsupported` */
 function plain(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: none can stand in a line of a unit
   if (/[\u0000-\u001f\u007f]/.test(text) || text !== text.trim())

@@ -23,7 +23,7 @@ export async function uninstallService(context: LocalContext): Promise<undefined
     return undefined
   }
   for (const { file, mark } of there) {
-    // What another program wrote is its own to remove.
+    // A file of another program is not removed.
     if (mark === 'foreign') throw foreign(file)
     if (mark === 'edited' && options.force !== true) throw refusal(file, mark, 'uninstall')
   }
@@ -36,7 +36,7 @@ export async function uninstallService(context: LocalContext): Promise<undefined
   try {
     for (const file of files) {
       rmSync(file, { force: true })
-      // The manager's own links, where it could not be asked.
+      // Removes the links of a manager that was unreachable.
       if (place.supervisor !== 'launchd') for (const link of linksOf(file)) rmSync(link, { force: true })
     }
   } catch (error) {

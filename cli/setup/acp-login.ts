@@ -1,27 +1,27 @@
 import { spawn } from 'node:child_process'
 import { readLines } from '../../plugins/platform/processes/output/lines.js'
 
-/** Milliseconds that an agent has to say how one logs in, and a person to do it. */
+/** Time limits in milliseconds: for the agent's list of login methods, and for a person to log in. */
 const HELLO_MS = 60_000
 const LOGIN_MS = 15 * 60_000
 const MAX_METHODS = 20
-/** Bytes of a line, and lines in a row that are no message. */
+/** Maximum bytes of a line, and consecutive lines without a message. */
 const MAX_LINE = 1024 * 1024
 const MAX_JUNK = 1000
 
-/** A way to log in that an agent offers. */
+/** A login method that an agent offers. */
 export interface LoginMethod {
   readonly id: string
   readonly name: string
   readonly description?: string
-  /** Arguments and variables with which its program lets a person log in at a terminal; undefined: it does it by itself. */
+  /** Arguments and variables for a login in the terminal; undefined: the agent performs the login itself. */
   readonly terminal?: { readonly args: readonly string[]; readonly env: Readonly<Record<string, string>> }
 }
 
 type Json = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null
 
-/** An agent that was started to log in. */
+/** An agent process started for a login. */
 export class AgentLogin {
   #id = 0
   readonly #waiting = new Map<number, (message: Json) => void>()
@@ -30,7 +30,7 @@ export class AgentLogin {
   readonly #ended: Promise<never>
 
   constructor(file: string, words: readonly string[], env: NodeJS.ProcessEnv, signal: AbortSignal) {
-    // What it says to a person, a URL for one, it says on stderr.
+    // Its messages for the person, such as a URL, go to stderr.
     this.#child = spawn(file, [...words], { stdio: ['pipe', 'pipe', 'inherit'], env: { ...env }, signal })
     const { stdin, stdout } = this.#child
     stdin.on('error', () => {})
@@ -49,7 +49,7 @@ export class AgentLogin {
     this.#ended.catch(() => {})
   }
 
-  /** The ways to log in that it offers. Throws an error that says why there is no answer. */
+  /** The offered login methods. Throws an error with the reason for a missing reply. */
   async methods(): Promise<readonly LoginMethod[]> {
     const clientCapabilities = { fs: { readTextFile: false, writeTextFile: false }, auth: { terminal: true } }
     const params = { protocolVersion: 1, clientInfo: { name: 'svc', version: '1' }, clientCapabilities }
@@ -57,7 +57,7 @@ export class AgentLogin {
     return (Array.isArray(authMethods) ? authMethods : []).slice(0, MAX_METHODS).flatMap(methodOf)
   }
 
-  /** Resolves when it says that somebody has logged in; throws what it says against that. */
+  /** Resolves when the agent reports a successful login; throws its refusal. */
   async authenticate({ id }: LoginMethod): Promise<void> {
     await this.#ask('authenticate', { methodId: id }, LOGIN_MS)
   }
@@ -93,7 +93,7 @@ export class AgentLogin {
     }
     if (!isObject(message)) return false
     const { id, method } = message
-    // It asks for something: nothing is given to an agent that only logs in.
+    // Requests of the agent are refused, because this process only performs the login.
     if (method !== undefined) {
       if (typeof id === 'number') this.#send({ id, error: { code: -32601, message: 'Method not found' } })
       return true

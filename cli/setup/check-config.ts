@@ -3,7 +3,7 @@ import { configProblems, configText } from '../../plugins/platform/configuration
 import type { ConfigProblem, ConfigText } from '../../plugins/platform/configuration/layers.js'
 
 /**
- * Judges a configuration as a daemon would that starts with it. Settings of drop-ins are not known without one: they are in `unowned`.
+ * Validates a configuration as a starting daemon would. Without one, settings of drop-ins are unknown: they are in `unowned`.
  * @param where names the text in messages
  * @throws Fault `config_invalid`
  */
@@ -11,7 +11,7 @@ export async function checkConfig(text: string, where: string): Promise<ConfigTe
   return configText(text, where, await knownSettings())
 }
 
-/** What finds the mistakes of a text: those that {@link checkConfig} would tell of. */
+/** A function that finds the errors of a text which {@link checkConfig} would report. */
 export async function configChecker(where: string): Promise<(text: string) => readonly ConfigProblem[]> {
   const known = await knownSettings()
   return text => configProblems(text, where, known)

@@ -1,7 +1,7 @@
 import { typedLine } from '../../plugins/work/sessions/cli/typed.js'
 import type { LocalContext } from '../local.js'
 
-/** Index of the answer; the first one when only Enter is pressed, or when the input ends. */
+/** Index of the chosen answer; the first one on Enter, or at the end of the input. */
 export async function choose(context: LocalContext, question: string, answers: readonly string[]): Promise<number> {
   const { out } = context
   out.line('')

@@ -11,14 +11,14 @@ interface Reloaded {
   readonly restart_required?: boolean
 }
 
-/** `config path`: where config.json of this home is, also when nothing is there yet. */
+/** `config path`: path of config.json in this home, even if the file does not exist. */
 export async function printConfigPath({ out, home }: LocalContext): Promise<undefined> {
   const path = join(home, 'config.json')
   if (out.json) out.value({ path })
   else out.line(path)
 }
 
-/** `config edit`: opens config.json in the caller's editor, and has the daemon read what was saved. */
+/** `config edit`: opens config.json in the caller's editor, and lets the daemon reload it. */
 export async function editConfig({ io, out, home, client }: LocalContext): Promise<undefined> {
   const file = join(home, 'config.json')
   const [program, ...args] = (io.env.VISUAL || io.env.EDITOR || '').split(/\s+/).filter(Boolean)

@@ -3,7 +3,7 @@ import { typedLine } from '../../plugins/work/sessions/cli/typed.js'
 import { CliFault, exitCodes } from '../fault.js'
 import type { LocalContext } from '../local.js'
 
-/** Where servers of models listen that people run on their own machine. */
+/** Default addresses of local model servers. */
 const localServers: Readonly<Record<string, string>> = {
   Ollama: 'http://127.0.0.1:11434/v1',
   'llama.cpp': 'http://127.0.0.1:8080/v1',
@@ -17,15 +17,15 @@ const mostBytes = 1024 * 1024
 /** An OpenAI-compatible endpoint for the agent of this package. */
 export interface FoundEndpoint {
   readonly url: string
-  /** Where the URL came from, for people. */
+  /** The origin of the URL, for people. */
   readonly from: string
-  /** How many models it lists, or why that is not known. */
+  /** Number of listed models, or the reason for which it is unknown. */
   readonly models: number | 'wants a key' | 'does not answer'
 }
 
 /**
- * The endpoint of `--endpoint`, of the settings, of OPENAI_BASE_URL, or of a server of this machine that answers; else the one
- * that is typed, when there is nothing else to run. Throws `endpoint_invalid` for what is no URL of one.
+ * The endpoint from `--endpoint`, from the settings, from OPENAI_BASE_URL, or of a responding local server; else a typed one, when
+ * no other agent is available. Throws `endpoint_invalid` for an invalid URL.
  */
 export async function chooseEndpoint(
   context: LocalContext,
@@ -54,7 +54,7 @@ export async function chooseEndpoint(
   }
 }
 
-/** Says which endpoint the agent will use, and what to do when it needs a key. */
+/** Prints the endpoint of the agent, and the next step when it needs a key. */
 export function tellEndpoint({ out }: LocalContext, { url, from, models }: FoundEndpoint): void {
   const answers = typeof models === 'number' ? `${models} model${models === 1 ? '' : 's'}` : models
   out.line(`${models === 'does not answer' ? '✗' : '✓'} svc-agent: ${url} (${from}; ${answers})`)

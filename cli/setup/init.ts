@@ -22,11 +22,11 @@ const modeTexts: Readonly<Record<(typeof modes)[number], string>> = {
 type Provider = (typeof catalog)[number]
 interface Installed {
   readonly provider: Provider
-  /** Undefined: it has no command that tells. */
+  /** Undefined: there is no command to find out. */
   readonly isLoggedIn: boolean | undefined
 }
 
-/** `svc init`: finds agents, their logins and endpoints of models, asks at most three questions, writes config.json. */
+/** `svc init`: finds agents, their logins and model endpoints, asks at most three questions, writes config.json. */
 export async function initHome(context: LocalContext): Promise<number | undefined> {
   const { out, home, options } = context
   const asks = context.terminal !== undefined && options.yes !== true
@@ -85,7 +85,7 @@ async function findInstalled({ io }: LocalContext): Promise<Installed[]> {
   return found.flat()
 }
 
-/** What the program prints may hold secrets and is thrown away. */
+/** Whether a program exits with 0. Its output may contain secrets and is discarded. */
 function endsWell(program: string, args: readonly string[], env: LocalContext['io']['env']): Promise<boolean> {
   return new Promise(resolve => {
     const child = execFile(program, [...args], { timeout: loginMs, killSignal: 'SIGKILL', env: { ...env } }, error =>

@@ -11,7 +11,7 @@ import type { Output } from '../show/output.js'
 import { asInvalid, textOf, withSettings, writeText } from './settings-file.js'
 
 /**
- * `svc config set` and `unset` where no daemon answers: judged as a daemon would that starts with it, and written.
+ * `svc config set` and `unset` without a daemon: validates like a starting daemon, then writes the file.
  * @throws CliFault `config_invalid`
  */
 export async function changeConfig(
@@ -53,7 +53,7 @@ interface Where {
   readonly home: string
 }
 
-/** `svc config check` without a daemon: what the next start would say. Returns the exit code. */
+/** `svc config check` without a daemon: the result of the next start. Returns the exit code. */
 export async function reportConfig({ io, home, out }: Where & { readonly out: Output }): Promise<number> {
   const file = join(home, 'config.json')
   const { checkConfig } = await loadCheck(io.root, home)
@@ -69,7 +69,7 @@ export async function reportConfig({ io, home, out }: Where & { readonly out: Ou
   return verdict(out, reply, file) ?? exitCodes.done
 }
 
-/** Before a daemon is ended for another one that would not start. @throws CliFault `config_invalid` */
+/** Refuses to replace a running daemon by one that would not start. @throws CliFault `config_invalid` */
 export async function refuseInvalidConfig({ io, home }: Where): Promise<void> {
   const { checkConfig } = await loadCheck(io.root, home)
   await checkConfig(textOf(home), join(home, 'config.json')).catch((error: Error & { next?: string }) => {
@@ -81,7 +81,7 @@ export async function refuseInvalidConfig({ io, home }: Where): Promise<void> {
 const refused = (code: string, why: string) =>
   new CliFault(code, `${why}; nothing was changed`, { exit: exitCodes.invalid, next: 'svc config list' })
 
-/** JSON where it is, else the text as it is, as with a daemon. */
+/** The value of valid JSON, else the text itself, as in the daemon. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)

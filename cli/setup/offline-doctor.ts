@@ -25,7 +25,7 @@ interface World {
   readonly home: string
 }
 
-/** `svc doctor` where no daemon answers: what can be seen without one, in the form of the daemon's own report. */
+/** `svc doctor` without a daemon: the checks that need none, in the form of the daemon's report. */
 export async function doctorOffline(unreached: CliFault, entry: RouteCommand, { io, out, home }: World): Promise<void> {
   const items = [
     daemonItem(unreached, home),

@@ -3,7 +3,7 @@ import type { DaemonClient } from '../client.js'
 import { pick } from '../show/cells.js'
 import type { Output } from '../show/output.js'
 
-/** Whoever only looks does not wait for a daemon that hangs. */
+/** Time limit, so that an overview does not wait for an unresponsive daemon. */
 const withinMs = 3000
 
 type Row = readonly [command: string, what: string]
@@ -11,7 +11,7 @@ type Row = readonly [command: string, what: string]
 const run: Row = ['svc run "<prompt>"', 'run an agent in this folder']
 const help: Row = ['svc --help', 'list every command']
 
-/** Bare `svc`: how the daemon is, and what one most likely wants next. */
+/** Bare `svc`: the state of the daemon, and the most likely next commands. */
 export async function showOverview(home: string, client: DaemonClient, out: Output, version: string): Promise<void> {
   const pid = (await daemonHolder(home))?.pid
   const status = pid === undefined ? undefined : await statusOf(client)

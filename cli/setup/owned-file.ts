@@ -6,10 +6,10 @@ import { CliFault, exitCodes } from '../fault.js'
 
 const MAX_BYTES = 4 * 1024 * 1024
 
-/** What a command did, or would do, to a file of the user. */
+/** An actual or planned change of a file of the user. */
 export interface FileChange {
   readonly path: string
-  /** Its text afterwards; undefined: it is removed. */
+  /** Its new text; undefined: the file is removed. */
   readonly text: string | undefined
   readonly change: 'written' | 'removed' | 'unchanged'
 }
@@ -18,9 +18,9 @@ export const textAt = (path: string): string | undefined =>
   readRegularFileSync(path, { maxBytes: MAX_BYTES })?.toString()
 
 /**
- * A file that this program owns as a whole, known by a text in it.
+ * A file that belongs to this program as a whole, identified by a mark in it.
  * @param text undefined to remove it
- * @throws CliFault `file_foreign` where another program wrote it
+ * @throws CliFault `file_foreign` for a file of another program
  */
 export function ownFile(path: string, mark: string, text: string | undefined, force: boolean): FileChange {
   const before = textAt(path)
@@ -34,7 +34,7 @@ export function ownFile(path: string, mark: string, text: string | undefined, fo
 }
 
 /**
- * A few lines between two marks in a file that the user owns, such as `.bashrc`; all else of it stays.
+ * Lines between two marks in a file of the user, such as `.bashrc`; the rest of it stays.
  * @param lines undefined to remove them
  */
 export function ownLines(path: string, name: string, lines: string | undefined): FileChange {
@@ -48,7 +48,7 @@ export function ownLines(path: string, name: string, lines: string | undefined):
   return { path, text: isSame ? before : text, change: isSame ? 'unchanged' : 'written' }
 }
 
-/** Carries changes out. A link stays a link: what it points to is replaced, with the mode that it had. */
+/** Applies changes. A symlink is kept: its target is replaced, with the same mode. */
 export async function carryOut(changes: readonly FileChange[]): Promise<void> {
   for (const { path, text, change } of changes) {
     if (change === 'unchanged') continue

@@ -9,10 +9,7 @@ import type { LocalContext } from '../local.js'
 import { AgentLogin } from './acp-login.js'
 import { choose } from './choose.js'
 
-/**
- * `provider auth login`: runs the provider's own login in this terminal, else a way to log in that its agent offers, then asks
- * whether it worked.
- */
+/** `provider auth login`: runs the provider's own login in this terminal, or a login method of its agent, and checks the result. */
 export async function logIn(context: LocalContext): Promise<number | undefined> {
   const { args, client, home, io, options, out, terminal } = context
   const name = args.provider ?? ''
@@ -31,7 +28,7 @@ export async function logIn(context: LocalContext): Promise<number | undefined> 
     const next = provider.install_command ?? 'svc provider list'
     throw new CliFault('provider_cli_missing', `${program} is not on your PATH`, { next })
   }
-  // Its processes look for the login where they will run.
+  // Its processes must find the login in the environment in which they will run.
   const env = policy === 'isolated' ? isolated(io.env, join(home, 'providers', name)) : io.env
   if (byAgent) await byItsAgent(context, provider, { file, words, env })
   else {
@@ -60,7 +57,7 @@ function unavailable({ name, command }: Provider, why: string): CliFault {
   return new CliFault('provider_login_unavailable', `${name} ${why}`, { next })
 }
 
-/** Logs in as the agent of a provider offers it. */
+/** Logs in with a method that the agent of a provider offers. */
 async function byItsAgent(
   context: LocalContext,
   provider: Provider,

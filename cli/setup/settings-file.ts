@@ -6,12 +6,12 @@ import { Fault } from '../../kernel/plugin.js'
 import { editJson } from '../../plugins/platform/configuration/json-file.js'
 import { CliFault, exitCodes } from '../fault.js'
 
-/** The daemon takes no larger one. */
+/** The daemon refuses a larger file. */
 const mostBytes = 16 * 1024 * 1024
-/** What `svc init` decides. */
+/** The settings that `svc init` writes. */
 const decided = ['defaults.provider', 'permissions.mode', 'providers.svc.base_url'] as const
 
-/** The settings of config.json that `svc init` decides, as far as they are set. Throws where the file is no JSON. */
+/** The settings in config.json that `svc init` writes, as far as they are set. Throws for invalid JSON. */
 export async function readSettings(home: string): Promise<Record<string, string>> {
   const tree = parsed(join(home, 'config.json'), textOf(home))
   const values = decided.flatMap(name => {
@@ -21,22 +21,22 @@ export async function readSettings(home: string): Promise<Record<string, string>
   return Object.fromEntries(values)
 }
 
-/** Sets settings in config.json; its comments and everything else stay. Returns the path of the file. */
+/** Writes settings to config.json; comments and other settings stay. Returns the path of the file. */
 export async function writeSettings(home: string, settings: Readonly<Record<string, string>>): Promise<string> {
   if (Object.keys(settings).length > 0) writeText(home, withSettings(textOf(home), settings))
   return join(home, 'config.json')
 }
 
 /**
- * The text with these settings; one that is undefined is taken out.
- * @throws CliFault `config_file_invalid`, naming line and column, where the text is no JSON object
+ * The text with these settings; an undefined one is removed.
+ * @throws CliFault `config_file_invalid`, with line and column, when the text is not a JSON object
  */
 export function withSettings(before: string, settings: Readonly<Record<string, unknown>>): string {
   const changes = Object.entries(settings).map(([name, value]) => ({ keys: name.split('.'), value }))
   return asInvalid(() => editJson(before, 'config.json', changes))
 }
 
-/** Work on the text of config.json. @throws CliFault with the code, the words and the next step of a fault */
+/** Runs an edit of config.json. @throws CliFault with the code, text and next step of a fault */
 export function asInvalid<T>(work: () => T): T {
   try {
     return work()
@@ -49,7 +49,7 @@ export function asInvalid<T>(work: () => T): T {
   }
 }
 
-/** Puts a text in the place of config.json. */
+/** Replaces config.json by a text. */
 export function writeText(home: string, text: string): void {
   const file = join(home, 'config.json')
   mkdirSync(home, { recursive: true, mode: 0o700 })
@@ -59,7 +59,7 @@ export function writeText(home: string, text: string): void {
   renameSync(temporary, target)
 }
 
-/** config.json as it stands; empty where there is none. */
+/** The text of config.json; empty without a file. */
 export function textOf(home: string): string {
   return readRegularFileSync(join(home, 'config.json'), { maxBytes: mostBytes })?.toString() ?? ''
 }
@@ -77,7 +77,7 @@ function parsed(file: string, text: string) {
   return tree
 }
 
-/** A link stays a link: what it points to is replaced. */
+/** The target of a symlink, so that the link itself is kept. */
 function targetOf(file: string): string {
   try {
     return realpathSync(file)

@@ -12,7 +12,7 @@ type Shell = (typeof SHELLS)[number]
 
 const MARK = 'written by svc completion install'
 const BLOCK = 'completion of svc'
-/** Where the package bash-completion is, which loads what lies in its folder of the user. */
+/** Paths of the package bash-completion, which loads scripts from a folder of the user. */
 const BASH_COMPLETION = [
   '/usr/share/bash-completion/bash_completion',
   '/etc/bash_completion',
@@ -26,10 +26,10 @@ const folderOf = (env: Env, name: 'XDG_DATA_HOME' | 'XDG_CONFIG_HOME', usual: st
   return given && isAbsolute(given) ? given : join(userHome(env), usual)
 }
 
-/** Scripts ask the installed `svc`, so that they know the commands of its version and of loaded extensions. */
+/** The scripts call the installed `svc`, so that they know the commands of its version and of loaded extensions. */
 const SCRIPTS: Readonly<Record<Shell, string>> = {
   bash: `# ${MARK}\neval "$(svc completion bash 2>/dev/null)"\n`,
-  // Asked with the first Tab: a shell is not to start later for it.
+  // Called with the first Tab, so that the start of a shell is not delayed.
   zsh: `# ${MARK}
 _svc() {
   unfunction _svc
@@ -59,7 +59,7 @@ function completionChanges(shell: Shell, env: Env, force: boolean, isRemoved: bo
   return [ownFile(path, MARK, text, force), ...rcChange(rc, isRemoved || isLoaded ? undefined : `. ${quoted(path)}`)]
 }
 
-/** A file that is not there is not made for nothing. */
+/** A missing file is not created just to remove lines from it. */
 const rcChange = (rc: string, lines: string | undefined): FileChange[] =>
   lines === undefined && textAt(rc) === undefined ? [] : [ownLines(rc, BLOCK, lines)]
 
@@ -73,21 +73,21 @@ function shellOf({ args, io }: LocalContext): Shell {
   })
 }
 
-/** `completion install`: has the shell of the user complete `svc` from its next start on. */
+/** `completion install`: enables the completion of `svc` in the user's shell from its next start on. */
 export async function installCompletion(context: LocalContext): Promise<undefined> {
   const shell = shellOf(context)
   const changes = completionChanges(shell, context.io.env, context.options.force === true, false)
   return finish(context, changes, { shell }, `${shell} completes svc from its next start on: exec ${shell}`)
 }
 
-/** `completion uninstall`: removes what `completion install` wrote. */
+/** `completion uninstall`: removes the files and lines of `completion install`. */
 export async function uninstallCompletion(context: LocalContext): Promise<undefined> {
   const shell = shellOf(context)
   const changes = completionChanges(shell, context.io.env, context.options.force === true, true)
   return finish(context, changes, { shell }, '')
 }
 
-/** `man install`: the manual pages into the folder of the user that `man` looks in. */
+/** `man install`: copies the manual pages into the user's folder for `man`. */
 export async function installMan(context: LocalContext): Promise<undefined> {
   const { io, options } = context
   const from = join(io.root, 'man')
@@ -113,7 +113,7 @@ export async function uninstallMan(context: LocalContext): Promise<undefined> {
 
 const manFolder = (env: Env) => join(folderOf(env, 'XDG_DATA_HOME', '.local/share'), 'man/man1')
 
-/** Pages that this program put there. */
+/** Pages installed by this program. */
 function pagesIn(folder: string): string[] {
   if (!existsSync(folder)) return []
   return readdirSync(folder)

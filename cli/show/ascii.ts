@@ -1,7 +1,7 @@
 import type { Env } from '../address.js'
 import type { Sink } from '../io.js'
 
-/** Signs that the output is made of, and what stands for them where a terminal knows ASCII alone. */
+/** Symbols in the output, with their replacements on an ASCII-only terminal. */
 const signs: Readonly<Record<string, string>> = {
   '…': '...',
   '•': '*',
@@ -21,18 +21,18 @@ const signs: Readonly<Record<string, string>> = {
   ...{ '▁': '_', '▂': '.', '▃': ':', '▄': '-', '▅': '=', '▆': '+', '▇': '*', '█': '#' },
 }
 
-/** Does the locale name a character set other than UTF-8; one that is not set names none. */
+/** Whether the locale names a character set other than UTF-8; an unset locale does not. */
 export function isAsciiLocale({ LC_ALL, LC_CTYPE, LANG }: Env): boolean {
   const locale = LC_ALL || LC_CTYPE || LANG
   return locale !== undefined && locale !== '' && !/utf-?8/i.test(locale)
 }
 
-/** The text in ASCII: signs of ours by what is like them, everything else that is no ASCII as `?`. */
+/** The text in ASCII: known symbols are replaced by similar ones, all other characters by `?`. */
 export function asciiText(text: string): string {
   return text.replace(/[^\p{ASCII}]/gu, sign => signs[sign] ?? '?')
 }
 
-/** What is written to the sink is ASCII. */
+/** A sink that converts its output to ASCII. */
 export function asciiSink(sink: Sink): Sink {
   return {
     write: text => sink.write(asciiText(text)),

@@ -23,7 +23,7 @@ export function idOf(row: unknown, columns: readonly CliColumn[]): string | unde
   return typeof id === 'number' || (typeof id === 'string' && id !== '') ? String(id) : undefined
 }
 
-/** What a person reads at a column of a row, in one line. `now` in milliseconds since 1970. */
+/** The text of a cell for a person, in one line. `now` in milliseconds since 1970. */
 export function cellText(row: unknown, { path, as, words }: CliColumn, now: number): string {
   const value = pick(row, path)
   if (value === undefined || value === null || value === '') return '-'
@@ -41,7 +41,7 @@ function plainText(value: unknown): string {
   return markedLine(String(value))
 }
 
-/** An entry of a list goes by its name or its title where it has one. */
+/** A list entry is shown by its name, title or message, if it has one. */
 function entryText(value: unknown): string {
   const { name, title, message } = (value ?? {}) as { name?: unknown; title?: unknown; message?: unknown }
   return plainText([name, title, message].find(text => typeof text === 'string') ?? value)

@@ -1,23 +1,23 @@
 import { cutText, padText, textWidth, wrapText } from './text.js'
 
-/** A column that is narrower cannot be read. */
+/** A narrower column is not readable. */
 const leastWidth = 6
 const gap = '  '
 
-/** A table of Markdown, from its lines: the header, how the columns are aligned, and rows; undefined for lines that are none. */
+/** A Markdown table, from the lines of its header, its ruler and its rows. */
 export interface MarkdownTable {
   readonly header: readonly string[]
   readonly rows: readonly (readonly string[])[]
 }
 
-/** The table that lines with bars are, which have one of dashes in second place. */
+/** The table in lines with bars, the second of which is a ruler; undefined for other lines. */
 export function tableIn(lines: readonly string[]): MarkdownTable | undefined {
   const [header, dashes, ...rows] = lines.map(cellsOf)
   const isRuled = dashes !== undefined && dashes.length > 0 && dashes.every(cell => /^:?-+:?$/.test(cell))
   return header && isRuled ? { header, rows } : undefined
 }
 
-/** Lines of at most `width` columns. A table with too many columns for that is shown row by row, a cell in a line. */
+/** Lines of at most `width` columns. A table with too many columns is shown row by row, with one cell per line. */
 export function tableLines(
   { header, rows }: MarkdownTable,
   width: number,
@@ -41,7 +41,7 @@ export function tableLines(
   return [...lined(first, 'bold'), rule, ...others.flatMap(row => lined(row))]
 }
 
-/** Takes columns from the widest until all fit; false where they cannot. */
+/** Narrows the widest columns until all fit; false when they cannot. */
 function fit(widths: number[], width: number): boolean {
   const room = width - gap.length * (widths.length - 1)
   let total = widths.reduce((sum, one) => sum + one, 0)
@@ -75,13 +75,13 @@ function records(
   ])
 }
 
-/** Lines of a cell; a word that is wider than the column is broken. */
+/** Lines of a cell; a word wider than the column is broken. */
 function broken(text: string, width: number): string[] {
   return wrapText(text, width).flatMap(line => {
     const lines: string[] = []
     let rest = line
     while (textWidth(rest) > width) {
-      // The last column of a cut text is the sign that something is missing.
+      // The last column of a cut text is an ellipsis, which is removed.
       const head = cutText(rest, width + 1).slice(0, -1)
       if (head === '') break
       lines.push(head)
@@ -91,7 +91,7 @@ function broken(text: string, width: number): string[] {
   })
 }
 
-/** Cells of a line, without their marks of emphasis: a cell is too short to need them. */
+/** Cells of a line, without emphasis marks, which would waste their limited width. */
 function cellsOf(line: string): string[] {
   const inner = line
     .trim()

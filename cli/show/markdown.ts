@@ -2,27 +2,27 @@ import type { ColorName } from '../../kernel/kit/commands/context.js'
 import { tableIn, tableLines } from './markdown-table.js'
 import { textWidth } from './text.js'
 
-/** Where the text of an agent goes, and how. */
+/** Target and form of an agent's text. */
 export interface MarkdownOptions {
   readonly write: (text: string) => void
   /** Columns at which lines are broken, between words. */
   readonly width: () => number
-  /** Shows emphasis by colours instead of its marks; without it the marks stay. */
+  /** Renders emphasis with colours instead of marks; without it the marks stay. */
   readonly paint?: (name: ColorName, text: string) => string
 }
 
-/** Columns of one word that are held back. */
+/** Maximum held-back columns of one word. */
 const MAX_HELD = 1000
 
-/** What may still become the mark of a heading, a list item, a quote or a fence. */
+/** Text that may still become the mark of a heading, a list item, a quote or a fence. */
 const undecided = /^[ \t]{0,12}(?:#{0,6}|[-*+](?: (?:\[(?:[ xX]\]?)?)?)?|\d{1,3}[.)]?|`{0,2})$/
 const mark = /^([ \t]{0,12})(#{1,6} |[-*+] \[[ xX]\] |[-*+] |\d{1,3}[.)] |> |```)/
-/** Characters of a link or of emphasis that are held back until it ends, and of a table. */
+/** Maximum held-back characters of an unfinished link or emphasis, and of a table. */
 const mostMarked = 500
 const mostTable = 100_000
 const letter = /[\p{L}\p{N}_]/u
 
-/** A link, or emphasis, that has begun and may turn out to be text. */
+/** An unfinished link or emphasis, which may turn out to be plain text. */
 type Held =
   | {
       readonly kind: 'link'
@@ -35,45 +35,45 @@ type Held =
   | { readonly kind: 'emphasis'; readonly sign: string; text: string; isClosing: boolean }
 
 /**
- * Markdown as it comes, piece by piece: words are written once they are whole, lines broken between them, what is
- * emphasized is coloured. Headings, lists, bold, italic, code, fences, links and tables are known; everything else is text. A
- * table is written when it is whole.
+ * Renders Markdown that arrives in chunks: words are written once they are complete, lines are wrapped between them, and emphasis
+ * is coloured. Supports headings, lists, bold, italic, code, fences, links and tables; everything else is text. A table is written
+ * when it is complete.
  */
 export class MarkdownText {
-  /** The begin of a line, until it is clear what that is. */
+  /** The beginning of a line, until its kind is known. */
   #head: string | undefined = ''
   #word: { readonly style: ColorName | undefined; text: string }[] = []
   #spaces = 0
   #column = 0
-  /** Columns by which the lines that follow in this block are indented. */
+  /** Indent of the following lines of this block, in columns. */
   #hang = 0
   #isFence = false
   #isHeading = false
   #isBold = false
   #isCode = false
-  /** What is whole and not written yet. */
+  /** Complete output that is not written yet. */
   #ready = ''
   /** A star that may be half of a mark. */
   #star = false
   #beforeStar = ''
-  /** A line of a table that has not ended, and those before it. */
+  /** An unfinished line of a table, and the lines before it. */
   #row: string | undefined
   #table: string[] = []
   #tableSize = 0
   #held: Held | undefined
-  /** The character before, in its line. */
+  /** The previous character of its line. */
   #before = ''
 
   constructor(private readonly options: MarkdownOptions) {}
 
   push(text: string): void {
     for (const char of text) this.#take(char)
-    // A word that goes on with the next piece is held back, as long as it is one.
+    // An unfinished word is held back up to a maximum length.
     if (this.#wordWidth() > MAX_HELD) this.#flush()
     this.#send()
   }
 
-  /** Writes what was held back and ends an unfinished line. */
+  /** Writes the held-back text and ends an unfinished line. */
   end(): void {
     this.#finishLine()
     this.#endTable()
@@ -84,7 +84,7 @@ export class MarkdownText {
     this.#send()
   }
 
-  /** In one piece, for what stands below the stream is drawn again with each. */
+  /** Writes in one piece, because each write redraws the lines below the stream. */
   #send(): void {
     if (this.#ready !== '') this.options.write(this.#ready)
     this.#ready = ''
@@ -118,7 +118,7 @@ export class MarkdownText {
     this.#begin(head)
   }
 
-  /** What kind of line this is; what is no mark is text. */
+  /** Determines the kind of the line; without a mark it is text. */
   #begin(head: string): void {
     if (this.options.paint && !this.#isFence && /^[ \t]{0,3}\|/.test(head)) {
       this.#row = head
@@ -193,7 +193,7 @@ export class MarkdownText {
     this.#plain(char, this.#style())
   }
 
-  /** Goes on with a link; false: this character is none of it. */
+  /** Continues a link; false when the character does not belong to it. */
   #link(held: Extract<Held, { kind: 'link' }>, char: string): boolean {
     held.text += char
     if (held.stage === 'label' && char === ']') held.stage = 'between'
@@ -227,7 +227,7 @@ export class MarkdownText {
     for (const char of shown === '' ? url : `(${url})`) this.#plain(char, 'blue')
   }
 
-  /** Goes on with emphasis; false: this character is none of it. */
+  /** Continues emphasis; false when the character does not belong to it. */
   #emphasis(held: Extract<Held, { kind: 'emphasis' }>, char: string): boolean {
     if (held.isClosing) {
       const isOver = held.sign === '*' ? char !== '*' : !letter.test(char)
@@ -250,7 +250,7 @@ export class MarkdownText {
     return true
   }
 
-  /** The buffered lines turned out to be text. */
+  /** Writes buffered characters that turned out to be plain text. */
   #release(): void {
     const held = this.#held
     this.#held = undefined
@@ -268,7 +268,7 @@ export class MarkdownText {
     if (this.#tableSize > mostTable) this.#endTable()
   }
 
-  /** Writes the table whose lines were held back; lines that are none are text. */
+  /** Writes the held-back table, or its lines as text if they are not a table. */
   #endTable(): void {
     const lines = this.#table
     const { paint, width } = this.options
@@ -303,7 +303,7 @@ export class MarkdownText {
   }
 
   #plain(char: string, style: ColorName | undefined): void {
-    // Code keeps its columns: it is not broken.
+    // Code keeps its columns and is not wrapped.
     if (char === ' ' && !this.#isFence) {
       this.#flush()
       this.#spaces++
@@ -342,7 +342,7 @@ export class MarkdownText {
     else this.#endText()
   }
 
-  /** Nothing more comes of this line. */
+  /** Ends the text of this line. */
   #endText(): void {
     const held = this.#held
     if (held?.kind === 'emphasis' && held.isClosing) this.#emphasis(held, '\n')
@@ -351,7 +351,7 @@ export class MarkdownText {
     this.#flush()
   }
 
-  /** Emphasis does not go beyond its line: an agent that forgot to end it would colour all that follows. */
+  /** Emphasis ends with its line: otherwise a missing end mark would colour all later text. */
   #resetLine(): void {
     this.#head = ''
     this.#spaces = 0

@@ -11,9 +11,9 @@ import { toToon } from './toon.js'
 export const outputModes = ['human', 'json', 'jsonl', 'toon'] as const
 export type OutputMode = (typeof outputModes)[number]
 
-/** Of a terminal that does not say how wide it is. */
+/** Default width of a terminal. */
 const terminalWidth = 80
-/** Lines of a table that are written at once. */
+/** Table lines per write. */
 const linesAtOnce = 500
 
 const colorCodes: Readonly<Record<ColorName, number>> = {
@@ -30,14 +30,14 @@ const colorCodes: Readonly<Record<ColorName, number>> = {
 }
 
 /**
- * Output in one of the four forms. `json` is a document of two-space JSON, `jsonl` one line a row (or one line where there
- * are no rows), `toon` the compact notation. `quiet` leaves out what is said to people after a success.
+ * Output in one of the four formats. `json` is a document with two-space indent, `jsonl` has one line per row (or one line without
+ * rows), `toon` is the compact notation. `quiet` omits messages for people after a success.
  */
 export class Output implements CommandOutput {
   readonly #colors: boolean
-  /** Colours that the next piece of a text goes on with; a line in between ends them. */
+  /** Active colours at the end of a text chunk, which the next chunk continues; a line in between ends them. */
   #colorsOfText = ''
-  /** The command says itself which ids `quiet` prints. */
+  /** The command itself decides which IDs `quiet` prints. */
   #hasIds = false
 
   constructor(
@@ -73,7 +73,7 @@ export class Output implements CommandOutput {
     if (this.quiet) this.essential(id)
   }
 
-  /** A line that `quiet` does not leave out: the id that a script asked for. */
+  /** A line that `quiet` keeps: the ID that a script needs. */
   essential(text: string): void {
     if (this.mode === 'human') this.#write(cleanLine(text))
   }
@@ -87,7 +87,7 @@ export class Output implements CommandOutput {
     else this.#write(cleanText(typeof value === 'string' ? value : toToon(value)))
   }
 
-  /** One of many values that come one after the other: a line in JSON in every structured form but toon. */
+  /** One of many consecutive values: a line of JSON in every structured format except toon. */
   row(value: unknown): void {
     if (!this.quiet) this.#write(this.mode === 'toon' ? toToon(value) : (jsonText(value) ?? 'null'))
   }
@@ -106,7 +106,7 @@ export class Output implements CommandOutput {
     }
   }
 
-  /** Something beside the result that a person should know, also where the result goes to a program. */
+  /** A note for the person besides the result, even when a program reads the result. */
   note(text: string): void {
     if (!this.quiet) this.io.stderr.write(`note: ${cleanLine(text)}\n`)
   }
@@ -119,7 +119,7 @@ export class Output implements CommandOutput {
     return paint(this.#colors, name, text)
   }
 
-  /** The failure of a command: the error body on stdout in structured forms, else text and next step on stderr. */
+  /** Prints an error: the error body on stdout in structured formats, else text and next step on stderr. */
   fault(fault: CliFault): void {
     if (this.json) {
       const body = fault.toBody()
@@ -147,7 +147,7 @@ export class Output implements CommandOutput {
   }
 }
 
-/** What `COLUMNS` says, else the terminal; Infinity for a pipe or a file, whose reader must not find half of a value. */
+/** The width of `COLUMNS` or of the terminal; Infinity for a pipe or a file, in which values must not be cut. */
 export function widthOf(env: Io['env'], sink: Sink): number {
   const wanted = Number(env.COLUMNS)
   if (Number.isInteger(wanted) && wanted > 0) return wanted
@@ -165,8 +165,8 @@ function paint(on: boolean, name: ColorName, text: string): string {
 }
 
 /**
- * The form of output that the arguments ask for, found before anything else is parsed, so that an error in them is
- * written in that form as well. The first one wins.
+ * The output format requested by the arguments. It is determined before any other parsing, so that an error in the arguments has
+ * that format too. The first one wins.
  */
 export function outputModeOf(argv: readonly string[]): OutputMode {
   const end = argv.indexOf('--')

@@ -1,22 +1,22 @@
 import type { Key } from 'node:readline'
 import { cleanText } from './text.js'
 
-/** Characters of one paste that are taken. */
+/** Maximum characters of one paste. */
 const mostPasted = 1024 * 1024
-/** A paste of more than these is shown in the line by its size alone. */
+/** A longer paste is shown by its size only. */
 const shownLines = 8
 const shownCharacters = 800
-/** Pastes that are remembered for lines that the arrow keys bring back. */
+/** Pastes remembered for lines in the history. */
 const mostRemembered = 20
 
-/** Pasted text, as the terminal marks it: line breaks do not submit, and a long paste is shown by its size. */
+/** Pasted text, marked by the terminal: line breaks do not submit, and a long paste is shown by its size. */
 export class Pastes {
   /** Received part of an unfinished paste. */
   #open: string | undefined
   readonly #texts = new Map<string, string>()
   #count = 0
 
-  /** Takes a key: `more` for one inside of a paste, the whole text for its end, undefined for one outside. */
+  /** Processes a key: returns `more` inside a paste, the whole text at its end, undefined outside. */
   take({ name, sequence = '' }: Key): string | undefined {
     if (name === 'paste-start') this.#open = ''
     else if (this.#open === undefined) return undefined

@@ -2,12 +2,12 @@ import { fstatSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { CliFault, usageFault } from '../fault.js'
 
-/** Characters of an input that goes along with a prompt. */
+/** Maximum characters of an input for a prompt. */
 const mostCharacters = 1024 * 1024
 
 /**
- * Standard input to its end where it is a pipe, a socket or a file. A program that was started with an open pipe into which nobody writes
- * would wait for ever: undefined where nothing came within so many milliseconds.
+ * Reads standard input to its end if it is a pipe, a socket or a file. An open pipe without a writer would block for ever:
+ * undefined when no input arrives within this number of milliseconds.
  */
 export async function pipedText(
   input: Readable & { unref?(): unknown },
@@ -39,7 +39,7 @@ export async function pipedText(
     }
   } catch (error) {
     if (error instanceof CliFault) throw error
-    // The input ends where reading it failed.
+    // A read error ends the input.
   }
   return text
 }

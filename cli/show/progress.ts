@@ -1,21 +1,21 @@
 import type { Sink } from '../io.js'
 
-/** Nothing is shown of what takes less. */
+/** Shorter waits are not shown. */
 const afterMs = 1000
 const everyMs = 100
 const frames = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
 
-/** A line on a terminal's standard error that says what is waited for; it is gone when the waiting is over. */
+/** A status line on a terminal's standard error during a wait; it is removed afterwards. */
 export class Progress {
   #waiting = false
 
-  /** @param on nothing is ever shown without a terminal, to programs, or when quiet */
+  /** @param on false without a terminal, for programs and in quiet mode */
   constructor(
     private readonly stderr: Sink,
     private readonly on: boolean,
   ) {}
 
-  /** Waits for `work`, saying so when it takes long. Within another wait it says nothing: that one goes on. */
+  /** Waits for `work` and shows a long wait. A nested wait is not shown, because the outer one is. */
   async during<T>(what: string, work: () => Promise<T>): Promise<T> {
     if (!this.on || this.#waiting) return work()
     this.#waiting = true
@@ -26,7 +26,7 @@ export class Progress {
       const ms = Date.now() - begun
       if (ms < afterMs) return
       shown = true
-      // Cut to the line: what wraps could not be erased.
+      // Cut to the line: a wrapped text could not be erased.
       const text = `${frames[turn++ % frames.length]} ${what} ${Math.floor(ms / 1000)}s`
       this.stderr.write(`\r\x1b[K${text.slice(0, Math.max(0, (this.stderr.columns || 80) - 1))}`)
     }

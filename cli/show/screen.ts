@@ -7,42 +7,42 @@ import { cleanLine, cutText, textWidth } from './text.js'
 
 const frames = ['⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏', '|/-\\'] as const
 const redrawMs = 120
-/** Nothing is said of a silence that is shorter. */
+/** Shorter silences are not shown. */
 const silentMs = 1000
-/** Of a terminal that does not say how wide it is. */
+/** Default width of a terminal. */
 const usualWidth = 80
 const mostHistory = 200
-/** Milliseconds after which an escape character is the key of that name. */
+/** Milliseconds after which an escape character counts as the Escape key. */
 const escapeMs = 50
-/** Milliseconds in which comes what was typed before the line was opened: the terminal has made Ctrl-J of its Enter. */
+/** Milliseconds for input typed before the line was opened, whose Enter the terminal sends as Ctrl-J. */
 const typedAheadMs = 200
-/** The terminal marks what is pasted, so that its line breaks enter nothing. */
+/** Makes the terminal mark pasted text, so that its line breaks do not submit. */
 const pasteMarks = { on: '\x1b[?2004h', off: '\x1b[?2004l' }
-/** Characters of the stream that are kept while an editor has the terminal; what comes before them is left out. */
+/** Maximum characters of the stream kept while an editor has the terminal; earlier ones are dropped. */
 const mostHeld = 4 * 1024 * 1024
 
 /** The effect of a key before the line is edited: none (`edit`), complete (`taken`), or a character for the draft set aside. */
 export type KeyUse = 'edit' | 'taken' | 'aside'
 
-/** How a line is taken in. */
+/** Options of the input line. */
 export interface EditOptions {
-  /** Shown before what is typed. */
+  /** Text before the input. */
   readonly prompt: string
-  /** Earlier lines, the newest first: the arrow keys bring them back. */
+  /** Earlier lines for the arrow keys, newest first. */
   readonly history?: readonly string[]
-  /** A text that was typed, and how it stood in the line; undefined: the end of the input (Ctrl-D). */
+  /** Receives an entered text, and its form in the line; undefined: the end of the input (Ctrl-D). */
   readonly take: (text: string | undefined, shown: string) => void
   /** Receives each key first: its name (`enter`, `escape`, `tab`, `ctrl-o`) or its text; `paste` is pasted text. */
   readonly key?: (key: string, typed: string) => KeyUse
-  /** Resolves to what the Tab key puts in place of the text before the cursor, undefined for nothing. */
+  /** Resolves to the replacement of the text before the cursor on Tab, undefined for none. */
   readonly complete?: (before: string) => Promise<string | undefined>
-  /** Edits a text with a program that gets the terminal; undefined: it stays as it is. */
+  /** Edits a text in a program that takes over the terminal; undefined: the text stays unchanged. */
   readonly compose?: (text: string) => Promise<string | undefined>
 }
 
 /**
- * `readline` keeps the row of the cursor within what it drew, and begins there when it draws again. Its key handler may be replaced,
- * as the REPL of Node.js does.
+ * `readline` stores the cursor row within its drawing and redraws from there. Its key handler may be replaced, as the REPL of
+ * Node.js does.
  */
 type Editor = Interface & {
   prevRows: number
@@ -52,8 +52,8 @@ type Editor = Interface & {
 }
 
 /**
- * A terminal on which a stream goes on above, and a line about the work and the line that is being typed stand below it.
- * All output goes through it, so that what stands below is taken away first and drawn again afterwards.
+ * A terminal with a stream, and below it status lines and the input line. All output goes through it, so that the lines below are
+ * erased first and redrawn afterwards.
  */
 export class Screen implements Sink {
   /** Column at which the unfinished line of the stream ends. */
@@ -66,7 +66,7 @@ export class Screen implements Sink {
   #timer: NodeJS.Timeout | undefined
   /** State below the stream: rows above the input line, and whether that line is shown. */
   #shown: { readonly above: number; readonly prompt: boolean } | undefined
-  /** Lines about what goes on. */
+  /** Status lines. */
   #live: readonly string[] = []
   #options: EditOptions | undefined
   #openedAt = 0
@@ -80,7 +80,7 @@ export class Screen implements Sink {
     private readonly input: Readable & { setRawMode?(on: boolean): unknown },
     private readonly output: Writable & { readonly columns?: number },
     private readonly interrupt: () => void,
-    /** The terminal knows ASCII alone. */
+    /** Whether the terminal supports ASCII only. */
     private readonly isAscii = false,
   ) {}
 
@@ -90,7 +90,7 @@ export class Screen implements Sink {
     return this.output.columns || usualWidth
   }
 
-  /** Part of the stream; it may end within a line. */
+  /** Writes a part of the stream, which may end within a line. */
   write(text: string): void {
     if (text === '') return
     if (this.#held !== undefined) {
@@ -107,12 +107,12 @@ export class Screen implements Sink {
     this.#show()
   }
 
-  /** A line of its own; one of the stream that has not ended is ended. */
+  /** Writes a separate line, after ending an unfinished line of the stream. */
   say(line: string): void {
     this.write(`${this.#column > 0 ? '\n' : ''}${line}\n`)
   }
 
-  /** Says that something goes on, once nothing was written for a second: elapsed time, and what `more` tells. */
+  /** Shows an activity line after a second without output: elapsed time, and the details of `more`. */
   working(more: (() => string) | undefined): void {
     if (more && !this.#working) this.#workingSince = Date.now()
     this.#working = more
@@ -127,7 +127,7 @@ export class Screen implements Sink {
     if (this.#shown) this.#redraw()
   }
 
-  /** Lines about what goes on, in place of those before. */
+  /** Replaces the status lines. */
   live(lines: readonly string[]): void {
     if (lines.length === 0 && this.#live.length === 0) return
     this.#hide()
@@ -135,7 +135,7 @@ export class Screen implements Sink {
     this.#show()
   }
 
-  /** Opens the line that is typed, below the stream; the returned function closes it. */
+  /** Opens the input line below the stream; the returned function closes it. */
   edit(options: EditOptions): () => void {
     const { prompt, history = [], take } = options
     const editor = createInterface({
@@ -162,9 +162,9 @@ export class Screen implements Sink {
       this.#closeEditor()
       take(undefined, '')
     })
-    // A terminal that is closed. Not at once: it may be the end of the line that failed.
+    // The terminal was closed. Deferred, because the error may come from the end of the line itself.
     editor.on('error', () => setImmediate(() => editor.close()))
-    // In raw mode the terminal makes no signal of it.
+    // In raw mode the terminal sends no signal for Ctrl-C.
     editor.on('SIGINT', () => this.interrupt())
     this.output.write(pasteMarks.on)
     this.#show()
@@ -177,8 +177,8 @@ export class Screen implements Sink {
   }
 
   /**
-   * Another text before what is typed: a question and its answers. What was typed so far stays; with `aside` it is set aside, and
-   * comes back with the next text without.
+   * Changes the text before the input, for a question and its answers. The typed text stays; `aside` sets it aside until the next
+   * call without it.
    */
   ask(prompt: string, { aside = false }: { readonly aside?: boolean } = {}): void {
     const editor = this.#editor
@@ -195,12 +195,12 @@ export class Screen implements Sink {
     this.#show()
   }
 
-  /** Is something typed that was not entered, also where it was set aside. */
+  /** Whether there is typed text that was not entered, including text set aside. */
   get isTyping(): boolean {
     return (this.#editor?.line ?? '') !== '' || (this.#aside ?? '') !== ''
   }
 
-  /** Puts the terminal back: the process ends. */
+  /** Restores the terminal at the end of the process. */
   close(): void {
     if (this.#editor) this.output.write(pasteMarks.off)
   }
@@ -230,7 +230,7 @@ export class Screen implements Sink {
     if (use === 'taken') return
     if (use === 'aside') this.#typeAside(name)
     else if (name === 'newline') this.#insert('\n')
-    // A line that ends with a backslash goes on.
+    // A line with a backslash at its end continues.
     else if (name === 'enter' && editor.line.endsWith('\\') && editor.cursor === editor.line.length) {
       this.#setLine(editor.line.slice(0, -1))
       this.#insert('\n')
@@ -265,17 +265,17 @@ export class Screen implements Sink {
     if (!editor || !complete) return
     const { line, cursor } = editor
     const put = (text: string | undefined) => {
-      // Something else was typed meanwhile.
+      // The line was changed in the meantime.
       if (text === undefined || this.#editor?.line !== line || this.#editor.cursor !== cursor) return
       this.#hide()
       this.#setLine(text + line.slice(cursor), text.length)
       this.#show()
     }
-    // Without a completion one can type all the same.
+    // Input works without a completion.
     complete(line.slice(0, cursor)).then(put, () => {})
   }
 
-  /** Gives the terminal to an editor; what comes meanwhile is shown afterwards. */
+  /** Gives the terminal to an editor; later output is shown afterwards. */
   async #compose(): Promise<void> {
     const editor = this.#editor
     const compose = this.#options?.compose
@@ -309,7 +309,7 @@ export class Screen implements Sink {
     this.#show()
   }
 
-  /** `readline` has ended the line that it drew: what it left is taken away, for the stream shows what was typed. */
+  /** Erases the line that `readline` has ended, because the stream shows the typed text. */
   #forget(line: string): void {
     if (!this.#shown) return
     const [last = '', ...rows] = `${this.#editor?.getPrompt() ?? ''}${line}`.split('\n').map(textWidth).reverse()
@@ -324,7 +324,7 @@ export class Screen implements Sink {
     this.#erase(prompt ? (this.#editor?.prevRows ?? 0) + above : above - 1)
   }
 
-  /** From the row of the cursor so many up, all below is taken away; the cursor is back at the end of the stream. */
+  /** Erases everything from this number of rows above the cursor; the cursor returns to the end of the stream. */
   #erase(rows: number): void {
     const back = this.#column > 0 ? `\x1b[A\x1b[${(this.#column % this.columns) + 1}G` : ''
     this.output.write(`${rows > 0 ? `\x1b[${rows}A` : ''}\r\x1b[J${back}`)
@@ -345,7 +345,7 @@ export class Screen implements Sink {
     this.#editor.prompt(true)
   }
 
-  /** A line that takes one row: what wraps could not be erased. */
+  /** A line cut to one row: a wrapped line could not be erased. */
   #row(line: string): string {
     const text = cleanLine(line)
     return cutText(this.isAscii ? asciiText(text) : text, this.columns - 1)
@@ -362,7 +362,7 @@ export class Screen implements Sink {
 
 /** The name of a key; `newline` begins another line without submitting. */
 function nameOf(text: string | undefined, { name, ctrl, meta, shift, sequence }: Key): string {
-  // Shift-Enter, as terminals send it that tell it from Enter; Ctrl-J; Alt-Enter.
+  // Shift-Enter, on terminals that distinguish it from Enter; Ctrl-J; Alt-Enter.
   if (sequence === '\x1b[13;2u' || name === 'enter' || (name === 'return' && (meta || shift))) return 'newline'
   if (name === 'return') return 'enter'
   if (ctrl && name !== undefined) return `ctrl-${name}`

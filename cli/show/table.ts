@@ -3,15 +3,15 @@ import { cellText, pick } from './cells.js'
 import { cleanText, cutText, padText, textWidth, wrapText } from './text.js'
 
 const gap = 2
-/** Of what stands below a row. */
+/** Indent of values below a row. */
 const indent = 4
-/** No column gets narrower than this while another one is wider. */
+/** Minimum width of a column while another one is wider. */
 const minWidth = 6
-/** No cell is longer, however wide the output: other rows are filled up to it. */
+/** Maximum width of a cell even in unlimited output, because other rows are padded to it. */
 const maxCell = 1000
 
 export interface TableStyle {
-  /** Columns of the terminal; Infinity where lines may be as long as they like. */
+  /** Columns of the terminal; Infinity for unlimited lines. */
   readonly width: number
   /** Milliseconds since 1970, for relative times. */
   readonly now: number
@@ -19,9 +19,9 @@ export interface TableStyle {
 }
 
 /**
- * Lines of a table. One that is too wide for the terminal goes without the columns that are empty; then values that have to be
- * read whole stand below their rows, unless there is room beside; of the other columns the widest are cut first, the first last. An
- * id and a status are never cut: where there is no room for them, other columns move below the row, the last first.
+ * Lines of a table. A table wider than the terminal loses its empty columns; then values that must be whole move below their rows,
+ * unless there is room next to them; then the widest columns are cut, the first column last. IDs and statuses are never cut:
+ * without room for them other columns move below the row, the last one first.
  */
 export function renderTable(rows: readonly unknown[], columns: readonly CliColumn[], style: TableStyle): string[] {
   const fits = (some: readonly CliColumn[]) => naturalWidth(rows, some, style) <= style.width
@@ -37,7 +37,7 @@ export function renderTable(rows: readonly unknown[], columns: readonly CliColum
   return [header, ...lines.flatMap((line, i) => withBelow(line, rows[i], { below, moved, edge }, style))]
 }
 
-/** Columns that fit beside each other with every id and status uncut. */
+/** Columns that fit side by side with every ID and status uncut. */
 function withinWidth(rows: readonly unknown[], columns: readonly CliColumn[], style: TableStyle): CliColumn[] {
   const beside = [...columns]
   const widths = new Map(columns.map(column => [column, widthsOf(rows, column, style)]))
@@ -50,7 +50,7 @@ function withinWidth(rows: readonly unknown[], columns: readonly CliColumn[], st
   return beside
 }
 
-/** An id that is cut is of no use, and a status says what matters most. */
+/** A cut ID is useless, and a status has the most important information. */
 const isWhole = ({ path }: CliColumn) => /(?:^|[._])(?:id|status|state)$/.test(path)
 
 function widthsOf(rows: readonly unknown[], column: CliColumn, { now }: TableStyle) {
@@ -59,7 +59,10 @@ function widthsOf(rows: readonly unknown[], column: CliColumn, { now }: TableSty
   return { natural, least: isWhole(column) ? natural : Math.min(natural, Math.max(minWidth, header)) }
 }
 
-/** The first value stands for itself, beside the line where there is room from `edge` on; the others say what they are. */
+/**
+ * Adds values below a line: the first one without a label, next to the line if there is room from `edge` on; the others with
+ * labels.
+ */
 function withBelow(
   line: string,
   row: unknown,
@@ -115,13 +118,13 @@ function renderGrid(rows: readonly unknown[], columns: readonly CliColumn[], sty
   return [header(line(headers)), ...cells.map(line)]
 }
 
-/** Widths of columns that fit `total` together with the gaps, as far as the least width of each, {@link minWidth} by default, allows. */
+/** Column widths that fit into `total` with their gaps, as far as the minimum widths ({@link minWidth} by default) allow. */
 export function fitWidths(widths: readonly number[], total: number, least: readonly number[] = []): number[] {
   const fitted = widths.map(width => Math.min(width, Math.max(total, minWidth)))
   const room = (i: number) => (fitted[i] as number) - (least[i] ?? minWidth)
   let excess = fitted.reduce((sum, width) => sum + width, 0) + gap * (fitted.length - 1) - total
   for (; excess > 0; excess--) {
-    // The first column names the row: it is cut only when nothing else can be.
+    // The first column names the row, so it is cut only as a last resort.
     let from = 0
     for (let i = 1; i < fitted.length; i++)
       if (room(i) > 0 && (from === 0 || (fitted[i] as number) >= (fitted[from] as number))) from = i
@@ -132,8 +135,8 @@ export function fitWidths(widths: readonly number[], total: number, least: reado
 }
 
 /**
- * Lines of one thing: names on the left, values whole on the right; a text of several lines stands below its name. A list goes on in
- * the next line, between two of its entries. What is not there has no line.
+ * Lines of one item: names on the left, whole values on the right; a multi-line text is below its name. A list wraps between its
+ * entries. Missing values have no line.
  */
 export function renderFields(item: unknown, fields: readonly CliColumn[], style: TableStyle): string[] {
   const filled = fields.filter(field => cellText(item, field, style.now) !== '-')
@@ -149,7 +152,7 @@ export function renderFields(item: unknown, fields: readonly CliColumn[], style:
   })
 }
 
-/** The lines of a list, each as long as fits; an entry that is too long stays whole. */
+/** The lines of a list, each as long as possible; an overlong entry stays whole. */
 function brokenList(text: string, width: number): string[] {
   const lines: string[] = []
   for (const entry of text.split(/(?<=,) /)) {
@@ -161,7 +164,7 @@ function brokenList(text: string, width: number): string[] {
   return lines
 }
 
-/** A time of one thing says when and how long ago; in a table there is room for the latter alone. */
+/** A time in a field is shown with its age; a table has room for the age only. */
 function fieldText(item: unknown, field: CliColumn, now: number): string {
   const ago = field.as === 'time' || field.as === 'ago' ? cellText(item, { ...field, as: 'ago' }, now) : '-'
   const text = cellText(item, ago === '-' ? field : { ...field, as: 'time' }, now)

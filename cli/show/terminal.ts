@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { CommandTerminal } from '../../kernel/kit/commands/context.js'
 import type { Sink } from '../io.js'
 
-/** The terminal's own line editing: it works everywhere, and nothing has to be put back when the command is killed. */
+/** Input with the terminal's own line editing, which works everywhere and leaves nothing to restore after a kill. */
 export function terminalOf(input: Readable): CommandTerminal {
   return {
     now: () => performance.now(),
@@ -15,7 +15,7 @@ export function terminalOf(input: Readable): CommandTerminal {
       }
       const end = () => take(undefined)
       input.setEncoding('utf8').on('data', more).on('end', end)
-      // The question before has paused it, which a listener alone does not undo.
+      // The previous question paused the input, and a listener alone does not resume it.
       input.resume()
       return () => {
         input.off('data', more).off('end', end)
@@ -31,9 +31,9 @@ const CTRL_U = '\u0015'
 const ERASE = ['\u007f', '\b']
 
 /**
- * One line that the terminal does not show; undefined when there is none. In raw mode it edits no line and makes no signals, so
- * that is done here.
- * @param interrupt what Ctrl-C is to do
+ * Reads one line without echo; undefined without a line. In raw mode the terminal neither edits nor sends signals, so both are done
+ * here.
+ * @param interrupt action for Ctrl-C
  */
 export function typedUnseen(
   input: Readable & { setRawMode(on: boolean): unknown },
@@ -63,7 +63,7 @@ export function typedUnseen(
         else line.push(key)
       }
     }
-    // Before anything is shown: what is typed from then on is not.
+    // Set before the prompt is shown, so that typed characters are never echoed.
     input.setRawMode(true)
     output.write(prompt)
     input.setEncoding('utf8').on('data', more).on('end', end)

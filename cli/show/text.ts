@@ -2,28 +2,28 @@ import { eastAsianWidth } from 'get-east-asian-width'
 import { isJoiner, UNSEEN, visible } from '../../kernel/kit/text.js'
 
 // biome-ignore-start lint/suspicious/noControlCharactersInRegex: these are what is looked for
-/** Terminal sequences that set colours and nothing else; everything else a program printed could act on the terminal. */
+/** Terminal sequences that only set colours; any other sequence in a program's output could act on the terminal. */
 const colorSequence = /^\x1b\[[\d;]{0,16}m/
 const otherSequence =
   /^(?:\x1b\[[0-?]{0,64}[ -/]{0,16}[@-~]|\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|\x1b[ -/]{0,16}[0-~])/
-/** A sequence that sets colours, and whether it takes them all back. */
+/** A colour sequence, and whether it resets all colours. */
 const colorSequences = /\x1b\[[\d;]{0,16}m/g
 const isReset = (sequence: string) => /^\x1b\[0*m$/.test(sequence)
 // biome-ignore-end lint/suspicious/noControlCharactersInRegex: as above
-/** Those of {@link UNSEEN} that JSON leaves as they are, but for the joiners of letters and pictures. */
+/** Characters of {@link UNSEEN} that JSON does not escape, except joiners of letters and emoji. */
 const unseenBeyondAscii = new RegExp(`(?![\\n\\t\\u200c\\u200d])(?:${UNSEEN.source})`, 'gu')
 const unseenInLines = new RegExp(`(?![\\n\\t])(?:${UNSEEN.source})`, 'u')
 const reset = '\x1b[0m'
-/** Colours that are in force at the same time. */
+/** Maximum number of active colours. */
 const mostColors = 8
 
-/** A character that a terminal must not get; joiners between letters or pictures of other scripts belong to their words. */
+/** Whether a character is unsafe for a terminal; joiners between letters of other scripts or emoji are part of their words. */
 function isUnsafe(char: string, before: string): boolean {
   if (char === '\n' || char === '\t' || char === '\u2028' || char === '\u2029' || !UNSEEN.test(char)) return false
   return !isJoiner(char, before)
 }
 
-/** Text whose colours end with it, and those that were in force there. @param open those in force where it begins */
+/** Text with its colours closed at the end, and the colours that were active there. @param open active colours at the beginning */
 export function closeColors(text: string, open = ''): { readonly text: string; readonly open: string } {
   const found = (open + text).match(colorSequences)
   if (!found) return { text, open: '' }
@@ -32,8 +32,8 @@ export function closeColors(text: string, open = ''): { readonly text: string; r
 }
 
 /**
- * Text that cannot act on a terminal: no control characters but newline and tab, no escape sequences. With `colors`,
- * sequences that set a colour stay.
+ * Text that cannot act on a terminal: no control characters except newline and tab, no escape sequences. With `colors`, colour
+ * sequences stay.
  */
 export function cleanText(text: string, colors = false): string {
   if (!unseenInLines.test(text)) return text
@@ -54,7 +54,7 @@ export function cleanText(text: string, colors = false): string {
   return out
 }
 
-/** JSON whose characters cannot act on a terminal either; `JSON.stringify` leaves those beyond ASCII as they are. */
+/** JSON that cannot act on a terminal; `JSON.stringify` does not escape characters beyond ASCII. */
 export function jsonText(value: unknown, indent?: number): string | undefined {
   const text = JSON.stringify(value, undefined, indent)
   return text?.replace(unseenBeyondAscii, char =>
@@ -72,12 +72,12 @@ export function cleanLine(text: string): string {
     .trim()
 }
 
-/** A value in one line, in which characters that cannot be seen are marked. */
+/** A value in one line, with invisible characters marked. */
 export function markedLine(text: string): string {
   return visible(text.replace(/[\r\n\t]+/g, ' '), { joiners: true }).trim()
 }
 
-/** Columns that a text without control characters takes on a terminal. */
+/** Columns of a text without control characters on a terminal. */
 export function textWidth(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length
   let width = 0
@@ -85,9 +85,9 @@ export function textWidth(text: string): number {
   return width
 }
 
-/** Cut to `width` columns, the last one being `…` when something is missing. */
+/** Cuts a text to `width` columns; the last one is `…` when something is missing. */
 export function cutText(text: string, width: number): string {
-  // No unit of a text takes more than two columns.
+  // Each UTF-16 unit takes at most two columns.
   if (text.length * 2 <= width || textWidth(text) <= width) return text
   if (width < 1) return ''
   let out = ''
@@ -101,7 +101,7 @@ export function cutText(text: string, width: number): string {
   return `${out}…`
 }
 
-/** Lines of at most `width` columns, broken between words; a word that is longer stands whole in a line of its own. */
+/** Lines of at most `width` columns, wrapped between words; a longer word stays whole in a line of its own. */
 export function wrapText(text: string, width: number): string[] {
   const lines: string[] = []
   let used = 0
@@ -115,14 +115,14 @@ export function wrapText(text: string, width: number): string[] {
   return lines
 }
 
-/** Filled with spaces to `width` columns. */
+/** Pads with spaces to `width` columns. */
 export function padText(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - textWidth(text)))
 }
 
 let segmenter: Intl.Segmenter | undefined
 
-/** What a reader takes for one character: a letter with its marks, an emoji made of several. */
+/** User-perceived characters: a letter with its marks, an emoji made of several code points. */
 function* clustersOf(text: string): Generator<string> {
   if (/^[\x20-\x7e]*$/.test(text)) yield* text
   else {
@@ -131,7 +131,7 @@ function* clustersOf(text: string): Generator<string> {
   }
 }
 
-/** Clusters that terminals draw as one picture, whatever they are made of. */
+/** Clusters that terminals draw as one emoji. */
 const picture = /\u200d|\ufe0f|\p{Regional_Indicator}|\p{Emoji_Modifier}/u
 const noWidth = /^[\p{Mn}\p{Me}\p{Cf}\u1160-\u11ff]$/u
 

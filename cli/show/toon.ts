@@ -1,6 +1,6 @@
 import { encode } from '@toon-format/toon'
 
-/** Control characters beyond ASCII and marks of the direction of text; the encoder escapes the others. */
+/** Control characters beyond ASCII and text direction marks; the encoder escapes the others. */
 const UNESCAPED = /[\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g
 
 /** TOON, a compact indented table notation for agents, without characters that could act on a terminal. */

@@ -9,10 +9,10 @@ const LEAVE = '\x1b[?25h\x1b[?1049l'
 const HOME = '\x1b[H'
 const CLEAR_LINE = '\x1b[K'
 const CLEAR_BELOW = '\x1b[J'
-/** Of a terminal that does not say how large it is. */
+/** Default size of a terminal. */
 const USUAL = { columns: 80, rows: 24 }
 
-/** A key as Node tells it. */
+/** A key in the form of Node. */
 interface Pressed {
   readonly name?: string
   readonly sequence?: string
@@ -21,7 +21,7 @@ interface Pressed {
   readonly shift?: boolean
 }
 
-/** The terminal's second page, with every key as it is pressed; what stood on the first one is there again afterwards. */
+/** Shows the terminal's alternate screen with single key presses; the main screen is restored afterwards. */
 export async function onWholeScreen<T>(
   use: (screen: CommandScreen) => Promise<T>,
   io: Pick<Io, 'stdout' | 'stderr' | 'env' | 'signal'>,
@@ -65,7 +65,7 @@ export async function onWholeScreen<T>(
         const write = (more: string) => {
           text += more
         }
-        // A size that the environment names would be that of the start.
+        // A size from the environment would be that at the start.
         const env = { ...io.env, COLUMNS: undefined }
         print(
           new Output({ env, stderr: io.stderr, stdout: { write, isTTY: true, columns: Math.max(1, width) } }, 'human'),
@@ -77,7 +77,7 @@ export async function onWholeScreen<T>(
       },
       draw(lines) {
         if (!isOpen) return
-        // A terminal that is at the end of a full line would clear its last character, and scroll at a break behind the last line.
+        // A clear at the end of a full line would erase its last character, and a line break after the last line would scroll.
         const shown = lines.slice(0, this.size.rows).map(line => `${CLEAR_LINE}${line}`)
         const rest = shown.length < this.size.rows ? `\r\n${CLEAR_BELOW}` : ''
         stdout.write(`${HOME}${shown.join('\r\n')}${rest}`)
@@ -91,7 +91,7 @@ export async function onWholeScreen<T>(
   }
 }
 
-/** A line no wider than `width`; colours take no columns, and end with it. */
+/** A line cut to `width`; colours take no columns, and are closed at its end. */
 function fitted(line: string, width: number): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colours
   const parts = line.split(/(\x1b\[[\d;]*m)/)
@@ -114,7 +114,7 @@ function keyOf(text: string | undefined, { name, sequence, ctrl, meta }: Pressed
   if (meta) return undefined
   if (ctrl) return name === undefined ? undefined : `ctrl-${name}`
   if (name === 'return') return 'enter'
-  // A character is told as it is typed: `G` is another key than `g`.
+  // A character keeps its case: `G` is another key than `g`.
   if (text !== undefined && text.length === 1 && text > ' ') return text
   return name ?? sequence
 }

@@ -8,7 +8,7 @@ import type { Io } from '../io.js'
 const usual = 'vi'
 const mostBytes = 1024 * 1024
 
-/** Lets the caller's editor change a text; undefined where it ended with a failure or could not be started. */
+/** Edits a text in the caller's editor; undefined when the editor failed or could not be started. */
 export async function composeText(
   text: string,
   { env, onInterrupt }: Pick<Io, 'env' | 'onInterrupt'>,
@@ -16,7 +16,7 @@ export async function composeText(
   const folder = await mkdtemp(join(tmpdir(), 'svc-prompt-'))
   let isOpen = true
   let giveBack: (() => void) | undefined
-  // Ctrl-C is for the editor, however often it is pressed.
+  // Every Ctrl-C goes to the editor.
   const swallow = () => {
     if (isOpen) giveBack = onInterrupt?.(swallow)
   }

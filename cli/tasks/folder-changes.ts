@@ -30,7 +30,7 @@ interface Git {
 
 /**
  * Takes a snapshot of a folder; the returned function reports the changes since. Never throws.
- * @param isForeign whether an absolute path is none of the folder's own files
+ * @param isForeign whether an absolute path is not one of the folder's own files
  */
 export async function watchFolder(
   root: string,
@@ -66,7 +66,7 @@ async function readGit(repository: RepositoryPlace): Promise<Git> {
         .filter(Boolean)
         .map((entry): [string, string] => [entry.slice(3), entry.slice(0, 2)]),
     )
-    // Compares no files, so that nothing is started in a submodule for the commit of it that is staged.
+    // Compares the index only, so that git starts no process in a submodule with a staged commit.
     const staged = ['diff-index', '--cached', '--name-only', '-z', '--no-renames', '--ignore-submodules=none', 'HEAD']
     const names = (await git(staged).catch(() => '')).split('\0').filter(Boolean)
     for (const name of names) if (!status.has(name)) status.set(name, 'A ')
@@ -78,7 +78,7 @@ async function readGit(repository: RepositoryPlace): Promise<Git> {
   })
 }
 
-/** The newest commit; empty in a repository that has none. */
+/** The newest commit; empty in a repository without commits. */
 const headOf = (git: GitCommand) =>
   git(['rev-parse', '--verify', '--quiet', 'HEAD']).then(
     head => head.trim(),

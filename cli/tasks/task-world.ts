@@ -9,10 +9,10 @@ const live: ReadonlySet<string> = new Set(['run', 'session prompt', 'session att
 /** Commands that start the daemon when it is not running. */
 const starting: ReadonlySet<string> = new Set(['run'])
 
-/** Does the command show a stream, so that its output goes through a screen? */
+/** Whether the command shows a stream, so that its output goes through a screen. */
 export const isLive = (path: string) => live.has(path)
 
-/** Does the command start the daemon when it is not running? */
+/** Whether the command starts the daemon when it is not running. */
 export const startsDaemon = (path: string) => starting.has(path)
 
 /** The additional context of live commands. */
@@ -42,7 +42,7 @@ export async function taskWorld(out: Output, io: Io, home: string): Promise<Part
       },
     }),
     ...(isWrapped && {
-      // One column stays free: some terminals wrap a line that fills them a second time.
+      // One column stays free, because some terminals wrap a line that exactly fills them.
       markdown: () => new MarkdownText({ write: text => out.text(text), width: () => out.width - 1, ...paint }),
     }),
   }
