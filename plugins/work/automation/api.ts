@@ -64,7 +64,7 @@ export interface FirePrompt {
   readonly deny?: string
 }
 
-/** The hooks of automation. What programs of a person have a say in takes its time; each program is bounded. */
+/** The hooks of automation. Hook programs may take their time; each one has a time limit of its own. */
 export const points = hookTable({
   preFire: gate<[fire: Fire]>('preFire', 'Before a claimed run is dispatched. A refusal cancels the run.', {
     deadlineMs: 600_000,

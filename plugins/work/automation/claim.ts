@@ -26,13 +26,13 @@ export type Claim =
   /** A backlog is replayed and its previous run is still open. */
   | { readonly outcome: 'waiting' }
 
-/** The result of a look at an occurrence that waited for a slot. */
+/** The result for an occurrence that waited for a slot. */
 export type Admission =
-  /** It has one and is dispatched once the transaction is durable. */
+  /** It has a slot and is dispatched once the transaction is durable. */
   | { readonly outcome: 'admitted'; readonly run: RunRow; readonly job: JobRecord }
   | { readonly outcome: 'canceled'; readonly run: RunRow }
 
-/** Waiting occurrences that one transaction cancels at most. */
+/** Maximum number of waiting occurrences canceled per transaction. */
 const CANCELED_AT_ONCE = 200
 
 /** One fire of a trigger. The id is derived from its cause, so that it can be claimed only once. */
@@ -114,7 +114,7 @@ export class Claims {
     return skip ? { outcome: 'passed' } : waits ? { outcome: 'queued' } : { outcome: 'claimed', run, job }
   }
 
-  /** Cancels the occurrences that have waited too long and gives the free slots to the others; durable when it resolves. */
+  /** Cancels occurrences that waited too long and gives the free slots to the others; durable when it resolves. */
   admit(): Promise<readonly Admission[]> {
     return this.kernel.db.tx(t => {
       const { limits, runs, rows } = this
@@ -263,7 +263,7 @@ export class Claims {
     this.cursors.resumed(t, job, true)
   }
 
-  /** Why a run cannot start now. A job also waits for its previous run. */
+  /** Reason for which a run cannot start now. A job also waits for its previous run. */
   #skip({ spec }: DefinitionRecord, of: RunOf): Skip | undefined {
     const { limits, runs } = this
     const limit = limitOf(spec, of, this.kernel.clock.now(), limits, runs)

@@ -148,7 +148,7 @@ export class CursorStore {
     return rows.map(([job]) => String(job))
   }
 
-  /** Jobs whose time has come. */
+  /** Jobs that are due. */
   overdue(): string[] {
     const rows = this.kernel.db.rows('SELECT job FROM automation_cursor WHERE enabled = 1 AND next_run_at <= ?', [
       this.kernel.clock.now(),
@@ -157,8 +157,8 @@ export class CursorStore {
   }
 
   /**
-   * Replans a job from now. Otherwise a clock that was once ahead would silence it until that time comes. Occurrences that
-   * were already claimed are skipped when they recur, because their run ids are the same.
+   * Replans a job from now. Otherwise a clock that was once ahead would silence the job until that time. Occurrences that were
+   * already claimed are skipped when they recur, because their run IDs are the same.
    */
   replan(t: Tx, record: JobRecord): void {
     const cursor = this.get(record.id)
@@ -211,7 +211,7 @@ export class CursorStore {
     return Number(this.kernel.db.row(sql, [from, to])?.[0])
   }
 
-  /** Registered jobs and when each is due. */
+  /** Registered jobs with their due times. */
   registered(): [job: string, at: number][] {
     const [jobs = [], times = []] = this.#columns(
       `SELECT json_group_array(job), json_group_array(next_run_at) FROM automation_cursor WHERE next_run_at IS NOT NULL`,
@@ -238,7 +238,7 @@ export class CursorStore {
     return { total, enabled: total - count('WHERE enabled = 0') }
   }
 
-  /** The cursors that are due first. */
+  /** The cursors with the earliest due times. */
   upcoming(limit: number): CursorRow[] {
     const due = 'WHERE next_run_at IS NOT NULL ORDER BY next_run_at, rowid LIMIT +?'
     return cursors.query(this.kernel.db, due, [limit])

@@ -7,12 +7,12 @@ import type { K } from './needs.js'
 import { AutomationSettings, MACHINE_ZONE } from './settings.js'
 import { machineTimezone } from './zone.js'
 
-/** The zone of cron expressions before the machine's became the default. */
+/** The default zone of cron expressions in earlier versions. */
 const FORMER = 'UTC'
 
 /**
- * One row once the first start with this table has looked: `wanted` and `written` are homes that had cron jobs before the default became
- * the zone of the machine. Their expressions stay in UTC; `written`: config.json says so.
+ * One row, written by the first start with this table: `wanted` and `written` mark homes with cron jobs from before the default
+ * became the zone of the machine. Their expressions stay in UTC; `written`: config.json contains that zone.
  */
 export const keptZoneTable = 'CREATE TABLE automation_kept_zone (state TEXT NOT NULL) STRICT;'
 type State = 'none' | 'wanted' | 'written'
@@ -34,14 +34,20 @@ export class DefaultZone {
     this.name = this.#setting !== MACHINE_ZONE ? this.#setting : this.#mustWrite ? FORMER : this.#machine
   }
 
-  /** Writes the zone of an older home into config.json, so that nothing moves its jobs; forgets that it was one when that is over. */
+  /**
+   * Writes the zone of an older home into config.json, so that its jobs keep their times; clears the mark once the setting has
+   * changed.
+   */
   async settle(): Promise<void> {
     const isOver = this.#state === 'written' && this.#setting !== FORMER
     if (this.#mustWrite) await this.#keep((await this.#write()) ? 'written' : 'wanted')
     else if (this.#state === undefined || this.#state === 'wanted' || isOver) await this.#keep('none')
   }
 
-  /** Whether config.json says the former zone. The next start tries again; until then the jobs run in UTC all the same. */
+  /**
+   * Writes the former zone into config.json; returns whether it is there. After a failure the next start tries again, and the jobs
+   * run in UTC until then.
+   */
   async #write(): Promise<boolean> {
     const configuration = this.kernel.needs.configuration.current
     if (!configuration) return false
@@ -86,7 +92,7 @@ export class DefaultZone {
     return this.kernel.db.row('SELECT state FROM automation_kept_zone')?.[0] as State | undefined
   }
 
-  /** Whether a job is due by an expression without a zone of its own. */
+  /** Whether a job has a cron expression without a zone of its own. */
   #hasCron(): boolean {
     return this.kernel.records.list({ kind: JobKind.name }).some(record => {
       const schedule = decodeJob(record)?.spec.schedule

@@ -13,7 +13,7 @@ import { openWorkspaceOf } from './runs/run-place.js'
 import { isFinal, type RunRow } from './runs/run-row.js'
 import type { RunStore } from './runs/runs.js'
 
-/** Why a run failed whose session asked a person in vain. */
+/** Failure code of a run whose session asked a question that expired. */
 export const QUESTION_EXPIRED = 'question_expired'
 /** How long a session may take to end after its turn before the run counts as failed. */
 const STOP_MS = 10_000
@@ -40,7 +40,7 @@ export class Dispatcher {
 
   /** Starts a durably `scheduled` run; returns at once. */
   start(run: RunRow, definition: DefinitionRecord): void {
-    // The next daemon dispatches it, as it would after a kill.
+    // The next daemon dispatches it, as after a kill.
     if (this.#closing.signal.aborted && run.trigger_id !== null) return
     const active: Active = {}
     const done = this.#run(run, definition, active).catch(error => {

@@ -71,7 +71,7 @@ export default definePlugin({
     { id: '011-place', sql: placeTable },
     { id: '012-waiting', sql: waitColumn },
     { id: '013-left-sessions', sql: leftTable },
-    // Without a number: the version before starts on a home that has it.
+    // Named without a number, because the previous version still starts on a home that has it.
     { id: 'kept-zone', sql: keptZoneTable },
     { id: '014-archive', sql: archivedTables },
   ],

@@ -18,7 +18,7 @@ const LATE_MS = 1000
 const SHORTEST_INTERVAL_MS = 1000
 const RFC3339 = /^\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
 const TIME_SHAPE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
-/** Names of expressions, as cron has them. `@reboot` is none: no job runs at the start of the machine. */
+/** Nicknames of expressions, as in cron. `@reboot` is missing: no job runs at the start of the machine. */
 export const nicknames: ReadonlyMap<string, string> = new Map([
   ['@hourly', '0 * * * *'],
   ['@daily', '0 0 * * *'],
@@ -112,8 +112,8 @@ function cronOf(expr: string, timezone: string): Cron {
 }
 
 /**
- * The expression with minutes and hours as lists where neither begins with `*`: it names times of the day, each of which occurs once a
- * day over a change of summer time. croner would take a step as a sign of an interval.
+ * The expression with minutes and hours as lists, unless one begins with `*`: it then names times of day, each of which occurs once
+ * even on a day with a clock change. croner would treat a step as an interval.
  */
 function timesOf(expr: string): string {
   const [minute = '', hour = '', ...days] = expr.trim().split(/\s+/)

@@ -4,7 +4,7 @@ import { FireLimit } from '../../../schemas/automation.js'
 import { Duration, durationMs } from '../../../schemas/duration.js'
 import { isTimezone } from './zone.js'
 
-/** Value of `automation.timezone`: the zone of the machine on which the daemon runs. */
+/** Value of `automation.timezone`: the zone of the daemon's machine. */
 export const MACHINE_ZONE = 'local'
 
 const isZone = (name: string) => name === MACHINE_ZONE || isTimezone(name)

@@ -12,7 +12,7 @@ export function isTimezone(name: string): boolean {
   }
 }
 
-/** Milliseconds that the clocks of a zone are ahead of UTC at an instant. */
+/** Offset of a zone from UTC at an instant, in milliseconds. */
 export function offsetOf(timeZone: string, at: number): number {
   let format = formats.get(timeZone)
   if (!format) {
@@ -30,11 +30,11 @@ export function offsetOf(timeZone: string, at: number): number {
 }
 
 /**
- * The IANA name of the machine's time zone. The link that the system's clock follows is read first: asking Intl first loads data of
- * languages, which a daemon without cron jobs never needs.
+ * The IANA name of the machine's time zone. The link of the system clock is read first, because Intl loads language data that a
+ * daemon without cron jobs never needs.
  */
 export function machineTimezone(variable: string | undefined, link = '/etc/localtime'): string {
-  // As the C library has it: a variable that is set and empty is UTC.
+  // As in the C library, a variable that is set but empty means UTC.
   if (variable === '') return 'UTC'
   const named = variable?.replace(/^:/, '') ?? ''
   const name = named === '' ? /\/zoneinfo\/(?:posix\/|right\/)?([A-Za-z][\w+/-]*)$/.exec(linkTarget(link))?.[1] : named
@@ -43,7 +43,7 @@ export function machineTimezone(variable: string | undefined, link = '/etc/local
   return own !== undefined && isTimezone(own) ? plain(own) : 'UTC'
 }
 
-/** UTC has many names on the systems of the world. */
+/** Maps the many names of UTC to one. */
 const plain = (name: string) => (/^(?:Etc\/)?(?:UTC|UCT|Universal|Zulu|GMT|Unknown)$/.test(name) ? 'UTC' : name)
 
 function linkTarget(link: string): string {

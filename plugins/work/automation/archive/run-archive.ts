@@ -10,16 +10,16 @@ import { KEPT_MS, KEPT_RUNS } from '../runs/runs.js'
 import { archivedRuns, SEGMENT_TABLES } from './table.js'
 
 const DAY_MS = 24 * 60 * 60_000
-/** After a start the daemon has other things to do. */
+/** Delay after a start, so that this work does not compete with it. */
 const FIRST_MS = 2 * 60_000
 const EVERY_MS = 60 * 60_000
-/** Pause between two moves, so that requests come in between. */
+/** Pause between two moves, so that requests are handled in between. */
 const PAUSE_MS = 10
-/** Runs of one move: it holds the loop for a few milliseconds. */
+/** Runs per move; a move blocks the event loop for a few milliseconds. */
 const MOST_RUNS = 250
-/** Jobs that are looked at in one go. */
+/** Jobs per query. */
 const MOST_JOBS = 200
-/** Runs of a job that stay in the catalog, not counting canceled ones: scheduling and doctor read the latest. */
+/** Newest runs of a job that stay in the catalog, not counting canceled ones: the scheduler and doctor read them. */
 const LATEST = 50
 
 /** Runs of a job in one segment. */
@@ -34,13 +34,13 @@ export interface RunArchiveOptions {
   readonly archives: () => ArchivesApi | undefined
   /** Days after which an ended run is moved; 0: never. */
   readonly days: () => number
-  /** Milliseconds over which the runs of a job count toward its fire limit; undefined where there is no such job. */
+  /** Length of the fire limit window of a job in milliseconds; undefined without the job. */
   readonly window: (job: string) => number | undefined
 }
 
 /**
- * Ended runs of jobs outside of the catalog, which is held in memory. Runs of triggers stay there: what they cause inherits their
- * trigger depth, which is read inside transactions.
+ * Ended runs of jobs, moved out of the in-memory catalog. Runs of triggers stay in the catalog: events that they cause inherit
+ * their trigger depth, which is read inside transactions.
  */
 export class RunArchive {
   readonly #reader: ArchiveReader
@@ -65,7 +65,7 @@ export class RunArchive {
   }
 
   /**
-   * A run that was moved.
+   * Returns an archived run.
    * @throws Fault `archive_missing`, `archive_damaged`, `run_archive_off`
    */
   async get(id: string): Promise<RunRow | undefined> {
@@ -75,8 +75,8 @@ export class RunArchive {
   }
 
   /**
-   * The runs of a list, from the catalog and the archive; a segment that cannot be read is passed over.
-   * @param found the runs that the catalog has for this filter
+   * The runs of a list, from the catalog and the archive; an unreadable segment is skipped.
+   * @param found the runs of the catalog that match the filter
    */
   async list(filter: RunFilter, found: readonly RunRow[]): Promise<readonly RunRow[]> {
     const { db } = this.kernel
@@ -97,7 +97,7 @@ export class RunArchive {
         }
         return there
       })
-      // A run that was moved during the look is in both.
+      // A run that was moved during the query is in both.
       const bySeq = new Map([...rows, ...(old ?? [])].map(row => [row.seq, row]))
       rows = [...bySeq.values()].toSorted((a, b) => b.seq - a.seq).slice(0, filter.limit)
     }
@@ -121,7 +121,7 @@ export class RunArchive {
   async #sweep(signal: AbortSignal): Promise<void> {
     const { clock } = this.kernel
     if (!this.options.archives()) return
-    // A backup that has begun may need a segment for as long as it runs, so that is removed an hour after it became empty.
+    // A running backup may still need a segment, so it is removed an hour after it became empty.
     await this.#reader.removeEmpty(new Set(this.#parts().map(({ segment }) => segment)))
     const days = this.options.days()
     const pause = () => clock.sleep(PAUSE_MS, signal).catch(() => {})
@@ -137,21 +137,21 @@ export class RunArchive {
       while (!signal.aborted && (await this.#remove(String(job))) > 0) await pause()
   }
 
-  /** Jobs, in the order of their ids, with more runs than always stay. */
+  /** Jobs with more runs than always stay, ordered by ID. */
   #jobs(after: string): string[] {
     const sql = `SELECT job_id FROM automation_run WHERE job_id > ? GROUP BY job_id HAVING count(*) > ${LATEST}
       ORDER BY job_id LIMIT ${MOST_JOBS}`
     return this.kernel.db.rows(sql, [after]).map(([id]) => String(id))
   }
 
-  /** Segments with runs of a job, or of any, the newest first. */
+  /** Segments with runs of a job, or of any job, newest first. */
   #parts(job?: string): Part[] {
     const sql = `SELECT segment, sum(runs) AS runs, max(newest_seq) AS newest_seq, max(newest_at) AS newest_at
       FROM automation_archived_part ${job === undefined ? '' : 'WHERE job_id = ?'} GROUP BY segment ORDER BY segment DESC`
     return this.kernel.db.all<Part>(sql, job === undefined ? [] : [job])
   }
 
-  /** Moves some runs of a job; resolves with their number. */
+  /** Moves a batch of runs of a job; resolves to their number. */
   async #move(job: string, before: number): Promise<number> {
     const { db } = this.kernel
     const latest = `SELECT seq FROM automation_run WHERE job_id = ?1 AND status <> 'canceled'
@@ -184,7 +184,7 @@ export class RunArchive {
     })
   }
 
-  /** Removes some of the runs of a job that are not kept any more, with their sessions; resolves with their number. */
+  /** Removes a batch of expired runs of a job with their sessions; resolves to their number. */
   async #remove(job: string): Promise<number> {
     const { db, clock } = this.kernel
     const [inCatalog] = db.row('SELECT count(*) FROM automation_run WHERE job_id = ?', [job]) ?? []
@@ -227,7 +227,7 @@ export class RunArchive {
 
 const numbers = (rows: readonly Pick<RunRow, 'seq'>[]): string => JSON.stringify(rows.map(({ seq }) => seq))
 
-/** Puts runs into a segment, also where an interrupted move has left some of them. */
+/** Inserts runs into a segment, also after an interrupted move that left some of them. */
 function putRuns(t: Tx, rows: readonly RunRow[]): void {
   for (const row of rows) runs.replace(t, row)
 }

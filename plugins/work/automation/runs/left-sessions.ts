@@ -1,19 +1,19 @@
 import { type SqlValue, type Timer, type Tx, turn } from '../../../../kernel/plugin.js'
 import type { K } from '../needs.js'
 
-/** Sessions whose run was removed, until they are removed as well. One row for each; `due_at` is when it is tried. */
+/** Sessions that remain to be removed after their runs. One row each; `due_at` is the time of the next attempt. */
 export const leftTable = `CREATE TABLE automation_left_session (
     session_id TEXT NOT NULL PRIMARY KEY, ended_at INTEGER NOT NULL, due_at INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX automation_left_session_due ON automation_left_session (due_at);`
 
 const DAY_MS = 24 * 60 * 60_000
-/** Sessions that are removed in one go; each has a folder. */
+/** Sessions removed per batch; each has a folder. */
 const AT_ONCE = 20
 
 /**
- * Sessions of a run go with it. The transaction that removes the runs notes them; they are removed afterwards, also by the
- * next daemon. One that something refers to is tried again a day later.
+ * Removes the sessions of removed runs. The transaction that removes the runs records their sessions; these are removed afterwards,
+ * if necessary by the next daemon. A session that is still referred to is retried a day later.
  */
 export class LeftSessions {
   #timer: Timer | undefined
@@ -22,7 +22,7 @@ export class LeftSessions {
 
   constructor(private readonly kernel: K) {}
 
-  /** Notes the sessions of the runs that `where` is true of, which the caller removes in this transaction. */
+  /** Records the sessions of the runs that match `where`, which the caller removes in this transaction. */
   note(t: Tx, where: string, params: readonly SqlValue[]): void {
     t.run(
       `INSERT INTO automation_left_session (session_id, ended_at, due_at)
@@ -33,7 +33,7 @@ export class LeftSessions {
     this.kernel.db.onDurable(t, () => this.start())
   }
 
-  /** Notes sessions, each with the time at which its run ended, in epoch milliseconds. */
+  /** Records sessions with the end of their run, in epoch milliseconds. */
   noteEach(t: Tx, sessions: readonly (readonly [id: string, endedAt: number])[]): void {
     for (const [id, endedAt] of sessions)
       t.run(
@@ -44,7 +44,7 @@ export class LeftSessions {
     this.kernel.db.onDurable(t, () => this.start())
   }
 
-  /** Removes what is due, and sets a timer for the rest. */
+  /** Removes the due sessions, and sets a timer for the rest. */
   start(): void {
     if (this.#closed) return
     this.#running ??= this.#run()

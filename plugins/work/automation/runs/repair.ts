@@ -17,7 +17,7 @@ const PAGE = 1000
  */
 export async function repairRuns(kernel: K, runs: RunStore, cursors: CursorStore): Promise<readonly RunRow[]> {
   const { sessions } = kernel.needs
-  // Occurrences that wait for a slot go on waiting.
+  // Occurrences that wait for a slot continue to wait.
   const open = runs.open().filter(run => run.wait_until === null)
   const waiting: RunRow[] = []
   for (const run of open)
@@ -26,7 +26,7 @@ export async function repairRuns(kernel: K, runs: RunStore, cursors: CursorStore
     .filter(run => !waiting.includes(run))
     .map(run => ({ run, session: run.session_id === null ? undefined : sessions.get(run.session_id) }))
   if (left.length === 0) return waiting
-  // A session that survived the restart has no run that waits for it.
+  // A session that survived the restart has no run any more.
   for (const { session } of left) {
     if (!session || session.state === 'stopped') continue
     await sessions.stop(session.id, { reason: 'error', detail: 'its automation run has ended' })

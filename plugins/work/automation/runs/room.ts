@@ -2,7 +2,7 @@ import type { FireLimit, Retry } from '../../../../schemas/automation.js'
 import { durationMs } from '../../../../schemas/duration.js'
 import type { RunOf } from './run-row.js'
 
-/** Why an occurrence of a job or a fire of a trigger is skipped. */
+/** Reason for which an occurrence of a job or a fire of a trigger is skipped. */
 export interface Skip {
   readonly reason: string
   readonly text: string
@@ -37,7 +37,7 @@ export interface Limited {
   readonly retry?: Retry | null | undefined
 }
 
-/** The effective fire limit. When it is reached, `freeAt` (epoch milliseconds) is when the next run may start. */
+/** The effective fire limit. When it is reached, `freeAt` is the time at which the next run may start (epoch milliseconds). */
 export type ReachedLimit = FireLimit & { readonly freeAt?: number | undefined }
 
 export function limitOf(spec: Limited, of: RunOf, now: number, limits: Limits, runs: RunBook): ReachedLimit {
@@ -53,7 +53,7 @@ export const SELF_OVERLAP: Skip = { reason: 'self_overlap', text: 'the previous 
 export const fireSkip = ({ freeAt, max, window }: ReachedLimit): Skip | undefined =>
   freeAt === undefined ? undefined : { reason: 'fire_limit', text: `already ran ${max} times within ${window}` }
 
-/** The skip of a run for which no slot is free. `waited`: for so many milliseconds. */
+/** The skip of a run without a free slot. `waited`: milliseconds that it has waited. */
 export function slotSkip({ maxConcurrent }: Limits, waited = 0): Skip {
   const text = `${maxConcurrent} runs are in progress (automation.max_concurrent_jobs)`
   if (waited === 0) return { reason: 'concurrency_limit', text }
@@ -63,15 +63,15 @@ export function slotSkip({ maxConcurrent }: Limits, waited = 0): Skip {
   }
 }
 
-/** The start (epoch milliseconds) of the minute in which something is due: those of one minute compete for slots. */
+/** The start of the minute of a due time (epoch milliseconds): occurrences of one minute compete for slots. */
 export const minuteOf = (at: number): number => at - (at % MINUTE_MS)
 export const MINUTE_MS = 60_000
 
-/** Must an occurrence wait? Those that wait already are due earlier. */
+/** Whether an occurrence must wait. Occurrences that already wait were due earlier. */
 export const mustWait = (limits: Limits, runs: RunBook): boolean =>
   runs.openCount() >= limits.maxConcurrent || runs.waitingCount() > 0
 
-/** Why a run that cannot wait cannot start now; undefined when it can. */
+/** Reason for which a run that cannot wait cannot start now; undefined when it can. */
 export function skipOf(overlaps: boolean, limit: ReachedLimit, limits: Limits, runs: RunBook): Skip | undefined {
   if (overlaps) return SELF_OVERLAP
   return fireSkip(limit) ?? (runs.openCount() >= limits.maxConcurrent ? slotSkip(limits) : undefined)

@@ -27,9 +27,9 @@ export const runs = table('automation_run', {
   attempt: integer(),
   fire_id: text().nullable(),
   scheduled_at: time().nullable(),
-  /** When it was claimed or, after waiting for a slot, got one. */
+  /** Time of the claim or, after a wait, of the free slot. */
   started_at: time(),
-  /** While it waits for a slot: until when, at most. */
+  /** End of the wait for a slot, while it waits. */
   wait_until: time().nullable(),
   ended_at: time().nullable(),
   session_id: text().nullable(),
@@ -44,7 +44,7 @@ export const runs = table('automation_run', {
   delivery_error_at: time().nullable(),
   /** Workspace of the job, for events. */
   scope: text().nullable(),
-  /** The newest event about it: the cause of the next. */
+  /** ID of the newest event about the run, which is the cause of the next one. */
   event: text(),
   /** Runs of triggers: the rendered prompt, until the run ends. */
   prompt: text().nullable(),
@@ -100,7 +100,7 @@ export const INSERT_RUN = `INSERT INTO automation_run (${INSERTED.join(', ')})
 
 export const valuesOf = (row: Omit<RunRow, 'seq'>) => INSERTED.map(column => row[column])
 
-/** The stored metadata of a run with more members. */
+/** The stored metadata of a run, merged with further members. */
 export function mergedMetadata(
   stored: string | null,
   more: Readonly<Record<string, unknown>> | undefined,

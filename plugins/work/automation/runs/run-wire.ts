@@ -15,12 +15,12 @@ export const runToWire = (row: RunRow): Run =>
     metadata: metadataToWire(row),
   })
 
-/** A run that waits for a slot says until when. */
+/** Metadata; a waiting run includes the end of its wait. */
 function metadataToWire({ metadata, wait_until: until }: RunRow): Run['metadata'] {
   if (metadata === null && until === null) return undefined
   const stored = metadata === null ? {} : JSON.parse(metadata)
   return until === null ? stored : { ...stored, waits_until: iso(until) }
 }
 
-/** A time in a reply; null where there is none. */
+/** A time in a reply; null without one. */
 export const isoOrNull = (at: number | null): string | null => (at === null ? null : iso(at))

@@ -23,7 +23,7 @@ import {
 /** Retention per definition: the newest KEPT_RUNS runs, and older ones for KEPT_MS. */
 export const KEPT_RUNS = 1000
 export const KEPT_MS = 7 * 24 * 60 * 60_000
-/** Runs of a deleted definition that one transaction removes; the others go a day later. */
+/** Runs of a deleted definition removed per transaction; the rest is removed a day later. */
 const FORGOTTEN = 2000
 /** Canceled runs are not kept for their age; open runs are always kept. */
 const KEPT_TIME =
@@ -39,7 +39,7 @@ export type NewRun = RunOf & {
   readonly attempt: number
   readonly fireId?: string | undefined
   readonly scheduledAt?: number | undefined
-  /** It waits for a slot until then, at most. */
+  /** End of its wait for a slot. */
   readonly waitUntil?: number | undefined
   readonly error?: string | undefined
   readonly metadata?: Readonly<Record<string, unknown>> | undefined
@@ -54,7 +54,7 @@ export type NewRun = RunOf & {
 /** The runs of all jobs and triggers. Every change writes one row and one event in the caller's transaction. */
 export class RunStore implements RunBook {
   readonly #pruning = new EveryNth(PRUNED_EVERY)
-  /** Called when a run has ended, durably, with its job; empty for the run of a trigger. */
+  /** Called after the durable end of a run with the ID of its job; empty for the run of a trigger. */
   slotFreed: (job: string) => void = () => {}
 
   constructor(
@@ -66,7 +66,7 @@ export class RunStore implements RunBook {
     return runs.get(this.kernel.db, { id })
   }
 
-  /** Runs of the catalog, the newest first; the archive has those of jobs that ended long ago. */
+  /** Runs of the catalog, newest first; the archive has older runs of jobs. */
   list(filter: RunFilter): RunRow[] {
     return queryRuns(this.kernel.db, filter)
   }
@@ -265,7 +265,7 @@ export class RunStore implements RunBook {
     return [...ids('job_id').map(jobId => ({ jobId })), ...ids('trigger_id').map(triggerId => ({ triggerId }))]
   }
 
-  /** Removes the ended runs of a definition that was deleted, a while after they began; none is kept as one of the newest. */
+  /** Removes the ended runs of a deleted definition once they are old enough, including the newest ones. */
   forget(t: Tx, of: RunOf): void {
     const [column, id] = columnOf(of)
     const where = `seq IN (SELECT seq FROM automation_run WHERE ${column} = ?1 AND (${KEPT_TIME}) < ?2 LIMIT ${FORGOTTEN})`

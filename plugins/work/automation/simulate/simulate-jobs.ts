@@ -88,7 +88,7 @@ export async function simulateJobs(
   }
 
   let missedBefore = startedAt
-  /** Before a slot is given away, as {@link Scheduler.catchUp} does it. */
+  /** Runs before a slot is reused, as in {@link Scheduler.catchUp}. */
   const catchUp = (id: string) => {
     const isDue = () => (byId.get(id)?.next_run_at ?? Number.POSITIVE_INFINITY) <= clock.now()
     for (let passed = true; passed && isDue(); ) passed = claim(id, missedBefore) === 'passed'

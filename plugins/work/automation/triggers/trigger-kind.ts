@@ -25,7 +25,7 @@ export const TriggerSpec = v.object({
   endpoint_slug: v.optional(text(128, 0)),
   webhook_id: v.optional(text(128, 0)),
   webhook_secret_ref: v.optional(text(512, 0)),
-  /** A known body is accepted under a new delivery id; of schemes that sign the body alone. */
+  /** A repeated body is accepted under a new delivery ID; for schemes that sign only the body. */
   webhook_allow_repeat: v.optional(v.boolean()),
   /** Signature scheme of deliveries; default `service`. */
   webhook_scheme: v.optional(WebhookScheme),
@@ -100,7 +100,7 @@ function filterProblem(filter: Readonly<Record<string, string>>): string | undef
   return undefined
 }
 
-/** Where the vault has a secret passed as `webhook_secret_value`. */
+/** Vault path of a secret passed as `webhook_secret_value`. */
 export const secretPath = (id: string) => `automation/triggers/${id}`
 
 /** The record kind of triggers. */

@@ -1,9 +1,9 @@
-/** Fields of a form that are read. */
+/** Maximum number of form fields read. */
 const FIELDS = 1000
 
 /**
- * The members of a delivery: those of a JSON object, of whatever content type, or the fields of a form. A field `payload` that has a JSON
- * object adds the members of that object, as GitHub and Slack send them. Empty for any other text.
+ * The members of a delivery: those of a JSON object, regardless of its content type, or the fields of a form. A field `payload`
+ * with a JSON object adds the members of that object, as sent by GitHub and Slack. Empty for any other text.
  */
 export function membersOf(body: string, contentType: string | undefined): Readonly<Record<string, unknown>> {
   const members = objectOf(body)
