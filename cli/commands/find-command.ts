@@ -69,8 +69,8 @@ function numbersOf(word: string): string[] {
 }
 
 /**
- * The command with the longest path at the start of the arguments. A subgroup means its `list`: `automation jobs` is `automation
- * jobs list`, except in help, which covers the whole group.
+ * The command with the longest path at the start of the arguments. A subgroup means its `list` (`automation jobs` is short for
+ * `automation jobs list`), except in help, which covers the whole group.
  */
 export function findCommand(typed: readonly string[], entries: readonly Entry[], help = false): Found {
   const argv = inOwnNames(typed, entries)

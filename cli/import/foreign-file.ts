@@ -16,10 +16,7 @@ const SKIPPED = new Set(['.git', 'node_modules', '__pycache__', '.DS_Store'])
 /** Maximum depth of nested folders. */
 const MOST_DEPTH = 4
 
-/**
- * A file of another program as text: without a byte order mark, line ends as `
- * `.
- */
+/** A file of another program as text: without a byte order mark, line ends as `\n`. */
 export interface SourceFile {
   readonly path: string
   readonly text: string
