@@ -130,7 +130,7 @@ export interface CreateSession {
   readonly cause?: string | undefined
 }
 
-/** How a turn ended. */
+/** The outcome of a turn. */
 export type TurnOutcome =
   | {
       readonly status: 'completed'
@@ -195,7 +195,7 @@ export interface SessionsApi extends SessionTaps {
   /** Hooks of sessions: notifications, and gates that can refuse. */
   readonly points: SessionPoints
   get(id: string): SessionInfo | undefined
-  /** The same in the form of a reply. */
+  /** A session in the form of a reply; undefined without it. */
   shown(id: string): Session | undefined
   /** Name of the default agent: that of the workspace, else `defaults.agent`. */
   agentFor(workspaceId?: string): string

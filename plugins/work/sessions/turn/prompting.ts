@@ -76,7 +76,7 @@ export class Prompting {
     const isRepeatable = body.idempotency_key !== undefined || messageId !== undefined
     return this.#decisions.run(id, async () => {
       const before = this.sessions.peek(id)?.turn
-      // The previous turn is over but not stored yet; without this wait the prompt would be queued and written twice.
+      // The previous turn is over but not stored yet. Without this wait the prompt would queue, which writes it twice.
       if (before?.isEnding) await within(kernel.clock, END_WRITTEN_MS, before.over).catch(() => {})
       // Checked after that wait, because a failed turn ends with the stop of its session.
       await this.#stopped(id)
