@@ -1,4 +1,4 @@
-/** How a run ended. */
+/** The end of a run. */
 export interface Ending {
   readonly status: 'completed' | 'failed' | 'canceled' | 'delegated'
   /** The task that continues the work. */

@@ -16,7 +16,7 @@ import type { ClaimTokens } from './tokens.js'
 /** Ids as the daemon generates them. */
 const NAMED = /\b(?:task|trun)_[0-9a-f]{16}\b/g
 
-/** How a lease ends. */
+/** The end of a lease. */
 interface End {
   readonly move: RunMove
   readonly event: TaskEventName

@@ -10,7 +10,7 @@ export const PART_FAILED = 'part_failed'
 /** Characters of the brief and of the error of a part in a reason. */
 const CHARS = { brief: 80, error: 200 }
 
-/** Of all runs of a task, newest first: the latest one or, when that is part of a fan-out, the latest of each part. */
+/** The latest run of a task (runs are given newest first) or, in a fan-out, the latest run of each part. */
 export function latestRuns<R extends Part>(runs: readonly R[]): R[] {
   const group = runs[0]?.designation_group_id ?? null
   if (group === null) return runs.slice(0, 1)
