@@ -25,14 +25,14 @@ import { conflict, overlaps, VisibleAgents } from './visible-agents.js'
 
 export type Activation = StoredRecord<ActivationSpec>
 
-/** Milliseconds that the runtime has to take up what was written, before the reply goes out without it. */
+/** Milliseconds that a reply waits for the reconcilers to apply the written records. */
 const SETTLE_MS = 5000
 
 /** Active profiles: an activation and all its projected records are written in one transaction. */
 export class Activations {
   readonly #projection: Projection
   readonly #visible: VisibleAgents
-  /** One after the other: what was checked must still hold when it is written. */
+  /** Serializes changes: a check must still hold when its result is written. */
   readonly #exclusive = new Serial()
 
   constructor(
@@ -43,12 +43,12 @@ export class Activations {
     this.#projection = new Projection(kernel, this.#visible)
   }
 
-  /** By id, those that are valid. */
+  /** The valid activations, by id. */
   list(): Activation[] {
     return this.kernel.records.list({ kind: ActivationKind })
   }
 
-  /** Names of the jobs and triggers that activations would have of these bundles and do not have yet. */
+  /** Names of the jobs and triggers that would be new if the activations took these versions of the bundles. */
   starting(bundles: readonly LoadedBundle[]): string[] {
     return this.list().flatMap(({ id, spec }) => {
       const bundle = bundles.find(one => alike(one.extension, spec.extension_name) && alike(one.name, spec.bundle_name))
@@ -61,14 +61,14 @@ export class Activations {
     })
   }
 
-  /** Throws `bundle_activation_not_found`, `invalid_spec` when it is stored in a shape that is not valid. */
+  /** @throws Fault `bundle_activation_not_found`; `invalid_spec` when the stored record is not valid */
   get(id: string): Activation {
     const record = this.kernel.records.get(ActivationKind, id)
     if (record) return record
     throw notFound(id)
   }
 
-  /** What an activation would be: the whole of it is done, looked at and undone. */
+  /** Shows an activation before it is made: the transaction runs in full and is rolled back. */
   async preview(request: BundleActivationRequest, actor: Actor): Promise<BundleActivation> {
     const scope = await this.#scope(request)
     return this.#exclusive.run(async () => {
@@ -85,7 +85,10 @@ export class Activations {
     })
   }
 
-  /** Throws `bundle_activation_exists`, `bundle_confirmation_required`, `bundle_agent_conflict` (409) and others (404, 422). */
+  /**
+   * @throws Fault `bundle_activation_exists`, `bundle_confirmation_required`, `bundle_agent_conflict` (409) and others
+   *   (404, 422)
+   */
   async activate(request: BundleActivationRequest, actor: Actor): Promise<BundleActivation> {
     const scope = await this.#scope(request)
     const record = await this.#exclusive.run(async () => {
@@ -106,7 +109,7 @@ export class Activations {
     return this.#settledView(record.id)
   }
 
-  /** Takes the profile as it is now, and its requirement where that is confirmed. */
+  /** Projects the current profile, and records the confirmation of its network requirement. */
   async update(id: string, patch: BundleActivationPatch, actor: Actor): Promise<BundleActivation> {
     const { expected_version: expected, confirm_network_requirement: confirm } = patch
     if (expected <= 0) throw KernelErrors.invalid_version('expected_version is the version of the activation, from 1')
@@ -129,7 +132,7 @@ export class Activations {
     return this.#settledView(id)
   }
 
-  /** Takes away an activation and exactly what it projected. */
+  /** Removes an activation and exactly the records that it projected. */
   async remove(id: string, actor: Actor): Promise<void> {
     const keys = await this.#exclusive.run(() =>
       this.kernel.db.tx(t => {
@@ -143,8 +146,8 @@ export class Activations {
   }
 
   /**
-   * Makes what an activation has what its profile says now. Throws what stands against it; then all stays as it is.
-   * A requirement that changed clears the confirmation of the old one.
+   * Projects the current profile of an activation; a conflict is thrown and changes nothing. A changed network
+   * requirement clears the confirmation of the old one.
    */
   follow(id: string): Promise<void> {
     return this.#exclusive.run(async () => {
@@ -164,7 +167,7 @@ export class Activations {
     })
   }
 
-  /** Takes away what is left of activations that are gone. */
+  /** Removes the projected records of activations that no longer exist. */
   forget(ids: readonly string[]): Promise<void> {
     return this.#exclusive.run(async () => {
       const left = ids.filter(
@@ -174,7 +177,7 @@ export class Activations {
     })
   }
 
-  /** An activation with all that it has and what of it is not taken up. */
+  /** An activation with its records and diagnostics; `late`: the reconcilers did not finish within {@link SETTLE_MS}. */
   view(record: Activation, late = false): BundleActivation {
     const owned = this.#projection.owned(record.id)
     const diagnostics = diagnosticsOf(
@@ -186,7 +189,7 @@ export class Activations {
     return diagnostics.length > 0 ? { ...wire, diagnostics } : wire
   }
 
-  /** The profile of an activation; undefined while its extension is not loaded or does not have it. */
+  /** The profile of an activation; undefined while its extension is not loaded or does not declare it. */
   found(spec: ActivationSpec): Found | undefined {
     try {
       return this.catalog.find(spec)
@@ -206,7 +209,7 @@ export class Activations {
     return { kind: 'workspace', id: (await this.kernel.needs.workspaces.find(workspace)).id }
   }
 
-  /** What must hold of names of agents before anything is written. */
+  /** Rejects agent names that another overlapping activation or a visible agent already has, before anything is written. */
   async #check(id: string, found: Found, scope: RecordScope): Promise<void> {
     const own = new Set(found.profile.agents.map(({ spec }) => spec.name))
     for (const other of this.list()) {
@@ -217,7 +220,7 @@ export class Activations {
     await this.#visible.check(found.profile, scope)
   }
 
-  /** The profile is still the one that was checked. */
+  /** Rejects the write if the profile changed after it was checked. */
   #unchanged({ bundle, profile }: Found): void {
     const names = { extension_name: bundle.extension, bundle_name: bundle.name, profile_name: profile.name }
     const now = this.found({ ...names, spec_content_hash: '', network_requirement_digest: '' })
@@ -272,7 +275,7 @@ export class Activations {
   }
 }
 
-/** Activations come from the daemon itself, whoever asked for them. */
+/** The daemon writes activations; the requester counts only as the cause. */
 function systemActor({ cause }: Actor): Actor {
   return { ...operator, origin: 'daemon', ...(cause === undefined ? {} : { cause }) }
 }

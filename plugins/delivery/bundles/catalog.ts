@@ -18,9 +18,9 @@ type Kernel = Pick<K, 'needs'>
 /** Problems that one error names. */
 const SHOWN = 50
 
-/** The bundles of all loaded extensions; the host of extensions publishes a record that tells of each. */
+/** The bundles of all loaded extensions; the extensions plugin publishes their records. */
 export class BundleCatalog {
-  /** By key: what is installed and what developers have linked may have different bundles. */
+  /** By extension key: an installed extension and a developer's link to it can have different bundles. */
   readonly #byExtension = new Map<string, readonly LoadedBundle[]>()
 
   constructor(private readonly kernel: Kernel) {}
@@ -32,7 +32,7 @@ export class BundleCatalog {
   }
 
   /**
-   * Names are looked up whatever their case.
+   * Matches names without regard to case.
    * @throws Fault 404 `bundle_extension_not_found`, `bundle_not_found`, `bundle_profile_not_found`
    */
   find(names: { extension_name: string; bundle_name: string; profile_name: string }): {
@@ -54,8 +54,8 @@ export class BundleCatalog {
   }
 
   /**
-   * Reads the bundles of an extension. A bundle is consented to and activated as one, so a part that is wrong costs the bundle, and no
-   * other. Throws `bundle_invalid` where no bundle is left.
+   * Reads the bundles of an extension. A bundle is consented to and activated as a whole, so one invalid part excludes
+   * its bundle only. Throws `bundle_invalid` if no bundle is valid.
    */
   async load(extension: InstalledExtension): Promise<Shipment & { readonly bundles: readonly LoadedBundle[] }> {
     const { bundles: all, problems } = await loadBundles(extension)
@@ -69,13 +69,13 @@ export class BundleCatalog {
       brings: bundles.flatMap(broughtBundle),
       taken: () => {
         this.#byExtension.set(extension.key, bundles)
-        // An equal record marks nothing, but it is the first time that this daemon has its content.
+        // Publishing an equal record marks nothing, but the reconcilers need the content, which is new to this daemon.
         this.kernel.needs.reconcile.mark(bundles.map(({ id }) => ({ kind: BundleKind.name, id })))
       },
     }
   }
 
-  /** The extension has none any more; what activations of its bundles projected stays. */
+  /** Forgets the bundles of an extension; the records of their activations stay. */
   unload(key: string): void {
     this.#byExtension.delete(key)
   }
@@ -132,7 +132,7 @@ function scheduleText(schedule: object = {}): string {
 const channelText = (channels: LoadedProfile['channels']) =>
   channels.length > 0 ? `channels ${channels.map(({ name }) => name).join(', ')}` : ''
 
-/** What activating a profile would bring. */
+/** The things that activating a profile would add, for the consent of a person. */
 function broughtBundle({ name: bundle, profiles }: LoadedBundle): Brought[] {
   return profiles.flatMap(({ name: profile, agents, layouts, jobs, triggers, bridges, channels }): Brought[] => {
     const named = (name: string) => `${bundle}/${profile}/${name}`
@@ -170,7 +170,7 @@ function broughtBundle({ name: bundle, profiles }: LoadedBundle): Brought[] {
   })
 }
 
-/** One error that names every problem: the first in its text, all by file and key in its details. */
+/** One error for all problems: its text has the first, its details have all by file and key. */
 function invalid(extension: string, problems: readonly BundleProblem[]) {
   const lines = linesOf(problems)
   const [[where, what] = ['', '']] = lines
@@ -181,7 +181,7 @@ function invalid(extension: string, problems: readonly BundleProblem[]) {
   })
 }
 
-/** Each problem by its place: `bundles/kit.toml:7: profiles.0.jobs.0.name`. */
+/** Key of each problem is its place: `bundles/kit.toml:7: profiles.0.jobs.0.name`. */
 const linesOf = (problems: readonly BundleProblem[]) =>
   problems.map(({ file, line, key, message }) => {
     const place = line === undefined ? file : `${file}:${line}`

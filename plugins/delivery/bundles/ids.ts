@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** What ids are derived for, by prefix. */
+/** Kinds of derived ids and their prefixes. */
 export const ID_PREFIXES = {
   bundle: 'bun',
   activation: 'act',
@@ -13,7 +13,7 @@ export const ID_PREFIXES = {
   'bridge.instance': 'bri',
 } as const
 
-/** The id of a thing is made of what it is called, so that the same thing exists once. */
+/** Derives an id from names, so that the same thing has the same id in every run and exists once. */
 export function derivedId(what: keyof typeof ID_PREFIXES, ...parts: readonly string[]): string {
   const text = parts.map(part => part.trim()).join('\n')
   return `${ID_PREFIXES[what]}_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`

@@ -59,7 +59,7 @@ export default definePlugin({
   kinds: [BundleKind, ActivationKind],
   errors: [BundleErrors],
   reconcilers: [
-    // The catalog is what the extensions have; its records only tell of it.
+    // Records of bundles only mirror the catalog, so a change of one needs no work.
     reconciler({ kind: BundleKind, run: () => {} }),
     reconciler({
       kind: ActivationKind,

@@ -97,7 +97,7 @@ async function readBundle(root: string, file: string): Promise<ParsedBundle | re
   }
 }
 
-/** Reads what one bundle names; what is wrong goes to the list, and the rest is read all the same. */
+/** Reads the parts of one bundle; problems are collected and do not stop the reading. */
 class BundleReader {
   readonly #root: string
 
@@ -184,7 +184,7 @@ class BundleReader {
     return all
   }
 
-  /** What the codecs say of the records that the profile would be in some workspace. */
+  /** Checks the records that the profile would project with their codecs, for a placeholder workspace. */
   #judge(content: ProfileContent, bundle: string, profile: string, at: string): void {
     const target = {
       activationId: 'act_0000000000000000',
@@ -225,7 +225,7 @@ class BundleReader {
   }
 }
 
-/** The codecs of all that is projected, also where the plugins of these kinds are switched off. */
+/** The codecs of all projected kinds, known here because the plugins of these kinds may be disabled. */
 const CODECS: ReadonlyMap<string, Kind<never>> = new Map(
   [LayoutKind, AgentKind, AgentSoulKind, AgentHeartbeatKind, JobKind, TriggerKind, BridgeInstanceKind].map(kind => [
     kind.name,
@@ -238,7 +238,7 @@ function codecProblem(
   scope: { kind: 'workspace'; id: string },
 ): { key: string; message: string } | undefined {
   const kind = CODECS.get(record.kind)
-  // A webhook has no secret of its own in a package, and a reserved name is refused by name: both when it is activated.
+  // A webhook trigger and a reserved name are rejected on activation, with errors of their own.
   if (!kind || record.spec.event === 'webhook' || RESERVED_NAMES.has(String(record.spec.name))) return undefined
   const decoded = v.safeParse(kind.spec, record.spec)
   if (!decoded.success) {
@@ -251,7 +251,7 @@ function codecProblem(
   return { key, message }
 }
 
-/** What it takes to project a layout; its codec judges the rest. */
+/** Checks the members that the projection of a layout needs; its codec checks the rest. */
 function layoutProblem(spec: unknown): string | undefined {
   const { id, document } = (typeof spec === 'object' && spec !== null ? spec : {}) as Record<string, unknown>
   if (typeof id !== 'string' || id.trim() === '') return 'id: required'

@@ -4,11 +4,11 @@ import { text } from '../../../kernel/kit/text.js'
 import { FireLimit, JobTask, Retry, Schedule } from '../../../schemas/automation.js'
 import { lineNear, type Read, readLines } from '../extensions/api.js'
 
-/** One thing that is wrong with a bundle: in which file, at which key, and what. */
+/** A problem of a bundle: its file, its key and a message. */
 export interface BundleProblem {
   /** Relative to the extension. */
   readonly file: string
-  /** Dotted; empty where it is about the file as a whole. */
+  /** Dotted path; empty for a problem of the whole file. */
   readonly key: string
   readonly message: string
   /** From 1, of the key or the nearest one above it. */
@@ -28,7 +28,7 @@ const relativePath = v.pipe(
 )
 const listOf = <T>(item: v.GenericSchema<unknown, T>) => v.optional(v.pipe(v.array(item), v.maxLength(256)), [])
 
-/** Who works: written `agent`, or `agent_name` as everywhere else. */
+/** The agent that does the work: `agent`, or `agent_name` as in all other specs. */
 const worker = { agent: v.optional(v.string()), agent_name: v.optional(v.string()) }
 const loopTarget = v.strictObject({
   loop_name: v.string(),
@@ -101,13 +101,13 @@ export const Bundle = v.strictObject({
 /** A bundle as its file declares it. */
 export type BundleManifest = v.InferOutput<typeof Bundle>
 
-/** A bundle that was read, and on which line a key of it stands. */
+/** A parsed bundle, with the line of each key. */
 export interface ParsedBundle {
   readonly manifest: BundleManifest
   readonly lineOf: (key: string) => number
 }
 
-/** Reads the text of a bundle's file, `.toml` or `.json`: the bundle, or everything that is wrong with it. */
+/** Parses the text of a bundle file, `.toml` or `.json`. Returns the bundle or all its problems. */
 export function parseBundle(file: string, text: string): ParsedBundle | readonly BundleProblem[] {
   let source: Read
   try {
@@ -139,7 +139,7 @@ export function parseBundle(file: string, text: string): ParsedBundle | readonly
   return wrong.length > 0 ? wrong.map(problem) : { manifest: decoded.output, lineOf }
 }
 
-/** The text has no value. */
+/** The text could not be parsed. */
 class Broken extends Error {
   constructor(readonly problem: BundleProblem) {
     super(problem.message)
@@ -150,7 +150,7 @@ type Hoisted =
   | { readonly value: unknown; readonly below: readonly string[] }
   | { readonly wrong: string; readonly key: string }
 
-/** Fields stand at the root or below `[bundle]`; profiles at either, not at both. */
+/** Fields may be at the root or below `[bundle]`; profiles at one of the two, not at both. */
 function hoist(value: Readonly<Record<string, unknown>>): Hoisted {
   const { bundle, $schema, ...root } = value
   if ($schema !== undefined && typeof $schema !== 'string') return { wrong: 'a text', key: '$schema' }
@@ -164,7 +164,7 @@ function hoist(value: Readonly<Record<string, unknown>>): Hoisted {
 
 type Keyed = Pick<BundleProblem, 'key' | 'message'>
 
-/** What the schema cannot say of one profile. */
+/** Problems of one profile that the schema cannot express. */
 function profileProblems(profile: ProfileManifest, at: string): Keyed[] {
   const { channels, jobs, triggers, bridges } = profile
   const declared = new Set(channels.items.map(channel => channel.name))
@@ -192,7 +192,7 @@ function profileProblems(profile: ProfileManifest, at: string): Keyed[] {
   return all
 }
 
-/** Names that come again in a list, whatever their case. */
+/** Duplicate names in a list, without regard to case. */
 export function twice(items: readonly { readonly name: string }[], at: string, what: string): Keyed[] {
   const seen = new Set<string>()
   return items.flatMap((item, n) => {

@@ -4,6 +4,6 @@ import { Workspaces } from '../../desk/workspaces/api.js'
 import { Reconcile } from '../../platform/reconcile/api.js'
 import { Extensions } from '../extensions/api.js'
 
-/** What the plugin requires. */
+/** Dependencies of the plugin. */
 export const needs = { agents: Agents, extensions: Extensions, reconcile: Reconcile, workspaces: Workspaces }
 export type K = KernelOf<typeof needs>

@@ -3,20 +3,20 @@ import type { AgentSpec } from '../../agents/agents/api.js'
 import { derivedId } from './ids.js'
 import type { BridgePreset, JobPreset, TriggerPreset } from './manifest.js'
 
-/** An agent as its folder has it; the sidecars are the whole text of their files. */
+/** An agent as packaged in its folder; the sidecars are the full text of their files. */
 export interface PackagedAgent {
   readonly spec: AgentSpec
   readonly soul?: string
   readonly heartbeat?: string
 }
 
-/** A layout as its file has it; judged by the codec of its kind. */
+/** A layout as packaged in its file; its kind's codec checks the spec. */
 export interface PackagedLayout {
   readonly id: string
   readonly spec: Readonly<Record<string, unknown>>
 }
 
-/** What a profile projects. */
+/** The content of a profile that is projected to records. */
 export interface ProfileContent {
   readonly agents: readonly PackagedAgent[]
   readonly layouts: readonly PackagedLayout[]
@@ -25,7 +25,7 @@ export interface ProfileContent {
   readonly bridges: readonly BridgePreset[]
 }
 
-/** For whom it is projected. */
+/** The activation that a profile is projected for. */
 export interface ProjectionTarget {
   readonly activationId: string
   readonly scope: RecordScope
@@ -34,11 +34,11 @@ export interface ProjectionTarget {
   readonly key: string
   readonly bundle: string
   readonly profile: string
-  /** Of the extension's own adapter; what a bridge preset that names none is for. */
+  /** Platform of the extension's own adapter; the default of a bridge preset without one. */
   readonly platform?: string | undefined
 }
 
-/** One record that an activation has, and where in the manifest it comes from. */
+/** A record to project, with its place in the manifest. */
 export interface Projected {
   readonly kind: keyof typeof RANK
   readonly id: string
@@ -47,7 +47,7 @@ export interface Projected {
   readonly at: string
 }
 
-/** Order of an inventory: layouts, then agent by agent, jobs, triggers, bridges. */
+/** Order of kinds in an inventory: layouts, then agent by agent, jobs, triggers, bridges. */
 const RANK = {
   window_layout: 0,
   agent: 1,
@@ -61,7 +61,7 @@ const RANK = {
 /** The kinds of records that activations project. */
 export const projectedKinds = Object.keys(RANK) as (keyof typeof RANK)[]
 
-/** Everything that an activation of a profile projects, in the order of its inventory. */
+/** All records that an activation of a profile projects, in inventory order. */
 export function project(content: ProfileContent, target: ProjectionTarget): Projected[] {
   const { activationId, scope, extension, key, bundle, profile } = target
   const workspace = scope.kind === 'workspace' ? scope.id : undefined
@@ -105,7 +105,7 @@ export function project(content: ProfileContent, target: ProjectionTarget): Proj
     presets.map((preset, n): Projected => {
       const { name, agent, agent_name = agent, description: _, loop_target: loop, ...rest } = preset
       const own = id(kind, name)
-      // A bundle cannot know the workspace that it will be activated in.
+      // The workspace of a loop is set here: a bundle cannot know where it will be activated.
       const target = loop && { loop_target: workspace === undefined ? loop : { ...loop, workspace_id: workspace } }
       const spec = { ...rest, ...(agent_name && { agent_name }), ...target, id: own, name: qualified(name), ...where }
       return { kind, id: own, spec, at: `${list}.${n}` }
@@ -129,7 +129,7 @@ export function project(content: ProfileContent, target: ProjectionTarget): Proj
   ]
 }
 
-/** Where a record stands in an inventory. The records of one agent stay together, itself first. */
+/** Sort key of a record in an inventory. An agent is followed by its own sidecars. */
 export function inventoryOrder(record: { readonly kind: string; readonly id: string; readonly spec: unknown }): string {
   const rank = RANK[record.kind as keyof typeof RANK] ?? 9
   const spec = record.spec as { name?: string; agent_name?: string }

@@ -6,7 +6,7 @@ import type { LoadedBundle, LoadedProfile } from './load.js'
 import { inventoryOrder, project } from './project.js'
 import type { VisibleAgents } from './visible-agents.js'
 
-/** A profile and the bundle that it is of. */
+/** A profile and its bundle. */
 export interface Found {
   readonly bundle: LoadedBundle
   readonly profile: LoadedProfile
@@ -28,14 +28,14 @@ function projectionActor(id: string, cause: string | undefined): Actor {
 const same = (a: Party, b: Party) => a.kind === b.kind && a.id === b.id
 const keyOf = ({ kind, id }: { kind: string; id: string }) => `${kind}\n${id}`
 
-/** The records that activations have; every verb is synchronous inside the transaction that it is handed. */
+/** Reads and writes the projected records of activations. Methods that take a transaction run synchronously in it. */
 export class Projection {
   constructor(
     private readonly kernel: Pick<PluginKernel, 'records'>,
     private readonly visible: VisibleAgents,
   ) {}
 
-  /** What an activation has, in the order of its inventory. */
+  /** The records of an activation, in inventory order. */
   owned(id: string): StoredRecord[] {
     const { owner, source } = projectionActor(id, undefined)
     return this.kernel.records
@@ -47,7 +47,7 @@ export class Projection {
   }
 
   /**
-   * Makes what an activation has what its profile says, and nothing else; equal records stay as they are.
+   * Writes the records of the profile and removes all others of the activation; equal records are not written.
    * @returns how many records were written or removed
    * @throws Fault of a codec, a guard, `bundle_agent_conflict`, `bundle_trigger_webhook`, `bundle_record_taken`
    */
@@ -72,7 +72,7 @@ export class Projection {
     const keys = new Set(wanted.map(keyOf))
     const { records } = this.kernel
     const actor = projectionActor(id, cause)
-    // Before the others, for a record may take the name of one that goes.
+    // Deletions come first: a new record may take the name of a deleted one.
     const gone = this.owned(id).filter(record => !keys.has(keyOf(record)))
     for (const { kind, id: own } of gone) records.delete(t, actor, { kind, id: own })
     let written = 0
@@ -88,7 +88,7 @@ export class Projection {
     return gone.length + written
   }
 
-  /** Takes away everything that an activation has. Returns the keys of what went. */
+  /** Removes all records of an activation. Returns their keys. */
   clear(t: Tx, id: string, cause?: string): { readonly kind: string; readonly id: string }[] {
     const all = this.owned(id)
     const actor = projectionActor(id, cause)

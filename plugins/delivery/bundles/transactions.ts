@@ -1,11 +1,11 @@
 import type { Db, Tx } from '../../../kernel/plugin.js'
 
-/** Leaves a transaction with its result and without its writes. */
+/** Thrown to roll a transaction back and keep its result. */
 class Undone {
   constructor(readonly result: unknown) {}
 }
 
-/** What a transaction would do and say; none of it is done. */
+/** The result of a transaction that is rolled back. */
 export async function undone<T>(db: Db, fn: (t: Tx) => T): Promise<T> {
   try {
     return await db.tx(t => {

@@ -10,21 +10,21 @@ import type { KindHealth } from '../../platform/reconcile/api.js'
 import type { ActivationSpec } from './kinds.js'
 import type { LoadedBundle, LoadedProfile } from './load.js'
 
-/** Whatever was stored; members of specs are read with care, for a codec may have come later than the record. */
+/** A stored spec as it is: it may be older than the current codec, so members are read with type checks. */
 type Spec = Readonly<Record<string, unknown>>
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 const given = (members: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Record<string, never>
 
-/** What a record is called. */
+/** Display name of a record. */
 function nameOf({ kind, id, spec }: StoredRecord): string {
   const { name, agent_name, display_name } = spec as Spec
   if (kind === 'window_layout' || kind === 'bridge.instance') return text(display_name) ?? id
   return text(kind.startsWith('agent.') ? agent_name : name) ?? id
 }
 
-/** An activation with what it has, as the contract shows it. `owned` in the order of an inventory. */
+/** Wire form of an activation with its records; `owned` is in inventory order. */
 export function activationToWire(
   record: StoredRecord<ActivationSpec>,
   owned: readonly StoredRecord[],
@@ -103,8 +103,8 @@ function slotIds(slots: unknown): string[] | undefined {
 }
 
 /**
- * What of an activation, the first of the records, and of what it has is not taken up.
- * @param lateMs milliseconds that were waited in vain for the runtime, if so
+ * Failed reconciliations of an activation (the first record) and of its records.
+ * @param lateMs milliseconds of a wait for the reconcilers that timed out
  */
 export function diagnosticsOf(
   records: readonly [StoredRecord, ...StoredRecord[]],
@@ -122,7 +122,7 @@ export function diagnosticsOf(
   return [...failed, { resource_kind: kind, resource_id: id, message }]
 }
 
-/** Channels of a profile, as declared. */
+/** Wire form of the channels of a profile. */
 export function channelsOf({ channels, primaryChannel }: LoadedProfile): BundleChannel[] {
   return channels.map(({ name, description }) => ({
     name,
@@ -131,7 +131,7 @@ export function channelsOf({ channels, primaryChannel }: LoadedProfile): BundleC
   }))
 }
 
-/** The catalog as the contract shows it. */
+/** Wire form of the catalog. */
 export function catalogToWire(bundles: readonly LoadedBundle[]): BundleCatalogReply {
   return {
     bundles: bundles.map(bundle => ({

@@ -7,17 +7,20 @@ import type { ProfileContent } from './project.js'
 
 type Kernel = Pick<K, 'records' | 'needs'>
 
-/** Do two scopes have a workspace in common? One for everywhere overlaps all. */
+/** Whether two scopes share a workspace; a global scope overlaps all. */
 export function overlaps(a: RecordScope, b: RecordScope): boolean {
   return a.kind !== 'workspace' || b.kind !== 'workspace' || a.id === b.id
 }
 
-/** Checks a profile: its agent names must be free and not reserved, and the agents of its jobs and triggers must exist. */
+/**
+ * Checks that the agent names of a profile are free and not reserved, and that the agents of its jobs and triggers
+ * exist.
+ */
 export class VisibleAgents {
   constructor(private readonly kernel: Kernel) {}
 
   /**
-   * What files and the daemon itself bring along, and what jobs and triggers refer to.
+   * Checks agents of files and of the daemon, and the agents that jobs and triggers refer to.
    * @throws Fault `bundle_agent_reserved`, `bundle_agent_missing` (422), `bundle_agent_conflict` (409)
    */
   async check(content: ProfileContent, scope: RecordScope): Promise<void> {
@@ -31,7 +34,7 @@ export class VisibleAgents {
         return (await this.kernel.needs.agents.find(name, workspace)).source
       } catch (error) {
         if (!(error instanceof Fault)) throw error
-        // A definition that is not valid still stands before all others of its name.
+        // An invalid definition still takes precedence over all others of its name.
         return error.code === 'agent_invalid' ? ('broken' as const) : undefined
       }
     }
@@ -56,8 +59,8 @@ export class VisibleAgents {
   }
 
   /**
-   * Records of agents that are not this activation's: those for everywhere, those of the workspace, and what other
-   * activations have anywhere that overlaps. Synchronous: it holds for the transaction that it is asked in.
+   * Checks records of other agents: global ones, those of the workspace, and those of overlapping activations.
+   * Synchronous, so that the result holds in the caller's transaction.
    * @throws Fault `bundle_agent_conflict`
    */
   checkRecords(content: ProfileContent, activationId: string, scope: RecordScope): void {

@@ -46,15 +46,18 @@ export {
 export { callOf, readInside, readText, resolveInside, shippedId } from './manifest/paths.js'
 export { lineNear, type Read, readLines } from './manifest/source.js'
 
-/** The bytes behind an address, held to rules. @throws DownloadError */
+/** Downloads an address within the limits of `rules`. @throws DownloadError */
 export const download = async (url: URL, rules: DownloadRules): Promise<Buffer> =>
   (await import('./downloads/download.js')).download(url, rules)
 
-/** One request and its answer, which is followed nowhere. @throws DownloadError */
+/** Sends one request; redirects are not followed. @throws DownloadError */
 export const exchange = async (url: URL, init: RequestInit, rules: DownloadRules): Promise<DownloadReply> =>
   (await import('./downloads/download.js')).exchange(url, init, rules)
 
-/** Refuses an address inside of this machine or its networks that nobody named. @throws DownloadError `private`, `unreachable` */
+/**
+ * Rejects an address inside this machine or its networks, unless a person named it. @throws DownloadError `private`,
+ * `unreachable`
+ */
 export const judgeAddress = async (
   url: URL,
   { named, lookup }: Pick<DownloadRules, 'named' | 'lookup'>,
@@ -63,10 +66,10 @@ export const judgeAddress = async (
 /** Status of an extension. */
 export type ExtensionStatus = 'disabled' | 'enabled' | 'registered' | 'active' | 'error'
 
-/** An extension whose manifest is valid, as others see it. */
+/** An extension with a valid manifest, as other plugins see it. */
 export interface InstalledExtension {
   readonly name: string
-  /** What tells it from others of its name, which a developer has linked: the name alone is what is installed. */
+  /** Unique key. The name alone is the key of the installed extension; a developer's link has a key with more in it. */
   readonly key: string
   readonly version: string
   /** Absolute, symlinks resolved. */
@@ -77,67 +80,67 @@ export interface InstalledExtension {
   readonly tier: SourceTier
   /** SHA-256 of the manifest, hex. */
   readonly digest: string
-  /** Id of the workspace that it was linked to and counts in; absent: everywhere. */
+  /** Id of the workspace that a link is limited to; absent: all. */
   readonly workspace?: string
-  /** Of one with code in the daemon: the file of its plugin, absolute, and what that registers. */
+  /** Only for an extension with code in the daemon: the file of its plugin, absolute, and the plugin's surface. */
   readonly code?: { readonly module: string; readonly surface: Plugin['surface'] }
 }
 
-/** One thing that an extension ships. */
+/** An item that an extension ships. */
 export interface ShippedItem {
   readonly kind: string
   readonly id: string
   readonly name: string
-  /** It is in use by the daemon now. */
+  /** Whether the daemon uses the item now. */
   readonly live: boolean
 }
 
-/** A record that tells of something that an extension ships. */
+/** A record that represents an item of an extension. */
 export interface ShippedRecord {
   readonly kind: Kind
   readonly id: string
   /** For people. */
   readonly name: string
-  /** As it is written; the kind checks it and makes it canonical. */
+  /** As written; the kind checks and canonicalizes it. */
   readonly spec: unknown
 }
 
-/** What a family read of one extension; nothing of it counts before it is taken. */
+/** The items that a family read from one extension. They take effect when `taken` is called. */
 export interface Shipment {
-  /** What has no record of its own. */
+  /** Items without a record. */
   readonly items?: readonly ShippedItem[]
   /** Published with the source `extension/<key>`, in one transaction with those of the other families. */
   readonly records?: readonly ShippedRecord[]
   /**
-   * Everything of it that can run, send requests or be given a secret. A person who installs an extension from a catalog
+   * Everything that can run, send requests or receive a secret. A person who installs an extension from a catalog
    * consents to this list, and nothing beyond it is loaded.
    */
   readonly brings: readonly Brought[]
-  /** Entries that cannot be used, each with its place and why; the others count. */
+  /** Unusable entries, each with its place and the reason; the other entries are loaded. */
   readonly leftOut?: readonly string[]
-  /** Names of agents that others have already. */
+  /** Agent names that other agents already have. */
   readonly agentConflicts?: readonly string[]
-  /** Names of jobs and triggers that begin to run with it. */
+  /** Names of jobs and triggers that the extension starts. */
   readonly automationStarting?: readonly string[]
-  /** Called in that transaction: from now on this is what the extension has. Must not throw. */
+  /** Called in the publishing transaction to make this shipment the current one. Must not throw. */
   readonly taken?: () => void
 }
 
 /**
- * Reads one key below `[resources]` of manifests, or `tools`, on behalf of the plugin that has the noun. What no family reads is
- * shown as waiting for its owner.
+ * Reads one key below `[resources]` of manifests, or `tools`, for the plugin that owns the noun. A key without a family
+ * is shown as waiting for its owner.
  */
 export interface ResourceFamily {
   /** Key below `[resources]`, `bundles` say, or `tools`. */
   readonly name: string
-  /** Of the records that it ships. */
+  /** Kinds of the records that the family ships. */
   readonly kinds?: readonly Kind[]
   /**
-   * Reads and checks what an extension has of this family, and changes nothing; called again whenever the extension changes. A
-   * throw makes the extension `error` with this text; at a change it stays as it was.
+   * Reads and checks the items of this family in an extension, without side effects; called again whenever the
+   * extension changes. An error sets the extension to `error` with this text; on a change, the previous items stay.
    */
   readonly load: (extension: InstalledExtension) => Awaitable<Shipment>
-  /** The extension of that key is loaded no longer, or has nothing of this family now. Must not throw. */
+  /** Called when the extension of that key is unloaded or has no more items of this family. Must not throw. */
   readonly unload?: (key: string) => void
 }
 
@@ -154,36 +157,39 @@ export const ResourceFamilies = registry<ResourceFamily>(
 /** Members of `runtime` that a process is started with. */
 export interface ProvidedMembers {
   readonly members: Readonly<Record<string, unknown>>
-  /** Values in them that are never shown, in a log or an error. */
+  /** Values among the members that logs and errors must not show. */
   readonly secrets: readonly string[]
 }
 
-/** A call of the Host API by the process of an extension. */
+/** A call of the Host API from the process of an extension. */
 export interface HostCall {
   readonly extension: InstalledExtension
   readonly params: Readonly<Record<string, unknown>>
-  /** Aborts when the process is being ended. */
+  /** Aborts when the process is stopped. */
   readonly signal: AbortSignal
 }
 
-/** What happened to the process of an extension; `failed`: it is started again after a while. */
+/** A change in the process of an extension; after `failed` it is restarted with back-off. */
 export type ProcessNews =
   | { readonly status: 'ready' }
   | { readonly status: 'failed'; readonly reason: string }
   | { readonly status: 'given_up'; readonly reason: string }
   | { readonly status: 'ended' }
 
-/** Joins a provision of processes, `bridge.adapter` for example, to the plugin that owns its subject. */
+/** Connects a provision of processes, for example `bridge.adapter`, to the plugin that owns its subject. */
 export interface ProvisionOwner {
   readonly provision: Provision
-  /** Read anew before each start of a process. What it throws is the reason why the process does not start. */
+  /** Read before each start of a process. An error prevents the start and is its reason. */
   readonly runtime?: (extension: InstalledExtension) => Awaitable<ProvidedMembers>
   /**
-   * Whether the process has to run now; absent: always. {@link ExtensionsApi.reconsider} says that the answer may be another one.
-   * An extension whose process is not needed is `registered`.
+   * Whether the process has to run; absent: always. The owner calls {@link ExtensionsApi.reconsider} when the answer
+   * changes. An extension whose process is not needed is `registered`.
    */
   readonly isNeeded?: (extension: InstalledExtension) => boolean
-  /** Methods of the Host API that no route answers, by name. A fault is the answer; any other error is an internal one. */
+  /**
+   * Methods of the Host API that no route handles, by name. A thrown Fault is returned to the process; any other error
+   * becomes an internal one.
+   */
   readonly methods?: Readonly<Record<string, (call: HostCall) => Promise<unknown>>>
   /** Called after the process became ready, failed, was given up or ended. Must not throw. */
   readonly heard?: (extension: InstalledExtension, news: ProcessNews) => void
@@ -200,34 +206,37 @@ export const ProvisionOwners = registry<ProvisionOwner>(
   }),
 )
 
-/** How the process of an extension is called. */
+/** Options of a call to the process of an extension. */
 export interface CallOptions {
   /** Default: 60 s. */
   readonly timeoutMs?: number
-  /** Aborted: the answer is waited for no longer. */
+  /** Aborting it stops the wait for the answer. */
   readonly signal?: AbortSignal
-  /** Values among the parameters that its log must not show from now on. */
+  /** Values among the parameters that the log of the process must redact from now on. */
   readonly secrets?: readonly string[]
 }
 
-/** How a process is started for some work alone. */
+/** How a process for a single piece of work is started. */
 export interface ControlLaunch {
-  /** In place of what {@link ProvisionOwner.runtime} says. */
+  /** Replaces the result of {@link ProvisionOwner.runtime}. */
   readonly runtime: ProvidedMembers
-  /** Methods of the Host API that the work answers itself, as {@link ProvisionOwner.methods}. */
+  /** Methods of the Host API that the work handles itself, as {@link ProvisionOwner.methods}. */
   readonly methods: ReadonlyMap<string, (call: HostCall) => Promise<unknown>>
-  /** Methods that are answered as ever. No others may be called, and of both lists only those that the extension is granted. */
+  /**
+   * Methods that are handled as usual. All others are refused, and both lists are limited to the methods granted to the
+   * extension.
+   */
   readonly passes: readonly string[]
 }
 
-/** A process that was started for some work alone. */
+/** A process started for a single piece of work. */
 export interface ControlProcess {
   implements(method: string): boolean
   /** @throws Fault `extension_method_missing`, `extension_call_failed` */
   call(method: string, params: unknown, timeoutMs: number): Promise<unknown>
 }
 
-/** The method by which the process of an extension is asked when a hook of it runs, for events that it named in its handshake. */
+/** The method that runs a hook in the process of an extension, for events that the process named in its handshake. */
 export const HOOK_METHOD = 'hooks/execute'
 
 /** The hooks of extensions. */
@@ -251,18 +260,18 @@ export interface StoredKey {
 }
 
 /**
- * What an extension keeps beside its tables. It lasts over updates, reloads and restarts, and goes with `svc extension remove --purge`. Its
- * process has the same values by `state/*`, and the same folder.
+ * Storage of an extension beside its tables. It survives updates, reloads and restarts; `svc extension remove --purge`
+ * deletes it. The process of the extension reads and writes the same values with `state/*`, and has the same folder.
  */
 export interface ExtensionStorage {
   /** The value of a key; undefined: it has none. */
   get(key: string): Promise<unknown>
   /**
-   * Stores any JSON of at most 64 KiB; resolves when it is on the disk.
+   * Stores any JSON of at most 64 KiB; resolves when it is durable.
    * @throws Fault `extension_state_invalid`, `extension_state_too_large`: all keys and values together have at most 16 MiB
    */
   put(key: string, value: unknown): Promise<void>
-  /** @returns whether there was one */
+  /** @returns whether the key existed */
   delete(key: string): Promise<boolean>
   /** Keys in ascending order: those that begin with `prefix`, behind `after`, at most `limit` (1 to 1,000; default 200). */
   list(options?: {
@@ -270,24 +279,25 @@ export interface ExtensionStorage {
     readonly after?: string
     readonly limit?: number
   }): Promise<{ readonly entries: readonly StoredKey[]; readonly has_more: boolean }>
-  /** Path of its folder for files, mode 0700, made when it is not there. Nothing watches it. */
+  /** Path of its folder for files, mode 0700, created if missing. Nothing watches it. */
   folder(): Promise<string>
 }
 
 export interface ExtensionsApi extends TapsOf<typeof points> {
-  /** Those with a valid manifest, by key, whether loaded or not. */
+  /** Extensions with a valid manifest, by key, loaded or not. */
   installed(): readonly InstalledExtension[]
   /**
-   * Whether an extension of that name, or any, is installed or linked, and has not been looked at since the daemon started: what
-   * depends on it waits. `changed` is told when all have been.
+   * Whether an extension of that name, or any, is installed or linked but not yet read since the daemon started: its
+   * dependents wait. The hook `changed` runs when all have been read.
    */
   isLoading(name?: string): boolean
-  /** Whose things of the extension of that key are, and how they run. */
+  /** The owner for things of the extension of that key, with the confinement that they run under. */
   owner(key: string): Owner
-  /** Waits until all extensions have been loaded once since the daemon started, 5 s at most. */
+  /** Waits until all extensions have been loaded once since the daemon started, at most 5 s. */
   settled(): Promise<void>
   /**
-   * Calls a service method of the process of the extension of that key, `tools/call` say, or {@link HOOK_METHOD}.
+   * Calls a service method of the process of the extension of that key, for example `tools/call`, or {@link
+   * HOOK_METHOD}.
    * @throws Fault `extension_not_found`, `extension_not_running`, `extension_busy`, `extension_method_missing`: surely nothing was
    * sent; `extension_call_failed`
    */
@@ -295,18 +305,19 @@ export interface ExtensionsApi extends TapsOf<typeof points> {
   /** Whether the process of the extension of that key runs and implements the method. */
   implements(key: string, method: string): boolean
   /**
-   * Extensions that come with the daemon and are not used: nothing of them is loaded. {@link reconsider} loads one whose process is
-   * needed; from then on it is among those that are installed.
+   * Unused extensions that ship with the daemon: none of their items are loaded. {@link reconsider} loads one whose
+   * process is needed, which makes it an installed extension.
    */
   bundled(): readonly InstalledExtension[]
   /**
-   * Starts or ends the process of the extension of that key, as {@link ProvisionOwner.isNeeded} says now; nothing where there is none.
-   * Resolves when it is ready or gone. @throws Fault `extension_not_running` with the reason why it is not ready; it is tried again
+   * Starts or stops the process of the extension of that key according to {@link ProvisionOwner.isNeeded}; does nothing
+   * for an unknown key. Resolves when the process is ready or gone. @throws Fault `extension_not_running` with the
+   * reason; the start is retried
    */
   reconsider(key: string): Promise<void>
   /**
-   * Starts another process of the extension of that key for some work alone, beside the one that runs or in place of none, and ends it
-   * before this resolves. It is not supervised, and nothing that it does counts as the extension's.
+   * Starts a separate process of the extension of that key for a single piece of work, and stops it before this
+   * resolves. It is not supervised and does not change the state of the extension.
    * @throws Fault `extension_not_found`, `extension_not_running` with the reason why it did not start, and what the work throws
    */
   control<T>(
@@ -315,15 +326,15 @@ export interface ExtensionsApi extends TapsOf<typeof points> {
     work: (process: ControlProcess) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T>
-  /** What the extension of that name keeps; a plugin requires `Storage` of `svc/plugins/storage` for its own. */
+  /** The storage of the extension of that name; a plugin requires `Storage` of `svc/plugins/storage` for its own. */
   storageOf(name: string): ExtensionStorage
-  /** Ends the process of the extension of that key and starts another one with what {@link ProvisionOwner.runtime} says now. */
+  /** Restarts the process of the extension of that key with the current result of {@link ProvisionOwner.runtime}. */
   restart(key: string): Promise<void>
 }
 
 export const Extensions = token<ExtensionsApi>('extensions@1')
 
-/** Id of the workspace of a link, empty for all; absent of what is installed. */
+/** Id of the workspace of a link, empty for all; absent for an installed extension. */
 const workspace = v.optional(v.string())
 const named = v.object({ name: v.string(), version: v.optional(v.string()), workspace })
 const failed = v.object({ name: v.string(), error: v.string(), workspace })
@@ -343,10 +354,10 @@ export * from './install/source/curated.js'
 export type { Tree }
 
 /**
- * The files of a `.tar.gz`, unpacked in memory and judged whole: what leads out, links and what unpacks to more than it may is
+ * Unpacks a `.tar.gz` in memory and returns its files. Paths that lead out, links and content over the limits are
  * refused. @throws Fault `extension_content_refused`
  */
 export async function readArchive(bytes: Uint8Array, isRoot: (path: string) => boolean): Promise<Tree> {
-  // Loaded when there is an archive: a start has no use for it.
+  // Imported on first use: a start of the daemon needs no archive code.
   return (await import('./install/source/archive.js')).readArchive(bytes, isRoot)
 }

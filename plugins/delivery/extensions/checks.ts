@@ -5,13 +5,13 @@ import { placeOf } from './identity.js'
 import { leftOutOf } from './load/families.js'
 import type { Instance } from './load/instance.js'
 
-/** Commands that help with anything; what is said of one extension has a better one. */
+/** General commands; for a single extension there is a more specific one. */
 const GENERAL = ['svc help', command('logs'), command('extension list')]
 
-/** Entries that cannot be used which one item names. */
+/** Unusable entries that one item lists. */
 const SHOWN = 8
 
-/** What is wrong with an extension, or worth to know about it; nothing when it is well. */
+/** Diagnostics of an extension; none when it is healthy. */
 export function itemsOf({
   name,
   key,
@@ -86,7 +86,7 @@ export function itemsOf({
   return []
 }
 
-/** The doctor's items: one for each extension that is not well, else that all are. */
+/** The doctor's items: one for each unhealthy extension, else one for all. */
 export function extensionItems(instances: readonly Instance[], isLoading: boolean): DiagnosticItem[] {
   const items = instances.flatMap(itemsOf)
   if (isLoading) {
@@ -112,7 +112,7 @@ export function extensionItems(instances: readonly Instance[], isLoading: boolea
   ]
 }
 
-/** Extensions that run by the translation of what their version of the API called otherwise. */
+/** Extensions of API version 1, which run through the translation layer. */
 function ofVersionOne(instances: readonly Instance[]): DiagnosticItem {
   const names = instances.map(({ key }) => key)
   const run = names.length === 1 ? 'runs' : 'run'

@@ -2,16 +2,16 @@
 export const LANGUAGES = ['ts', 'python'] as const
 export type Language = (typeof LANGUAGES)[number]
 
-/** The library files that are copied into a new adapter, by language. */
+/** The library files copied into a new adapter, by language. */
 export interface BridgeLibraries {
-  /** Text of the library for Node, one module without imports but of Node. */
+  /** The library for Node: one module that imports only Node's own modules. */
   readonly node: string
   readonly python: string
 }
 
 type Files = Readonly<Record<string, string>> & { readonly 'extension.toml': string }
 
-/** The files of an adapter for a chat of lines over TCP; it works as it is. */
+/** The files of an adapter for a line-based chat over TCP, a working example. */
 export function bridgeFiles(
   name: string,
   language: Language,
@@ -34,7 +34,7 @@ export function bridgeFiles(
   return {
     ...common,
     'main.ts': nodeOf(name, true),
-    // What runs; svc extension build, test and dev make it of main.ts where esbuild is installed.
+    // The module that runs; `svc extension build`, `test` and `dev` bundle it from main.ts where esbuild is installed.
     'main.js': nodeOf(name, false),
     'svc-bridge.js': libraries.node,
     'svc-bridge.d.ts': `export * from 'svc/bridge'\n`,
@@ -92,7 +92,7 @@ ${
 `
 }`
 
-/** The adapter for Node; without its types it is JavaScript. */
+/** The adapter for Node: TypeScript, or JavaScript when `typed` is false. */
 function nodeOf(name: string, typed: boolean): string {
   const t = (types: string) => (typed ? types : '')
   return `import { randomUUID } from 'node:crypto'

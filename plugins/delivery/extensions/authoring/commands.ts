@@ -131,13 +131,13 @@ export const runTest = told(async context => {
 })
 
 const TEST_SECONDS = 60
-/** Characters of what tests write that are in the answer. */
+/** Characters of test output in the reply. */
 const KEPT_OUTPUT = 256 * 1024
 const archiveName = ({ name, version }: Manifest) => `${name}-${version}.tar.gz`
 const folderOf = ({ args: { dir = '.' }, cwd }: CommandContext) => path.resolve(cwd, dir)
 const validated = (context: CommandContext): Promise<Validation> => validateFolder(folderOf(context))
 
-/** Bundles TypeScript beside `main`, where there is any, and tells its compiler where the types lie. @returns its file */
+/** Bundles the TypeScript beside `main`, if any, and writes the types for its compiler. @returns the source file */
 async function bundled(context: CommandContext): Promise<string | undefined> {
   const { root, manifest } = await readFolderManifest(folderOf(context))
   const main = await bundleMain(root, manifest)
@@ -147,7 +147,7 @@ async function bundled(context: CommandContext): Promise<string | undefined> {
   return main?.source
 }
 
-/** What these commands find wrong without a daemon is told as what a daemon says. */
+/** Reports a Fault of these commands in the same form as one from the daemon. */
 function told<T>(run: (context: CommandContext) => Promise<T>) {
   return async (context: CommandContext): Promise<T> => {
     try {

@@ -4,14 +4,14 @@ import path from 'node:path'
 import { CodeCache } from '../load/code.js'
 import type { Manifest } from '../manifest/manifest.js'
 
-/** A copy of an extension, as the daemon makes one before it imports the code: `svc` and `valibot` are found from there. */
+/** A copy of an extension in the form that the daemon imports: `svc` and `valibot` resolve from it. */
 export interface Copy {
   readonly folder: string
-  /** A folder above it, of nobody else. */
+  /** The parent folder, which this copy alone uses. */
   readonly above: string
 }
 
-/** Does something with a copy of the folder of an extension, which goes afterwards. */
+/** Runs `work` on a copy of an extension's folder and removes the copy. */
 export async function withCopy<T>(
   { name, apiVersion }: Pick<Manifest, 'name' | 'apiVersion'>,
   root: string,

@@ -6,14 +6,14 @@ import { EVERYWHERE, referenceOf } from '../identity.js'
 import { hashTree } from '../load/code.js'
 import { colored, followLogs, isGone } from './logs.js'
 
-/** Milliseconds without a write after which a change is taken to be whole. */
+/** Milliseconds without a write after which a change counts as complete. */
 const SETTLE_MS = 100
-/** Names below which nothing is watched. */
+/** Folders that are not watched. */
 const LEFT_OUT = /(^|[\\/])(node_modules|\.[^\\/]+)([\\/]|$)/
 /**
- * Links a folder to the daemon, which loads it again whenever it changes, and unlinks it at Ctrl-C, at SIGTERM and when its
- * terminal or its reader is gone. Until then everything that its process and its code say is printed, and what becomes of each load.
- * @param build makes what is loaded of sources that changed, where that is needed
+ * Links a folder to the daemon, which reloads it on each change. Unlinks it on Ctrl-C, on SIGTERM and when its terminal
+ * or reader is gone. Until then, prints the output of its process and code and the result of each load.
+ * @param build bundles changed sources, where that is needed
  */
 export async function develop(
   context: CommandContext,
@@ -70,7 +70,7 @@ async function link({ client, out, options }: CommandContext, name: string, root
   if (extension.last_error) out.line(out.color('red', extension.last_error))
 }
 
-/** A link that cannot be ended now stays, which has to be said. */
+/** Ends a link; a failure leaves it in place and is reported. */
 async function unlink({ client, out }: CommandContext, name: string, workspace: string, own: string): Promise<void> {
   try {
     await client.request('DELETE', own)
@@ -84,7 +84,7 @@ async function unlink({ client, out }: CommandContext, name: string, workspace: 
   }
 }
 
-/** Builds at each change, one time after the other; the daemon sees what comes of it, and what is wrong is printed. */
+/** Rebuilds on each change, one build at a time. The daemon sees the output; errors are printed. */
 async function followSources(
   { out }: CommandContext,
   root: string,
@@ -100,7 +100,7 @@ async function followSources(
   }
   const watcher = watch(root, {
     ignoreInitial: true,
-    // A link can lead anywhere, into /proc for one; what belongs to the extension lies in its folder.
+    // A link can lead anywhere, for example into /proc; files of the extension are in its folder.
     followSymlinks: false,
     ignored: at => LEFT_OUT.test(at.slice(root.length)),
     awaitWriteFinish: { stabilityThreshold: SETTLE_MS, pollInterval: SETTLE_MS / 4 },
@@ -109,7 +109,7 @@ async function followSources(
     if (!waiting) void builds.run(work)
     waiting = true
   }
-  // What changed before it watched was not told of.
+  // The watcher reports no changes from before it was ready.
   watcher.on('all', note).on('ready', note)
   await aborted(signal)
   await builds.idle()

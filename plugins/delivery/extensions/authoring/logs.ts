@@ -4,10 +4,10 @@ import { referenceOf } from '../identity.js'
 
 type Entry = ExtensionLogsReply['logs'][number]
 
-/** What the daemon says of an extension that its author has to see. */
+/** Messages of the daemon that report a failure of the extension. */
 const BAD = /^\[svc\] (is not loaded|runs as it was before|failed|the process (failed|is given up))/
 
-/** `svc extension logs <name>`: what is there, and with `--follow` what comes, until Ctrl-C. */
+/** `svc extension logs <name>`: prints the log; `--follow` continues until Ctrl-C. */
 export async function runLogs(context: CommandContext): Promise<void> {
   const { client, out, options, cwd, args } = context
   const place = options.workspace === undefined ? {} : { workspace: referenceOf(options.workspace, cwd) }
@@ -25,9 +25,9 @@ export async function runLogs(context: CommandContext): Promise<void> {
 }
 
 /**
- * Hands on what is in the log of an extension and what comes until `signal` aborts.
- * @param at the path of the log, with this query
- * @returns whether there is such an extension still
+ * Passes on the log of an extension, then new entries until `signal` aborts.
+ * @param at the path of the log with this query
+ * @returns whether the extension still exists
  */
 export async function followLogs(
   { client }: CommandContext,
@@ -40,7 +40,7 @@ export async function followLogs(
   while (!signal.aborted) {
     const query = { follow: 'true', after: String(after), ...(epoch ? { stream_epoch: epoch } : {}) }
     const reply = await client.request('GET', at(query), undefined, { waits: true }).catch(error => {
-      // The first answer says that there is none, later ones that there was one.
+      // Not found is an error on the first request; on later ones it means that the extension was removed.
       if (epoch === '' || !isGone(error)) throw error
     })
     if (reply === undefined) return false
@@ -57,7 +57,7 @@ export async function followLogs(
 
 export const isGone = (error: unknown): boolean => (error as { code?: unknown }).code === 'extension_not_found'
 
-/** What the daemon says stands out from what the extension wrote. */
+/** Colours messages of the daemon, to set them apart from output of the extension. */
 export function colored(out: CommandContext['out'], message: string): string {
   if (BAD.test(message)) return out.color('red', message)
   return message.startsWith('[svc] ') ? out.color('cyan', message) : message
@@ -65,7 +65,7 @@ export function colored(out: CommandContext['out'], message: string): string {
 
 const two = (part: number) => String(part).padStart(2, '0')
 
-/** In the zone of the reader, to the second. */
+/** Local time of the reader, to the second. */
 function timeOf({ timestamp }: Entry): string {
   const at = new Date(timestamp)
   const day = [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-')

@@ -12,7 +12,7 @@ import { importModule } from '../load/import-module.js'
 import { leftOutOf, scriptOf, sourceOfMain } from '../load/left-out.js'
 import type { Manifest } from '../manifest/manifest.js'
 
-/** Of a source, and of what is bundled from it. */
+/** Limit for a source file and for its bundle. */
 const MAX_SOURCE_BYTES = 16 * 1024 * 1024
 
 export interface Packed {
@@ -20,21 +20,21 @@ export interface Packed {
   readonly file: string
   readonly bytes: number
   readonly files: number
-  /** Hex SHA-256 of the archive: what `svc extension install --checksum` takes. */
+  /** Hex SHA-256 of the archive, as `svc extension install --checksum` takes it. */
   readonly sha256: string
 }
 
 /**
- * Packs the folder of an extension as `svc extension install` takes it; the same files give the same bytes.
- * @param file of the archive, absolute, replaced whole; archives of this name in the folder itself are left out
- * @throws Fault `extension_content_refused` for what no installation would take
+ * Packs the folder of an extension for `svc extension install`; the same files give the same bytes.
+ * @param file of the archive, absolute, replaced atomically; archives of this name in the folder itself are left out
+ * @throws Fault `extension_content_refused` for content that no installation accepts
  */
 export async function packFolder(root: string, { name }: Manifest, file: string): Promise<Packed> {
   const stale = new RegExp(`^${name.replaceAll('.', '\\.')}-[^/]*\\.tar\\.gz(\\.part)?$`)
   const all = await readFolder(root, await leftOutOf(root))
   const tree = all.filter(({ path: at }) => !stale.test(at))
   const part = `${file}.part`
-  // A pipe that somebody left in its place would be waited for.
+  // Opening a leftover pipe of that name would block.
   await rm(part, { force: true })
   const options = { cwd: root, file: part, gzip: { portable: true }, portable: true, mtime: new Date(0), prefix: name }
   try {
@@ -55,13 +55,14 @@ export async function packFolder(root: string, { name }: Manifest, file: string)
 /** Files of a main module in TypeScript, relative to the folder. */
 export interface BundledMain {
   readonly source: string
-  /** Absent: nothing was bundled, for the script is newer than the source and the folder has no bundler. */
+  /** Absent: nothing was bundled, because the script is newer than the source and the folder has no bundler. */
   readonly script?: string
 }
 
 /**
- * Bundles `main` from the TypeScript beside it, with the bundler that the folder itself has installed: `main.js` from `main.ts`.
- * @returns the source, and the script where it was bundled; undefined where `main` is written by hand
+ * Bundles `main` from the TypeScript beside it, for example `main.js` from `main.ts`, with the bundler installed in the
+ * folder.
+ * @returns the source, and the script if it was bundled; undefined if `main` has no TypeScript source
  * @throws Fault `extension_bundler_missing`; `extension_build_failed` with file, line and column
  */
 export async function bundleMain(root: string, manifest: Manifest): Promise<BundledMain | undefined> {
@@ -69,18 +70,18 @@ export async function bundleMain(root: string, manifest: Manifest): Promise<Bund
   const script = scriptOf(manifest)
   if (source === undefined || script === undefined) return undefined
   const file = path.join(root, script)
-  // A new adapter runs where nothing is installed: its script is made anew once its source is newer.
+  // A new adapter runs without installed packages: its script is bundled only after its source changes.
   if (manifest.main === undefined && !hasBundler(root) && (await isNewer(file, path.join(root, source))))
     return { source }
   const text = await bundleSource(root, source)
-  // Whoever watches the folder is not woken for nothing.
+  // An unchanged file is not written, so that watchers of the folder do not fire.
   const before = await readRegularFile(file, { maxBytes: MAX_SOURCE_BYTES })
   if (before?.toString() !== text) await writeFile(file, text)
   return { source, script }
 }
 
 /**
- * One module of a TypeScript file and of what it imports; what the daemon hands out stays an import.
+ * Bundles a TypeScript file and its imports into one module; modules that the daemon provides stay imports.
  * @param source relative to `root`
  * @throws Fault `extension_bundler_missing`; `extension_build_failed` with file, line and column
  */
@@ -103,7 +104,7 @@ export async function bundleSource(root: string, source: string): Promise<string
   return outputFiles[0]?.text ?? ''
 }
 
-/** What esbuild rejects with; columns from 0. */
+/** The rejection of esbuild; columns start at 0. */
 interface BuildFailure extends Error {
   readonly errors?: readonly {
     readonly text: string
@@ -111,7 +112,7 @@ interface BuildFailure extends Error {
   }[]
 }
 
-/** One error that tells of the first by its place, and how many there are. */
+/** One error with the place of the first problem and the number of the others. */
 function invalid(source: string, { message, errors = [] }: BuildFailure) {
   const [first] = errors
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : ''
@@ -123,7 +124,7 @@ function invalid(source: string, { message, errors = [] }: BuildFailure) {
   })
 }
 
-/** As much of esbuild as is used. */
+/** The used part of esbuild's API. */
 interface Bundler {
   build(options: object): Promise<{ readonly outputFiles: readonly { readonly text: string }[] }>
 }
@@ -139,7 +140,7 @@ function hasBundler(root: string): boolean {
   }
 }
 
-/** Whether a file is there and was written no earlier than another one. */
+/** Whether a file exists and is at least as new as another one. */
 async function isNewer(file: string, than: string): Promise<boolean> {
   const [one, other] = await Promise.all([file, than].map(at => stat(at).catch(() => undefined)))
   return one !== undefined && other !== undefined && one.mtimeMs >= other.mtimeMs

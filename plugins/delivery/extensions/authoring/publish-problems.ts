@@ -2,13 +2,13 @@ import { Fault, messageOf, type PluginKernel } from '../../../../kernel/plugin.j
 import { type InstalledExtension, ResourceFamilies } from '../api.js'
 import { Families } from '../load/families.js'
 
-/** Has what an extension ships read and published, and says what is wrong: of what is read, all that each family finds. */
+/** Reads and publishes the items of an extension, and returns the problems: for reading, all that each family finds. */
 export async function publishProblems(kernel: PluginKernel, extension: InstalledExtension): Promise<string[]> {
   const { db, records } = kernel
   const problems: string[] = []
   const tried = (work: Promise<unknown>) => work.catch(error => problems.push(...linesOf(error)))
   const familiesOf = (collect: PluginKernel['collect']) => new Families({ db, records, collect })
-  // One by one, so that what one finds does not hide what another does.
+  // Each family is read separately, so that a problem of one does not hide those of another.
   for (const family of kernel.collect(ResourceFamilies))
     await tried(
       familiesOf(() => [family] as never)
@@ -21,7 +21,7 @@ export async function publishProblems(kernel: PluginKernel, extension: Installed
   return problems
 }
 
-/** Where details tell of each problem, they are by the place in a file. */
+/** Problems with their place in a file, if the details have such keys; else the message. */
 function linesOf(error: unknown): string[] {
   const places = Object.entries(error instanceof Fault ? (error.details ?? {}) : {})
   const told = places

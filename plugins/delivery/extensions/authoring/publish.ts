@@ -13,7 +13,7 @@ const FEED = 'extensions.json'
 const MAX_KEY_BYTES = 16 * 1024
 const MAX_FEED_BYTES = 16 * 1024 * 1024
 
-/** An entry of the feed; members of others are kept as they are. */
+/** An entry of the feed; entries of other extensions are kept unchanged. */
 interface FeedEntry {
   readonly id: string
   readonly [member: string]: unknown
@@ -29,8 +29,8 @@ export interface Publication {
 }
 
 /**
- * Packs an extension into the folder of a catalog and writes its entry into the feed there, instead of an earlier one of that name.
- * @param key PEM of an Ed25519 key; undefined: not signed
+ * Packs an extension into the folder of a catalog and replaces the feed's entry of that name.
+ * @param key PEM of an Ed25519 key; undefined: the entry is not signed
  * @throws Fault `extension_publish_invalid`, and those of packing
  */
 export async function publishTo(
@@ -80,7 +80,7 @@ async function readFeed(catalog: string): Promise<readonly FeedEntry[]> {
   return refuse(`${FEED} has no list entries`)
 }
 
-/** @throws Fault `extension_publish_invalid` for what is no Ed25519 key in PEM */
+/** @throws Fault `extension_publish_invalid` for anything but an Ed25519 key in PEM */
 async function readKey(file: string): Promise<KeyObject> {
   try {
     const pem = await readRegularFile(file, { maxBytes: MAX_KEY_BYTES })
@@ -93,7 +93,7 @@ async function readKey(file: string): Promise<KeyObject> {
   return refuse('the key is not one of Ed25519')
 }
 
-/** The 32 bytes of the public half in base64. */
+/** The 32 bytes of the public key in base64. */
 const publicKeyOf = (key: KeyObject): string =>
   createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-32).toString('base64')
 

@@ -2,17 +2,17 @@ import { type ConversionConfig, toJsonSchema } from '@valibot/to-json-schema'
 import { isDropIn, isSchema } from '../../../../kernel/platform.js'
 import { KIND_NAME, messageOf, type Plugin } from '../../../../kernel/plugin.js'
 
-/** What a schema can say: rules that are code are left out, as in the OpenAPI document. */
+/** Actions implemented as code have no JSON Schema; the OpenAPI document leaves them out as well. */
 const ignoreActions = ['check', 'trim']
-/** What a person writes. */
+/** Schemas of input, as written by a person. */
 const WRITTEN: ConversionConfig = { typeMode: 'input', ignoreActions }
 const READ: ConversionConfig = { typeMode: 'output', ignoreActions }
 
-/** What of a surface could not be told to others, or not be registered; nothing of it is run. */
+/** Parts of a surface that cannot be documented or registered; no code of it runs. */
 export function surfaceProblems({ name, requires, replaces, surface }: Plugin): string[] {
   const { kinds = [], events = [], settings = [], routes = [], registries = [], taps = [], tables = [] } = surface
   const needs = Object.values(requires).flatMap(need => ('id' in need ? need.id : []))
-  // One that replaces a plugin has that one's configuration paths, and may repeat the migrations that it inherits.
+  // A replacement has the configuration paths of the replaced plugin, and may repeat the migrations that it inherits.
   const isOwnDropIn = isDropIn(name) && replaces === undefined
   const [prefix, inherited = prefix] = [name, replaces].flatMap(one => (one === undefined ? [] : tablePrefix(one)))
   return [

@@ -1,6 +1,6 @@
 import { API_VERSION } from '../manifest/manifest.js'
 
-/** Forms of an extension that can be written anew. */
+/** Forms of a new extension. */
 export const FORMS = ['static', 'plugin', 'typescript', 'process', 'bridge'] as const
 export type Form = (typeof FORMS)[number]
 
@@ -9,8 +9,8 @@ export const isForm = (text: unknown): text is Form => (FORMS as readonly unknow
 type Files = Readonly<Record<string, string>> & { readonly 'extension.toml': string }
 
 /**
- * The files of a new extension by their relative paths; it works as it is.
- * @param packages versions by name that a TypeScript extension is developed with
+ * The files of a new, working extension by their relative paths.
+ * @param packages versions by name of the development dependencies of a TypeScript extension
  */
 export function filesOf(
   form: Exclude<Form, 'bridge'>,
@@ -23,7 +23,7 @@ export function filesOf(
 
 const head = (name: string) => `name = "${name}"\nversion = "0.1.0"\ndescription = "What it is for, in a line"\n`
 
-/** A test that starts the extension in a kernel of its own; `body` is what it looks at. */
+/** A test that starts the extension in a kernel of its own and runs `body`. */
 const testOf = (name: string, body: string) => `import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startExtension } from 'svc/testing'

@@ -7,7 +7,7 @@ import { bundleSource } from './pack.js'
 
 export interface TestResult {
   readonly name: string
-  /** Why it failed; paths in it are those of the folder. */
+  /** Reason of a failure, with paths of the original folder. */
   readonly error?: string
 }
 
@@ -19,24 +19,24 @@ export interface TestOutcome {
 
 export interface TestRun {
   readonly signal: AbortSignal
-  /** Only tests whose names contain this text run, those of the contract included; none of them is a failure. */
+  /** Runs only tests whose names contain this text, including those of the contract; no match is a failure. */
   readonly filter?: string | undefined
-  /** Milliseconds for each file of tests; one that something keeps alive is ended. */
+  /** Milliseconds for each test file; a file that exceeds it is ended. */
   readonly timeoutMs: number
-  /** Called with each test as it ends. */
+  /** Called when a test ends. */
   readonly told: (result: TestResult) => void
-  /** Called with what tests write, as it comes. */
+  /** Called with the output of tests as it arrives. */
   readonly written: (text: string) => void
 }
 
-/** The suite that every extension has to pass, as a file beside the copy that it is about. */
+/** The contract suite that every extension must pass; the file is written beside the tested copy. */
 const CONTRACT = 'contract.test.mjs'
 const TEST_FILE = /\.test\.m?js$/
 const TYPED_TEST = /\.test\.ts$/
 
 /**
- * Runs the contract of extensions and the folder's own `*.test.mjs` and `*.test.ts`, a process each, on a copy from which
- * `svc` is found as it is in the daemon.
+ * Runs the contract suite and the folder's own `*.test.mjs` and `*.test.ts`, a process each, on a copy from which `svc`
+ * resolves as in the daemon.
  * @throws Fault `extension_build_failed` of a test in TypeScript; `extension_bundler_missing`
  */
 export function testFolder(
@@ -69,7 +69,7 @@ export function testFolder(
       if (details.type !== 'suite' && !isFile(test) && skip === undefined) end({ name: test })
     })
     events.on('test:fail', ({ name: test, details, file }) => {
-      // What makes a suite fail is told of by itself.
+      // A failed suite repeats the failures of its tests, which are reported on their own.
       if (details.type === 'suite') return
       const hanging = isFile(test) && isTimeout(details.error) ? begun.get(file ?? test)?.at(-1) : undefined
       end({ name: hanging ?? original(test), error: original(hanging ? HANGS : textOf(details.error)) })
@@ -82,7 +82,7 @@ export function testFolder(
   })
 }
 
-/** The tests of the folder in its copy; those in TypeScript are bundled there, with what they import. */
+/** The tests in the copy of the folder; TypeScript tests are bundled there with their imports. */
 async function ownTests(root: string, folder: string): Promise<string[]> {
   const files = (await readdir(folder, { recursive: true }))
     .filter(file => !file.split(path.sep).includes('node_modules'))
@@ -94,14 +94,14 @@ async function ownTests(root: string, folder: string): Promise<string[]> {
 
 const bundleOf = (file: string) => file.replace(/\.ts$/, '.mjs')
 
-/** A file that passed is told of as well, after its tests. */
+/** The runner also reports each file as a test after the tests in it. */
 const isFile = (test: string) => path.isAbsolute(test) && TEST_FILE.test(test)
 
 const causeOf = (error: Error) => (error.cause instanceof Error ? error.cause : error)
 const isTimeout = (error: Error) => /timed out after/.test(causeOf(error).message)
 const HANGS = 'it did not end before its file was ended; svc extension test --timeout <seconds> gives it longer'
 
-/** The error of a test with what it compared, without the frames of the runner. */
+/** The message of a failed test with the compared values, without frames of the runner. */
 function textOf(error: Error): string {
   const cause = causeOf(error)
   const frames = (cause.stack ?? '').split('\n').filter(line => /^\s+at /.test(line) && !line.includes('node:internal'))

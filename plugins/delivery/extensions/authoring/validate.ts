@@ -10,23 +10,23 @@ import { type Manifest, readManifestFile } from '../manifest/manifest.js'
 import { type Copy, withCopy } from './copy.js'
 import { surfaceProblems } from './surface-problems.js'
 
-/** What is known of the folder of an extension without loading it. */
+/** Results of the checks of an extension's folder, which is not loaded. */
 export interface Validation {
   readonly root: string
   readonly manifest: Manifest
-  /** Of the plugin of `main`, nothing of which was applied, and of what the folder ships. */
+  /** Problems of the plugin in `main`, which is not applied, and of the shipped items. */
   readonly problems: readonly string[]
 }
 
-/** The manifest of a folder, and where that really is. @throws Fault of the manifest, with file, line and key */
+/** The manifest of a folder and the folder's real path. @throws Fault of the manifest, with file, line and key */
 export async function readFolderManifest(folder: string) {
   const { manifest, text } = await readManifestFile(folder)
   return { root: await realpath(folder), manifest, text }
 }
 
 /**
- * Reads the manifest of a folder, follows its paths, imports the plugin of `main` and looks at its surface, and has what the
- * folder ships judged as a daemon judges it.
+ * Reads the manifest of a folder, checks its paths, imports the plugin of `main` and checks its surface, and checks the
+ * shipped items with the daemon's own code.
  * @throws Fault of the manifest, with file, line and key
  */
 export async function validateFolder(folder: string): Promise<Validation> {
@@ -36,7 +36,7 @@ export async function validateFolder(folder: string): Promise<Validation> {
   return { root, manifest, problems: await problemsOf(manifest, root) }
 }
 
-/** What is beside the copy, for what it looks at lies above this plugin: `svc` is found from there. */
+/** A module beside the copy: it imports code of layers above this plugin, and `svc` resolves from there. */
 const JUDGE = "export { replacementProblems, shippedProblems } from 'svc/testing'\n"
 
 interface Judge {
@@ -47,7 +47,7 @@ interface Judge {
 function problemsOf(manifest: Manifest, root: string): Promise<string[]> {
   const entries = manifest.leftOut ?? []
   const look = async ({ folder, above }: Copy) => {
-    // A stack would name the copy, and what is to be edited is the original.
+    // Messages name files of the copy, but a person edits the original.
     const told = (text: string) => text.replaceAll(folder, root)
     const code = manifest.main === undefined ? undefined : await readCode(folder, manifest)
     const found = code === undefined || 'problem' in code ? [code?.problem ?? []].flat() : surfaceProblems(code)

@@ -7,7 +7,7 @@ import { secretFolders } from '../secret-path.js'
 import { type Brought, beyond, consentDigest } from './brought.js'
 import { namesOf } from './check.js'
 
-/** Whether a person has to say yes to what it brings: they do where it comes from a catalog and brings more than they know of. */
+/** Whether a person must consent: the extension is from a catalog and brings more than was agreed to before. */
 export function needsConsent(
   { tier, brings = [] }: Pick<Provenance, 'tier' | 'brings'>,
   before: Pick<Provenance, 'brings'> | undefined,
@@ -16,8 +16,8 @@ export function needsConsent(
 }
 
 /**
- * Refuses what a request does not consent to.
- * @param digest of what a person was shown
+ * Refuses an installation without the needed consent.
+ * @param digest of the list that the person was shown
  * @throws Fault `extension_consent_required`
  */
 export function checkAgreed(next: Provenance, before: Provenance | undefined, digest: string | undefined): void {
@@ -36,13 +36,13 @@ export function checkAgreed(next: Provenance, before: Provenance | undefined, di
   )
 }
 
-/** Refuses references to secrets that are not its own: none of them would be resolved. @throws Fault `extension_secret_foreign` */
+/** Refuses references to secrets of others, which would not be resolved. @throws Fault `extension_secret_foreign` */
 export function checkForeign(name: string, brings: readonly Brought[]): void {
   const folders = secretFolders(name)
   for (const { kind, name: called, given = [] } of brings)
     for (const reference of given) {
       if (parseSecretRef(reference)?.scheme !== 'vault') continue
-      // What is no path of the vault, as one with `..`, is not its own either.
+      // A reference that is not a valid vault path, for example with `..`, is refused as well.
       const path = vaultPath(reference)
       if (path !== undefined && folders.some(folder => path.startsWith(folder))) continue
       throw ExtensionErrors.extension_secret_foreign(

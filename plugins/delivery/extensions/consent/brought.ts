@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../../../kernel/kit/canonical.js'
 
-/** One thing that an extension brings: what of it runs, where it leads, and what it is given. */
+/** One item that needs consent: the program it runs, the addresses it reaches and the secrets it receives. */
 export interface Brought {
   readonly kind:
     | 'process'
@@ -19,17 +19,17 @@ export interface Brought {
     | 'event'
     | 'records'
     | 'network'
-  /** Unique within its kind; that of something inside another one begins with the outer name. */
+  /** Unique within its kind; the name of a nested item begins with that of the outer one. */
   readonly name: string
-  /** Command line of a program, as it is written. */
+  /** Command line of a program, as written. */
   readonly runs?: string
   /** Addresses that the daemon sends requests to. */
   readonly reaches?: readonly string[]
   /** References to the secrets and variables that it is given: `vault:…`, `env:NAME`. */
   readonly given?: readonly string[]
-  /** The sandbox profile that it names. */
+  /** Name of its sandbox profile. */
   readonly sandbox?: string
-  /** When it runs, or what it may do, for people. */
+  /** For people: when it runs, or what it may do. */
   readonly about?: string
 }
 
@@ -38,27 +38,27 @@ const isWords = (value: unknown): value is Words => typeof value === 'object' &&
 const textsIn = (value: unknown): string[] =>
   Object.values(isWords(value) || Array.isArray(value) ? value : {}).filter(one => typeof one === 'string')
 
-/** `{{env:NAME}}` in what is started: a variable of the daemon, as a secret reference names one. */
+/** References to the daemon's variables in the form of secret references, from `{{env:NAME}}` in a command. */
 const variablesIn = (texts: readonly string[]): string[] =>
   texts.flatMap(text =>
     [...text.matchAll(/\{\{env:([A-Za-z_][A-Za-z0-9_]*)\}\}/g)].map(([, name = '']) => `env:${name}`),
   )
 
-/** A text in which nothing is hidden: characters that are not seen, or change how others are, are escaped. */
+/** Escapes control, format and separator characters, which can hide text or change how it is displayed. */
 const visible = (text: string): string =>
   text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, sign => `\\u{${sign.codePointAt(0)?.toString(16)}}`)
 
-/** A word of a command line; one that could be taken for several is in quotation marks. */
+/** A word of a command line, in quotation marks if it could be read as several. */
 const quoted = (word: string): string => (/^[\w@%+=:,./{}~-]+$/.test(word) ? word : visible(JSON.stringify(word)))
 
-/** A program as it is written: its variables, its command, its arguments. */
+/** A command line: variables, command, arguments. */
 function commandLine({ command, args, env }: Words): string | undefined {
   if (typeof command !== 'string') return undefined
   const variables = Object.entries(isWords(env) ? env : {}).map(([name, value]) => `${name}=${quoted(String(value))}`)
   return [...variables, quoted(command), ...textsIn(args).map(quoted)].join(' ')
 }
 
-/** What starts a program or sends a request says, whoever wrote it: servers, hooks, processes. */
+/** An item that starts a program or sends requests: a server, a hook or a process. */
 function called(kind: Brought['kind'], name: string, written: Words): Brought {
   const auth = isWords(written.auth) ? written.auth : {}
   const runs = commandLine(written)
@@ -85,7 +85,7 @@ function called(kind: Brought['kind'], name: string, written: Words): Brought {
 /** An MCP server as a manifest, a skill or an agent declares it. */
 export const broughtServer = (name: string, written: object): Brought => called('mcp server', name, written as Words)
 
-/** A hook; its executor is written at the top or in `executor`. */
+/** A hook; its executor is in `executor` or in the same table. */
 export function broughtHook(name: string, written: object): Brought {
   const { executor, ...flat } = written as Words
   const whole = { ...flat, ...(isWords(executor) ? executor : {}) } as Words
@@ -94,17 +94,17 @@ export function broughtHook(name: string, written: object): Brought {
   return { ...called('hook', name, whole), about: visible(`on ${how.join(', ')}`) }
 }
 
-/** What a process has besides its command. */
+/** Rights of a process besides its command. */
 interface ProcessRights {
   readonly subprocess?: object | undefined
   /** Methods of the Host API. */
   readonly permissions: readonly string[]
   readonly provides: readonly string[]
-  /** References to the variables that it is given where there is a value. */
+  /** References to optional variables. */
   readonly asksFor: readonly string[]
 }
 
-/** The process of an extension, with the variables that it asks for. */
+/** The process of an extension with its optional variables. */
 export function broughtProcess(name: string, { subprocess, permissions, provides, asksFor }: ProcessRights): Brought[] {
   if (subprocess === undefined) return []
   const rights = [
@@ -122,7 +122,7 @@ export function broughtProcess(name: string, { subprocess, permissions, provides
   ]
 }
 
-/** Records that a process may write by itself. */
+/** Kinds of records that a process may publish. */
 export const broughtPublication = (
   publish: { readonly families: readonly string[]; readonly max_scope: string } | undefined,
 ): Brought[] =>
@@ -132,7 +132,7 @@ export const broughtPublication = (
     about: `its process publishes them ${publish?.max_scope === 'workspace' ? 'in its workspace' : 'everywhere'}`,
   }))
 
-/** Taking part in a network, which is confirmed by a digest of its own as well. */
+/** Taking part in a network, which has a separate confirmation by digest as well. */
 export const broughtNetwork = (
   net: { readonly required: boolean; readonly channel_scopes?: readonly string[] | undefined } | undefined,
 ): Brought[] =>
@@ -146,13 +146,13 @@ export const broughtNetwork = (
       ]
     : []
 
-/** What the files beside an AGENT.md do, by name. */
+/** Effects of the files beside an AGENT.md, by name. */
 const SIDECARS: Readonly<Record<string, string>> = {
   'SOUL.md': 'instructions for the agent',
   'HEARTBEAT.md': 'wakes sessions of the agent',
 }
 
-/** Names of files beside an AGENT.md that count. */
+/** Names of the files beside an AGENT.md that the daemon reads. */
 export const sidecarFiles = Object.keys(SIDECARS)
 
 /** A file beside an AGENT.md. */
@@ -179,7 +179,7 @@ export function broughtAgent(
     {
       kind: 'agent',
       name,
-      // It is one text, split with the quoting of a shell.
+      // The command is one text, split with the quoting of a shell.
       ...(command === undefined ? {} : { runs: visible(command) }),
       ...(about.length > 0 ? { about: visible(about.join(', ')) } : {}),
     },
@@ -188,7 +188,7 @@ export function broughtAgent(
   ]
 }
 
-/** The same with nothing hidden in what is shown: names come from files of the author. */
+/** Escapes hidden characters in the name and description, which come from files of the author. */
 export const unhidden = (one: Brought): Brought => ({
   ...one,
   name: visible(one.name),
@@ -202,7 +202,7 @@ export const inOrder = (brought: readonly Brought[]): Brought[] =>
     .sort((a, b) => (a.key < b.key ? -1 : 1))
     .map(({ one }) => one)
 
-/** SHA-256, hex, of all that an extension brings: what a person consents to. Empty for one that brings nothing. */
+/** SHA-256, hex, of all that an extension brings: the list that a person consents to. Empty for an empty list. */
 export function consentDigest(brought: readonly Brought[]): string {
   if (brought.length === 0) return ''
   return createHash('sha256')
@@ -210,7 +210,7 @@ export function consentDigest(brought: readonly Brought[]): string {
     .digest('hex')
 }
 
-/** What was not among the things that somebody consented to. */
+/** Items that the earlier consent does not cover. */
 export function beyond(brought: readonly Brought[], consented: readonly Brought[]): Brought[] {
   const known = new Set(consented.map(one => canonicalJson(one)))
   return brought.filter(one => !known.has(canonicalJson(one)))

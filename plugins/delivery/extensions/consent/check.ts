@@ -4,7 +4,7 @@ import { ExtensionErrors } from '../errors.js'
 import type { Provenance } from '../install/provenance.js'
 import { type Brought, beyond } from './brought.js'
 
-/** Things that an error names. */
+/** Items that an error names. */
 const NAMED = 5
 
 /** Where the consent to an installed extension is kept. */
@@ -13,8 +13,8 @@ interface Consents {
 }
 
 /**
- * Refuses an extension from a catalog that brings more than somebody consented to: its folder was changed, or it was installed by a
- * version that did not ask. @throws Fault `extension_consent_required`
+ * Refuses an extension from a catalog that brings more than was consented to: its folder was changed, or a version
+ * without consents installed it. @throws Fault `extension_consent_required`
  */
 export function checkConsent(
   consents: Consents,
@@ -30,7 +30,7 @@ export function checkConsent(
     )
 }
 
-/** Names of some of them, for an error. */
+/** Names of the first items, for an error. */
 export function namesOf(brought: readonly Brought[]): string {
   const names = brought.slice(0, NAMED).map(({ kind, name }) => `${kind} ${name}`)
   return [...names, ...(brought.length > NAMED ? [`${brought.length - NAMED} more`] : [])].join(', ')

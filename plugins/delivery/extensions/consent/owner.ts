@@ -1,31 +1,33 @@
 import type { PluginKernel } from '../../../../kernel/plugin.js'
 import type { InstalledExtension } from '../api.js'
 
-/** The extension that something was brought by, which is run and resolved as that extension. */
+/** The extension that owns an item: the item runs and resolves secrets as that extension. */
 export interface Owner {
   /** Name of the extension. */
   readonly name: string
-  /** Its folder; absent while it is not known. */
+  /** Its folder; absent while it is unknown. */
   readonly root?: string
-  /** It came from a catalog or a repository, and runs in a sandbox. */
+  /** Whether it came from a catalog or a repository and therefore runs in a sandbox. */
   readonly confined: boolean
 }
 
-/** Who is asked for the owner of what an extension brings; absent where the plugin does not run. */
+/** The part of the extensions plugin that finds owners. */
 interface Owners {
   owner(key: string): Owner
 }
 
 /**
- * The owner of what the extension of that key brings; undefined for what no extension does. An extension that nobody knows is held
- * to most.
+ * The owner of items of the extension of that key; undefined without a key. An unknown extension is confined.
  */
 export function ownerOf(extensions: Owners | undefined, key: string | undefined): Owner | undefined {
   if (key === undefined) return undefined
   return extensions?.owner(key) ?? { name: key.split('@', 1)[0] ?? key, confined: true }
 }
 
-/** The same, among those that are installed; `unsandboxed` are names of those that run with the rights of the operator. */
+/**
+ * Finds the owner among the installed extensions; `unsandboxed` are names of extensions that run with the operator's
+ * rights.
+ */
 export function ownerAmong(
   installed: readonly Pick<InstalledExtension, 'name' | 'key' | 'root' | 'tier'>[],
   key: string,
@@ -37,7 +39,7 @@ export function ownerAmong(
   return { name, root, confined: tier === 'marketplace' && !unsandboxed.includes(name) }
 }
 
-/** Who asks for secrets of what an extension brings: its own are resolved, and no others. */
+/** The identity that resolves secrets for items of an extension: it has access to that extension's secrets only. */
 export const askerOf = (
   { collect }: Pick<PluginKernel, 'collect'>,
   { name }: Pick<Owner, 'name'>,

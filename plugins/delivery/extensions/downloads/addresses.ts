@@ -3,7 +3,7 @@ import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { shown } from '../../../../kernel/kit/text.js'
 import { DownloadError } from './rules.js'
 
-/** Networks that nothing of a public server leads into. */
+/** Networks that a public server must not lead into. */
 const inner = new BlockList()
 for (const [net, bits] of [
   ['0.0.0.0', 8],
@@ -32,20 +32,20 @@ const bare = (host: string) => host.replace(/^\[|\]$/g, '')
 
 function isInner(address: string): boolean {
   const [bytes = ''] = address.split('%')
-  // `BlockList` takes an address of IPv4 that is written as one of IPv6, in either spelling, for what it is.
+  // `BlockList` also matches an IPv4 address mapped to IPv6, in either spelling.
   return inner.check(bytes, isIP(bytes) === 6 ? 'ipv6' : 'ipv4')
 }
 
-/** Whether a host, as URLs have it, is this machine. */
+/** Whether the host of a URL is this machine. */
 export const isLoopback = (host: string) => /^(?:localhost|127(?:\.\d+){3}|::1)$/i.test(bare(host))
 
-/** The host that a person named, or one of this machine where that is one as well. */
+/** Whether a person named the host; all loopback names count as one. */
 const isNamed = ({ hostname }: URL, named: URL) =>
   hostname === named.hostname || (isLoopback(hostname) && isLoopback(named.hostname))
 
 /**
- * Refuses an address inside of this machine or its networks that nobody named: whoever runs a public server chooses what its answers
- * lead to. @throws DownloadError `private`, `unreachable`
+ * Refuses an address inside this machine or its networks unless a person named it: the operator of a public server
+ * controls where its answers redirect to. @throws DownloadError `private`, `unreachable`
  */
 export async function judge(url: URL, named: URL, lookup = systemLookup as LookupFunction): Promise<void> {
   if (isNamed(url, named)) return
@@ -55,8 +55,8 @@ export async function judge(url: URL, named: URL, lookup = systemLookup as Looku
 }
 
 /**
- * Looks a name up for a connection and refuses what leads inward: whoever has a name may answer the first question, by which it was
- * judged, with one address and the second with another.
+ * Resolves a name for a connection and refuses inner addresses again: a DNS server may return another address than for
+ * the first check (DNS rebinding).
  */
 export function lookupFor(url: URL, named: URL, lookup = systemLookup as LookupFunction): LookupFunction {
   if (isNamed(url, named)) return lookup

@@ -14,15 +14,18 @@ const DECODERS: Readonly<Record<string, () => NodeJS.ReadWriteStream>> = {
   br: createBrotliDecompress,
 }
 
-/** Whether an address may lead on to another: to https, to itself, and on this machine. Elsewhere somebody on the way could change it. */
+/**
+ * Whether a redirect is allowed: to https, to the same origin, and on this machine. Plain http elsewhere could be
+ * modified in transit.
+ */
 export function mayLeadTo(first: URL, next: URL): boolean {
   if (next.protocol === 'https:' || next.origin === first.origin) return ['https:', 'http:'].includes(next.protocol)
   return next.protocol === 'http:' && isLoopback(first.hostname) && isLoopback(next.hostname)
 }
 
 /**
- * The bytes behind an address, over at most five redirects. Each address on the way is judged, and judged again when it is connected
- * to. @throws DownloadError
+ * Downloads an address over at most five redirects. Each address is checked before the request and again on connection.
+ * @throws DownloadError
  */
 export function download(first: URL, rules: DownloadRules): Promise<Buffer> {
   return bounded(first, rules, async signal => {
@@ -46,7 +49,7 @@ export function download(first: URL, rules: DownloadRules): Promise<Buffer> {
   })
 }
 
-/** One request and its answer, which is followed nowhere. @throws DownloadError */
+/** Sends one request; redirects are not followed. @throws DownloadError */
 export function exchange(url: URL, init: RequestInit, rules: DownloadRules): Promise<DownloadReply> {
   return bounded(url, rules, signal => send(url, init, rules, signal))
 }
@@ -60,7 +63,7 @@ async function bounded<T>(
   const tooLate = new DownloadError('timeout', `${host} did not send it within ${timeoutMs} ms`)
   const timer = clock.timeout(timeoutMs, () => given.abort(tooLate))
   try {
-    // Looking a name up cannot be given up, so nobody waits for it any longer.
+    // A DNS lookup cannot be aborted, so the result is awaited only until the timeout.
     const late = new Promise<never>((_, reject) => given.signal.addEventListener('abort', () => reject(tooLate)))
     return await Promise.race([work(given.signal), late])
   } catch (error) {
@@ -96,7 +99,7 @@ async function send(
   return { status, statusText, headers: new Headers(told), body: await read(reply, maxBytes) }
 }
 
-/** What is counted are the bytes that come out, whatever they were packed in on the way. */
+/** The limit applies to decoded bytes, so that compression cannot exceed it. */
 async function read(reply: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const tooLarge = () => new DownloadError('too_large', `more than ${maxBytes} bytes`)
   if (Number(reply.headers['content-length']) > maxBytes) {

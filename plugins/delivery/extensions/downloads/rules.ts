@@ -1,7 +1,7 @@
 import type { LookupFunction } from 'node:net'
 import type { Clock } from '../../../../kernel/plugin.js'
 
-/** Why something cannot be had from an address. */
+/** Reasons why a download failed. */
 export type DownloadProblem = 'unreachable' | 'timeout' | 'too_large' | 'not_found' | 'insecure' | 'private'
 
 export class DownloadError extends Error {
@@ -13,18 +13,18 @@ export class DownloadError extends Error {
   }
 }
 
-/** What a download is held to. */
+/** Limits of a download. */
 export interface DownloadRules {
   readonly clock: Clock
   readonly maxBytes: number
-  /** Of the whole, redirects included. */
+  /** For the whole download, redirects included. */
   readonly timeoutMs: number
   /**
-   * What a person named: the address itself, or the one of the catalog or server that it comes from. Only its own host may be
-   * inside of this machine or its networks.
+   * The address that a person named, or that of the catalog or server it comes from. Only this host may be inside the
+   * machine or its networks.
    */
   readonly named: URL
-  /** Default: that of the system. */
+  /** Default: the system's resolver. */
   readonly lookup?: LookupFunction
 }
 

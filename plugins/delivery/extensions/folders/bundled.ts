@@ -5,20 +5,20 @@ import type { Instance } from '../load/instance.js'
 import { packageRoot } from '../load/package.js'
 import type { Catalog, Found } from './catalog.js'
 
-/** What the bundled extensions need of the service. */
+/** The service, as the bundled extensions use it. */
 export interface BundledHost {
   readonly make: (name: string, found: Found) => Instance
   readonly take: (instance: Instance, found: Found) => Promise<void>
-  /** An extension of that name is in the home, which comes first. */
+  /** Whether an extension of that name is in the home, which takes precedence. */
   readonly isInstalled: (name: string) => boolean
 }
 
 /**
- * Extensions that come with the daemon, in a folder of its package. Their manifests are read once; one is loaded when something
- * of it is needed for the first time, so that unused ones cost neither a process nor a look at their files.
+ * Extensions that ship with the daemon, in a folder of its package. Their manifests are read once; an extension is
+ * loaded when it is first needed, so that unused ones cost no process and no file access.
  */
 export class BundledExtensions {
-  /** The folder that holds a folder for each. */
+  /** The folder with one folder per extension. */
   readonly dir = path.join(packageRoot(), 'dist', 'extensions')
   readonly #instances = new Map<string, Instance>()
 
@@ -28,7 +28,7 @@ export class BundledExtensions {
     private readonly host: BundledHost,
   ) {}
 
-  /** Reads which there are. One that cannot be read is left out, and the log says why. */
+  /** Reads the manifests. An unreadable one is left out, and the log says why. */
   async read(): Promise<void> {
     for (const name of await this.catalog.folders(this.dir)) {
       const found = await this.catalog.read(path.join(this.dir, name))
@@ -42,23 +42,23 @@ export class BundledExtensions {
     return this.host.isInstalled(name) ? undefined : this.#instances.get(name)
   }
 
-  /** Those that were needed, and those that were switched off. */
+  /** Extensions that were needed, or disabled. */
   used(): Instance[] {
     return this.#those(({ status }) => status !== 'enabled')
   }
 
-  /** Manifests of those that could be used and are not. */
+  /** Extensions that are available and not loaded. */
   unused(): InstalledExtension[] {
     return this.#those(({ status }) => status === 'enabled').flatMap(({ installed }) => installed ?? [])
   }
 
-  /** Loads it unless it is; resolves also when it fails, which its status says then. */
+  /** Loads an extension once; resolves also on failure, which sets its status. */
   async load(name: string): Promise<void> {
     const instance = this.get(name)
     if (instance?.enabled && !instance.generation) await this.host.take(instance, instance.found)
   }
 
-  /** An extension of the home takes the name. */
+  /** Unloads an extension, for one of the same name in the home. */
   async giveWay(name: string): Promise<void> {
     await this.#instances
       .get(name)

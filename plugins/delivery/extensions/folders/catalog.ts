@@ -5,16 +5,16 @@ import { type Fault, faultOf, messageOf } from '../../../../kernel/plugin.js'
 import { ExtensionErrors } from '../errors.js'
 import { type Manifest, manifestFileNames, readManifestFile } from '../manifest/manifest.js'
 
-/** A folder of an extension as it was last read. */
+/** The last read state of an extension's folder. */
 export type Found =
   | { readonly folder: string; readonly root: string; readonly manifest: Manifest; readonly digest: string }
   | { readonly folder: string; readonly root: string; readonly fault: Fault }
 
-/** What tells that a manifest is the one that was read before; all as decimal texts. */
+/** Identity of a manifest file, to detect changes; all as decimal texts. */
 interface Stamp {
   readonly path: string
   readonly mtime: string
-  /** Nobody sets it: a file that came from an archive may have the time, size and inode of the one before. */
+  /** The change time cannot be set: a file from an archive may have the time, size and inode of its predecessor. */
   readonly ctime: string
   readonly size: string
   readonly inode: string
@@ -26,7 +26,10 @@ interface Entry {
   readonly digest: string
 }
 
-/** Milliseconds in which a file can change twice with one time stamp: one as young as that is not remembered. */
+/**
+ * Resolution of time stamps in milliseconds: a file younger than this can change again with the same stamp and is not
+ * cached.
+ */
 const RACY_MS = 2000
 
 /** The text of the cache, and where it is kept. */
@@ -35,7 +38,7 @@ export interface CacheFile {
   write(text: string): Promise<void>
 }
 
-/** Reads folders of extensions; manifests that did not change are neither read nor parsed again, also after a restart. */
+/** Reads extension folders; unchanged manifests are neither read nor parsed again, also after a restart. */
 export class Catalog {
   #entries: Map<string, Entry> | undefined
   #changed = false
@@ -43,11 +46,14 @@ export class Catalog {
   constructor(
     private readonly file: CacheFile,
     private readonly now: () => number,
-    /** Of the daemon: manifests are kept as it decodes them, and another one may do otherwise. */
+    /** Version of the daemon: another version may decode a manifest differently. */
     private readonly version: string,
   ) {}
 
-  /** Folders below `dir` that may be extensions, by name; nothing when there is no `dir`. Dot names are not ours. */
+  /**
+   * Names of the possible extension folders below `dir`; none if it does not exist. Names with a leading dot are
+   * ignored.
+   */
   async folders(dir: string): Promise<string[]> {
     const entries = await readdir(dir, { withFileTypes: true }).catch(error => {
       if ((error as { code?: string }).code === 'ENOENT') return []
@@ -59,7 +65,7 @@ export class Catalog {
       .sort()
   }
 
-  /** Reads one folder; undefined when it is not there. Never rejects: what is wrong is in `fault`. */
+  /** Reads one folder; undefined if it does not exist. Never rejects: problems are in `fault`. */
   async read(folder: string): Promise<Found | undefined> {
     this.#entries ??= await this.#load()
     let root = folder
@@ -81,7 +87,7 @@ export class Catalog {
     }
   }
 
-  /** Keeps what was read of these folders for the next start; a cache that cannot be written is only a slower start. */
+  /** Saves the manifests of these folders for the next start; a failed write only makes that start slower. */
   async save(isKept: (root: string) => boolean): Promise<void> {
     const entries = [...(this.#entries ?? [])].filter(([at]) => isKept(path.dirname(at)))
     if (!this.#changed && entries.length === this.#entries?.size) return

@@ -2,32 +2,33 @@ import { command } from '../../../../kernel/kit/commands/command-line.js'
 import type { Fault } from '../../../../kernel/plugin.js'
 import { ExtensionErrors } from '../errors.js'
 
-/** One of those that go by the name of an extension: what is installed, or a link of a developer. */
+/** The installed extension or a developer's link, which can share one name. */
 export interface Claimant {
   readonly name: string
   readonly key: string
   readonly link?: unknown
-  /** Ends what runs of it, for that reason. */
+  /** Stops what runs of it, with that reason. */
   giveWay(why: Fault): Promise<void>
 }
 
-/** One thing that there can be only once. */
+/** A resource that only one claimant can hold. */
 export interface Claim {
   readonly id: string
-  /** For people, `code in the daemon` say. */
+  /** For people, for example `code in the daemon`. */
   readonly what: string
 }
 
 /**
- * What there can be only once in a daemon although several go by one name: code inside it, and records whose ids do not tell
- * of a workspace. What is installed has it before links do, and of links the one that came first.
+ * Resources that a daemon can have once per extension name: code in the daemon, and records whose ids do not include a
+ * workspace. The installed extension takes precedence over links, and the first link over later ones.
  */
 export class Claims {
   readonly #holders = new Map<string, Claimant>()
 
   /**
-   * Claims that as well as what it has. Links that are in the way of what is installed have given way when it resolves.
-   * @throws Fault `extension_dev_taken` naming who has it
+   * Adds claims to those already held. For the installed extension, conflicting links have given way when this
+   * resolves.
+   * @throws Fault `extension_dev_taken` that names the holder
    */
   async take(by: Claimant, wanted: readonly Claim[]): Promise<void> {
     const inTheWay = new Map<Claimant, Claim>()
@@ -36,12 +37,12 @@ export class Claims {
       if (holder && holder !== by) inTheWay.set(holder, claim)
     }
     for (const [holder, claim] of inTheWay) if (!holder.link || by.link) throw taken(by, holder, claim)
-    // First, so that who gives way does not come back.
+    // The new holder is set first, so that the link that gives way cannot claim it again.
     for (const claim of wanted) this.#holders.set(idOf(by, claim), by)
     for (const [holder, claim] of inTheWay) await holder.giveWay(taken(holder, by, claim))
   }
 
-  /** It has nothing but that any more. */
+  /** Releases all claims but these. */
   keep(by: Claimant, claims: readonly Claim[]): void {
     const ids = new Set(claims.map(claim => idOf(by, claim)))
     for (const [id, holder] of this.#holders) if (holder === by && !ids.has(id)) this.#holders.delete(id)

@@ -23,19 +23,19 @@ export interface LinkRequest {
   readonly confirmed?: string | undefined
 }
 
-/** What links ask of the service that runs what is installed. */
+/** The service, as links use it. */
 export interface DevHost {
   readonly make: (link: DevLink, found: Found) => Instance
-  /** Makes the instance what was found. */
+  /** Applies the found folder to the instance. */
   readonly take: (
     instance: Instance,
     found: Found,
     anew: boolean,
     allow?: (manifest: Manifest) => void,
   ) => Promise<void>
-  /** The database lets go of all that came from the link of that key. */
+  /** Removes all records of the link of that key from the database. */
   readonly forget: (key: string) => Promise<void>
-  /** The link of that key was restored, or cannot be. */
+  /** Called when the link of that key was restored or failed to. */
   readonly seen: (key: string) => void
   readonly tell: () => Promise<void>
 }
@@ -48,7 +48,7 @@ interface Linked {
 }
 
 /**
- * Builds in developers' working folders. Each is an instance of its own, keyed by name and workspace. It runs beside the
+ * Builds in developers' working folders. Each has its own instance, keyed by name and workspace. It runs beside the
  * installed extension and the links to other workspaces, and never replaces them.
  */
 export class DevLinks {
@@ -76,17 +76,17 @@ export class DevLinks {
     return [...this.#linked.values()].map(({ instance }) => instance).sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 
-  /** Links of that name, the one that was made first before the others. */
+  /** Links of that name, oldest first. */
   of(name: string): Instance[] {
     return [...this.#linked.values()].flatMap(({ instance }) => (instance.name === name ? [instance] : []))
   }
 
-  /** Keys of all that are linked, also before they are loaded. */
+  /** Keys of all links, including those not loaded yet. */
   keys(): string[] {
     return this.#table.list().map(link => keyOf(link.name, link))
   }
 
-  /** Loads what was linked when the daemon ended, one after the other; one that fails is shown as such. */
+  /** Restores the stored links on a start, one after the other; a failed one is shown with its error. */
   async restore(): Promise<void> {
     for (const link of this.#table.list()) {
       await this.#open(link).catch(error =>
@@ -97,9 +97,9 @@ export class DevLinks {
   }
 
   /**
-   * Links a folder and loads it; linked again it is read again, and what ran before stays when that fails.
-   * @throws Fault `extension_dev_invalid`, `extension_dev_taken`, `extension_network_unconfirmed`, of the manifest or the
-   * workspace, or why it did not load
+   * Links a folder and loads it; a repeated link reloads it, and a failed reload keeps the running generation.
+   * @throws Fault `extension_dev_invalid`, `extension_dev_taken`, `extension_network_unconfirmed`, of the manifest or
+   *   the workspace, or the reason of a failed load
    */
   async link({ origin, workspace, generation, confirmed }: LinkRequest, actor: Actor): Promise<Instance> {
     if (!path.isAbsolute(origin)) throw ExtensionErrors.extension_dev_invalid('origin_path is not absolute')
@@ -149,9 +149,9 @@ export class DevLinks {
   }
 
   /**
-   * Reads a linked folder again and starts it again. Where that fails and the last good generation runs on, that is told by the
-   * `problem` of what is returned.
-   * @throws Fault `extension_network_unconfirmed`, or why nothing of it runs
+   * Reloads and restarts a linked folder. If that fails and the last good generation keeps running, the returned
+   * instance has the `problem`.
+   * @throws Fault `extension_network_unconfirmed`, or the reason why nothing runs
    */
   async reload(instance: Instance, confirmed: string | undefined): Promise<Instance> {
     const { key, found } = instance
@@ -162,7 +162,7 @@ export class DevLinks {
     return instance
   }
 
-  /** Looks at a linked folder again; one that is gone leaves what runs. */
+  /** Reads a linked folder again; a missing folder keeps the running generation. */
   async look(key: string, anew = false): Promise<void> {
     await this.#turns.run(key, async () => {
       const linked = this.#linked.get(key)
@@ -172,12 +172,15 @@ export class DevLinks {
     await this.host.tell()
   }
 
-  /** What it asks of the network beyond what was agreed to is agreed to by nobody who saves a file or starts a daemon. */
+  /**
+   * A reload by a saved file or a start must not agree to a new network requirement, so only the stored agreement
+   * counts.
+   */
   #take({ instance, link }: Linked, found: Found, anew: boolean): Promise<void> {
     return this.host.take(instance, found, anew, manifest => checkAgreed(manifest, [link.agreed], reloadOf(link)))
   }
 
-  /** What its developer agrees to now counts from then on, also for the next daemon. */
+  /** Stores the developer's agreement, for later reloads and starts. */
   async #agree(key: string, manifest: Manifest, confirmed: string | undefined): Promise<void> {
     const linked = this.#linked.get(key)
     if (!linked) return
@@ -189,12 +192,12 @@ export class DevLinks {
     this.#linked.set(key, { ...linked, link })
   }
 
-  /** Of that name something became free that there can be only once: who could not have it tries again. */
+  /** Retries the failed links of that name, after a claim became free. */
   async retry(name: string): Promise<void> {
     for (const { key, problem } of this.of(name)) if (problem) await this.look(key)
   }
 
-  /** Ends what runs of a link and forgets it with its records; its folder stays as it is. @returns that folder */
+  /** Stops a link and removes it with its records; its folder stays. @returns that folder */
   unlink({ key }: Pick<Instance, 'key'>, actor: Actor): Promise<string | undefined> {
     return this.#alone(key, () => this.#unlink(key, actor))
   }
@@ -213,7 +216,7 @@ export class DevLinks {
         this.#flags.delete(t, key)
         events.emit(t, ExtensionDevUnlinked, { name, workspace }, { actor, subject: name })
       })
-    // One that was switched off has nothing that could end.
+    // A disabled link has nothing to stop.
     if (!(await linked.instance.disable(forget))) await forget()
     this.#linked.delete(key)
     await linked.close()
@@ -223,7 +226,7 @@ export class DevLinks {
     return origin
   }
 
-  /** Id of a workspace; empty for all of them. @throws Fault of the workspaces */
+  /** Id of a workspace; empty for all. @throws Fault of the workspaces */
   async workspaceOf(reference: string | undefined): Promise<string> {
     if (!reference || reference === EVERYWHERE) return ''
     const workspaces = this.kernel.needs.workspaces.current
@@ -231,7 +234,7 @@ export class DevLinks {
     return (await workspaces.find(reference)).id
   }
 
-  /** Linking and unlinking come one after the other. */
+  /** Serializes linking and unlinking of one key. */
   #alone<T>(key: string, work: () => Promise<T>): Promise<T> {
     return this.#turns.run(`link ${key}`, work)
   }
@@ -246,7 +249,7 @@ export class DevLinks {
     await this.#turns.run(key, () => this.#take(linked, found, false))
     if (!before) {
       await linked.watcher.start()
-      // What changed before it was watched was not told of.
+      // The watcher reports no changes from before it started.
       await this.look(key)
     }
     return linked

@@ -6,33 +6,36 @@ import type { Instance } from '../load/instance.js'
 import type { Catalog, Found } from './catalog.js'
 import { Watcher } from './watcher.js'
 
-/** Extensions that are loaded at once. */
+/** Extensions that are loaded concurrently. */
 const AT_ONCE = 8
-/** What the folder asks of the service that runs what is in it. */
+/** The service, as the folder uses it. */
 export interface FolderHost {
   readonly make: (name: string, found: Found) => Instance
-  /** Its folder is being exchanged: that it is absent means nothing, and whoever does it has it looked at afterwards. */
+  /**
+   * Whether an installation is replacing the folder: a missing folder means nothing then, and the installation looks at
+   * it afterwards.
+   */
   readonly isPlacing: (name: string) => boolean
-  /** Another folder than one of this place, whose manifest is read, too. */
+  /** Whether the manifest of a folder elsewhere is cached as well. */
   readonly isKnown: (root: string) => boolean
-  /** Makes the instance what was found. */
+  /** Applies the found folder to the instance. */
   readonly take: (instance: Instance, found: Found, anew: boolean) => Promise<void>
-  /** One of them may need less than before, or nothing any more. */
+  /** Called when an extension may hold fewer claims than before. */
   readonly freed: (name: string) => Promise<void>
   readonly gone: (name: string) => Promise<void>
-  /** A folder of that name was looked at. */
+  /** Called when a folder of that name was read. */
   readonly seen: (name: string) => void
   readonly tell: () => Promise<void>
 }
 
-/** What is to be done around the first look. */
+/** Callbacks around the first scan. */
 export interface FirstLook {
-  /** @param names of the folders that are there */
+  /** @param names of the existing folders */
   readonly before: (names: readonly string[]) => Promise<void>
   readonly after: () => Promise<void>
 }
 
-/** The folder of extensions: each folder in it is one, and what runs is kept the same as what is there. */
+/** The folder of extensions: keeps the running instances equal to its subfolders. */
 export class InstalledFolder {
   readonly #instances = new Map<string, Instance>()
   readonly #turns = new SerialBy()
@@ -52,12 +55,12 @@ export class InstalledFolder {
     return [...this.#instances.values()]
   }
 
-  /** Names of the folders that are there. */
+  /** Names of the existing folders. */
   names(): Promise<string[]> {
     return this.catalog.folders(this.dir)
   }
 
-  /** Loads what is there and follows the folder until the signal aborts. */
+  /** Loads the existing folders and follows changes until the signal aborts. */
   async follow(signal: AbortSignal, first: FirstLook): Promise<void> {
     await mkdir(this.dir, { recursive: true, mode: 0o700 })
     const { clock, log } = this.kernel
@@ -70,7 +73,7 @@ export class InstalledFolder {
     const close = this.kernel.scope.defer('watch extensions', () => watcher.close())
     const stopped = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
     try {
-      // Whoever stops it does not wait for code that never ends.
+      // An abort does not wait for an extension whose code never returns.
       await Promise.race([this.#begin(watcher, signal, first), stopped])
       if (!signal.aborted) await stopped
     } finally {
@@ -78,12 +81,12 @@ export class InstalledFolder {
     }
   }
 
-  /** Resolves when the looks at that folder that are under way or due have ended. */
+  /** Resolves when all running and queued reads of that folder have ended. */
   looked(name: string): Promise<void> {
     return this.#turns.run(name, async () => {})
   }
 
-  /** Looks at one folder again and makes what runs the same. */
+  /** Reads one folder again and applies it. */
   async look(name: string, anew = false): Promise<void> {
     await this.#look(name, anew)
     await this.host.tell()
@@ -94,7 +97,7 @@ export class InstalledFolder {
     await this.#lookAtAll(signal)
     await after()
     await watcher.start()
-    // What changed between the two looks was not told of.
+    // The watcher reports no changes from before it started.
     await this.#lookAtAll(signal)
   }
 
@@ -103,7 +106,7 @@ export class InstalledFolder {
     const worker = async () => {
       for (let name = queue.shift(); name !== undefined && !signal.aborted; name = queue.shift()) {
         await this.#look(name).catch(error => {
-          // What the end of the daemon interrupts is no fault.
+          // An error caused by the shutdown of the daemon is not logged.
           if (!this.kernel.scope.signal.aborted) this.kernel.log.error(messageOf(error), { extension: name })
         })
         this.host.seen(name)
@@ -115,7 +118,7 @@ export class InstalledFolder {
     await this.host.tell()
   }
 
-  /** In turn, so that no older look has the last word, and what goes is gone before it comes again. */
+  /** Reads of one folder are serialized, so that the newest result wins and a removal completes before a new load. */
   #look(name: string, anew = false): Promise<void> {
     return this.#turns.run(name, async () => {
       const found = await this.catalog.read(path.join(this.dir, name))
@@ -135,7 +138,7 @@ export class InstalledFolder {
     const instance = this.#instances.get(name)
     if (!instance) return
     await instance.unload()
-    // Not before: who sees it no more may rely on nothing of it running.
+    // The instance is listed until it has stopped: its absence means that nothing of it runs.
     this.#instances.delete(name)
     await this.host.gone(name)
     await this.host.freed(name)
