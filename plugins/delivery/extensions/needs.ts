@@ -9,7 +9,7 @@ import { Files } from '../../platform/files/api.js'
 import { Processes } from '../../platform/processes/api.js'
 import { Sessions } from '../../work/sessions/api.js'
 
-/** What the plugin requires. */
+/** Dependencies of the plugin. */
 export const needs = {
   host: Host,
   dropIns: DropIns,
@@ -28,10 +28,10 @@ export const needs = {
 export type K = KernelOf<typeof needs>
 type Needs = typeof needs
 
-/** The kernel of a plugin that installs. */
+/** The kernel for the installer. */
 export type InstallerKernel = KernelOf<Pick<Needs, 'host' | 'dropIns' | 'disk' | 'events' | 'processes' | 'vault'>>
 
-/** The kernel of a plugin that hosts processes of extensions. */
+/** The kernel for processes of extensions. */
 export type SubprocessKernel = KernelOf<
   Pick<Needs, 'host' | 'request' | 'callers' | 'events' | 'processes' | 'sandboxes' | 'sessions'>
 >

@@ -22,7 +22,7 @@ import { inventoryOf } from './wire.js'
 
 const route = routeOf<ExtensionsService>(describe('Extensions'))
 
-/** Fields of one extension. @param folder header of the folder that it is linked to */
+/** Fields of one extension. @param folder header of the linked folder */
 const shown = (folder: string): CliView =>
   withTable(
     {
@@ -38,7 +38,7 @@ const shown = (folder: string): CliView =>
           { of: 'health_message', header: 'Why' },
           { of: 'last_error', header: 'Error' },
         ]),
-        // Of the first one alone: the path goes into a list.
+        // Only the first diagnostic: the path points into a list.
         { header: 'Note', path: 'diagnostics.0.title' },
         { header: 'Next', path: 'diagnostics.0.suggested_command' },
         ...columnsOf<Extension>()([
@@ -56,10 +56,10 @@ const shown = (folder: string): CliView =>
     columnsOf<ExtensionInventoryReply['items'][number]>()(['kind', { of: 'name', header: 'Brings' }, 'live']),
   )
 const item = shown('Linked to')
-/** The reply names the folder also of what is not linked. */
+/** The reply contains the folder of installed extensions too. */
 const reloaded = shown('Folder')
 
-/** Extensions of the home and of workspaces; installing them has routes of its own. */
+/** Routes of installed and linked extensions; the install routes are separate. */
 export const extensionRoutes = [
   route({
     method: 'GET',

@@ -13,7 +13,7 @@ import { extensionSecrets, isOfLink, secretFolders, secretReference } from './se
 import { type Binding, BindingTable } from './tables.js'
 import { declaredEnv, manifestOf } from './wire.js'
 
-/** Where the variables that extensions declare come from. A value is never kept here, only a reference to it. */
+/** Sources of the variables that extensions declare. Only references are stored here, never a value. */
 export class Secrets {
   readonly #table: BindingTable
 
@@ -21,7 +21,7 @@ export class Secrets {
     this.#table = new BindingTable(kernel.db)
   }
 
-  /** Names of variables and whether their values are there; never a value. */
+  /** Names of variables and whether they have values; never a value. */
   list(instance: Instance): ExtensionSecretsReply {
     const { env } = this.kernel
     const names = declared(instance)
@@ -48,7 +48,7 @@ export class Secrets {
   }
 
   /**
-   * All of the bindings or none; a value goes to the vault, where one of several that fails leaves those before it.
+   * Stores all bindings or none; values go to the vault one by one, so that a failure keeps those stored before it.
    * @throws Fault `extension_env_undeclared`, `extension_secret_foreign`, `vault_unavailable`, and those of the vault
    */
   async put(instance: Instance, { bindings }: PutExtensionSecretsBody, actor: Actor): Promise<ExtensionSecretsReply> {
@@ -86,21 +86,21 @@ export class Secrets {
     return this.list(instance)
   }
 
-  /** Forgets the values of an extension that is purged. */
+  /** Deletes the stored values of a purged extension. */
   async purge(name: string): Promise<void> {
     await this.kernel.db.tx(t => {
       for (const path of extensionSecrets.paths(name)) this.kernel.needs.vault.current?.forget(t, path)
     })
   }
 
-  /** Paths of the values that links to a workspace have. */
+  /** Vault paths of values for links to a workspace. */
   ofWorkspace(id: string): string[] {
     const { current: vault } = this.kernel.needs.vault
     const all = ['extensions/', 'mcp/extensions/'].flatMap(folder => vault?.list(folder) ?? [])
     return all.flatMap(({ ref }) => vaultPath(ref) ?? []).filter(path => isOfLink(path, id))
   }
 
-  /** References of an extension that the vault has a value for. */
+  /** References of an extension that have a value in the vault. */
   #stored(name: string): ReadonlySet<string> {
     const { current: vault } = this.kernel.needs.vault
     return new Set(secretFolders(name).flatMap(folder => (vault?.list(folder) ?? []).map(({ ref }) => ref)))
@@ -113,7 +113,7 @@ export class Secrets {
     return current
   }
 
-  /** What the environment of its process is bound to, by name: `env:` or `vault:` and where. */
+  /** Bound references of its process's environment by name: `env:…` or `vault:…`. */
   references(extension: Pick<InstalledExtension, 'name' | 'key'>): Readonly<Record<string, string>> {
     const own = this.#table.list(extension.name, placeOf(extension)).filter(({ mcp_server }) => mcp_server === '')
     return Object.fromEntries(own.map(({ env_name, reference }) => [env_name, reference]))

@@ -45,7 +45,7 @@ import { runtimeFor } from './subprocess/wiring.js'
 import { FlagTable } from './tables.js'
 import { Views } from './views.js'
 
-/** All extensions: what is installed and what developers have linked. */
+/** All installed and linked extensions. */
 export class ExtensionsService implements ExtensionsApi {
   readonly changed
   readonly disabling
@@ -149,12 +149,12 @@ export class ExtensionsService implements ExtensionsApi {
     })
   }
 
-  /** The workspace of a link is gone. */
+  /** Removes a link, because its workspace was removed. */
   async unlinkFrom(name: string, workspace: string): Promise<void> {
     await this.dev.unlink({ key: keyOf(name, { workspace }) }, this.kernel.actor)
   }
 
-  /** Before anything is loaded: what an earlier daemon began to install or remove is carried on. */
+  /** Prepares the loading: rolls installations and removals of an earlier daemon forward. */
   async start(): Promise<void> {
     await honourDisableNotes(this.kernel, this.#flags)
     for (const { hash } of this.#begun()) this.#code.keep(hash)
@@ -164,7 +164,7 @@ export class ExtensionsService implements ExtensionsApi {
     this.#expected.add([...(await this.folder.names()), ...this.dev.keys()])
   }
 
-  /** Names of all extensions, with those that are still to be loaded. */
+  /** Names of all extensions, including those not loaded yet. */
   names(): string[] {
     return [...this.all().map(({ name }) => name), ...this.#expected.keys()]
   }
@@ -173,7 +173,7 @@ export class ExtensionsService implements ExtensionsApi {
 
   settled = async (): Promise<void> => void (await this.#expected.none())
 
-  /** What becomes of a request that no route matches. */
+  /** Handles a request that matches no route. */
   unrouted(path: string): Promise<Fault | true | undefined> {
     const all = () => this.all()
     return unrouted(path, { clock: this.kernel.clock, expected: this.#expected, folder: this.folder, all })
@@ -185,7 +185,7 @@ export class ExtensionsService implements ExtensionsApi {
 
   bundled = (): readonly InstalledExtension[] => this.#bundled.unused()
 
-  /** Every folder that may be an extension, by key: what is installed, or bundled and used, before the links of its name. */
+  /** All instances by key: the installed or used bundled extension before the links of its name. */
   all(): Instance[] {
     return [...this.folder.all(), ...this.#bundled.used(), ...this.dev.all()].sort((a, b) => (a.key < b.key ? -1 : 1))
   }
@@ -202,12 +202,13 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   /**
-   * Which one is meant: of a workspace, or `*`, the link to it; without one what is installed, else the only link.
+   * The instance that a request means: with a workspace or `*` the link to it; else the installed one, or the only
+   * link.
    * @throws Fault `extension_not_found`, `extension_ambiguous`, of the workspace
    */
   async choose(name: string, workspace?: string, by?: Actor): Promise<Instance> {
     if (!this.folder.get(name)) await this.settled()
-    // Who is held to a workspace names it in any case, and sees what is there of that name.
+    // A caller limited to a workspace sees its link first, then the installed extension.
     const here = by?.maxScope?.id ? [{ workspace: by.maxScope.id }, undefined, { workspace: '' }] : []
     const [seen] = here.flatMap(at => (at ? this.dev : this.folder).get(keyOf(name, at)) ?? [])
     if (here.length > 0) return seen ?? this.get(name)
@@ -220,7 +221,7 @@ export class ExtensionsService implements ExtensionsApi {
     })
   }
 
-  /** Where an extension came from; what nobody installed was put there by the owner of the home. */
+  /** Source tier; an extension without provenance was copied there by the owner of the home. */
   tierOf(name: string): SourceTier {
     return this.#installer.provenance(name)?.tier ?? 'user'
   }
@@ -268,11 +269,11 @@ export class ExtensionsService implements ExtensionsApi {
     return this.#instanceOf(key)?.generation?.runtime
   }
 
-  /** Loads what is there and follows the folder until the signal aborts. */
+  /** Loads the existing extensions and follows the folder until the signal aborts. */
   async follow(signal: AbortSignal): Promise<void> {
     const sweep = (keys: readonly string[]) => this.#families.sweep(new Set(keys), this.dev.keys())
     await this.folder.follow(signal, {
-      // What nothing here may have any more is in nobody's way.
+      // Records of removed or disabled extensions go first, so that they do not conflict with others.
       before: names => sweep([...names, ...this.dev.keys()].filter(key => this.#flags.enabled(key))),
       after: async () => {
         await this.dev.restore()
@@ -285,7 +286,7 @@ export class ExtensionsService implements ExtensionsApi {
     })
   }
 
-  /** Reads the folder again and starts its code and its process again. @throws Fault, saying why it did not load */
+  /** Reads the folder again and restarts code and process. @throws Fault with the reason of a failed load */
   async reload(instance: Instance, confirmed?: string): Promise<Instance> {
     const { name } = instance
     if (!instance.enabled) {
@@ -302,7 +303,7 @@ export class ExtensionsService implements ExtensionsApi {
     throw ExtensionErrors.extension_not_loaded(`${name} was read again and does not run: ${off}`, { next })
   }
 
-  /** Idempotent; durable before anything is loaded. */
+  /** Idempotent; stored durably before anything is loaded. */
   async enable(instance: Instance, actor: Actor): Promise<Instance> {
     await instance.enable(() => this.#setFlag(instance, true, ExtensionEnabled, actor))
     await (instance.link ? this.dev.look(instance.key) : this.folder.look(instance.name))
@@ -310,11 +311,11 @@ export class ExtensionsService implements ExtensionsApi {
     return instance
   }
 
-  /** Idempotent; durable when it answers. @throws Fault of what depends on it */
+  /** Idempotent; durable on return. @throws Fault of dependents */
   async disable(instance: Instance, actor: Actor): Promise<Instance> {
     if (!instance.enabled) return instance
     const { name } = instance
-    // What is installed and on is what others depend on, and a link beside it is not.
+    // Dependents need the enabled installed extension; disabling a link beside it affects none.
     const refused = instance.link && this.folder.get(name)?.enabled ? undefined : await this.disabling.ask(name)
     if (refused) throw refused
     await instance.disable(() => this.#setFlag(instance, false, ExtensionDisabled, actor))
@@ -323,7 +324,7 @@ export class ExtensionsService implements ExtensionsApi {
     return instance
   }
 
-  /** Ends the processes of all; nothing else has to wait for that. */
+  /** Stops all processes; nothing else needs time on shutdown. */
   async quiesce(): Promise<void> {
     await Promise.all(this.all().map(instance => instance.stopProcess()))
   }
@@ -338,21 +339,21 @@ export class ExtensionsService implements ExtensionsApi {
     ]
   }
 
-  /** Makes an instance what was found, and tells what came of it. */
+  /** Applies the found folder to an instance and announces the outcome. */
   async #load(instance: Instance, found: Found, anew: boolean, allow?: (manifest: Manifest) => void): Promise<void> {
     if (this.kernel.scope.signal.aborted) return
     const outcome = await instance.load(found, anew, allow)
-    // The end of the daemon is no fault of an extension that it interrupts.
+    // An error caused by the shutdown of the daemon is not reported.
     if (outcome === 'same' || this.kernel.scope.signal.aborted) return
     this.#news.note(instance.name)
     await tellOutcome(this.kernel, instance, outcome)
   }
 
-  /** Families of that plugin came or went: what extensions ship for them is handed over again, or taken back. */
+  /** Reads the items again after families of that plugin were added or removed. */
   async refit(plugin: string): Promise<void> {
     for (const instance of this.all()) {
       if (await instance.refit(plugin)) this.#news.note(instance.name)
-      // The plugin may own what a process provides.
+      // The plugin may own a provision of the process.
       void instance.generation?.runtime?.reconsider().catch(() => {})
     }
     await this.#news.tell()

@@ -6,7 +6,7 @@ import { ExtensionErrors } from './errors.js'
 import { makeDataFolder } from './subprocess/data-folder.js'
 import { ExtensionState, KeyParams, ListParams, PutParams } from './subprocess/state.js'
 
-/** What code in the daemon keeps under the name of its extension: the values and the folder that its process has too. */
+/** Storage of code in the daemon: the same values and folder as those of the extension's process. */
 export function storageOf(kernel: Pick<PluginKernel, 'db' | 'clock' | 'home'>, name: string): ExtensionStorage {
   const state = new ExtensionState(kernel)
   return {
@@ -34,7 +34,7 @@ function valid<S extends v.GenericSchema>(schema: S, params: object): object {
   throw ExtensionErrors.extension_state_invalid(`${v.getDotPath(issues[0]) ?? 'the value'}: ${issueText(issues[0])}`)
 }
 
-/** What a value is as JSON; a function or a circle is nothing that can be kept. @throws Fault `extension_state_invalid` */
+/** A copy of a value through JSON; functions and cycles cannot be stored. @throws Fault `extension_state_invalid` */
 function asJson(key: string, value: unknown): unknown {
   try {
     const text = JSON.stringify(value)

@@ -25,7 +25,7 @@ export const migrations: readonly Migration[] = [
   },
 ]
 
-/** What started last of the code of each installed extension. */
+/** Migration for the code that started last, per installed extension. */
 export const startedMigration: Migration = {
   id: 'started',
   sql: `CREATE TABLE extensions_started (
@@ -33,13 +33,16 @@ export const startedMigration: Migration = {
   ) STRICT;`,
 }
 
-/** Version of that code. A table of its own: versions of the daemon before write rows of the other one without it. */
+/**
+ * Version of that code. It has its own table because earlier versions of the daemon write rows of the other one without
+ * it.
+ */
 export const startedVersionMigration: Migration = {
   id: 'started-version',
   sql: 'CREATE TABLE extensions_started_version (name TEXT NOT NULL PRIMARY KEY, version TEXT NOT NULL) STRICT',
 }
 
-/** Values that the processes of extensions keep. */
+/** Values stored by extensions. */
 export const stateMigration: Migration = {
   id: 'state',
   sql: `CREATE TABLE extensions_state (
@@ -64,11 +67,11 @@ export const bindings = table('extensions_binding', {
 
 /** Code of an installed extension that has started. */
 export interface Started {
-  /** Of its copy; empty once it was removed. */
+  /** Hash of its copy; empty once that was removed. */
   readonly hash: string
-  /** Kinds that it, or a version before it, has brought. */
+  /** Kinds declared by this or an earlier version of the code. */
   readonly kinds: readonly string[]
-  /** Absent where a daemon noted it that kept no versions. */
+  /** Absent if noted by a daemon that did not store versions. */
   readonly version?: string
 }
 
@@ -81,7 +84,7 @@ export class StartedTable {
     return row && { ...row, ...(version !== undefined && { version }) }
   }
 
-  /** Of the copies that are kept. */
+  /** Hashes of the kept copies. */
   hashes(): string[] {
     return started.query(this.db, "WHERE hash <> ''").map(({ hash }) => hash)
   }
@@ -97,7 +100,7 @@ export class StartedTable {
   }
 }
 
-/** Whether extensions are switched on. One that was never switched is on: it was dropped in to run. */
+/** Enabled flags of extensions. Without a stored flag, an extension is enabled. */
 export class FlagTable {
   constructor(private readonly db: Db) {}
 
@@ -114,23 +117,23 @@ export class FlagTable {
   }
 }
 
-/** A build in somebody's working folder that runs for one workspace. */
+/** A developer's working folder that runs as an extension in one workspace or all. */
 export interface DevLink {
   readonly name: string
   /** Id; empty for all. */
   readonly workspace: string
   /** Absolute. */
   readonly origin: string
-  /** SHA-256 that the builder gave. */
+  /** SHA-256 given by the builder. */
   readonly generation: string
-  /** Digest of the network requirement that its developer has agreed to last; empty: to none. */
+  /** Digest of the network requirement that its developer last agreed to; empty: none. */
   readonly agreed: string
 }
 
 export class DevTable {
   constructor(private readonly db: Db) {}
 
-  /** In the order in which they were made. */
+  /** Oldest first. */
   list(): DevLink[] {
     return this.db.all<DevLink & Record<string, string>>(
       `SELECT name, workspace, origin, generation, ifnull(agreed, '') AS agreed
@@ -153,7 +156,7 @@ export class DevTable {
   }
 }
 
-/** Where the value of a declared variable comes from, of what is installed or of a link; never the value itself. */
+/** Source of a declared variable's value, for an installed extension or a link; never the value itself. */
 export interface Binding {
   readonly env_name: string
   /** `vault:…` or `env:NAME`. */
@@ -165,7 +168,7 @@ export interface Binding {
 export class BindingTable {
   constructor(private readonly db: Db) {}
 
-  /** @param workspace of a link, `*` of one to all; empty of what is installed */
+  /** @param workspace of a link, `*` for a link to all; empty for the installed extension */
   list(name: string, workspace: string): Binding[] {
     return bindings.all(this.db, { name, workspace }, 'ORDER BY env_name')
   }
@@ -174,12 +177,12 @@ export class BindingTable {
     bindings.replace(t, { name, workspace, ...binding })
   }
 
-  /** All of an extension. */
+  /** Deletes all bindings of an extension. */
   clear(t: Tx, name: string): void {
     bindings.delete(t, { name })
   }
 
-  /** Whether there was one. */
+  /** Returns whether the binding existed. */
   delete(t: Tx, name: string, workspace: string, envName: string): boolean {
     return bindings.delete(t, { name, workspace, env_name: envName }) > 0
   }

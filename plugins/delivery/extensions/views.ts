@@ -10,22 +10,22 @@ import type { Instance } from './load/instance.js'
 import type { ExtensionsService } from './service.js'
 import { commandsOf, devToWire, extensionToWire, inventoryOf, logsOf, previewOf } from './wire.js'
 
-/** Milliseconds that a request for logs waits for some, and between two looks. */
+/** Milliseconds that a log request waits for entries, and between two checks. */
 const FOLLOW_MS = 20_000
 const FOLLOW_STEP_MS = 250
 
-/** What the routes answer with. */
+/** Replies of the routes. */
 export class Views {
   constructor(private readonly self: ExtensionsService) {}
 
-  /** Without links to another workspace than the one that a caller is held to. */
+  /** All extensions, without links to other workspaces than the caller's. */
   list({ maxScope }: Actor): wire.Extension[] {
     const isHere = ({ workspace_id: at = EVERYWHERE }: wire.Extension) =>
       !maxScope?.id || [maxScope.id, EVERYWHERE].includes(at)
     return this.self.all().map(this.toWire).filter(isHere)
   }
 
-  /** Switches it off; a diagnostic names the plugins that wait for it from then on. @throws as the service */
+  /** Disables an extension; a diagnostic names the plugins that then wait for it. @throws as the service */
   async disable(instance: Instance, actor: Actor): Promise<wire.Extension> {
     const token = instance.generation?.plugin?.provides?.id
     const requiring = this.self.kernel.needs.host
@@ -34,7 +34,7 @@ export class Views {
         token !== undefined && requires.includes(token) && state.status === 'active' ? name : [],
       )
     const extension = this.toWire(await this.self.disable(instance, actor))
-    // In the place of another, it leaves the place to that one.
+    // Plugins keep running if the removed replacement gives way to the original plugin.
     const waiting = requiring.filter(name => this.#waits(name))
     if (waiting.length === 0) return extension
     const required = finding({
@@ -54,7 +54,7 @@ export class Views {
     return found?.state.status === 'waiting'
   }
 
-  /** With what it brings. */
+  /** An extension with its items. */
   one(instance: Instance): wire.Extension {
     return { ...this.toWire(instance), items: inventoryOf(instance).items }
   }
@@ -62,19 +62,19 @@ export class Views {
   readonly toWire = (instance: Instance): wire.Extension =>
     extensionToWire(instance, this.self.kernel.env, this.self.kernel.clock)
 
-  /** Of what counts everywhere, and of links to that workspace. */
+  /** Commands of installed extensions and of links to that workspace. */
   async commands({ extension, workspace }: wire.ExtensionCommandsQuery): Promise<wire.ExtensionCommandsReply> {
     const place = await this.self.dev.workspaceOf(workspace)
     const shown = this.self.all().filter(({ link }) => !link?.workspace || link.workspace === place)
     return commandsOf(shown, extension)
   }
 
-  /** @throws why it would not load */
+  /** @throws the reason why it would not load */
   async preview(instance: Instance): Promise<wire.ExtensionPreviewReply> {
     return previewOf(instance, await instance.plan(), this.self.kernel.env)
   }
 
-  /** With `follow` it waits up to 20 s for something to be there. */
+  /** With `follow`, waits up to 20 s for entries. */
   async logs(
     instance: Instance,
     query: wire.ExtensionLogsQuery,
@@ -102,7 +102,7 @@ export class Views {
     }
   }
 
-  /** What was not installed was put there by the owner of the home. */
+  /** An extension without provenance was copied there by the owner of the home. */
   async provenance({ name, link, found, tier }: Instance): Promise<wire.Provenance> {
     const installed = link ? undefined : this.self.install.provenance(name)
     if (installed) return installed
@@ -130,7 +130,7 @@ export class Views {
     return this.#devToWire(await this.self.dev.link({ origin, workspace, generation, confirmed }, actor), generation)
   }
 
-  /** With a hash, SHA-256 of the folder, that is what the caller means to load: another one is refused. */
+  /** A given hash, SHA-256 of the folder, has to match its current content. */
   async reloadBuild(instance: Instance, body: wire.ReloadExtensionBody = {}): Promise<wire.DevExtension> {
     const { generation_hash: generation, confirm_network_digest: confirmed } = body
     const { root } = instance.found

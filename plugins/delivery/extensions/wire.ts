@@ -7,10 +7,10 @@ import { type Shipped, itemsOf as shipments, shippedKeys } from './load/families
 import type { Instance } from './load/instance.js'
 import { type Manifest, requirementDigest, toolId, typeOf } from './manifest/manifest.js'
 
-/** The environment that the daemon was started with. */
+/** The daemon's environment. */
 export type Env = Readonly<Record<string, string | undefined>>
 
-/** An extension as lists and details show it. */
+/** Wire form of an extension. */
 export function extensionToWire(instance: Instance, env: Env, clock: Clock): wire.Extension {
   const { name, link, status, enabled, problem, generation, waits } = instance
   const manifest = generation?.manifest ?? manifestOf(instance)
@@ -44,7 +44,7 @@ export function extensionToWire(instance: Instance, env: Env, clock: Clock): wir
   }
 }
 
-/** An extension as its developer sees it. */
+/** Wire form of a developer's link. */
 export function devToWire(
   instance: Instance,
   about: { env: Env; clock: Clock; wanted: string | undefined; bound: readonly string[] },
@@ -73,7 +73,7 @@ export function devToWire(
   }
 }
 
-/** What an extension ships, with what nobody reads yet. */
+/** The items of an extension, including those without a family yet. */
 export function inventoryOf(instance: Instance): wire.ExtensionInventoryReply {
   return {
     extension: instance.name,
@@ -110,7 +110,7 @@ function shippedItems(instance: Instance): ShippedItem[] {
   ]
 }
 
-/** What the manifest names, as long as no other part of the daemon has read it. */
+/** Items in the manifest that no family has read. */
 function waitingItems(manifest: Manifest, read: readonly string[]): ShippedItem[] {
   const shipped: Record<string, unknown> = { ...manifest.resources, tools: manifest.tools }
   return shippedKeys(manifest).flatMap(key => {
@@ -121,18 +121,18 @@ function waitingItems(manifest: Manifest, read: readonly string[]): ShippedItem[
   })
 }
 
-/** A path, or a table with a name or an id. */
+/** Name of an entry: a path, or a table with a name or an id. */
 const nameOf = (entry: string | { readonly name?: string; readonly id?: string }): string =>
   typeof entry === 'string' ? entry : (entry.name ?? entry.id ?? '')
 
-/** What enabling changes, or has changed. */
+/** Changes by enabling an extension, planned or made. */
 export function previewOf(instance: Instance, planned: Shipped, env: Env): wire.ExtensionPreviewReply {
   const manifest = manifestOf(instance)
   const digest = manifest ? requirementDigest(manifest) : ''
   const keyOf = ({ kind, id }: ShippedItem) => `${kind}\n${id}`
   const there = new Map(shippedItems(instance).map(item => [keyOf(item), item]))
   const wanted = new Map(shipments(planned).map(item => [keyOf(item), item]))
-  // What is waiting for its family while nothing is loaded is among what the families would read.
+  // Without a loaded generation, items that wait for a family are part of the plan.
   const rest = [...there.values()].filter(
     item => !wanted.has(keyOf(item)) && !planned.some(({ family }) => family.name === item.kind),
   )
@@ -157,7 +157,7 @@ export function previewOf(instance: Instance, planned: Shipped, env: Env): wire.
   }
 }
 
-/** The log of an extension after a sequence number. */
+/** Log entries of an extension after a sequence number. */
 export function logsOf(
   { generation, log }: Instance,
   after: number,
@@ -165,7 +165,7 @@ export function logsOf(
   redact: Redact,
 ): wire.ExtensionLogsReply {
   const { epoch: current } = log
-  // Numbers of another epoch say nothing about this one.
+  // Sequence numbers are only comparable within one epoch.
   const from = epoch === undefined || epoch === current ? after : 0
   return {
     stream_epoch: current,
@@ -182,7 +182,7 @@ export function logsOf(
   }
 }
 
-/** Names of all variables that a manifest asks for or puts secrets into. */
+/** Names of all variables that a manifest requests or puts secrets into. */
 export function declaredEnv({ requires_env, subprocess, tools, resources }: Manifest): string[] {
   const inServers = Object.values(resources.mcp_servers).flatMap(server => Object.keys(server.secret_env))
   const inHooks = resources.hooks.flatMap(hook => Object.keys(hook.secret_env))
@@ -191,7 +191,7 @@ export function declaredEnv({ requires_env, subprocess, tools, resources }: Mani
   return [...new Set(all)].sort()
 }
 
-/** Commands that tools of extensions bring, by extension and verb. */
+/** Commands from tools of extensions, by extension and verb. */
 export function commandsOf(instances: readonly Instance[], only: string | undefined): wire.ExtensionCommandsReply {
   const shown = instances.filter(({ name, status }) => status === 'active' && (only === undefined || only === name))
   const commands = shown.flatMap(instance => {

@@ -14,9 +14,9 @@ import { type Base, fetchFrom } from './fetch.js'
 import type { K } from './needs.js'
 import { SearchIndex } from './search-index.js'
 
-/** Milliseconds that a feed is used without a look at the catalog. */
+/** Milliseconds for which a feed counts as fresh. */
 const FRESH_MS = 60 * 60_000
-/** Milliseconds after a failure before a reader lets it be tried again; a refresh that is asked for always tries. */
+/** Milliseconds after a failure before a read tries again; an explicit refresh always tries. */
 const RETRY_MS = 60_000
 
 export const FEEDS: Readonly<Record<FeedKind, string>> = {
@@ -25,7 +25,7 @@ export const FEEDS: Readonly<Record<FeedKind, string>> = {
   skill: 'skills.json',
 }
 
-/** A feed as it was read last. */
+/** The last read state of a feed. */
 export interface Copy {
   readonly feed: Feed
   readonly index: SearchIndex
@@ -33,7 +33,7 @@ export interface Copy {
   readonly fetchedAt: number
 }
 
-/** What a reader gets: the copy, if there is one, and why it is not the newest. */
+/** Result of a read: the copy, if any, and the reason if it is not current. */
 export interface Shelf {
   readonly copy: Copy | undefined
   readonly stale: boolean
@@ -43,7 +43,10 @@ export interface Shelf {
 
 type Outcome = RefreshReply['kinds'][number]
 
-/** One feed of one catalog: fetched when somebody reads it and it is an hour old, kept on the disk for when it is gone. */
+/**
+ * One feed of one catalog: fetched on a read if it is an hour old, and cached on disk for times when the catalog is
+ * unreachable.
+ */
 export class Catalog {
   #copy: Copy | undefined
   #failure: { readonly at: number; readonly error: string; readonly errorClass: string } | undefined
@@ -57,12 +60,12 @@ export class Catalog {
     private readonly timeoutMs: () => number,
   ) {}
 
-  /** Read the last time. */
+  /** Whether the last fetch succeeded. */
   get isServed(): boolean {
     return this.#copy !== undefined && this.#failure === undefined
   }
 
-  /** Not there the last time, and never before. */
+  /** Whether the feed was missing at the last fetch, and never existed before. */
   get isAbsent(): boolean {
     return this.#copy === undefined && this.#failure?.errorClass === 'not_found'
   }
@@ -82,7 +85,7 @@ export class Catalog {
     }
   }
 
-  /** Fetches it now; those who ask meanwhile share the answer. Never rejects. */
+  /** Fetches the feed now; concurrent calls share the result. Never rejects. */
   refresh(): Promise<Outcome> {
     this.#running ??= this.#refresh().finally(() => {
       this.#running = undefined
@@ -142,7 +145,7 @@ export class Catalog {
     return this.kernel.home.path('cache', 'marketplace', `${catalog}-${this.kind}.json`)
   }
 
-  /** The copy of an earlier daemon. What is wrong with it is as if there were none. */
+  /** Reads the cached copy of an earlier daemon. A damaged one is ignored. */
   #restore(): Promise<void> {
     this.#restored ??= (async () => {
       try {
@@ -167,24 +170,24 @@ export class Catalog {
         mode: 0o600,
       })
     } catch (error) {
-      // The copy in memory serves; only a later daemon has none.
+      // The copy in memory serves; only the next daemon starts without one.
       this.kernel.log.warn(`the copy of ${FEEDS[this.kind]} was not kept: ${messageOf(error)}`)
     }
   }
 }
 
-/** The entry of that id or name. */
+/** The entry with that id, or else that name. */
 export function entryOf({ feed }: Copy, slug: string): Entry | undefined {
   return feed.entries.find(({ id }) => id === slug) ?? feed.entries.find(({ name }) => name === slug)
 }
 
-/** A kind has no entry of that id. */
+/** The fault for an unknown id. */
 export const noEntry = (kind: MarketplaceKind, id: string) =>
   MarketplaceErrors.marketplace_entry_not_found(`the catalog has no ${kind} ${shown(id)}`, {
     next: command('marketplace list', kind),
   })
 
-/** Why an id leads to no entry. */
+/** Why an id matches no entry. */
 export function absent({ feed }: Copy, kind: MarketplaceKind, id: string) {
   const all = feed.ambiguous.get(id) ?? []
   if (all.length === 0) return noEntry(kind, id)

@@ -61,7 +61,7 @@ export async function installServer(context: WithLists): Promise<void> {
   out.line(next === 'authorize' ? login : `look at it: ${command('mcp show', server.name, '--probe')}`)
 }
 
-/** The workspace that a server is for; undefined: all of them. Where nobody says it, its entry does, and means the one around here. */
+/** The workspace of a server; undefined: all. Without an option the entry decides, and means the current workspace. */
 async function workspaceFor(
   entry: string,
   { options, cwd, client, fault }: CommandContext,

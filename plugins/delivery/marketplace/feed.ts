@@ -3,12 +3,12 @@ import { parseJson } from '../../../kernel/kit/text.js'
 import { type FeedKind, McpSection } from '../../../schemas/marketplace.js'
 import { isNewer } from '../extensions/api.js'
 
-/** What a feed may weigh; beyond it nothing of it is taken. */
+/** Limits of a feed; a larger one is rejected as a whole. */
 export const FEED_LIMITS = { bytes: 16 * 1024 * 1024, entries: 50_000 } as const
 
 const line = (max: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(max))
 const maybe = (max: number) => v.optional(v.pipe(v.string(), v.maxLength(max)))
-/** Where a file lies: relative to the feed, or an address. Text that is neither would be a fault of whoever reads it. */
+/** Place of a file: relative to the feed, or an address. Other text would fail later, when the URL is resolved. */
 const place = v.pipe(
   line(2048),
   v.check(text => URL.canParse(text, 'https://catalog.invalid/'), 'a path relative to the feed, or an address'),
@@ -17,10 +17,10 @@ const date = v.optional(v.pipe(v.string(), v.isoTimestamp()))
 
 const Signature = v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z0-9+/]{86}==$/, '64 bytes in base64')))
 
-/** One version of a skill that can be installed. */
+/** An installable version of a skill. */
 const SkillVersion = v.object({
   version: line(64),
-  /** Of a `.tar.gz`: relative to the feed, or https. */
+  /** Place of a `.tar.gz`: relative to the feed, or https. */
   archive: place,
   sha256: v.optional(v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/i, '64 hex digits'))),
   /** Ed25519 in base64 over {@link signedText}. */
@@ -28,9 +28,9 @@ const SkillVersion = v.object({
 })
 export type SkillVersion = v.InferOutput<typeof SkillVersion>
 
-/** An entry of any feed; what belongs to one kind is optional here and judged where it is used. */
+/** An entry of any feed; members of single kinds are optional here and checked where they are used. */
 const Entry = v.object({
-  /** Names it in URLs, and everywhere where a slug is asked for. */
+  /** Identifies it in URLs and as a slug. */
   id: v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, 'letters, digits, . _ and -, at most 128')),
   name: line(128),
   description: line(4096),
@@ -40,7 +40,7 @@ const Entry = v.object({
   downloads: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0))),
   published_at: date,
   updated_at: date,
-  /** Shown before anybody searches. */
+  /** Shown before a search. */
   curated: v.optional(v.boolean(), false),
   tags: v.optional(v.pipe(v.array(line(64)), v.maxLength(32)), []),
   display_name: maybe(256),
@@ -56,12 +56,12 @@ const Entry = v.object({
   mcp: v.optional(McpSection),
   /** Of skills. */
   versions: v.optional(v.pipe(v.array(SkillVersion), v.maxLength(100)), []),
-  /** Of the author: 32 bytes of Ed25519 in base64. */
+  /** Public key of the author: 32 bytes of Ed25519 in base64. */
   public_key: v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z0-9+/]{43}=$/, '32 bytes in base64'))),
 })
 export type Entry = v.InferOutput<typeof Entry>
 
-/** The latest version of a skill, in whatever order its catalog has them; of versions that cannot be compared the first. */
+/** The latest version of a skill, whatever the order in the catalog; the first one of versions that are not comparable. */
 export const newestOf = ({ versions }: Entry): SkillVersion | undefined =>
   versions.reduce<SkillVersion | undefined>(
     (best, one) => (best === undefined || isNewer(one.version, best.version) ? one : best),
@@ -70,18 +70,18 @@ export const newestOf = ({ versions }: Entry): SkillVersion | undefined =>
 
 export interface Feed {
   readonly entries: readonly Entry[]
-  /** Entries that are not valid, those with the id of an earlier one, and those that share a name. */
+  /** Number of invalid entries, of duplicate ids, and of entries that share a name. */
   readonly dropped: number
-  /** Ids of entries that share a name, with the ids of all that do: nobody can tell which one is meant. */
+  /** Ids of entries that share a name, each with all ids of that name: a name alone is ambiguous. */
   readonly ambiguous: ReadonlyMap<string, readonly string[]>
-  /** What is wrong with the first of them. */
+  /** Problem of the first dropped entry. */
   readonly firstProblem?: string
 }
 
-/** Kinds whose things are known by their name once they are installed. */
+/** Kinds whose installed items are identified by name. */
 const BY_NAME: readonly FeedKind[] = ['extension', 'skill']
 
-/** A feed; entries that are not valid are left out. Throws an Error that says why it is none. */
+/** Parses a feed and leaves invalid entries out. @throws Error if it is not a feed */
 export function parseFeed(text: string, kind: FeedKind): Feed {
   const whole = parseJson(text)
   const entries = (whole as { entries?: unknown } | null)?.entries
@@ -114,6 +114,6 @@ function ambiguousIn(entries: readonly Entry[]): Map<string, readonly string[]> 
   return new Map(shared.flatMap(ids => ids.map(id => [id, ids] as const)))
 }
 
-/** What the author of a skill signs: no other skill, version or archive has the same. */
+/** The text that the author of a skill signs: unique to a skill, version and archive. */
 export const signedText = (slug: string, version: string, sha256: string) =>
   `svc-skill-v1\n${slug}\n${version}\n${sha256.toLowerCase()}\n`

@@ -6,10 +6,10 @@ import { type Clock, messageOf } from '../../../kernel/plugin.js'
 import { isInside } from '../../desk/workspaces/api.js'
 import { DownloadError, download } from '../extensions/api.js'
 
-/** Where a catalog lies: a folder of this machine, or an address. */
+/** Location of a catalog: a local folder or an address. */
 export type Base = { readonly kind: 'folder'; readonly folder: string } | { readonly kind: 'http'; readonly url: URL }
 
-/** Undefined for what is neither an absolute path nor an address of http, https or file. */
+/** Undefined for anything but an absolute path or an http, https or file address. */
 export function baseOf(text: string): Base | undefined {
   if (path.isAbsolute(text)) return { kind: 'folder', folder: path.resolve(text) }
   if (!URL.canParse(text)) return undefined
@@ -19,7 +19,7 @@ export function baseOf(text: string): Base | undefined {
   return { kind: 'http', url }
 }
 
-/** Whether somebody on the way could change what comes from there. */
+/** Whether content could be modified in transit. */
 export const isInsecure = (base: Base) =>
   base.kind === 'http' &&
   base.url.protocol === 'http:' &&
@@ -39,7 +39,7 @@ export async function fetchFrom(
   const url = new URL(name, base.url)
   if (url.protocol !== 'https:' && url.origin !== base.url.origin)
     throw new DownloadError('insecure', `${url.host} is neither https nor where the catalog is`)
-  // What a catalog of a public host leads to is nothing inside of this machine or its networks.
+  // A catalog of a public host must not lead to addresses inside this machine or its networks.
   return download(url, { clock, maxBytes, timeoutMs, named: base.url })
 }
 

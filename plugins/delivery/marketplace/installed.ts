@@ -2,13 +2,13 @@ import type { FeedKind } from '../../../schemas/marketplace.js'
 import type { ListMcpServersReply, McpServerView } from '../../../schemas/settings/mcp-servers.js'
 import type { K } from './needs.js'
 
-/** What is installed of one entry. */
+/** The installed item of an entry. */
 export interface InstalledThing {
   readonly name: string
   readonly version?: string
 }
 
-/** What is installed already: skills by slug, extensions and MCP servers by name. */
+/** Installed items: skills by slug, extensions and MCP servers by name. */
 export class Installed {
   constructor(private readonly kernel: K) {}
 
@@ -29,7 +29,7 @@ export class Installed {
     }
   }
 
-  /** The servers of the settings; none where no plugin lists them. */
+  /** The configured servers; none without a plugin that lists them. */
   async #servers(): Promise<readonly McpServerView[]> {
     const { request } = this.kernel.needs
     const reply = await request({ method: 'GET', url: '/api/settings/mcp-servers' }, this.kernel.actor)
@@ -38,7 +38,7 @@ export class Installed {
   }
 }
 
-/** A server is found by its name and, where it was made of an entry, by the id of that. */
+/** A server is found by its name and, if created from an entry, by the entry's id. */
 function namesOf({ name, catalog_entry: entry, catalog_version: version }: McpServerView) {
   const thing: InstalledThing = { name, ...(version !== undefined && { version }) }
   return (entry === undefined || entry === name ? [name] : [name, entry]).map(key => [key, thing] as const)

@@ -15,22 +15,23 @@ import type { K } from './needs.js'
 
 type Section = NonNullable<Entry['mcp']>
 
-/** What a person gave for an entry, and what a server made of it before has. */
+/** Values given by a person, and the existing server of the entry. */
 interface Values {
   readonly given: NonNullable<InstallMcpServerBody['values']>
   readonly before: McpServerView | undefined
 }
 
-/** Makes MCP servers of the entries of a catalog. */
+/** Creates MCP servers from catalog entries. */
 export class McpInstaller {
-  /** @param find an entry and how it is shown; throws `marketplace_entry_not_found` and what keeps the catalog from being read */
+  /** @param find an entry and its wire form; throws `marketplace_entry_not_found` and errors of reading the catalog */
   constructor(
     private readonly kernel: K,
     private readonly find: (id: string) => Promise<readonly [Entry, MarketplaceEntry]>,
   ) {}
 
   /**
-   * Declares the server of an entry; one that was made of the same entry is replaced and keeps the values that are not given anew.
+   * Declares the server of an entry; an existing server of the same entry is replaced and keeps values that are not
+   * given again.
    * @throws Fault `mcp_install_invalid`, `mcp_install_values_missing`, `mcp_server_exists`, and those of declaring a server
    */
   async install(
@@ -136,7 +137,7 @@ function variablesOf({ env: declared = [], url }: Section, { given: { env: given
   return all
 }
 
-/** How the daemon logs in, and the client secret where one was given as a value. */
+/** The login of a server, and the client secret if it was given as a value. */
 function loginOf(
   { oauth, url }: Section,
   { given: { oauth_client_secret: given } }: Values,

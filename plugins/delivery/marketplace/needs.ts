@@ -5,7 +5,7 @@ import { Events } from '../../platform/events/api.js'
 import { Mcp } from '../../work/mcp/api.js'
 import { Extensions } from '../extensions/api.js'
 
-/** What the plugin requires. */
+/** Dependencies of the plugin. */
 export const needs = {
   configuration: maybe(Configuration),
   events: Events,

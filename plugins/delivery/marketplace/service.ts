@@ -31,7 +31,7 @@ import { addressOf, detailOf, toWire } from './wire.js'
 
 const DEFAULT_LIMIT = 20
 
-/** The catalog of the marketplace: what there is to install, and skills installed from it. */
+/** The marketplace: the catalog's entries, and the skills installed from it. */
 export class MarketplaceService {
   readonly skills: SkillInstaller
   readonly servers: McpInstaller
@@ -53,7 +53,7 @@ export class MarketplaceService {
     })
   }
 
-  /** Reads the feeds now. Without a catalog there is nothing to read, which is no failure. */
+  /** Fetches the feeds now. A missing catalog is not a failure. */
   async refresh(only: FeedKind | undefined): Promise<RefreshReply> {
     const catalogs = (only ? [only] : FeedKind.options).map(kind => ({ kind, catalog: this.#catalog(kind) }))
     const nothing = { entry_count: 0, stale: false }
@@ -63,7 +63,7 @@ export class MarketplaceService {
           (await catalog?.refresh()) ?? { kind, outcome: 'skipped', ...nothing, error_class: 'not_configured' },
       ),
     )
-    // Whether one is lacking is seen when all were read.
+    // Whether a feed is missing is known only after all were read.
     const kinds = catalogs.map(async ({ kind, catalog }, n) =>
       catalog && (await this.#lacks(catalog)) ? { kind, outcome: 'absent', ...nothing } : (done[n] as (typeof done)[0]),
     )
@@ -72,7 +72,7 @@ export class MarketplaceService {
 
   async search(query: MarketplaceSearchQuery): Promise<MarketplaceSearchReply> {
     const kinds = await Promise.all(MarketplaceKind.options.map(kind => this.page(kind, query)))
-    // The cursor of a page belongs to the list of its kind.
+    // A page's cursor is valid only for the list of its kind.
     return { query: query.q ?? '', kinds: kinds.map(({ next_cursor: _, ...page }) => page) }
   }
 
@@ -113,14 +113,14 @@ export class MarketplaceService {
     return { entry: wire, ...detailOf(kind, entry, this.#base()) }
   }
 
-  /** Of an extension whose author an earlier version pinned here. */
+  /** Removes an extension's author key that an earlier version pinned here. */
   async forgetExtension(name: string): Promise<void> {
     await this.kernel.db.tx(t => this.#authors.forget(t, name))
   }
 
   /**
-   * Where the catalog has an extension.
-   * @param authorOf the key that an installed extension was signed with
+   * The archive of an extension in the catalog.
+   * @param authorOf public key that signed the installed extension
    * @throws Fault like {@link detail}, `extension_author_changed`, `extension_signature_invalid`, and `extension_archive_unavailable`
    * when it is read
    */
@@ -200,7 +200,7 @@ export class MarketplaceService {
     return copy
   }
 
-  /** A catalog that has another feed and never had this one has nothing of its kind, which is no failure. */
+  /** Whether the catalog has another feed and never had this one: the kind is then empty, which is not a failure. */
   async #lacks(catalog: Catalog): Promise<boolean> {
     if (!catalog.isAbsent) return false
     const others = FeedKind.options.flatMap(kind => (kind === catalog.kind ? [] : (this.#catalog(kind) ?? [])))
@@ -208,7 +208,7 @@ export class MarketplaceService {
     return others.some(other => other.isServed)
   }
 
-  /** That of the address in force: another one is another catalog. */
+  /** The catalog at the configured address; a changed address is another catalog. */
   #catalog(kind: FeedKind): Catalog | undefined {
     const where = this.#value('marketplace.catalog.base_url')
     if (where === '') return undefined
@@ -243,14 +243,14 @@ export class MarketplaceService {
     return typeof value === 'string' ? value : ''
   }
 
-  /** Undefined where the plugin that owns the key does not run. */
+  /** A setting; undefined while the plugin that owns it does not run. */
   #read(path: string): unknown {
     const configuration = this.kernel.needs.configuration.current
     if (!configuration?.known.some(entry => entry.path === path)) return undefined
     return configuration.explain(path).value
   }
 
-  /** Ends what an earlier daemon left half done; nothing is looked at while nobody has installed anything. */
+  /** Finishes interrupted work of an earlier daemon; costs nothing if no skill was ever installed. */
   async recover(): Promise<void> {
     await this.skills
       .recover()

@@ -8,14 +8,14 @@ import { type Entry, type SkillVersion, signedText } from './feed.js'
 export const pinTable = `CREATE TABLE marketplace_pin (
   slug TEXT NOT NULL UNIQUE, public_key TEXT NOT NULL, author TEXT NOT NULL, at INTEGER NOT NULL) STRICT`
 
-/** Bytes before the 32 of an Ed25519 key in its standard form (SPKI). */
+/** Bytes before the 32 of an Ed25519 key in SPKI form. */
 const SPKI_HEAD = Buffer.from('302a300506032b6570032100', 'hex')
 
-/** The authors of skills, as they were when a skill was installed first: a later one has to be signed by the same. */
+/** The authors' keys at the first installation of each skill: later versions need a signature by the same key. */
 export class AuthorPins {
   constructor(private readonly db: Db) {}
 
-  /** The key that a slug has to be signed with; undefined where it was never installed with a signature. */
+  /** The pinned key of a slug; undefined if it was never installed with a signature. */
   keyOf(slug: string): string | undefined {
     const sql = 'SELECT public_key FROM marketplace_pin WHERE slug = ?'
     return this.db.get<{ public_key: string }>(sql, [slug])?.public_key
@@ -53,15 +53,15 @@ export class AuthorPins {
 }
 
 /**
- * The same for extensions. The key of an author is kept with the installation, in one transaction with it; earlier versions kept it
- * among the pins, by the name of the extension.
+ * Checks the authors of extensions. The key is stored with the installation, in one transaction; earlier versions
+ * pinned it by the name of the extension.
  */
 export class ExtensionAuthors {
   constructor(private readonly pins: AuthorPins) {}
 
   /**
-   * @param installed key of the installed one
-   * @returns the key that signed the entry; undefined for one that nobody signed
+   * @param installed public key of the installed extension
+   * @returns the key that signed the entry; undefined for an unsigned one
    * @throws Fault `extension_author_changed`, `extension_signature_invalid`
    */
   check(
@@ -94,7 +94,7 @@ export class ExtensionAuthors {
 
 const idOf = (name: string) => `extension/${name}`
 
-/** Whether a text was signed with Ed25519; false for a key that is none. */
+/** Whether a text has a valid Ed25519 signature; false for an invalid key. */
 export function isSigned(publicKey: string, text: string, signature: string): boolean {
   try {
     const der = Buffer.concat([SPKI_HEAD, Buffer.from(publicKey, 'base64')])

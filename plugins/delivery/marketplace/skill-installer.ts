@@ -22,7 +22,7 @@ import { SkillStore } from './skill-store.js'
 /** Bytes of the archive of a skill. */
 const ARCHIVE_BYTES = 8 * 1024 * 1024
 
-/** What the installer asks of the catalogs. */
+/** The catalog, as the installer uses it. */
 export interface SkillCatalog {
   /** @throws Fault `marketplace_not_configured`, `marketplace_unavailable` */
   readonly skills: () => Promise<Copy>
@@ -32,7 +32,7 @@ export interface SkillCatalog {
   readonly timeoutMs: () => number
 }
 
-/** Installs, updates and removes skills of the catalog; one thing at a time. */
+/** Installs, updates and removes skills of the catalog, one at a time. */
 export class SkillInstaller {
   readonly pins: AuthorPins
   readonly #store: SkillStore
@@ -58,14 +58,14 @@ export class SkillInstaller {
       const managed = await this.#managed()
       const before = managed.find(({ meta }) => meta.slug === entry.id)
       const chosen = versionOf(entry, version)
-      // One that was changed since is installed again: nothing else brings it back.
+      // A skill that was modified locally is installed again: nothing else restores it.
       if (before && before.failure === undefined && before.meta.version === chosen.version)
         return resultOf(before, 'unchanged')
       return resultOf(await this.#take(entry, chosen, managed, actor), before ? 'updated' : 'installed')
     })
   }
 
-  /** One that fails is told of, and the others go on. @throws Fault `skill_not_managed` */
+  /** Reports a failed update and continues with the next one. @throws Fault `skill_not_managed` */
   update(
     { name, all = false, check_only: isCheck = false }: UpdateSkillsBody,
     actor: Actor,
@@ -75,7 +75,7 @@ export class SkillInstaller {
       const managed = await this.#managed()
       const chosen = managed.filter(skill => name === undefined || skill.name === name || skill.meta.slug === name)
       if (name !== undefined && chosen.length === 0) throw notManaged(name)
-      // Without a name or `all`, what could be updated is told, and nothing is.
+      // Without a name or `all`, available updates are only reported.
       const isDry = isCheck || (name === undefined && !all)
       const copy = chosen.length > 0 ? await this.catalog.skills() : undefined
       const results: SkillUpdateResult[] = []
@@ -84,7 +84,7 @@ export class SkillInstaller {
     })
   }
 
-  /** Its author is forgotten: another one may come after it. @throws Fault `skill_not_managed` */
+  /** Also forgets its author, so that another one can publish under that name. @throws Fault `skill_not_managed` */
   remove(name: string, actor: Actor): Promise<SkillRemoveResult> {
     return this.#serial.run(async () => {
       const found = (await this.#managed()).find(skill => skill.name === name || skill.meta.slug === name)
@@ -119,7 +119,7 @@ export class SkillInstaller {
       ...(latest && { latest_version: latest.version }),
     }
     if (!entry || !latest) return { ...about, status: 'not_in_catalog' }
-    // A feed of last year is signed as well as that of today: an update never goes back.
+    // An outdated feed has a valid signature too, so an update never goes back.
     if (meta.version !== undefined && !isNewer(latest.version, meta.version)) {
       if (skill.failure === undefined) return { ...about, status: 'current' }
       const again = command('skill install', meta.slug)
@@ -135,7 +135,7 @@ export class SkillInstaller {
     }
   }
 
-  /** Fetches, judges and writes one version. Nothing is written before all of it is judged. */
+  /** Fetches, checks and writes one version. Nothing is written before all checks passed. */
   async #take(
     entry: Entry,
     version: SkillVersion,
@@ -174,7 +174,7 @@ export class SkillInstaller {
       ...(entry.author !== undefined && { author: entry.author }),
       ...(entry.public_key !== undefined && { public_key: entry.public_key }),
     }
-    // The author counts from before the skill is there: a crash in between pins more, never less.
+    // The author is pinned before the skill is written: a crash in between leaves a pin too many, never one too few.
     await db.tx(t => this.pins.pin(t, entry, clock.now()))
     const dir = await this.#store.put(judged.name, tree, meta)
     needs.skills.changed()

@@ -10,11 +10,11 @@ export interface WireFacts {
   readonly registry: string
   readonly allowsUnverified: boolean
   readonly base: Base
-  /** The key that a skill was signed with when it was installed. */
+  /** Pinned key of an installed skill. */
   readonly pinned: (slug: string) => string | undefined
 }
 
-/** An entry as the contract has it. */
+/** Wire form of an entry. */
 export function toWire(
   kind: FeedKind,
   entry: Entry,
@@ -45,7 +45,7 @@ export function toWire(
   }
 }
 
-/** What is known of where an entry comes from. `refused`: it would not be installed as things stand. */
+/** Trust in an entry. `refused`: the current policy does not allow its installation. */
 function trustOf(kind: FeedKind, entry: Entry, facts: WireFacts): Trust {
   const newest = newestOf(entry)
   const hasChecksum =
@@ -93,7 +93,7 @@ function trustOf(kind: FeedKind, entry: Entry, facts: WireFacts): Trust {
   }
 }
 
-/** The section of one kind. */
+/** Details of one kind. */
 export function detailOf(kind: FeedKind, entry: Entry, base: Base): Omit<MarketplaceDetail, 'entry'> {
   const { repository, display_name, license, readme, tags, versions } = entry
   switch (kind) {
@@ -126,7 +126,7 @@ export function detailOf(kind: FeedKind, entry: Entry, base: Base): Omit<Marketp
   }
 }
 
-/** Where a file of the catalog lies. */
+/** Address or path of a file in the catalog. */
 export function addressOf(base: Base, name: string): string {
   if (base.kind === 'http') return new URL(name, base.url).href
   return URL.canParse(name) ? name : `${base.folder.replace(/\/$/, '')}/${name}`

@@ -5,7 +5,7 @@ import type { ExtensionStorage, Extensions } from '../extensions/api.js'
 export class StorageService {
   constructor(private readonly kernel: PluginKernel<{ host: typeof Host; extensions: typeof Extensions }>) {}
 
-  /** One that runs in the place of another plugin has the storage of its own name, which is removed with it. */
+  /** A replacement has storage under its own name, which is removed with it. */
   of(name: string): ExtensionStorage {
     const { host, extensions } = this.kernel.needs
     const own = host.plugins().find(plugin => plugin.name === name)?.replacedBy

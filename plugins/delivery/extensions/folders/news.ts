@@ -1,4 +1,4 @@
-/** Names of extensions that changed, until others were told. */
+/** Names of changed extensions that have not been announced yet. */
 export class News {
   readonly #names = new Set<string>()
   #anyway = false
@@ -10,15 +10,18 @@ export class News {
     this.#names.add(name)
   }
 
-  /** Others are told also when nothing changed. */
+  /** Announces even an empty set. */
   tellAnyway(): Promise<void> {
     this.#anyway = true
     return this.tell()
   }
 
-  /** Resolves when others know all that was noted; what changes meanwhile is told of together, afterwards. */
+  /**
+   * Resolves when all names noted so far have been announced; changes during an announcement are announced together
+   * after it.
+   */
   async tell(): Promise<void> {
-    // What somebody else tells of just now is known when that has ended.
+    // An announcement that is already running is awaited as well.
     while (this.#telling !== undefined || this.#names.size > 0 || this.#anyway) {
       this.#telling ??= Promise.resolve().then(async () => {
         const names = [...this.#names].sort()

@@ -3,23 +3,23 @@ import path from 'node:path'
 import type { Clock, Timer } from '../../../../kernel/plugin.js'
 import { manifestFileNames } from '../manifest/manifest.js'
 
-/** A burst of writes is one change. Milliseconds after the last one, and at most after the first one. */
+/** Debounce in milliseconds: a burst of writes counts as one change, after this silence and at most after LONGEST_MS. */
 const SETTLE_MS = 150
 const LONGEST_MS = 2000
-/** Levels of folders below an extension that are watched. */
+/** Watched folder levels below an extension. */
 const DEPTH = 8
 
 export interface WatcherOptions {
   readonly dir: string
-  /** What is told of whatever changes below `dir`; absent: the name of the folder in which it changed. */
+  /** Name that all changes below `dir` are reported under; absent: the name of the changed folder. */
   readonly name?: string
   readonly clock: Clock
-  /** Told of the name of a folder in which something changed, came or went. */
+  /** Called with the name of a folder that changed, appeared or disappeared. */
   readonly changed: (name: string) => void
   readonly failed: (error: unknown) => void
 }
 
-/** Watches the folder of all extensions, or that of one; what changes within one of them in a short time is told of once. */
+/** Watches the folder of all extensions, or of one; changes of one extension within a short time are reported once. */
 export class Watcher {
   readonly #pending = new Map<string, { timer: Timer; since: number }>()
   #close: (() => Promise<void>) | undefined
@@ -28,7 +28,7 @@ export class Watcher {
 
   constructor(private readonly options: WatcherOptions) {}
 
-  /** Resolves when it watches; what happens later is told of. */
+  /** Resolves when the watcher is active; later changes are reported. */
   async start(): Promise<void> {
     const { dir, failed } = this.options
     const { watch } = await import('chokidar')
@@ -36,7 +36,8 @@ export class Watcher {
     const watcher = watch(dir, { ignoreInitial: true, depth: DEPTH, ignored: at => this.#isLeftOut(at) })
     this.#close = () => watcher.close()
     watcher.on('all', (_event, at) => this.note(at))
-    // It may take a folder that was exchanged within a moment, with the time stamps of an archive, for the one before.
+    // The watcher can mistake a folder that was replaced within a moment, with the time stamps of an archive, for its
+    // predecessor.
     watcher.on('raw', (_event, at, details) => {
       const { watchedPath } = Object(details) as { watchedPath?: string }
       const changed = path.resolve(dir, at)
@@ -49,7 +50,7 @@ export class Watcher {
     })
   }
 
-  /** Something changed at a path below the folder. */
+  /** Reports a change at a path below the folder. */
   note(at: string): void {
     const { dir, clock } = this.options
     const [first = ''] = path.relative(dir, at).split(path.sep)
@@ -72,7 +73,7 @@ export class Watcher {
     for (const { timer } of this.#pending.values()) timer.cancel()
     this.#pending.clear()
     await this.#close?.()
-    // Closed before it was ready, it never says so.
+    // A watcher that is closed before it is ready never emits `ready`.
     this.#ready()
   }
 
@@ -82,8 +83,8 @@ export class Watcher {
   }
 
   /**
-   * A link to a folder can lead anywhere, into /proc for one, and no code is taken through one. Only an extension itself may be
-   * a link, with its manifest behind it.
+   * A link to a folder can lead anywhere, for example into /proc, and no code is loaded through one. Only an extension
+   * itself may be a link, if a manifest is behind it.
    */
   #leadsAway(at: string): boolean {
     const { dir, name } = this.options

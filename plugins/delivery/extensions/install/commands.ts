@@ -8,10 +8,10 @@ import type { ExtensionReply, RemoveExtensionReply, UpdateExtensionReply } from 
 import { referenceOf } from '../identity.js'
 import { MEANINGS, printPreview } from './preview-text.js'
 
-/** Values of options that can be given several times. */
+/** Values of repeatable options. */
 type WithLists = CommandContext & { readonly lists?: Readonly<Record<string, readonly string[]>> }
 
-/** `svc extension install <source>`: shows what it is, then installs exactly that. */
+/** `svc extension install <source>`: shows a preview, then installs exactly that. */
 export async function runInstall(context: WithLists): Promise<void> {
   const { client, out, options } = context
   const body = { ...sourceOf(context), ...trustOf(context) }
@@ -19,14 +19,14 @@ export async function runInstall(context: WithLists): Promise<void> {
   const preview = await previewOf(context, body)
   show(context, preview)
   if (options['dry-run']) return
-  // What is refused is refused without a question.
+  // A refused installation needs no question.
   const mayAsk = !preview.refusal && preview.action !== 'taken'
   if (mayAsk && !(await isWanted(context, 'Install it?', preview.consent_required, preview))) {
     out.line('nothing was installed')
     return
   }
   const allow = await allowed(context, preview)
-  // The archive of another version.
+  // An archive with another version of an installed extension.
   if (preview.action === 'update' && /\.(tar\.gz|tgz)$/i.test(String(body.path ?? '')))
     return update(context, preview, { path: body.path, ...trustOf(context), ...seen(preview), ...allow })
   const reply = await client.request('POST', '/api/extensions', { ...body, ...seen(preview), ...allow })
@@ -37,13 +37,13 @@ export async function runInstall(context: WithLists): Promise<void> {
   out.line(out.color('dim', `next: ${command('extension info', extension.name)}`))
 }
 
-/** What would be installed. A daemon of an earlier version knows of no consents, and asks for none. */
+/** Preview of an installation. A daemon of an earlier version sends no consents. */
 async function previewOf({ client }: CommandContext, body: Record<string, unknown>): Promise<InstallPreview> {
   const { preview } = (await client.request('POST', '/api/extensions/preview', body)) as InstallPreviewReply
   return { ...preview, consents_asked: preview.consents_asked ?? [], consents_given: preview.consents_given ?? [] }
 }
 
-/** What the person allows by name: by `--allow`, else by an answer on the terminal. */
+/** The consents that the person grants by name: with `--allow`, else interactively. */
 async function allowed(context: WithLists, { consents_asked, consents_given, name }: InstallPreview) {
   const { options, lists, out, terminal, path: called, args } = context
   const missing = consents_asked.filter(one => !consents_given.includes(one))
@@ -57,13 +57,13 @@ async function allowed(context: WithLists, { consents_asked, consents_given, nam
   return (await confirmed(context, question)) ? { allow: [...consents_given, ...missing] } : {}
 }
 
-/** The command that was called, with options that it lacked. */
+/** The called command with the missing options added. */
 const commandAgain = (called: string, source: string | undefined, name: string, ...options: readonly string[]) =>
   called === 'extension update'
     ? command('extension update', name, ...options)
     : command('extension install', source ?? name, ...options)
 
-/** What a person has looked at, for the request that takes exactly that. */
+/** Digests of the preview, so that the request installs exactly the previewed files. */
 const seen = ({ tree_digest, consent_digest }: InstallPreview) => ({
   tree_digest,
   ...(consent_digest === '' ? {} : { consent_digest }),
@@ -75,12 +75,12 @@ function show({ out, options }: CommandContext, preview: InstallPreview): void {
   } else printPreview(out, preview)
 }
 
-/** Things that an error names. */
+/** Items that an error lists. */
 const NAMED = 5
 
 /**
- * Asks on the terminal; only a yes is one. `--yes` is the answer beforehand.
- * @param isNeeded without a terminal that question is not left out
+ * Asks for confirmation on the terminal; anything but yes is a no. `--yes` answers in advance.
+ * @param isNeeded whether the command fails without a terminal, instead of going on
  */
 async function isWanted(
   { terminal, out, options, fault, args, path: called }: CommandContext,
@@ -91,7 +91,7 @@ async function isWanted(
   if (options.yes === true) return true
   if (!terminal) {
     if (!isNeeded) return true
-    // All of it is in the preview above.
+    // The preview above lists all of it.
     const all = [...fresh.map(one => `${one.kind} ${one.name}`), ...added]
     const more = all.length > NAMED ? [...all.slice(0, NAMED), `${all.length - NAMED} more`] : all
     fault(
@@ -103,7 +103,7 @@ async function isWanted(
   return confirmed({ terminal, out }, question)
 }
 
-/** Asks on the terminal; only a yes is one. */
+/** Asks for confirmation on the terminal; anything but yes is a no. */
 function confirmed({ terminal, out }: Pick<CommandContext, 'terminal' | 'out'>, question: string): Promise<boolean> {
   out.text(`${question} [y/N] `)
   return new Promise(resolve => {
@@ -114,7 +114,7 @@ function confirmed({ terminal, out }: Pick<CommandContext, 'terminal' | 'out'>, 
   })
 }
 
-/** `svc extension update [name]`: one, after a look at what it asks for, or without a name all that were installed. */
+/** `svc extension update [name]`: updates one extension after a preview, or all installed ones. */
 export async function runUpdate(context: WithLists): Promise<number | undefined> {
   const { out, options, args } = context
   const { name } = args
@@ -136,7 +136,7 @@ export async function runUpdate(context: WithLists): Promise<number | undefined>
   return undefined
 }
 
-/** Updates one that the person has looked at. */
+/** Updates an extension to the previewed version. */
 async function update(
   { client, out }: CommandContext,
   { name, source_url }: InstallPreview,
@@ -202,7 +202,7 @@ function trustOf({ options, lists }: WithLists): Record<string, unknown> {
   }
 }
 
-/** A path may be relative for a person, never for the daemon; `owner/repository` is GitHub's unless such a folder is here. */
+/** Resolves relative paths for the daemon; `owner/repository` means GitHub unless such a folder exists here. */
 function sourceOf({ args: { source = '' }, options, cwd }: CommandContext): Record<string, unknown> {
   const more = {
     ...(options.from === undefined ? {} : { source: options.from }),

@@ -22,21 +22,24 @@ import type { Instance } from '../load/instance.js'
 import type { Installer } from './installer.js'
 import { batchToWire, previewToWire, provenanceToWire, requestOf, updateRequestOf, updateToWire } from './wire.js'
 
-/** What the door asks of the service that runs the extensions. */
+/** The service that runs the extensions, as the install routes use it. */
 export interface DoorHost {
-  /** An extension as lists show it. */
+  /** Wire form of an extension. */
   readonly show: (name: string) => Extension
-  /** The link of a developer that is meant; undefined when it is what is installed. @throws Fault `extension_not_found` */
+  /**
+   * The developer's link that a request means; undefined for the installed extension. @throws Fault
+   * `extension_not_found`
+   */
   readonly linked: (name: string, workspace: string | undefined) => Promise<Instance | undefined>
   /** Links of that name. */
   readonly links: (name: string) => readonly Instance[]
-  /** Starts the process of an installed extension again. */
+  /** Restarts the process of an installed extension. */
   readonly restart: (name: string) => Promise<void>
-  /** Forgets a link; where it leads. */
+  /** Removes a link; returns its folder. */
   readonly unlink: (instance: Instance, actor: Actor) => Promise<string | undefined>
 }
 
-/** The installer as the routes see it: wire forms in, wire forms out. */
+/** The installer for the routes: wire forms in and out. */
 export class InstallDoor {
   constructor(
     private readonly installer: Installer,
@@ -59,7 +62,7 @@ export class InstallDoor {
 
   async update(name: string, body: UpdateExtensionBody, actor: Actor): Promise<UpdateExtensionReply['update']> {
     const updated = await this.installer.update(name, updateRequestOf(body), actor, body.check_only)
-    // Its files may be the same, and what it is granted is not.
+    // A consent can change the granted methods without changing any file.
     if (updated.status === 'updated' && body.allow) await this.host.restart(name).catch(() => {})
     return updateToWire(updated, this.installer.folderOf(name))
   }
@@ -68,14 +71,14 @@ export class InstallDoor {
     return batchToWire(await this.installer.updateAll(updateRequestOf(body), actor))
   }
 
-  /** A linked one is linked no longer, and its folder and what is installed stay. */
+  /** Removes an extension or a link; a link's folder and the installed extension stay. */
   async remove(
     name: string,
     { purge = false, workspace }: RemoveExtensionQuery,
     actor: Actor,
   ): Promise<RemoveExtensionReply['extension']> {
     const linked = await this.host.linked(name, workspace).catch(error => {
-      // What was left by one that was removed can be purged later.
+      // A purge also cleans up after an extension that was removed earlier.
       if (!purge || workspace !== undefined || faultOf(error).code !== 'extension_not_found') throw error
     })
     const origin = linked && (await this.host.unlink(linked, actor))
@@ -91,7 +94,7 @@ export class InstallDoor {
     return { name, path: this.installer.folderOf(name), status: purge ? 'purged' : 'removed' }
   }
 
-  /** Of what was installed. */
+  /** Provenance of the installed extension. */
   provenance(name: string): Provenance | undefined {
     const found = this.installer.provenance(name)
     return found && provenanceToWire(found)

@@ -2,7 +2,7 @@ import { command, placeholder } from '../../../../kernel/kit/commands/command-li
 import { clip, shown } from '../../../../kernel/kit/text.js'
 import { defineErrors } from '../../../../kernel/plugin.js'
 
-/** Why an entry of an archive, a folder or a commit is not taken; in `details.reason` of `extension_content_refused`. */
+/** Why an entry of an archive, folder or commit is refused; `details.reason` of `extension_content_refused`. */
 export type Refusal =
   | 'parent_path'
   | 'absolute_path'
@@ -69,7 +69,7 @@ export const InstallErrors = defineErrors({
   extension_not_updatable: { status: 422, message: 'the extension was put there by hand: change its folder' },
 })
 
-/** What is not taken, and why; `entry` is the path as its source wrote it. */
+/** The fault of refused content; `entry` is the path as its source wrote it. */
 export function refused(reason: Refusal, text: string, entry?: string) {
   const where = entry === undefined ? '' : `${shown(entry)}: `
   return InstallErrors.extension_content_refused(`${where}${text}`, {

@@ -23,34 +23,34 @@ import { decide } from './trust.js'
 
 export type { BatchItem, InstallRequest, Updated, UpdateRequest } from './requests.js'
 
-/** What the installer needs of those around it. */
+/** Settings and callbacks of the installer. */
 export interface InstallerOptions extends LedgerOptions {
   /** The policy, `extensions.trust.allow_unverified`. */
   readonly allowUnverified: () => boolean
   /** Names of `extensions.trust.unsandboxed`. */
   readonly unsandboxed: () => readonly string[]
-  /** May the extension be removed; the refusal names what depends on it. */
+  /** Reason why the extension cannot be removed: its dependents. */
   readonly disabling?: (name: string) => Promise<Fault | undefined>
-  /** Everything that an extension brings, read from a folder of its files. */
+  /** Reads from a folder of files everything that an extension brings. */
   readonly brought: (extension: InstalledExtension) => Promise<readonly Brought[]>
-  /** Whether all of it runs. */
+  /** Whether all parts of the extension run. */
   readonly runs?: (name: string) => boolean
-  /** The folder of an extension is another one now, or gone. */
+  /** Called when the folder of an extension was replaced or removed. */
   readonly placed?: (name: string) => Promise<void>
   readonly files?: Files
 }
 
 /**
- * Installs, updates and removes extensions below `$SVC_HOME/extensions/`. All that is judged and written lies in
- * `.staging/<id>`; then an intent is written, and one rename makes it count. Killed at any moment, the next `start` carries on
- * every intent and removes what has none.
+ * Installs, updates and removes extensions below `$SVC_HOME/extensions/`. Files are checked and staged in
+ * `.staging/<id>`; then an intent is written, and one rename applies it. After a crash at any point, the next `start`
+ * rolls every intent forward and removes staged files without one.
  */
 export class Installer {
   readonly #files: Files
   readonly #provenance: ProvenanceTable
   readonly #ledger: Ledger
   readonly #reader: SourceReader
-  /** Changes of the folders come one after the other. */
+  /** Serializes changes of the folders. */
   readonly #changes = new Serial()
 
   constructor(
@@ -65,45 +65,51 @@ export class Installer {
     this.#reader = new SourceReader(kernel, this.#files, { staging: this.#ledger.staging, brought, authorOf })
   }
 
-  /** Carries on what an earlier daemon had decided; before anything there is loaded. */
+  /** Rolls the intents of an earlier daemon forward; runs before anything is loaded. */
   start(): Promise<void> {
     return this.#ledger.start()
   }
 
-  /** Once all that is installed was loaded: updates that a crash cut off are kept, or taken back where they did not start. */
+  /**
+   * Finishes updates that a crash interrupted, once the installed extensions are loaded: they are kept, or reverted if
+   * they did not start.
+   */
   conclude(): Promise<void> {
     return this.#changes.run(async () => {
       for (const name of await this.#ledger.conclude()) await this.options.placed?.(name)
     })
   }
 
-  /** Of what is installed, and of what is on its way: it is known before the files are there. */
+  /**
+   * Provenance of an installed extension, or of one whose installation has begun: it is known before the files are in
+   * place.
+   */
   provenance(name: string): Provenance | undefined {
     const intent = this.#ledger.pending(name)
     return intent?.op === 'place' ? intent.provenance : this.#provenance.get(name)
   }
 
-  /** Whether files of that name are being put in the place of others: for a moment neither are there. */
+  /** Whether the files of that extension are being replaced: between two renames there are none. */
   isPlacing(name: string): boolean {
     return this.#ledger.pending(name)?.op === 'place'
   }
 
-  /** Where an extension of that name lies, or would. */
+  /** Folder of an extension of that name, existing or not. */
   folderOf(name: string): string {
     return this.#ledger.folderOf(name)
   }
 
-  /** Of everything that was installed, by name; what was put there by hand is not among it. */
+  /** Provenance of all installed extensions, by name; extensions copied by hand have none. */
   installed(): Provenance[] {
     return this.#provenance.list()
   }
 
-  /** What {@link install} would do now. Throws what it would throw, but for the consent, which the preview tells of. */
+  /** Preview of {@link install}. Throws the same faults, except for missing consent, which the preview shows. */
   preview(request: InstallRequest): Promise<Preview> {
     return this.#reader.read(request, (source, candidate) => this.#previewOf(source, candidate, request))
   }
 
-  /** What {@link update} would do now. */
+  /** Preview of {@link update}. */
   async previewUpdate(name: string, request: UpdateRequest): Promise<Preview> {
     const source = await nextSourceOf(this.#installedOf(name), request)
     return this.#reader.read({ ...request, source }, (_, candidate) => this.#previewOf(source, candidate, request))
@@ -146,16 +152,17 @@ export class Installer {
   }
 
   /**
-   * Takes what the source of an installed extension has now, or the archive that the request names; whether it is enabled stays.
-   * @param checkOnly looks and changes nothing
-   * @throws Fault like {@link install}; `extension_not_installed` (404), `extension_not_updatable`, `extension_changed_name`
+   * Updates an installed extension from its source, or from the archive that the request names; its flag stays.
+   * @param checkOnly reports an available version and changes nothing
+   * @throws Fault like {@link install}; `extension_not_installed` (404), `extension_not_updatable`,
+   *   `extension_changed_name`
    */
   update(name: string, request: UpdateRequest, actor: Actor, checkOnly = false): Promise<Updated> {
     const work = () => this.#update(name, request, actor, checkOnly)
     return checkOnly ? work() : this.#telling(ExtensionUpdateFailed, { name, source: '' }, actor, work)
   }
 
-  /** Updates one after the other, by name; ends at the first that fails, those before it stay updated. */
+  /** Updates all extensions one after the other, by name; stops at the first failure and keeps the updates before it. */
   async updateAll(request: Pick<UpdateRequest, 'allowUnverified'>, actor: Actor): Promise<BatchItem[]> {
     const items: BatchItem[] = []
     for (const { name } of this.installed()) {
@@ -170,8 +177,8 @@ export class Installer {
   }
 
   /**
-   * Removes an extension, also one put there by hand. Its records and tables stay, unless purged, now or later.
-   * @throws Fault `extension_not_installed` (404), and what others have against it (409)
+   * Removes an extension, including one copied by hand. Its records and tables stay until they are purged.
+   * @throws Fault `extension_not_installed` (404), and the objections of dependents (409)
    */
   remove(name: string, { purge = false }: { purge?: boolean }, actor: Actor): Promise<void> {
     return this.#changes.run(async () => {
@@ -184,7 +191,7 @@ export class Installer {
     })
   }
 
-  /** Whether the installed files are those that were installed; tells of it in an event. */
+  /** Compares the files with those that were installed; emits the result as an event. */
   async verify(name: string, actor: Actor): Promise<{ expected: string; actual: string; matches: boolean }> {
     const expected = this.#installedOf(name).treeDigest
     const actual = await readFolder(this.folderOf(name)).then(treeDigest, error => messageOf(error))
@@ -222,7 +229,7 @@ export class Installer {
       if (checkOnly || same) return { status: same ? 'up_to_date' : 'available', previous, current: provenance }
       checkAgreed(provenance, previous, request.consentDigest)
       const current = await this.#changes.run(async () => {
-        // It may have been removed, or updated by another, while this one was read.
+        // Another request may have removed or updated it while this one read the source.
         if (this.#installedOf(name).treeDigest !== previous.treeDigest)
           throw InstallErrors.extension_installed(`extension ${name} was changed meanwhile; try again`)
         return this.#place(candidate, provenance, true, actor)
@@ -248,7 +255,7 @@ export class Installer {
     return provenanceFrom(candidate, candidate.brings, decision, unverified, this.kernel.clock.now(), actor, consents)
   }
 
-  /** Stages the files, then decides. */
+  /** Stages the files, then writes the intent and carries it out. */
   async #place(candidate: Candidate, provenance: Provenance, replaces: boolean, actor: Actor): Promise<Provenance> {
     const { name } = provenance
     const ran = replaces && this.options.runs?.(name) === true
@@ -261,7 +268,7 @@ export class Installer {
     return provenance
   }
 
-  /** Tells of a failure in an event, and throws it on. */
+  /** Emits an event for a failure and rethrows it. */
   async #telling<T>(
     type: typeof ExtensionInstallFailed,
     what: { name?: string; source: string },
@@ -285,7 +292,7 @@ export class Installer {
   }
 }
 
-/** What an extension is granted by name: what it asks for and the request, or one for an earlier version, allows. */
+/** Consents that are requested by the manifest and granted by this request or an earlier one. */
 function consentsOf(
   { manifest, source }: Candidate,
   previous: Pick<Provenance, 'consents'> | undefined,
@@ -296,8 +303,8 @@ function consentsOf(
 }
 
 /**
- * Where the next version is: where the installed one came from, or in an archive that the request names, since each version that an
- * author sends is a file of its own. What a catalog or a repository has is updated from there alone.
+ * The source of the next version: the one of the installed version, or an archive that the request names, as each
+ * archive is a file of its own. An extension from a catalog or repository is updated from there only.
  * @throws Fault `extension_not_updatable`
  */
 async function nextSourceOf({ name, source: before }: Provenance, { path, version }: UpdateRequest): Promise<Source> {
@@ -311,7 +318,7 @@ async function nextSourceOf({ name, source: before }: Provenance, { path, versio
   throw InstallErrors.extension_not_updatable(why, { next: command('extension update', name) })
 }
 
-/** An update looks where the installed one came from, and nowhere else. */
+/** An update uses only the original source. */
 const OTHER_SOURCE = ', from elsewhere; remove that first, its records and tables stay'
 
 function isName(name: string): boolean {

@@ -2,19 +2,19 @@ import type { Db, Tx } from '../../../../kernel/plugin.js'
 import type { Provenance } from './provenance.js'
 
 /**
- * Something decided that changes the folder of an extension, written before anything there is touched. Until it is settled,
- * every start carries it on; with it come its staged files, below `.staging/<id>`.
+ * A decided change of an extension's folder, written before anything there is touched. Every start rolls it forward
+ * until it is settled; its staged files are in `.staging/<id>`.
  */
 export type Intent =
   | {
       readonly op: 'place'
       readonly id: string
       readonly name: string
-      /** Of the staged files. */
+      /** Provenance of the staged files. */
       readonly provenance: Provenance
-      /** What is there by the name is an earlier one of them: an update. */
+      /** Whether the existing folder of that name is an earlier version: an update. */
       readonly replaces: boolean
-      /** The earlier one ran; absent: nobody knows. */
+      /** Whether the earlier version ran; absent: unknown. */
       readonly ran?: boolean
     }
   | {
@@ -22,38 +22,41 @@ export type Intent =
       readonly id: string
       readonly name: string
       readonly purge: boolean
-      /** Kinds of its records, as far as its code is known; absent in those of earlier versions. */
+      /** Kinds of its records, as far as its code is known; absent in intents of earlier versions. */
       readonly kinds?: readonly string[]
     }
 
-/** What stands on the disk of an intent. */
+/** State of an intent's files on the disk. */
 export interface Sight {
-  /** The staged files, complete since before the intent was written. */
+  /** The staged files exist. They were complete before the intent was written. */
   readonly fresh: boolean
-  /** Something by the extension's name. */
+  /** The folder of the extension's name exists. */
   readonly target: boolean
-  /** What was by that name, put aside. */
+  /** The previous folder was moved aside. */
   readonly aside: boolean
-  /** Files that were in place and did not start. */
+  /** The new files were in place and did not start. */
   readonly refused: boolean
 }
 
-/** How far an intent is. It is read off the disk and never written: so the two cannot differ. */
+/** Progress of an intent. It is derived from the disk and never stored, so the two cannot differ. */
 export type Phase = 'occupied' | 'vacant' | 'placed' | 'refused' | 'done' | 'superseded'
 
-/** What each phase does, and which one follows. */
+/** The step of each phase, and the phase that follows. */
 export const transitions = {
-  /** The old files are in the way: one rename puts them aside. */
+  /** The old folder exists: one rename moves it aside. */
   occupied: { step: 'moveAside', next: { place: 'vacant', remove: 'done' } },
-  /** Nothing is in the way: one rename puts the new files in place. */
+  /** The name is free: one rename moves the new files in. */
   vacant: { step: 'moveIn', next: { place: 'placed', remove: undefined } },
-  /** The new files are in place: they are loaded and the tables follow; those of an update that do not start are taken out again. */
+  /**
+   * The new files are in place: they are loaded, and the tables follow; an update that does not start is taken out
+   * again.
+   */
   placed: { step: 'tryOut', next: { place: undefined, remove: undefined } },
-  /** The new files did not start: one rename puts the old ones back. */
+  /** The new files did not start: one rename moves the old ones back. */
   refused: { step: 'moveBack', next: { place: 'superseded', remove: undefined } },
-  /** The disk is as decided: tables follow in one transaction, and the intent is gone. */
+  /** The disk matches the decision: the tables follow in one transaction, which also deletes the intent. */
   done: { step: 'settle', next: { place: undefined, remove: undefined } },
-  /** Somebody changed the folders by hand meanwhile: what they did stays, the intent is dropped. */
+  /** A person changed the folders by hand in between: their state stays, and the intent is dropped. */
   superseded: { step: 'drop', next: { place: undefined, remove: undefined } },
 } as const satisfies Record<Phase, { step: string; next: Record<Intent['op'], Phase | undefined> }>
 
@@ -65,7 +68,7 @@ export function phaseOf(intent: Intent, { fresh, target, aside, refused }: Sight
   return intent.replaces && !aside ? 'occupied' : 'superseded'
 }
 
-/** The intents that are not settled, at most one a name. */
+/** Unsettled intents, at most one per name. */
 export class IntentTable {
   constructor(private readonly db: Db) {}
 

@@ -10,28 +10,28 @@ import { type Files, isThere, namesIn } from './files.js'
 import { type Intent, IntentTable, type Phase, phaseOf, type Sight, transitions } from './intents.js'
 import type { ProvenanceTable } from './provenance.js'
 
-/** What the ledger needs of those around it. */
+/** Callbacks of the ledger. */
 export interface LedgerOptions {
-  /** In the transaction that forgets an extension: rows of others about it. */
+  /** Deletes rows about the extension in other tables, in the transaction that removes it. */
   readonly forget?: (t: Tx, name: string, purge: boolean, kinds: readonly string[]) => void
-  /** Kinds that the code of an extension brings, as far as that is loaded. */
+  /** Kinds that the code of an extension declares, as far as it is loaded. */
   readonly kinds?: (name: string) => readonly string[]
-  /** Before that, when it is purged: its tables, its cache. Safe to repeat. */
+  /** Purges tables and cache before that transaction. Safe to repeat. */
   readonly purge?: (name: string) => Promise<void>
   /**
-   * Loads the new files of an update; why they do not start.
-   * @param ran whether the earlier version ran, as far as that is known
+   * Loads the new files of an update; returns why they do not start.
+   * @param ran whether the earlier version ran, as far as known
    */
   readonly tryOut?: (name: string, ran: boolean | undefined) => Promise<Fault | undefined>
 }
 
-/** Folder of the extensions below the home, and in it the one where they are made ready: on one file system. */
+/** Folder of the extensions below the home, and its staging folder: both on one file system, so that renames are atomic. */
 const FOLDER = 'extensions'
 const STAGING = '.staging'
 
 /**
- * Changes the folders of extensions so that a kill at any moment leaves the old one or the new one: staged files first, then
- * an intent, then one rename, then the tables. What was decided is carried on by the next start, what was not is removed.
+ * Changes extension folders crash-safely: staged files first, then an intent, then one rename, then the tables. A crash
+ * leaves the old folder or the new one; the next start rolls decided changes forward and removes undecided files.
  */
 export class Ledger {
   readonly staging: string
@@ -52,17 +52,17 @@ export class Ledger {
     this.#intents = new IntentTable(kernel.db)
   }
 
-  /** What is decided of that name and not settled yet. */
+  /** The unsettled intent of that name. */
   pending(name: string): Intent | undefined {
     return this.#intents.get(name)
   }
 
-  /** Where the extension of that name lies. */
+  /** Folder of the extension of that name. */
   folderOf(name: string): string {
     return path.join(this.#root, name)
   }
 
-  /** Whether one whose folder is gone has left records, tables or bindings. */
+  /** Whether a removed extension left records, tables or bindings. */
   hasLeft(name: string): boolean {
     const { db, records } = this.kernel
     const isIn = (table: string, where: string, ...values: string[]) =>
@@ -71,14 +71,14 @@ export class Ledger {
       sourcesOf(name).some(source => records.count({ source }) > 0) ||
       isIn('extensions_binding', 'name = ?', name) ||
       isIn('extensions_state', 'extension = ?', name) ||
-      // Without a dot the tables are those of a plugin of the package.
+      // Tables of a name without a dot belong to a plugin of the package.
       (isDropIn(name) && isIn('kernel_migration', 'owner = ?', name))
     )
   }
 
   /**
-   * Carries on what an earlier daemon had decided, and removes what it had not; before anything there is loaded. An update whose
-   * files are in place waits for {@link conclude}.
+   * Rolls intents of an earlier daemon forward and removes undecided files; runs before anything is loaded. An update
+   * whose files are in place waits for {@link conclude}.
    */
   async start(): Promise<void> {
     for (const folder of [this.#root, this.staging]) {
@@ -93,7 +93,10 @@ export class Ledger {
     }
   }
 
-  /** Once what is installed was loaded: an update that a crash cut off is kept, or taken back. @returns names of those */
+  /**
+   * Finishes updates that a crash interrupted, once the installed extensions are loaded: kept, or reverted. @returns
+   * their names
+   */
   async conclude(): Promise<string[]> {
     const left = this.#intents.list()
     for (const intent of left)
@@ -106,9 +109,9 @@ export class Ledger {
   }
 
   /**
-   * Stages, writes the intent and carries it out.
-   * @param stage writes all that the intent needs into a new folder
-   * @throws Fault `extension_installed` when somebody put a folder in its place by hand meanwhile, `extension_update_failed`
+   * Stages files, writes the intent and carries it out.
+   * @param stage writes all files of the intent into a new folder
+   * @throws Fault `extension_installed` if a person created the folder by hand in between, `extension_update_failed`
    */
   async decide(decided: Intent, actor: Actor, stage: (folder: string) => Promise<void>): Promise<void> {
     const kinds = this.options.kinds?.(decided.name) ?? []
@@ -131,9 +134,9 @@ export class Ledger {
   }
 
   /**
-   * Carries an intent on from wherever it stands, the same way at once and after a crash; returns the phase that ended it.
+   * Continues an intent from its current phase, the same way after a crash as without one; returns the final phase.
    * @param mayTry whether new files can be loaded now
-   * @throws Fault `extension_update_failed` when they did not start and the old ones are back
+   * @throws Fault `extension_update_failed` if they did not start and the old ones are back
    */
   async #carryOut(intent: Intent, actor: Actor, mayTry = true): Promise<Phase> {
     let refusal: Fault | undefined
@@ -166,7 +169,7 @@ export class Ledger {
     }
   }
 
-  /** Why the new files of an update do not start; those that replace nothing stay either way. */
+  /** Why the new files of an update do not start; a new installation stays even if it does not start. */
   async #refusalOf(intent: Intent): Promise<Fault | undefined> {
     if (intent.op !== 'place' || !(await isThere(this.#aside(intent)))) return undefined
     const { name, provenance, ran } = intent
@@ -192,7 +195,7 @@ export class Ledger {
     await this.files.syncFolder(path.join(this.staging, intent.id))
   }
 
-  /** A disk that refuses a rename has the old files back; where it refuses that too, the next start carries on. */
+  /** Restores the old files after a failed rename; if that fails too, the next start continues. */
   async #undo(intent: Intent): Promise<void> {
     const { fresh, target, aside } = await this.#look(intent)
     const isIn = intent.op === 'place' && !fresh
@@ -251,15 +254,15 @@ export class Ledger {
 }
 
 /**
- * Under what an extension wrote records: as itself and, where it has code in the daemon, as that plugin. Such a name has a dot;
- * without one it could be `system`, which is the operator.
+ * Parties that records of an extension come from: the extension, and its plugin if it has code in the daemon. Such a
+ * name has a dot; a name without one could be `system`, which is the operator.
  */
 function sourcesOf(name: string): Party[] {
   const own = { kind: 'extension', id: name }
   return isDropIn(name) ? [own, { kind: 'daemon', id: name }] : [own]
 }
 
-/** Where the new files lie in the folder of an intent. */
+/** Folder of the new files of an intent. */
 export function freshIn(folder: string): string {
   return path.join(folder, 'new')
 }

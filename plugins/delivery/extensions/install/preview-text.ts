@@ -5,17 +5,17 @@ import type { Brought, InstallPreview } from '../../../../schemas/extensions/ins
 
 const WIDTH = 80
 const LABEL = 15
-/** Characters of one text that are printed; `--json` has all of them. */
+/** Printed characters of one text; `--json` has all. */
 const MOST = 2000
 
-/** What an extension can do by each consent. */
+/** The effect of each consent, for people. */
 export const MEANINGS: Readonly<Record<InstallPreview['consents_asked'][number], string>> = {
   'bridge.read': 'list and show bridges',
   'bridge.write': 'connect a chat platform, whose messages become prompts',
   'session.write': 'create sessions, send prompts, answer permission questions',
 }
 
-/** Prints what a person decides about: who it is, everything that it brings, whether it is trusted. */
+/** Prints the basis of a decision: identity, everything it brings, and trust. */
 export function printPreview(out: CommandOutput, preview: InstallPreview): void {
   const row = (what: string, text: string) => printRow(out, `  ${what}`, text)
   const versions = preview.previous_version ? `${preview.previous_version} → ${preview.version}` : preview.version
@@ -82,7 +82,7 @@ function summary(brings: readonly Brought[]): string {
 const secretText = (reference: string) =>
   parseSecretRef(reference)?.scheme === 'env' ? `${reference} (a variable of the daemon)` : reference
 
-/** A label and a text that goes on below itself. */
+/** Prints a label and a text with continuation lines. */
 function printRow(out: CommandOutput, label: string, text: string): void {
   const whole = text.length > MOST ? `${clip(text, MOST)}… (${text.length - MOST} more characters: --json)` : text
   const room = WIDTH - LABEL
@@ -90,7 +90,7 @@ function printRow(out: CommandOutput, label: string, text: string): void {
   let rest = whole
   while (widthOf(rest) > room) {
     const at = rest.lastIndexOf(' ', room)
-    // Only a word that is longer than a line is cut.
+    // Only a word longer than a line is split.
     const end = at > 0 ? at : room
     lines.push(rest.slice(0, end))
     rest = rest.slice(end).trimStart()
@@ -98,6 +98,6 @@ function printRow(out: CommandOutput, label: string, text: string): void {
   for (const [n, line] of [...lines, rest].entries()) out.line(`${(n === 0 ? label : '').padEnd(LABEL)}${line}`)
 }
 
-/** Colours take no columns. */
+/** Colour codes take no columns. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what colours begin with
 const widthOf = (text: string) => text.replace(/\x1b\[[0-9;]*m/g, '').length

@@ -8,12 +8,12 @@ import { type Candidate, dropped } from './source/candidate.js'
 import { addressOf, tierOf } from './source/source.js'
 import { type Decision, decide } from './trust.js'
 
-/** What installing or updating would do, for a person who has to say yes. */
+/** Preview of an installation or update, for the person who has to confirm it. */
 export interface Preview {
   readonly name: string
   readonly description: string
   readonly type: 'subprocess' | 'plugin' | 'resource'
-  /** `taken`: there is one by that name already, which an install leaves alone. */
+  /** `taken`: an extension of that name exists, and an installation does not replace it. */
   readonly action: 'install' | 'update' | 'none' | 'taken'
   readonly version: string
   readonly previousVersion?: string
@@ -24,31 +24,31 @@ export interface Preview {
   readonly treeDigest: string
   readonly files: number
   readonly bytes: number
-  /** Methods of the Host API that it asks for; `added` to and `removed` from those of the installed version. */
+  /** Requested methods of the Host API; `added` and `removed` compare with the installed version. */
   readonly permissions: readonly string[]
   readonly added: readonly string[]
   readonly removed: readonly string[]
-  /** Those of them that it is not granted, coming from there. */
+  /** Requested methods that its source tier excludes. */
   readonly dropped: readonly string[]
-  /** Consents that only the operator gives and that it asks for; those of them that are given. */
+  /** Consents that only the operator gives: those requested, and those given. */
   readonly asked: readonly Consentable[]
   readonly consents: readonly Consentable[]
   readonly requiresEnv: readonly string[]
-  /** Everything that it brings; a person consents to the digest of that. */
+  /** Everything that it brings; a person consents to the digest of this list. */
   readonly brings: readonly Brought[]
   readonly consentDigest: string
-  /** Somebody has to say yes to it. */
+  /** Whether a person has to consent. */
   readonly needsConsent: boolean
-  /** Those of them that the installed version does not bring. */
+  /** Items that the installed version does not bring. */
   readonly newBrings: readonly Brought[]
-  /** Its programs run in a sandbox. */
+  /** Whether its programs run in a sandbox. */
   readonly isConfined: boolean
-  /** Command of its process, as the manifest has it. */
+  /** Command of its process, as in the manifest. */
   readonly command?: string
   readonly trust: { readonly decision: Decision } | { readonly decision: 'refused'; readonly fault: Fault }
 }
 
-/** Throws nothing: what the trust policy has against it is part of the preview. */
+/** Does not throw: objections of the trust policy are part of the preview. */
 export function previewOf(
   candidate: Candidate & { readonly brings: readonly Brought[] },
   installed: Provenance | undefined,

@@ -6,29 +6,32 @@ import type { Candidate } from './source/candidate.js'
 import { type Source, tierOf } from './source/source.js'
 import type { Decision } from './trust.js'
 
-/** Where an installed copy came from, and why it was let in. */
+/** The origin of an installed copy and the trust decision about it. */
 export interface Provenance {
   readonly name: string
   readonly version: string
   readonly source: Source
   readonly tier: SourceTier
-  /** Of a commit: its full id. Of an archive: SHA-256 of its bytes, hex. Neither of a folder. */
+  /** `commit`: full id; `archiveDigest`: SHA-256 of the archive's bytes, hex. A folder has neither. */
   readonly commit?: string | undefined
   readonly archiveDigest?: string | undefined
   /** SHA-256 over paths, modes and bytes as installed, hex. */
   readonly treeDigest: string
-  /** The request carried the digest of its author, and it was this one. */
+  /** Whether the request had the author's digest and it matched. */
   readonly checksumVerified: boolean
-  /** The request allowed it to be taken without. */
+  /** Whether the request allowed an installation without one. */
   readonly allowUnverified: boolean
   readonly decision: Decision
   /** Methods of the Host API that the manifest asks for. */
   readonly permissions: readonly string[]
-  /** What it is granted besides what every extension from there may, because the operator consented to it. */
+  /** Methods granted by the operator's consent, beyond those of every extension of that tier. */
   readonly consents?: readonly Consentable[]
-  /** Everything that it brings, as a person was shown it; absent of one that was installed before that was kept. */
+  /**
+   * Everything that it brings, as shown to the person; absent if an earlier version, which did not store it, installed
+   * the extension.
+   */
   readonly brings?: readonly Brought[]
-  /** The key that its author signed the entry of a catalog with, base64. */
+  /** Public key of the author's signature in the catalog entry, base64. */
   readonly authorKey?: string
   /** Epoch milliseconds; an update counts. */
   readonly installedAt: number
@@ -66,9 +69,9 @@ export function provenanceFrom(
 }
 
 /**
- * Whether an update would bring nothing: the same files, or no later version of a catalog, for an old catalog is signed as well as
- * the newest. What a person names by its path, branch or commit may go back. The same files are new where nobody was asked for
- * what they bring.
+ * Whether an update has nothing new: the same files, or no later version of a catalog, because an outdated catalog has
+ * a valid signature too. A path, branch or commit that a person names may be older. The same files count as new if no
+ * consent was stored for them.
  */
 export function hasNothingNew({ source, manifest, treeDigest }: Candidate, previous: Provenance): boolean {
   if (treeDigest === previous.treeDigest) return previous.brings !== undefined
@@ -84,7 +87,7 @@ export const installMigrations: readonly Migration[] = [
   },
 ]
 
-/** The provenance of what is installed. */
+/** Provenance of the installed extensions. */
 export class ProvenanceTable {
   constructor(private readonly db: Db) {}
 

@@ -13,21 +13,21 @@ import { addressOf, type Source, sourceOf, tierOf } from './source/source.js'
 /** A candidate with everything that it brings. */
 export type Judged = Candidate & { readonly brings: readonly Brought[] }
 
-/** Reads what a source has, and what that brings. */
+/** Reads the candidate of a source with everything it brings. */
 export class SourceReader {
   constructor(
     private readonly kernel: InstallerKernel,
     private readonly files: Files,
     private readonly options: {
-      /** Folder for what is only looked at. */
+      /** Folder for drafts that are only read. */
       readonly staging: string
       readonly authorOf: AuthorOf
-      /** Everything that an extension brings, read from a folder of its files. */
+      /** Reads from a folder of files everything that an extension brings. */
       readonly brought: (extension: InstalledExtension) => Promise<readonly Brought[]>
     },
   ) {}
 
-  /** Reads a source with a folder of its own to work in, which is gone afterwards. */
+  /** Reads a source in a work folder of its own, which is removed afterwards. */
   async read<T>(
     { source: named, ...request }: Omit<InstallRequest, 'source'> & { source?: string | Source | undefined },
     then: (source: Source, candidate: Judged) => Promise<T> | T,
@@ -62,7 +62,7 @@ export class SourceReader {
     }
   }
 
-  /** Written to a folder, for what it brings is read as it will be when it is loaded. */
+  /** Writes the tree to a folder, because the families read files as they do on a load. */
   async #broughtBy(candidate: Candidate, draft: string): Promise<readonly Brought[]> {
     const { manifest, tree, source, treeDigest } = candidate
     const { name, version } = manifest

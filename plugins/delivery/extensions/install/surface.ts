@@ -14,14 +14,14 @@ import { ExtensionReply, RemoveExtensionReply, UpdateExtensionReply } from '../.
 import { undo } from '../../../desk/changes/api.js'
 import type { InstallDoor } from './door.js'
 
-/** What the routes of installing need of the service of the plugin. */
+/** The service, as the install routes use it. */
 export interface Installs {
   readonly install: InstallDoor
 }
 
 const route = routeOf<Installs>(describe('Extensions'))
 
-/** Installing, updating and removing; all but looking is privileged. */
+/** Installing, updating and removing; all but the previews are privileged. */
 export const installRoutes: readonly Route<Installs>[] = [
   route({
     method: 'POST',
@@ -143,7 +143,7 @@ const updateOptions = [
 
 const nameOfOne = { name: 'name', summary: 'name of an extension' }
 
-/** The commands that are more than one request. */
+/** Commands that send more than one request. */
 export const installCommands: readonly Command[] = [
   {
     path: 'extension install',

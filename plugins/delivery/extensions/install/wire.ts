@@ -36,7 +36,7 @@ export function provenanceToWire(provenance: Provenance): wire.Provenance {
     installed_from: source.kind,
     permissions: [...provenance.permissions],
     ...('slug' in source ? { slug: source.slug } : {}),
-    // The commit is part of where it came from; the contract has no member of its own for it.
+    // The commit is part of the origin, and the contract has no member for it.
     source_url: commit === undefined ? addressOf(source) : `${addressOf(source)}#${commit}`,
     trust: { ...trustToWire(provenance), decision: provenance.decision },
   }

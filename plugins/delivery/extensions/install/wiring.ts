@@ -10,27 +10,27 @@ import { BindingTable, FlagTable } from '../tables.js'
 import { Installer } from './installer.js'
 import { AllowUnverified, Unsandboxed } from './trust.js'
 
-/** What the installer asks of the service that runs the extensions. */
+/** The service that runs the extensions, as the installer uses it. */
 export interface ExtensionsHost {
-  /** May the extension be removed; the refusal names what depends on it. */
+  /** Reason why the extension cannot be removed: its dependents. */
   readonly disabling: (name: string) => Promise<Fault | undefined>
-  /** Makes what runs the same as what is in the folder of that name. */
+  /** Applies the folder of that name to the running instance. */
   readonly look: (name: string) => Promise<void>
-  /** Whether all of it runs. */
+  /** Whether all parts of the extension run. */
   readonly runs: (name: string) => boolean
-  /** Why what is in its folder does not start; of one that ran, its process has to be ready as well. */
+  /** Why the extension does not start; if it ran before, its process must be ready as well. */
   readonly failing: (name: string, ran: boolean) => Promise<Fault | undefined>
-  /** Kinds that its code brings, or brought. */
+  /** Kinds that its current or earlier code declares. */
   readonly kinds: (name: string) => readonly string[]
-  /** Everything that an extension brings, read from a folder of its files. */
+  /** Reads from a folder of files everything that an extension brings. */
   readonly brought: (extension: InstalledExtension) => Promise<readonly Brought[]>
-  /** It was removed: what is known of its last start is forgotten, when it is purged its kinds as well. */
+  /** Forgets the last start of a removed extension; a purge also forgets its kinds. */
   readonly forget: (t: Tx, name: string, purge: boolean) => void
-  /** Removes copies of code that nothing runs any more. */
+  /** Removes unused copies of code. */
   readonly sweep: () => Promise<void>
 }
 
-/** The installer within the plugin `extensions`. */
+/** Creates the installer of the plugin `extensions`. */
 export function installerFor(kernel: InstallerKernel, host: ExtensionsHost): Installer {
   const { disabling, look, runs, failing, kinds, brought, sweep } = host
   const flags = new FlagTable(kernel.db)
@@ -56,7 +56,7 @@ export function installerFor(kernel: InstallerKernel, host: ExtensionsHost): Ins
       forgetKinds(kernel, t, name, kinds)
     },
     purge: async name => {
-      // What runs of it goes first. A name without a dot has no code in the daemon, and so no tables.
+      // The running instance is stopped first. A name without a dot has no code in the daemon, and so no tables.
       await look(name)
       if (isDropIn(name)) await kernel.needs.dropIns.purge(name)
       await new Secrets(kernel).purge(name)
@@ -66,7 +66,10 @@ export function installerFor(kernel: InstallerKernel, host: ExtensionsHost): Ins
   })
 }
 
-/** Removes the records of kinds that nobody else has, whoever wrote them: of those it brought, and of all that begin with its name. */
+/**
+ * Removes all records of kinds that no other plugin registers: those its code declared, and those named after the
+ * extension.
+ */
 function forgetKinds({ records, actor }: PluginKernel, t: Tx, extension: string, brought: readonly string[]): void {
   const isOwn = (name: string) =>
     brought.includes(name) || (isDropIn(extension) && `${name}.`.startsWith(`${extension}.`))

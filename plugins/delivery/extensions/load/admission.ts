@@ -8,16 +8,16 @@ import { isAtLeast, type Manifest, type SourceTier } from '../manifest/manifest.
 import { resolveInside } from '../manifest/paths.js'
 import { sourceOfMain } from './left-out.js'
 
-/** What an extension is checked against before any of it is loaded. */
+/** Context of the checks before an extension is loaded. */
 export interface Admission {
-  /** Name that it goes by: that of its folder. */
+  /** Name of its folder. */
   readonly name: string
   readonly tier: SourceTier
-  /** Of the daemon. */
+  /** Version of the daemon. */
   readonly daemonVersion: string
 }
 
-/** @throws Fault of the manifest, or what else keeps the extension from being loaded */
+/** @throws Fault of the manifest, or another reason that prevents a load */
 export async function admit(found: Found, { name, tier, daemonVersion }: Admission): Promise<Manifest> {
   if ('fault' in found) throw found.fault
   const { manifest, root } = found

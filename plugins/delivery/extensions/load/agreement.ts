@@ -2,9 +2,9 @@ import { ExtensionErrors } from '../errors.js'
 import { type Manifest, requirementDigest } from '../manifest/manifest.js'
 
 /**
- * What an extension requires of the network has to be agreed to, by the digest of exactly that.
- * @param agreed digests that somebody agrees or has agreed to
- * @param command what is repeated with the digest to agree
+ * Checks that the network requirement of an extension was agreed to, by its digest.
+ * @param agreed digests of past and present agreements
+ * @param command the command to repeat with the digest
  * @throws Fault `extension_network_unconfirmed`
  */
 export function checkAgreed(wanted: Manifest, agreed: readonly (string | undefined)[], command: string): void {

@@ -2,14 +2,14 @@ import { registry } from '../../../../kernel/plugin.js'
 import type { Code } from './in-process.js'
 import type { LogRing } from './log-ring.js'
 
-/** Code of an extension that the boot started, or tried to. */
+/** Code of an extension that the boot started or tried to start. */
 export interface BegunCode extends Required<Omit<Code, 'waits' | 'former'>> {
   readonly name: string
-  /** Whose code it is: what is installed under that name, or one of the links to it. */
+  /** Key of the extension: the installed one, or a link. */
   readonly key: string
-  /** Where what it logs goes as well: the log of that extension from now on. */
+  /** The extension's log, which also receives the log of its code. */
   readonly log: LogRing
 }
 
-/** Whoever reads extensions before a boot tells their host of it. */
+/** Passes the code that a boot started to the extensions plugin. */
 export const BegunCodes = registry<BegunCode>('extensions.begun@1')

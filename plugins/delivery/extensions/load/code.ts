@@ -17,12 +17,12 @@ import { linkPackages } from './package.js'
 import { formerUses, fromVersionOne } from './version-one.js'
 import { wrappedPlugin } from './wrapped.js'
 
-/** Bounds of a folder whose code is loaded into the daemon. */
+/** Limits of a folder with code for the daemon. */
 const MAX_FILES = 20_000
 const MAX_BYTES = 256 * 1024 * 1024
 
 interface SourceFile {
-  /** Below the root, with `/`. */
+  /** Relative to the root, with `/`. */
   readonly relative: string
   readonly absolute: string
   /** Its permissions. */
@@ -42,7 +42,7 @@ export async function filesOf(root: string): Promise<SourceFile[]> {
       const absolute = entry.isSymbolicLink() ? await resolveInside(root, relative) : path.join(root, relative)
       const found = await lstat(absolute)
       if (found.isDirectory()) {
-        // A link to a folder of the same tree could lead around in a circle; its files are here under their own name.
+        // A link to a folder of the same tree could form a cycle; the files are read under their own path.
         if (!entry.isSymbolicLink()) await walk(relative)
         continue
       }
@@ -60,14 +60,14 @@ export async function filesOf(root: string): Promise<SourceFile[]> {
   return files
 }
 
-/** The bytes of a file that was looked at: nothing else may have taken its place since. */
+/** Reads a listed file; a link or another file type in its place is refused. */
 async function readPart(root: string, absolute: string): Promise<Buffer> {
   const bytes = await readRegularFile(absolute, { maxBytes: MAX_BYTES, links: 'refuse' })
   if (!bytes) throw ExtensionErrors.extension_changing(`${root} changes while it is read`)
   return bytes
 }
 
-/** SHA-256, hex, over the paths and bytes of a folder: another one is another generation of its code. */
+/** SHA-256, hex, of the paths and bytes of a folder: the identity of a generation of code. */
 export async function hashTree(root: string, files?: readonly SourceFile[]): Promise<string> {
   const hash = createHash('sha256')
   for (const { relative, absolute } of files ?? (await filesOf(root))) {
@@ -79,11 +79,11 @@ export async function hashTree(root: string, files?: readonly SourceFile[]): Pro
   return hash.digest('hex')
 }
 
-/** The content-hashed copies of code, below `$SVC_HOME/cache/extensions`. */
+/** Content-hashed copies of code, below `$SVC_HOME/cache/extensions`. */
 export class CodeCache {
-  /** Folders by version of the API that `svc` can be imported from. */
+  /** Folders by API version, each with a resolvable `svc` package. */
   readonly #linked = new Map<ApiVersion, Promise<void>>()
-  /** Copies, and what becomes one, by how many were given them and did not give them back: they are loaded, or will be. */
+  /** Reference counts of copies that are loaded or about to be. */
   readonly #given = new Map<string, number>()
   #spent = false
   readonly #copies = new Set<Promise<unknown>>()
@@ -94,8 +94,9 @@ export class CodeCache {
   constructor(private readonly dir: string) {}
 
   /**
-   * Copies the folder of an extension as `<sha>/<name>/`, so that what was looked at is what runs, and a stack says whose
-   * code it is.
+   * Copies the folder of an extension to `<sha>/<name>/`, so that exactly the checked files run, and stack traces
+   * contain the extension's name.
+   * Copies into a unique folder first.
    * @param unique a name that was never used before
    * @param api version of the API that the code is written for, which decides what `svc` means in the copy
    * @returns the hash, and the copy's folder
@@ -113,7 +114,7 @@ export class CodeCache {
     return copy
   }
 
-  /** Begins nothing any more; resolves when the last copy is made or given up, and the home is not written to. */
+  /** Refuses new copies; resolves when the last one has finished or was given up, and the home is no longer written to. */
   async end(): Promise<void> {
     this.#hasEnded = true
     await Promise.allSettled(this.#copies)
@@ -152,29 +153,29 @@ export class CodeCache {
     return { hash, folder }
   }
 
-  /** Where the copy of an extension lies; undefined when there is none. */
+  /** Folder of an extension's copy; undefined if there is none. */
   folderOf(hash: string, name: string): string | undefined {
     return API_VERSIONS.map(api => path.join(this.#dirOf(api), hash, name)).find(folder => existsSync(folder))
   }
 
-  /** Holds a copy that is there, until it is given back. */
+  /** Increments the reference count of an existing copy. */
   keep(hash: string): void {
     this.#given.set(hash, (this.#given.get(hash) ?? 0) + 1)
   }
 
-  /** Gives a copy back: what was loaded from it has ended. */
+  /** Decrements the reference count of a copy whose code has ended. */
   release(hash: string): void {
     const left = (this.#given.get(hash) ?? 1) - 1
     if (left > 0) this.#given.set(hash, left)
     else this.#spent = this.#given.delete(hash) || this.#spent
   }
 
-  /** Removes copies when there are some that were given back. */
+  /** Sweeps if copies were released since the last sweep. */
   async tidy(): Promise<void> {
     if (this.#spent) await this.sweep()
   }
 
-  /** Removes the copies that nobody has: of an earlier daemon, or given back. */
+  /** Removes unreferenced copies: of an earlier daemon, or released ones. */
   sweep(): Promise<void> {
     this.#spent = false
     if (this.#hasEnded) return Promise.resolve()
@@ -186,7 +187,7 @@ export class CodeCache {
       const there = await readdir(dir).catch(() => [])
       for (const name of there.filter(name => /^[0-9a-f]{64}$|^\./.test(name))) {
         if (this.#given.has(name)) continue
-        // A copy that cannot be removed does no harm; the next sweep tries it again.
+        // A copy that cannot be removed is harmless; the next sweep retries.
         await rm(path.join(dir, name), { recursive: true, force: true }).catch(() => {})
       }
     }
@@ -194,20 +195,20 @@ export class CodeCache {
 
   async #link(api: ApiVersion): Promise<void> {
     await mkdir(this.dir, { recursive: true, mode: 0o700 })
-    // Without a package.json of its own an extension's main.js is a module all the same.
+    // The package.json makes main.js a module for extensions without a package.json.
     const about = path.join(this.dir, 'package.json')
     await rm(about, { recursive: true, force: true })
     await writeFile(about, '{ "type": "module" }\n', { flag: 'wx', mode: 0o600 })
     await linkPackages(this.#dirOf(api), api)
   }
 
-  /** Copies of the first version lie where daemons that have no other look for them. */
+  /** Copies for API version 1 stay in the folder that older daemons use. */
   #dirOf(api: ApiVersion): string {
     return api === 1 ? this.dir : path.join(this.dir, `api-${api}`)
   }
 }
 
-/** Imports the plugin of a copy. @throws Fault `extension_load_failed` when what it exports is not the plugin of the manifest */
+/** Imports the plugin of a copy. @throws Fault `extension_load_failed` if the export is not the plugin of the manifest */
 export async function importPlugin(folder: string, manifest: Manifest): Promise<{ plugin: Plugin; module: string }> {
   const { name, version, main = '' } = manifest
   const file = await realpath(await resolveInside(folder, main))
@@ -250,7 +251,7 @@ const NO_WRAPPER =
   'a replacement has routes of its own, and what only adds something taps hooks, see docs/extensions.md'
 const NO_MODULE = 'it is a module, and package.json beside it does not say "type": "module"; npm pkg set type=module'
 
-/** Without a package.json of its own code is a module; npm writes one that says otherwise. */
+/** Whether a package.json without `"type": "module"`, as npm writes it, makes ES module code CommonJS. */
 async function isNoModule(folder: string, file: string): Promise<boolean> {
   const text = await readRegularFile(path.join(folder, 'package.json'), { maxBytes: MAX_BYTES })
   if (text === undefined || !file.endsWith('.js') || /"type"\s*:\s*"module"/.test(text.toString())) return false

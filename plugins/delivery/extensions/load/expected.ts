@@ -1,7 +1,7 @@
 import { type Clock, within } from '../../../../kernel/plugin.js'
 import { isLinkOf } from '../identity.js'
 
-/** Milliseconds that a request waits for an extension that the daemon has not loaded yet. */
+/** Milliseconds that a request waits for an extension that is not loaded yet. */
 const WAIT_MS = 5000
 
 interface Wait {
@@ -10,12 +10,12 @@ interface Wait {
 }
 
 /**
- * Extensions that this daemon has not looked at yet, by key. Extensions load behind the boot; this tells "not
+ * Keys of extensions that this daemon has not read yet. Extensions load after the boot, and this distinguishes "not
  * loaded yet" from "gone".
  */
 export class Expected {
   readonly #waits = new Map<string, Wait>()
-  /** Until when anybody waits for all of them: one that hangs must not slow down each request anew. */
+  /** Deadline of a wait for all extensions: one that hangs must not delay every request. */
   #until = 0
 
   constructor(private readonly clock: Clock) {}
@@ -31,7 +31,7 @@ export class Expected {
     }
   }
 
-  /** The extension has loaded, failed to, or turned out to be none; without a key, all of them have. */
+  /** Marks an extension as loaded, failed or absent; without a key, all of them. */
   end(key?: string): void {
     for (const one of key === undefined ? [...this.#waits.keys()] : [key]) {
       this.#waits.get(one)?.end()
@@ -39,17 +39,17 @@ export class Expected {
     }
   }
 
-  /** Keys of those that are still to come. */
+  /** Keys of extensions that are not loaded yet. */
   keys(): string[] {
     return [...this.#waits.keys()]
   }
 
-  /** Whether an extension of that name, installed or linked, or any at all, is still to come. */
+  /** Whether any extension, or one of that name, installed or linked, is not loaded yet. */
   has(name?: string): boolean {
     return this.#of(name).length > 0
   }
 
-  /** Waits until none of that name, or none at all, is still to come, 5 s at most. @returns whether so */
+  /** Waits at most 5 s until no extension, or none of that name, is left to load. @returns whether that was reached */
   async none(name?: string): Promise<boolean> {
     const waits = this.#of(name)
     if (waits.length === 0) return true

@@ -24,30 +24,30 @@ import { secretReference } from '../secret-path.js'
 import { askedFor } from '../subprocess/environment.js'
 import { Snapshots } from '../subprocess/snapshots.js'
 
-/** Kinds of records that processes publish by themselves. */
+/** Kinds of records that processes publish themselves. */
 const PROCESS_KINDS: readonly string[] = Object.values(publishFamilies)
 
-/** What each family read of one extension. */
+/** Shipments of one extension by family. */
 export type Shipped = readonly {
   readonly family: ResourceFamily
-  /** Plugin that has the family. */
+  /** Plugin that contributes the family. */
   readonly owner: string
   readonly shipment: Shipment
 }[]
 
-/** Of what is published: an extension as it is loaded, or the key alone of one that is loaded no longer. */
+/** The publisher of records: a loaded extension, or only the key of an unloaded one. */
 type Publisher = Pick<InstalledExtension, 'key' | 'name'> & Partial<Pick<InstalledExtension, 'workspace' | 'manifest'>>
 
-/** What extensions ship, from reading it to the records that tell of it: all of an extension in one transaction. */
+/** Reads what extensions ship and publishes their records: those of one extension in one transaction. */
 export class Families {
   constructor(
     private readonly kernel: Pick<PluginKernel, 'db' | 'records' | 'collect'>,
-    /** Throws where an extension brings more than it may. */
+    /** Throws if an extension brings more than it may. */
     private readonly judge: (extension: InstalledExtension, brought: readonly Brought[]) => void = () => {},
   ) {}
 
   /**
-   * Has every family read its key; changes nothing.
+   * Reads the extension with every family; has no side effects.
    * @throws what a family throws, or Fault `extension_manifest_invalid`, `extension_consent_required`
    */
   async read(extension: InstalledExtension): Promise<Shipped> {
@@ -56,7 +56,7 @@ export class Families {
     return shipped
   }
 
-  /** Everything that an extension brings, whether or not it may. @throws like {@link read} */
+  /** Everything that an extension brings, allowed or not. @throws like {@link read} */
   async brought(extension: InstalledExtension): Promise<Brought[]> {
     return broughtBy(extension, await this.#read(extension))
   }
@@ -64,7 +64,7 @@ export class Families {
   async #read(extension: InstalledExtension): Promise<Shipped> {
     const used = new Set(shippedKeys(extension.manifest))
     const shipped: Shipped[number][] = []
-    // A family may come while another one reads: without what it reads its records would be deleted.
+    // A family can be registered while another one reads; a family that is skipped would lose its records.
     const next = () =>
       this.#all().find(({ entry }) => used.has(entry.name) && !shipped.some(one => one.family.name === entry.name))
     for (let one = next(); one; one = next())
@@ -78,21 +78,24 @@ export class Families {
     return shipped
   }
 
-  /** Whether a plugin reads something of what that extension ships, or has read it. */
+  /** Whether a plugin has, or had, a family for items of that extension. */
   concerns(owner: string, { manifest }: Pick<InstalledExtension, 'manifest'>, shipped: Shipped): boolean {
     const used = shippedKeys(manifest)
     const reads = this.#all().some(({ owner: by, entry }) => by === owner && used.includes(entry.name))
     return reads || shipped.some(({ owner: by }) => by === owner)
   }
 
-  /** Makes that what the daemon has of the extension: what is missing goes, what is equal keeps its version. */
+  /**
+   * Publishes the shipped records as the complete set of the extension: missing ones are deleted, equal ones keep their
+   * version.
+   */
   async publish(extension: Publisher, shipped: Shipped): Promise<void> {
     const { db, records } = this.kernel
     const { key, name, workspace } = extension
     const actor = actorOf(key)
     const scope = workspace === undefined ? { kind: 'global' as const } : { kind: 'workspace' as const, id: workspace }
     await db.tx(t => {
-      // A plugin that went since it read takes its schema with it: its records wait raw, and are not written.
+      // The schema of a plugin that was removed since the read is gone: its records stay as stored and are not written.
       const there = new Set(this.#all().map(({ entry }) => entry.name))
       const wanted = shipped.flatMap(({ family, shipment }) => (there.has(family.name) ? (shipment.records ?? []) : []))
       const keys = new Set(wanted.map(({ kind, id }) => `${kind.name}/${id}`))
@@ -103,7 +106,7 @@ export class Families {
         const before = records.get(kind, id)
         if (before && !isFrom(before, key)) {
           if (key !== name || !isFromLinkOf(before, name)) throw taken(kind, called, before)
-          // A link has it since it last ran; it gives way to what is installed.
+          // The record is left from a link's last run; the installed extension takes precedence.
           records.delete(t, actorOf(before.source.id), { kind, id })
         }
         try {
@@ -125,7 +128,7 @@ export class Families {
     return all.flatMap(({ kind, id }) => (PROCESS_KINDS.includes(kind) ? [{ kind, id, name: id, live: true }] : []))
   }
 
-  /** Takes away what its process published of families that the manifest names no longer. */
+  /** Removes records that its process published of families that the manifest no longer names. */
   async retract({ key, manifest }: InstalledExtension): Promise<void> {
     const { db, records } = this.kernel
     const granted: readonly string[] = (manifest.resources.publish?.families ?? []).map(one => publishFamilies[one])
@@ -137,19 +140,20 @@ export class Families {
     })
   }
 
-  /** Takes away all that an extension shipped; what its process published stays. */
+  /** Removes all shipped records of an extension; records published by its process stay. */
   withdraw({ key, name }: Pick<InstalledExtension, 'key' | 'name'>): Promise<void> {
     return this.publish({ key, name }, [])
   }
 
-  /** Takes away all that came from there, what its process published as well. */
+  /** Removes all records of a source, including those published by its process. */
   forget(key: string): Promise<void> {
     return this.kernel.db.tx(t => new Snapshots(this.kernel).reset(t, actorOf(key), partyOf(key)))
   }
 
   /**
-   * Takes away what was shipped by extensions that are loaded no longer: they went while no daemon ran, say.
-   * @param linked keys of links; of any other link nothing stays
+   * Removes shipped records of extensions that are no longer loaded, for example because they were removed while no
+   * daemon ran.
+   * @param linked keys of links; all records of other links are removed
    */
   async sweep(loaded: ReadonlySet<string>, linked: readonly string[]): Promise<void> {
     for (const key of this.kernel.records.sources('extension')) {
@@ -163,8 +167,8 @@ export class Families {
   }
 
   /**
-   * Records of an extension that are there only as long as it ships them: not those that its process publishes. What nobody
-   * reads now waits raw, like every record whose plugin is gone.
+   * Records that exist only while the extension ships them, without those that its process publishes. Records without a
+   * registered family stay as stored, like all records of a missing plugin.
    */
   #published({ key, manifest }: Publisher): StoredRecord[] {
     const families = this.#all().map(({ entry }) => entry)
@@ -181,7 +185,7 @@ const isFrom = ({ source: { kind, id } }: StoredRecord, key: string) => kind ===
 const isFromLinkOf = ({ source: { kind, id } }: StoredRecord, name: string) =>
   kind === 'extension' && isLinkOf(id, name)
 
-/** The daemon, on behalf of an extension. */
+/** The daemon as actor for an extension. */
 function actorOf(key: string): Actor {
   const party = partyOf(key)
   return { kind: 'daemon', id: 'extensions', owner: party, source: party }
@@ -191,7 +195,10 @@ function taken({ name }: Kind, called: string, { id, source }: StoredRecord) {
   return ExtensionErrors.extension_record_taken(`${name} ${called}: ${source.kind}/${source.id} has one as ${id}`)
 }
 
-/** The one list of all that runs, is reached and is given something, from which previews and loads are judged. */
+/**
+ * The complete list for consent: what runs, what is reached and what receives secrets. Previews and loads use the same
+ * list.
+ */
 function broughtBy({ name, key, manifest }: InstalledExtension, shipped: Shipped): Brought[] {
   const { subprocess, permissions, capabilities, resources, network_participation: net } = manifest
   const asksFor = askedFor(manifest).map(variable => secretReference({ name, key }, variable))
@@ -208,7 +215,7 @@ function broughtBy({ name, key, manifest }: InstalledExtension, shipped: Shipped
   ].map(unhidden)
 }
 
-/** A record that its kind refuses is left out; a hook that is required is not, because it guards something. */
+/** Leaves out records with an invalid spec, but not a required hook, which guards something and must fail the load. */
 function judged(shipment: Shipment): Shipment {
   const leftOut = [...(shipment.leftOut ?? [])]
   const records = shipment.records?.filter(({ kind, name, spec }) => {
@@ -222,7 +229,7 @@ function judged(shipment: Shipment): Shipment {
   return { ...shipment, ...(records && { records }), ...(leftOut.length > 0 && { leftOut }) }
 }
 
-/** Entries of an extension that cannot be used. */
+/** Unusable entries of an extension. */
 export const leftOutOf = ({ manifest, shipped }: { manifest: Manifest; shipped: Shipped }): readonly string[] => [
   ...(manifest.leftOut ?? []),
   ...shipped.flatMap(({ shipment }) => shipment.leftOut ?? []),
@@ -235,7 +242,7 @@ export function itemsOf(shipped: Shipped): ShippedItem[] {
   ])
 }
 
-/** What a manifest has something of: keys below `[resources]`, and `tools`. What it may publish later is none of that. */
+/** Non-empty keys below `[resources]`, and `tools`. `publish` is excluded: it only permits later records. */
 export function shippedKeys({ resources: { publish: _, ...resources }, tools }: Manifest): string[] {
   return Object.entries({ ...resources, tools }).flatMap(([key, value]) => (Object.keys(value).length > 0 ? [key] : []))
 }

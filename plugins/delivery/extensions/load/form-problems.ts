@@ -3,7 +3,7 @@ import { nearest } from '../../../../kernel/kit/text.js'
 import type { Plugin, Surface } from '../../../../kernel/plugin.js'
 import type { MembersOfOne } from '../version-one/routes.js'
 
-/** Everything that a surface can have; the compiler says when one is missing. */
+/** All members of a surface; the type check fails if one is missing. */
 const MEMBERS = Object.keys({
   kinds: 1,
   reconcilers: 1,
@@ -25,7 +25,7 @@ const MEMBERS = Object.keys({
   hooks: 1,
 } satisfies Record<keyof Surface<never>, 1>)
 
-/** What took the place of a member of a route of `apiVersion = 1`. */
+/** Replacements of the route members of `apiVersion = 1`. */
 const SUCCESSORS: Readonly<Record<keyof MembersOfOne, string>> = {
   area: "describe('…')",
   errors: "describe('…', { errors })",
@@ -33,7 +33,10 @@ const SUCCESSORS: Readonly<Record<keyof MembersOfOne, string>> = {
   cli: "cli('…')",
 }
 
-/** What would be ignored without a word in a plugin of `apiVersion = 2`: members that there are not, and wrong annotations. */
+/**
+ * Problems that a plugin of `apiVersion = 2` would not notice: unknown members, which are ignored, and wrong
+ * annotations.
+ */
 export function formProblems({ surface }: Plugin): string[] {
   return [
     ...Object.keys(surface).flatMap(member => {

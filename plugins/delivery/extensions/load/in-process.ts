@@ -16,39 +16,39 @@ import type { LogRing } from './log-ring.js'
 import { placed, syntaxErrorIn, type Where } from './places.js'
 import { formerUses } from './version-one.js'
 
-/** Milliseconds that code has to be imported. Nobody waits for it meanwhile. */
+/** Milliseconds for the import of code. Nothing else waits for it. */
 const IMPORT_MS = 20_000
-/** Milliseconds that it has to be applied; other changes of plugins wait for that. What takes longer is taken to never end. */
+/** Milliseconds for `apply`, which blocks other plugin changes. Code that exceeds it is treated as never returning. */
 const APPLY_MS = 5000
 
-/** Code that runs within the daemon. */
+/** Code that runs in the daemon. */
 export interface Code {
   /** SHA-256 of all files of the extension. */
   readonly hash?: string
   readonly plugin?: Plugin
-  /** File of the plugin, in the cache; absent while it is not to run. */
+  /** File of the plugin in the cache; absent while it must not run. */
   readonly module?: string
-  /** What its code uses that is gone. */
+  /** Former names that its code still uses. */
   readonly former?: readonly string[]
-  /** Why it does not run although it is loaded. */
+  /** Why the code is loaded but does not run. */
   readonly waits?: string
 }
 
-/** What is there of the code before. */
+/** State of the code before a load. */
 export interface Before {
   readonly before: Code | undefined
-  /** Generation whose code need not be started again when it is still the same. */
+  /** Generation that is kept if its code is unchanged. */
   readonly known: Code | undefined
-  /** What the boot started, or tried to, is started again. */
+  /** Whether code that the boot started is restarted. */
   readonly anew: boolean
-  /** Whose it is; what the code logs goes to that log as well. */
+  /** The extension; its log also receives the log of its code. */
   readonly whose: { readonly name: string; readonly key: string; readonly log: LogRing }
 }
 
 /**
- * Imports the code of an extension from a copy and applies it in the place of what ran before, which stays if that fails.
- * @returns the code, whose copy is to be given back
- * @throws Fault `extension_load_failed` that names file and line where they are known, `reload_failed`
+ * Imports the code of an extension from a copy and applies it instead of the running code, which stays on failure.
+ * @returns the code, whose copy the caller has to release
+ * @throws Fault `extension_load_failed` with file and line if known, `reload_failed`
  */
 export async function bringCode(
   host: InstanceHost,
@@ -65,7 +65,7 @@ export async function bringCode(
     const begun = before || anew ? undefined : host.begun(whose)
     const running = begun?.hash === hash ? host.stateOf(name) : undefined
     if (begun && running) {
-      // The boot's own hold on the copy is given back with it.
+      // The boot holds a reference to the copy as well, so this one is released.
       host.code.release(hash)
       return { hash, plugin: begun.plugin, module: begun.module, former, ...waiting(name, running) }
     }
@@ -78,7 +78,7 @@ export async function bringCode(
         })
       },
     )
-    // One that takes another place leaves the one that it had.
+    // Code that replaces a different plugin than before is removed from its former place first.
     if (before?.plugin && before.plugin.replaces !== plugin.replaces) await host.dropIns.remove(name)
     const state = await host.dropIns.put(guarded(host.clock, overheard(plugin, whose.log), where))
     if (state.status === 'failed') await host.dropIns.remove(name)
@@ -89,7 +89,7 @@ export async function bringCode(
   }
 }
 
-/** What is shown of code that is not to run, and so is not even imported: a loop at its first line would be the next one. */
+/** A placeholder for code that must not run. The code is not imported either, because its top level could loop forever. */
 export async function standIn(dropIns: DropInsApi, { name, version }: Manifest): Promise<Code> {
   const plugin: Plugin = { name, version, requires: {}, surface: {}, apply: () => undefined }
   await dropIns.put(plugin)
@@ -105,7 +105,7 @@ function waiting(name: string, state: PluginState): Pick<Code, 'waits'> {
   return state.status === 'active' ? {} : { waits: reasonOf(state) }
 }
 
-/** It leaves before its host does, unless its place is that of another, and is given up on when applying it never ends. */
+/** Removes the plugin before the extensions plugin unless it replaces another one, and limits the time of `apply`. */
 export function guarded(clock: Clock, plugin: Plugin, where: Where): Plugin {
   const apply: Plugin['apply'] = async kernel => {
     try {
@@ -118,7 +118,7 @@ export function guarded(clock: Clock, plugin: Plugin, where: Where): Plugin {
   return Object.create(plugin, Object.getOwnPropertyDescriptors({ requires, apply }))
 }
 
-/** The plugin with a kernel whose log goes to that of the extension as well. */
+/** Copies the plugin's log to the log of the extension. */
 export function overheard(plugin: Plugin, ring: LogRing): Plugin {
   const apply: Plugin['apply'] = kernel => {
     const level = (name: keyof PluginKernel['log']) => (text: string, fields?: Readonly<Record<string, unknown>>) => {

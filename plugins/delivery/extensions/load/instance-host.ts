@@ -11,7 +11,7 @@ import type { LogRing } from './log-ring.js'
 import type { Checker } from './places.js'
 import type { ExtensionRuntime } from './runtime.js'
 
-/** What instances share. */
+/** Shared dependencies of all instances. */
 export interface InstanceHost extends Checker {
   readonly daemonVersion: string
   readonly dropIns: DropInsApi
@@ -21,14 +21,14 @@ export interface InstanceHost extends Checker {
   readonly unique: () => string
   readonly families: Families
   readonly claims: Claims
-  /** The process of an extension with `[subprocess]`. */
+  /** Creates the process of an extension with `[subprocess]`. */
   readonly runtime: (extension: InstalledExtension, logs: LogRing) => ExtensionRuntime
-  /** What there is of its code that the boot started, or tried to. */
+  /** Code of the extension that the boot started or tried to start. */
   readonly begun: (whose: { readonly name: string; readonly key: string }) => BegunCode | undefined
-  /** How the plugin of that name is, wherever it has its place; undefined when there is none. */
+  /** State of the plugin of that name, also as a replacement; undefined if there is none. */
   readonly stateOf: (name: string) => PluginState | undefined
-  /** Its status, health or problem changed. */
+  /** Called when the status, health or problem of an instance changed. */
   readonly changed: (instance: Instance) => void
-  /** That happened by itself: others are to be told now. */
+  /** Announces a change that no request caused. */
   readonly tell: () => void
 }

@@ -14,18 +14,18 @@ import { FaultNotes, LogRing } from './log-ring.js'
 import type { ExtensionRuntime } from './runtime.js'
 import { viewOf } from './view.js'
 
-/** Milliseconds that a process has when the daemon stops; all of them share the time that a shutdown has. */
+/** Milliseconds for stopping processes on shutdown; all of them share the time of the shutdown. */
 const SHUTDOWN_MS = 4000
 
-/** How tables that a later version of an extension has migrated are told of. */
+/** Errors of tables that a later version of the extension has migrated. */
 const AHEAD = /\bschema_ahead\b|\bthe database has migration\b/
 
-/** Codes of problems that tell nothing about what is in the folder. */
+/** Problems that are not caused by the content of the folder. */
 const NOT_ITS_OWN = ['extension_dev_taken', 'change_under_way', 'shutting_down']
 
-/** One extension from its folder to what runs of it. Its changes are made one after the other. */
+/** One extension, from its folder to its running parts. Its changes are serialized. */
 export class Instance {
-  /** What it says and what is said about it; it lasts from one load to the next. */
+  /** Output of the extension and notes of the daemon; kept across loads. */
   readonly log: LogRing
   readonly #loader: Loader
   #status: ExtensionStatus
@@ -33,7 +33,7 @@ export class Instance {
   #generation: Generation | undefined
   #problem: Fault | undefined
   readonly #faults: FaultNotes
-  /** Resolves when the process that was started last is ready, or with why it is not. */
+  /** Resolves when the last started process is ready, or with the reason why it is not. */
   #starting: Promise<unknown> | undefined
   readonly #line = new Serial()
 
@@ -44,19 +44,19 @@ export class Instance {
     found: Found,
     enabled: boolean,
     private readonly host: InstanceHost,
-    /** Of one that a developer linked. */
+    /** Set for a developer's link. */
     readonly link?: Link,
   ) {
     this.#found = found
     this.#status = enabled ? 'enabled' : 'disabled'
-    // What the boot began with has a log already, and faults since then are its own.
+    // Code that the boot started has a log already, and faults since then belong to it.
     const begun = host.begun(this)
     this.log = begun?.log ?? new LogRing(host.unique(), host.clock)
     this.#faults = new FaultNotes(this.log, begun ? 0 : host.clock.now())
     this.#loader = new Loader(host, this, seen => viewOf(this, seen))
   }
 
-  /** What tells it from others of its name. */
+  /** Unique key, which includes the place of a link. */
   get key(): string {
     return keyOf(this.name, this.link)
   }
@@ -73,33 +73,33 @@ export class Instance {
     return this.#found
   }
 
-  /** What runs, which is not what is in the folder while that does not load. */
+  /** The running generation, which can be older than the folder if that does not load. */
   get generation(): Generation | undefined {
     return this.#generation
   }
 
-  /** Why the folder as it is now is not what runs. */
+  /** Why the current state of the folder does not run. */
   get problem(): Fault | undefined {
     return this.#problem
   }
 
-  /** Why it does not run although it is loaded. */
+  /** Why the code is loaded but does not run. */
   get waits(): string | undefined {
     return this.#generation?.waits
   }
 
-  /** As others see it; undefined while there is no valid manifest. */
+  /** As other plugins see it; undefined without a valid manifest. */
   get installed(): InstalledExtension | undefined {
     const from = this.#generation ?? ('fault' in this.#found ? undefined : this.#found)
     return from && viewOf(this, from)
   }
 
-  /** What of it is in use, as its families read it. */
+  /** Its items in use, as read by the families. */
   get items(): readonly ShippedItem[] {
     return itemsOf(this.#generation?.shipped ?? [])
   }
 
-  /** What its process has published, also when it does not run now. */
+  /** Records that its process published, also while it does not run. */
   get published(): readonly ShippedItem[] {
     return this.host.families.publishedBy(this.key)
   }
@@ -110,9 +110,9 @@ export class Instance {
   }
 
   /**
-   * Loads the extension from its folder as it was found, or puts that in the place of what runs, which stays if it fails.
-   * @param anew also what did not change is started again
-   * @param allow throws why that may not be loaded, though it is valid
+   * Loads the found folder, instead of the running generation, which stays on failure.
+   * @param anew also restarts unchanged parts
+   * @param allow throws the reason why a valid manifest must not be loaded
    */
   load(found: Found, anew = false, allow?: (manifest: Manifest) => void): Promise<Outcome> {
     return this.#line.run(async () => {
@@ -126,7 +126,7 @@ export class Instance {
       } catch (error) {
         const fault = this.#faultOf(error)
         const isRunning = before !== undefined || (await this.#runKept())
-        // The kept code starts first: only its start tells a failed extension from an outdated one.
+        // The kept code starts first: only its start distinguishes a failed extension from an outdated one.
         this.#problem = fault
         if (!isRunning) this.#become('fail')
         const outcome = problem?.message === fault.message ? 'same' : before || problem ? 'worse' : 'failed'
@@ -142,7 +142,7 @@ export class Instance {
     })
   }
 
-  /** Nothing of it runs, and what is in the folder does not load: the code that started last does. */
+  /** Runs the code that started last, if nothing runs and the folder does not load. */
   async #runKept(): Promise<boolean> {
     this.#generation = this.link ? undefined : await this.#loader.bringKept(this.#found.root)
     if (this.#generation) this.#settle(this.#generation, undefined)
@@ -150,8 +150,8 @@ export class Instance {
   }
 
   /**
-   * Why what is in the folder does not start; what other extensions or the end of the daemon cause is no fault of it.
-   * @param withProcess also waits for its process, until that is ready or fails
+   * Why the content of the folder does not start; problems caused by other extensions or by a shutdown do not count.
+   * @param withProcess also waits until its process is ready or fails
    */
   async failing(withProcess: boolean): Promise<Fault | undefined> {
     const problem = this.#problem
@@ -160,7 +160,10 @@ export class Instance {
     return failure === undefined ? undefined : this.#faultOf(new Error(`its process failed: ${messageOf(failure)}`))
   }
 
-  /** A plugin that may have families of what it ships, or its own, came or went. @returns whether that has to do with it */
+  /**
+   * Reads the items again after a plugin with families, or its own plugin, was added or removed. @returns whether it
+   * was affected
+   */
   refit(plugin: string): Promise<boolean> {
     return this.#line.run(async () => {
       const loaded = this.#generation
@@ -181,14 +184,14 @@ export class Instance {
     })
   }
 
-  /** What an extension of that folder would ship; loads nothing. @throws what loading it would throw, up to there */
+  /** The items that its folder would ship; loads nothing. @throws the faults of a load up to that point */
   plan(): Promise<Shipped> {
     return this.#loader.plan(this.#found)
   }
 
   /**
-   * @param commit makes that last; not called when it is on already
-   * @returns whether it was off before
+   * @param commit stores the change; not called if already enabled
+   * @returns whether it was disabled before
    */
   enable(commit: () => Promise<void>): Promise<boolean> {
     return this.#line.run(async () => {
@@ -200,9 +203,9 @@ export class Instance {
   }
 
   /**
-   * Ends what runs of it.
-   * @param commit makes that last; not called when it is off already
-   * @returns whether it was on before
+   * Stops everything of the extension.
+   * @param commit stores the change; not called if already disabled
+   * @returns whether it was enabled before
    */
   disable(commit: () => Promise<void>): Promise<boolean> {
     return this.#line.run(async () => {
@@ -215,7 +218,7 @@ export class Instance {
     })
   }
 
-  /** Ends what runs of it: another one has what there can be only once. */
+  /** Stops everything of the extension, because another instance holds one of its claims. */
   giveWay(why: Fault): Promise<void> {
     return this.#line.run(async () => {
       if (!this.#generation) return
@@ -226,7 +229,7 @@ export class Instance {
     })
   }
 
-  /** Ends what runs of it: its folder is gone. */
+  /** Stops everything of the extension, because its folder was removed. */
   unload(): Promise<void> {
     return this.#line.run(async () => {
       if (this.#status === 'disabled' || this.#status === 'enabled') return
@@ -235,24 +238,24 @@ export class Instance {
     })
   }
 
-  /** Ends its process alone, which a shutdown waits for; the rest goes with the daemon. */
+  /** Stops only its process, which a shutdown waits for; the rest ends with the daemon. */
   async stopProcess(): Promise<void> {
     await this.#generation?.runtime?.stop({ deadlineMs: SHUTDOWN_MS })
   }
 
-  /** Faults that the daemon attributes to its code or its process go into its log, each once. */
+  /** Logs each fault that the daemon attributes to its code or process once. */
   noteFaults(faults: readonly AttributedFault[]): void {
     const plugin = this.#generation?.plugin
-    // In the place of another it goes by the name of that one.
+    // Faults of a replacement are attributed to the replaced plugin.
     this.#faults.note(faults, [this.name, this.waits === undefined ? plugin?.replaces : undefined])
   }
 
-  /** It is loaded: its process is started unless it is the one that runs, and its status says whether all of it runs. */
+  /** Starts the process of a loaded generation, unless it already runs, and sets the status. */
   #settle({ runtime, waits }: Generation, before: Generation | undefined): void {
     const isOld = runtime !== undefined && runtime === before?.runtime
     if (runtime && !isOld) {
       runtime.onChange(() => this.#look(runtime))
-      // Not awaited: a process may take its time, and what it ships is there without it.
+      // Not awaited: a process may be slow, and shipped items do not need it.
       this.#starting = runtime.start().then(
         () => void this.#look(runtime),
         error => {
@@ -261,19 +264,19 @@ export class Instance {
         },
       )
     }
-    // One that was given up stays so until it is started anew.
+    // A process that was given up stays so until a restart.
     if (isOld && this.#status === 'error') return
     const ready = waits === undefined && (!runtime || (isOld && this.#status === 'active'))
     if (this.#status !== 'active' && this.#status !== 'registered') this.#become('register')
     if (ready !== (this.#status === 'active')) this.#become(ready ? 'activate' : 'register')
   }
 
-  /** The process is another than it was when last looked at. */
+  /** Updates the status from the health of the process. */
   #look(runtime: ExtensionRuntime): void {
     if (this.#generation?.runtime !== runtime) return
     const { health, disabled, deferred, pid } = runtime.health()
     const runs = pid !== undefined && health !== 'unhealthy' && this.waits === undefined
-    // A process that was given up is tried anew where it was not needed for a while.
+    // A process that was given up is retried after it was not needed for a while.
     if (this.#status === 'error' && !disabled && (deferred || runs) && !this.#problem) this.#become('register')
     if (disabled && this.#status !== 'error') this.#become('fail')
     else if (deferred && this.#status === 'active') this.#become('register')

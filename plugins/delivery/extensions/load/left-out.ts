@@ -3,18 +3,21 @@ import path from 'node:path'
 import * as v from 'valibot'
 import { type Manifest, RelativePath, readManifest } from '../manifest/manifest.js'
 
-/** Names that are never part of an extension: history, links to programs, generated types, what systems and editors leave. */
+/**
+ * Names that are never part of an extension: version control, program links, generated types, leftovers of systems and
+ * editors.
+ */
 const LEFT_OUT: readonly string[] = ['.git', '.hg', '.svn', '.DS_Store', '.bin', '.svc', '__pycache__']
-/** Packages that the daemon hands to extensions, so that both have one instance of each. */
+/** Packages that the daemon provides to extensions, so that both use one instance. */
 export const SHARED: readonly string[] = ['svc', 'valibot']
 const PACKAGES = 'node_modules'
 
-/** Judges a path below the folder of an extension, with `/`: whether it stays behind. */
+/** Whether a path below the folder of an extension, with `/`, is left out. */
 export type LeftOut = (relative: string) => boolean
 
 /**
- * The script that an extension runs, relative: `main`, else that of a process which is `node <script>`. Undefined where there is none,
- * or it lies elsewhere.
+ * The script that an extension runs, relative: `main`, else the script of a process `node <script>`. Undefined if there
+ * is none or it is outside the folder.
  */
 export function scriptOf({ main, subprocess }: Pick<Manifest, 'main' | 'subprocess'>): string | undefined {
   if (main !== undefined || subprocess?.command !== 'node') return main
@@ -23,7 +26,8 @@ export function scriptOf({ main, subprocess }: Pick<Manifest, 'main' | 'subproce
 }
 
 /**
- * The TypeScript that {@link scriptOf} is bundled from, relative: `main.ts` beside `main.js`. Undefined where `main` is written by hand.
+ * The TypeScript source that {@link scriptOf} is bundled from, relative: `main.ts` for `main.js`. Undefined if `main`
+ * is written by hand.
  * @param root folder of the extension, absolute
  */
 export async function sourceOfMain(
@@ -38,8 +42,8 @@ export async function sourceOfMain(
 }
 
 /**
- * What of a folder is no part of the extension, wherever it is read: to be packed, installed, hashed or copied. Packages that
- * are linked for their types lead out of the folder, and a bundle has the others in it already.
+ * Paths that are not part of the extension, for packing, installing, hashing and copying. Packages linked for their
+ * types lead out of the folder, and a bundle already contains all others.
  */
 export async function leftOutOf(root: string): Promise<LeftOut> {
   const manifest = await readManifest(root).catch(() => undefined)

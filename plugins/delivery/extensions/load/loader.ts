@@ -12,31 +12,31 @@ import type { InstanceHost } from './instance-host.js'
 import type { LogRing } from './log-ring.js'
 import type { ExtensionRuntime } from './runtime.js'
 
-/** What was found in a folder, and may be loaded. */
+/** The content of a folder that may be loaded. */
 export interface Seen {
   readonly manifest: Manifest
   readonly digest: string
   readonly root: string
 }
 
-/** What of an extension is loaded. */
+/** A loaded generation of an extension. */
 export interface Generation extends Code, Seen {
   readonly shipped: Shipped
   readonly runtime?: ExtensionRuntime
 }
 
-/** Whose folder it is. */
+/** The extension that a loader belongs to. */
 export interface Loaded extends Claimant {
   readonly tier: () => SourceTier
   readonly log: LogRing
 }
 
-/** How a generation of an extension comes, in the place of the one before where there is one, and how it goes. */
+/** Options of a load: the generation to replace and how. */
 export interface Bringing {
   readonly before: Generation | undefined
-  /** Also what did not change is started again. */
+  /** Whether unchanged parts are restarted as well. */
   readonly anew: boolean
-  /** Throws why that may not be loaded, though it is valid. */
+  /** Throws the reason why a valid manifest must not be loaded. */
   readonly allow?: ((manifest: Manifest) => void) | undefined
 }
 
@@ -47,7 +47,7 @@ export class Loader {
     private readonly view: (seen: Code & Seen) => InstalledExtension,
   ) {}
 
-  /** @throws Fault of the manifest, or what else keeps it from being loaded */
+  /** @throws Fault of the manifest, or another reason that prevents a load */
   async read(found: Found): Promise<Seen> {
     const { name, tier } = this.whose
     const manifest = await admit(found, { name, tier: tier(), daemonVersion: this.host.daemonVersion })
@@ -55,14 +55,15 @@ export class Loader {
     return { manifest, digest, root }
   }
 
-  /** What it would ship; loads nothing. */
+  /** The items that the folder would ship; loads nothing. */
   async plan(found: Found): Promise<Shipped> {
     return this.host.families.read(this.view(await this.read(found)))
   }
 
   /**
-   * In this order nothing is half: what is read changes nothing, what is published is one transaction and can be taken back.
-   * @throws why it is not loaded; what was before is as it was
+   * The order avoids partial loads: reading has no side effects, and publishing is one transaction that can be
+   * reverted.
+   * @throws the reason of a failed load; the previous generation is unchanged
    */
   async bring(found: Found, bringing: Bringing): Promise<Generation> {
     const { before, allow } = bringing
@@ -87,19 +88,22 @@ export class Loader {
     }
   }
 
-  /** The code that started last, from its copy, when what is in the folder does not load. */
+  /** Loads the copy of the code that started last, for a folder that does not load. */
   async bringKept(root: string): Promise<Generation | undefined> {
     const kept = await this.host.kept.read(this.whose.name, root)
     return kept && this.bring(kept, { before: undefined, anew: false }).catch(() => undefined)
   }
 
-  /** What runs is the code that started last. */
+  /** Notes the running code as the one that started last. */
   async keep(generation: Generation): Promise<void> {
     if (generation.module && generation.waits === undefined)
       await this.host.kept.note(this.whose.name, generation, generation.manifest.version)
   }
 
-  /** It with what its families read now; undefined when the plugin that came or went has nothing to do with it, or is its own and runs as before. */
+  /**
+   * The generation with newly read items; undefined if the added or removed plugin does not concern it, or if its own
+   * plugin runs as before.
+   */
   async refit(loaded: Generation, plugin: string): Promise<Generation | undefined> {
     const { families, dropIns } = this.host
     if (plugin === this.whose.name || plugin === loaded.plugin?.replaces) return this.#follow(loaded)
@@ -111,7 +115,7 @@ export class Loader {
     return { ...loaded, shipped }
   }
 
-  /** Its code began to wait for another plugin, or does so no longer. */
+  /** The generation after its code began or stopped waiting for another plugin; undefined if unchanged. */
   #follow(loaded: Generation): Generation | undefined {
     const { dropIns, stateOf } = this.host
     const state = loaded.plugin && stateOf(this.whose.name)
@@ -122,14 +126,14 @@ export class Loader {
     return waits === '' ? rest : { ...rest, waits }
   }
 
-  /** Ends all of it, also where a part does not end; why the last such one does not. */
+  /** Stops all parts, even if one fails to stop; returns the last such error. */
   async release(generation: Generation): Promise<unknown> {
     const { families, dropIns, claims } = this.host
     const { runtime, plugin } = generation
     let problem: unknown
     const parts = [
       () => runtime?.stop(),
-      // Before its records are deleted, which its own guards could refuse.
+      // Before its records are deleted, because guards of its own could refuse that.
       () => (plugin ? dropIns.remove(this.whose.name) : undefined),
       () => families.withdraw(this.whose),
     ]
@@ -145,13 +149,16 @@ export class Loader {
     return problem
   }
 
-  /** Ends code that the boot started for one that did not load afterwards; why it does not end. */
+  /** Stops code that the boot started for an extension that then failed to load; returns the error of a failed stop. */
   async releaseBegun(): Promise<unknown> {
     const { dropIns, begun } = this.host
     return begun(this.whose) && dropIns.remove(this.whose.name).catch(error => error)
   }
 
-  /** Why nothing of it is to run. Code that was left out, because it held the daemon, is tried again once it is other code. */
+  /**
+   * Why nothing of the extension may run. Code that was excluded because it blocked the daemon is retried once it has
+   * changed.
+   */
   async #whyNot({ root }: Seen, before: Generation | undefined): Promise<string | undefined> {
     const { dropIns, kept } = this.host
     const { name } = this.whose
@@ -200,7 +207,7 @@ export class Loader {
   }
 }
 
-/** What of it there can be only once. */
+/** Claims of an extension: resources that only one instance can hold. */
 function claimsOf({ manifest }: Seen, shipped: Shipped): Claim[] {
   const records = shipped.flatMap(({ shipment }) => shipment.records ?? [])
   const code = manifest.main === undefined ? [] : [{ id: 'main', what: 'code in the daemon' }]

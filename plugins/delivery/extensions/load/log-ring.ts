@@ -6,38 +6,38 @@ import type { Clock } from '../../../../kernel/plugin.js'
 import { LONGEST_FORM, redactText, SecretMatcher } from '../../../platform/redaction/api.js'
 import type { LogEntry } from './runtime.js'
 
-/** Characters of a line that are kept, and those behind it that are still looked at for secrets. */
+/** Kept characters of a line, and the characters beyond it that are still searched for secrets. */
 const LINE = 16 * 1024
 const MARGIN = LONGEST_FORM
-/** Bytes that an entry weighs beside its text. */
+/** Bytes of an entry in addition to its text. */
 const ENTRY = 32
-/** A shorter value is a word like any other. */
+/** Values shorter than this are ordinary words and are not redacted. */
 const MIN_SECRET = 4
-/** Milliseconds within which whoever follows asks again. */
+/** Milliseconds within which a follower polls again. */
 const AGAIN_MS = 5000
 const MIB = 2 ** 20
 const NEWLINE = 10
 
-/** Characters of output that become lines; beyond that the extension is muted until half of the burst is there again. */
+/** Rate of output that is kept; beyond it the extension is muted until half of the burst is available again. */
 const HEARD: Rate = { burst: MIB, perSecond: 128 * 1024 }
-/** Characters that a line costs beside its text: short lines are what is expensive. */
+/** Cost of a line in addition to its characters: many short lines are expensive. */
 const LINE_COST = 256
-/** Bytes that a process may write, heard or not; beyond that it floods and is to be ended. */
+/** Rate of output that is tolerated, kept or not; a process beyond it is ended. */
 const TOLERATED: Rate = { burst: 64 * MIB, perSecond: MIB }
-/** Milliseconds after which a mute is no news any more. */
+/** Milliseconds for which a mute is reported. */
 const MUTE_NEWS_MS = 10 * 60_000
 
-/** What was dropped of the output of an extension that wrote too much. */
+/** Dropped output of an extension that exceeded the rate. */
 export interface Mute {
   /** Bytes. */
   readonly dropped: number
-  /** Epoch milliseconds of the last of it. */
+  /** Epoch milliseconds of the last drop. */
   readonly at: number
 }
 
-/** The last lines of an extension, what its process wrote and what is said about it; secrets are taken out before they are kept. */
+/** The last output lines of an extension and notes about it; secrets are redacted before a line is stored. */
 export class LogRing {
-  /** Entries before `#first` have left the ring; the array is shortened when they are half of it. */
+  /** Entries before `#first` have left the ring; the array is compacted when they are half of it. */
   #entries: LogEntry[] = []
   #first = 0
   #bytes = 0
@@ -54,7 +54,7 @@ export class LogRing {
   readonly #heard: TokenBucket
   readonly #tolerated: TokenBucket
 
-  /** @param limit bytes that are kept */
+  /** @param limit bytes of kept entries */
   constructor(
     readonly epoch: string,
     private readonly clock: Pick<Clock, 'now' | 'monotonic'>,
@@ -64,21 +64,21 @@ export class LogRing {
     this.#tolerated = new TokenBucket(TOLERATED, clock)
   }
 
-  /** Values that must not be shown, beside what looks like a secret. */
+  /** Replaces the values that are redacted in addition to recognizable secrets. */
   hide(secrets: readonly string[]): void {
     this.#secrets = new SecretMatcher()
     this.alsoHide(secrets)
   }
 
-  /** Values beside those of {@link hide}. */
+  /** Adds values to those of {@link hide}. */
   alsoHide(secrets: readonly string[]): void {
     for (const secret of secrets)
       if (Buffer.byteLength(secret.trim()) >= MIN_SECRET) this.#secrets.add(secret, { short: true })
   }
 
   /**
-   * Output as it comes; whole lines are kept, cut where they are too long. Output beyond the rate is dropped, with a note.
-   * @returns false when its process writes so much that it is to be ended
+   * Takes raw output; complete lines are kept, truncated if too long. Output beyond the rate is dropped, with a note.
+   * @returns false if the process exceeds the tolerated rate and has to be ended
    */
   push(output: Buffer): boolean {
     if (this.#tolerated.take(output.length) > 0) return false
@@ -125,12 +125,12 @@ export class LogRing {
     if (rest !== '') this.line(rest)
   }
 
-  /** What the daemon says about the extension. */
+  /** Logs a note of the daemon about the extension. */
   note(text: string): void {
     this.line(`[svc] ${text}`)
   }
 
-  /** One line of the extension itself. */
+  /** Logs a line of the extension itself. */
   line(text: string): void {
     const message = clip(this.redact(clip(text, LINE + MARGIN)), LINE).trimEnd()
     if (message === '') return
@@ -143,22 +143,22 @@ export class LogRing {
     this.#first = 0
   }
 
-  /** A text without the values to hide and without what looks like a secret. */
+  /** Redacts hidden values and recognizable secrets in a text. */
   redact(text: string): string {
     return redactText(this.#secrets.replace(text))
   }
 
-  /** It drops what comes, which costs nothing. */
+  /** Whether output is dropped, which costs nothing. */
   get isMuted(): boolean {
     return this.#isMuted
   }
 
-  /** What was dropped lately; undefined when nothing was. */
+  /** Recently dropped output; undefined if none. */
   get muted(): Mute | undefined {
     return this.#mute && this.clock.now() - this.#mute.at < MUTE_NEWS_MS ? this.#mute : undefined
   }
 
-  /** Somebody waits for what comes, until the returned function is called. */
+  /** Registers a follower until the returned function is called. */
   follow(): () => void {
     this.#followers++
     return () => {
@@ -167,7 +167,7 @@ export class LogRing {
     }
   }
 
-  /** Somebody waits for what comes, or did so a moment ago. */
+  /** Whether a follower waits now, or did within {@link AGAIN_MS}. */
   get isFollowed(): boolean {
     return this.#followers > 0 || Math.abs(this.clock.now() - this.#followedAt) < AGAIN_MS
   }
@@ -176,7 +176,7 @@ export class LogRing {
     return this.#entries.slice(this.#first)
   }
 
-  /** While it is muted, output keeps the bucket empty: only an extension that writes less is heard again. */
+  /** While muted, output keeps draining the bucket: only a lower rate ends the mute. */
   #hears(bytes: number): boolean {
     if (!this.#isMuted) return true
     const { left } = this.#heard
@@ -209,11 +209,11 @@ const weightOf = ({ message }: LogEntry): number => Buffer.byteLength(message) +
 
 const kib = (mute: Mute | undefined): number => Math.ceil((mute?.dropped ?? 0) / 1024)
 
-/** Faults that the daemon attributes to the code of an extension, as lines of its log. */
+/** Logs the faults that the daemon attributes to the code of an extension. */
 export class FaultNotes {
   constructor(
     private readonly log: LogRing,
-    /** Epoch milliseconds of the last fault that is in the log. */
+    /** Epoch milliseconds of the last logged fault. */
     private until: number,
   ) {}
 

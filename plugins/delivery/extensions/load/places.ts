@@ -5,22 +5,22 @@ import { faultOf, messageOf, type PluginKernel, within } from '../../../../kerne
 import { keep, OutputStart, type ProcessesApi } from '../../../platform/processes/api.js'
 import { filesOf } from './code.js'
 
-/** Where code runs, and where its author has it. */
+/** The folder that code runs in, and the author's folder. */
 export interface Where {
   /** Of the copy. */
   readonly folder: string
   readonly root: string
 }
 
-/** Files that are looked through for an error, and the milliseconds for each of them. */
+/** Files that are checked for a syntax error, and the milliseconds for each of them. */
 const MAX_CHECKED = 50
 const CHECK_MS = 5000
 const MAX_SAID = 64 * 1024
 
-/** What is needed to ask another engine. */
+/** Dependencies of a syntax check in a separate process. */
 export interface Checker extends Pick<PluginKernel, 'clock'>, Pick<ProcessesApi, 'spawn'> {}
 
-/** The text of an error with the file and line of the extension where it arose, as far as its stack tells. */
+/** The message of an error with the extension's file and line from the stack, if known. */
 export function placed(error: unknown, { folder, root }: Where): string {
   const text = messageOf(error).replaceAll(folder, root)
   const stack = faultOf(error).code === 'internal' && error instanceof Error ? (error.stack ?? '') : ''
@@ -32,8 +32,8 @@ export function placed(error: unknown, { folder, root }: Where): string {
 }
 
 /**
- * File and line of what cannot be parsed, which the engine does not tell who imports it: another one is asked of each file.
- * Undefined when none is found.
+ * File and line of a syntax error. The error of an import does not contain them, so each file is checked by a separate
+ * process. Undefined if none is found.
  */
 export async function syntaxErrorIn(kernel: Checker, { folder, root }: Where): Promise<string | undefined> {
   const files = (await filesOf(folder)).filter(({ relative }) => /\.[cm]?js$/.test(relative))
@@ -47,14 +47,14 @@ export async function syntaxErrorIn(kernel: Checker, { folder, root }: Where): P
   return undefined
 }
 
-/** What the engine says of a file, which it does not run. */
+/** The output of `node --check` for a file. */
 async function parse({ spawn, clock }: Checker, cwd: string, file: string): Promise<string> {
   const argv = [process.execPath, '--check', file]
   const child = await spawn({ label: 'check of code', argv, cwd, env: {}, stdio: 'pipe' })
   child.stdin.end()
   child.stdout.resume()
   const said = keep(child.stderr, new OutputStart(MAX_SAID))
-  // A process may end before what it wrote last was read.
+  // A process may exit before its last output was read.
   await within(clock, CHECK_MS, Promise.all([child.exited, finished(child.stderr)])).catch(() => {})
   await child.stop({ graceMs: 0 })
   return said.text()

@@ -14,13 +14,13 @@ import { guarded, overheard } from './in-process.js'
 import { LogRing } from './log-ring.js'
 import type { Where } from './places.js'
 
-/** Milliseconds that a start waits for one of them. What takes longer is tried behind the boot, like any other extension. */
+/** Milliseconds that a boot waits for one of them. A slower extension is loaded after the boot, like any other. */
 const READ_MS = 5000
 
 /**
- * Reads those extensions that take the place of plugins before these are applied: `replacements` of `createKernel`. What
- * cannot be read is left to the host of extensions, which comes to the same result and tells of it.
- * @returns the plugins, and one that tells the host of extensions what runs already
+ * Reads the extensions that replace plugins before the plugins are applied: `replacements` of `createKernel`. An
+ * unreadable one is left to the extensions plugin, which finds and reports the same problem.
+ * @returns the plugins, and one that passes the started code to the extensions plugin
  */
 export async function readReplacements(names: readonly string[], start: KernelStart): Promise<readonly Plugin[]> {
   const read = names.map(name => within(start.clock, READ_MS, readOne(name, start)).catch(() => undefined))
@@ -55,7 +55,7 @@ async function readOne(name: string, start: KernelStart): Promise<(BegunCode & {
 
 const NO_CACHE = { read: async () => undefined, write: async () => {} }
 
-/** Where the one lies that is on: what is installed stands before what a developer has linked. */
+/** Place of the enabled extension of a name: the installed one takes precedence over links. */
 function placeOf(
   name: string,
   { home, db }: KernelStart,
@@ -76,7 +76,7 @@ function placeOf(
   return link && { key: keyOf(name, link), folder: link.origin, tier: 'workspace', agreed: link.agreed }
 }
 
-/** An installation or a removal that a crash cut off is carried on first. */
+/** Whether an installation or removal was interrupted by a crash: it is rolled forward first. */
 function isUnderWay(db: Db, name: string): boolean {
   const [table] = db.all("SELECT 1 FROM sqlite_master WHERE name = 'extensions_intent'")
   return table !== undefined && db.get('SELECT 1 FROM extensions_intent WHERE name = ?', [name]) !== undefined

@@ -1,9 +1,9 @@
 import { readRegularFile } from '../../../../kernel/kit/read-file.js'
 
-/** Larger files are bundles or data, in which nobody looks for a line. */
+/** Larger files are bundles or data, and a line in them helps no one. */
 const MAX_BYTES = 1024 * 1024
 
-/** The modules of an extension by path, those of its packages excepted. */
+/** The modules of an extension by path, without its packages. */
 export async function* readSources(
   files: readonly { readonly relative: string; readonly absolute: string }[],
 ): AsyncIterable<{ readonly file: string; readonly text: string }> {

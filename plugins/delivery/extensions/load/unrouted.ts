@@ -5,10 +5,10 @@ import type { InstalledFolder } from '../folders/installed.js'
 import type { Expected } from './expected.js'
 import type { Instance } from './instance.js'
 
-/** Milliseconds that a request waits for the routes of an extension that is being loaded. */
+/** Milliseconds that a request waits for the routes of a loading extension. */
 const WAIT_MS = 5000
 
-/** Where the extensions of a name are looked up. */
+/** Sources for finding the extensions of a name. */
 export interface Sources {
   readonly clock: Clock
   readonly expected: Expected
@@ -17,9 +17,9 @@ export interface Sources {
 }
 
 /**
- * What becomes of a request for `/api/ext/<name>/…` that has no route: it waits for an extension that is being loaded, and is told
- * why one that is installed has no routes.
- * @returns true: its route is to be looked for again
+ * Handles a request for `/api/ext/<name>/…` without a route: waits for a loading extension, and returns the reason why
+ * an installed one has no routes.
+ * @returns true: the route has to be looked up again
  */
 export async function unrouted(
   path: string,
@@ -36,7 +36,7 @@ export async function unrouted(
   return (one && whyUnrouted(one)) ?? (isLoading || undefined)
 }
 
-/** Why an extension has no routes now; undefined when it has those that it declares. */
+/** Why an extension has no routes now; undefined if its routes are registered. */
 function whyUnrouted({ name, key, enabled, problem, waits, generation }: Instance): Fault | undefined {
   if (!enabled) return KernelErrors.route_not_found(`${key} is disabled`, { next: command('extension enable', name) })
   const why = generation ? waits && `waits: ${waits}` : problem && `did not load: ${problem.message}`

@@ -3,9 +3,9 @@ import { isDropIn } from '../../../../kernel/platform.js'
 import type { Plugin } from '../../../../kernel/plugin.js'
 
 /**
- * Names of an extension begin with its vendor, so that no name that the daemon has later can stop it: kinds and events `acme.…`,
- * error codes `acme_…`, commands `acme …`. One in the place of a plugin has the names of that plugin.
- * @returns what is named otherwise
+ * Names of an extension begin with its vendor, so that later names of the daemon cannot collide: kinds and events
+ * `acme.…`, error codes `acme_…`, commands `acme …`. A replacement uses the names of the replaced plugin.
+ * @returns names that break the rule
  */
 export function namespaceProblems({ name, replaces, surface }: Plugin): string[] {
   if (!isDropIn(name) || replaces !== undefined) return []

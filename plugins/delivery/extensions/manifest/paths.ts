@@ -6,9 +6,9 @@ import type { InstalledExtension } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
 
 /**
- * Where a path of a manifest leads, absolute, with all symlinks resolved.
+ * Resolves a path of a manifest to an absolute path without symlinks.
  * @param root folder of the extension, absolute
- * @throws Fault `extension_path_escape` when that is outside of `root` or nowhere
+ * @throws Fault `extension_path_escape` if the target is outside `root` or does not exist
  */
 export async function resolveInside(root: string, relative: string): Promise<string> {
   const [realRoot, real] = await Promise.all([
@@ -22,7 +22,7 @@ export async function resolveInside(root: string, relative: string): Promise<str
 }
 
 /**
- * Bytes of a regular file of the extension. The path is resolved: a link that appears at its end now is refused.
+ * Reads a regular file of the extension. The path is resolved first: a link that then appears in its place is refused.
  * @throws Fault `extension_path_escape`, `file_not_regular`, `file_too_large`, `file_unreadable`
  */
 export async function readInside(root: string, relative: string, max: number): Promise<Uint8Array> {
@@ -31,22 +31,22 @@ export async function readInside(root: string, relative: string, max: number): P
   return bytes
 }
 
-/** A text file of the extension, read by {@link readInside}. Throws when it is not UTF-8. */
+/** Reads a text file of the extension like {@link readInside}. Throws if it is not UTF-8. */
 export async function readText(root: string, relative: string, max: number): Promise<string> {
   return new TextDecoder('utf-8', { fatal: true }).decode(await readInside(root, relative, max))
 }
 
-/** Id of the record of something that is called so in an extension: the same thing has the same id. */
+/** Derives the record id of a named item of an extension: the same item always has the same id. */
 export function shippedId(prefix: string, { name, workspace = '' }: InstalledExtension, called: string): string {
   const text = [name, called, ...(workspace === '' ? [] : [workspace])].join('\n')
   return `${prefix}_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`
 }
 
-/** `{{config_dir}}` is the folder of the extension; variables are looked up where a program is started. */
+/** Expands `{{config_dir}}` to the extension's folder; variables are expanded when a program is started. */
 const inFolder = ({ root }: InstalledExtension, text: string): string => text.replaceAll('{{config_dir}}', root)
 
 /**
- * The program of a manifest: a bare name is left to the PATH, a path is one of the extension, made absolute.
+ * The program of a manifest: a bare name is found in the PATH, a path is below the extension and made absolute.
  * @throws Fault `extension_path_escape`
  */
 async function programOf(extension: InstalledExtension, command: string): Promise<string> {
@@ -56,7 +56,7 @@ async function programOf(extension: InstalledExtension, command: string): Promis
 }
 
 /**
- * What a manifest has called, as it is in the folder of the extension; without a command it is none of a program.
+ * The command, arguments and variables of a manifest with paths resolved in the extension's folder.
  * @throws Fault `extension_path_escape`
  */
 export async function callOf(

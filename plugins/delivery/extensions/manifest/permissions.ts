@@ -1,12 +1,12 @@
-/** What is consented to: to read, or to change, what lies in one area. */
+/** A consent: to read or to change one area. */
 export type Consent = `${string}.${'read' | 'write'}`
 
 /** A method of the Host API. */
 export interface HostMethod {
   readonly consent: Consent
   /**
-   * The route of the daemon that answers it, `GET /api/things/{id}`: parameters that the path names go there, the others into
-   * the query of a GET and into the body of anything else. Absent: no route does.
+   * The route that handles the method, for example `GET /api/things/{id}`: parameters named in the path go there, all
+   * others into the query of a GET or the body of other methods. Absent: no route handles it.
    */
   readonly route?: `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /api/${string}`
 }
@@ -122,7 +122,7 @@ const table: Readonly<Record<string, readonly [Consent, HostMethod['route']?]>> 
   'clarify/ask': ['clarify.write', `POST ${SESSION}/clarifications`],
 }
 
-/** The methods of the Host API, a closed set, each with the consent that it requires. */
+/** The closed set of Host API methods, each with its required consent. */
 export const hostMethods: ReadonlyMap<string, HostMethod> = new Map(
   Object.entries(table).map(([method, [consent, route]]) => [method, { consent, ...(route ? { route } : {}) }]),
 )

@@ -8,7 +8,7 @@ import { operator } from '../../../../kernel/plugin.js'
 import { SandboxName } from '../../../../schemas/settings/entries.js'
 import { hostMethods } from './permissions.js'
 
-/** Versions of the plugin API that a manifest with `main` may name, the oldest first. */
+/** Versions of the plugin API that a manifest with `main` may name, oldest first. */
 export const API_VERSIONS = [1, 2] as const
 export type ApiVersion = (typeof API_VERSIONS)[number]
 /** The version of new extensions. */
@@ -17,7 +17,7 @@ export const API_VERSION: ApiVersion = 2
 /** The source tier of an extension, which limits the permissions it may be granted. */
 export type SourceTier = 'bundled' | 'user' | 'workspace' | 'marketplace'
 
-/** What a process can provide, with the methods that it must implement for each. */
+/** Provisions of processes, with the methods that each requires. */
 export const provisions = {
   'tool.provider': ['provide_tools', 'tools/call'],
   'memory.backend': ['memory/store', 'memory/recall', 'memory/forget'],
@@ -27,13 +27,13 @@ export const provisions = {
 } as const
 export type Provision = keyof typeof provisions
 
-/** Provisions whose processes run only where the plugin that owns them says so, and not at all without that plugin. */
+/** Provisions whose processes run only when their owning plugin needs them, and never without it. */
 export const ownedProvisions: ReadonlySet<Provision> = new Set(['bridge.adapter'])
 
-/** Families of records that an extension may publish, with the kind of each. */
+/** Families of records that an extension may publish, with their kinds. */
 export const publishFamilies = { window_layouts: 'window_layout' } as const
 
-/** Of several lines, without other control characters. */
+/** Multi-line text without other control characters. */
 const prose = (max: number) =>
   v.pipe(text(max, 0), v.regex(/^(?:[^\p{Cc}]|[\t\n\r])*$/u, 'a text without control characters'))
 const line = (max: number) => v.pipe(text(max), v.regex(/^[^\p{Cc}]*$/u, 'control characters'))
@@ -50,7 +50,7 @@ const key = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9_-]{0,63}$/i, 'a name of
 const env = (value: v.GenericSchema<unknown, string>) => v.optional(v.record(envName, value), {})
 export const Reference = secretRef({ env: '', vault: '' })
 
-/** A path below the extension's folder, with `/`; symlinks are judged where it is opened, see `resolveInside`. */
+/** A path below the extension's folder, with `/`; symlinks are checked when it is opened, see `resolveInside`. */
 export const RelativePath = v.pipe(
   v.string(),
   v.minLength(1),
@@ -60,7 +60,7 @@ export const RelativePath = v.pipe(
     'a path inside of the extension: relative, with /, without ..',
   ),
 )
-/** A path below the folder, or the bare name of a program on the PATH. */
+/** A path below the folder, or the bare name of a program in the PATH. */
 const program = v.pipe(v.string(), v.minLength(1), v.maxLength(1024))
 const jsonText = v.pipe(
   v.string(),
@@ -93,7 +93,7 @@ const Hook = v.strictObject({
   priority: v.optional(v.pipe(v.number(), v.integer(), v.minValue(-10_000), v.maxValue(10_000)), 300),
   timeout: v.optional(duration),
   matcher: v.optional(v.record(line(128), v.unknown())),
-  /** Without one the process of the extension answers. */
+  /** Without a command, the extension's process handles the hook. */
   command: v.optional(program),
   args: list(text(8192, 0)),
   env: env(text(8192, 0)),
@@ -124,7 +124,7 @@ const Tool = v.strictObject({
 
 const flag = (about: string) => v.optional(v.pipe(v.boolean(), v.description(about)), false)
 
-/** A secret that a platform needs; its value lies in the vault. */
+/** A secret that a platform needs; the vault stores its value. */
 const SecretSlot = v.strictObject({
   name: v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_]{0,63}$/, 'a name of a-z, 0-9 and _')),
   kind: v.optional(line(64), 'secret'),
@@ -132,7 +132,7 @@ const SecretSlot = v.strictObject({
   required: v.optional(v.boolean()),
 })
 
-/** A platform that the process connects to, and what it can do there. */
+/** A platform that the process connects to, with its capabilities. */
 const Bridge = v.pipe(
   v.strictObject({
     platform: key,
@@ -210,7 +210,7 @@ const Fields = {
       bundles: list(RelativePath),
       mcp_servers: v.optional(v.record(key, McpServer), {}),
       hooks: list(Hook),
-      /** What triggers may be about: `ext.<extension>.<name>`. */
+      /** Events for triggers: `ext.<extension>.<name>`. */
       events: list(key),
       publish: v.optional(
         v.strictObject({
@@ -237,11 +237,11 @@ const rule = (says: string, path: string[], holds: (manifest: v.InferOutput<type
     if (!dataset.typed || holds(dataset.value)) return
     const { value } = dataset
     const [head = ''] = path
-    // The key need not be there; the first part leads to the table that lacks it.
+    // The key can be missing; the first part of the path leads to the table that lacks it.
     addIssue({ message: says, path: [{ type: 'object', origin: 'value', input: value, key: head, value: undefined }] })
   })
 
-/** A rule about each entry of a list; the issue leads to a member of the entry. */
+/** A rule for each entry of a list; the issue points to a member of the entry. */
 function entryRule(
   says: string,
   path: readonly string[],
@@ -273,7 +273,7 @@ const needsProcess = ({ capabilities, permissions, tools }: v.InferOutput<typeof
 /** The name under which requests of the operator write: records of an extension could not be told apart by their source's id. */
 export const RESERVED_NAME = operator.source.id
 
-/** What a manifest says, checked, with the keys of the file; core keys are at the root wherever they stood. */
+/** The schema of a manifest, with the file's keys; core keys are moved to the root. */
 export const Manifest = v.pipe(
   Shape,
   rule(
@@ -320,11 +320,14 @@ export const Manifest = v.pipe(
   ),
 )
 export type Manifest = v.InferOutput<typeof Manifest> & {
-  /** Entries that cannot be used, each with its place and why. */
+  /** Unusable entries, each with its place and the reason. */
   readonly leftOut?: readonly string[]
 }
 
-/** Id of a tool of an extension, `ext__<extension>__<tool>`: lower-case letters and digits, all else is one `_`. */
+/**
+ * Id of an extension's tool, `ext__<extension>__<tool>`: lower-case letters and digits, all other characters collapse
+ * to one `_`.
+ */
 export function toolId(extension: string, tool: string): string {
   const segment = (text: string) =>
     text
@@ -345,7 +348,7 @@ export function requirementDigest({ network_participation: net }: Pick<Manifest,
   return createHash('sha256').update(body).digest('hex')
 }
 
-/** The type that lists show: one with a process, with code in the daemon, or with resources alone. */
+/** The type shown in lists: with a process, with code in the daemon, or with resources only. */
 export function typeOf(manifest: Manifest): 'subprocess' | 'plugin' | 'resource' {
   if (manifest.subprocess) return 'subprocess'
   return manifest.main === undefined ? 'resource' : 'plugin'

@@ -3,15 +3,15 @@ import { parse, TomlError } from 'smol-toml'
 import type { Fault } from '../../../../kernel/plugin.js'
 import { ExtensionErrors } from '../errors.js'
 
-/** A manifest as text and as value, able to say on which line a key stands. */
+/** A parsed manifest that knows the line of each key. */
 export interface ManifestSource {
   readonly value: Record<string, unknown>
-  /** The error of a key, given as path from the root; a key that is not there is shown at the nearest one above it. */
+  /** The error of a key, given as path from the root; a missing key is reported at its nearest existing parent. */
   fault(keys: readonly string[], what: string): Fault
 }
 
 type LineOf = (keys: readonly string[]) => number
-/** Makes the error of what is wrong at a line, from 1, and a key. */
+/** Creates the error of a line, from 1, and a key. */
 type Bad = (line: number, keys: readonly string[], what: string) => Error
 export type Read = { readonly value: Record<string, unknown>; readonly lineOf: LineOf }
 
@@ -25,18 +25,18 @@ export function readSource(text: string, path: string): ManifestSource {
     })
   }
   const { value, lineOf } = readLines(text, path, bad)
-  // Core keys are written at the root or in [extension]; whoever asks knows them at the root.
+  // Core keys may be at the root or in [extension]; callers use the root path for both.
   return {
     value,
     fault: (keys, what) => bad(lineOf(keys) || lineOf(['extension', ...keys]) || nearest(lineOf, keys), keys, what),
   }
 }
 
-/** The same for any file: its value, and the lines of its keys, 0 for one that is not there. @throws what `bad` makes */
+/** Parses any such file: its value and the lines of its keys, 0 for a missing key. @throws the error from `bad` */
 export const readLines = (text: string, path: string, bad: Bad): Read =>
   path.endsWith('.json') ? readJson(text, bad) : readToml(text, bad)
 
-/** Line of the nearest key that is there, from the key itself upwards. */
+/** Line of a key or its nearest existing parent. */
 export const lineNear = ({ lineOf }: Read, keys: readonly string[]): number => lineOf(keys) || nearest(lineOf, keys)
 
 function nearest(lineOf: LineOf, keys: readonly string[]): number {
@@ -51,7 +51,7 @@ function readJson(text: string, bad: Bad): Read {
   try {
     return readTree(text, bad)
   } catch (error) {
-    // The parser is recursive, and so is the search for lines.
+    // The parser and the search for lines are recursive, so deep nesting overflows the stack.
     if (error instanceof RangeError) throw bad(1, [], 'it is nested too deeply')
     throw error
   }
@@ -86,7 +86,7 @@ function readTree(text: string, bad: Bad): Read {
   }
 }
 
-/** Programs write null for what is not set. */
+/** Removes null members, which some generators write for unset values. */
 function withoutNull(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNull)
   if (typeof value !== 'object' || value === null) return value
@@ -105,12 +105,12 @@ function readToml(text: string, bad: Bad): Read {
 }
 
 /**
- * Lines of keys in valid TOML. The parser does not tell them; this sees headers and `key =` at the beginnings of lines,
- * which is how they are written, and leads to the table where a key stands within an inline one.
+ * Lines of the keys of valid TOML. The parser does not provide them; this finds headers and `key =` at line starts, and
+ * resolves a key in an inline table to that table's line.
  */
 function tomlLines(text: string): LineOf {
   const lines = new Map<string, number>()
-  /** Of an array of tables, by its path, the index of the last one so far. */
+  /** Index of the last table so far, by the path of its array. */
   const last = new Map<string, number>()
   let table: string[] = []
   const note = (keys: readonly string[], line: number) => {

@@ -6,41 +6,41 @@ import { readLines } from '../../../platform/processes/api.js'
 import { RateLimiter } from '../../../platform/resources/api.js'
 import { RpcError, rpcError } from './rpc-error.js'
 
-/** What one process may do to us before it is taken for broken; bytes, counts, milliseconds. */
+/** Limits for one process, beyond which it counts as broken; bytes, counts, milliseconds. */
 export const BOUNDS = {
   lineBytes: 8 * 1024 * 1024,
-  /** Written by us and not read by it. */
+  /** Bytes written to the process that it has not read. */
   unreadBytes: 16 * 1024 * 1024,
-  /** Requests of ours that wait for an answer. */
+  /** Requests of the daemon without an answer. */
   asked: 256,
-  /** Requests of its own that are being answered. */
+  /** Requests of the process that are being handled. */
   answering: 64,
-  /** Lines in a row that are no message, answers that nobody waits for among them. */
+  /** Invalid lines in a row, including answers to no pending request. */
   junk: 100,
-  /** Requests and notifications: so many at once, then one each window / requests. */
+  /** Requests and notifications: the burst, and one per window / requests sustained. */
   messages: { requests: 1000, window: '10s', queue: 0 },
 } as const
 
-/** What the other side asks for, and what it says that is no message. */
+/** Handlers for requests and invalid lines of the process. */
 export interface ConnectionHandlers {
-  /** Whose process it is: what its messages cost is attributed to it. */
+  /** Owner that the cost of its messages is attributed to. */
   readonly owner: string
-  /** The answer to a request; a throw is its error, an {@link RpcError} as it is and anything else without its text. */
+  /** Answers a request; a thrown {@link RpcError} is sent as it is, any other error without its text. */
   answer(method: string, params: unknown): Promise<unknown>
   junk(line: string): void
 }
 
-/** A request that the other side was surely not sent. */
+/** A request that was certainly not sent. */
 export class NotSent extends Error {
   override readonly name = 'NotSent'
 }
 
-/** The time that a request has is over. */
+/** A request timed out. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer'
 }
 
-/** `hungUp`: the other side closed a pipe; else it went beyond a bound, or we closed. */
+/** `hungUp`: the process closed a pipe; otherwise a limit was exceeded, or the daemon closed the connection. */
 export interface Closed {
   readonly why: string
   readonly hungUp: boolean
@@ -62,11 +62,11 @@ interface Message {
 }
 
 /**
- * JSON-RPC 2.0 over the pipes of a process, a message a line, requests in both directions at once. Whatever the other side
- * does is bounded by {@link BOUNDS}; beyond them, or when its output ends, the connection is over and {@link closed} says why.
+ * JSON-RPC 2.0 over the pipes of a process, one message per line, with requests in both directions. {@link BOUNDS}
+ * limits the process; exceeding them or closing its output ends the connection, and {@link closed} has the reason.
  */
 export class Connection {
-  /** That it is over, and why. Resolves once; everything that waited for an answer is rejected then. */
+  /** Resolves once with the reason when the connection ends; all pending requests are then rejected. */
   readonly closed: Promise<Closed>
   #close: (closed: Closed) => void = () => {}
   #over: string | undefined
@@ -89,8 +89,8 @@ export class Connection {
   }
 
   /**
-   * Asks the other side. Rejects with its {@link RpcError}, or with an Error when no answer came within `timeoutMs`, too many
-   * requests wait already, or the connection is over.
+   * Sends a request. Rejects with the {@link RpcError} of the process, or with an Error on timeout, with too many
+   * pending requests, or when the connection ends.
    */
   request(method: string, params: unknown, timeoutMs: number): Promise<unknown> {
     return new Promise((resolve, reject) => {
@@ -107,8 +107,8 @@ export class Connection {
   }
 
   /**
-   * Tells the other side something, one after the other. Resolves when it was handed to its pipe: a side that does not read is
-   * waited for. Rejects when the connection is over.
+   * Sends notifications one after the other. Resolves when the pipe accepted it: a slow reader delays the next one.
+   * Rejects when the connection ends.
    */
   notify(method: string, params: unknown): Promise<void> {
     return this.#notifying.run(
@@ -153,7 +153,7 @@ export class Connection {
     }
   }
 
-  /** False for a line that is no message. Throws when the other side has gone beyond a bound, or the connection is over. */
+  /** Handles a line; false for an invalid one. Throws if a limit is exceeded or the connection is closed. */
   #take(line: string): boolean {
     if (this.#over !== undefined) throw new Error(this.#over)
     const message = parse(line)
@@ -163,7 +163,7 @@ export class Connection {
     }
     if (!isRequest(message)) return true
     this.#flood.take(() => new Error('it floods the daemon with messages'))
-    // A notification asks for nothing, and there is none that we know.
+    // Notifications have no id and need no answer; none is known.
     if (message.id !== undefined) void this.#answer(message.id, message)
     return true
   }
@@ -190,7 +190,7 @@ export class Connection {
     }
   }
 
-  /** Hands an answer to who waits for it; false when nobody does. */
+  /** Settles the pending request of an answer; false if there is none. */
   #settle({ id, result, error }: Message): boolean {
     const pending = this.#asked.get(id)
     if (pending === undefined) return false

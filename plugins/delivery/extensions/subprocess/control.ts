@@ -6,24 +6,24 @@ import { HostApi } from './host-api.js'
 import { Instance } from './instance.js'
 import type { Place, SubprocessHost } from './runtime.js'
 
-/** Milliseconds in which a process that is needed no more ends by itself, and after SIGTERM. */
+/** Milliseconds for an unneeded process to exit by itself, and again after SIGTERM. */
 const END_MS = 2000
 
-/** What a process for some work alone is started from. */
+/** Parameters of a process for a single piece of work. */
 export interface ControlStart {
   readonly host: SubprocessHost
   readonly extension: InstalledExtension
   readonly place: Place
   readonly grants: Grants
   readonly times: Times
-  /** Aborts when the extension is ended. */
+  /** Aborts when the extension is stopped. */
   readonly signal: AbortSignal
 }
 
 /**
- * Starts a process of an extension for some work alone and ends it afterwards, whatever came of that. It is no voice of the
- * extension: it publishes nothing, is not supervised, and calls only what the work needs.
- * @throws Fault `extension_not_running` with why it did not start, and what the work throws
+ * Starts a process of an extension for a single piece of work and stops it afterwards in any case. It does not act for
+ * the extension: it publishes nothing, is not supervised, and may call only the methods of the work.
+ * @throws Fault `extension_not_running` with the reason of a failed start, and errors of the work
  */
 export async function controlled<T>(
   { host, extension, place, grants, times, signal }: ControlStart,
@@ -74,7 +74,7 @@ export async function controlled<T>(
     return await Promise.race([work(processOf(process, name, place)), over, stopped])
   } finally {
     signal.removeEventListener('abort', stop)
-    // A start that is under way leaves no process behind.
+    // A start in progress must not leave a process behind.
     if (!instance) await opened.catch(() => {})
     await instance?.stop('the check is over')
   }

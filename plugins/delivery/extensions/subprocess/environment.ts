@@ -9,7 +9,7 @@ import type { Manifest } from '../manifest/manifest.js'
 import { resolveInside } from '../manifest/paths.js'
 import { secretReference } from '../secret-path.js'
 
-/** What a process is started with. */
+/** Parameters of a process start. */
 export interface Launch {
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string>>
@@ -18,9 +18,9 @@ export interface Launch {
 }
 
 /**
- * Command and environment of a manifest's process. The command is a path inside the extension, or the bare name of a program
- * on the PATH; the environment has what every program needs, and what the manifest names.
- * @param bound references in place of those of `secret_env`, by name, and of the variables that it asks for
+ * Command and environment of a manifest's process. The command is a path in the extension or the bare name of a program
+ * in the PATH; the environment has the common variables and those of the manifest.
+ * @param bound references by name, which override `secret_env` and fill variables of `requires_env`
  * @throws Fault `extension_launch_invalid`, `extension_path_escape`
  */
 export async function launchOf(
@@ -55,7 +55,7 @@ export async function launchOf(
   )
   const given = Object.entries(subprocess.env).map(([name, text]) => [name, expand(text, `[subprocess.env] ${name}`)])
   const secret: [name: string, value: string][] = []
-  // What it only asks for it is given when there is a value; without one it starts, and `missing_env` says so.
+  // Variables of `requires_env` are optional: the process starts without them, and `missing_env` lists them.
   for (const name of [...Object.keys(subprocess.secret_env), ...askedFor(manifest)]) {
     const value = await secretOf(host, manifest, name, bound, key)
     if (value === undefined) continue
@@ -78,8 +78,8 @@ export async function launchOf(
 }
 
 /**
- * The value of a variable of `secret_env` or `requires_env`, as it is now; undefined for one that the manifest asks for and that
- * has none. @throws Fault `extension_launch_invalid` for a variable that the manifest does not name, or that cannot be read
+ * The current value of a variable of `secret_env` or `requires_env`; undefined for an optional one without a value.
+ * @throws Fault `extension_launch_invalid` for a variable that the manifest does not declare or that cannot be read
  */
 export async function secretOf(
   host: Pick<PluginKernel, 'collect' | 'name'>,
@@ -89,7 +89,7 @@ export async function secretOf(
   key = manifest.name,
 ): Promise<string | undefined> {
   const { secret_env: declared = {} } = manifest.subprocess ?? {}
-  // Another extension's secrets are not resolved for it, whatever its manifest names.
+  // The asker limits the access to the extension's own secrets, whatever the manifest names.
   const asker = { collect: host.collect, name: `${host.name}/${manifest.name}` }
   const isDeclared = Object.hasOwn(declared, name)
   if (!isDeclared && !askedFor(manifest).includes(name))
@@ -107,17 +107,17 @@ export async function secretOf(
   })
 }
 
-/** Faults of a secret that nobody stored. */
+/** Faults of a secret without a value. */
 const LACKING: readonly string[] = ['secret_missing', 'secret_resolver_missing']
 
-/** Variables of `requires_env`, of the extension and of its tools, that no other line of the manifest fills. */
+/** Variables in `requires_env` of the extension and its tools that the manifest does not set itself. */
 export function askedFor({ requires_env, tools, subprocess }: Manifest): string[] {
   const all = new Set([...requires_env, ...tools.flatMap(tool => tool.requires_env)])
   const filled = { ...subprocess?.env, ...subprocess?.secret_env }
   return [...all].filter(name => !Object.hasOwn(filled, name))
 }
 
-/** A bare name is left to the PATH; anything else lies in the extension. */
+/** A bare name is found in the PATH; all other commands are in the extension. */
 async function programOf(command: string, root: string): Promise<string> {
   if (!command.includes('/')) return command
   if (path.isAbsolute(command)) {

@@ -4,7 +4,7 @@ import { publishFamilies, type SourceTier } from '../manifest/manifest.js'
 import { type Consent, hostMethods } from '../manifest/permissions.js'
 import type { SubprocessLimits } from './settings.js'
 
-/** All that an extension from a marketplace may be granted without the consent of the operator: to read, and what is its own; the other tiers get what they declare. */
+/** Consents of every marketplace extension: reading, and its own data. Extensions of other tiers get what they declare. */
 export const MARKETPLACE_CONSENTS: readonly Consent[] = [
   'logs.read',
   'memory.read',
@@ -17,11 +17,11 @@ export const MARKETPLACE_CONSENTS: readonly Consent[] = [
   'tool.read',
 ]
 
-/** What an extension from a marketplace is granted besides, where the operator consents to it by name. */
+/** Further consents for a marketplace extension, each granted by the operator by name. */
 export const CONSENTABLE = ['bridge.read', 'bridge.write', 'session.write'] as const satisfies readonly Consent[]
 export type Consentable = (typeof CONSENTABLE)[number]
 
-/** Those of {@link CONSENTABLE} that a manifest asks for. */
+/** Requested consents out of {@link CONSENTABLE}. */
 export function consentableOf({ permissions }: Pick<InstalledExtension['manifest'], 'permissions'>): Consentable[] {
   const asked = new Set(permissions.requires.map(method => hostMethods.get(method)?.consent))
   return CONSENTABLE.filter(consent => asked.has(consent))
@@ -29,14 +29,14 @@ export function consentableOf({ permissions }: Pick<InstalledExtension['manifest
 
 type Scope = 'global' | 'workspace'
 
-/** What an extension is granted of what its manifest asks for. */
+/** Granted part of the rights that a manifest requests. */
 export interface Grants {
   /** Methods of the Host API. */
   readonly permissions: readonly string[]
   readonly kinds: readonly string[]
   /** `global` implies `workspace`; empty when no kind is granted. */
   readonly scopes: readonly Scope[]
-  /** Methods that its tier keeps from it. */
+  /** Requested methods that its tier excludes. */
   readonly dropped: readonly string[]
 }
 
@@ -48,7 +48,7 @@ const TIER_SCOPES: { readonly [T in SourceTier]: Scope } = {
 }
 
 /**
- * Methods as declared, capped by tier and by what the operator consented to; kinds of the requested families that the operator allows, in the narrowest scope.
+ * Requested methods, limited by tier and consents; requested kinds that the operator allows, in the narrowest scope.
  */
 export function grantsOf(
   { manifest, tier }: Pick<InstalledExtension, 'manifest' | 'tier'>,
@@ -76,10 +76,10 @@ export function grantsOf(
   }
 }
 
-/** Where the records of an extension come from. */
+/** Source of an extension's records. */
 export const sourceOf = (key: string): Party => ({ kind: 'extension', id: key })
 
-/** The extension reading and publishing its own records, through the process of this nonce. */
+/** The actor for an extension's own records, through the process with this nonce. */
 export function publisher(key: string, grants: Grants, nonce: string, workspace?: string): Actor {
   const source = sourceOf(key)
   return {
@@ -96,8 +96,8 @@ export function publisher(key: string, grants: Grants, nonce: string, workspace?
 }
 
 /**
- * The extension calling what else it has a consent for. What it makes is its own, with the source of requests, so that an
- * operator can change it afterwards.
+ * The actor for all other calls of an extension. The extension owns the records it creates, but their source is that of
+ * requests, so that an operator can change them.
  */
 export function caller(key: string): Actor {
   return {

@@ -5,12 +5,12 @@ import { type Provision, provisions } from '../manifest/manifest.js'
 import type { Grants } from './grants.js'
 
 export const PROTOCOL_VERSIONS = ['1']
-/** Every process implements these. */
+/** Methods that every process implements. */
 const BASIC = ['health_check', 'shutdown']
 
 const names = v.pipe(v.array(v.pipe(v.string(), v.maxLength(256))), v.maxLength(1024))
 
-/** What a process answers to `initialize`. */
+/** The answer of a process to `initialize`. */
 export const Answer = v.object({
   protocol_version: v.string(),
   extension_info: v.object({
@@ -26,7 +26,7 @@ export const Answer = v.object({
   supports: v.optional(v.object({ health_check: v.optional(v.boolean(), true) }), {}),
 })
 
-/** What a process said of itself, checked. */
+/** The checked answer of a process. */
 export type Handshake = v.InferOutput<typeof Answer>
 
 /** Intervals and timeouts of a process, in milliseconds. */
@@ -73,8 +73,8 @@ export function greeting(
 }
 
 /**
- * Checks the answer to `initialize`: the protocol is one of ours, nothing is accepted that was not offered, and everything is
- * implemented that follows from what is accepted. Throws an Error that says what is wrong.
+ * Checks the answer to `initialize`: the protocol is supported, nothing is accepted that was not offered, and all
+ * required methods are implemented. @throws Error with the problem
  */
 export function checkReply(
   answer: unknown,

@@ -19,7 +19,7 @@ const CALLS = { requests: 20, window: '2s', queue: 0 }
 const CALLS_PER_SECOND = 10
 /** Characters of a result. */
 const MAX_RESULT = 4 * 1024 * 1024
-/** What a link to all workspaces is told whose records name none. */
+/** Error for a link to all workspaces that publishes records without one. */
 const NO_WORKSPACE =
   'may publish in workspaces alone, and is linked to none: name them by id, or link it with svc extension dev --workspace <dir>'
 
@@ -51,13 +51,13 @@ export const SnapshotParams = v.strictObject({
 })
 
 /**
- * The methods that an extension may call: each one must be granted and within the rate limit, and is answered
- * by the route that the table of methods names, so that it answers as soon as there is a plugin with that route.
+ * The methods that an extension may call. Each call must be granted and within the rate limit, and is handled by the
+ * route in the table of methods, so that it works as soon as a plugin has that route.
  */
 export class HostApi {
   readonly #calls: RateLimiter
   readonly #snapshots: RateLimiter
-  /** Methods that no route answers, and that are about the extension itself. */
+  /** Methods without a route, about the extension itself. */
   readonly #own: Readonly<Record<string, (by: HostCaller, params: object) => Promise<unknown>>> = {
     'resources/snapshot': (by, params) => this.#publish(by, params),
     'sessions/prompt': (by, params) => this.#prompt(by, params),
@@ -83,7 +83,7 @@ export class HostApi {
     this.#state = new ExtensionState(host)
   }
 
-  /** The result of a call; throws an {@link RpcError}. */
+  /** Result of a call. @throws RpcError */
   async answer(by: HostCaller, method: string, params: unknown): Promise<unknown> {
     const known = hostMethods.get(method)
     if (!known) throw rpcError('method_not_found', `there is no method ${clip(method, 100)} in the Host API`)
@@ -103,12 +103,12 @@ export class HostApi {
     return this.#ask(method.startsWith('resources/') ? by.publisher : by.caller, method, known, params ?? {})
   }
 
-  /** A plugin that owns what the process provides answers. */
+  /** Calls the handler of the plugin that owns the provision. */
   #provided({ extension, signal }: HostCaller, answer: (call: HostCall) => Promise<unknown>, params: object) {
     return this.#faultless(async () => (await answer({ extension, signal, params: { ...params } })) ?? {})
   }
 
-  /** What is no {@link RpcError} is told as one. */
+  /** Converts every error to an {@link RpcError}. */
   async #faultless<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
@@ -119,14 +119,14 @@ export class HostApi {
     }
   }
 
-  /** A method by its route, as the process that calls. */
+  /** Calls the route of a method as the calling process. */
   #route(by: HostCaller, method: string, params: object): Promise<unknown> {
     const known = hostMethods.get(method)
     if (!known) throw rpcError('method_not_found', `there is no method ${method}`)
     return this.#ask(by.caller, method, known, params)
   }
 
-  /** Files that come as bytes are stored before the prompt, and deleted when that is refused. */
+  /** Stores files given as bytes before the prompt, and deletes them if the prompt is refused. */
   async #prompt(by: HostCaller, params: object): Promise<unknown> {
     const files = filesOf(params)
     const stored: string[] = []
@@ -230,10 +230,10 @@ export class HostApi {
 const limited = (limit: number, burst: number, scope: string) => (waitMs: number) =>
   rpcError('rate_limited', 'too many calls; wait', { retry_after_ms: Math.ceil(waitMs), limit, burst, scope })
 
-/** A link to a workspace publishes there, so it need not say which it is. */
+/** The scope of a record; a link to a workspace publishes there by default. */
 const scopeOf = (kind: RecordScope['kind'], id: string | undefined): RecordScope => (id ? { kind, id } : { kind })
 
-/** The parameters that say which session is meant. */
+/** The parameters that identify a session. */
 const placeOf = (params: object): object => {
   const { workspace_id, session_id } = params as { readonly workspace_id?: unknown; readonly session_id?: unknown }
   return { workspace_id, session_id }
@@ -242,7 +242,7 @@ const placeOf = (params: object): object => {
 const isParameters = (params: unknown): params is object | undefined =>
   params === undefined || (typeof params === 'object' && params !== null && !Array.isArray(params))
 
-/** Parameters that the path names go there, the others into the query of a GET and into the body of anything else. */
+/** Parameters named in the path go there, all others into the query of a GET or the body of other methods. */
 function toRequest(route: NonNullable<HostMethod['route']>, params: object) {
   const [method = '', template = ''] = route.split(' ')
   const rest = new Map(Object.entries(params).filter(([, value]) => value !== undefined && value !== null))
@@ -263,7 +263,7 @@ function toRequest(route: NonNullable<HostMethod['route']>, params: object) {
   return { method, url: query === '' ? path : `${path}?${query}` }
 }
 
-/** A fault as the other side is told of it; anything else is ours alone. */
+/** The RPC error of a fault; details of other errors stay in the daemon's log. */
 function failed(error: unknown): Error {
   if (!(error instanceof Fault)) return rpcError('internal_error', 'an internal error; the daemon log has the details')
   const { code, status, message, details, next, retryAfter } = error

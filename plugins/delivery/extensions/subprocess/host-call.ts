@@ -4,20 +4,20 @@ import type { Actor } from '../../../../kernel/plugin.js'
 import type { InstalledExtension } from '../api.js'
 import { rpcError } from './rpc-error.js'
 
-/** The process that calls. */
+/** The calling process. */
 export interface HostCaller {
   readonly extension: InstalledExtension
-  /** Methods that it was offered and accepted. */
+  /** Methods that were offered to it and accepted. */
   readonly permissions: readonly string[]
-  /** As whom it reads and publishes its records. */
+  /** The actor for its own records. */
   readonly publisher: Actor
-  /** As whom it does everything else. */
+  /** The actor for everything else. */
   readonly caller: Actor
-  /** Aborts when the process is being ended. */
+  /** Aborts when the process is stopped. */
   readonly signal: AbortSignal
-  /** Sends it a notification, and resolves when that was taken by its pipe. */
+  /** Sends a notification; resolves when the pipe accepted it. */
   notify(method: string, params: unknown): Promise<void>
-  /** The value, as it is now, of a variable that its manifest is given by a secret. @throws Fault `extension_launch_invalid` */
+  /** The current value of a declared secret variable. @throws Fault `extension_launch_invalid` */
   secret(name: string): Promise<string | undefined>
 }
 

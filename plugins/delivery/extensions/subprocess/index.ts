@@ -1,4 +1,4 @@
-/** Processes of extensions, in any language: what the host of extensions needs of them. */
+/** Processes of extensions in any language, for the extensions plugin. */
 import { HealthEscalation } from '../../../desk/daemon/api.js'
 import type { SubprocessKernel } from '../needs.js'
 import type { SubprocessHost } from './runtime.js'
@@ -9,7 +9,7 @@ export { ExtensionCrashLoop } from './events.js'
 export { type SubprocessHost, SubprocessRuntime } from './runtime.js'
 export { type SubprocessLimits, SubprocessSettings } from './settings.js'
 
-/** What processes need of the daemon, from the kernel of the plugin that owns {@link SubprocessSettings}. */
+/** The host of processes, from the kernel of the plugin that owns {@link SubprocessSettings}. */
 export function subprocessHost(kernel: SubprocessKernel): SubprocessHost {
   const { clock, ids, log, db, records, needs, env, collect, name, home } = kernel
   const limits = {

@@ -16,13 +16,13 @@ import { rpcError } from './rpc-error.js'
 import type { Place, SubprocessHost } from './runtime.js'
 import { Snapshots } from './snapshots.js'
 
-/** Milliseconds for what a process said last to come through its pipes. */
+/** Milliseconds for the last output of a process to arrive. */
 const DRAIN_MS = 500
 const FLOODS = 'it floods its standard error'
-/** Bytes of log that are handled before the event loop turns. */
+/** Bytes of log handled per event loop turn. */
 const LOG_A_TURN = 4096
 
-/** What an instance is started with. */
+/** Parameters of an instance. */
 export interface InstanceStart {
   readonly host: SubprocessHost
   readonly extension: InstalledExtension
@@ -32,13 +32,13 @@ export interface InstanceStart {
   readonly api: HostApi
   readonly logs: LogRing
   readonly provisions: Pick<Provisions, 'membersFor'>
-  /** It is started for some work alone: it does not speak for the extension, and another process may that runs. */
+  /** Whether it runs for a single piece of work: it does not act for the extension, whose own process may run beside it. */
   readonly isControl?: boolean
 }
 
-/** One process of an extension and the connection to it, from its start to its end. */
+/** One process of an extension with its connection, from start to end. */
 export class Instance {
-  /** Why it is over, unless {@link stop} was called before: the process ended, or went beyond a bound. */
+  /** Resolves with the reason if the process ended by itself or exceeded a limit, not after {@link stop}. */
   readonly over: Promise<string>
   readonly #connection: Connection
   readonly #ending = new AbortController()
@@ -65,7 +65,7 @@ export class Instance {
     this.over = Promise.race([
       ended,
       flooded,
-      // A process that ends closes its pipes a moment before it is gone, and its end says more.
+      // A process closes its pipes a moment before it exits, and the exit status is the better reason.
       this.#connection.closed.then(({ why, hungUp }) =>
         hungUp ? within(host.clock, DRAIN_MS, ended).catch(() => why) : why,
       ),
@@ -74,8 +74,8 @@ export class Instance {
   }
 
   /**
-   * Starts the process, lets it speak for the extension's source, and shakes hands. Rejects with an Error that says why not;
-   * `begun` has been called then if there is a process, which is to be stopped.
+   * Starts the process, activates it for the extension's source, and performs the handshake. Rejects with an Error; if
+   * a process was started, `begun` has been called before, and the caller has to stop it.
    */
   static async open(start: InstanceStart, begun: (instance: Instance) => void): Promise<void> {
     const { host, extension, logs } = start
@@ -98,7 +98,7 @@ export class Instance {
       stdio: 'pipe',
       onBehalfOf: extension.name,
     } as const
-    // A sandbox hides the home, but for the extension and its folder.
+    // The sandbox hides the home except for the extension and its data folder.
     const sandbox = {
       ...{ profile: DEFAULT_PROFILE, roots: [], shows: [extension.root], keeps: [data] },
       fromCatalog: extension.name,
@@ -115,17 +115,20 @@ export class Instance {
     return this.handle.pid
   }
 
-  /** Absent until the handshake is done. */
+  /** Absent before the handshake. */
   get handshake(): Handshake | undefined {
     return this.#handshake
   }
 
-  /** Asks the process; rejects like {@link Connection.request}. */
+  /** Sends a request; rejects like {@link Connection.request}. */
   request(method: string, params: unknown, timeoutMs: number): Promise<unknown> {
     return this.#connection.request(method, params, timeoutMs)
   }
 
-  /** One health check: undefined when it is well, else what is wrong. One that supports no checks is well while it runs. */
+  /**
+   * Runs a health check: undefined if healthy, else the problem. A process without health checks is healthy while it
+   * runs.
+   */
   async complaint(): Promise<string | undefined> {
     if (this.#handshake?.supports.health_check === false) return undefined
     try {
@@ -142,8 +145,8 @@ export class Instance {
   }
 
   /**
-   * Asks the process to end, then ends its group: the end of its input, SIGTERM, SIGKILL. Resolves when nothing is left; when
-   * `hurry` aborts, SIGKILL comes at once.
+   * Asks the process to exit, then ends its process group: end of input, SIGTERM, SIGKILL. Resolves when nothing is
+   * left; when `hurry` aborts, SIGKILL follows at once.
    */
   async stop(reason: string, hurry?: AbortSignal): Promise<void> {
     this.#ending.abort()
@@ -153,7 +156,7 @@ export class Instance {
     if (hurry?.aborted) kill()
     hurry?.addEventListener('abort', kill, { once: true })
     const heard = await this.#askToEnd(reason)
-    // Who does not listen is not waited for.
+    // A process that did not acknowledge gets no grace period.
     const graceMs = heard ? Math.max(0, until - host.clock.monotonic()) : 0
     await this.handle.stop({ graceMs, termMs: times.signalGrace })
     hurry?.removeEventListener('abort', kill)
@@ -162,17 +165,17 @@ export class Instance {
     this.start.logs.end()
   }
 
-  /** Nobody hears the answers to what it asked: a question that it put to a person is taken away. */
+  /** Dismisses open questions of a process that ended: their answers cannot reach it. */
   async #hungUp(why: string): Promise<void> {
     this.#ending.abort()
     this.#connection.close(why)
     const { host, extension, isControl } = this.start
-    // It asks no person, and the process beside it may.
+    // A control process asks no person, and questions of the extension's own process must stay open.
     if (isControl) return
     const { id } = caller(extension.key)
     const dismiss = () => host.needs.callers.dismiss(one => one.id === id, ExtensionErrors.extension_not_running(why))
     dismiss()
-    // What it asked last may not have reached its route yet.
+    // The last request may not have reached its route yet.
     await turn()
     dismiss()
   }
@@ -192,11 +195,11 @@ export class Instance {
         }
       }
     } catch {
-      // Its pipe was destroyed, which is an end like any other.
+      // A destroyed pipe counts as its end.
     }
   }
 
-  /** Whether the process has acknowledged; at once false when there is nobody to be asked. */
+  /** Whether the process acknowledged; false at once without a handshake. */
   #askToEnd(reason: string): Promise<boolean> {
     if (!this.#handshake) return Promise.resolve(false)
     const { shutdown } = this.start.times

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { checkedParams } from './host-call.js'
 
-/** Files of one prompt. */
+/** Files in one prompt. */
 const MAX_FILES = 10
 
 const Files = v.pipe(
@@ -19,14 +19,14 @@ const Files = v.pipe(
 )
 const WithFiles = v.looseObject({ attachments: v.optional(Files) })
 
-/** A file that comes with a prompt, as bytes. */
+/** A file in a prompt, as bytes. */
 export interface PromptFile {
   readonly name: string
   readonly mimeType: string
   readonly data: Buffer
 }
 
-/** The files of a prompt: ids of those that are stored already, or the bytes of one. @throws RpcError `invalid_params` */
+/** The files of a prompt: ids of stored files, or bytes. @throws RpcError `invalid_params` */
 export function filesOf(params: object): readonly (string | PromptFile)[] {
   const { attachments = [] } = checkedParams(WithFiles, params)
   return attachments.map(file =>
@@ -36,7 +36,7 @@ export function filesOf(params: object): readonly (string | PromptFile)[] {
   )
 }
 
-/** The form by which the route for attachments takes a file; `boundary` occurs nowhere in it. */
+/** The multipart form of the attachment route; the file must not contain `boundary`. */
 export function formOf({ name, mimeType, data }: PromptFile, boundary: string) {
   const quoted = name.replace(/["\\\p{Cc}]/gu, '_')
   const head = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${quoted}"\r\nContent-Type: ${mimeType}\r\n\r\n`

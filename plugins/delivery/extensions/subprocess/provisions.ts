@@ -9,17 +9,17 @@ import {
 } from '../api.js'
 import { ownedProvisions, type Provision } from '../manifest/manifest.js'
 
-/** What the plugins that own the provisions of extensions contribute, for the processes that provide them. */
+/** The provisions of processes, as their owning plugins contribute them. */
 export class Provisions {
   constructor(private readonly kernel: Pick<PluginKernel, 'collect' | 'log'>) {}
 
-  /** Whether the process has to run now: at least one of what it provides is needed, or it provides nothing. */
+  /** Whether the process has to run now: one of its provisions is needed, or it has none. */
   isNeeded(extension: InstalledExtension): boolean {
     const { provides } = extension.manifest.capabilities
     return provides.length === 0 || provides.some(one => this.#needs(one, extension))
   }
 
-  /** Members of `runtime` in the message `initialize`, and the secrets among them. */
+  /** Members of `runtime` for `initialize`, and the secrets in them. */
   async membersFor(extension: InstalledExtension): Promise<ProvidedMembers> {
     const parts = await Promise.all(this.#ownersFor(extension).map(({ entry }) => entry.runtime?.(extension)))
     return {
@@ -28,7 +28,7 @@ export class Provisions {
     }
   }
 
-  /** The handler of a method of the Host API that no route answers; undefined while its plugin does not run. */
+  /** Handler of a Host API method without a route; undefined while its plugin does not run. */
   methodOf(method: string): ((call: HostCall) => Promise<unknown>) | undefined {
     for (const { entry } of this.kernel.collect(ProvisionOwners)) {
       const { methods = {} } = entry
@@ -37,7 +37,7 @@ export class Provisions {
     return undefined
   }
 
-  /** Tells the owners what happened to a process. */
+  /** Notifies the owners of a process change. */
   tell(extension: InstalledExtension, news: ProcessNews): void {
     for (const { entry, owner } of this.#ownersFor(extension)) {
       try {

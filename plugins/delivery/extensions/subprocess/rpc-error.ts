@@ -1,4 +1,4 @@
-/** Codes of JSON-RPC, and our own between -32000 and -32099 with the name that stands in `data.code`. */
+/** JSON-RPC error codes; the daemon's own are between -32000 and -32099, with their name in `data.code`. */
 export const RPC_CODES = {
   request_failed: -32000,
   capability_denied: -32001,
@@ -13,7 +13,7 @@ export const RPC_CODES = {
 } as const
 export type RpcCode = keyof typeof RPC_CODES
 
-/** An error as it goes over the pipe: `data.code` is the stable name. */
+/** An RPC error; `data.code` is the stable name. */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
   constructor(
@@ -29,7 +29,7 @@ export class RpcError extends Error {
   }
 }
 
-/** An error of ours, by its name. */
+/** Creates one of the daemon's errors by name. */
 export function rpcError(code: RpcCode, message: string, data: Readonly<Record<string, unknown>> = {}): RpcError {
   return new RpcError(RPC_CODES[code], message, { code, ...data })
 }

@@ -26,7 +26,7 @@ import { type SubprocessLimits, SubprocessSettings } from './settings.js'
 import { Snapshots } from './snapshots.js'
 import { after, backoffMs, MAX_FAILURES, type SupervisionEvent, type SupervisionState } from './states.js'
 
-/** What the processes of extensions need of the daemon. */
+/** Dependencies of the processes of extensions. */
 export interface SubprocessHost
   extends Pick<
     SubprocessKernel,
@@ -35,13 +35,13 @@ export interface SubprocessHost
   readonly limits: SubprocessLimits
 }
 
-/** What is particular to one copy of an extension. */
+/** Properties of one instance of an extension. */
 export interface Place {
-  /** Where what it writes and what happens to it goes. */
+  /** Log for its output and events. */
   readonly logs: LogRing
-  /** What the operator bound secret variables to, in place of what the manifest says. */
+  /** References that the operator bound to secret variables, which override the manifest. */
   readonly bound?: () => Readonly<Record<string, string>>
-  /** What the operator consented to, of an extension from a marketplace. */
+  /** The operator's consents to a marketplace extension. */
   readonly consents?: () => readonly Consent[]
   /** Whether its process runs in a sandbox. */
   readonly confined?: () => boolean
@@ -50,9 +50,8 @@ export interface Place {
 type Details = { readonly reason: string; readonly until?: number }
 
 /**
- * The process that an extension declares with `[subprocess]`, supervised: started, initialized, health-checked,
- * and after a failure ended and restarted with back-off, up to five times in a row. Its state is in {@link health}
- * and, with its output, in the log.
+ * Supervises the process of `[subprocess]`: starts, initializes and health-checks it, and restarts it with back-off
+ * after a failure, up to five times in a row. Its state is in {@link health}, its output in the log.
  */
 export class SubprocessRuntime implements ExtensionRuntime {
   #grants: Grants
@@ -68,11 +67,11 @@ export class SubprocessRuntime implements ExtensionRuntime {
   #hurry = new AbortController()
   #supervising: Promise<void> = Promise.resolve()
   readonly #provisions: Provisions
-  /** Between {@link start} and {@link stop}: the extension is loaded. */
+  /** True between {@link start} and {@link stop}. */
   #isLoaded = false
-  /** Processes that were started for some work alone. */
+  /** Processes for a single piece of work. */
   readonly #controls = new Map<AbortController, Promise<unknown>>()
-  /** Starts and ends of its process come one after the other. */
+  /** Serializes starts and stops. */
   readonly #changes = new Serial()
 
   constructor(
@@ -95,7 +94,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
     }
   }
 
-  /** Of the process that runs, or ran last. */
+  /** Grants of the running or last process. */
   get grants(): Grants {
     return this.#grants
   }
@@ -109,8 +108,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
   }
 
   /**
-   * Resolves when the first process is ready, or none is needed; rejects when it fails, and it is started again after a while all
-   * the same.
+   * Resolves when the first process is ready or none is needed; rejects when it fails, which does not end the restarts.
    */
   start(): Promise<void> {
     this.#isLoaded = true
@@ -120,10 +118,10 @@ export class SubprocessRuntime implements ExtensionRuntime {
     })
   }
 
-  /** @param deadlineMs after so many milliseconds what is left is killed */
+  /** @param deadlineMs milliseconds until the rest is killed */
   stop({ deadlineMs = Number.POSITIVE_INFINITY }: { readonly deadlineMs?: number } = {}): Promise<void> {
     this.#isLoaded = false
-    // A start that is under way ends by this, and what comes behind it in the line finds nothing to start.
+    // Aborts a start in progress; queued changes then find nothing to start.
     this.#stopping.abort(new Error('it was stopped'))
     for (const control of this.#controls.keys()) control.abort(new Error('the extension is ended'))
     if (deadlineMs <= 0) this.#hurry.abort()
@@ -229,8 +227,8 @@ export class SubprocessRuntime implements ExtensionRuntime {
   }
 
   /**
-   * Calls a service of the process, `tools/call` say. Throws `extension_not_running` (503), `extension_method_missing` (422)
-   * for what it does not implement, `extension_call_failed` (500) with what it says.
+   * Calls a service method of the process, for example `tools/call`. @throws Fault `extension_not_running` (503),
+   * `extension_method_missing` (422), `extension_call_failed` (500) with the error of the process
    */
   async call(method: string, params: unknown, { timeoutMs, signal, secrets }: CallOptions = {}): Promise<unknown> {
     const { callTimeout } = this.host.limits
@@ -263,7 +261,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
     return this.#instance?.handshake?.implemented_methods.includes(method) === true && !this.#stopping.signal.aborted
   }
 
-  /** Runs until it is stopped or given up; `first` is told how the first start ended. */
+  /** Runs until stopped or given up; calls `first` with the result of the first start. */
   async #supervise(first: (failure?: Error) => void): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
@@ -298,7 +296,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
     this.#to('ended')
   }
 
-  /** One process, from its start to its failure or the signal; why it failed. */
+  /** Runs one process until it fails or the signal aborts; returns the reason of the failure. */
   async #run(signal: AbortSignal, first: () => void): Promise<string> {
     const { host, extension, place, grants } = this
     const provisions = this.#provisions
@@ -323,14 +321,14 @@ export class SubprocessRuntime implements ExtensionRuntime {
       error => this.#logs.redact(messageOf(error)),
     )
     try {
-      // A start that hangs in the daemon itself has to be waited for, or its process would be left.
+      // A start that hangs in the daemon itself is awaited, because its process would be left behind.
       return await Promise.race([failed, aborted(signal).then(() => (this.#instance ? '' : failed))])
     } finally {
       over.abort()
     }
   }
 
-  /** Asks again and again; resolves with what is wrong when too many checks in a row failed. */
+  /** Runs health checks periodically; resolves with the reason after too many failures in a row. */
   async #watchHealth(signal: AbortSignal): Promise<string> {
     const { escalation } = this.host.limits
     for (let bad = 0; ; ) {
@@ -356,10 +354,10 @@ export class SubprocessRuntime implements ExtensionRuntime {
     this.#instance = undefined
   }
 
-  /** Nothing speaks for the extension any more, so what it published goes. */
+  /** Deletes the published records, because no process maintains them any more. */
   async #giveUp(reason: string): Promise<void> {
     const { host, extension } = this
-    // In its name: what the daemon itself read from its folder stays.
+    // As the extension: items that the daemon read from its folder stay.
     const actor = publisher(extension.key, this.grants, '')
     try {
       await host.db.tx(t => {
@@ -395,7 +393,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   })
 }
 
-/** The result of some work, unless the signal aborts before: then its reason. */
+/** The result of the work, or the reason of the signal if that aborts first. */
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work
   let stop = () => {}

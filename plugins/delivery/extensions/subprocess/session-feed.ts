@@ -6,12 +6,12 @@ import { checkedParams, type HostCaller } from './host-call.js'
 import { rpcError } from './rpc-error.js'
 import type { SubprocessHost } from './runtime.js'
 
-/** Subscriptions of one process. */
+/** Subscriptions per process. */
 const MAX_SUBSCRIPTIONS = 64
-/** Events that may be written while a process reads what it was sent; of more it is sent the newest {@link KEPT}, and a gap. */
+/** Events that may be written while a process is busy reading; beyond this it gets a gap and the newest {@link KEPT}. */
 const MAX_BEHIND = 1000
 const KEPT = 100
-/** The notification of an event. */
+/** Method of the notifications. */
 const EVENT = 'sessions/event'
 
 const id = v.pipe(v.string(), v.minLength(1), v.maxLength(128))
@@ -44,13 +44,13 @@ interface Subscription {
   readonly ended: AbortController
 }
 
-/** Events of sessions that processes are sent as notifications, each process as fast as it reads. */
+/** Sends events of sessions to processes as notifications, at the speed at which each process reads. */
 export class SessionFeed {
   readonly #subscriptions = new Map<string, Subscription>()
 
   constructor(private readonly host: SubprocessHost) {}
 
-  /** @param check whether the caller may read the session; throws what it is told otherwise */
+  /** @param check throws if the caller may not read the session */
   async subscribe(by: HostCaller, params: object, check: (params: object) => Promise<unknown>): Promise<unknown> {
     const { workspace_id, session_id: sessionId, after_sequence, types } = checkedParams(SubscribeParams, params)
     await check({ workspace_id, session_id: sessionId })
@@ -88,7 +88,7 @@ export class SessionFeed {
     by.signal.addEventListener('abort', over, { once: true })
     const notify = (more: object) => (ended.signal.aborted ? undefined : by.notify(EVENT, { subscription_id, ...more }))
     try {
-      // The answer with its id goes out first.
+      // The response with the subscription's id has to be sent first.
       await turn()
       await this.#send(subscription, sessions, from, notify)
     } catch (error) {
@@ -113,7 +113,7 @@ export class SessionFeed {
         await notify({ ended: { reason: 'stopped' } })
         return
       }
-      // Written while the process read the page before this one.
+      // More events were written while the process read the previous page than it may lag behind.
       if (known !== undefined && page.last - known > MAX_BEHIND) {
         const to_sequence = page.last - KEPT
         await notify({ gap: { from_sequence: next, to_sequence } })

@@ -12,14 +12,14 @@ import {
 const MAX_RECORDS = 256
 const MAX_BYTES = 2 * 1024 * 1024
 
-/** The state of the sources that publish: whose process speaks for one, and the version that it published last. */
+/** State of publishing sources: the active process of each, and its last version. */
 export const sourceTable: Inherited = {
   stream: 'kernel',
   prefixes: ['kernel_source'],
   migrations: [
     {
       id: '002-source',
-      // Homes keep a digest of this text: not even a blank of it may change.
+      // Homes store a digest of this text: not even whitespace may change.
       sql: `CREATE TABLE kernel_source (
       kind TEXT NOT NULL, id TEXT NOT NULL, nonce TEXT NOT NULL, version INTEGER NOT NULL, PRIMARY KEY (kind, id)
     ) STRICT;`,
@@ -36,24 +36,24 @@ export const SnapshotErrors = defineErrors({
   invalid_snapshot: { status: 422, message: 'the snapshot is not valid' },
 })
 
-/** The complete record set of a source, at one version of the source. */
+/** The complete record set of a source at one version. */
 export interface Snapshot {
-  /** A whole number, larger than that of the last snapshot of this nonce. */
+  /** An integer, larger than that of the last snapshot with this nonce. */
   readonly sourceVersion: number
   /** At most 256, specs of 256 KiB each and 2 MiB in all; `expectedVersion` absent or 0. */
   readonly records: readonly Omit<RecordWrite, 'direct' | 'owner' | 'quiet' | 'published'>[]
 }
 
-/** How many records a snapshot made, changed, left as they were and removed. */
+/** Counts of created, updated, unchanged and deleted records of a snapshot. */
 export type SnapshotResult = Readonly<Record<'created' | 'updated' | 'unchanged' | 'deleted', number>>
 
-/** Records that extensions publish, each all that it has at once. Synchronous inside the transaction that it is handed. */
+/** Records that extensions publish, always as a complete set. Runs synchronously in the caller's transaction. */
 export class Snapshots {
   constructor(private readonly kernel: Pick<PluginKernel, 'db' | 'records'>) {}
 
-  /** Lets one process speak for a source, and no other from now on; its source versions count from 1 again. */
+  /** Makes one process the only publisher of a source; its versions count from 1. */
   activate(t: Tx, { kind, id }: Party, nonce: string): void {
-    // A new nonce begins to count anew: its process knows nothing of what an earlier one published, which is fenced off.
+    // A new nonce restarts the count: its process does not know the last version, and the earlier process is fenced off.
     this.kernel.db.within(t).run(
       `INSERT INTO kernel_source (kind, id, nonce, version) VALUES (?, ?, ?, 0)
        ON CONFLICT (kind, id) DO UPDATE SET nonce = excluded.nonce, version = 0 WHERE nonce <> excluded.nonce`,
@@ -61,7 +61,7 @@ export class Snapshots {
     )
   }
 
-  /** Removes the records of a source, of kinds that the actor is granted, and lets nobody speak for it; guards may refuse. */
+  /** Deletes the records of a source, of kinds granted to the actor, and deactivates its publisher; guards may refuse. */
   reset(t: Tx, actor: Actor, source: Party): void {
     const { db, records } = this.kernel
     db.within(t).run('DELETE FROM kernel_source WHERE kind = ? AND id = ?', [source.kind, source.id])
@@ -74,8 +74,8 @@ export class Snapshots {
    * or with a version, 413 beyond its limits, 409 when the actor's nonce is not the active one (`source_inactive`), when the
    * source version is not larger than the last one (`snapshot_stale`) and when an id belongs to another source.
    *
-   * Only records that changed are reconciled: the loop is level-triggered, and another pass over an equal record would find
-   * the runtime as it left it.
+   * Only changed records are reconciled: reconciliation is level-triggered, and another pass over an equal record would
+   * find the runtime unchanged.
    */
   apply(t: Tx, actor: Actor, snapshot: Snapshot): SnapshotResult {
     const { records } = this.kernel
@@ -83,11 +83,11 @@ export class Snapshots {
       throw KernelErrors.forbidden('snapshots are for extensions; others put and delete single records')
     const keys = checkedKeys(snapshot)
     const writes = snapshot.records.map(record => ({ ...record, quiet: true, published: true }) as const)
-    // All are judged before anything is looked up.
+    // All records are checked before any lookup.
     checkBytes(writes.map(write => records.ready(actor, write)))
     this.#advance(t, actor, snapshot.sourceVersion)
     const missing = this.#granted(actor, actor.source).filter(record => !keys.has(keyOf(record)))
-    // Before the others, for a record may take the place of one that goes.
+    // Deletions come first: a new record may take the name of a deleted one.
     for (const record of missing) records.erase(t, actor, record)
     const count = { created: 0, updated: 0, unchanged: 0, deleted: missing.length }
     for (const write of writes) {
@@ -97,7 +97,7 @@ export class Snapshots {
     return count
   }
 
-  /** Throws `source_inactive` for a process that does not speak for the source any more, `snapshot_stale` for an old version. */
+  /** Throws `source_inactive` for a process that is not the active one, `snapshot_stale` for an old version. */
   #advance(t: Tx, { source: { kind, id }, nonce }: Actor, version: number): void {
     const { db } = this.kernel
     const state = db.get<{ nonce: string; version: number }>(
@@ -112,7 +112,7 @@ export class Snapshots {
     db.within(t).run('UPDATE kernel_source SET version = ? WHERE kind = ? AND id = ?', [version, kind, id])
   }
 
-  /** Those of a source whose kinds the actor is granted. */
+  /** Records of a source whose kinds are granted to the actor. */
   #granted({ kind, grantedKinds = [] }: Actor, source: Party) {
     const covers = (wanted: string) =>
       grantedKinds.length === 0 ? kind !== 'extension' : grantedKinds.includes(wanted)
@@ -120,7 +120,7 @@ export class Snapshots {
   }
 }
 
-/** What can be said of a snapshot without a look at the catalog, but for its single records. */
+/** Checks of a snapshot that need neither the catalog nor the codecs. Returns the keys of its records. */
 function checkedKeys({ sourceVersion, records }: Snapshot): Set<string> {
   if (!Number.isSafeInteger(sourceVersion))
     throw SnapshotErrors.invalid_snapshot('the source version of a snapshot is a whole number')
@@ -144,5 +144,5 @@ function checkBytes(specs: readonly string[]): void {
     )
 }
 
-/** Kind names have no slash. */
+/** Kind names contain no slash. */
 const keyOf = ({ kind, id }: Pick<RecordWrite, 'kind' | 'id'>) => `${typeof kind === 'string' ? kind : kind.name}/${id}`

@@ -1,17 +1,17 @@
-/** What an extension's process is at. Times are milliseconds of the clock's `now`. */
+/** State of an extension's process. Times are milliseconds of the clock's `now`. */
 export type SupervisionState =
   | { readonly status: 'stopped' }
-  /** Nothing that it provides is needed now. */
+  /** Nothing it provides is needed now. */
   | { readonly status: 'deferred' }
   | { readonly status: 'starting' }
-  /** The handshake is done, and no health check has succeeded yet. */
+  /** The handshake is done; no health check has succeeded yet. */
   | { readonly status: 'ready' }
   | { readonly status: 'healthy' }
   | { readonly status: 'unhealthy'; readonly reason: string }
-  /** It failed, and what is left of it is being ended. */
+  /** It failed, and the rest of it is being stopped. */
   | { readonly status: 'ending'; readonly reason: string }
   | { readonly status: 'waiting'; readonly reason: string; readonly until: number }
-  /** It failed so often in a row that it is not started again by itself. */
+  /** It failed too often in a row and is not restarted automatically. */
   | { readonly status: 'given_up'; readonly reason: string }
   | { readonly status: 'stopping' }
 
@@ -30,7 +30,7 @@ export type SupervisionEvent =
 
 const running = { well: 'healthy', unwell: 'unhealthy', fail: 'ending', stop: 'stopping' } as const
 
-/** Where each event leads from each state; an event that is not listed cannot happen there. */
+/** Transitions of each state; an event that is not listed is invalid there. */
 export const transitions: {
   readonly [S in SupervisionStatus]: { readonly [E in SupervisionEvent]?: SupervisionStatus }
 } = {
@@ -46,17 +46,17 @@ export const transitions: {
   stopping: { ended: 'stopped' },
 }
 
-/** The state that an event leads to. Throws for one that the table does not know. */
+/** The next state. @throws Error for an invalid transition */
 export function after(status: SupervisionStatus, event: SupervisionEvent): SupervisionStatus {
   const next = transitions[status][event]
   if (next === undefined) throw new Error(`a process that is ${status} cannot ${event}`)
   return next
 }
 
-/** Failures in a row after which it is given up. */
+/** Failures in a row after which a process is given up. */
 export const MAX_FAILURES = 5
 const FIRST_BACKOFF_MS = 1000
 const MAX_BACKOFF_MS = 60_000
 
-/** Milliseconds before the start that follows the n-th failure in a row, n from 1. */
+/** Back-off in milliseconds after the n-th failure in a row, n from 1. */
 export const backoffMs = (failures: number) => Math.min(FIRST_BACKOFF_MS * 2 ** (failures - 1), MAX_BACKOFF_MS)

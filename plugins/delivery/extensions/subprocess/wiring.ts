@@ -11,11 +11,11 @@ interface Wiring {
   readonly kernel: SubprocessKernel
   readonly secrets: Secrets
   owner(key: string): Owner
-  /** What the operator consented to for an installed extension. */
+  /** The operator's consents to an installed extension. */
   consentsOf(name: string): readonly Consent[]
 }
 
-/** The process of an extension; one that a developer linked to a workspace publishes there alone. */
+/** Creates the process of an extension; one that is linked to a workspace publishes only there. */
 export function runtimeFor(service: Wiring, extension: InstalledExtension, logs: LogRing): ExtensionRuntime {
   const { kernel, secrets } = service
   const bound = () => secrets.references(extension)

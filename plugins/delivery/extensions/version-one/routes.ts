@@ -20,7 +20,7 @@ export interface MembersOfOne {
 
 type Schema = v.GenericSchema
 
-/** Constructor of routes as `apiVersion = 1` has it: what the command line and the document read stands on the route itself. */
+/** The route constructor of `apiVersion = 1`: data for the command line and the OpenAPI document is part of the route. */
 export function routeOf<S>() {
   const route = routeOfToday<S>()
   return <
@@ -33,7 +33,7 @@ export function routeOf<S>() {
   ): Route<S> => route(definition)
 }
 
-/** A route with annotations in place of its members of `apiVersion = 1`; one without them as it is. */
+/** Converts the members of an `apiVersion = 1` route to annotations; a route without them is unchanged. */
 export function annotated<R extends Route<never>>(route: R & MembersOfOne): R {
   const { area, errors, runsCode: can, cli: command, ...rest } = route
   const made: Annotation[] = []

@@ -7,14 +7,14 @@ import { type Tree, TreeBuilder } from './tree.js'
 
 const BLOCK = 512
 
-/** What an extended header may say of the entry behind it. All but the path is only read over. */
+/** Allowed keys of an extended header. All but the path are ignored. */
 const PAX_KEYS =
   /^(path|[acm]time|[ug]id|[ug]name|comment|charset|LIBARCHIVE\.(creationtime|xattr\..+)|SCHILY\.(dev|ino|nlink|fflags|xattr\..+|acl\..+))$/
 
 /**
- * The tree of a `.tar.gz`. It is unpacked in memory and judged whole: when an entry is refused, none has been written. The
- * library decodes each header; which of them may follow which, and where the archive ends, is judged here, for tar has many
- * readers that differ in exactly this.
+ * Reads the tree of a `.tar.gz` in memory and checks it as a whole: a refused entry means that nothing was written. The
+ * library decodes each header; the order of headers and the end of the archive are checked here, because tar readers
+ * differ in exactly these.
  * @throws Fault `extension_content_refused`
  */
 export async function readArchive(packed: Uint8Array, isRoot: (path: string) => boolean): Promise<Tree> {
@@ -61,7 +61,7 @@ function take(tree: TreeBuilder, { type, mode = 0 }: Header, path: string, body:
   }
 }
 
-/** The header of the next entry; undefined where a block of zeros ends the archive. */
+/** The header of the next entry; undefined at a zero block, which ends the archive. */
 function headerAt(bytes: Buffer, at: number, pax: Pax | undefined): Header | undefined {
   if (at + BLOCK > bytes.length) throw refused('truncated', 'the archive has no end')
   if (isZero(bytes.subarray(at, at + BLOCK))) return undefined
@@ -75,7 +75,7 @@ function headerAt(bytes: Buffer, at: number, pax: Pax | undefined): Header | und
   if (!cksumValid) throw refused('header', 'the check sum of a header is wrong', path)
   if (path === '' || path.includes('\0')) throw refused('header', 'a header names nothing', path)
   if (size === undefined || !Number.isSafeInteger(size)) throw refused('header', 'a header has no size', path)
-  // The library takes a folder's size for none; another reader skips so many bytes.
+  // The library reads a folder's size as zero; other readers skip that many bytes.
   if (type === 'Directory' && !/^[\s\0]*0*[\s\0]*$/.test(bytes.toString('latin1', at + 124, at + 136)))
     throw refused('header', 'a folder has a size', path)
   if (header.linkpath && type !== 'SymbolicLink' && type !== 'Link')
@@ -83,7 +83,7 @@ function headerAt(bytes: Buffer, at: number, pax: Pax | undefined): Header | und
   return header
 }
 
-/** What an extended header says; readers disagree about odd ones, so they are refused. */
+/** Parses an extended header; unusual headers are refused because readers interpret them differently. */
 function extended(type: string, body: Buffer): Pax | undefined {
   if (body.length > limits.paxBytes) throw refused('extended_header', `it has more than ${limits.paxBytes} bytes`)
   if (type === 'NextFileHasLongPath') {
@@ -100,7 +100,7 @@ function extended(type: string, body: Buffer): Pax | undefined {
     keys.add(key)
   }
   if (type === 'ExtendedHeader') return Pax.parse(text)
-  // It is for all entries that follow: git writes its commit there. Nothing that it may say matters here.
+  // A global header applies to all following entries: git stores its commit there. Its other keys are ignored.
   if (keys.has('path')) throw refused('extended_header', 'it gives all entries one path')
   return undefined
 }
@@ -113,7 +113,7 @@ function textOf(bytes: Buffer): string {
   }
 }
 
-/** Two blocks of zeros and, to the end, more of them. */
+/** The archive must end with two zero blocks and only zeros after them. */
 function checkEnd(bytes: Buffer, at: number): void {
   if (bytes.length < at + 2 * BLOCK) throw refused('truncated', 'the archive has no end')
   if (!isZero(bytes.subarray(at))) throw refused('trailing_data', 'something follows the end of the archive')

@@ -13,7 +13,7 @@ import { limits } from './limits.js'
 import { type Source, tierOf } from './source.js'
 import { sha256, type Tree, treeDigest } from './tree.js'
 
-/** What a source holds, judged and with its manifest read; nothing of it is written yet. */
+/** Checked content of a source with its manifest; nothing of it is written yet. */
 export interface Candidate {
   readonly source: Source
   readonly manifest: Manifest
@@ -21,18 +21,18 @@ export interface Candidate {
   readonly treeDigest: string
   readonly commit?: string | undefined
   readonly archiveDigest?: string | undefined
-  /** The expected digest was given, and it is this one. */
+  /** Whether an expected digest was given and matches. */
   readonly verified: boolean
-  /** The key that its author signed the entry of a catalog with, base64. */
+  /** Public key of the author's signature in the catalog entry, base64. */
   readonly authorKey?: string | undefined
 }
 
-/** What reading a source needs. */
+/** Dependencies of reading a source. */
 export interface Fetching {
   readonly host: GitHost
-  /** A new folder that goes afterwards; made when a source needs one. */
+  /** A new folder that is removed afterwards; created on first use. */
   workFolder(): Promise<string>
-  /** What a catalog has of an extension; throws where there is no catalog. */
+  /** The archive of an entry in the catalog; throws without a catalog. */
   curated(slug: string): Promise<CuratedArchive>
   /** Version of the daemon. */
   readonly version: string
@@ -42,9 +42,10 @@ const DIGEST = /^[0-9a-f]+$/i
 const isManifest = (path: string) => (manifestFileNames as readonly string[]).includes(path)
 
 /**
- * Reads a source whole. An archive's digest is compared before a byte of it is unpacked, a commit's before a file is read.
- * @param expected digest that its author published: SHA-256 of an archive, the full id of a commit, and of a folder the digest
- * of its tree
+ * Reads a source completely. The digest of an archive is compared before it is unpacked, that of a commit before a file
+ * is read.
+ * @param expected digest published by the author: SHA-256 of an archive, full id of a commit, or digest of a folder's
+ *   tree
  * @throws Fault of `InstallErrors`, `extension_manifest_invalid`, `extension_manifest_missing`,
  * `extension_version_unsupported`, `extension_tier_refused`
  */
@@ -52,9 +53,9 @@ export async function readCandidate(fetching: Fetching, source: Source, expected
   if (source.kind === 'curated' && source.address === '') {
     const archive = await fetching.curated(source.slug)
     const { address, sha256: published, name, version, authorKey } = archive
-    // The author signed the digest of the catalog: another one is of an archive that nobody signed.
+    // The author signed the digest in the catalog: an archive with another digest is not signed.
     if (published !== undefined) compareDigest('the digest of the catalog', published, expected)
-    // What is read is the entry that was checked, whatever the catalog says meanwhile.
+    // The checked entry is reused, because the catalog can change in between.
     const checked = { ...fetching, curated: async () => archive }
     const found = await readCandidate(checked, { ...source, address }, expected ?? published)
     const { manifest } = found
@@ -74,7 +75,7 @@ export async function readCandidate(fetching: Fetching, source: Source, expected
   return { ...found, source, manifest, verified: expected !== undefined }
 }
 
-/** The methods that the manifest asks for and that an extension of this source tier is not granted, with these consents. */
+/** Requested methods that an extension of this tier is not granted, given these consents. */
 export function dropped(
   { manifest, source }: Pick<Candidate, 'manifest' | 'source'>,
   consents: readonly Consent[] = [],
@@ -91,7 +92,7 @@ async function readContent(
   const archive = async (bytes: Uint8Array) => {
     const archiveDigest = sha256(bytes)
     compareDigest('the digest of the archive', archiveDigest, expected)
-    // Loaded when there is an archive: a start has no use for it.
+    // Imported on first use: a start of the daemon needs no archive code.
     const { readArchive } = await import('./archive.js')
     return { archiveDigest, tree: await readArchive(bytes, isManifest) }
   }
@@ -146,7 +147,7 @@ const isFolder = (source: Source) => source.kind === 'local_path' && source.form
 const isGit = (source: Source) => source.kind === 'git' || (source.kind === 'github' && source.asset === undefined)
 
 function digestLength(source: Source, expected: string): number {
-  // A commit is named by SHA-1 or SHA-256, as its repository has it.
+  // The id of a commit is a SHA-1 or a SHA-256, depending on its repository.
   return isGit(source) && expected.length === 40 ? 40 : 64
 }
 

@@ -2,37 +2,40 @@ import * as v from 'valibot'
 import { type PluginKernel, registry } from '../../../../../kernel/plugin.js'
 import { InstallErrors } from '../errors.js'
 
-/** The archive of an extension as a catalog has it. */
+/** An extension's archive in a catalog. */
 export interface CuratedArchive {
-  /** Of the extension, as its manifest has to say as well. */
+  /** Name of the extension, which the manifest has to match. */
   readonly name: string
   readonly version: string | undefined
-  /** An address or a path, for people and for the provenance. */
+  /** Address or path, for people and for the provenance. */
   readonly address: string
-  /** Hex digest that the catalog gives; undefined: it gives none. */
+  /** Hex digest in the catalog; undefined: none. */
   readonly sha256: string | undefined
-  /** Key of its author, base64, whose signature of the entry was checked; undefined: it is not signed. */
+  /** Public key of the author whose signature of the entry was verified, base64; undefined: the entry is not signed. */
   readonly authorKey: string | undefined
-  /** Reads at most that many bytes. */
+  /** Reads up to that many bytes. */
   readonly read: (maxBytes: number) => Promise<Buffer>
 }
 
-/** The key that the installed extension of a name was signed with; undefined where none is, or it is not signed. */
+/** Public key that signed the installed extension of a name; undefined if it is not installed or not signed. */
 export type AuthorOf = (name: string) => string | undefined
 
-/** Contributes a catalog that extensions are installed from by the id of an entry. */
+/** Contributes a catalog: extensions are installed from it by entry id. */
 export interface CuratedCatalog {
-  /** Throws where there is no such entry, where its author is another one, and what keeps the catalog from being read. */
+  /** Throws if there is no such entry, if its author changed, or if the catalog cannot be read. */
   readonly find: (slug: string, authorOf: AuthorOf) => Promise<CuratedArchive>
 }
 
 export const CuratedCatalogs = registry<CuratedCatalog>('extensions.curated@1', v.looseObject({ find: v.function() }))
 
-/** What the author of an extension signs with Ed25519: no other name, version or archive has the same. */
+/** The text that an author signs with Ed25519: unique to a name, version and archive. */
 export const signedExtension = (name: string, version: string, sha256: string) =>
   `svc-extension-v1\n${name}\n${version}\n${sha256.toLowerCase()}\n`
 
-/** What the catalog has of an extension. @throws Fault `extension_source_invalid` where there is no catalog, and what that throws */
+/**
+ * The catalog's archive of an entry. @throws Fault `extension_source_invalid` without a catalog, and those of the
+ * catalog
+ */
 export async function findCurated(
   { collect }: Pick<PluginKernel, 'collect'>,
   slug: string,

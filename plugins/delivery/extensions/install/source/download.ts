@@ -5,7 +5,8 @@ import { InstallErrors, refused } from '../errors.js'
 import { limits } from './limits.js'
 
 /**
- * Bytes behind an http or https address that somebody named: at most {@link limits.archiveBytes}, within {@link limits.downloadMs}.
+ * Downloads from an http or https address that a person named: at most {@link limits.archiveBytes}, within {@link
+ * limits.downloadMs}.
  * @throws Fault `extension_source_unreachable`, `extension_content_refused`
  */
 export async function download(clock: Clock, url: string): Promise<Buffer> {

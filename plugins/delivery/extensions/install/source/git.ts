@@ -9,10 +9,10 @@ import { InstallErrors, refused } from '../errors.js'
 import { limits } from './limits.js'
 import { type Tree, TreeBuilder } from './tree.js'
 
-/** What reading a repository needs of the daemon. */
+/** Dependencies of reading a repository. */
 export interface GitHost {
   readonly clock: Clock
-  /** The daemon's environment; git is handed little of it. */
+  /** The daemon's environment; git receives only a few of its variables. */
   readonly env: Readonly<Record<string, string | undefined>>
   spawn(request: {
     label: string
@@ -23,7 +23,7 @@ export interface GitHost {
   }): Promise<Pick<ProcessHandle, 'stdin' | 'stdout' | 'stderr' | 'exited' | 'stop' | 'kill'>>
 }
 
-/** A commit with the tree that it names. */
+/** A commit with its tree. */
 export interface GitTree {
   /** The full id of the commit, hex. */
   readonly commit: string
@@ -31,11 +31,11 @@ export interface GitTree {
 }
 
 /**
- * Fetches one commit into a bare repository below `workFolder` and reads its files out of the objects. Nothing is ever checked
- * out, so that no hook, filter, attribute, link or submodule of the repository has a say.
- * @param url judged, see `source.ts`
- * @param ref branch, tag or full id of a commit; absent: what the repository shows first
- * @param expected full id of the commit that it has to be; compared before any file is read
+ * Fetches one commit into a bare repository below `workFolder` and reads its files from the objects. Nothing is checked
+ * out, so that hooks, filters, attributes, links and submodules of the repository have no effect.
+ * @param url checked by `source.ts`
+ * @param ref branch, tag or full id of a commit; absent: the default branch
+ * @param expected full id of the commit, compared before any file is read
  * @throws Fault `extension_git_unavailable`, `extension_source_unreachable`, `extension_content_refused`,
  * `extension_archive_digest_mismatch`
  */
@@ -93,11 +93,11 @@ interface GitCall {
   readonly bare: string
   readonly args: readonly string[]
   readonly input?: string
-  /** Asked now and again while git runs; a throw ends it. */
+  /** Called periodically while git runs; an error ends it. */
   readonly watch?: () => Promise<void>
 }
 
-/** Runs git in the bare repository and returns what it prints; ends it after its time, or when it prints too much. */
+/** Runs git in the bare repository and returns its output; ends it on timeout or excessive output. */
 async function runGit(host: GitHost, { bare, args, input = '', watch }: GitCall): Promise<Buffer> {
   const { argv, cwd, env } = gitCall({ args, gitDir: bare, env: host.env, network: true })
   const child = await host
@@ -144,7 +144,7 @@ async function repeat(clock: Clock, watch: () => Promise<void>, signal: AbortSig
   }
 }
 
-/** Bytes below a folder; what goes away while it is counted counts nothing. */
+/** Size of the files below a folder in bytes; files that disappear during the count are skipped. */
 async function sizeOf(folder: string): Promise<number> {
   const names = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])
   const sizes = await Promise.all(

@@ -1,25 +1,25 @@
 const MIB = 2 ** 20
 
-/** What an extension may weigh, from whatever source; beyond it nothing is installed. */
+/** Limits of an extension from any source; content beyond them is not installed. */
 export const limits = {
-  /** Bytes of an archive as it is packed. */
+  /** Bytes of a packed archive. */
   archiveBytes: 32 * MIB,
-  /** Bytes of all files together. */
+  /** Total bytes of all files. */
   treeBytes: 64 * MIB,
-  /** How many times its packed size an archive may have unpacked, once that is more than `ratioFrom` bytes. */
+  /** Maximum compression ratio of an archive larger than `ratioFrom` bytes when unpacked. */
   ratio: 100,
   ratioFrom: MIB,
   files: 5000,
-  /** Folders that one file lies in. */
+  /** Nesting depth of a file's folder. */
   depth: 24,
-  /** Bytes of a whole path, and of one name in it; the file systems that are common take 255. */
+  /** Bytes of a whole path, and of one name in it; common file systems allow names of 255. */
   pathBytes: 512,
   nameBytes: 255,
   /** Bytes of one extended header of an archive. */
   paxBytes: 8 * 1024,
-  /** Bytes that a clone may bring. */
+  /** Bytes of a clone. */
   cloneBytes: 128 * MIB,
-  /** Milliseconds for a download, and for one call of git. */
+  /** Milliseconds for a download, and for one git command. */
   downloadMs: 120_000,
   gitMs: 120_000,
 } as const

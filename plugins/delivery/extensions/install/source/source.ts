@@ -6,7 +6,7 @@ import { messageOf } from '../../../../../kernel/plugin.js'
 import type { SourceTier } from '../../manifest/manifest.js'
 import { InstallErrors } from '../errors.js'
 
-/** Where an extension comes from; `kind` is `installed_from` in its provenance. */
+/** The source of an extension; `kind` is `installed_from` in its provenance. */
 export type Source =
   | { readonly kind: 'local_path'; readonly form: 'folder' | 'archive'; readonly path: string }
   | { readonly kind: 'url'; readonly url: string }
@@ -20,11 +20,11 @@ export type Source =
   | {
       readonly kind: 'curated'
       readonly slug: string
-      /** Where the catalog had the archive when it was read; empty before. */
+      /** Address of the archive in the catalog when it was read; empty before. */
       readonly address: string
     }
 
-/** The part of a request that names a source. */
+/** The members of a request that name a source. */
 export interface SourceRequest {
   readonly source?: string | undefined
   readonly path?: string | undefined
@@ -33,7 +33,7 @@ export interface SourceRequest {
   readonly asset?: string | undefined
 }
 
-/** Branch, tag or commit: nothing that git could take for an option, a range or a place of its own. */
+/** A branch, tag or commit that git cannot take for an option, a range or a special ref. */
 const REF = /^(?!.*(\.\.|\/\/|@\{|\.lock(\/|$)))[A-Za-z0-9_][A-Za-z0-9._/@+-]{0,199}(?<![./])$/
 const SLUG = /^[A-Za-z0-9][A-Za-z0-9-]{0,38}\/[A-Za-z0-9_.][A-Za-z0-9_.-]{0,99}$/
 const ENTRY = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
@@ -41,7 +41,10 @@ const ASSET = /^[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}\.(tar\.gz|tgz)$/
 const SCP = /^[A-Za-z0-9_][A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9.-]*:(?!-)[^\s:\\]{1,1000}$/
 const ARCHIVE = /\.(tar\.gz|tgz)$/i
 
-/** What a request names; the form is told by the path where the request does not say. Throws `extension_source_invalid`. */
+/**
+ * The source that a request names; its kind is inferred if the request has none. @throws Fault
+ * `extension_source_invalid`
+ */
 export async function sourceOf(request: SourceRequest): Promise<Source> {
   const { source, path: given, slug, version: ref, asset } = request
   if (given !== undefined && slug !== undefined) throw invalid('give either path or slug')
@@ -68,7 +71,7 @@ export function tierOf({ kind }: Source): SourceTier {
   return kind === 'local_path' ? 'user' : 'marketplace'
 }
 
-/** The address, for people and for the provenance: what stands behind `?` can be a secret. */
+/** The address for people and for the provenance, without the query, which may contain a secret. */
 export function addressOf(source: Source): string {
   switch (source.kind) {
     case 'local_path':
@@ -83,9 +86,12 @@ export function addressOf(source: Source): string {
   }
 }
 
-/** The same source at another branch, tag or commit. Throws `extension_source_invalid` for one that has none. */
+/**
+ * The same source at another branch, tag or commit. @throws Fault `extension_source_invalid` for a source without
+ * versions
+ */
 export function withVersion(source: Source, version: string | undefined): Source {
-  // A catalog may have its archives elsewhere by now.
+  // The catalog may have moved its archives.
   if (version === undefined && source.kind === 'curated') return { ...source, address: '' }
   if (version === undefined) return source
   if (source.kind === 'git' || source.kind === 'github') return { ...source, ref: version }
@@ -149,7 +155,7 @@ function checkedUrl(given: string, protocols: readonly string[]): string {
   return url.href
 }
 
-/** An address as somebody gave it, without what may be a password or a token. */
+/** The given address without possible passwords and tokens. */
 export function withoutSecrets(text: string): string {
   return text.replace(/\/\/[^/]*@/, '//').replace(/[?#].*$/s, '')
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { refused } from '../errors.js'
 import { limits } from './limits.js'
 
-/** One file of an extension. There are no others than plain ones; folders are there where files lie in them. */
+/** A file of an extension. All are regular; folders exist only as parents of files. */
 export interface TreeFile {
   /** Relative, parts joined by `/`. */
   readonly path: string
@@ -10,24 +10,24 @@ export interface TreeFile {
   readonly bytes: Uint8Array
 }
 
-/** All that an extension consists of, judged, by path. */
+/** All checked files of an extension, by path. */
 export type Tree = readonly TreeFile[]
 
-/** Collects a tree and judges every path before anything of it is written; each refusal throws. */
+/** Collects a tree and checks every path before anything is written; a refusal throws. */
 export class TreeBuilder {
   readonly #files: TreeFile[] = []
-  /** How each path, of files and of folders, was first written, by what a file system may take for the same. */
+  /** First spelling of each file and folder path, keyed by its case-folded and normalized form. */
   readonly #names = new Map<string, { readonly path: string; readonly file: boolean }>()
   #bytes = 0
 
-  /** A folder: it claims its name, and counts nothing. */
+  /** Reserves the name of a folder; folders do not count towards the limits. */
   folder(path: string): void {
     const parts = partsOf(path)
     if (parts.length > limits.depth) throw refused('too_deep', `it lies in more than ${limits.depth} folders`, path)
     this.#claim(parts, false)
   }
 
-  /** Judges a file by what is known before its bytes are read. */
+  /** Checks a file's path and size before its bytes are read. */
   expect(path: string, size: number): void {
     const parts = partsOf(path)
     if (parts.length === 0) throw refused('odd_name', 'a file has a name', path)
@@ -37,12 +37,12 @@ export class TreeBuilder {
     if (this.#bytes > limits.treeBytes) throw refused('too_large', `more than ${limits.treeBytes} bytes in all`, path)
   }
 
-  /** A file; its path was {@link expect}ed. */
+  /** Adds a file after {@link expect} accepted its path. */
   add(path: string, executable: boolean, bytes: Uint8Array): void {
     this.#files.push({ path: partsOf(path).join('/'), executable, bytes })
   }
 
-  /** The tree; a single folder around everything is taken off, as archives of releases have one. */
+  /** The tree; a single top folder, as release archives have, is stripped. */
   build(isRoot: (path: string) => boolean): Tree {
     if (this.#files.length === 0) throw refused('empty', 'there is no file in it')
     const [top = ''] = this.#files[0]?.path.split('/') ?? []
@@ -69,7 +69,7 @@ export class TreeBuilder {
   }
 }
 
-/** SHA-256, hex, of paths, modes and bytes: the same for the same files wherever they came from. */
+/** SHA-256, hex, of paths, modes and bytes: independent of the source. */
 export function treeDigest(tree: Tree): string {
   const hash = createHash('sha256')
   for (const { path, executable, bytes } of [...tree].sort((a, b) => compare(a.path, b.path))) {
@@ -83,7 +83,7 @@ export function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
 
-/** The parts of a path that leads to a place below, whatever system reads it; what could lead elsewhere is refused. */
+/** The parts of a path below the root, safe on all systems; a path that could lead elsewhere is refused. */
 export function partsOf(path: string): string[] {
   if (path.includes('\\')) throw refused('backslash', 'some systems take a backslash for a separator', path)
   if (path.startsWith('/')) throw refused('absolute_path', 'a path must be relative', path)
@@ -95,19 +95,19 @@ export function partsOf(path: string): string[] {
 }
 
 function judgeName(name: string, path: string): void {
-  // Of every part: `./C:` begins with one as well, and so does what is read of a folder.
+  // Checked for each part: `./C:` begins with a drive as well.
   if (/^[A-Za-z]:/.test(name)) throw refused('drive_letter', 'a name must not begin with a drive', path)
   if (name === '..') throw refused('parent_path', 'a path must not lead upwards', path)
   if (Buffer.byteLength(name) > limits.nameBytes)
     throw refused('too_long', `a name has at most ${limits.nameBytes} bytes`, path)
-  // Control and format characters, unpaired surrogates and what did not decode: names that do not look like what they are.
+  // Control and format characters, unpaired surrogates and undecodable bytes disguise names.
   if (/[\p{Cc}\p{Cf}\p{Cs}\uFFFD]/u.test(name))
     throw refused('odd_name', 'a name has a character that is not shown', path)
   if (folded(name) === '.git') throw refused('git_settings', 'git runs what it finds in such a folder', path)
   if (/[. ]$/.test(name)) throw refused('odd_name', 'some systems drop a dot or a space at the end of a name', path)
 }
 
-/** What a file system that knows neither case nor forms of Unicode makes of a path. */
+/** A path as a case-insensitive and Unicode-normalizing file system compares it. */
 function folded(path: string): string {
   return path.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
 }
