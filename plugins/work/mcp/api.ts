@@ -9,13 +9,13 @@ export { McpServerKind, type ServerSpec } from './server-kind.js'
 export { type Declaration, parseDeclarations, type ServerFault } from './sources/declaration.js'
 export type { Place } from './sources/sources.js'
 
-/** Contributes servers that providers or skills bring along, in the place of these two in the order of sources. */
+/** Contributes servers of providers or skills, at their place in the order of sources. */
 export interface McpServerSource {
   readonly kind: 'provider' | 'skill'
   /**
-   * Servers that may be used in a place: whoever contributes them has asked whether they may run code.
-   * `where` names what brings one, for people; `ofWorkspace`: it comes with the files of the workspace; `extension`: key of the
-   * extension that it comes with. A server that cannot be used has a `fault` in place of its declaration.
+   * Servers available in a place: the contributor has checked that they may run code. `where` is their origin for
+   * people; `ofWorkspace`: it is a file of the workspace; `extension`: key of the extension they belong to. An unusable
+   * server has a `fault` instead of its declaration.
    */
   readonly read: (place: Place) => Awaitable<readonly BroughtServer[]>
 }
@@ -31,7 +31,7 @@ export const McpServerSources = registry<McpServerSource>(
   v.looseObject({ kind: v.picklist(['provider', 'skill']), read: v.function() }),
 )
 
-/** The entry of a catalog that a server was made of. */
+/** The catalog entry that a server was created from. */
 export interface CatalogOrigin {
   readonly entry: string
   readonly version?: string | undefined
@@ -39,9 +39,12 @@ export interface CatalogOrigin {
 
 /** MCP servers for other plugins. */
 export interface McpApi {
-  /** The server of that name in a place; undefined where there is none. Throws `mcp_scope_invalid`, `workspace_not_found`. */
+  /**
+   * The server of that name in a place; undefined if there is none. @throws Fault `mcp_scope_invalid`,
+   * `workspace_not_found`
+   */
   shown(name: string, place: McpPlaceQuery): Promise<McpServerView | undefined>
-  /** Declares a server as PUT of it does, with a note of where it comes from. */
+  /** Declares a server like its PUT route, with its origin. */
   declare(body: PutMcpServerBody, place: McpPlaceQuery, origin: CatalogOrigin, actor: Actor): Promise<ApplyOutcome>
 }
 

@@ -11,18 +11,18 @@ import type { K } from './needs.js'
 import type { Server } from './sources/declaration.js'
 import type { Sources } from './sources/sources.js'
 
-/** What the servers of a session are found and begun with. */
+/** Dependencies of passing servers to a session. */
 export interface Handing {
   readonly sources: Sources
-  /** Starts or reaches a server, and lists its tools. */
+  /** Starts or connects to a server, and lists its tools. */
   readonly begin: (server: Server) => Promise<void>
   readonly start: Parameters<SessionMcpServer['read']>[3]
 }
 
 /**
- * The servers that the process of a session is handed, with their secrets, to start or reach them itself. Those that need a
- * login, or a sandbox of their own, are left to the daemon, which calls their tools on the session's behalf. A server that cannot be
- * used is left out with a warning, unless it is required.
+ * The servers, with secrets, that a session's process starts or connects to itself. Servers with a login or a sandbox
+ * of their own stay with the daemon, which calls their tools for the session. An unusable server is left out with a
+ * warning, unless it is required.
  * @throws Fault naming a source that cannot be read, or a required server and why it cannot start
  */
 export async function serversForSession(
@@ -59,7 +59,7 @@ export async function serversForSession(
   return handed
 }
 
-/** Undefined for one that the daemon alone reaches. @throws Fault naming a secret that is missing */
+/** Undefined for a server that only the daemon connects to. @throws Fault naming a missing secret */
 async function handedAs(kernel: K, server: Server): Promise<AcpMcpServer | undefined> {
   const { name, declaration } = server
   const { command, args = [], env, secret_env, url, headers, secret_headers, auth } = declaration

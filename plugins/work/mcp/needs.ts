@@ -10,7 +10,7 @@ import { Telemetry } from '../../reach/telemetry/api.js'
 import { Sessions } from '../sessions/api.js'
 import { Tools } from '../tools/api.js'
 
-/** What the plugin requires. */
+/** Dependencies of the plugin. */
 export const needs = {
   agents: Agents,
   workspaces: Workspaces,

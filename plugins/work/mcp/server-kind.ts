@@ -5,10 +5,10 @@ import { kind } from '../../../kernel/plugin.js'
 import { StringMap } from '../../../schemas/kernel/common.js'
 import { SandboxName } from '../../../schemas/settings/entries.js'
 
-/** What a reference leads to depends on who wrote the record: an extension has its own secrets alone. */
+/** Access to a referenced secret depends on the source of the record: an extension can use only its own secrets. */
 const Reference = secretRef({ env: '', vault: ['mcp/', 'extensions/'] })
 
-/** How the daemon logs in to a server. */
+/** Login settings of a server. */
 const Auth = v.object({
   registration: v.optional(v.picklist(['auto', 'pre_registered']), 'auto'),
   type: v.optional(text(64)),
@@ -44,7 +44,7 @@ const ServerSpec = v.pipe(
 )
 export type ServerSpec = v.InferOutput<typeof ServerSpec>
 
-/** What the transport and the login of a server do not go together with; undefined when all fits. */
+/** Conflict between the transport, login and other members of a server; undefined if there is none. */
 export function serverProblem({ transport, command, url, auth, sandbox }: ServerSpec): string | undefined {
   if (transport === 'stdio') {
     if (command === undefined) return 'command: required for transport stdio'
@@ -56,7 +56,7 @@ export function serverProblem({ transport, command, url, auth, sandbox }: Server
   if (command !== undefined) return 'command: a server has a command or a url, not both'
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (!parsed || !/^https?:$/.test(parsed.protocol)) return 'url: http:// or https://'
-  // What is in a record can be read by everybody who may read records.
+  // Everyone who may read records can read its content.
   if (parsed.username || parsed.password) return 'url: must not carry a password; use auth or secret_env'
   if (auth?.registration === 'pre_registered' && !(auth.issuer_url && auth.client_id))
     return 'auth: registration pre_registered needs issuer_url and client_id'

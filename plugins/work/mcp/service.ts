@@ -42,12 +42,12 @@ import type { Server } from './sources/declaration.js'
 import { isOfWorkspace, problemTexts, Sources } from './sources/sources.js'
 import { McpTools } from './tool-backend.js'
 
-/** Milliseconds in which a report tries servers: less than a probe has. */
+/** Milliseconds for trying servers in a report: less than the time limit of a probe. */
 const TRYING_MS = 140_000
 /** Workspaces whose files one report reads. */
 const MOST_PLACES = 500
 
-/** MCP servers: those that there are, how they are, and their tools. */
+/** MCP servers with their states and tools. */
 export class McpService implements McpApi {
   readonly sources: Sources
   readonly manager: Manager
@@ -90,23 +90,23 @@ export class McpService implements McpApi {
     this.kernel.scope.defer('MCP clients', () => this.hosting.closeAll())
   }
 
-  /** Ends what a daemon before this one began to forget, then looks for more. */
+  /** Finishes removals of an earlier daemon, then tracks new ones. */
   async forget(signal: AbortSignal): Promise<void> {
     await this.#leaving.resume(signal)
     await Promise.all([this.logins.farewells.run(signal), this.#vanishing.run(signal)])
   }
 
-  /** An extension is purged, and with it the logins to servers that it brought. */
+  /** Removes the logins to servers of a purged extension. */
   forgetExtension(name: string): Promise<void> {
     return this.#vanishing.forgetExtension(name)
   }
 
-  /** Logs out, and tries logins again that are gone and not revoked. @throws Fault `mcp_server_not_found`, `mcp_auth_revocation_failed` */
+  /** Logs out, and retries failed revocations. @throws Fault `mcp_server_not_found`, `mcp_auth_revocation_failed` */
   async logout(name: string, query: McpPlaceQuery, actor: Actor): Promise<McpAuthStatus> {
     const workspace = await this.#workspace(query)
     const isMeant = this.#isFailedOf(name, workspace)
     const server = await this.find(name, workspace).catch(error => {
-      // What is left of a login can be revoked without its server.
+      // A failed revocation can be retried even if the server is gone.
       if (!this.logins.farewells.failed().some(isMeant)) throw error
     })
     if (server && this.logins.has(bindingOf(server))) await this.logins.logout(server, actor)
@@ -117,17 +117,17 @@ export class McpService implements McpApi {
     return server ? this.logins.status(server) : revokedStatus(name, workspace?.id)
   }
 
-  /** What doctor says of logins that are gone and not revoked. */
+  /** The doctor's items for removed logins that are not revoked. */
   revocationItems(): DiagnosticItem[] {
     return revocationItems(this.logins.farewells.failed(), id => this.kernel.needs.workspaces.get(id) !== undefined)
   }
 
-  /** What doctor says of files that cannot be read and of servers that failed or cannot start, of the home and of each workspace. */
+  /** The doctor's items for unreadable files and failing servers, of the home and of each workspace. */
   async serverItems(): Promise<DiagnosticItem[]> {
     const { workspaces } = this.kernel.needs
     const places = [undefined, ...workspaces.list().slice(0, MOST_PLACES)].map(
       async (workspace): Promise<PlaceTrouble | undefined> => {
-        // A workspace without its folder is an item of its own.
+        // A missing workspace folder has an item of its own.
         if (workspace && !(await isFolder(workspace.rootDir))) return undefined
         const { servers, problems } = await this.sources.read({ workspace })
         const own = servers.filter(({ source }) => source.workspaceId === workspace?.id)
@@ -153,7 +153,7 @@ export class McpService implements McpApi {
     return serverItems((await Promise.all(places)).filter(place => place !== undefined))
   }
 
-  /** The same once each server was tried that a session could have. */
+  /** As {@link serverItems}, after trying every server that a session could use. */
   async probeItems(signal: AbortSignal): Promise<DiagnosticItem[]> {
     const { agents, workspaces } = this.kernel.needs
     const tried = new Map<string, Tried>()
@@ -163,7 +163,7 @@ export class McpService implements McpApi {
         const { servers } = await this.sources.read({ workspace, definition })
         for (const server of servers) {
           const connection = this.#connection(server, {}, workspace)
-          // A server of the home is one in every workspace.
+          // A server of the home is the same in every workspace.
           const key = confinedKey(server.key, connection.confined)
           if (!tried.has(key)) tried.set(key, { server, connection, workspaceId: server.source.workspaceId })
         }
@@ -174,12 +174,12 @@ export class McpService implements McpApi {
     const failed = await tryAll([...tried.values()], AbortSignal.any([signal, budget.signal]))
     timer.cancel()
     const items = await this.serverItems()
-    // Servers of the home and of workspaces have an item already; those of agents and skills are of no place.
+    // Servers of the home and workspaces already have items; those of agents and skills belong to no place.
     const known = new Set(items.map(({ id }) => id))
     return [...items, ...failed.filter(({ id }) => !known.has(id))]
   }
 
-  /** A workspace that is gone has nobody but everybody to act for it. */
+  /** Revocations of a removed workspace are addressed without a workspace. */
   #isFailedOf(name: string, workspace: Workspace | undefined) {
     const { workspaces } = this.kernel.needs
     return ({ server, workspaceId: id }: FailedRevocation) =>
@@ -191,7 +191,7 @@ export class McpService implements McpApi {
     await this.manager.leave(session.id)
   }
 
-  /** What the process of a session is handed. */
+  /** The servers that the process of a session starts or connects to itself. */
   handed(
     definition: AgentDefinition,
     workspace: Workspace,
@@ -222,7 +222,7 @@ export class McpService implements McpApi {
     }
   }
 
-  /** Variables that servers of a file of a workspace name and that the vault has no value of. */
+  /** Variables of servers in a workspace's files that have no value in the vault. */
   #missing(servers: readonly Server[]): string[] {
     const vault = this.kernel.needs.vault.current
     const foreign = servers.filter(({ source }) => source.kind.startsWith('workspace-'))
@@ -238,7 +238,7 @@ export class McpService implements McpApi {
     )
   }
 
-  /** @throws Fault `mcp_server_not_found`; a server that does not answer is shown as it is */
+  /** @throws Fault `mcp_server_not_found`; a server that does not answer is shown with its state */
   async show(name: string, query: ShowMcpServerQuery): Promise<McpServerView> {
     const server = await this.find(name, await this.#workspace(query))
     if (query.probe) {
@@ -295,7 +295,7 @@ export class McpService implements McpApi {
     )
   }
 
-  /** Those that everybody has, for the status of the daemon. */
+  /** The servers for all workspaces, for the daemon's status. */
   async status(): Promise<StatusMcpServer[]> {
     const { servers } = await this.sources.read({})
     return servers.map(server => {
@@ -313,7 +313,7 @@ export class McpService implements McpApi {
     })
   }
 
-  /** The one that a caller has, confined as it has to be for them. */
+  /** The connection for a caller, with the sandbox that the caller requires. */
   #connection(server: Server, place: ToolPlace, workspace: Workspace | undefined): Connection {
     return this.manager.of(server, confinedFor(this.kernel.needs, server, place, workspace), place.sessionId)
   }

@@ -11,7 +11,7 @@ const ConfiguredServers = v.pipe(
   ),
 )
 
-/** Whether agents are handed the daemon itself as an MCP server. */
+/** Whether agents get the daemon as an MCP server. */
 export const Hosting: Setting<boolean> = {
   path: 'mcp.hosted',
   section: 'mcp-servers',
@@ -20,7 +20,7 @@ export const Hosting: Setting<boolean> = {
   apply: 'session-rebind',
 }
 
-/** MCP servers of the home. Those of a workspace stand in its own files, which count once they are trusted. */
+/** MCP servers of the home. Those of a workspace are in its own files, which have to be trusted. */
 export const McpServers: Setting<v.InferOutput<typeof ConfiguredServers>> = {
   path: 'mcp_servers',
   section: 'mcp-servers',

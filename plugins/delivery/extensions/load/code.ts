@@ -96,7 +96,6 @@ export class CodeCache {
   /**
    * Copies the folder of an extension to `<sha>/<name>/`, so that exactly the checked files run, and stack traces
    * contain the extension's name.
-   * Copies into a unique folder first.
    * @param unique a name that was never used before
    * @param api version of the API that the code is written for, which decides what `svc` means in the copy
    * @returns the hash, and the copy's folder

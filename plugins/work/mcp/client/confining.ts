@@ -7,10 +7,10 @@ import type { SessionsApi } from '../../sessions/api.js'
 import type { ToolPlace } from '../../tools/api.js'
 import { NO_SANDBOX, type Server, type Source } from '../sources/declaration.js'
 
-/** How the program of a server is confined. */
+/** Sandbox of a server's program. */
 export type Confined = ProgramSandbox
 
-/** One process runs for all whose server has the same declaration and is confined in the same way. */
+/** Key of a process: callers share it if the declaration and the sandbox are equal. */
 export const confinedKey = (serverKey: string, confined: Confined | undefined): string =>
   confined
     ? createHash('sha256')
@@ -25,13 +25,13 @@ export interface ConfiningNeeds {
 }
 
 /**
- * What the person set up for everybody, and whatever is installed, runs as its declaration says. All else comes with the files
- * that agents work on, or with an agent or a skill.
+ * Servers of a person's own configuration and of installed packages run as declared. All others come from files that
+ * agents work on, or from an agent or skill.
  */
 const isOfPerson = ({ kind, scope }: Source) =>
   scope === 'global' && (kind.startsWith('global-') || kind === 'provider' || kind === 'extension')
 
-/** The sandbox that a server has whoever uses it: the one that its declaration names, and one in any case where it came from a catalog. */
+/** The sandbox of a server for every caller: the declared one; a server from a catalog always has one. */
 export function ownSandbox(
   { declaration: { command, sandbox } }: Pick<Server, 'declaration'>,
   owner: Owner | undefined,
@@ -42,8 +42,8 @@ export function ownSandbox(
 }
 
 /**
- * Says how a server is started for a caller: in the sandbox that its declaration names, and never in a weaker one than that of a
- * sandboxed session to which the server belongs. Returns undefined for a server that needs no sandbox.
+ * Sandbox for a caller: the declared one, and never a weaker one than that of a sandboxed session that the server
+ * belongs to. Returns undefined for a server without a sandbox.
  */
 export function confinedFor(
   { sandboxes, sessions, extensions }: ConfiningNeeds,

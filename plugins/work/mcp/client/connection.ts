@@ -11,21 +11,24 @@ import type { Reached } from './reach.js'
 import { type ToolList, toolsOf } from './tools.js'
 import { troubleOf } from './trouble.js'
 
-/** Bounds of a server whose declaration names none. */
+/** Default timeouts of a server. */
 const TIMES = { start_timeout: 60_000, call_timeout: 120_000 } as const
 type Bound = keyof typeof TIMES
 const MAX_PAGES = 20
-/** A server that was started and that nobody has called for so long is ended; the next call starts it again. */
+/** Milliseconds without a call after which a started server is stopped; the next call restarts it. */
 const IDLE_MS = 10 * 60_000
-/** The first pause after a failure; it doubles up to the longest one. */
+/** Maximum of the back-off after failures, in milliseconds. */
 const LONGEST_PAUSE_MS = 60_000
-/** A stream that ended is followed by a new one or by its answer within this time, unless the server is gone. */
+/**
+ * Milliseconds after the end of a stream before the server is checked: a live server sends the answer or opens a new
+ * stream within this time.
+ */
 const CHECK_AFTER_MS = 1000
 const CHECK_MS = 5000
-/** Between two lists of the tools of a server that says that they changed. */
+/** Milliseconds between two listings of the tools of a server that reports changes. */
 const LIST_PAUSE_MS = 1000
 
-/** What is known of a server: every transition is one assignment of {@link Connection.#state}. */
+/** State of a connection; every transition is one assignment of {@link Connection.#state}. */
 type State =
   | { readonly is: 'idle' }
   | { readonly is: 'starting'; readonly done: Promise<Ready> }
@@ -36,7 +39,10 @@ type State =
       readonly why: string
       readonly attempt: number
       readonly againAt: number
-      /** It was lost, or refused at once, over HTTP: a call may ask again without the pause, which costs next to nothing. */
+      /**
+       * Whether a call may retry without a pause: over HTTP, after a loss or an immediate refusal, a retry costs almost
+       * nothing.
+       */
       readonly isCheap: boolean
     }
   | { readonly is: 'closed' }
@@ -44,14 +50,14 @@ interface Ready {
   readonly is: 'ready'
   readonly client: Client
   readonly reached: Reached
-  /** Calls that have no answer yet. A session that the server refused is closed after the last of them. */
+  /** Calls without an answer. A session that the server refused is closed after the last of them. */
   calls: number
-  /** Why it was given up although calls had no answer yet. */
+  /** Why the connection was given up during calls. */
   lost?: string
   isChecking?: boolean
 }
 
-/** The server refused the session that a call named, so it did not execute the call: the next use starts a new session. */
+/** The server refused the session of a call without executing the call; the next use starts a new session. */
 export class SessionRefused extends Error {}
 
 /** Why the tools of a server cannot be called. */
@@ -63,7 +69,7 @@ export type Reason =
   | 'mcp_auth_invalid'
   | 'mcp_auth_refresh_failed'
 
-/** The result of a call, as the server gave it. */
+/** Result of a call, as sent by the server. */
 export interface CallResult {
   readonly content: readonly unknown[]
   readonly structuredContent?: unknown
@@ -74,27 +80,30 @@ export interface ConnectionWorld {
   readonly clock: Clock
   readonly ids: Ids
   readonly version: string
-  /** Starts or reaches the server; its secrets are resolved then. */
+  /** Starts or connects to the server and resolves its secrets. */
   reach(server: Server, confined: Confined | undefined): Promise<Reached>
-  /** It told of its tools, for the first time or anew. */
+  /** Called with each list of its tools. */
   listed(key: string, told: readonly unknown[]): void
-  /** What it told of its tools the last time, where that is kept. */
+  /** The cached list of its tools, if any. */
   kept(key: string): readonly unknown[] | undefined
   log(text: string, fields: Readonly<Record<string, unknown>>): void
 }
 
-/** One server: reached when somebody needs it, kept, and reached again after a pause when it was lost. */
+/** Connection to one server: opened on demand, kept open, and reopened with back-off after a loss. */
 export class Connection {
   #state: State = { is: 'idle' }
   #tools: ToolList | undefined
   #attempts = 0
   #calls = 0
-  /** The server was lost, or started anew, since it told of its tools: they may be others now. */
+  /** Whether the list of tools may be outdated, because the server was lost or restarted since. */
   #isStale = false
   #idle: { cancel(): void } | undefined
-  /** It refused the handshake of the first line of the protocol, and speaks the second one alone. */
+  /** Whether the server refused the handshake of the first protocol version and supports only the second one. */
   #isLater = false
-  /** Its tools are being listed because it said that they changed, or were a moment ago; `again`: it said so since. */
+  /**
+   * Set while the tools are listed after a change, and during the pause after it; `again`: another change was reported
+   * since.
+   */
   #listing: { again: boolean } | undefined
   readonly #key: string
 
@@ -108,7 +117,7 @@ export class Connection {
     this.#tools = kept && toolsOf(server.name, kept)
   }
 
-  /** Calls that have no answer yet. */
+  /** Calls without an answer. */
   get calls(): number {
     return this.#calls
   }
@@ -117,17 +126,17 @@ export class Connection {
     return this.#state.is
   }
 
-  /** Why it cannot be used; undefined while nothing speaks against it. */
+  /** Why it cannot be used; undefined if no failure is known. */
   get failure(): { readonly reason: Reason; readonly why: string } | undefined {
     return this.#state.is === 'failed' ? this.#state : undefined
   }
 
-  /** As it told of them last. */
+  /** The last list of its tools. */
   get known(): ToolList | undefined {
     return this.#tools
   }
 
-  /** Its list of tools is missing, or may be an old one, and nothing speaks against asking for it. */
+  /** Whether the list of tools is missing or outdated, and no failure prevents a request for it. */
   get isUnknown(): boolean {
     return (this.#tools === undefined || this.#isStale) && this.failure === undefined
   }
@@ -138,13 +147,13 @@ export class Connection {
     return this.#tools ?? (await this.#list(ready.client))
   }
 
-  /** Asks a server over HTTP again that was lost, once its pause is over: nothing has to be started for it. */
+  /** Retries a lost HTTP server after its pause: nothing has to be started for that. */
   async refresh(): Promise<void> {
     if (this.server.declaration.url === undefined || this.#state.is !== 'failed' || this.#isPaused()) return
     await this.tools()
   }
 
-  /** As {@link tools}, of a server that still answers: one over HTTP may have ended unnoticed. */
+  /** As {@link tools}, after a check that the server still answers: an HTTP server may have ended unnoticed. */
   async probe(): Promise<ToolList> {
     this.retry()
     if (this.#state.is === 'ready') await this.#check(this.#state)
@@ -163,10 +172,10 @@ export class Connection {
       const params = {
         name: tool,
         arguments: input as Record<string, unknown>,
-        // The member of `_meta` that MCP keeps for it.
+        // MCP reserves this member of `_meta` for trace contexts.
         ...(traceparent !== undefined && { _meta: { traceparent } }),
       }
-      // Members of the input may have to be headers too, which only the schema of the input tells.
+      // Some members of the input also have to be sent as headers, which only the input schema shows.
       const inputSchema = this.#tools?.tools.find(({ name }) => name === tool)?.inputSchema ?? {}
       const result = await client.callTool(params, {
         toolDefinition: { name: tool, inputSchema: { ...inputSchema, type: 'object' } },
@@ -182,13 +191,13 @@ export class Connection {
         const why = `no answer within ${this.#named('call_timeout')}${said && `; ${said}`}`
         throw McpErrors.mcp_call_failed(`${this.server.name} ${tool}: ${why}`, { next: this.#raise('call_timeout') })
       }
-      // What lacks a scope for this call reaches others.
+      // A missing scope affects only this call, so the connection stays usable.
       if (isOfLogin(error) && error.details?.scope !== undefined) throw error
       if (isOfLogin(error)) {
         this.#fail(error.code, error.message)
         throw error
       }
-      // A login that cannot be renewed now: the connection is as good as before.
+      // The login cannot be renewed now, but the connection itself still works.
       if (error instanceof Fault && error.code === 'mcp_unreachable') throw error
       const trouble = ready.reached.trouble?.(error)
       if (trouble === 'session') {
@@ -209,7 +218,7 @@ export class Connection {
     }
   }
 
-  /** Ends it for good. */
+  /** Closes the connection permanently. */
   async close(): Promise<void> {
     const before = this.#state
     this.#state = { is: 'closed' }
@@ -218,7 +227,7 @@ export class Connection {
     if (before.is === 'starting') await before.done.then(({ client }) => client.close()).catch(() => {})
   }
 
-  /** It may be tried at once, whatever the pause: something was done about it. A connection that works stays. */
+  /** Clears the back-off after a person fixed something. A working connection stays. */
   retry(): void {
     if (this.#state.is === 'failed') this.#state = { is: 'idle' }
     this.#attempts = 0
@@ -265,15 +274,15 @@ export class Connection {
   }
 
   /**
-   * Most servers speak the first line of the protocol, whose handshake costs no request more; the answer of one that does not speak it
-   * says so, and is remembered.
+   * The first protocol version is tried first, because its handshake needs no extra request; a server without it says
+   * so in its answer, which is remembered.
    */
   async #connect(): Promise<Ready> {
     if (this.#isLater) return this.#connectBy(LATER_LINE)
     try {
       return await this.#connectBy(undefined)
     } catch (refusal) {
-      // Set by the attempt.
+      // The attempt above sets it.
       if (!this.#isLater) throw refusal
       return await this.#connectBy(LATER_LINE).catch(error => {
         throw isOfNoLine(Object(error).cause) ? refusal : error
@@ -305,7 +314,7 @@ export class Connection {
       return { is: 'ready', client, reached, calls: 0 }
     } catch (error) {
       await client.close().catch(() => {})
-      // What was the second line alone may be another release of the server by now.
+      // The server may have been upgraded, so the choice of the second version is reset unless the error confirms it.
       this.#isLater = pin === undefined && client.getServerCapabilities() === undefined && isOfLaterLine(error)
       if (error instanceof Fault) throw error
       const words = reached?.lastWords()
@@ -313,7 +322,10 @@ export class Connection {
     }
   }
 
-  /** On the second line of the protocol a server tells of changes to whoever asks it to. Without it, its tools are those of the start. */
+  /**
+   * In the second protocol version a server reports changes only to subscribers. Without a subscription, the tools of
+   * the start are used.
+   */
   #listen(client: Client): void {
     if (client.getServerCapabilities()?.tools?.listChanged !== true) return
     const again = (how: string) => {
@@ -350,7 +362,7 @@ export class Connection {
     return this.#tools
   }
 
-  /** Its tools changed: they are listed once, and once more after a pause when it says so again, however often it does. */
+  /** Lists changed tools once, and once more after a pause if further changes were reported, however many. */
   async #listAnew(client: Client): Promise<void> {
     if (this.#listing) {
       this.#listing.again = true
@@ -363,21 +375,21 @@ export class Connection {
     } finally {
       const go = () => {
         this.#listing = undefined
-        // It may have been started anew meanwhile: what it said since counts for the one that runs now.
+        // The server may have been restarted meanwhile: a later report counts for the running connection.
         if (listing.again && this.#state.is === 'ready') void this.#listAnew(this.#state.client).catch(() => {})
       }
       this.world.clock.timeout(LIST_PAUSE_MS, go, { unref: true })
     }
   }
 
-  /** Ends a program that was started, once nobody has called it for a while. Its tools stay known. */
+  /** Schedules the stop of an idle started program. Its tools stay known. */
   #rest(): void {
     this.#idle?.cancel()
     if (this.server.declaration.command === undefined || this.#state.is !== 'ready') return
     this.#idle = this.world.clock.timeout(IDLE_MS, () => void this.rest(), { unref: true })
   }
 
-  /** Ends a program that nobody calls now; the next call starts it again. */
+  /** Stops a started program without calls; the next call restarts it. */
   async rest(): Promise<void> {
     if (this.server.declaration.command === undefined || this.#state.is !== 'ready' || this.#calls > 0) return
     const { client } = this.#state
@@ -393,7 +405,7 @@ export class Connection {
     this.#lose(state, `it has ended${words ? `; ${words}` : ''}`)
   }
 
-  /** Calls that have no answer yet fail: nothing can bring their answers any more. */
+  /** Fails all calls without an answer, since it can no longer arrive. */
   #lose(ready: Ready, why: string): void {
     ready.lost ??= why
     if (this.#state !== ready) return void ready.client.close().catch(() => {})
@@ -402,7 +414,7 @@ export class Connection {
     this.#fail('mcp_unreachable', why, isOverHttp)
   }
 
-  /** The session counts no more; its other calls may still be answered. The next use starts a new one. */
+  /** Abandons the session; its other calls may still be answered. The next use starts a new one. */
   #leave(ready: Ready): void {
     if (this.#state !== ready) return
     this.#isStale = true
@@ -415,8 +427,8 @@ export class Connection {
   }
 
   /**
-   * A stream of events is over. A server that ended takes the answers of its calls along without a word, so it is asked whether it
-   * is there.
+   * Handles the end of an event stream. A server that crashed loses the answers of its calls silently, so it is
+   * checked.
    */
   #streamOver(client: Client, limit: Error | undefined): void {
     const ready = this.#state
@@ -439,7 +451,8 @@ export class Connection {
       if (trouble === 'session') {
         ready.lost ??= 'it was started anew'
         this.#leave(ready)
-        // What was sent to the new server is refused soon and made again; what the old one took with it has no answer any more.
+        // Requests to the new server process are refused and repeated; calls of the old process never get an answer, so
+        // the client is closed.
         const giveUp = () => void client.close().catch(() => {})
         this.world.clock.timeout(CHECK_MS, giveUp, { unref: true })
       } else if (trouble) this.#lose(ready, wordsOf(error))
@@ -482,20 +495,20 @@ export class Connection {
   }
 }
 
-/** Tools are judged one by one, so a list with a bad one among them is taken as it is. */
+/** Tools are checked one by one, so a list with an invalid tool is accepted. */
 const AnyResult = v.looseObject({})
 
 /** The client ends a request by itself after a time; a bound of ours comes first. */
 const NEVER_MS = 2 * 3_600_000
 
-/** As `work` ends; `late` where it does not end in time. */
+/** Result of `work`; `late` on timeout. */
 const bounded = <T>(clock: Clock, ms: number, work: Promise<T>, late: () => Error): Promise<T> =>
   new Promise((resolve, reject) => {
     const timer = clock.timeout(ms, () => reject(late()), { unref: true })
     work.finally(() => timer.cancel()).then(resolve, reject)
   })
 
-/** What an error says, with its cause: `fetch` says no more than that it failed. */
+/** Message of an error with its cause: that of a failed `fetch` has no detail. */
 function wordsOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : undefined
   const why = cause && (messageOf(cause) || String((cause as NodeJS.ErrnoException).code ?? ''))
@@ -504,7 +517,7 @@ function wordsOf(error: unknown): string {
 
 const isOfLogin = (error: unknown): error is Fault => error instanceof Fault && error.code.startsWith('mcp_auth_')
 
-/** Schemas of servers are checked where tools are called, by one validator for all; what answers say is not. */
+/** Schemas of servers are checked on each call by one shared validator; results are not checked. */
 const noValidator: jsonSchemaValidator = {
   getValidator: () => input => ({ valid: true, data: input as never, errorMessage: undefined }),
 }

@@ -14,11 +14,11 @@ export const keptLists = table('mcp_tool_list', {
   listed_at: column.time(),
 })
 
-/** Bytes of one list that is kept; a server with a longer one is asked after every start. */
+/** Bytes of one cached list; a server with a longer list is asked after every start. */
 const MOST_BYTES = 1024 * 1024
 const MOST_LISTS = 256
 
-/** What servers told of their tools, by the key of their declaration: a list is shown without starting the server. */
+/** Cached tool lists by the key of the declaration, so that a list is available without starting the server. */
 export class KeptLists {
   constructor(private readonly db: Db) {}
 
@@ -27,7 +27,7 @@ export class KeptLists {
     return row && (JSON.parse(row.told) as unknown[])
   }
 
-  /** Keeps a list where it is another one; the oldest lists go when there are many. */
+  /** Stores a changed list; the oldest lists are deleted beyond the limit. */
   async keep(key: string, told: readonly unknown[], now: number): Promise<void> {
     const text = JSON.stringify(told)
     const before = keptLists.get(this.db, { server_key: key })

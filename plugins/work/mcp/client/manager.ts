@@ -7,10 +7,10 @@ import { Connection, type ConnectionWorld } from './connection.js'
 import { KeptLists } from './kept-lists.js'
 import type { Reached } from './reach.js'
 
-/** Every server that somebody needed, by the key of its declaration and how it is confined; one of each, whoever asks. */
+/** Connections by the key of the declaration and sandbox: one per key, shared by all callers. */
 export class Manager {
   readonly #connections = new Map<string, Connection>()
-  /** Ids of the sessions that asked for one that is confined. */
+  /** Ids of the sessions that use a sandboxed connection. */
   readonly #users = new Map<Connection, Set<string>>()
   readonly #world: ConnectionWorld
 
@@ -31,7 +31,7 @@ export class Manager {
     }
   }
 
-  /** The one of a server; it is started by whoever asks it for something. A confined one ends with the last session that used it. */
+  /** The connection of a server, which is opened on first use. A sandboxed one ends with the last session that used it. */
   of(server: Server, confined?: Confined, sessionId?: string): Connection {
     const key = confinedKey(server.key, confined)
     let connection = this.#connections.get(key)
@@ -47,7 +47,7 @@ export class Manager {
     return connection
   }
 
-  /** A session has stopped: what was started for it alone ends. */
+  /** Ends the connections that only this stopped session used. */
   async leave(sessionId: string): Promise<void> {
     for (const [connection, users] of [...this.#users]) {
       if (!users.delete(sessionId) || users.size > 0) continue
@@ -56,24 +56,24 @@ export class Manager {
     }
   }
 
-  /** That of a server, where somebody needed it already. */
+  /** The connection of a server, if it exists. */
   known({ key }: Pick<Server, 'key'>): Connection | undefined {
     const all = this.#of(key)
     return this.#connections.get(key) ?? all.find(({ state }) => state === 'ready') ?? all.at(-1)
   }
 
-  /** It may be tried at once, however it is confined. */
+  /** Clears the back-off of all connections of a server. */
   retry(server: Server): void {
     for (const connection of this.#of(server.key)) connection.retry()
   }
 
-  /** Refuses to let go of a server of which a tool is being called. @throws Fault `mcp_server_in_use` */
+  /** Refuses to remove a server with calls in progress. @throws Fault `mcp_server_in_use` */
   checkUnused(server: Server): void {
     const calls = this.#of(server.key).reduce((sum, one) => sum + one.calls, 0)
     if (calls > 0) throw McpErrors.mcp_server_in_use(`${server.name}: ${calls} calls of its tools are under way`)
   }
 
-  /** Ends a server whose declaration is gone; calls under way fail. */
+  /** Ends the connections of a removed server; running calls fail. */
   async forget({ key }: Pick<Server, 'key'>): Promise<void> {
     await Promise.all(this.#of(key).map(connection => this.#end(connection)))
   }

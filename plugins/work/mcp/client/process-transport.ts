@@ -4,17 +4,17 @@ import { parseJson } from '../../../../kernel/kit/text.js'
 import { type Clock, messageOf, within } from '../../../../kernel/plugin.js'
 import { keep, OutputEnd, type ProcessHandle, readLines } from '../../../platform/processes/api.js'
 
-/** Bytes of one message; a server that sends more is ended. */
+/** Bytes of one message; a server that sends more is stopped. */
 export const MOST_BYTES = 4 * 1024 * 1024
-/** Lines in a row that are no message: some servers log to their standard output, none so much. */
+/** Invalid lines in a row: some servers log to standard output, but none this much. */
 export const MOST_JUNK = 1000
-/** Bytes written to a server that it has not read; beyond them it is taken to read nothing. */
+/** Written bytes that the server has not read; beyond this it counts as unresponsive. */
 const MOST_UNREAD = 16 * 1024 * 1024
 const STDERR_BYTES = 2048
-/** A program of a server that has ended may have its standard error open for good. */
+/** Milliseconds for the last standard error output: another process can keep that pipe open after the server's exit. */
 const LAST_WORDS_MS = 500
 
-/** A server that was started: messages are lines of its standard input and output. */
+/** Transport to a started server: one message per line of its standard input and output. */
 export class ProcessTransport implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
@@ -30,7 +30,7 @@ export class ProcessTransport implements Transport {
     private readonly clock: Clock,
   ) {}
 
-  /** Why it ended, and the end of what it wrote to its standard error. */
+  /** The reason of its end, and the end of its standard error output. */
   get lastWords(): string {
     const said = this.#stderr.lines().trim()
     return [this.#problem?.message, said && `it said: ${said}`].filter(Boolean).join('; ')
@@ -63,7 +63,7 @@ export class ProcessTransport implements Transport {
       }
       this.handle.stdin.write(`${JSON.stringify(message)}\n`, error => {
         if (!error) return resolve()
-        // A server that has ended breaks the pipe before its end is known: what waits is told of the end, and not of the pipe.
+        // A server's exit breaks the pipe first: the rejection waits for the end, whose reason is more precise.
         void this.#end().then(() => reject(error))
       })
     })
@@ -74,7 +74,7 @@ export class ProcessTransport implements Transport {
     await this.handle.stop({ graceMs: 300, termMs: 1000 })
   }
 
-  /** Some servers log to their standard output: what is no message is skipped, as other clients do. */
+  /** Some servers log to standard output: invalid lines are skipped, as other clients do. */
   #take(line: string): boolean {
     if (this.#isClosed) throw new Error('it has ended')
     if (line[0] !== '{') return false
@@ -89,7 +89,7 @@ export class ProcessTransport implements Transport {
     return true
   }
 
-  /** The last lines of standard error are read before the end is reported. */
+  /** Reads the last standard error output before the end is reported. */
   async #end(): Promise<void> {
     await within(this.clock, LAST_WORDS_MS, this.#said).catch(() => {})
     this.#closed()

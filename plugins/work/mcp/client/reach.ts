@@ -13,40 +13,40 @@ import type { Confined } from './confining.js'
 import type { StreamOver } from './event-stream.js'
 import { type Trouble, troubleOf } from './trouble.js'
 
-/** Of the environment of the daemon, what programs need to run at all; never the whole of it. */
+/** Variables of the daemon's environment that programs need to run; never the whole environment. */
 const PASSED_ON = ['HOME', 'LANG', 'LC_ALL', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'USER']
 
-/** Streams that a server over HTTP may have opened at once, and each second: some have a client ask for the answer to a call that way. */
+/** Rate of opened streams of an HTTP server: some servers deliver each answer through a new stream. */
 const MOST_STREAMS = { burst: 30, perSecond: 5 }
-/** Answers to requests of a server over HTTP that are under way at once; it has no answer to one that is too much. */
+/** Concurrent answers to requests of an HTTP server; further requests are not answered. */
 const MOST_ANSWERS = 64
 
-/** A way to a server. */
+/** A transport to a server. */
 export interface Reached {
   readonly transport: Transport
-  /** Why it ended and what it said, as far as is known; empty: nothing is. */
+  /** The reason of its end and its last output, if known; empty: unknown. */
   lastWords(): string
-  /** What an error of an exchange over HTTP says of the way to the server. */
+  /** Classifies an error of an HTTP exchange by its effect on the connection. */
   trouble?(error: unknown): Trouble | undefined
-  /** Set by the connection: a stream of events is over, by its `limit` where it exceeded one. */
+  /** Set by the connection: called at the end of an event stream, with `limit` if the stream exceeded one. */
   onStreamOver?: StreamOver
 }
 
-/** Who asks for the secrets of a server: the extension that brings it, the workspace that it is of, or the operator. */
+/** The identity that resolves a server's secrets: its extension, its workspace, or the operator. */
 export function askerFor(kernel: K, { extension, workspaceId }: Source): Pick<K, 'collect' | 'name'> {
   const owner = ownerOf(kernel.needs.extensions.current, extension)
   if (owner) return askerOf(kernel, owner)
   return { collect: kernel.collect, name: workspaceId ? `${kernel.name}/${workspaceId}` : kernel.name }
 }
 
-/** Values of a declaration with its secrets, which are resolved now. @throws Fault `mcp_unreachable` naming one that is missing */
+/** Values of a declaration with currently resolved secrets. @throws Fault `mcp_unreachable` naming a missing secret */
 export async function valuesOf(
   kernel: K,
   { name, source }: Pick<Server, 'name' | 'source'>,
   plain: Readonly<Record<string, string>> = {},
   secrets: Readonly<Record<string, string>> = {},
 ): Promise<Record<string, string>> {
-  // Secrets of another workspace, or of another extension, are not resolved for this one.
+  // The asker limits the access to secrets of the server's own workspace or extension.
   const asker = askerFor(kernel, source)
   const all = { ...plain }
   for (const [key, reference] of Object.entries(secrets))
@@ -54,7 +54,7 @@ export async function valuesOf(
   return all
 }
 
-/** Starts a server, or makes ready to call one over HTTP. @throws Fault `mcp_unreachable` */
+/** Starts a server, or prepares an HTTP connection. @throws Fault `mcp_unreachable` */
 export async function reach(
   kernel: K,
   server: Server,
@@ -93,8 +93,8 @@ async function overHttp(url: URL, fetchWith: (over: StreamOver) => typeof fetch)
 }
 
 /**
- * The client opens a stream again when it ends, also one for a call that nobody waits for any more: without a bound, a server that ends
- * each at once would be asked by ever more of them, for good. A stream that is refused thrice is given up.
+ * The client reopens an ended stream, even for an abandoned call: a server that ends each stream at once would cause
+ * ever more requests. The client gives up a stream after three refusals.
  */
 function fewStreams(send: typeof fetch): typeof fetch {
   const streams = new TokenBucket(MOST_STREAMS, systemClock())
@@ -104,7 +104,7 @@ function fewStreams(send: typeof fetch): typeof fetch {
   }
 }
 
-/** Messages are well-formed here, since the transport of the library parses them itself. */
+/** Repairs unpaired surrogates here, since the library's transport parses messages itself. */
 function receiveWellFormed(transport: Transport): void {
   let receive: Transport['onmessage']
   Object.defineProperty(transport, 'onmessage', {
@@ -115,7 +115,7 @@ function receiveWellFormed(transport: Transport): void {
   })
 }
 
-/** Each answer is a request of its own: a server that asks on and takes no answers would have ever more of them under way. */
+/** Each answer is a separate request: a server that keeps asking and does not accept answers would pile them up. */
 function answerFew(transport: Transport): void {
   const send = transport.send.bind(transport)
   let answering = 0

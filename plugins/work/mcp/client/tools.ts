@@ -6,11 +6,11 @@ import { clip } from '../../../../kernel/kit/text.js'
 const MAX_TOOLS = 512
 const MAX_DESCRIPTION = 4096
 const MAX_SCHEMA_BYTES = 64 * 1024
-/** Of all schemas of a list: they are hashed in one turn of the loop. */
+/** Total bytes of the schemas in a list: they are hashed in one event loop turn. */
 const MAX_LIST_BYTES = 2 * 1024 * 1024
 const MAX_ID = 128
 
-/** A tool as a server tells of it; what it says of its effects is a claim. */
+/** A tool as sent by a server; the annotations about its effects are unverified claims. */
 const Told = v.object({
   name: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
   title: v.optional(v.string()),
@@ -24,7 +24,7 @@ const Told = v.object({
   ),
 })
 
-/** A tool of a server, checked. */
+/** A checked tool of a server. */
 export interface McpTool {
   /** `mcp__<server>__<tool>`. */
   readonly id: string
@@ -33,28 +33,28 @@ export interface McpTool {
   readonly title: string
   readonly description: string
   readonly inputSchema: Readonly<Record<string, unknown>>
-  /** The server warns of it. That a tool only reads is a claim which nobody can check: it counts for nothing. */
+  /** Whether the server marks it as destructive. A read-only mark cannot be verified and is ignored. */
   readonly isDestructive: boolean
-  /** `sha256` in hex of all that the server says of it: another one is another tool. */
+  /** SHA-256, hex, of the whole description of the tool: a changed tool counts as another one. */
   readonly digest: string
 }
 
-/** Tools of a server, and what of its list cannot be used. */
+/** Tools of a server, and the unusable parts of its list. */
 export interface ToolList {
   readonly tools: readonly McpTool[]
   readonly refused: readonly string[]
-  /** Tools whose ids cannot be used: too long, or that of another tool as well. They are listed with the reason and never called. */
+  /** Tools with unusable ids: too long or ambiguous. They are listed with the reason and never called. */
   readonly withheld: readonly { readonly tool: McpTool; readonly tooLong?: true }[]
 }
 
-/** A part of a tool id: lower case, `_` for whatever no id has, and never two of them, which separate the parts. */
+/** A part of a tool id: lower case, with other characters replaced by a single `_`, because `__` separates the parts. */
 export const idPart = (name: string): string =>
   name
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '_')
     .replace(/^_+|_+$/g, '')
 
-/** What a server told of its tools, one by one: one that cannot be used is left out and named, and hurts no other. */
+/** Checks the listed tools one by one: an unusable one is left out with its reason and affects no other. */
 export function toolsOf(server: string, told: readonly unknown[]): ToolList {
   const tools = new Map<string, McpTool>()
   const refused: string[] = []
@@ -98,7 +98,7 @@ export function toolsOf(server: string, told: readonly unknown[]): ToolList {
     }
   }
   if (told.length > MAX_TOOLS) refused.push(`${told.length - MAX_TOOLS} tools beyond ${MAX_TOOLS}`)
-  // Which of two that come to one id is meant would depend on their order.
+  // An id that several tools map to is withheld: a choice would depend on their order.
   for (const id of twice) {
     withheld.push({ tool: tools.get(id) as McpTool })
     tools.delete(id)

@@ -9,7 +9,7 @@ export interface McpAnswer {
   structuredContent?: Record<string, unknown>
 }
 
-/** Parts that clients know by their type and that are as the protocol has them; of any other one they get the JSON. */
+/** Passes parts of known types in the protocol's form; any other part becomes JSON text. */
 function partOf(part: ToolContent): McpAnswer['content'][number] {
   if (part.type === 'text') return { type: 'text', text: part.text ?? '' }
   const isMedia = (part.type === 'image' || part.type === 'audio') && typeof part.data === 'string' && part.mimeType
@@ -18,7 +18,7 @@ function partOf(part: ToolContent): McpAnswer['content'][number] {
   return { type: 'text', text: JSON.stringify(part) }
 }
 
-/** A resource that is part of the result, or a link to one. */
+/** Whether a part is an embedded resource or a link to one. */
 function isResource(part: ToolContent): boolean {
   const { type, resource, uri, name } = Object(part) as Readonly<Record<string, unknown>>
   if (type === 'resource_link') return typeof uri === 'string' && typeof name === 'string'
@@ -42,8 +42,8 @@ export function answerOf({ result, truncated, artifact, bytes }: ToolOutcome): M
 }
 
 /**
- * A refusal that a model can act on: its code, what is wrong, and what to do.
- * @param called what stands for a command of a person in what to do
+ * A refusal that a model can act on: code, problem and next step.
+ * @param called converts a command for people in the next step
  */
 export function refusalOf(error: unknown, called = (next: string) => next): McpAnswer {
   const { code, next, details } =

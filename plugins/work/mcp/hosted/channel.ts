@@ -3,7 +3,7 @@ import type { StdioServerHandle } from '@modelcontextprotocol/server/stdio'
 
 type Id = string | number
 
-/** Carries messages that come one request each: what answers a request is handed back by it. */
+/** Transport with one message per HTTP request, whose response carries the answer. */
 export class Channel implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
@@ -12,7 +12,7 @@ export class Channel implements Transport {
 
   async start(): Promise<void> {}
 
-  /** What the server says: answers go to who waits for them, everything else has nobody that listens. */
+  /** Delivers answers to their pending requests; there is no receiver for other messages. */
   async send(message: JSONRPCMessage): Promise<void> {
     const { id } = message as { id?: Id }
     if (id === undefined || 'method' in message) return
@@ -24,12 +24,12 @@ export class Channel implements Transport {
     this.onclose?.()
   }
 
-  /** Requests that have no answer yet. */
+  /** Pending requests. */
   get open(): number {
     return this.#waiting.size
   }
 
-  /** Hands a message to the server; resolves with its answer, or nothing when there is none or the caller has gone. */
+  /** Passes a message to the server; resolves with the answer, or undefined if there is none or the caller disconnected. */
   async take(message: JSONRPCMessage, signal: AbortSignal): Promise<JSONRPCMessage | undefined> {
     const { id, method } = message as { id?: Id; method?: string }
     if (id === undefined || method === undefined) {
@@ -54,13 +54,13 @@ export class Channel implements Transport {
   }
 }
 
-/** A client of the daemon. */
+/** A connected client of the daemon. */
 export interface HostedConnection {
   readonly id: string
-  /** Whose it is: nobody else's messages are taken. */
+  /** The client's actor: messages of others are refused. */
   readonly actorId: string
   readonly sessionId: string | undefined
-  /** It was opened by a nonce that is not spent yet: it has asked for nothing but what the server is. */
+  /** Whether its nonce is not spent yet: so far it only discovered the server's version. */
   isOnTrial: boolean
   readonly server: StdioServerHandle
   readonly channel: Channel

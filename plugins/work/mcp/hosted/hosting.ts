@@ -14,13 +14,13 @@ import { agentServer, operatorServer } from './servers.js'
 
 const MOST_CONNECTIONS = 256
 const MOST_OF_ONE = 16
-/** The server of the daemon, as an agent sees it. */
+/** Name of the daemon's server for agents. */
 const NAME = 'svc'
 const PROGRAM = 'svc-mcp'
-/** The request by which a client of the second line of the protocol finds out what a server speaks. */
+/** The discovery request of clients of the second protocol version. */
 const DISCOVER = 'server/discover'
 
-/** The daemon as an MCP server: for the agents of sessions, and for other clients of the operator. */
+/** The daemon as an MCP server for agents of sessions and for the operator's clients. */
 export class Hosting {
   readonly #nonces: Nonces
   readonly #connections = new Map<string, HostedConnection>()
@@ -29,7 +29,7 @@ export class Hosting {
     this.#nonces = new Nonces(kernel.clock, kernel.ids)
   }
 
-  /** Hands the process of a session a server that leads back to the daemon, through the session's own socket. */
+  /** Adds a server to a session's start that leads back to the daemon through the session's socket. */
   prepare(start: SessionStart, session: SessionInfo): SessionStart | undefined {
     const bin = this.kernel.env.SVC_BIN_DIR
     const { SVC_SOCKET: socket } = start.env
@@ -49,7 +49,7 @@ export class Hosting {
     this.#nonces.started(id)
   }
 
-  /** A session has stopped: nobody speaks for it any more. */
+  /** Closes the connections of a stopped session and invalidates its nonce. */
   async stopped({ id }: SessionInfo): Promise<void> {
     this.#nonces.forget(id)
     for (const connection of [...this.#connections.values()])
@@ -72,8 +72,8 @@ export class Hosting {
     const made = session ? await agentServer(hosted) : await operatorServer(hosted, body.risks ?? ['read'])
     const channel = new Channel()
     const { serveStdio } = await import('@modelcontextprotocol/server/stdio')
-    // Messages of either line of the protocol: the first one decides which it is.
-    // Nobody would hear of changes: answers alone are handed back.
+    // The first message decides the protocol version.
+    // Subscriptions are off: each message is answered by its own response, so changes could not be delivered.
     const server = serveStdio(() => made, { transport: channel, maxSubscriptions: 0 })
     const id = `mcp_${ids.hex(24)}`
     const isOnTrial = session !== undefined
@@ -81,7 +81,10 @@ export class Hosting {
     return id
   }
 
-  /** Hands on one message; resolves with its answer, if it has one. @throws Fault `mcp_connection_not_found`, `mcp_message_invalid` */
+  /**
+   * Passes on one message; resolves with the answer, if any. @throws Fault `mcp_connection_not_found`,
+   * `mcp_message_invalid`
+   */
   async take(actor: Actor, id: string, message: unknown, signal: AbortSignal): Promise<JSONRPCMessage | undefined> {
     const { JSONRPCMessageSchema } = await import('@modelcontextprotocol/core')
     const parsed = JSONRPCMessageSchema.safeParse(message)
@@ -101,8 +104,8 @@ export class Hosting {
   }
 
   /**
-   * Some clients find out with a process of its own which line of the protocol the server speaks, and start another one with the same
-   * nonce. The first connection that asks for more is that of the agent: the nonce counts no more, nor does any other connection by it.
+   * Spends the nonce of a connection. Some clients discover the protocol version with a separate process and start
+   * another one with the same nonce, so only the first connection that sends another request is kept as the agent's.
    */
   async #spend(spending: HostedConnection): Promise<void> {
     spending.isOnTrial = false
@@ -122,7 +125,7 @@ export class Hosting {
     await server.close()
   }
 
-  /** The session of an agent that has shown its nonce; undefined for everybody else. */
+  /** The session of an agent with a valid nonce; undefined for all other actors. */
   #sessionOf(actor: Actor, nonce = ''): SessionInfo | undefined {
     if (actor.origin !== AGENT_SESSION) return undefined
     const session = this.kernel.needs.sessions.get(actor.id)

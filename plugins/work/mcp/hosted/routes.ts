@@ -14,10 +14,10 @@ import type { McpService } from '../service.js'
 
 const route = routeOf<McpService>(describe('MCP'))
 const origins = [AGENT_SESSION]
-/** A message carries the input of a tool, and is as long. */
+/** A message carries the input of a tool and has the same size limit. */
 const MOST_BYTES = 4 * 1024 * 1024
 
-/** What `svc mcp serve`, and the program that agents are handed, speak to. */
+/** Routes for `svc mcp serve` and for the program that agents start. */
 export const connectionRoutes: readonly Route<McpService>[] = [
   route({
     method: 'POST',

@@ -13,7 +13,7 @@ import {
 } from '../../tools/api.js'
 import { answerOf, json, type McpAnswer, refusalOf } from './answers.js'
 
-/** What the daemon says to its clients. */
+/** Parameters of a hosted server. */
 export interface Hosted {
   readonly tools: ToolsApi
   readonly place: ToolPlace
@@ -41,10 +41,10 @@ const CallInput = v.object({
   input: v.optional(v.record(v.string(), v.unknown()), {}),
 })
 
-/** Clients that hide tools behind a search of their own show these: they are a search already. */
+/** Keeps these tools visible in clients that hide tools behind a search, because they are a search themselves. */
 const ALWAYS_SHOWN = { _meta: { 'anthropic/alwaysLoad': true } } as const
 
-/** All that a model is told of however many tools there are: it searches, looks at one, calls it. */
+/** The three tools that agents see, however many tools exist: search, show and call. */
 const AGENT_TOOLS: readonly Listed[] = [
   {
     name: 'tool_search',
@@ -77,7 +77,7 @@ const AGENT_TOOLS: readonly Listed[] = [
   },
 ]
 
-/** What an agent in a session is served. */
+/** The MCP server for the agent of a session. */
 export async function agentServer(hosted: Hosted): Promise<Server> {
   const { tools, place, actor } = hosted
   return serverOf(
@@ -95,14 +95,14 @@ export async function agentServer(hosted: Hosted): Promise<Server> {
       const call = parsed(CallInput, input)
       return answerOf(await tools.call(call.id, call.input, { ...place, actor, signal }, { wait: true }))
     },
-    // An agent may not run these commands, and has the same as tools.
+    // An agent may not run these commands, but has equivalent tools.
     next => next.replaceAll(/\bsvc tool (search|show|call)\b/g, 'tool_$1'),
   )
 }
 
 /**
- * What another client of the operator is served: each tool of the wanted risks by itself. One that calls any other tool is not
- * served: it would reach those of every risk.
+ * The MCP server for other clients of the operator: each tool of the allowed risks is listed by itself. A tool that
+ * calls other tools is not listed, since it would bypass the risk limit.
  */
 export async function operatorServer(hosted: Hosted, risks: readonly ToolRisk[]): Promise<Server> {
   const { tools, place, actor } = hosted
@@ -140,7 +140,7 @@ async function serverOf(
   return server
 }
 
-/** The input of one of the three tools. @throws Fault `tool_invalid_input`, which names what is wrong */
+/** Validates the input of one of the three tools. @throws Fault `tool_invalid_input` with the problem */
 function parsed<S extends v.GenericSchema>(schema: S, input: unknown): v.InferOutput<S> {
   const result = v.safeParse(schema, input)
   if (result.success) return result.output

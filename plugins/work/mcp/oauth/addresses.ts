@@ -10,8 +10,8 @@ const LONGEST_MS = 15_000
 const isLoopback = (host: string) => /^(?:localhost|127(?:\.\d+){3}|\[?::1\]?)$/i.test(host)
 
 /**
- * Refuses an address that a login must not lead to: one that is neither https nor loopback, or one inside of this machine or
- * its network that is not the address of the server itself. Whoever runs a server chooses what its metadata name.
+ * Refuses an address that a login must not use: neither https nor loopback, or inside this machine or its network
+ * without being the server's own address. The operator of a server controls its metadata.
  * @param server URL of the MCP server
  * @throws Fault `mcp_auth_address_refused`
  */
@@ -29,7 +29,7 @@ export async function checkAddress(what: string, url: string, server: string, lo
   return parsed
 }
 
-/** `fetch` for logins: every address is judged, nothing is redirected, replies are small and come soon. */
+/** A `fetch` for logins: it checks every address, follows no redirects, and limits size and time. */
 export const guardedFetch =
   (clock: Clock, server: string, lookup?: LookupFunction) =>
   async (input: string | URL, init: RequestInit = {}): Promise<Response> => {

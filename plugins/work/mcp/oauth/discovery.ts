@@ -4,7 +4,7 @@ import { McpErrors } from '../errors.js'
 import type { Login, Server } from '../sources/declaration.js'
 import { checkAddress, guardedFetch } from './addresses.js'
 
-/** Who logs people in to a server, and as which client the daemon speaks to it. */
+/** The authorization server of an MCP server, with the daemon's client data. */
 export interface Authority {
   readonly issuer: string
   readonly metadata: AuthorizationServerMetadata
@@ -16,7 +16,7 @@ export interface Authority {
 const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint'] as const
 
 /**
- * Finds the authorization server of an MCP server: as the declaration says, else as the server does.
+ * Finds the authorization server of an MCP server: the declared one, else the one in the server's metadata.
  * @throws Fault `mcp_auth_discovery_failed`, `mcp_auth_address_refused`
  */
 export async function discover(clock: Clock, { name, declaration }: Server, login: Login): Promise<Authority> {
@@ -35,7 +35,7 @@ export async function discover(clock: Clock, { name, declaration }: Server, logi
       })
     if (told && !sameResource(told.resource, url))
       throw new Error(`its metadata are about another resource, ${told.resource}`)
-    // As the protocol had it on 2025-03-26: a server that names nobody logs in itself, at its root.
+    // Protocol revision 2025-03-26: without metadata, the server's own root is the authorization server.
     const isOld = !told && login.issuer_url === undefined
     const issuer = login.issuer_url ?? told?.authorization_servers?.[0] ?? new URL('/', url).href
     const metadata = await metadataOf(issuer, login, fetchFn, isOld)
@@ -47,7 +47,7 @@ export async function discover(clock: Clock, { name, declaration }: Server, logi
     }
     const methods = metadata.code_challenge_methods_supported
     if (methods && !methods.includes('S256')) throw new Error('it does not support PKCE with S256')
-    // What the server asks for now counts before all that it could ask for.
+    // The scopes in the challenge take precedence over all supported ones.
     const scopes = login.scopes ?? challenge.scope?.split(' ').filter(Boolean) ?? told?.scopes_supported ?? []
     return { issuer: metadata.issuer, metadata, resource: told?.resource, scopes }
   } catch (error) {
@@ -56,7 +56,7 @@ export async function discover(clock: Clock, { name, declaration }: Server, logi
   }
 }
 
-/** How the server refuses whoever has no token: where its metadata are, and which scopes it wants. */
+/** The server's challenge for a request without a token: the place of its metadata and the required scopes. */
 async function challengeOf(url: string, fetchFn: typeof fetch) {
   const { extractWWWAuthenticateParams } = await import('@modelcontextprotocol/client')
   const message = { jsonrpc: '2.0', id: 1, method: 'ping' }
@@ -65,7 +65,7 @@ async function challengeOf(url: string, fetchFn: typeof fetch) {
     const reply = await fetchFn(url, { method: 'POST', headers, body: JSON.stringify(message) })
     return reply.status === 401 ? extractWWWAuthenticateParams(reply) : {}
   } catch {
-    // Its metadata may be where they usually are.
+    // The metadata may still be at its default place.
     return {}
   }
 }
@@ -92,7 +92,7 @@ async function metadataOf(
     return OAuthMetadataSchema.parse(await (await fetchFn(metadata_url)).json())
   }
   const { discoverAuthorizationServerMetadata } = await import('@modelcontextprotocol/client')
-  // Whether it is about this issuer is checked by the caller, who allows a server of the old revision more.
+  // The caller checks the issuer, with an exception for servers of the old revision.
   const found = await discoverAuthorizationServerMetadata(issuer, { fetchFn, skipIssuerValidation: true })
   if (found) return found
   if (!isOld) throw new Error(`${issuer} has no metadata of an authorization server`)
@@ -108,8 +108,8 @@ async function metadataOf(
 }
 
 /**
- * The client that the daemon is: the one of the declaration, else a new one. An id that is an https address is that of a document
- * which describes the client; it is none to a server that reads no such documents and registers clients instead.
+ * The daemon's OAuth client: the declared one, else a newly registered one. An https address as client id refers to a
+ * metadata document; a server without support for these registers a client instead.
  * @throws Fault `mcp_auth_unconfigured`, `mcp_auth_discovery_failed`
  */
 export async function clientFor(
@@ -150,7 +150,7 @@ export async function clientFor(
 const sameOrigin = (one: string, other: string) => URL.canParse(one) && new URL(one).origin === new URL(other).origin
 const sameUrl = (one: string, other: string) => one.replace(/\/$/, '') === other.replace(/\/$/, '')
 
-/** A server is the resource, or lies below it. */
+/** Whether the server is the resource or below it. */
 function sameResource(resource: string, url: string): boolean {
   if (!URL.canParse(resource)) return false
   const [wanted, own] = [new URL(resource), new URL(url)]

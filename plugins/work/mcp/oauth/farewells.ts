@@ -18,45 +18,45 @@ export const farewellTable = `CREATE TABLE mcp_farewell (
   unless TEXT
 ) STRICT`
 
-/** Of a revocation that failed. Without a next time nobody tries it again. */
+/** Columns of failed revocations. Without a next attempt, it was given up. */
 export const retryColumns = `ALTER TABLE mcp_farewell ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE mcp_farewell ADD COLUMN failed_since INTEGER;
 ALTER TABLE mcp_farewell ADD COLUMN next_at INTEGER;
 ALTER TABLE mcp_farewell ADD COLUMN why TEXT;`
 
 const DAY_MS = 86_400_000
-/** A revocation is tried again after half a minute, then ever more seldom, up to four times a day. */
+/** Back-off of revocations: from half a minute up to six hours. */
 const PACE = { firstMs: 30_000, longestMs: DAY_MS / 4 }
 const MOST_ATTEMPTS = 40
 const LONGEST_MS = 7 * DAY_MS
-/** How long doctor tells of one that was given up. */
+/** Milliseconds for which `svc doctor` reports an abandoned revocation. */
 const TOLD_MS = 30 * DAY_MS
-/** Failed revocations that are kept, the newest. */
+/** Kept failed revocations; the newest are kept. */
 const MOST_FAILED = 100
-/** Characters of a reason that are kept. */
+/** Characters of a kept reason. */
 const MOST_WHY = 300
 const RETRY_MS = 30_000
 
-/** What is left of a login or a server that is gone, and has to go as well. */
+/** Leftovers of a removed login or server, which have to be removed as well. */
 export interface Farewell {
   readonly server: string
   readonly workspaceId?: string | undefined
-  /** Its tokens are revoked, where the authorization server takes that. */
+  /** Login whose tokens are revoked if the authorization server supports it. */
   readonly login?: LoginRow | undefined
-  /** References of the vault. */
+  /** Vault references. */
   readonly secrets: readonly string[]
-  /** Binding of a server that is about to be removed: all of it stays where that is still declared after a crash. */
+  /** Binding of a server that is about to be removed: everything stays if it is still declared after a crash. */
   readonly unless?: string | undefined
 }
 
-/** A login that is gone here, and that its authorization server still takes. */
+/** A login that was removed here, but not revoked by its authorization server. */
 export interface FailedRevocation extends Farewell {
   readonly id: string
   readonly login: LoginRow
   readonly attempts: number
   /** Of the last attempt. */
   readonly why: string
-  /** Epoch milliseconds; undefined: it was given up, and its tokens are deleted. */
+  /** Epoch milliseconds; undefined: given up, with the tokens deleted. */
   readonly nextAt: number | undefined
 }
 
@@ -77,13 +77,13 @@ export const farewells = table('mcp_farewell', {
 type Row = RowOf<typeof farewells>
 
 /**
- * Revokes tokens and deletes secrets of what is gone. A row is written first, in the transaction that removes the login: a daemon
- * that is killed in between goes on with its next start. The row of a revocation that fails stays, its tokens below
+ * Revokes tokens and deletes secrets of removed logins and servers. The row is written in the transaction that removes
+ * the login, so that a restarted daemon continues. The row of a failed revocation stays, with its tokens below
  * `vault:mcp/revoke/`, until an attempt succeeds or it is given up.
  */
 export class Farewells {
   readonly #alarm: Alarm
-  /** A person and the alarm may try one at once. */
+  /** A person and the alarm can retry the same row concurrently. */
   readonly #serial = new SerialBy()
 
   constructor(private readonly kernel: K) {
@@ -97,24 +97,24 @@ export class Farewells {
     return id
   }
 
-  /** Takes a row back: nothing of it goes. */
+  /** Deletes a row without removing anything else. */
   drop(id: string): Promise<void> {
     return this.kernel.db.tx(t => void remove(t, id))
   }
 
-  /** What a daemon before this one did not get to. */
+  /** Rows that an earlier daemon did not finish. */
   open(): readonly (Farewell & { readonly id: string })[] {
     return this.#rows('attempts = 0')
   }
 
-  /** Revocations that failed, the oldest first. */
+  /** Failed revocations, oldest first. */
   failed(): readonly FailedRevocation[] {
     return this.#rows('attempts > 0').flatMap(({ login, why = '', next_at: nextAt, ...row }) =>
       login ? [{ ...row, login, why, nextAt }] : [],
     )
   }
 
-  /** Revokes, deletes, and forgets the row; one whose revocation fails is kept for another attempt. */
+  /** Revokes and deletes, then removes the row; a failed revocation keeps it for another attempt. */
   carryOut(id: string, farewell: Farewell, actor?: Actor): Promise<void> {
     return this.#serial.run(id, () => this.#carryOut(id, farewell, actor))
   }
@@ -122,15 +122,15 @@ export class Farewells {
   async #carryOut(id: string, given: Farewell, actor?: Actor): Promise<void> {
     const { db, clock, log } = this.kernel
     const [row] = this.#rows('id = ? AND attempts > 0', [id])
-    // An attempt that failed meanwhile has moved the tokens.
+    // A failed attempt in between has moved the tokens.
     const { login, secrets } = row ?? given
     const vault = this.kernel.needs.vault.current
     if (!vault) {
-      // A vault that does not run may have them: the next start looks again.
+      // The tokens may be in the vault that does not run: the next start tries again.
       if (!login && secrets.length === 0) await this.drop(id)
       return
     }
-    // Somebody has logged in to the same server after a crash: what lies there belongs to the new login.
+    // A new login to the same server after a crash owns these tokens now.
     if (login && this.#isInUse(login)) return this.drop(id)
     const why = login && (await revoke(clock, vault, login).then(() => undefined, messageOf))
     if (login && why !== undefined) {
@@ -144,7 +144,7 @@ export class Farewells {
     this.#alarm.set(id, undefined)
   }
 
-  /** Tries those of a server again that are not revoked. Resolves to those that failed once more; one that was given up is dropped. */
+  /** Retries failed revocations. Resolves with those that failed again; an abandoned one is dropped. */
   async retry(isMeant: (failed: FailedRevocation) => boolean, actor?: Actor): Promise<readonly FailedRevocation[]> {
     const meant = this.failed().filter(isMeant)
     for (const { id, nextAt, ...farewell } of meant)
@@ -153,7 +153,7 @@ export class Farewells {
     return this.failed().filter(({ id }) => ids.has(id))
   }
 
-  /** Tries failed revocations again when they are due, until the signal aborts. */
+  /** Retries failed revocations when they are due, until the signal aborts. */
   run(signal: AbortSignal): Promise<void> {
     for (const { id, nextAt } of this.failed()) this.#alarm.set(id, nextAt)
     return this.#alarm.run(signal, {
@@ -166,7 +166,7 @@ export class Farewells {
     })
   }
 
-  /** The tokens leave the place where the next login to this server has its own. */
+  /** Schedules a retry, and moves the tokens away from the place that the next login to this server uses. */
   async #postpone(
     vault: VaultApi,
     id: string,
@@ -183,7 +183,7 @@ export class Farewells {
     const isGivenUp = attempts >= MOST_ATTEMPTS || now - since >= LONGEST_MS
     const nextAt = isGivenUp ? undefined : now + backoff(attempts, () => ids.random(), PACE)
     const aside = asideOf(id)
-    // Values that cannot be read cannot be moved: they stay where they are until then.
+    // Unreadable values cannot be moved and stay until they can be read.
     const isMoved = !isGivenUp && (login.secrets === aside || (await this.#move(vault, login, aside, actor)))
     const kept = isMoved ? { ...login, secrets: aside } : login
     await db.tx(t => {
@@ -215,7 +215,7 @@ export class Farewells {
     }
   }
 
-  /** Removes what doctor has told of for long enough, and more than are kept. */
+  /** Removes abandoned revocations after the report period, and the oldest ones beyond the limit. */
   #bound(t: Tx, vault: VaultApi, now: number): void {
     const old = this.#rows('attempts > 0 AND next_at IS NULL AND failed_since < ?', [now - LONGEST_MS - TOLD_MS])
     const tooMany = this.#rows('attempts > 0').slice(0, -MOST_FAILED)
@@ -237,7 +237,7 @@ export class Farewells {
 
 const remove = (t: Tx, id: string) => farewells.delete(t, { id })
 
-/** Below which the tokens of a failed revocation wait. */
+/** Vault folder of a failed revocation's tokens. */
 const asideOf = (id: string) => `vault:mcp/revoke/${id}`
 
 /** Deletes secrets in a transaction of this plugin. */

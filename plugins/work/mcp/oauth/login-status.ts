@@ -7,7 +7,7 @@ import { McpErrors } from '../errors.js'
 import type { Declared, Login, Server } from '../sources/declaration.js'
 import type { LoginRow } from './login-table.js'
 
-/** Whom tokens are for: the place that declares a server, its address and how one logs in to it. */
+/** Identity of a login: the declaring place of a server, its address and its login settings. */
 export const bindingOf = ({ source, declaration }: Declared): string =>
   createHash('sha256')
     .update(
@@ -22,7 +22,7 @@ export const bindingOf = ({ source, declaration }: Declared): string =>
     )
     .digest('hex')
 
-/** How one logs in to a server. @throws Fault `mcp_auth_unconfigured` */
+/** Login settings of a server. @throws Fault `mcp_auth_unconfigured` */
 export function loginOf(server: Server): Login {
   const { auth, url } = server.declaration
   if (url === undefined)
@@ -33,13 +33,13 @@ export function loginOf(server: Server): Login {
 export const clientIdOf = ({ client }: LoginRow) =>
   String((JSON.parse(client) as { client_id?: unknown }).client_id ?? '')
 
-/** The command that logs in. */
+/** The command that starts a login. */
 export function nextOf({ name, source }: Server): string {
   const place = source.workspaceId === undefined ? [] : ['--workspace', source.workspaceId]
   return command('mcp auth login', name, ...place)
 }
 
-/** How a login is. @param row undefined: there is none; @param now epoch milliseconds */
+/** Status of a login. @param row undefined without a login; @param now epoch milliseconds */
 export function statusOf(server: Server, row: LoginRow | undefined, now: number): McpAuthStatus {
   const { name, source, declaration } = server
   const { auth, url } = declaration
@@ -59,7 +59,7 @@ export function statusOf(server: Server, row: LoginRow | undefined, now: number)
   }
 }
 
-/** How the login to a server is that is gone, as the login is. */
+/** Status of the login to a removed server. */
 export const revokedStatus = (name: string, workspaceId: string | undefined): McpAuthStatus => ({
   expires_at: null,
   refreshable: false,

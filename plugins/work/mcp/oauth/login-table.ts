@@ -17,25 +17,25 @@ export const loginTable = `CREATE TABLE mcp_login (
 
 const { text, integer, time } = column
 
-/** A login to a server, one a server; its secrets are in the vault. Times in epoch milliseconds. */
+/** Logins, at most one per server; their secrets are in the vault. Times in epoch milliseconds. */
 export const logins = table('mcp_login', {
-  /** Of the server's declaration and the place that has it: another one is not logged in. */
+  /** Hash of the declaration and its place: a changed declaration is not logged in. */
   binding: text(),
   server: text(),
   workspace_id: text().nullable(),
-  /** Below which its secrets lie: `vault:mcp/…/oauth/<part of the binding>`. */
+  /** Vault folder of its secrets: `vault:mcp/…/oauth/<part of the binding>`. */
   secrets: text(),
   issuer: text(),
-  /** Of the authorization server, as it was when somebody logged in. */
+  /** Metadata of the authorization server at the time of the login. */
   metadata: text(),
-  /** Client id and how it proves itself, without its secret. */
+  /** Client id and authentication method, without the secret. */
   client: text(),
   resource: text().nullable(),
   scopes: text(),
   expires_at: time().nullable(),
   /** 0 or 1. */
   refreshable: integer(),
-  /** Why the token counts no more, a reason code. */
+  /** Reason code of an invalid token. */
   problem: text().nullable(),
   updated_at: time(),
 })

@@ -18,29 +18,29 @@ import { type LoginRow, logins } from './login-table.js'
 import { type Answer, checkIssuer, type Pending, PendingLogins } from './pending.js'
 import { secretsOf } from './revoke.js'
 
-/** The path that a browser is led back to. */
+/** Path that the authorization server redirects the browser to. */
 export const CALLBACK = '/api/mcp/oauth/callback'
 const USUAL_PORT = 2123
-/** That one login asks for because of refused calls. */
+/** Maximum number of scopes that refused calls add to a login. */
 const MOST_SCOPES = 64
-/** A token that is about to expire is renewed before it is used. */
+/** Milliseconds before the expiry at which a token is renewed. */
 const EARLY_MS = 30_000
 
 /** Logs in to MCP servers by OAuth 2.1 with PKCE, and keeps the tokens. */
 export class Logins {
   readonly #pending: PendingLogins
-  /** By binding: a renewal, the end of a login and a logout come one after the other, so that the last one asked for counts. */
+  /** By binding: serializes renewals, completed logins and logouts, so that the last request wins. */
   readonly #serial = new SerialBy()
-  /** What logins and servers that are gone leave. */
+  /** Removes the leftovers of logins and servers. */
   readonly farewells: Farewells
-  /** Scopes that a server wanted for a call and that its token does not have, by binding; the next login asks for them. */
+  /** Scopes that calls required and the token lacks, by binding; the next login requests them. */
   readonly #wanted = new Map<string, readonly string[]>()
 
   constructor(
     private readonly kernel: K,
-    /** Somebody has logged in or out: what is known of the server counts no more. */
+    /** Called after a login or logout, which invalidates the known state of the server. */
     private readonly changed: (server: Server) => void,
-    /** Somebody is about to be logged in. */
+    /** Called before a login. */
     private readonly entering: (server: Server) => Promise<void>,
   ) {
     this.#pending = new PendingLogins(kernel.clock)
@@ -90,7 +90,7 @@ export class Logins {
     }
   }
 
-  /** A token is good and does not reach as far as the server wants for a call: a person has to log in for more. */
+  /** The fault of a valid token without a scope that a call requires: a person has to log in again. */
   lacks(server: Server, scope: string): Fault {
     const row = logins.get(this.kernel.db, { binding: bindingOf(server) })
     const scopes = [...(row?.scopes.split(' ') ?? []), ...scope.split(' ')].filter(
@@ -101,7 +101,10 @@ export class Logins {
     return McpErrors.mcp_auth_required(text, { next: nextOf(server), details: { scope: clip(scope, 1000) } })
   }
 
-  /** The browser came back. @throws Fault `mcp_auth_state_invalid`, `mcp_auth_refused`, `mcp_auth_exchange_failed` */
+  /**
+   * Completes a login after the browser's redirect. @throws Fault `mcp_auth_state_invalid`, `mcp_auth_refused`,
+   * `mcp_auth_exchange_failed`
+   */
   async callback(query: Answer & { readonly state: string }): Promise<Server> {
     const pending = this.#pending.take(query.state)
     if (!pending) throw McpErrors.mcp_auth_state_invalid()
@@ -109,7 +112,7 @@ export class Logins {
     return pending.server
   }
 
-  /** Somebody pasted a code, or the address that the browser was led to. @throws Fault as {@link callback} */
+  /** Completes a login with a pasted code or redirect address. @throws Fault as {@link callback} */
   async exchange(server: Server, given: { code: string } | { redirect_url: string }, actor: Actor): Promise<void> {
     if ('code' in given) {
       const pending = this.#pending.takeOf(server.key)
@@ -127,12 +130,12 @@ export class Logins {
     return statusOf(server, logins.get(this.kernel.db, { binding: bindingOf(server) }), this.kernel.clock.now())
   }
 
-  /** Whether somebody is logged in to the server of a binding. */
+  /** Whether a login exists for a binding. */
   has(binding: string): boolean {
     return logins.get(this.kernel.db, { binding }) !== undefined
   }
 
-  /** Forgets the tokens, and tells the authorization server where it takes that. A login that was begun ends nowhere. */
+  /** Deletes the tokens and revokes them if the authorization server supports it. A started login is discarded. */
   async logout(server: Server, actor?: Actor): Promise<void> {
     this.#pending.forget(server.key)
     await this.forget(bindingOf(server), actor)
@@ -140,7 +143,7 @@ export class Logins {
   }
 
   /**
-   * Tries logins again that are gone and not revoked.
+   * Retries failed revocations of removed logins.
    * @returns whether there were any
    * @throws Fault `mcp_auth_revocation_failed`
    */
@@ -151,7 +154,7 @@ export class Logins {
     return isAny
   }
 
-  /** As {@link logout}, of a server that may not be declared any more. A renewal under way comes to its end first. */
+  /** As {@link logout}, for a server that may no longer be declared. A running renewal finishes first. */
   forget(binding: string, actor?: Actor): Promise<void> {
     return this.#serial.run(binding, async () => {
       this.#wanted.delete(binding)
@@ -167,7 +170,7 @@ export class Logins {
     })
   }
 
-  /** A workspace is gone, its logins as well: now every secret of its servers goes. */
+  /** Deletes all remaining secrets of a removed workspace's servers, after its logins were revoked. */
   async forgetSecrets(id: string): Promise<void> {
     await this.kernel.db.tx(t => {
       for (const path of workspaceSecrets.paths(id)) this.kernel.needs.vault.current?.forget(t, path)
@@ -175,8 +178,8 @@ export class Logins {
   }
 
   /**
-   * The access token of a server, renewed where it is about to expire.
-   * @param again the token that was just refused: it is renewed in any case
+   * The access token of a server, renewed if it is about to expire.
+   * @param again a refused token, which is renewed in any case
    * @throws Fault `mcp_auth_required`, `mcp_auth_expired`, `mcp_auth_invalid`, `mcp_auth_refresh_failed`
    */
   token(server: Server, again?: string): Promise<string> {
@@ -210,7 +213,7 @@ export class Logins {
       return tokens.access_token
     } catch (error) {
       this.kernel.log.warn('a login could not be renewed', { server: server.name, why: messageOf(error) })
-      // The login is as good as before: the next call tries again.
+      // The login itself is still valid: the next call retries the renewal.
       if (isPassing(error))
         throw McpErrors.mcp_unreachable(`${server.name}: its login cannot be renewed now: ${messageOf(error)}`, {
           cause: error,
@@ -281,7 +284,7 @@ export class Logins {
     this.changed(server)
   }
 
-  /** Tokens are in the vault before the row says so. */
+  /** The tokens are stored in the vault before the row refers to them. */
   async #keep(row: LoginRow, tokens: OAuthTokens, actor: Actor | undefined): Promise<void> {
     const { clock, db } = this.kernel
     const vault = this.#vault()
@@ -307,7 +310,7 @@ export class Logins {
     return vault
   }
 
-  /** Where a browser is led back to; while the daemon does not listen there, the address is pasted. */
+  /** Redirect address of the browser; while the daemon does not listen there, a person pastes the address. */
   #callback() {
     const tcp = this.kernel.needs.host.listeners().find(({ door }) => door === 'tcp')
     const port = tcp && 'port' in tcp ? tcp.port : USUAL_PORT
@@ -315,10 +318,10 @@ export class Logins {
   }
 }
 
-/** Codes of OAuth that tell of the server, and not of the login. */
+/** OAuth error codes about the server's state rather than the login. */
 const PASSING = ['server_error', 'temporarily_unavailable', 'too_many_requests']
 
-/** Whether a renewal failed for a reason that passes: the server did not answer, or says that it cannot now. */
+/** Whether a renewal failed for a temporary reason: no answer, or a temporary server error. */
 const isPassing = (error: unknown): boolean =>
   error instanceof TypeError || PASSING.includes(String(Object(error).code)) || isTimeout(error)
 

@@ -7,7 +7,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 }
 const escaped = (text: string) => text.replace(/[&<>"']/g, char => ESCAPES[char] ?? '')
 
-/** What a browser shows at the end of a login; both texts may be anybody's. */
+/** The page at the end of a login; both texts are untrusted and escaped. */
 export const page = (title: string, text: string): string => `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>${escaped(title)}</title>
 <meta name="viewport" content="width=device-width"></head>
@@ -15,7 +15,7 @@ export const page = (title: string, text: string): string => `<!doctype html>
 <h1 style="font-size:1.3em">${escaped(title)}</h1><p>${escaped(text)}</p></body></html>
 `
 
-/** Nothing of the page may be loaded from elsewhere, kept, or shown within another one. */
+/** The page must not load resources, be cached, or be framed. */
 export const PAGE_HEADERS = {
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
   'referrer-policy': 'no-referrer',

@@ -9,31 +9,31 @@ import type { Authority } from './discovery.js'
 const LIFETIME_MS = 10 * 60_000
 const MOST = 32
 
-/** A login that was begun: what its answer has to go together with. */
+/** A started login, with the data its answer is checked against. */
 export interface Pending {
   readonly server: Server
   readonly authority: Authority
   readonly client: OAuthClientInformationMixed
-  /** Of PKCE. */
+  /** PKCE code verifier. */
   readonly verifier: string
   readonly callback: string
 }
 
-/** What an authorization server has a browser bring back. */
+/** The authorization server's answer, from the browser's redirect. */
 export interface Answer {
   readonly code?: string | undefined
   readonly error?: string | undefined
-  /** Who answers; not every one says so. */
+  /** Issuer of the answer; some servers omit it. */
   readonly iss?: string | undefined
 }
 
-/** Logins that wait for a browser, by the hash of their state; each is taken once, and within ten minutes. */
+/** Started logins by the hash of their state; each can be completed once within ten minutes. */
 export class PendingLogins {
   readonly #byState = new Map<string, Pending & { readonly until: number }>()
 
   constructor(private readonly clock: Clock) {}
 
-  /** Until when it counts, in epoch milliseconds. A server has one at a time: an earlier one counts no more. */
+  /** Adds a login and returns its expiry in epoch milliseconds. It replaces an earlier one of the same server. */
   add(state: string, pending: Pending): number {
     this.#drop(({ server }) => server.key === pending.server.key)
     const [oldest] = this.#byState.keys()
@@ -42,7 +42,7 @@ export class PendingLogins {
     return this.clock.now() + LIFETIME_MS
   }
 
-  /** @param key of the server that it has to be for */
+  /** @param key of the expected server */
   take(state: string, key?: string): Pending | undefined {
     this.#drop(({ until }) => until < this.clock.monotonic())
     const hash = hashOf(state)
@@ -52,12 +52,12 @@ export class PendingLogins {
     return found
   }
 
-  /** That of a server counts no more. */
+  /** Discards the started login of a server. */
   forget(key: string): void {
     this.#drop(({ server }) => server.key === key)
   }
 
-  /** The one of a server. */
+  /** Takes the started login of a server. */
   takeOf(key: string): Pending | undefined {
     this.#drop(({ until }) => until < this.clock.monotonic())
     const [hash, found] = [...this.#byState].find(([, { server }]) => server.key === key) ?? []
@@ -73,8 +73,9 @@ export class PendingLogins {
 const hashOf = (state: string) => createHash('sha256').update(state).digest('hex')
 
 /**
- * Without it, a server that names the login page of another one would get the code that was meant for that one (RFC 9207).
- * @throws Fault `mcp_auth_state_invalid` where the answer names another issuer, or none although its server promises to
+ * Checks the issuer of an answer: a malicious server that names another one's login page would receive the code meant
+ * for that one (RFC 9207).
+ * @throws Fault `mcp_auth_state_invalid` if the answer names another issuer, or none although the server promised one
  */
 export function checkIssuer(
   { issuer, metadata }: Pending['authority'],

@@ -4,10 +4,13 @@ import type { DiagnosticItem } from '../../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../../desk/daemon/api.js'
 import type { FailedRevocation } from './farewells.js'
 
-/** Logins that are named one by one. */
+/** Logins that get an item of their own. */
 const NAMED = 20
 
-/** What doctor says of logins that are gone here and not revoked. @param hasWorkspace whether a workspace is still registered */
+/**
+ * The doctor's items for removed logins that are not revoked. @param hasWorkspace whether a workspace is still
+ * registered
+ */
 export function revocationItems(
   failed: readonly FailedRevocation[],
   hasWorkspace: (id: string) => boolean,

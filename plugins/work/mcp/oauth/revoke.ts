@@ -4,17 +4,17 @@ import { guardedFetch } from './addresses.js'
 import { clientIdOf } from './login-status.js'
 import type { LoginRow } from './login-table.js'
 
-/** Names of the secrets of a login below {@link LoginRow.secrets}. */
+/** Names of a login's secrets below {@link LoginRow.secrets}. */
 const PARTS = ['access-token', 'refresh-token', 'client-secret'] as const
 
-/** References of the secrets of a login. */
+/** References of a login's secrets. */
 export const secretsOf = ({ secrets }: Pick<LoginRow, 'secrets'>): string[] => PARTS.map(part => `${secrets}/${part}`)
 
-/** Where the authorization server takes revocations; undefined: nowhere. */
+/** Revocation endpoint of the authorization server; undefined if it has none. */
 export const revocationEndpoint = ({ metadata }: LoginRow): string | undefined =>
   (JSON.parse(metadata) as { revocation_endpoint?: string }).revocation_endpoint
 
-/** Values that a revocation needs, by the names of their secrets. */
+/** Values needed for a revocation, by the names of their secrets. */
 export async function neededFor(vault: VaultApi, login: LoginRow): Promise<Readonly<Record<string, string>>> {
   const reveal = (part: (typeof PARTS)[number]) => vault.reveal(`${login.secrets}/${part}`)
   const refresh = await reveal('refresh-token')
@@ -28,8 +28,9 @@ export async function neededFor(vault: VaultApi, login: LoginRow): Promise<Reado
 }
 
 /**
- * Revokes a login by RFC 7009, where the authorization server takes that; the tokens that came of a refresh token go with it.
- * @throws Error, Fault: the tokens may still be good
+ * Revokes a login by RFC 7009 if the authorization server supports it; tokens derived from the refresh token are
+ * revoked with it.
+ * @throws Error, Fault: the tokens may still be valid
  */
 export async function revoke(clock: Clock, vault: VaultApi, login: LoginRow): Promise<void> {
   const endpoint = revocationEndpoint(login)
@@ -48,7 +49,7 @@ export async function revoke(clock: Clock, vault: VaultApi, login: LoginRow): Pr
   })
   const pair = [id, secret ?? ''].map(encodeURIComponent).join(':')
   const headers = isBasic ? { authorization: `Basic ${Buffer.from(pair).toString('base64')}` } : undefined
-  // The endpoint was named by the server when somebody logged in: it may lead into the network of that one alone.
+  // The server named the endpoint at the login: it may only lead into that server's own network.
   const near = login.resource ?? login.issuer
   const reply = await guardedFetch(clock, near)(endpoint, { method: 'POST', body, ...(headers && { headers }) })
   if (!reply.ok) throw new Error(`${endpoint} answers ${reply.status}`)

@@ -11,10 +11,10 @@ import type { Server } from '../sources/declaration.js'
 import { folderOf } from '../sources/foreign.js'
 import type { Problem } from '../sources/sources.js'
 
-/** Items of one report. */
+/** Items per report. */
 const NAMED = 50
 
-/** What there is of one place: of the home, or of a workspace. */
+/** Problems of one place: the home or a workspace. */
 export interface PlaceTrouble {
   readonly workspaceId?: string
   readonly problems: readonly Problem[]
@@ -24,8 +24,8 @@ export interface PlaceTrouble {
 }
 
 /**
- * Why the program of a server cannot be started; undefined where it is there, or runs in a sandbox that has files of its own. Nothing is
- * started: a report must not run programs.
+ * Why a server's program cannot be started; undefined if it exists, or if the sandbox has its own files. The check only
+ * looks up files, since a report must not run programs.
  * @param env of the daemon
  * @param root folder that the server is started in
  */
@@ -40,7 +40,7 @@ export async function programTrouble(
   const cannot = `the MCP server ${shown(name, 64)} cannot start`
   if (!(await isFolder(within.folder))) return `${cannot}: its folder ${shown(within.folder, 200)} is not there`
   const PATH = own?.PATH ?? env.PATH
-  // Another form is a reference, which is looked up when the server starts.
+  // Other forms are references, which are resolved when the server starts.
   if (PATH !== undefined && !PATH.startsWith('/')) return undefined
   const isPath = within.program.includes('/')
   const wanted = isPath ? path.resolve(within.folder, within.program) : within.program
@@ -55,7 +55,7 @@ export const isFolder = (folder: string) =>
     () => false,
   )
 
-/** Servers of one place whose tools come to the same ids, each after the first. */
+/** Servers of one place whose tools map to the same ids, without the first of each. */
 export function collisions(servers: readonly { readonly name: string }[]): PlaceTrouble['collisions'] {
   const first = new Map<string, string>()
   return servers.flatMap(({ name }) => {
@@ -70,7 +70,7 @@ export function collisions(servers: readonly { readonly name: string }[]): Place
   })
 }
 
-/** What doctor says of files with MCP servers that cannot be read, of servers that failed when last tried and of missing programs. */
+/** The doctor's items for unreadable server files, servers that failed last time, name collisions and missing programs. */
 export function serverItems(places: readonly PlaceTrouble[]): DiagnosticItem[] {
   const items = places.flatMap(({ workspaceId, problems, failed, collisions, programless }) => [
     ...fileItems(problems, workspaceId),
@@ -101,7 +101,7 @@ export function serverItems(places: readonly PlaceTrouble[]): DiagnosticItem[] {
   return items.slice(0, NAMED)
 }
 
-/** One item for each source: it may have several files. */
+/** One item per source, which may consist of several files. */
 function fileItems(problems: readonly Problem[], workspaceId: string | undefined): DiagnosticItem[] {
   return [...new Set(problems.map(({ where }) => where))].map(where => {
     const of = problems.filter(problem => problem.where === where)

@@ -8,7 +8,7 @@ import type { Found } from '../sources/sources.js'
 import { ownSecrets, references } from './own-secrets.js'
 import type { Vanishing } from './vanishing.js'
 
-/** A server whose declaration is about to go, or to become another one. */
+/** A server whose declaration is about to be removed or changed. */
 export interface Going {
   readonly id: string
   readonly binding: string
@@ -16,8 +16,8 @@ export interface Going {
 }
 
 /**
- * Takes the login and the secrets of a server along when its declaration goes. It is noted before the file is written: after a
- * kill in between, the next start looks whether the declaration went.
+ * Removes the login and secrets of a server with its declaration. The intent is stored before the file is written:
+ * after a crash, the next start checks whether the declaration is gone.
  */
 export class Leaving {
   constructor(
@@ -27,7 +27,7 @@ export class Leaving {
     private readonly declared: (workspaceId: string | undefined) => Promise<Found>,
   ) {}
 
-  /** Notes what the server would leave. */
+  /** Stores which leftovers the server would have. */
   async begin(server: Server, workspace: Workspace | undefined): Promise<Going> {
     const binding = bindingOf(server)
     const farewell = {
@@ -40,12 +40,15 @@ export class Leaving {
     return { id, binding, farewell }
   }
 
-  /** The file was not written. */
+  /** Cancels the removal, because the file was not written. */
   cancel({ id }: Going): Promise<void> {
     return this.logins.farewells.drop(id)
   }
 
-  /** The file was written: the login goes where it was for another declaration, secrets where no server names them any more. */
+  /**
+   * Completes the removal after the file was written: deletes the login if its declaration is gone, and secrets that no
+   * server refers to.
+   */
   async end({ id, binding, farewell }: Going, actor?: Actor): Promise<void> {
     const { servers } = await this.declared(farewell.workspaceId)
     const isGone = !servers.some(server => bindingOf(server) === binding)
@@ -56,7 +59,10 @@ export class Leaving {
     if (isGone) await this.vanishing.drop(binding)
   }
 
-  /** What a daemon before this one began. A source that cannot be read may declare the server: then it waits for another start. */
+  /**
+   * Continues removals of an earlier daemon. A source that cannot be read may still declare the server: then the
+   * removal waits for another start.
+   */
   async resume(signal: AbortSignal): Promise<void> {
     const { farewells } = this.logins
     for (const { id, ...farewell } of farewells.open()) {

@@ -13,21 +13,21 @@ import { NAMED, type Sources } from '../sources/sources.js'
 import { ownSecrets, references } from './own-secrets.js'
 import { type Seen, seen } from './seen-table.js'
 
-/** Files are looked at so often while some server in them has a login or secrets. */
+/** Interval of file checks in milliseconds, while a server in them has a login or secrets. */
 const LOOK_MS = 5 * 60_000
-/** How long a server has to be missing. */
+/** Milliseconds for which a server has to be missing. */
 const GRACE_MS = 5 * 60_000
 const RETRY_MS = 30_000
 const LOOK = 'look'
 
 /**
- * Takes the login and the secrets of a server along that somebody removed from a file with an editor. Servers of files that have
- * some are remembered; one that is missing for a while is gone. A file that cannot be read, that belongs to a workspace which is
- * not trusted as it is, or to an agent whose definition is not valid, says nothing.
+ * Removes the login and secrets of a server that a person deleted from a file. Servers with a login or secrets are
+ * remembered; one that is missing for a while is removed. An unreadable file, an untrusted workspace or an invalid
+ * agent definition counts as unknown, not as missing.
  */
 export class Vanishing {
   readonly #alarm: Alarm
-  /** Declarations that were looked at; most have nothing. */
+  /** Declarations already examined; most have nothing to remove. */
   readonly #known = new WeakSet<object>()
 
   constructor(
@@ -38,7 +38,7 @@ export class Vanishing {
     this.#alarm = new Alarm(kernel.clock, { retryMs: RETRY_MS })
   }
 
-  /** Remembers those that have a login or secrets of their own. */
+  /** Remembers servers with a login or secrets of their own. */
   noticed(declared: readonly Declared[]): void {
     const fresh = declared.filter(one => isOwner(one) && !this.#known.has(one.declaration))
     if (fresh.length === 0) return
@@ -73,12 +73,12 @@ export class Vanishing {
     this.#wait()
   }
 
-  /** A request removed the server, and what it had. */
+  /** Forgets a server that a request removed completely. */
   async drop(binding: string): Promise<void> {
     if (seen.get(this.kernel.db, { binding })) await this.kernel.db.tx(t => seen.delete(t, { binding }))
   }
 
-  /** Looks at the start and every few minutes, until the signal aborts. */
+  /** Checks at the start and every few minutes, until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     this.#alarm.set(LOOK, this.kernel.clock.now())
     await this.#alarm.run(signal, {
@@ -103,19 +103,19 @@ export class Vanishing {
     this.#wait()
   }
 
-  /** An extension is purged. What is only switched off or removed can come back. */
+  /** Removes servers of a purged extension. A disabled or removed one can come back. */
   async forgetExtension(name: string): Promise<void> {
     for (const row of seen.query(this.kernel.db, 'WHERE extension IS NOT NULL'))
       if (row.extension === name || row.extension?.startsWith(`${name}@`)) await this.#forget(row)
   }
 
-  /** Undefined where nobody can tell. */
+  /** Whether a server is still declared; undefined if that cannot be determined. */
   async #isThere({ kind, workspace_id: id, agent, extension, binding }: Seen): Promise<boolean | undefined> {
     const { agents, workspaces } = this.kernel.needs
-    // Agents and skills of an extension bring servers of their own, which are not looked for.
+    // Servers from agents and skills of an extension are not tracked.
     if (extension !== null && kind !== 'extension') return undefined
     const workspace = id === null ? undefined : workspaces.get(id)
-    // The deletion of a workspace is a pass of its own.
+    // The deletion of a workspace has its own cleanup.
     if (id !== null && !workspace) return undefined
     if (extension === null && workspace && !(await agents.mayRunFilesOf(workspace))) return undefined
     const definition = agent === null ? undefined : await this.#definition(agent, workspace)
@@ -123,7 +123,7 @@ export class Vanishing {
     if (definition === 'unknown') return undefined
     const { declared, problems, disabled } = await this.sources.all({ workspace, definition })
     if (problems.some(({ where }) => where === NAMED[kind]) || disabled.includes(NAMED[kind])) return undefined
-    // One that is switched off brings nothing; one that was updated brings another server.
+    // A disabled extension has no servers now, and an updated one can have others, so neither counts as a removal.
     const isOn = declared.some(({ source }) => source.kind === 'extension' && source.extension === extension)
     if (extension !== null && !isOn) return undefined
     return declared.some(one => bindingOf(one) === binding)
@@ -135,14 +135,14 @@ export class Vanishing {
       .catch(error => (error instanceof Fault && error.code === NOT_FOUND ? 'gone' : 'unknown'))
   }
 
-  /** The row goes last: after a kill in between it is done again. */
+  /** The row is deleted last: after a crash, the work is repeated. */
   async #forget({ binding, workspace_id: id, secrets }: Seen): Promise<void> {
     const { db, needs, log } = this.kernel
     const vault = needs.vault.current
     if (!vault) return
     const workspace = id === null ? undefined : needs.workspaces.get(id)
     const named = secrets.length === 0 ? new Set<string>() : await this.#named(workspace)
-    // A source that cannot be read may name them.
+    // An unreadable source may refer to these secrets.
     if (!named) return
     await this.logins.forget(binding)
     const unnamed = secrets.filter(reference => !named.has(reference))
@@ -153,7 +153,7 @@ export class Vanishing {
     log.info('a server is gone from its file, and its login and secrets with it', { secrets: unnamed.length })
   }
 
-  /** References that servers of a place name; undefined when some source there cannot be read, or has servers that are switched off. */
+  /** References of the servers in a place; undefined if a source cannot be read or has disabled servers. */
   async #named(workspace: Workspace | undefined): Promise<ReadonlySet<string> | undefined> {
     const definitions = await this.kernel.needs.agents.list(workspace)
     const named = new Set<string>()
@@ -165,14 +165,14 @@ export class Vanishing {
     return named
   }
 
-  /** Nobody looks while there is nothing to look for. */
+  /** Schedules the next check only while there are remembered servers. */
   #wait(): void {
     const isAny = this.kernel.db.row('SELECT 1 FROM mcp_seen LIMIT 1') !== undefined
     this.#alarm.set(LOOK, isAny ? this.kernel.clock.now() + LOOK_MS : undefined)
   }
 }
 
-/** Sources that a person writes. */
+/** Sources that people edit as files. */
 const OF_FILES: ReadonlySet<SourceKind> = new Set([
   'global-config',
   'global-mcp-sidecar',
@@ -183,6 +183,6 @@ const OF_FILES: ReadonlySet<SourceKind> = new Set([
   'agent-mcp-sidecar',
 ])
 
-/** Whether its end is noticed: a person declared it in a file, or an extension brings it, which is purged. */
+/** Whether the removal of a server is tracked: it is declared in a file, or its extension can be purged. */
 const isOwner = ({ source: { kind, extension } }: Declared) => extension !== undefined || OF_FILES.has(kind)
 const NOT_FOUND = AgentErrors.agent_not_found().code

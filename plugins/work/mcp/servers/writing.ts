@@ -17,16 +17,16 @@ import type { Leaving } from './leaving.js'
 import { refBase, references } from './own-secrets.js'
 import { targetsOf } from './views.js'
 
-/** Characters of the part of an id that names the server; the tool needs room beside it. */
+/** Characters of a server's part in an id; the tool's name needs the rest. */
 const MAX_PART = 64
 
-/** A secret of the vault that servers may not use. */
+/** Whether a vault secret is not one for servers. */
 function isForeign(reference: string): boolean {
   const { scheme, rest = '' } = parseSecretRef(reference) ?? {}
   return scheme === 'vault' && !rest.startsWith('mcp/')
 }
 
-/** Changes the servers of `config.json` and `mcp.json`, by the routes of settings, which keep a record of every change. */
+/** Changes the servers in `config.json` and `mcp.json` through the settings routes, which record every change. */
 export class Writing {
   constructor(
     private readonly kernel: K,
@@ -35,7 +35,7 @@ export class Writing {
     private readonly leaving: Leaving,
   ) {}
 
-  /** @throws Fault `mcp_server_invalid`, and those of settings and of the vault */
+  /** @throws Fault `mcp_server_invalid`, and those of settings and the vault */
   async put(
     name: string,
     { target: asked = 'auto' }: McpTargetQuery,
@@ -87,7 +87,7 @@ export class Writing {
     const { servers, problems } = await this.sources.read({ workspace })
     const server = servers.find(one => one.name === name)
     const problem = problems.find(({ error }) => error instanceof Fault && error.code === 'mcp_file_invalid')
-    // The server may be in the file that cannot be read: then nobody knows that there is none.
+    // The server may be in the unreadable file, so its absence is not certain.
     if (!server && problem)
       throw ConfigErrors.config_file_invalid(messageOf(problem.error), { next: commandLine('mcp list') })
     if (!server) throw McpErrors.mcp_server_not_found(`there is no MCP server ${shown(name)} here`)
@@ -109,7 +109,7 @@ export class Writing {
     return outcome
   }
 
-  /** Ids of tools are made of the name of their server: two servers whose names come to one part hide each other's tools. */
+  /** Tool ids contain the server's name: two servers with the same part would hide each other's tools. */
   async #mustBeDistinct(name: string, workspace: Workspace | undefined): Promise<void> {
     const part = idPart(name)
     if (part === '')
@@ -133,7 +133,7 @@ export class Writing {
     return (await this.sources.read({ workspace })).servers.find(server => server.name === name)
   }
 
-  /** What the file is to say: the body, and what of the entry before it is kept. */
+  /** The new content of the entry: the body, and the preserved values of the old entry. */
   #kept({ server, preserve_env, preserve_secrets }: PutMcpServerBody, before: Declaration | undefined): Value {
     const { name: _, auth, ...rest } = server
     const env = { ...pick(before?.env, preserve_env), ...rest.env }
@@ -147,7 +147,10 @@ export class Writing {
     }
   }
 
-  /** Stores secrets of a body and names them in the entry; resolves to what undoes that for secrets that are new. */
+  /**
+   * Stores the secrets of a body and puts references in the entry; resolves with a function that removes the new ones
+   * again.
+   */
   async #storeSecrets(
     name: string,
     workspace: Workspace | undefined,
@@ -202,7 +205,7 @@ type Value = {
 
 const all = ({ source, shadowed }: Server) => [...shadowed, source]
 
-/** The strongest file of a scope that has a server and that requests write. */
+/** The strongest writable file of a scope that declares the server. */
 function writableIn(server: Server, workspace: Workspace | undefined): SettingsWriteTarget | undefined {
   const scope = workspace ? 'workspace' : 'global'
   return all(server)

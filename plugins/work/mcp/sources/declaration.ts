@@ -12,14 +12,14 @@ const text = (max: number) => v.pipe(v.string(), v.maxLength(max))
 const variables = v.record(text(256), text(32_768))
 const references = v.record(text(256), text(512))
 
-/** Of a URL that may stand in a file: what is there can be read by everybody who may read it, so it carries no password. */
+/** Whether a URL may be stored in a file: everyone who reads the file sees it, so it must not contain a password. */
 function isWebAddress(url: string): boolean {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   return parsed !== undefined && /^https?:$/.test(parsed.protocol) && !parsed.username && !parsed.password
 }
 const webAddress = v.pipe(text(2048), v.check(isWebAddress, 'http:// or https://, without a password'))
 
-/** How the daemon logs in to a server; a secret is named by reference. */
+/** Login settings of a server; secrets are references. */
 export const Login = v.object({
   type: v.optional(text(64)),
   registration: v.optional(v.picklist(['auto', 'pre_registered'])),
@@ -34,10 +34,10 @@ export const Login = v.object({
 })
 export type Login = v.InferOutput<typeof Login>
 
-/** The profile that stands for no sandbox. */
+/** Profile name that means no sandbox. */
 export const NO_SANDBOX = 'none'
 
-/** Members of a server as files have them. */
+/** Members of a server in files. */
 export const ServerMembers = {
   transport: v.optional(text(64)),
   command: v.optional(text(4096)),
@@ -54,37 +54,37 @@ export const ServerMembers = {
   catalog_version: v.optional(text(128)),
 }
 
-/** A server that can be used: one with a `command` is started, one with a `url` is reached. */
+/** A usable server: one with a `command` is started, one with a `url` is connected to. */
 export interface Declaration extends v.InferOutput<v.ObjectSchema<typeof ServerMembers, undefined>> {
   readonly name: string
-  /** Members in which the file names a variable, as it has them: values of variables are not shown, nor do they make it another server. */
+  /** Members as written, with variables: values of variables are not shown and do not change the server's identity. */
   readonly written?: Written
 }
 export type Written = Partial<
   Pick<v.InferOutput<v.ObjectSchema<typeof ServerMembers, undefined>>, 'command' | 'args' | 'env' | 'url' | 'headers'>
 >
 
-/** A server as its file has it. */
+/** A server as written in its file. */
 export const asWritten = ({ written, ...declaration }: Declaration): Declaration => ({ ...declaration, ...written })
 
-/** Servers that are read of one file. */
+/** Servers read from one file. */
 const MOST_SERVERS = 64
 
-/** Servers of a file that has them among other things, and those that cannot be used. */
+/** Servers of a file that also has other content, and the unusable ones. */
 export interface ReadServers {
   readonly servers: readonly Declaration[]
   readonly faults: readonly ServerFault[]
 }
 
-/** Why a server of a file cannot be used. */
+/** Why a server of a file is unusable. */
 export interface ServerFault {
   readonly name: string
   readonly error: Fault
-  /** The file says that no session is to start without it. */
+  /** Whether the file marks the server as required for sessions. */
   readonly isRequired: boolean
 }
 
-/** Servers of a file that has them among other things: a list with names, or by name. One that cannot be used costs itself. */
+/** Reads servers from part of a file: a list with names, or a table by name. An unusable server affects no other. */
 export function parseDeclarations(where: string, value: unknown): ReadServers {
   const servers: Declaration[] = []
   const faults: ServerFault[] = []
@@ -110,7 +110,7 @@ export function parseDeclarations(where: string, value: unknown): ReadServers {
   return { servers, faults }
 }
 
-/** Where servers are declared, the weakest first: of one name the last one counts, as a whole. */
+/** Sources of servers, weakest first: the last declaration of a name replaces earlier ones completely. */
 export const SOURCES = [
   'global-config',
   'global-mcp-sidecar',
@@ -125,45 +125,45 @@ export const SOURCES = [
 ] as const
 export type SourceKind = (typeof SOURCES)[number]
 
-/** Where a server is declared. */
+/** The source of a server. */
 export interface Source {
   readonly kind: SourceKind
   readonly scope: 'global' | 'workspace' | 'agent'
-  /** Of the workspace whose it is; absent for one of everybody. */
+  /** Id of its workspace; absent for a server of all workspaces. */
   readonly workspaceId?: string
-  /** The file, extension, skill or agent, for people; of two with one text, each has secrets like the other. */
+  /** The file, extension, skill or agent, for people. Sources with equal text share secrets. */
   readonly where: string
-  /** The agent whose it is. */
+  /** The agent it belongs to. */
   readonly agent?: string
-  /** Key of the extension that brings it: it runs and has secrets as that extension. */
+  /** Key of its extension: it runs and resolves secrets as that extension. */
   readonly extension?: string
 }
 
-/** What one place declares. */
+/** A declaration with its source. */
 export interface Declared {
   readonly source: Source
   readonly declaration: Declaration
 }
 
-/** A server with where it comes from. */
+/** A server after merging all sources. */
 export interface Server {
   readonly name: string
   readonly declaration: Declaration
   readonly source: Source
-  /** Of the same name in weaker sources, the strongest last. */
+  /** Sources with weaker declarations of the same name, strongest last. */
   readonly shadowed: readonly Source[]
   /**
-   * Of its declaration and of where it is declared: a server of the same name from another layer is another one, and inherits
-   * neither tokens nor what somebody approved.
+   * Hash of its declaration and source: a server of the same name from another source is a different one, and inherits
+   * neither tokens nor approvals.
    */
   readonly key: string
 }
 
-/** Files that a person may have a server written to. */
+/** Whether requests may write servers to files of this kind. */
 export const isWritable = (kind: SourceKind): kind is SourceKind & SettingsWriteTarget =>
   kind.endsWith('-config') || kind === 'global-mcp-sidecar' || kind === 'workspace-mcp-sidecar'
 
-/** The servers of all sources, the weakest source first; of each name the strongest. */
+/** Merges the declarations of all sources, weakest first; the strongest of each name wins. */
 export function merged(all: readonly Declared[]): Server[] {
   const byName = new Map<string, Server>()
   for (const { source, declaration } of all) {
@@ -175,7 +175,7 @@ export function merged(all: readonly Declared[]): Server[] {
   return [...byName.values()]
 }
 
-/** Of declarations that were read once and are asked for with each call. */
+/** Cached keys of declarations, which are needed on every call. */
 const keys = new WeakMap<Declaration, { readonly place: string; readonly key: string }>()
 
 function keyOf({ kind, workspaceId = '', where }: Source, declaration: Declaration): string {

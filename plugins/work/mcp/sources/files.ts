@@ -16,24 +16,27 @@ import { placesIn } from './places.js'
 const MOST_BYTES = 1024 * 1024
 const MOST_KEPT = 256
 
-/** Members of an `mcp.json` that hold its servers. */
+/** Members of an `mcp.json` that can contain the servers. */
 export const IN_SIDECAR = ['mcpServers', 'servers'] as const
-/** The part of a workspace's `config.json` that is about servers. */
+/** Member of a workspace's `config.json` with the servers. */
 export const IN_OVERLAY = ['mcp_servers'] as const
 
-/** A file with servers, and who may have its variables. */
+/** A file with servers, and the access to its variables. */
 export interface ServerFile extends Pick<ForeignPlace, 'where' | 'holders' | 'root' | 'isWorkspace' | 'isStrict'> {
   readonly file: string
   /** Folder that the file must not lead out of. */
   readonly inside: string
   /**
-   * Of a file of a workspace, where the vault has a variable of a server: the environment of the daemon is not for a file that came with
-   * a repository. A file of the home has the variables of the daemon, as references `env:NAME` have them.
+   * Only for a file of a workspace: the vault reference of a variable. The daemon's environment is not available to a
+   * file from a repository; a file of the home can use it, like references `env:NAME`.
    */
   readonly ref?: (server: string, variable: string) => string
 }
 
-/** Servers of a file; undefined where there is none. @throws Fault `mcp_file_invalid` for a file that is no list of servers */
+/**
+ * Reads the servers of a file; undefined if it does not exist. @throws Fault `mcp_file_invalid` if it is not a list of
+ * servers
+ */
 export async function readServerFile(
   kernel: K,
   { file, inside, ref, ...place }: ServerFile,
@@ -52,10 +55,10 @@ export async function readServerFile(
   }
 }
 
-/** Variables of one file; more are not looked up. */
+/** Variables of one file; further ones are not resolved. */
 const MOST_VARIABLES = 256
 
-/** Values of the variables that a file of the home names, from the environment of the daemon. */
+/** Values of variables named in a file of the home, from the daemon's environment. */
 async function variablesIn(text: string, kernel: K): Promise<ForeignPlace['variable']> {
   const names = new Set([...text.matchAll(/\$\{(?:env:)?([A-Za-z_]\w{0,255})(?=\}|:-)/g)].map(([, name = '']) => name))
   const found = new Map<string, Variable>()
@@ -75,8 +78,8 @@ async function variablesIn(text: string, kernel: K): Promise<ForeignPlace['varia
 }
 
 /**
- * The environment of the daemon, and the secrets of others, are not for a file that came with a repository.
- * @throws Fault `mcp_secret_forbidden` where a reference is none of the workspace's
+ * Refuses references to the daemon's environment and to foreign secrets in a file from a repository.
+ * @throws Fault `mcp_secret_forbidden` for a reference outside the workspace's secrets
  */
 export function checkReferences(where: string, declaration: Declaration, workspace: Workspace): void {
   if (references(declaration).every(reference => isOf(workspace, reference))) return
@@ -85,16 +88,19 @@ export function checkReferences(where: string, declaration: Declaration, workspa
   )
 }
 
-/** Milliseconds within which a file may change without its times telling: a file system counts them in ticks. */
+/** Resolution of file times in milliseconds: a change within it may not alter them. */
 const TICK_MS = 1000
 
-/** What was read from files, as long as they are the same: a call of a tool asks for all sources again. */
+/** Cached content of unchanged files: every tool call reads all sources. */
 export class KeptFiles {
   readonly #kept = new Map<string, { readonly sign: string; readonly content: unknown }>()
 
   constructor(private readonly clock: Pick<Clock, 'now'>) {}
 
-  /** What a file says, read by one of the functions above, and always by the same one. @throws Fault `mcp_file_invalid` */
+  /**
+   * Content of a file, read by one of the functions above, always the same one per file. @throws Fault
+   * `mcp_file_invalid`
+   */
   async read<T>(file: string, how: () => Promise<T>): Promise<T> {
     const sign = await this.#sign(file)
     const known = this.#kept.get(file)
@@ -108,7 +114,7 @@ export class KeptFiles {
     return content
   }
 
-  /** Of a regular file, and of none at all; empty where it does not tell one content from another. */
+  /** Signature of a regular or missing file; empty if it cannot distinguish contents. */
   async #sign(file: string): Promise<string> {
     try {
       const found = await lstat(file, { bigint: true })
@@ -121,7 +127,7 @@ export class KeptFiles {
   }
 }
 
-/** A file that is not there is no fault; a link that leads back to itself is one. */
+/** A missing file is not an error; a circular link is. */
 function unlessAbsent(error: unknown): undefined {
   if (!['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
 }

@@ -7,49 +7,49 @@ import { McpServerPolicy } from '../../../../schemas/settings/entries.js'
 import { McpErrors } from '../errors.js'
 import { type Declaration, type ServerFault, ServerMembers, type Written } from './declaration.js'
 
-/** Servers of one file; more are not read. */
+/** Servers read from one file. */
 const MOST_SERVERS = 64
-/** Remarks on one file; more are not listed. */
+/** Remarks listed for one file. */
 const MOST_REMARKS = 64
 
-/** What a file declares. A server that cannot be used costs itself. */
+/** Content of a file. An unusable server affects no other. */
 export interface ForeignServers {
   readonly servers: readonly Declaration[]
-  /** One for each server that cannot be used. */
+  /** One for each unusable server. */
   readonly faults: readonly ServerFault[]
-  /** Members that mean nothing here, and servers that are switched off. */
+  /** Ignored members and disabled servers. */
   readonly remarks: readonly string[]
-  /** Some server is switched off. */
+  /** Whether a server is disabled. */
   readonly hasDisabled: boolean
 }
 
-/** A variable of a file: where its value is kept, and the value where the text around it needs one. */
+/** A variable of a file: the reference of its value, and the value if the surrounding text needs it. */
 export interface Variable {
-  /** Reference of the secret that a variable or header is which is nothing but this variable. */
+  /** Reference used if the whole text is just this variable. */
   readonly ref: string
   readonly value?: string | undefined
-  /** Why the file cannot have its value; absent where the value is looked up when the server starts. */
+  /** Why the value is not available; absent if it is resolved when the server starts. */
   readonly missing?: string
 }
 
-/** A file and the variables that its texts may name. */
+/** A file and its variables. */
 export interface ForeignPlace {
   /** The file, for people. */
   readonly where: string
-  /** Members of the document of which the first one that is there holds the servers. */
+  /** Members that can contain the servers; the first existing one is used. */
   readonly holders: readonly string[]
-  /** Folder that a relative `cwd` is of. */
+  /** Folder that a relative `cwd` refers to. */
   readonly root: string
-  /** `root` is the folder of a workspace, which `${workspaceFolder}` names. */
+  /** Whether `root` is a workspace folder, which `${workspaceFolder}` refers to. */
   readonly isWorkspace: boolean
-  /** Names as other programs allow them; a file of ours may have any. */
+  /** Whether names are limited to the characters that other programs allow. */
   readonly isStrict?: boolean
   readonly variable: (server: string, variable: string) => Variable
   /** `line:column` of a value. */
   readonly at: (keys: readonly (string | number)[]) => string
 }
 
-/** Transports by the names that programs have for them; undefined: none of ours. */
+/** Supported transports by the names that other programs use. */
 const TRANSPORTS: ReadonlyMap<string, 'stdio' | 'http'> = new Map([
   ['stdio', 'stdio'],
   ['local', 'stdio'],
@@ -59,12 +59,12 @@ const TRANSPORTS: ReadonlyMap<string, 'stdio' | 'http'> = new Map([
   ['streamable_http', 'http'],
   ['remote', 'http'],
 ])
-/** Members that are read here, and those that say nothing about how a server runs. */
+/** Members that are read, or that do not affect how a server runs. */
 const READ = new Set([
   ...['type', 'transport', 'command', 'args', 'env', 'cwd', 'url', 'serverUrl', 'httpUrl', 'headers'],
   ...['disabled', 'enabled', 'name', 'description', 'version', 'icon', 'gallery', 'source'],
 ])
-/** Members that no other program has. */
+/** Members of this daemon that no other program has. */
 const OWN = [
   ...['secret_env', 'secret_headers', 'auth', 'sandbox', 'catalog_entry', 'catalog_version'],
   ...Object.keys(McpServerPolicy),
@@ -74,7 +74,7 @@ type Members = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A server cannot be used, because of the member at `keys` below it. */
+/** A server is unusable because of the member at `keys`. */
 class Unusable extends Error {
   constructor(
     readonly keys: readonly (string | number)[],
@@ -85,8 +85,8 @@ class Unusable extends Error {
 }
 
 /**
- * Servers of an `mcp.json`, or of another file that has them by name, in the spellings of the programs that write one.
- * @throws Error where the file is no list of servers at all
+ * Servers of an `mcp.json` or similar file, in the spellings of the common programs.
+ * @throws Error if the file is not a list of servers at all
  */
 export function foreignServers(document: unknown, place: ForeignPlace): ForeignServers {
   const servers: Declaration[] = []
@@ -131,7 +131,7 @@ const pathText = (keys: readonly (string | number)[]) =>
     120,
   ).slice(1, -1)
 
-/** Undefined for one that is switched off. @throws Error saying why it cannot be used */
+/** Undefined for a disabled server. @throws Error with the reason if it is unusable */
 function serverOf(
   name: string,
   written: unknown,
@@ -142,7 +142,7 @@ function serverOf(
     throw new Error('its name needs letters, digits, _, . and -, at most 64')
   if (name === '' || name.length > 128) throw new Error('its name needs 1 to 128 characters')
   if (!isObject(written)) throw new Error('an object is expected')
-  // Programs write null for what is not set.
+  // Some generators write null for unset members.
   const given = Object.fromEntries(Object.entries(written).filter(([, value]) => isSaid(value)))
   if (given.disabled === true || given.enabled === false) {
     remark('is disabled in the file')
@@ -172,13 +172,13 @@ function serverOf(
   }
 }
 
-/** Members that values of variables may stand in. */
+/** Members in which variables are expanded. */
 const SHOWN = ['command', 'args', 'env', 'url', 'headers'] as const
 
 interface Reading {
   readonly name: string
   readonly place: ForeignPlace
-  /** Variables are to stand in the texts by their names, as the file has them. */
+  /** Whether texts keep variables by name, for display. */
   readonly isShown: boolean
 }
 
@@ -187,7 +187,7 @@ const merged = (member: 'secret_env' | 'secret_headers', values: Members, own: M
 
 const URLS = ['httpUrl', 'url', 'serverUrl'] as const
 
-/** Where a server is reached; undefined for one that is started. */
+/** Address of a server; undefined for a server with a command. */
 function urlOf(given: Members, reading: Reading): string | undefined {
   const urls = URLS.filter(member => given[member] !== undefined)
   const named = given.type === undefined ? 'transport' : 'type'
@@ -224,11 +224,11 @@ function started(given: Members, reading: Reading): Members {
 
 const GO_AND_RUN = ['-c', 'cd "$1" && shift && exec "$@"', 'sh']
 
-/** A shell goes to the folder first: a declaration has no member for it. */
+/** A shell changes to the folder first, because a declaration has no member for it. */
 const inFolder = (command: string, args: readonly string[], cwd: string | undefined): Members =>
   cwd === undefined ? { command, args } : { command: 'sh', args: [...GO_AND_RUN, cwd, command, ...args] }
 
-/** The folder and the program of a server that a shell starts in a folder; undefined of any other. */
+/** Folder and program of a server that is started through this shell command; undefined for any other. */
 export function folderOf(command: string, args: readonly string[]) {
   const [folder, program] = args.slice(GO_AND_RUN.length)
   const isOurs = command === 'sh' && GO_AND_RUN.every((word, at) => args[at] === word)
@@ -240,7 +240,7 @@ function reached(given: Members, url: string, reading: Reading): Members {
   return { url, ...some('headers', plain), ...some('secret_headers', secret) }
 }
 
-/** Variables or headers. One that is nothing but a variable is a secret, which is looked up when the server starts. */
+/** Variables or headers. A text that is only a variable becomes a secret reference, resolved when the server starts. */
 function valuesOf(value: unknown, member: string, reading: Reading) {
   const plain: Record<string, string> = {}
   const secret: Record<string, string> = {}
@@ -268,10 +268,10 @@ function textOf(value: unknown, keys: readonly (string | number)[]): string {
   throw new Unusable(keys, 'a text is expected')
 }
 
-/** Names that programs have for the folder of the workspace. */
+/** Names that programs use for the workspace folder. */
 const isFolder = (name: string) => /^(?:workspaceFolder|workspaceRoot|projectRoot|CLAUDE_PROJECT_DIR)$/.test(name)
 
-/** The text with the values of its variables; `${VAR:-x}` is x where VAR has no value. */
+/** Expands variables in a text; `${VAR:-x}` is x if VAR has no value. */
 function expand(value: unknown, keys: readonly (string | number)[], { place, name, isShown }: Reading): string {
   return textOf(value, keys).replace(/\$\{([^{}]*)\}/g, (whole, inside: string) => {
     if (isFolder(inside) && place.isWorkspace) return place.root

@@ -1,8 +1,8 @@
 import { findNodeAtLocation, parseTree } from 'jsonc-parser'
 
-/** `line:column` of a value in the text of a JSON file, or of the nearest value above it. */
+/** `line:column` of a value in a JSON text, or of its nearest existing parent. */
 export function placesIn(text: string): (keys: readonly (string | number)[]) => string {
-  // A blank in the place of a byte order mark keeps every offset.
+  // A space instead of a byte order mark keeps all offsets.
   const tree = parseTree(text.replace(/^\uFEFF/, ' '), [], { allowTrailingComma: true })
   return keys => {
     let offset = tree?.offset ?? 0

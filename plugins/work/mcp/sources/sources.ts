@@ -12,7 +12,7 @@ import { McpServers } from '../settings.js'
 import { type Declared, merged, type Server, type Source, type SourceKind } from './declaration.js'
 import { checkReferences, IN_OVERLAY, IN_SIDECAR, KeptFiles, readServerFile, type ServerFile } from './files.js'
 
-/** For whom servers are looked up: everybody, a workspace, or an agent. */
+/** Place of a lookup: everywhere, a workspace, or an agent. */
 export interface Place {
   readonly workspace?: Workspace | undefined
   readonly definition?: AgentDefinition | undefined
@@ -22,26 +22,26 @@ export interface Place {
 export interface Found {
   readonly servers: readonly Server[]
   readonly problems: readonly Problem[]
-  /** What a person should know of sources that were read. */
+  /** Remarks for people about sources that were read. */
   readonly remarks: readonly string[]
-  /** Sources, as {@link NAMED} has them, of which some server is switched off: it is there, and comes back. */
+  /** Sources, as in {@link NAMED}, with disabled servers, which still exist. */
   readonly disabled: readonly string[]
 }
 
-/** A source, or a part of it, that could not be read. */
+/** A source or a part of it that could not be read. */
 export interface Problem {
   readonly where: string
   readonly error: unknown
-  /** The problem costs one server, or a file of another program: sessions start without them. */
+  /** Whether only one server or another program's file is affected: sessions start without it. */
   readonly isMinor?: boolean
-  /** Name of the one server. */
+  /** Name of the affected server. */
   readonly server?: string
 }
 
-/** The file of other programs, in the folder of the workspace itself. */
+/** File of other programs in the workspace folder. */
 const FOREIGN_FILE = '.mcp.json'
 
-/** How problems name the sources. */
+/** Names of the sources in problems. */
 export const NAMED = {
   'global-config': 'config.json',
   'global-mcp-sidecar': 'mcp.json',
@@ -55,32 +55,32 @@ export const NAMED = {
   skill: 'skills',
 } as const satisfies Record<SourceKind, string>
 
-/** Whether problems of that name are of a workspace, and of nothing that everybody has. */
+/** Whether problems of that name belong to a workspace only. */
 export const isOfWorkspace = (where: string): boolean =>
   where === NAMED['workspace-config'] || where === NAMED['workspace-foreign']
 
-/** Reads the servers of all sources when somebody asks: what a person has saved counts from then on. */
+/** Reads the servers of all sources on demand, so that saved changes take effect at once. */
 export class Sources {
   readonly #files: KeptFiles
-  /** Of the configuration as it was last. */
+  /** Declarations of the last configuration. */
   #config: { readonly servers: object; readonly declared: readonly Declared[] } | undefined
 
   constructor(
     private readonly kernel: K,
-    /** Told of what was read. */
+    /** Called with all declarations that were read. */
     private readonly noticed: (declared: readonly Declared[]) => void = () => {},
   ) {
     this.#files = new KeptFiles(kernel.clock)
   }
 
-  /** A source that cannot be read hurts no other one: it is a problem of the reply. */
+  /** Servers of a place. A source that cannot be read is reported as a problem and affects no other. */
   async read(place: Place): Promise<Found> {
     const { declared, ...about } = await this.all(place)
     this.noticed(declared)
     return { servers: merged(declared), ...about }
   }
 
-  /** Also those that are shadowed. */
+  /** All declarations, including shadowed ones. */
   async all(place: Place): Promise<Omit<Found, 'servers'> & { readonly declared: readonly Declared[] }> {
     const problems: Problem[] = []
     const remarks: string[] = []
@@ -125,7 +125,7 @@ export class Sources {
     return this.#ofFile({ file, inside: root, root, holders: IN_SIDECAR, isWorkspace: false }, source, reading)
   }
 
-  /** The files of a workspace; they have no effect before a person trusts them. */
+  /** Servers in the files of a workspace; they have no effect until a person trusts the files. */
   #ofWorkspace(workspace: Workspace, reading: Reading): Promise<readonly Declared[]>[] {
     const { of } = reading
     const foreign = () => of(NAMED['workspace-foreign'], () => this.#foreign(workspace, reading))
@@ -147,7 +147,7 @@ export class Sources {
     ]
   }
 
-  /** The `.mcp.json` that other programs read as well: it stays where it is. */
+  /** Servers in the `.mcp.json` that other programs share. */
   async #foreign(workspace: Workspace, reading: Reading): Promise<Declared[]> {
     const { id, rootDir, name } = workspace
     const file = path.join(rootDir, FOREIGN_FILE)
@@ -168,7 +168,7 @@ export class Sources {
     return this.#ofFile(place, source, reading, workspace)
   }
 
-  /** A server of a file that cannot be used costs itself. @param workspace whose file it is: it may name only secrets of it */
+  /** An unusable server affects no other. @param workspace of the file, whose secrets alone it may refer to */
   async #ofFile(
     file: Omit<ServerFile, 'where'>,
     source: Source,
@@ -201,7 +201,7 @@ export class Sources {
     return definition.mcpServers.map(declaration => ({ source, declaration }))
   }
 
-  /** The file beside an AGENT.md counts like the definition itself, and is as trusted. */
+  /** Servers in the file beside an AGENT.md, which has the same trust as the definition. */
   async #besideAgent({ definition, workspace }: Place, reading: Reading): Promise<Declared[]> {
     if (!definition?.path || (definition.source !== 'home' && definition.source !== 'workspace')) return []
     if (!(await this.#mayRun(definition, workspace))) return []
@@ -213,7 +213,7 @@ export class Sources {
     return this.#ofFile({ file, holders: IN_SIDECAR, ...place, inside: folder }, source, reading, ofWorkspace)
   }
 
-  /** Definitions that came with the files of a workspace run nothing before somebody trusted these. */
+  /** Whether a definition may run code; one from a workspace's files has to be trusted first. */
   async #mayRun({ source }: AgentDefinition, workspace: Workspace | undefined): Promise<boolean> {
     if (source !== 'workspace') return true
     return workspace !== undefined && (await this.kernel.needs.agents.mayRunFilesOf(workspace))
@@ -230,7 +230,7 @@ export class Sources {
       : { kind, scope: 'agent', agent: name, ...from }
   }
 
-  /** A server that cannot be used costs itself. */
+  /** Contributed servers. An unusable server affects no other. */
   async #contributed(kind: 'provider' | 'skill', place: Place, { problems }: Reading): Promise<Declared[]> {
     const contributors = this.kernel.collect(McpServerSources).filter(({ entry }) => entry.kind === kind)
     const all = await Promise.all(contributors.map(({ entry }) => entry.read(place)))
@@ -258,7 +258,7 @@ export class Sources {
     })
   }
 
-  /** Records of extensions, and of whoever writes records. */
+  /** Servers of records, from extensions and other writers. */
   #ofRecords({ workspace }: Place): Declared[] {
     return this.kernel.records.list({ kind: McpServerKind }).flatMap(({ id, scope, spec, source }): Declared[] => {
       if (scope.kind === 'workspace' && scope.id !== workspace?.id) return []
@@ -279,17 +279,17 @@ export class Sources {
   }
 }
 
-/** Where a file of a workspace may lead, and where the vault has its variables. */
+/** Limits of a workspace's file, and vault references of its variables. */
 const placeIn = ({ id, rootDir }: Workspace) => ({
   ...{ inside: rootDir, root: rootDir, isWorkspace: true },
   ref: (server: string, variable: string) => `${refBase(server, id)}/env/${variable}`,
 })
 
-/** What an extension brings is told apart from what has the same name elsewhere. */
+/** Adds the extension to the origin, so that equal names from different extensions are distinct. */
 const broughtWith = (where: string, extension: string | undefined): Pick<Source, 'where' | 'extension'> =>
   extension === undefined ? { where } : { where: `${where} of ${extension}`, extension }
 
-/** What one is told of sources that could not be read. */
+/** Problems and remarks as texts for people. */
 export const problemTexts = ({ problems, remarks }: Found): string[] => [
   ...problems.map(({ error }) => messageOf(error)),
   ...remarks,
