@@ -19,22 +19,25 @@ export { type OwnErrorCode, reasonsOf, ToolErrors, toolFault } from './faults.js
 export type { NativeToolsetId } from './native-toolsets.js'
 export { ToolKind, type ToolSpec } from './tool-kind.js'
 
-/** The check of values by JSON Schemas that an extension wrote: bounded in time and size. Loaded when it is first needed. */
+/** Validates values against JSON Schemas written by extensions, with limits on time and size. Loaded on first use. */
 export const loadJsonSchema = () => import('./registry/json-schema.js')
 
-/** From what only reads to what cannot be undone. `open_world`: it reaches beyond this machine. */
+/** Risk of a tool, from read-only to irreversible. `open_world`: it has effects beyond this machine. */
 export type ToolRisk = ToolSpec['risk']
-/** Who sees a tool: nobody, people alone, programs in a session, and also models. Each sees what the ones behind it see. */
+/**
+ * The audience of a tool: internal, operator, programs in a session, or models as well. Each audience includes the
+ * later ones.
+ */
 export type ToolVisibility = ToolSpec['visibility']
 export type ToolBackendKind = ToolSpec['backend']['kind']
 
-/** One tool, as it is told to whoever may call it. */
+/** A tool as described to its callers. */
 export interface ToolDescriptor {
   /** `service__<name>`, `ext__<extension>__<tool>` or `mcp__<server>__<tool>`. */
   readonly id: string
   readonly title?: string
   readonly description: string
-  /** JSON Schema of an object; what a call gives is held to it before the backend sees it. */
+  /** JSON Schema of an object; the input of a call is validated against it before the backend gets it. */
   readonly inputSchema: Readonly<Record<string, unknown>>
   readonly outputSchema?: Readonly<Record<string, unknown>>
   readonly risk: ToolRisk
@@ -49,53 +52,54 @@ export interface ToolDescriptor {
     readonly requiresCapabilities?: readonly string[]
   }
   /**
-   * Of everything that decides what a call does: a remembered decision counts for this digest alone. Make it with
-   * {@link ToolsApi.digest} over the descriptor and, of a server, its declaration (command, URL, the layer that it comes from).
+   * Digest of everything that determines the effect of a call: a remembered decision is valid only for the same digest.
+   * Compute it with {@link ToolsApi.digest} from the descriptor and, for a server, its declaration (command, URL,
+   * source).
    */
   readonly digest: string
-  /** Who provides it, for people: name of the extension, the server or the plugin. */
+  /** The provider, for people: name of the extension, server or plugin. */
   readonly owner: string
-  /** Ids of toolsets that have it by itself. */
+  /** Ids of toolsets that include it by its own choice. */
   readonly toolsets?: readonly string[]
   readonly tags?: readonly string[]
   readonly concurrencySafe?: boolean
   readonly requiresInteraction?: boolean
-  /** Milliseconds that it waits for a person, which its call may take beyond its bound. */
+  /** Milliseconds that it waits for a person, added to the time limit of its call. */
   readonly waitsMs?: number
-  /** It calls any other tool, which is judged then: its own risk says nothing of what it can do. */
+  /** Whether it calls other tools, each of which is checked then, so that its own risk is irrelevant. */
   readonly judgedInside?: true
-  /** Bytes of a result that a caller is handed; more is kept as an artifact. Default 262,144. */
+  /** Bytes of a result returned to the caller; a larger one is stored as an artifact. Default 262,144. */
   readonly maxResultBytes?: number
-  /** A record that tells of it. */
+  /** The record that represents it. */
   readonly record?: { readonly id: string; readonly version: number }
 }
 
-/** A tool and whether it could be called now. */
+/** A tool with its availability. */
 export interface OfferedTool {
   readonly descriptor: ToolDescriptor
-  /** Why it cannot; absent or empty: it can. */
+  /** Why it is unavailable; absent or empty: it is available. */
   readonly unavailable?: readonly ReasonCode[]
-  /** The same for people: `server github has not answered for 30 s`. */
+  /** The reason for people: `server github has not answered for 30 s`. */
   readonly why?: string
 }
 
-/** For whom tools are listed. All absent: the operator, everywhere. */
+/** The place of a listing. All absent: the operator, everywhere. */
 export interface ToolPlace {
   readonly workspaceId?: string
   readonly sessionId?: string
   readonly agentName?: string
 }
 
-/** For whom a tool is called. */
+/** The caller of a tool. */
 export interface ToolCaller extends ToolPlace {
   readonly actor: Actor
   /** Aborts when the caller gives up. */
   readonly signal: AbortSignal
-  /** The rules let this call of an agent name another workspace than its own. */
+  /** Whether the rules allow this call to name another workspace than the agent's own. */
   readonly mayLeave?: true
 }
 
-/** A part of a result, as the Model Context Protocol has it. */
+/** A part of a result, in the form of the Model Context Protocol. */
 export interface ToolContent {
   readonly type: string
   readonly text?: string
@@ -105,7 +109,7 @@ export interface ToolContent {
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 
-/** What a backend answers. `isError`: the tool ran and tells of a failure of its own. */
+/** A backend's result. `isError`: the tool ran and reports a failure of its own. */
 export interface ToolResult {
   readonly content: readonly ToolContent[]
   readonly structured?: unknown
@@ -113,28 +117,32 @@ export interface ToolResult {
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 
-/** Provides tools of one kind. It judges no right: whatever reaches it has passed every rule. */
+/** Provides tools of one kind. It checks no permissions: every call it gets has passed all rules. */
 export interface ToolBackend {
   readonly kind: ToolBackendKind
   /**
-   * Its tools in a place, also those that cannot be called now. The same array for as long as nothing of it changed: what is made
-   * of it, for the search say, is kept by the array. It waits for no server longer than a second. A throw leaves its tools out.
+   * Its tools in a place, including unavailable ones. It returns the same array while nothing changed, because derived
+   * data such as the search index is cached by the array. It waits for a server at most one second. An error leaves its
+   * tools out.
    */
   readonly tools: (place: ToolPlace) => Awaitable<readonly OfferedTool[]>
   /**
-   * Calls one of them with an input that its schema allows. What fails is thrown as {@link toolFault}; anything else thrown is told as
-   * `tool_backend_failed`. A result beyond 16 MiB is refused by the registry; a backend that reads from outside stops reading there.
+   * Calls a tool with a validated input. Failures are thrown as {@link toolFault}; any other error is reported as
+   * `tool_backend_failed`. The registry refuses results over 16 MiB; a backend that reads from outside stops there.
    */
   readonly call: (tool: ToolDescriptor, input: Readonly<Record<string, unknown>>, by: ToolCaller) => Promise<ToolResult>
-  /** Whether a call of an agent names another workspace than the one it works in; without this none does. */
+  /** Whether an agent's call names another workspace than its own; absent: never. */
   readonly leaves?: (tool: ToolDescriptor, input: Readonly<Record<string, unknown>>, place: ToolPlace) => boolean
-  /** A tool that cannot be called is wanted: does what can be done about it, as starting a server that has ended. Never throws. */
+  /** Tries to make an unavailable tool available, for example by restarting its server. Never throws. */
   readonly revive?: (tool: ToolDescriptor, place: ToolPlace) => Promise<void>
-  /** Waits a while for servers that have told nothing yet; resolves with the names of those that still have not. Never throws. */
+  /**
+   * Waits a limited time for servers without a known list of tools; resolves with the names of those still missing.
+   * Never throws.
+   */
   readonly complete?: (place: ToolPlace) => Promise<readonly string[]>
   /**
-   * Why a tool that no list has may still be there: {@link toolFault} of a server that has not told its tools, after a while of waiting
-   * for it; undefined where the id is none of its. Never throws.
+   * Why an unlisted tool may still exist: the {@link toolFault} of a server whose tools are not known after a limited
+   * wait; undefined if the id is not one of this backend. Never throws.
    */
   readonly missing?: (id: string, place: ToolPlace) => Promise<Fault | undefined>
 }
@@ -154,25 +162,25 @@ export const ToolBackends = registry<ToolBackend>(
 )
 
 /**
- * A native tool: a route of the daemon under a name for agents. A call makes the request with the caller's rights, and gives the reply
- * or the refusal of the route. Its input has the members of path, query and body side by side; a body that is no object, or has a
- * name twice, is the member `body`.
+ * A native tool: a route of the daemon under a name for agents. A call makes the request with the caller's rights and
+ * returns the route's reply or refusal. The input has the members of path, query and body side by side; a body that is
+ * not an object, or that repeats a name, is the member `body`.
  */
 export interface NativeTool extends RouteTool {
   readonly route: `${Method} /api/${string}`
 }
 
-/** Tools of extensions that name their routes by a text; a route says by the annotation `tool` that it is one. */
+/** Tools of extensions, which name their routes as text; a route of the daemon uses the annotation `tool`. */
 export const NativeTools = registry<NativeTool>(
   'tools.native@1',
   v.looseObject({ name: v.string(), route: v.string(), toolsets: v.array(v.string()) }),
 )
 
-/** Says of calls that they need no person. */
+/** Exempts calls from the approval by a person. */
 export interface ToolAllowance {
   /**
-   * Whether a call of an agent, which its permission mode would leave to a person, goes on without one. It is asked of calls that change
-   * something within bounds, not of destructive ones or of those that want a person whatever the mode; refusals are stronger.
+   * Whether an agent's call that needs an approval by its permission mode goes on without one. Only calls with limited
+   * changes are passed to it, not destructive ones or those that always need a person; refusals take precedence.
    */
   readonly allows: (toolId: string, input: Readonly<Record<string, unknown>>, sessionId: string) => boolean
 }
@@ -180,33 +188,33 @@ export interface ToolAllowance {
 /** Contributes allowances: `contribute(ToolAllowances, self => [self.allowance])`. */
 export const ToolAllowances = registry<ToolAllowance>('tools.allowances@1', v.looseObject({ allows: v.function() }))
 
-/** What stands in the way of a call in a place; `callable` where nothing but an approval does. */
+/** Obstacles to a call in a place; `callable` if there is none but an approval. */
 export interface ToolDecision {
   readonly callable: boolean
   readonly approvalRequired: boolean
   readonly reasons: readonly ReasonCode[]
 }
 
-/** A tool with what may be done with it. */
+/** A tool with the decision of the rules. */
 export interface JudgedTool extends OfferedTool {
   readonly decision: ToolDecision
 }
 
-/** How a call went. */
+/** Outcome of a call. */
 export interface ToolOutcome {
   /** The ID of the tool that ran; a hook may have replaced the requested one. */
   readonly toolId: string
   /** The title that a hook gave the call. */
   readonly title?: string
   readonly result: ToolResult
-  /** Bytes of the whole result; what is beyond the limit of the tool is in the artifact. */
+  /** Bytes of the whole result; the artifact contains it if the limit is exceeded. */
   readonly bytes: number
   readonly truncated: boolean
   readonly artifact?: { readonly id: string; readonly uri: string; readonly bytes: number; readonly sha256: string }
   readonly durationMs: number
 }
 
-/** A call that has passed every rule but those of hooks; with `deny`, the reason in words, it is refused. */
+/** A call that passed all rules except hooks; `deny`, a reason in words, refuses it. */
 export interface ToolCallWish {
   /** A tap may name another tool; all rules and taps then apply to that one. */
   readonly toolId: string
@@ -229,7 +237,7 @@ export interface ToolCallEnd extends Omit<ToolCallWish, 'deny'> {
   readonly error?: string
 }
 
-/** The hooks of tool calls. What programs of a person have a say in takes its time; each program is bounded. */
+/** The hooks of tool calls. Programs of a person may take long; each has a time limit. */
 export const points = hookTable({
   calling: pipeline<ToolCallWish>(
     'calling',
@@ -243,20 +251,20 @@ export const points = hookTable({
   ),
 })
 
-/** Tools for other plugins. Every throw is a Fault with a {@link ToolErrorCode}, its reasons by {@link reasonsOf}. */
+/** Tools for other plugins. Every error is a Fault with a {@link ToolErrorCode}; its reasons are in {@link reasonsOf}. */
 export interface ToolsApi extends TapsOf<typeof points> {
-  /** Those that a session's model, or without a session the operator, sees; sorted by id. */
+  /** Tools visible to a session's model, or without a session to the operator; sorted by id. */
   list(place: ToolPlace): Promise<readonly JudgedTool[]>
-  /** The best first; an empty query is the list. */
+  /** Best matches first; an empty query returns the list. */
   search(place: ToolPlace, query: string, limit: number): Promise<readonly JudgedTool[]>
-  /** Waits a while for servers whose tools are not known yet; resolves with the names of those that still start. */
+  /** Waits a limited time for servers whose tools are not known; resolves with the names of those still starting. */
   complete(place: ToolPlace): Promise<readonly string[]>
-  /** Throws `tool_not_found`. */
+  /** @throws Fault `tool_not_found` */
   find(place: ToolPlace, id: string): Promise<JudgedTool>
   /**
-   * Checks every rule, then calls. Where a person has to allow it, throws `tool_approval_required` with `details.approval_id`; with
-   * `wait` the call goes on when a person has, and throws `tool_denied` or, after 120 s, `tool_timed_out`. A tool
-   * that is not one `among` those for the caller is told as one that is not there.
+   * Checks every rule, then calls. If a person has to approve, throws `tool_approval_required` with
+   * `details.approval_id`; with `wait` the call continues after the approval, and throws `tool_denied` or, after 120 s,
+   * `tool_timed_out`. A tool that `among` excludes is reported as not found.
    */
   call(
     id: string,

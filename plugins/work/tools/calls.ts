@@ -25,7 +25,7 @@ export interface CallOptions {
 const isObject = (value: unknown): value is Input =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Calls, from the rules over a person's answer to the result. */
+/** Executes calls: rules, approval, hooks and result. */
 export class Calls {
   constructor(private readonly tools: ToolsService) {}
 
@@ -50,7 +50,7 @@ export class Calls {
     return execute(this.tools, entry, input, by)
   }
 
-  /** How things are, after the backend of a tool that cannot be called now has done what it can about that. */
+  /** The scene after the backend tried to make an unavailable tool available. */
   async #readied(id: string, by: ToolCaller, among: CallOptions['among']): Promise<Scene> {
     const scene = await this.tools.wanted(by, id)
     const { backend, descriptor, unavailable = [] } = this.tools.entryOf(scene, id)
@@ -89,7 +89,7 @@ export class Calls {
     }
   }
 
-  /** Whether a person has to be asked. Throws where a rule or a remembered decision refuses. */
+  /** Whether an approval is needed. Throws if a rule or a remembered decision refuses the call. */
   async #judged({ place, rules }: Scene, entry: Entry, input: Input, by: ToolCaller): Promise<boolean> {
     const { id, digest } = entry.descriptor
     const isListed = mustBeCallable(entry, { place, rules })
@@ -107,7 +107,7 @@ export class Calls {
       const isAllowed = this.#allowedForSession(entry, input, by)
       return approvalRequired && !isAllowed && (leaves || !this.#needsNoPerson(entry, input, by))
     }
-    // What lets an agent into another workspace lasts no longer than its session.
+    // An approval for another workspace lasts at most for the session.
     if (leaves && grant.decision !== 'reject') return approvalRequired && !this.#allowedForSession(entry, input, by)
     await this.tools.grants.used(grant)
     if (grant.decision === 'reject')
@@ -119,14 +119,14 @@ export class Calls {
     return false
   }
 
-  /** Whether a plugin says of this call that it waits for no person. */
+  /** Whether a plugin exempts this call from the approval. */
   #needsNoPerson({ descriptor }: Entry, input: Input, { sessionId }: ToolCaller): boolean {
     const { backend, id, requiresInteraction, risk } = descriptor
     if (sessionId === undefined || backend.kind !== 'native' || risk !== 'mutating' || requiresInteraction) return false
     return this.tools.kernel.collect(ToolAllowances).some(({ entry }) => entry.allows(id, input, sessionId))
   }
 
-  /** Whether a person allowed it for the rest of the session. Throws where one rejected it for as long. */
+  /** Whether a person allowed it for the rest of the session. Throws if it was rejected for that time. */
   #allowedForSession({ descriptor: { id, digest } }: Entry, input: Input, by: ToolCaller): boolean {
     const inputDigest = digestOf(input)
     const bound = { toolId: id, toolDigest: digest, sessionId: by.sessionId ?? '', inputDigest }
@@ -139,7 +139,7 @@ export class Calls {
     return decision === 'allow'
   }
 
-  /** Waits for a person, or tells the caller that it has to. */
+  /** Waits for the approval, or throws that one is needed. */
   async #approved(entry: Entry, input: Input, inputDigest: string, by: ToolCaller, waits: boolean): Promise<void> {
     const { approvals, kernel } = this.tools
     const tool = entry.descriptor
@@ -161,7 +161,7 @@ export class Calls {
     })
   }
 
-  /** After somebody took time to decide: the rules are asked again, and the tool has to be the one that was allowed. */
+  /** Runs an approved call: the rules are checked again after the wait, and the tool must be the approved version. */
   async #runAllowed(
     { descriptor: { id, digest } }: Pick<Entry, 'descriptor'>,
     input: Input,
@@ -180,10 +180,10 @@ export class Calls {
     return execute(this.tools, wished.entry, input, by)
   }
 
-  /** Goes on with a call that nobody waits for. */
+  /** Runs an approved call without a waiting caller. */
   runLater(waiting: Waiting): void {
     const { tool, input } = waiting
-    // Whoever asked has its answer: this ends with the daemon alone.
+    // The original request has ended, so only the daemon's shutdown aborts this call.
     const by = { ...waiting.by, signal: this.tools.kernel.scope.signal }
     waiting.execution = 'running'
     void this.#runAllowed({ descriptor: tool }, input, by).then(
@@ -200,7 +200,7 @@ export class Calls {
   }
 }
 
-/** Whether a person has to be asked. Throws where a rule denies the call, whatever its input. */
+/** Whether an approval is needed. Throws if a rule denies the call for every input. */
 function mustBeCallable(entry: Entry, { place, rules }: Pick<Scene, 'place' | 'rules'>): boolean {
   const { id } = entry.descriptor
   const { callable, approvalRequired, reasons, deniedBy } = judge(entry, place, rules)
@@ -214,7 +214,7 @@ function mustBeCallable(entry: Entry, { place, rules }: Pick<Scene, 'place' | 'r
   })
 }
 
-/** The input of a call, held to the schema of the tool. Throws `tool_invalid_input`. */
+/** Validates the input of a call against the tool's schema. @throws Fault `tool_invalid_input` */
 export async function inputOf({ descriptor }: Entry, given: unknown, ask: AskPatterns): Promise<Input> {
   const { id, inputSchema } = descriptor
   const input = given ?? {}

@@ -8,14 +8,14 @@ const about = {
   agent_name: v.optional(v.string()),
 }
 
-/** A person has to allow a call. */
+/** A call needs the approval of a person. */
 export const ApprovalRequested = event('tool.approval_requested', v.object({ ...about, approval_id: v.string() }))
-/** Somebody decided; `token`: by making a token for one call. */
+/** A person decided; `token`: by creating a token for one call. */
 export const ApprovalDecided = event(
   'tool.approval_decided',
   v.object({ ...about, approval_id: v.optional(v.string()), decision: v.picklist(['allow', 'reject', 'token']) }),
 )
-/** A tool that does more than read was called; with `error_code`, it failed. */
+/** A tool with more than read risk was called; `error_code` is set if it failed. */
 export const ToolCalled = event(
   'tool.called',
   v.object({ ...about, risk: v.string(), error_code: v.optional(v.string()) }),

@@ -6,8 +6,8 @@ import { ReasonCode, type ToolErrorCode } from '../../../schemas/tools.js'
 const SHOW = command('tool show', placeholder('id'))
 
 /**
- * What can keep a tool from being called, or its result from being handed over. `model_not_found` and `reasoning_effort_unsupported`,
- * which a call can be answered with too, are of the models.
+ * Errors of tool calls and of their results. A call can also fail with `model_not_found` and
+ * `reasoning_effort_unsupported`, which are errors of the models.
  */
 export const ToolErrors = defineErrors({
   tool_not_found: {
@@ -39,17 +39,17 @@ export const ToolErrors = defineErrors({
   tool_timed_out: { status: 502, message: 'the tool did not answer in time', next: 'call it again' },
 })
 
-/** Of questions to a person, and of what is remembered of the answers. */
+/** Errors of approvals and remembered decisions. */
 export const ApprovalErrors = defineErrors({
   approval_not_found: { status: 404, message: 'no such approval, or it is long over', next: command('tool approvals') },
   approval_over: { status: 409, message: 'this approval is over', next: command('tool approvals') },
   grant_not_found: { status: 404, message: 'no such remembered decision', next: command('tool grants list') },
 })
 
-/** Those that tools themselves are answered with. */
+/** Error codes that are defined here. */
 export type OwnErrorCode = Exclude<ToolErrorCode, 'model_not_found' | 'reasoning_effort_unsupported'>
 
-/** A refusal or failure with its reasons, the most telling first. */
+/** A refusal or failure with its reasons, most significant first. */
 export function toolFault(
   code: OwnErrorCode,
   reasons: readonly ReasonCode[],
@@ -65,13 +65,13 @@ export function toolFault(
   return ToolErrors[code](message, { ...rest, details })
 }
 
-/** That there is no tool of this id, or none for this caller. `meant`: the id of the tool that goes by this name. */
+/** The fault of an unknown or hidden tool. `meant`: id of the tool with this name. */
 export const noTool = (id: string, meant?: string): Fault => {
   const server = /^mcp__(.+?)__/.exec(id)?.[1]
   return toolFault('tool_not_found', ['tool_unknown'], `no such tool: ${shown(id, 256)}`, {
     toolId: clip(id, 256),
     ...(meant !== undefined && { next: command('tool show', meant) }),
-    // The tools of a server are known once it was reached.
+    // Tools of a server are known only after a connection to it.
     ...(server !== undefined && {
       next: `see whether its MCP server is there: ${command('mcp show', server, '--probe')}`,
     }),

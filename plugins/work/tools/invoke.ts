@@ -4,7 +4,7 @@ import { digestOf } from './digest.js'
 import type { ToolsService } from './service.js'
 import { resultToWire, SOURCES } from './wire.js'
 
-/** A call by a request, with what is told of it. */
+/** Calls a tool for a request and reports the outcome. */
 export async function invoke(
   tools: ToolsService,
   id: string,

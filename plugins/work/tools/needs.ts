@@ -5,7 +5,7 @@ import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
 import { Sessions } from '../sessions/api.js'
 
-/** What the plugin requires. */
+/** Dependencies of the plugin. */
 export const needs = {
   request: Requests,
   sessions: Sessions,

@@ -8,7 +8,7 @@ import { type ToolPlace, toolFault } from './api.js'
 import type { K } from './needs.js'
 import type { Place } from './policy.js'
 
-/** How a request names a place. */
+/** Reference to a place in a request. */
 export interface AskedPlace {
   readonly workspace_id?: string | undefined
   readonly workspace?: string | undefined
@@ -16,10 +16,10 @@ export interface AskedPlace {
   readonly agent_name?: string | undefined
 }
 
-/** Milliseconds for which the definition of an agent is not read again. */
+/** Milliseconds for which an agent's definition is cached. */
 const KEPT_MS = 1000
 
-/** Who asks, and what the rules have to know of them. */
+/** Resolves the place of a request, with everything that the rules need to know about it. */
 export class Places {
   readonly #definitions = new Map<
     string,
@@ -29,8 +29,8 @@ export class Places {
   constructor(private readonly kernel: K) {}
 
   /**
-   * What a request is about. An agent is in its own session, whatever it says. Throws `tool_denied` for a session that is not its own, or
-   * that is not of the agent or workspace named with it; 404 for what there is not.
+   * The place that a request means. An agent is always in its own session. Throws `tool_denied` for a foreign session,
+   * or one that does not match the given agent or workspace; 404 for missing ones.
    */
   async asked({ workspace, workspace_id, session_id, agent_name }: AskedPlace, actor: Actor): Promise<ToolPlace> {
     const own = agentSessionOf(actor)
@@ -39,10 +39,10 @@ export class Places {
     const sessionId = own ?? session_id
     const reference = workspace_id ?? workspace
     const found = reference === undefined ? undefined : this.kernel.needs.workspaces.find(reference)
-    // To an agent a workspace that there is not is none that it is in, like any other.
+    // For an agent, an unknown workspace is reported like one it is not in.
     const workspaceId = (await (own === undefined ? found : found?.catch(() => ({ id: '' }))))?.id
     if (sessionId === undefined) {
-      // An agent that is not there is an error, not one that may do everything.
+      // An unknown agent is an error; without one, no agent rules would apply.
       if (agent_name) await this.kernel.needs.agents.find(agent_name, this.#workspace(workspaceId))
       return { ...(workspaceId === undefined ? {} : { workspaceId }), ...(agent_name ? { agentName: agent_name } : {}) }
     }
@@ -58,7 +58,7 @@ export class Places {
     return { workspaceId: session.workspaceId, sessionId: session.id, agentName: session.agentName }
   }
 
-  /** What the rules are asked about; `expand` gives the tools of toolsets. */
+  /** The place as the rules need it; `expand` returns the tools of toolsets. */
   async judged(place: ToolPlace, expand: (ids: readonly string[]) => readonly string[]): Promise<Place> {
     const { workspaceId, agentName, sessionId } = place
     const info = sessionId === undefined ? undefined : this.#session(sessionId)
@@ -72,7 +72,7 @@ export class Places {
     const agent = {
       definition,
       mode: info?.permissions ?? definition?.permissions ?? (await this.#defaultMode(name, where)),
-      // An agent whose definition cannot be read any more is allowed nothing by it.
+      // An agent with an unreadable definition is allowed nothing by it.
       allowed:
         definition === undefined ? new Set<string>() : isLimited ? new Set([...tools, ...expand(toolsets)]) : undefined,
       rights: info?.lineage?.permission_policy?.tools,
@@ -86,7 +86,7 @@ export class Places {
     return session
   }
 
-  /** The definition as it is now: what it allows or denies counts for running sessions as well. */
+  /** The current definition: its rules apply to running sessions as well. */
   #definition(agentName: string, workspaceId: string | undefined): Promise<AgentDefinition | undefined> {
     const key = `${workspaceId ?? ''}\n${agentName}`
     const now = this.kernel.clock.monotonic()
@@ -98,7 +98,7 @@ export class Places {
     return definition
   }
 
-  /** The mode in which a session of an agent without one of its own would begin. */
+  /** Permission mode of a new session of an agent without an explicit one. */
   #defaultMode(agentName: string, workspaceId: string | undefined): Promise<PermissionMode> {
     return this.kernel.needs.agents.plan(agentName, this.#workspace(workspaceId)).then(
       ({ permissions }) => permissions,

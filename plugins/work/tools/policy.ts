@@ -5,22 +5,22 @@ import type { SessionInfo } from '../sessions/api.js'
 import { type ReasonCode, type ToolDecision, type ToolDescriptor, toolFault } from './api.js'
 import type { Entry } from './registry/catalog.js'
 
-/** What a definition says of the tools of its agent. */
+/** Rules of an agent's definition and session for tools. */
 export interface AgentRules {
   readonly definition: AgentDefinition | undefined
   readonly mode: PermissionMode
-  /** What the definition allows, its toolsets expanded; undefined: everything. */
+  /** Allowed tools with expanded toolsets; undefined: all. */
   readonly allowed: ReadonlySet<string> | undefined
-  /** Patterns to which a parent has held the session. */
+  /** Patterns that a parent limited the session to. */
   readonly rights: readonly string[] | undefined
 }
 
-/** For whom is judged. Without an agent it is a person or a program of theirs, whom the rules of agents do not bind. */
+/** The place that is judged. Without an agent it is a person or a person's program, and agent rules do not apply. */
 export interface Place {
   readonly workspaceId?: string
   readonly agentName?: string
   readonly session?: AgentRules & { readonly info: SessionInfo }
-  /** The rules of a session, or those of an agent that was named without one. */
+  /** Rules of the session, or of an agent named without a session. */
   readonly agent?: AgentRules
 }
 
@@ -29,16 +29,16 @@ export interface Rules {
   readonly externalDefault: 'disabled' | 'ask' | 'enabled'
 }
 
-/** What a layer of the rules says. */
+/** Verdict of a layer of rules. */
 type Verdict = 'allow' | 'ask' | 'deny'
 
-/** The layers in their order; the first that denies decides. */
+/** Layers in order of evaluation; the first denial decides. */
 export const LAYERS = ['registry', 'availability', 'source', 'agent', 'session'] as const
 export type Layer = (typeof LAYERS)[number]
 
 export interface Judgement extends ToolDecision {
   readonly layers: Readonly<Record<Layer, Verdict>>
-  /** The layer that denies. */
+  /** The denying layer. */
   readonly deniedBy?: Layer
   readonly visibleToSession: boolean
   readonly visibleToOperator: boolean
@@ -53,7 +53,7 @@ const allow: Said = { verdict: 'allow' }
 const deny = (...reasons: readonly ReasonCode[]): Said => ({ verdict: 'deny', reasons })
 const ask: Said = { verdict: 'ask', reasons: ['approval_required'] }
 
-/** Whether patterns such as `mcp__github__*` name a tool. */
+/** Whether one of the patterns, such as `mcp__github__*`, matches a tool. */
 export const names = (patterns: readonly string[], id: string): boolean => patterns.some(pattern => covers(pattern, id))
 
 type Rule = (entry: Entry, place: Place, rules: Rules) => Said
@@ -78,7 +78,7 @@ const RULES: Readonly<Record<Layer, Rule>> = {
   session: ({ descriptor }, { agent }) => {
     if (!agent) return allow
     if (agent.rights && !names(agent.rights, descriptor.id)) return deny('session_denied')
-    // What makes code run in the daemon, or changes what may, a person decides, whatever the mode.
+    // Running code in the daemon, or changing what may run, needs a person in every mode.
     const needsPerson =
       descriptor.requiresInteraction || (descriptor.backend.kind === 'native' && descriptor.risk === 'destructive')
     switch (agent.mode) {
@@ -102,7 +102,7 @@ function namedBy(allowed: ReadonlySet<string>, id: string): boolean {
   )
 }
 
-/** The agent names the tool, or the server that it comes from: whoever wrote that wants it used. */
+/** Whether the agent's definition names the tool or its server, which expresses the intent to use it. */
 function isNamed({ id, backend }: ToolDescriptor, { allowed, definition }: AgentRules): boolean {
   if (allowed && namedBy(allowed, id)) return true
   return (
@@ -110,7 +110,7 @@ function isNamed({ id, backend }: ToolDescriptor, { allowed, definition }: Agent
   )
 }
 
-/** What the rules say of a call, before its input, remembered decisions and hooks are looked at. */
+/** Judgement of a call by the rules, before its input, remembered decisions and hooks. */
 export function judge(entry: Entry, place: Place, rules: Rules): Judgement {
   const said = LAYERS.map(layer => [layer, RULES[layer](entry, place, rules)] as const)
   const denied = said.find(([, { verdict }]) => verdict === 'deny')
@@ -128,8 +128,8 @@ export function judge(entry: Entry, place: Place, rules: Rules): Judgement {
 }
 
 /**
- * Whether a person has to be asked when an agent names another workspace than its own. Throws `tool_denied` for one that may not
- * leave: by its mode, because a sandbox or its parent keeps it where it is.
+ * Whether an approval is needed for an agent's call that names another workspace. Throws `tool_denied` if the agent's
+ * mode, sandbox or parent forbids leaving its own.
  */
 export function judgeLeaving(toolId: string, { info, mode }: NonNullable<Place['session']>): boolean {
   const isHeld = info.confinement?.kind === 'sandbox' || info.lineage !== undefined
@@ -143,7 +143,7 @@ export function judgeLeaving(toolId: string, { info, mode }: NonNullable<Place['
   return mode === 'approve-reads'
 }
 
-/** Whether a tool is listed for a place: what an agent may never call is not shown to it, what it cannot call now is. */
+/** Whether a place lists a tool: tools forbidden to an agent are hidden, unavailable ones are shown. */
 export function isShown({ descriptor: { visibility } }: Entry, { agent }: Place, { deniedBy }: Judgement): boolean {
   if (visibility === 'internal') return false
   return !agent || (visibility !== 'operator' && deniedBy !== 'agent' && deniedBy !== 'session')

@@ -38,7 +38,7 @@ export interface Scene {
   readonly rules: Rules
 }
 
-/** For patterns that the daemon brings itself: none of them takes long. */
+/** Evaluates the daemon's own patterns directly: they are trusted to be fast. */
 const askHere: AskPatterns = async questions =>
   questions.map(([pattern, flags, text]) => new RegExp(pattern, flags).test(text))
 
@@ -47,7 +47,7 @@ const listed = ([entry, decision]: readonly [Entry, Judgement]): JudgedTool => (
 const MAX_LIMIT = 200
 const LIMIT = 20
 
-/** Tools of all backends, who may call them, and their calls. */
+/** Tools of all backends, their rules and their calls. */
 export class ToolsService implements ToolsApi {
   readonly native: NativeBackend
   readonly extension: ExtensionBackend
@@ -93,7 +93,7 @@ export class ToolsService implements ToolsApi {
     const scene = await this.scene(place)
     const all = () => [...this.#shown(scene, '', Number.POSITIVE_INFINITY)].map(listed)
     if (scene.place.agent) return all()
-    // Without an agent the catalog and the rules alone decide.
+    // Without an agent, the result depends only on the catalog and the rules.
     const rules = JSON.stringify(scene.rules)
     const known = this.#listed.get(scene.catalog)
     if (known?.rules === rules) return known.tools
@@ -121,7 +121,7 @@ export class ToolsService implements ToolsApi {
     return this.calls.call(id, input, by, how)
   }
 
-  /** The input of a call, held to the schema of the tool. Throws `tool_invalid_input`. */
+  /** Validates the input of a call against the tool's schema. @throws Fault `tool_invalid_input` */
   inputOf(entry: Entry, given: unknown): Promise<Input> {
     const isOwn = entry.backend.kind === 'native'
     return inputOf(entry, given, isOwn ? askHere : questions => this.#patterns.ask(questions))
@@ -131,10 +131,10 @@ export class ToolsService implements ToolsApi {
     return digestOf(value)
   }
 
-  /** What is listed for whoever asks, as it is sent. */
+  /** Wire form of the tools listed for a caller. */
   async listed(asked: AskedPlace, actor: ToolCaller['actor'], query = '', limit?: number): Promise<Tool[]> {
     const place = await this.places.asked(asked, actor)
-    // Who searches would take what is not told yet for what is not there.
+    // A search waits for missing servers, because their tools would appear not to exist.
     if (query !== '') await this.complete(place)
     const scene = await this.scene(place)
     const most =
@@ -181,8 +181,8 @@ export class ToolsService implements ToolsApi {
   }
 
   /**
-   * How things are where a tool is wanted: after its server, which nobody has asked yet, has told its tools. Throws
-   * `tool_unavailable` where that cannot be reached, which is not the same as a tool that is not there.
+   * The scene for a wanted tool, after its server has listed its tools. Throws `tool_unavailable` if that server cannot
+   * be reached, which differs from a missing tool.
    */
   async wanted(place: ToolPlace, id: string): Promise<Scene> {
     const scene = await this.scene(place)
@@ -192,7 +192,7 @@ export class ToolsService implements ToolsApi {
     return this.scene(place)
   }
 
-  /** Throws `tool_not_found`, also for a tool that is not shown in this place. */
+  /** @throws Fault `tool_not_found`, also for an internal tool */
   entryOf(scene: Scene, id: string): Entry {
     const entry = scene.catalog.get(id)
     if (entry && entry.descriptor.visibility !== 'internal') return entry
@@ -200,7 +200,7 @@ export class ToolsService implements ToolsApi {
     throw noTool(id, own && own.descriptor.visibility !== 'internal' ? own.descriptor.id : undefined)
   }
 
-  /** Of an agent only what its own session asked. Throws `approval_not_found`. */
+  /** The approval of that id; an agent sees only those of its own session. @throws Fault `approval_not_found` */
   approvalOf(id: string, session?: string): Waiting {
     const waiting = this.approvals.find(id)
     if (!waiting || (session !== undefined && waiting.by.sessionId !== session))
@@ -208,7 +208,7 @@ export class ToolsService implements ToolsApi {
     return waiting
   }
 
-  /** Records of tools have changed. */
+  /** Drops cached tools after a change of records. */
   renewRecords(): void {
     this.extension.renew([])
   }

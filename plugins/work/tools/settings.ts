@@ -15,21 +15,21 @@ const Toolsets = v.record(
   }),
 )
 
-/** The settings of tools; durations in milliseconds, sizes in bytes. */
+/** Settings of tools; durations in milliseconds, sizes in bytes. */
 export const ToolSettings = {
   enabled: setting('enabled', v.boolean(), true),
-  /** Of a result that a caller is handed. */
+  /** Bytes of a result returned to a caller. */
   maxResultBytes: setting('max_result_bytes', count(1024, 16 * 1024 * 1024), 262_144),
-  /** What sessions may do with tools of extensions and MCP servers that their agents do not name. */
+  /** Default for tools of extensions and MCP servers that a session's agent does not name. */
   externalDefault: setting('policy.external_default', v.picklist(['disabled', 'ask', 'enabled']), 'disabled'),
-  /** How long a call waits for a person, and how long a token counts. */
+  /** Timeout of an approval, and lifetime of a token. */
   approvalTimeout: setting('policy.approval_timeout', Duration, duration('120s')),
-  /** Of a backend to answer a call. */
+  /** Timeout of a backend's call. */
   callTimeout: setting('policy.call_timeout', Duration, duration('120s')),
   artifactCount: setting('artifacts.max_count', count(1, 100_000), 200),
   artifactBytes: setting('artifacts.max_bytes', count(1024 * 1024, 2 ** 40), 1024 ** 3),
   artifactAge: setting('artifacts.max_age', Duration, duration('720h')),
-  /** Sets of the operator, by id. */
+  /** The operator's toolsets, by id. */
   toolsets: {
     ...setting('toolsets', Toolsets, {}),
     merge: 'by-name',

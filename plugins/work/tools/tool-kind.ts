@@ -4,12 +4,12 @@ import { kind } from '../../../kernel/plugin.js'
 
 /** A tool id: its origin and a name, separated by the reserved `__`. */
 const TOOL_ID = /^(?:service__[a-z0-9_]+|(?:ext|mcp)__[a-z0-9]+(?:_[a-z0-9]+)*__[a-z0-9_]+)$/
-/** Bytes of a result unless the tool says less. */
+/** Default maximum bytes of a result. */
 const MAX_RESULT_BYTES = 262_144
 
 const names = v.optional(v.pipe(v.array(text(256)), v.maxLength(256)))
 
-/** A JSON Schema, as an object or as the text of one; kept as the object. */
+/** A JSON Schema as an object or as text; stored as an object. */
 const JsonSchema = v.pipe(
   v.union([v.string(), v.record(v.string(), v.unknown())]),
   v.rawTransform(({ dataset: { value }, addIssue, NEVER }): Record<string, unknown> => {
@@ -19,7 +19,7 @@ const JsonSchema = v.pipe(
       if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed))
         return parsed as Record<string, unknown>
     } catch {
-      // Told below, like a text that is another value.
+      // Reported below, like a text with another value.
     }
     addIssue({ message: 'a JSON object, or the text of one' })
     return NEVER
@@ -73,7 +73,8 @@ const ToolSpec = v.pipe(
     requires_env: names,
     command: v.optional(text(4096)),
   }),
-  // The more dangerous of what it says of itself, for the risk decides what it may do unasked.
+  // Without an explicit risk, the highest of its flags applies, because the risk decides what it may do without
+  // approval.
   v.transform(spec => ({ ...spec, risk: spec.risk ?? riskOf(spec) })),
 )
 export type ToolSpec = v.InferOutput<typeof ToolSpec>
@@ -82,7 +83,7 @@ type Flags = { readonly read_only: boolean; readonly destructive: boolean; reado
 const riskOf = ({ read_only, destructive, open_world }: Flags): v.InferOutput<typeof Risk> =>
   destructive ? 'destructive' : open_world ? 'open_world' : read_only ? 'read' : 'mutating'
 
-/** What a tool says of itself and cannot be; undefined when all fits together. */
+/** Contradictions in a tool's own statements; undefined if there are none. */
 export function toolProblem({ id, backend, read_only, destructive, risk }: ToolSpec): string | undefined {
   const from = { service: 'native', ext: 'extension_host', mcp: 'mcp' }[id.split('__')[0] as 'service' | 'ext' | 'mcp']
   if (backend.kind !== from) return `backend.kind: ${id} is a name of ${from} tools`

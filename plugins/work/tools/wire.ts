@@ -21,7 +21,7 @@ export const SOURCES = { native: 'builtin', extension_host: 'extension', mcp: 'm
   string
 >
 
-/** A tool as it is sent. */
+/** Wire form of a tool. */
 export function toolToWire(entry: Entry, place: Place, judgement: Judgement): Tool {
   const { descriptor, conflicted, unavailable = [], why } = entry
   const { layers, callable, approvalRequired, reasons, visibleToSession, visibleToOperator } = judgement
@@ -96,7 +96,7 @@ function descriptorToWire(descriptor: ToolDescriptor): Tool['descriptor'] {
   }
 }
 
-/** What a call gave, as it is sent. */
+/** Wire form of a call's outcome. */
 export function resultToWire({ result, bytes, truncated, artifact, durationMs }: ToolOutcome): ToolResultWire {
   const [first] = result.content
   return {
@@ -135,7 +135,10 @@ const CODES: Readonly<Record<number, ToolErrorCode>> = {
 }
 const known: ReadonlySet<string> = new Set(ToolErrorCode.options)
 
-/** Faults in the shape of the routes of tools; those of others keep their code in the details. What is unavailable is told as everywhere. */
+/**
+ * Wire form of a fault: that of the tool routes, with codes of other plugins in the details. Unavailability uses the
+ * common form.
+ */
 export function errorToWire(fault: Fault): (ToolErrorBody & { readonly code: string }) | ErrorBody {
   const { tool_id, reason_codes: _, layer, ...details } = fault.details ?? {}
   const isOwn = known.has(fault.code)
@@ -147,7 +150,7 @@ export function errorToWire(fault: Fault): (ToolErrorBody & { readonly code: str
   if (fault.status === 503) return { error: fault.message, code: fault.code, details: told }
   const reasons = reasonsOf(fault)
   return {
-    // Where all other errors have it.
+    // The code in the common place of all errors.
     code: fault.code,
     error: {
       code: isOwn ? (fault.code as ToolErrorCode) : (CODES[fault.status] ?? 'tool_backend_failed'),

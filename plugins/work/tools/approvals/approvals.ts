@@ -4,19 +4,19 @@ import type { ApprovalReply, PendingApproval } from '../../../../schemas/tools.j
 import { type ReasonCode, type ToolCaller, type ToolDescriptor, toolFault } from '../api.js'
 import { digestOf } from '../digest.js'
 
-/** Approvals and tokens that are kept; the oldest that is over goes first. */
+/** Kept approvals and tokens; the oldest finished one is removed first. */
 const MOST = 1000
-/** Calls of one session that wait at once: an agent that asks without end leaves others their place. */
+/** Concurrent approvals of one session, so that one agent cannot use up the space of others. */
 const MOST_OF_ONE = 50
-/** Milliseconds for which what came of an approval can be read. */
+/** Milliseconds for which the result of an approval can be read. */
 const READABLE_MS = 10 * 60_000
 
 export type Decision = 'allow' | 'reject'
 
-/** Where an approval stands: only what is pending changes. */
+/** Status of an approval; only `pending` can change. */
 export type Status = 'pending' | 'approved' | 'rejected' | 'canceled' | 'timed_out'
 
-/** A call that a person has to allow. */
+/** A call that needs the approval of a person. */
 export interface Waiting {
   readonly id: string
   readonly tool: ToolDescriptor
@@ -27,15 +27,15 @@ export interface Waiting {
   readonly since: number
   readonly expiresAt: number
   status: Status
-  /** `running`, `completed` or `failed` once it is allowed. */
+  /** `running`, `completed` or `failed` after the approval. */
   execution?: string
   result?: unknown
   error?: unknown
-  /** A caller waits, and goes on by itself. */
+  /** Whether a caller waits and continues the call itself. */
   readonly waits: boolean
 }
 
-/** What a token counts for. */
+/** The call that a token is bound to. */
 export interface Bound {
   readonly toolId: string
   readonly toolDigest: string
@@ -48,7 +48,7 @@ interface Token extends Bound {
   used: boolean
 }
 
-/** Calls that wait for a person, and tokens for one call each. In memory alone: a restart ends the sessions that they are for. */
+/** Calls waiting for an approval, and tokens for single calls. In memory only: a restart ends their sessions. */
 export class Approvals {
   readonly #waiting = new Map<string, Waiting>()
   readonly #settle = new Map<string, (status: Status) => void>()
@@ -63,7 +63,7 @@ export class Approvals {
     private readonly timeoutMs: () => number,
   ) {}
 
-  /** A call begins to wait. Throws `tool_unavailable` where too many do. */
+  /** Adds a waiting call. @throws Fault `tool_unavailable` beyond the limits */
   open(call: Pick<Waiting, 'tool' | 'input' | 'inputDigest' | 'by' | 'waits'>): Waiting {
     this.#forget()
     const same = [...this.#waiting.values()].find(
@@ -75,7 +75,7 @@ export class Approvals {
         inputDigest === call.inputDigest &&
         by.sessionId === call.by.sessionId,
     )
-    // Whoever asks again asks for the same.
+    // A repeated request without a waiting caller shares the existing approval.
     if (same) return same
     this.#makeRoom(call)
     const waiting: Waiting = {
@@ -91,7 +91,7 @@ export class Approvals {
     return waiting
   }
 
-  /** Resolves when it is allowed; rejects with why it was not. */
+  /** Resolves on approval; rejects with the reason otherwise. */
   async allowed(waiting: Waiting): Promise<void> {
     const { signal } = waiting.by
     const status = await new Promise<Status>(resolve => {
@@ -103,7 +103,7 @@ export class Approvals {
     if (refused) throw refused
   }
 
-  /** Calls back when one is over; at once where it is. */
+  /** Calls back at the end of an approval; immediately if it is over. */
   onEnd(waiting: Waiting, listener: (status: Status) => void): void {
     if (waiting.status !== 'pending') {
       listener(waiting.status)
@@ -126,12 +126,12 @@ export class Approvals {
     return [...this.#waiting.values()].filter(({ status }) => status === 'pending')
   }
 
-  /** False when it is over already. */
+  /** Returns false if it is over already. */
   decide(waiting: Waiting, decision: Decision): boolean {
     return this.#end(waiting, decision === 'allow' ? 'approved' : 'rejected')
   }
 
-  /** The same decision for the same input of the same tool, until the session stops. */
+  /** Keeps a decision for the same tool and input until the session stops. */
   keepForSession({ by, tool, inputDigest }: Waiting, decision: Decision): void {
     if (by.sessionId === undefined) return
     const kept = this.#lasting.get(by.sessionId) ?? new Map<string, Decision>()
@@ -139,7 +139,7 @@ export class Approvals {
     if (kept.size < MOST) kept.set(keyOf(tool.digest, inputDigest), decision)
   }
 
-  /** What was decided for the rest of a session. */
+  /** The kept decision of a session. */
   ofSession({ sessionId, toolDigest, inputDigest }: Bound): Decision | undefined {
     return this.#lasting.get(sessionId)?.get(keyOf(toolDigest, inputDigest))
   }
@@ -148,14 +148,14 @@ export class Approvals {
     return this.#end(waiting, 'canceled')
   }
 
-  /** A session has ended: nothing waits for it, and no token of it counts. */
+  /** Cancels the approvals of an ended session and deletes its tokens. */
   endSession(sessionId: string): void {
     for (const waiting of this.#waiting.values()) if (waiting.by.sessionId === sessionId) this.#end(waiting, 'canceled')
     this.#lasting.delete(sessionId)
     for (const [key, token] of this.#tokens) if (token.sessionId === sessionId) this.#tokens.delete(key)
   }
 
-  /** A token for one call of a session. */
+  /** Creates a token for one call of a session. */
   mint(bound: Bound): { readonly token: string; readonly expiresAt: number } {
     this.#forget()
     const token = `svc_tool_${this.ids.hex(32)}`
@@ -165,7 +165,7 @@ export class Approvals {
     return { token, expiresAt }
   }
 
-  /** Uses a token up. Throws `tool_denied` with the reason why it does not count; one of another call stays as it was. */
+  /** Spends a token. Throws `tool_denied` with the reason if it is invalid; a mismatched call does not spend it. */
   redeem(given: string, call: Bound): void {
     const refuse = (reason: ReasonCode, text: string) =>
       toolFault('tool_denied', [reason], text, { toolId: call.toolId })
@@ -200,7 +200,7 @@ export class Approvals {
     return true
   }
 
-  /** What is long over is kept no longer. */
+  /** Deletes approvals and tokens that are over for a while. */
   #forget(): void {
     const before = this.clock.now() - READABLE_MS
     for (const [id, { status, expiresAt }] of this.#waiting)
@@ -225,7 +225,7 @@ function refusalOf(status: Status, toolId: string): Fault | undefined {
   return toolFault(status === 'timed_out' ? 'tool_timed_out' : 'tool_denied', [reason], text, { toolId })
 }
 
-/** As lists have it. */
+/** Wire form of an approval in lists. */
 export const pendingToWire = ({ id, tool, by, input, inputDigest, expiresAt, status }: Waiting): PendingApproval => ({
   id,
   tool_id: tool.id,

@@ -5,7 +5,7 @@ import type { AskedQuestion, QuestionEnd, SessionsApi } from '../../sessions/api
 import type { K } from '../needs.js'
 import type { Approvals, Status, Waiting } from './approvals.js'
 
-/** What a person answers in the stream of a session. */
+/** A person's answer in a session's stream. */
 type Decision = Parameters<Parameters<SessionsApi['ask']>[1]['decide']>[0]
 
 const ENDS: { readonly [S in Status]: QuestionEnd } = {
@@ -16,18 +16,18 @@ const ENDS: { readonly [S in Status]: QuestionEnd } = {
   timed_out: 'expired',
 }
 
-/** Puts calls that wait beside the questions of their session's agent, where whoever follows it answers them. */
+/** Shows waiting calls among the questions of their session's agent, for the followers of the session to answer. */
 export class Asking {
   readonly #shown = new Map<string, AskedQuestion>()
 
-  /** @param decide what a person's answer does; it ends the wait */
+  /** @param decide applies a person's answer and ends the wait */
   constructor(
     private readonly needs: K['needs'],
     private readonly approvals: Approvals,
     private readonly decide: (waiting: Waiting, decision: Decision, actor: Actor) => Promise<void>,
   ) {}
 
-  /** Shows a call where a turn of its session runs; again, when the turn that showed it is over. */
+  /** Shows a call during a turn of its session; again if the earlier turn is over. */
   show(waiting: Waiting): void {
     const { id, by, expiresAt } = waiting
     if (by.sessionId === undefined || this.#shown.get(id)?.isOpen()) return
@@ -48,7 +48,7 @@ export class Asking {
     this.#shown.set(id, question)
   }
 
-  /** Those that no stream shows: their turn is over. */
+  /** Calls without an open question in a stream, because their turn is over. */
   inbox(): InboxQuestion[] {
     return this.approvals.pending().flatMap(waiting => {
       const { id, by, since, expiresAt } = waiting

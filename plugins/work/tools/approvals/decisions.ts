@@ -10,14 +10,17 @@ import { aboutOf } from '../results/execution.js'
 import type { ToolsService } from '../service.js'
 import { approvalToWire, type Decision, type Waiting } from './approvals.js'
 
-/** What people decide about calls of agents. */
+/** Decisions of people about agents' calls. */
 export class Decisions {
-  /** Of approvals whose decision is being written down. */
+  /** Ids of approvals whose decision is being stored. */
   readonly #deciding = new Set<string>()
 
   constructor(private readonly tools: ToolsService) {}
 
-  /** A token for one call of a session, by a person. Throws `tool_denied` for an agent: nobody approves what they ask for. */
+  /**
+   * Creates a token for one call of a session, on a person's request. Throws `tool_denied` for an agent, which must not
+   * approve calls.
+   */
   async mint(id: string, body: MintApprovalBody, actor: Actor) {
     mustBePerson(actor)
     const place = await this.tools.places.asked(body, actor)
@@ -45,14 +48,17 @@ export class Decisions {
     return { approval_token: token, expires_at: iso(expiresAt), input_digest: digest, tool_id: id }
   }
 
-  /** An answer in the stream of the session; "always" is for the rest of it. */
+  /** Applies an answer in the session's stream; "always" lasts for the rest of the session. */
   async answered(waiting: Waiting, answer: `${Decision}-${'once' | 'always'}`, actor: Actor): Promise<void> {
     const decision: Decision = answer.startsWith('allow') ? 'allow' : 'reject'
     await this.decide(waiting, decision, undefined, actor)
     if (answer.endsWith('always')) this.tools.approvals.keepForSession(waiting, decision)
   }
 
-  /** Decides a waiting call. One for which nobody waits is called now; what comes of it is read with the approval. */
+  /**
+   * Decides a waiting call. An approved call without a waiting caller runs now, and its result is read with the
+   * approval.
+   */
   async decide(
     waiting: Waiting,
     decision: Decision,
@@ -66,7 +72,7 @@ export class Decisions {
     if (this.#deciding.has(id)) throw over('somebody else decides it in this moment')
     this.#deciding.add(id)
     try {
-      // Written first: nothing is called of which nobody could tell who allowed it.
+      // Stored first, so that every executed call has a record of its approval.
       await this.#write(waiting, decision, remember, actor)
     } finally {
       this.#deciding.delete(id)
@@ -104,7 +110,7 @@ export class Decisions {
     })
   }
 
-  /** Remembers a decision of a person for a tool as it is now. */
+  /** Remembers a person's decision for the current version of a tool. */
   async remember(workspaceId: string, body: PutGrantBody, actor: Actor): Promise<Grant> {
     mustBePerson(actor)
     const { id } = await this.tools.kernel.needs.workspaces.find(workspaceId)

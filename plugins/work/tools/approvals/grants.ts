@@ -16,10 +16,10 @@ export const GRANT_TABLE = `CREATE TABLE tools_grant (
   UNIQUE (workspace_id, agent_name, tool_id, input_digest)
 ) STRICT;`
 
-/** Decisions that one workspace remembers at most. */
+/** Maximum number of remembered decisions per workspace. */
 export const MAX_GRANTS = 1000
 
-/** Milliseconds to which the last use is known. */
+/** Precision of the last use in milliseconds. */
 const USE_GRAIN_MS = 60_000
 
 const { text, time } = column
@@ -33,7 +33,7 @@ export const grants = table('tools_grant', {
   tool_id: text(),
   /** Empty: for every input. */
   input_digest: text(),
-  /** Of the tool as it was when somebody decided. */
+  /** Digest of the tool at the time of the decision. */
   tool_digest: text(),
   decision: text<'allow' | 'reject'>(),
   created_at: time(),
@@ -41,7 +41,7 @@ export const grants = table('tools_grant', {
 })
 type Row = RowOf<typeof grants>
 
-/** What a decision is about. */
+/** Subject of a decision. */
 export interface GrantOf {
   readonly workspaceId: string
   readonly agentName: string
@@ -50,7 +50,7 @@ export interface GrantOf {
   readonly toolDigest: string
 }
 
-/** Decisions of people about calls, remembered for a workspace. */
+/** Remembered decisions of people about calls, per workspace. */
 export class Grants {
   constructor(private readonly kernel: K) {}
 
@@ -59,8 +59,8 @@ export class Grants {
   }
 
   /**
-   * The decision for a call: a reject of whatever width before an allow. One that was made for another version of the tool does not
-   * count.
+   * The decision for a call: a rejection of any scope takes precedence over an approval. An approval of another version
+   * of the tool is ignored.
    */
   decide({ workspaceId, agentName, toolId, inputDigest, toolDigest }: GrantOf): Row | undefined {
     const decisive = `WHERE workspace_id = ? AND tool_id = ? AND agent_name IN ('', ?)
@@ -69,7 +69,10 @@ export class Grants {
     return grants.query(this.kernel.db, decisive, [workspaceId, toolId, agentName, inputDigest, toolDigest])[0]
   }
 
-  /** Remembers a decision; one about the same is replaced. The longest unused one goes where there are too many. */
+  /**
+   * Stores a decision; one about the same subject is replaced. Beyond the limit, the least recently used one is
+   * deleted.
+   */
   put(t: Tx, about: GrantOf, decision: 'allow' | 'reject'): Grant {
     const now = this.kernel.clock.now()
     const { workspaceId, agentName, toolId, inputDigest, toolDigest } = about
@@ -85,12 +88,12 @@ export class Grants {
     return toWire(grants.get(t, key) as Row)
   }
 
-  /** Whether there was one of this id in the workspace. */
+  /** Returns whether the decision existed in the workspace. */
   async remove(workspaceId: string, id: string): Promise<boolean> {
     return this.kernel.db.tx(t => grants.delete(t, { workspace_id: workspaceId, id }) > 0)
   }
 
-  /** Notes that a decision counted, to the minute: a call must not wait for the disk each time. */
+  /** Records the use of a decision, to the minute: not every call should wait for the disk. */
   async used({ id, last_used_at }: Row): Promise<void> {
     const now = this.kernel.clock.now()
     if (now - last_used_at < USE_GRAIN_MS) return

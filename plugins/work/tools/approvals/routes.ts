@@ -142,7 +142,7 @@ export const approvalRoutes: readonly Route<ToolsService>[] = [
     body: DecideApprovalBody,
     replies: { 200: ApprovalReply },
     handle: async (self, { actor, params, body }) =>
-      // An agent that decides for itself is refused; of what others ask it is not even told that it is there.
+      // An agent's attempt to decide is refused; approvals of other sessions are reported as not found.
       ok(
         await self.decisions.decide(
           self.approvalOf(params.id, agentSessionOf(actor)),

@@ -19,13 +19,16 @@ import { digestOf } from '../digest.js'
 import type { K } from '../needs.js'
 import { readTools } from '../shipped.js'
 
-/** Milliseconds in which a process has to tell what it provides. */
+/** Milliseconds for a process to list its tools. */
 const PROVIDE_MS = 1000
 
-/** What the process of an extension says that it provides, by the ids of its manifest. */
+/** Tools that an extension's process provides, by their ids in the manifest. */
 type Provided = ReadonlyMap<string, { readonly handler?: string }>
 
-/** Tools of the processes of extensions, as their manifests name them; records of tools that nobody provides are told as such. */
+/**
+ * Tools of extension processes, as declared in their manifests, and records of tools without a provider, which are
+ * unavailable.
+ */
 export class ExtensionBackend implements ToolBackend {
   readonly kind = 'extension_host'
   #lists = new Map<string, readonly OfferedTool[]>()
@@ -35,7 +38,7 @@ export class ExtensionBackend implements ToolBackend {
 
   constructor(private readonly kernel: K) {}
 
-  /** Extensions or records have changed. */
+  /** Drops cached lists after a change of extensions or records. */
   renew(names?: readonly string[]): void {
     this.#lists = new Map()
     for (const key of [...this.#provided.keys()])
@@ -105,7 +108,7 @@ export class ExtensionBackend implements ToolBackend {
       const tool = parsed.output
       const short = manifest.tools.find(({ id }) => toolId(name, id) === tool.id)
       const [reason, why] = this.#obstacle(extension, tool, provided, short?.id ?? '') ?? []
-      // The digest of the manifest is part of what was approved: another version asks again.
+      // The digest covers the manifest: a new version needs a new approval.
       const descriptor = { ...describe(tool, name), digest: digestOf([tool, digest]) }
       return [{ descriptor, unavailable: reason ? [reason] : [], ...(why === undefined ? {} : { why }) }]
     })
@@ -132,7 +135,7 @@ export class ExtensionBackend implements ToolBackend {
       : ['runtime_descriptor_mismatch', `the process of ${name} provides it by another handler than its manifest says`]
   }
 
-  /** What the process provides; asked for once, and unknown until it has answered. */
+  /** Tools that the process provides; requested once, and undefined until the answer arrives. */
   #ask(place: string, key: string): Provided | undefined {
     const known = this.#provided.get(place)
     if (known || this.#asked.has(place)) return known
@@ -162,7 +165,7 @@ function providedOf(answer: unknown): Provided {
   )
 }
 
-/** A record as a descriptor. */
+/** Converts a record to a descriptor. */
 function describe(spec: ToolSpec, owner: string): ToolDescriptor {
   const { backend } = spec
   return {
@@ -191,7 +194,7 @@ function describe(spec: ToolSpec, owner: string): ToolDescriptor {
   }
 }
 
-/** What a process answers, whatever its shape: content as the Model Context Protocol has it, else the value as JSON. */
+/** Converts an answer of a process: content in the form of the Model Context Protocol, else the value as JSON. */
 function resultOf(answer: unknown): ToolResult {
   const { content, isError, structuredContent } = Object(answer) as Record<string, unknown>
   if (Array.isArray(content) && content.every(part => typeof Object(part).type === 'string')) {

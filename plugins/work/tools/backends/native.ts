@@ -25,7 +25,7 @@ import { riskier } from '../tool-kind.js'
 import { foreign, inOwnWorkspace, otherIn, renamed } from './own-place.js'
 import { type RouteInput, requestOf, routeInput } from './route-input.js'
 
-/** Origin of requests that a tool makes for an agent; every rule of tools has let them pass. */
+/** Origin of requests that a tool makes for an agent; the rules of tools have already allowed them. */
 export const AGENT_TOOL = 'agent_tool'
 
 interface Made {
@@ -34,7 +34,7 @@ interface Made {
   readonly fixed: Readonly<Record<string, unknown>>
 }
 
-/** Routes of the daemon as tools, as plugins name them. */
+/** Routes of the daemon as tools, as plugins declare them. */
 export class NativeBackend implements ToolBackend {
   readonly kind = 'native'
   #tools: Promise<readonly OfferedTool[]> | undefined
@@ -42,7 +42,7 @@ export class NativeBackend implements ToolBackend {
 
   constructor(private readonly kernel: K) {}
 
-  /** Routes or tools have changed. */
+  /** Drops cached tools after a change of routes or tools. */
   renew(): void {
     this.#tools = undefined
   }
@@ -83,17 +83,17 @@ export class NativeBackend implements ToolBackend {
     return otherIn(route, this.#byId(route, { ...given, ...made.fixed }, place), place) !== undefined
   }
 
-  /** What an agent gives, its own workspace by its id where it says the name or the folder. */
+  /** Replaces an agent's references to its own workspace by name or folder with the id. */
   #byId(route: BoundRoute['route'], given: Readonly<Record<string, unknown>>, { workspaceId }: ToolPlace) {
     const own = workspaceId === undefined ? undefined : this.kernel.needs.workspaces.get(workspaceId)
     return own ? [own.name, own.rootDir].reduce((wish, name) => renamed(route, wish, name, own.id), given) : given
   }
 
-  /** Where a call of an agent belongs: into its own workspace, or into another that the rules let it name. */
+  /** The workspace of an agent's call: its own, or another one if the rules allow that. */
   async #placed(route: BoundRoute['route'], wish: Readonly<Record<string, unknown>>, by: ToolCaller) {
     const other = otherIn(route, wish, by)
     if (!other) return { place: by, wish }
-    // What agents ask for themselves is about the session that they are in.
+    // Routes for agents act on the agent's own session, so they cannot be used for another workspace.
     if (!by.mayLeave || route.origins?.includes(AGENT_SESSION)) throw foreign(other.member, by.workspaceId)
     const found = await this.kernel.needs.workspaces.find(String(other.reference)).catch(() => undefined)
     if (!found)
@@ -102,7 +102,7 @@ export class NativeBackend implements ToolBackend {
         ['session_denied'],
         `${other.member}: there is no workspace ${shown(String(other.reference))}`,
       )
-    // It is in no session there.
+    // The agent's session does not exist in that workspace.
     return { place: { ...by, workspaceId: found.id }, wish: renamed(route, wish, other.reference, found.id) }
   }
 
@@ -117,7 +117,7 @@ export class NativeBackend implements ToolBackend {
       [...told, ...this.kernel.collect(NativeTools)].map(async ({ owner, entry }) => {
         const bound = byKey.get(entry.route)
         const id = isDropIn(owner) ? toolId(owner, entry.name) : `service__${entry.name}`
-        // What is dropped in lends its own routes to agents, and nobody else's.
+        // An extension may offer only its own routes to agents.
         const own = bound && (!isDropIn(owner) || bound.owner === owner) ? bound : undefined
         const input = own ? await routeInput(own.route, entry) : undefined
         if (own && input) made.set(id, { bound: own, input, fixed: entry.fixed ?? {} })
@@ -157,7 +157,7 @@ function offer(
     ...(tool.tags === undefined ? {} : { tags: tool.tags }),
     concurrencySafe: risk === 'read',
     ...(tool.inside === 'judged' && { judgedInside: true as const }),
-    // What waits for a person for a fixed time waits for all of it.
+    // The fixed wait for a person is added to the time limit.
     ...(typeof tool.fixed?.timeout_seconds === 'number' && { waitsMs: tool.fixed.timeout_seconds * 1000 }),
     digest: digestOf([id, tool.route, risk, inputSchema, tool.fixed ?? null]),
   }
@@ -166,7 +166,7 @@ function offer(
     : { descriptor, unavailable: ['handler_missing'], why: `the daemon has no route ${tool.route} now` }
 }
 
-/** What can make code run without bounds, or decides what may, is destructive whatever is said of it. */
+/** Routes that can run arbitrary code, or that control what may run, are destructive regardless of the declared risk. */
 function riskOf({ risk, inside }: NativeTool, bound: BoundRoute | undefined): ToolRisk {
   if (!bound) return 'destructive'
   const sees = isDropIn(bound.owner) ? undefined : inside
@@ -176,7 +176,10 @@ function riskOf({ risk, inside }: NativeTool, bound: BoundRoute | undefined): To
   return riskier(risk ?? least, least)
 }
 
-/** An agent stays itself on routes that serve agents; on the others it is known by its origin and for whom it acts. */
+/**
+ * Actor of an agent's request: the agent itself on routes for agents; on others, a special origin on behalf of the
+ * session.
+ */
 function actorFor({ actor, sessionId = '', workspaceId }: ToolCaller, origins: readonly string[] | undefined): Actor {
   if (origins?.includes(AGENT_SESSION) && actor.origin === AGENT_SESSION) return actor
   const { confined: _, ...rest } = actor
@@ -184,7 +187,7 @@ function actorFor({ actor, sessionId = '', workspaceId }: ToolCaller, origins: r
   return { ...rest, ...held, origin: AGENT_TOOL, onBehalfOf: { kind: AGENT_SESSION, id: sessionId } }
 }
 
-/** Codes of routes that are codes of tools as well. */
+/** Codes of routes that are also codes of tools. */
 const SHARED = new Set(['model_not_found', 'reasoning_effort_unsupported'])
 
 const CODES: Readonly<Record<number, OwnErrorCode>> = {
@@ -195,7 +198,7 @@ const CODES: Readonly<Record<number, OwnErrorCode>> = {
   503: 'tool_unavailable',
 }
 
-/** What a tool that calls tools was told of the one that it called, as that was told. */
+/** The fault of an inner tool call, unchanged, from the reply of a tool that calls tools. */
 function refusalOf(reply: unknown, status: number): Fault | undefined {
   const parsed = v.safeParse(ToolErrorBody, reply)
   if (!parsed.success) return undefined
@@ -210,10 +213,10 @@ function refusalOf(reply: unknown, status: number): Fault | undefined {
   return new Fault(code, status, message, { details: more, ...(next === undefined ? {} : { next }) })
 }
 
-/** The refusal of a route, with its own code and text. */
+/** The fault of a refused request, with the route's own code and text. */
 function refused(toolId: string, status: number, text: string): Fault {
   const { error, code: named, message, reason, details } = Object(asJson(text)) as Record<string, unknown>
-  // Some routes tell the code as `error`, with the words in `message`.
+  // Some routes have the code in `error` and the text in `message`.
   const isNamed = typeof named === 'string'
   const code = isNamed ? named : typeof message === 'string' && typeof error === 'string' ? error : undefined
   const said = [isNamed ? error : message, error, text].find(words => typeof words === 'string') as string

@@ -8,10 +8,10 @@ const NAMES = ['workspace_id', 'workspace'] as const
 type Given = Readonly<Record<string, unknown>>
 type Routed = Pick<Route, 'path'>
 
-/** Whether the `id` of what an agent gives is the one of a workspace. */
+/** Whether the route's parameter `id` is a workspace. */
 const isOfWorkspace = ({ path }: Routed) => path.startsWith('/api/workspaces/{id}')
 
-/** What an agent gives that names another workspace than its own, with the member that does; undefined when nothing does. */
+/** The member of an agent's input that refers to another workspace; undefined if there is none. */
 export function otherIn(
   route: Routed,
   given: Given,
@@ -29,8 +29,8 @@ export function otherIn(
 }
 
 /**
- * Fills the workspace that an agent works in into what it asks for, where it names none. What says for whom it is by `scope` is for that
- * workspace unless it says `global`. Throws `tool_denied` where another one is named.
+ * Fills the agent's own workspace into an input without one. A `scope` means that workspace unless it is `global`.
+ * Throws `tool_denied` for a reference to another workspace.
  */
 export function inOwnWorkspace(
   route: Routed,
@@ -53,7 +53,7 @@ export function inOwnWorkspace(
   return filled
 }
 
-/** What an agent gives with the id of a workspace in each place that names it by `reference`. */
+/** The input with a workspace reference replaced by its id in all members. */
 export function renamed(route: Routed, given: Given, reference: unknown, id: string): Record<string, unknown> {
   const own = (from: Given, names: readonly string[]) =>
     Object.fromEntries(

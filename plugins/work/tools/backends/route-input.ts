@@ -6,17 +6,17 @@ import { type NativeTool, toolFault } from '../api.js'
 type Json = Record<string, unknown>
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Where the members of an input go in the request of a route. */
+/** Places of an input's members in the request of a route. */
 export interface RouteInput {
   /** JSON Schema of the input. */
   readonly schema: Json
   readonly path: readonly string[]
   readonly query: readonly string[]
-  /** `whole`: the member `body` is the body. */
+  /** `whole`: the member `body` is the whole body. */
   readonly body: 'none' | 'members' | 'whole'
 }
 
-/** The input of a native tool: the members of path, query and body side by side, but those that every call has. */
+/** The input of a native tool: members of path, query and body side by side, without the fixed ones. */
 export async function routeInput(route: Route, tool: NativeTool): Promise<RouteInput> {
   const { toJsonSchema } = await import('@valibot/to-json-schema')
   const asJson = (schema: v.GenericSchema, part: 'query' | 'body'): Json => {
@@ -48,7 +48,7 @@ export async function routeInput(route: Route, tool: NativeTool): Promise<RouteI
     ...queryMembers,
     ...(body ? (isFlat ? bodyMembers : { body }) : {}),
   }
-  // An agent's own workspace and session fill these in; whoever has none is told when the request is made.
+  // The agent's own workspace and session fill these members in; a caller without them gets an error from the request.
   const filled = new Set([
     'workspace_id',
     'session_id',
@@ -68,7 +68,7 @@ export async function routeInput(route: Route, tool: NativeTool): Promise<RouteI
       type: 'object',
       properties: Object.fromEntries(Object.entries(properties).filter(([name]) => !fixed.has(name))),
       ...(required.some(isGiven) ? { required: required.filter(isGiven) } : {}),
-      // A misspelt member is told of, but where the route takes any.
+      // Unknown members are refused, unless the route accepts any.
       ...(isFlat && body?.additionalProperties !== undefined && body.additionalProperties !== false
         ? {}
         : { additionalProperties: false }),
@@ -80,7 +80,7 @@ export async function routeInput(route: Route, tool: NativeTool): Promise<RouteI
   }
 }
 
-/** The request for an input: url and body. */
+/** The url and body of the request for an input. */
 export function requestOf(
   route: Pick<Route, 'path'>,
   input: RouteInput,

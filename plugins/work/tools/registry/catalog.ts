@@ -7,19 +7,19 @@ import { idProblem, isForeign } from './ids.js'
 import { schemaProblem } from './schema-check.js'
 import { SearchIndex } from './search.js'
 
-/** Milliseconds in which a backend has to tell its tools. */
+/** Milliseconds for a backend to list its tools. */
 const TELL_MS = 5000
-/** Places whose tools are kept put together. */
+/** Cached catalogs. */
 const KEPT = 32
 
-/** A tool, who provides it, and whether it could be called. */
+/** A tool with its backend and availability. */
 export interface Entry extends OfferedTool {
   readonly backend: ToolBackend
-  /** Two tools have its id: neither can be called. */
+  /** Whether another tool has the same id: neither can be called. */
   readonly conflicted: boolean
 }
 
-/** The tools of one place, put together. */
+/** The combined tools of one place. */
 export class Catalog {
   readonly entries: readonly Entry[]
   readonly #byId: ReadonlyMap<string, Entry>
@@ -41,7 +41,7 @@ export class Catalog {
     return this.#byId.get(id)
   }
 
-  /** Entries by their fit, the best first; all of them where nothing is looked for. */
+  /** Entries by relevance, best first; all entries for an empty query. */
   find(query: string): readonly Entry[] {
     if (query.trim() === '') return this.entries
     this.#index ??= new SearchIndex(this.entries)
@@ -54,7 +54,7 @@ interface Part {
   readonly tools: readonly OfferedTool[]
 }
 
-/** Puts the tools of all backends together; what came of the same lists is made once. */
+/** Combines the tools of all backends; the result for the same lists is cached. */
 export class Catalogs {
   readonly #kept: Catalog[] = []
 
@@ -63,12 +63,12 @@ export class Catalogs {
     private readonly own: readonly ToolBackend[],
   ) {}
 
-  /** Waits a while for what tells its tools late; resolves with the names of what still has not. */
+  /** Waits a limited time for slow backends; resolves with the names of servers still missing. */
   async complete(place: ToolPlace): Promise<readonly string[]> {
     return (await Promise.all(this.#backends().map(backend => backend.complete?.(place) ?? []))).flat()
   }
 
-  /** Why a tool that no list has may still be there. */
+  /** Why an unlisted tool may still exist. */
   async missing(id: string, place: ToolPlace): Promise<Fault | undefined> {
     const told = await Promise.all(this.#backends().map(backend => backend.missing?.(id, place)))
     return told.find(fault => fault !== undefined)
@@ -104,7 +104,7 @@ export class Catalogs {
 
 const NONE: readonly OfferedTool[] = []
 
-/** Schemas that were looked at, which takes longer than all else. */
+/** Cached results of schema checks, which are the slowest step. */
 const problems = new WeakMap<object, { readonly problem: string | undefined }>()
 
 function problemOf({ inputSchema }: ToolDescriptor): string | undefined {
@@ -115,7 +115,7 @@ function problemOf({ inputSchema }: ToolDescriptor): string | undefined {
   return problem
 }
 
-/** With what the registry itself has against it before what its backend says. */
+/** An entry with the registry's own objections before those of its backend. */
 function judged(tool: OfferedTool, backend: ToolBackend): Entry {
   const { descriptor } = tool
   const id = idProblem(descriptor.id)
@@ -134,7 +134,7 @@ function judged(tool: OfferedTool, backend: ToolBackend): Entry {
 }
 
 function conflicted(before: Entry, backend: ToolBackend): Entry {
-  // Names of one backend fall together when they are made into ids; those of two were given.
+  // Within the MCP backend, different names can map to one id; across backends, both ids were given.
   const reason = before.backend === backend && backend.kind === 'mcp' ? 'conflicted_sanitized_name' : 'conflicted_id'
   return { ...before, conflicted: true, unavailable: [reason], why: 'two tools have this id' }
 }

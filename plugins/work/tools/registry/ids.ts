@@ -2,7 +2,7 @@ import type { ReasonCode } from '../../../../schemas/tools.js'
 import type { ToolBackendKind } from '../api.js'
 
 const MAX = 256
-/** Which backend may have ids that begin so. */
+/** Id prefixes and the backends that own them. */
 const NAMESPACES: Readonly<Record<string, ToolBackendKind>> = {
   service: 'native',
   ext: 'extension_host',
@@ -10,7 +10,7 @@ const NAMESPACES: Readonly<Record<string, ToolBackendKind>> = {
 }
 const SEGMENT = /^[a-z0-9]+(?:[_-][a-z0-9]+)*$/
 
-/** What is wrong with an id; undefined for `service__<name>`, `ext__<extension>__<tool>` and `mcp__<server>__<tool>`. */
+/** The problem of an id; undefined for `service__<name>`, `ext__<extension>__<tool>` and `mcp__<server>__<tool>`. */
 export function idProblem(id: string): ReasonCode | undefined {
   if (id === '') return 'id_empty'
   if (id.length > MAX) return 'id_too_long'
@@ -24,5 +24,5 @@ export function idProblem(id: string): ReasonCode | undefined {
     : 'id_invalid_format'
 }
 
-/** Whether a backend has an id of another's namespace. */
+/** Whether a backend uses a prefix of another one. */
 export const isForeign = (id: string, kind: ToolBackendKind): boolean => NAMESPACES[id.split('__')[0] ?? ''] !== kind

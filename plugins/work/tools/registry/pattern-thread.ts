@@ -1,15 +1,15 @@
 import { Worker } from 'node:worker_threads'
 import { Serial } from '../../../../kernel/kit/serial.js'
 
-/** Whether a text matches a pattern, and with which flags it is one. */
+/** A pattern, its flags and the text to match. */
 export type Question = readonly [pattern: string, flags: string, text: string]
 
-/** For the patterns of one input, so much that a busy machine does not refuse what is right. */
+/** Milliseconds for all patterns of one input, enough for a busy machine to accept valid input. */
 const MOST_MS = 1000
 
 /**
- * Text and not a module of its own: it is the same for sources, bundles and tests, which lie in other places. Only a script with a
- * time limit can be ended while a pattern is tried, and the thread goes on with the next question.
+ * Source text instead of a module file, because sources, bundles and tests have different layouts. Only a script with a
+ * timeout can be interrupted in the middle of a match; the thread then continues with the next question.
  */
 const THREAD = `
 const { parentPort } = require('node:worker_threads')
@@ -23,17 +23,17 @@ parentPort.on('message', questions => {
   parentPort.postMessage(answers)
 })`
 
-/** Tries patterns that somebody else wrote in a thread of its own: none of them can hold up the daemon. */
+/** Evaluates untrusted patterns in a separate thread, so that none can block the daemon. */
 export class PatternThread {
   #thread: Worker | undefined
   readonly #turns = new Serial()
 
-  /** The answers in their order; undefined when they take too long, or the thread ended over them. */
+  /** Answers in order; undefined on timeout, or if the thread ended. */
   ask(questions: readonly Question[]): Promise<readonly boolean[] | undefined> {
     return this.#turns.run(() => this.#ask(questions))
   }
 
-  /** Ends the thread; a later question starts another. */
+  /** Ends the thread; a later question starts a new one. */
   async close(): Promise<void> {
     await this.#thread?.terminate()
   }
@@ -59,7 +59,7 @@ export class PatternThread {
     if (this.#thread) return this.#thread
     const thread = new Worker(THREAD, {
       eval: true,
-      // It needs none of the daemon's environment, which may hold secrets.
+      // An empty environment: the daemon's may contain secrets.
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4 },
     })

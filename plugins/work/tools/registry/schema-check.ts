@@ -1,21 +1,21 @@
 import { clip } from '../../../../kernel/kit/text.js'
 import type { Question } from './pattern-thread.js'
 
-/** A JSON Schema, or a part of one. */
+/** A JSON Schema or a part of one. */
 type Schema = Readonly<Record<string, unknown>>
 
 const MAX_DEPTH = 32
 const MAX_NODES = 10_000
 const MAX_BYTES = 256 * 1024
 const MAX_PATTERN = 512
-/** Steps of one validation, some 20 ms of them: what needs more is refused, whatever the schema multiplies. */
+/** Steps of one validation, about 20 ms: input beyond it is refused, however the schema multiplies the work. */
 const MAX_STEPS = 60_000
-/** Characters that are compared or counted in the time of a step. */
+/** Characters compared or counted in the time of one step. */
 const CHARACTERS_A_STEP = 64
 const isObject = (value: unknown): value is Schema =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** What cannot be used of a schema that somebody else wrote; undefined when it can be held to. Bounded, whatever it holds. */
+/** The problem of an untrusted schema; undefined if it can be validated against. Bounded in time and size. */
 export function schemaProblem(schema: unknown): string | undefined {
   if (!isObject(schema)) return 'it is no object'
   if (schema.type !== undefined && schema.type !== 'object') return 'it describes no object'
@@ -36,25 +36,25 @@ export function schemaProblem(schema: unknown): string | undefined {
   }
   const problem = look(schema, 0)
   if (problem) return problem
-  // What is too deep cannot be written as text, and of what is too large no pattern is tried.
+  // Deep schemas fail before serialization, and large ones before any pattern is compiled.
   if (Buffer.byteLength(JSON.stringify(schema)) > MAX_BYTES) return `it is larger than ${MAX_BYTES} bytes`
   return patterns.every(pattern => flagsOf(pattern) !== undefined) ? undefined : 'it has a pattern that is none'
 }
 
-/** Answers whether texts match patterns, away from the daemon's own thread; undefined when that takes too long. */
+/** Matches texts against patterns outside the daemon's main thread; undefined on timeout. */
 export type AskPatterns = (questions: readonly Question[]) => Promise<readonly boolean[] | undefined>
 
 /**
- * What of a value a schema refuses, as `path: what`; undefined when it allows it. Somebody else wrote the schema and its patterns, a
- * model the value: what takes too long is refused. Patterns that nobody has answered yet are collected, taken for matching, and asked
- * for all at once; then the value is judged again, until no new ones come up.
+ * The problem of a value as `path: what`; undefined if the schema allows it. Schema and value are untrusted, so the
+ * time is limited. Unanswered patterns are collected, assumed to match, and evaluated together; the value is validated
+ * again until no new ones appear.
  */
 export async function inputProblem(schema: Schema, value: unknown, ask: AskPatterns): Promise<string | undefined> {
   const answers = new Map<string, boolean>()
   for (let steps = MAX_STEPS; ; ) {
     const check = new Check(schema, steps, answers)
     const problem = check.problem(schema, value, '', 0)
-    // Whatever it says then: what is left out in a `not` would allow anything.
+    // After the limit, the result is invalid: an incomplete `not` would allow anything.
     if (check.isOver) return `${at('')}: its schema needs too many steps`
     const open = [...check.open.values()]
     if (open.length === 0) return problem
@@ -74,10 +74,10 @@ type Judge = (
   depth: number,
 ) => string | undefined
 
-/** One validation, with what it may still spend. */
+/** One validation with its remaining budget. */
 class Check {
   #steps = 0
-  /** What has to be known of patterns, by its key. */
+  /** Unanswered patterns, by key. */
   readonly open = new Map<string, Question>()
 
   constructor(
@@ -86,12 +86,12 @@ class Check {
     private readonly answers: ReadonlyMap<string, boolean>,
   ) {}
 
-  /** It needed more steps than it has: what it says is not about the value. */
+  /** Whether the budget is exceeded, which makes the result invalid. */
   get isOver(): boolean {
     return this.#steps > this.most
   }
 
-  /** The steps that it has left. */
+  /** Remaining steps. */
   get left(): number {
     return this.most - this.#steps
   }
@@ -107,7 +107,7 @@ class Check {
     return text
   }
 
-  /** Whether a text matches; true while that is not known. */
+  /** Whether a text matches; true while unknown. */
   matches(pattern: string, text: string): boolean {
     this.spend(1)
     if (this.isOver) return true
@@ -153,7 +153,7 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {
-    // Nothing is called so: it refers to nothing.
+    // The reference is not valid URI encoding, so it is used as it is.
     return part
   }
 }
@@ -271,10 +271,10 @@ const referred: Judge = (check, { $ref }, value, path, depth) =>
 
 const JUDGES: readonly Judge[] = [ofType, oneOfValues, bounds, matching, members, items, combined, referred]
 
-/** Flags with which a pattern is one; undefined when it is none, or longer than one may be. */
+/** Flags with which a pattern compiles; undefined if it does not, or is too long. */
 function flagsOf(pattern: string): string | undefined {
   if (pattern.length > MAX_PATTERN) return undefined
-  // Many are written for engines without Unicode rules.
+  // Many patterns are written for engines without Unicode mode.
   return ['u', ''].find(flags => {
     try {
       return new RegExp(pattern, flags)

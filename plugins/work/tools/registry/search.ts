@@ -1,7 +1,7 @@
 import { clip } from '../../../../kernel/kit/text.js'
 import type { OfferedTool } from '../api.js'
 
-/** What a word of the query counts for where it stands: in the id, the title, a tag, the description. */
+/** Weight of a query word by its place: id, title, tag or description. */
 const WEIGHTS = { id: 8, title: 5, tags: 4, description: 1 } as const
 const MAX_WORDS = 16
 const MAX_QUERY = 500
@@ -11,7 +11,7 @@ interface Posting {
   readonly weight: number
 }
 
-/** Finds tools by words. A word counts whole or as the beginning of one, and the more the rarer it is. */
+/** Finds tools by words. A word matches whole or as a prefix; rare words count more. */
 export class SearchIndex {
   readonly #words = new Map<string, Posting[]>()
   readonly #sorted: readonly string[]
@@ -35,7 +35,7 @@ export class SearchIndex {
     this.#sorted = [...this.#words.keys()].sort()
   }
 
-  /** Positions in the list of tools, the best first; tools that have more of the words come before the others. */
+  /** Positions in the list of tools, best first; more matched words rank higher. */
   find(query: string): number[] {
     const scores = new Map<number, { hits: number; score: number }>()
     for (const wanted of new Set(wordsOf(clip(query, MAX_QUERY)).slice(0, MAX_WORDS))) {

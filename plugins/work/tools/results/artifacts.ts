@@ -19,9 +19,9 @@ export const ARTIFACT_TABLE = `CREATE TABLE tools_artifact (
 ) STRICT;
 CREATE INDEX tools_artifact_workspace ON tools_artifact (workspace_id, created_at);`
 
-/** Folder of the home with a file for each artifact. */
+/** Folder of the home with one file per artifact. */
 export const ARTIFACT_FOLDER = 'tool-artifacts'
-/** Bytes of one result; beyond it nothing is kept. */
+/** Maximum bytes of a result; larger ones are not stored. */
 export const MAX_ARTIFACT_BYTES = 16 * 1024 * 1024
 const PAGE_BYTES = 64 * 1024
 const ID = /^tar_[0-9a-f]{16}$/
@@ -42,14 +42,14 @@ export const artifacts = table('tools_artifact', {
 })
 export type ArtifactRow = RowOf<typeof artifacts>
 
-/** What is kept at most: in number, bytes and milliseconds. */
+/** Limits of stored results: count, bytes and age in milliseconds. */
 export interface ArtifactLimits {
   readonly count: number
   readonly bytes: number
   readonly ageMs: number
 }
 
-/** Results that are too large to be handed over, read in pages. The oldest go when there are too many, too large or too old ones. */
+/** Results that are too large to return, readable in pages. The oldest ones are deleted beyond the limits. */
 export class Artifacts {
   readonly #disk: Disk = systemDisk()
 
@@ -58,7 +58,7 @@ export class Artifacts {
     private readonly limits: () => ArtifactLimits,
   ) {}
 
-  /** Throws `tool_result_too_large` and `tool_result_persistence_failed`. */
+  /** @throws Fault `tool_result_too_large`, `tool_result_persistence_failed` */
   async store(
     about: Pick<ArtifactRow, 'workspace_id' | 'session_id' | 'tool_id' | 'mime_type'>,
     data: Buffer,
@@ -96,7 +96,10 @@ export class Artifacts {
     return row
   }
 
-  /** Throws 404 `tool_not_found` with the reason `tool_artifact_not_found`, and `tool_backend_failed` for one that is damaged. */
+  /**
+   * @throws Fault 404 `tool_not_found` with the reason `tool_artifact_not_found`; `tool_backend_failed` for a damaged
+   *   file
+   */
   async page(
     workspaceId: string,
     id: string,
@@ -126,7 +129,7 @@ export class Artifacts {
     }
   }
 
-  /** Removes what is beyond the limits, and files that no row tells of. */
+  /** Deletes results beyond the limits, and files without a row. */
   async prune(): Promise<void> {
     const { count, bytes, ageMs } = this.limits()
     const since = this.kernel.clock.now() - ageMs
@@ -139,14 +142,14 @@ export class Artifacts {
     await this.#remove(gone)
   }
 
-  /** Removes the file of a row that goes. */
+  /** Deletes the file of a deleted row. */
   async unlink(id: string): Promise<void> {
     await Promise.resolve(this.#disk.unlink(this.#file(id))).catch(error =>
       this.kernel.log.warn('a stored result could not be removed', { id, error: messageOf(error) }),
     )
   }
 
-  /** Files without a row: of a crash between the two, or of a catalog that was put aside. */
+  /** Deletes files without a row, left by a crash or by a replaced database. */
   async sweep(): Promise<void> {
     const folder = this.kernel.home.path(ARTIFACT_FOLDER)
     const known = new Set(this.kernel.db.rows('SELECT id FROM tools_artifact').map(([id]) => id))
@@ -157,7 +160,7 @@ export class Artifacts {
 
   async #remove(rows: readonly ArtifactRow[]): Promise<void> {
     if (rows.length === 0) return
-    // The row first: a file without one is swept, a row without its file is damage.
+    // The row is deleted first: a file without a row is swept, but a row without its file would be damage.
     await this.kernel.db.tx(t => {
       for (const { id } of rows) artifacts.delete(t, { id })
     })

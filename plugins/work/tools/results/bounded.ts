@@ -1,10 +1,10 @@
 import type { Redact } from '../../../../kernel/plugin.js'
 import type { ToolContent, ToolResult } from '../api.js'
 
-/** A result as it is handed over, and the whole of it where that is more. */
+/** A bounded result, with the whole one if it was larger. */
 export interface BoundedResult {
   readonly result: ToolResult
-  /** Of the whole, as JSON. */
+  /** Bytes of the whole result as JSON. */
   readonly bytes: number
   /** Absent: nothing was left out. */
   readonly whole?: { readonly data: Buffer; readonly mimeType: string }
@@ -13,8 +13,8 @@ export interface BoundedResult {
 const PREVIEW = 2000
 
 /**
- * Hides values of secrets, then keeps a result within so many bytes. Of one that is larger the caller has the beginning of its text;
- * all of it is text where it is one text, else JSON.
+ * Redacts secrets, then limits a result to a number of bytes. A larger one is cut to the beginning of its text; the
+ * whole is plain text for a single text part, else JSON.
  */
 export function bounded(result: ToolResult, maxBytes: number, redact: Redact): BoundedResult {
   const hidden = redact.value(result)

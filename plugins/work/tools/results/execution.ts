@@ -55,7 +55,7 @@ async function run(tools: ToolsService, { descriptor, backend }: Entry, input: I
     if (by.signal.aborted) cancel()
     const result = await Promise.race([
       stopped(stop.signal),
-      // The rules have judged it, what it names included.
+      // The rules have already judged the call, including its references.
       backend.call(descriptor, input, { ...by, signal: stop.signal, mayLeave: true }),
     ])
     return { shown: boundedFor(tools, descriptor, result) }
@@ -106,7 +106,7 @@ function boundedFor(
 
 function failureOf(error: unknown, toolId: string): Fault {
   if (error instanceof Fault) {
-    // What a backend throws as a refusal of its own stays; what is none is told as its failure.
+    // Refusals of a backend with a tool code are kept; all other errors become backend failures.
     if (error.code.startsWith('tool_')) return error
     return toolFault('tool_backend_failed', [], error.message, { toolId, ...(error.next ? { next: error.next } : {}) })
   }
@@ -119,7 +119,7 @@ const stopped = (signal: AbortSignal): Promise<never> =>
     signal.addEventListener('abort', () => reject(signal.reason), { once: true })
   })
 
-/** Where a call happened, as events tell it. */
+/** Place of a call in events. */
 export const aboutOf = (toolId: string, { sessionId, workspaceId, agentName }: ToolPlace) => ({
   tool_id: toolId,
   ...(sessionId === undefined ? {} : { session_id: sessionId }),
