@@ -40,15 +40,15 @@ export interface AgentDefinition {
   readonly hooks: readonly HookInput[]
   readonly origin: 'global' | 'workspace'
   readonly source: 'workspace' | 'home' | 'record' | 'contributed' | 'builtin'
-  /** Entries of its lists that cannot be used, each with its place and why. */
+  /** Unusable entries of its lists, each with its place and the reason. */
   readonly leftOut?: readonly string[]
   /** `sha256:` and hex over the file's bytes, or over the canonical spec of a record. */
   readonly digest: string
   readonly path?: string
   readonly workspaceId?: string
-  /** Key of the extension that brought it: it runs and has secrets as that extension. */
+  /** Key of its extension: it runs and resolves secrets as that extension. */
   readonly extension?: string
-  /** The record that it is, of one with source `record`. */
+  /** Its record, for the source `record`. */
   readonly record?: Pick<StoredRecord, 'id' | 'owner' | 'scope'>
 }
 
@@ -56,15 +56,18 @@ export interface AgentDefinition {
 export interface LaunchPlan {
   readonly definition: AgentDefinition
   readonly provider: string
-  /** Of the definition, else the default of the provider; empty: the agent's own. */
+  /** Model of the definition, else the provider's default; empty: the agent decides. */
   readonly model: string
-  /** The effort for a model: of the definition, else what the operator set for that model; undefined: the agent's own. */
+  /**
+   * Reasoning effort for a model: of the definition, else the operator's setting for the model; undefined: the agent
+   * decides.
+   */
   effortFor(model: string): string | undefined
   readonly argv: readonly string[]
   readonly permissions: PermissionMode
 }
 
-/** What a person is told where a mode does not hold. */
+/** Warning for a mode that an agent's program does not enforce. */
 export function unheldText(program: string, mode: PermissionMode): string {
   return `${program} never asks for permission: permissions=${mode} does not hold for its own tools, which edit files and run commands`
 }
@@ -82,46 +85,48 @@ export interface AgentsApi extends TapsOf<typeof points> {
   list(workspace?: Workspace): Promise<readonly AgentDefinition[]>
   /** Throws `agent_not_found` (404) or `agent_invalid` (422) naming the file and what is wrong in it. */
   find(name: string, workspace?: Workspace): Promise<AgentDefinition>
-  /** Like `find`, and the folder of one that is a file. */
+  /** As `find`, with the folder of a definition file. */
   locate(
     name: string,
     workspace?: Workspace,
   ): Promise<{ readonly definition: AgentDefinition; readonly where?: AgentFolder | undefined }>
   /**
-   * What to start for it. Throws `agent_not_runnable` (422) with an install command when no provider can run it.
-   * @param provider instead of the one of the definition, whose model is not meant for it then; one with a command of its own keeps that
+   * The plan for starting an agent. Throws `agent_not_runnable` (422) with an install command when no provider can run
+   * it.
+   * @param provider replaces the definition's provider, and with it the definition's model; a definition with its own
+   *   command keeps that
    */
   plan(name: string, workspace?: Workspace, provider?: string): Promise<LaunchPlan>
-  /** Whether what the files of a workspace say may run code: somebody trusted them as they are. Never throws. */
+  /** Whether files of a workspace may run code, because a person trusted their current content. Never throws. */
   mayRunFilesOf(workspace: Workspace): Promise<boolean>
 }
 
 export const Agents = token<AgentsApi>('agents@1')
 
 /**
- * What the bytes of an AGENT.md file say, as a record has it, and the entries that it is used without. Rejects with what is wrong; a
- * reserved name is not judged.
+ * Parses an AGENT.md file to the spec of a record, with the entries that are left out. Rejects with the problem;
+ * reserved names are accepted.
  */
 export async function parseAgent(
   bytes: Uint8Array,
 ): Promise<{ readonly spec: AgentSpec; readonly leftOut: readonly string[] }> {
-  // Loaded when it is needed: what it parses with is large.
+  // Imported on first use: the parsers are large.
   const { parseFile } = await import('./definition/definition-file.js')
   const { fields, prompt, leftOut } = parseFile(bytes)
   return { spec: { ...fields, prompt }, leftOut }
 }
 
-/** Contributes what agents did and do in a workspace, for the catalog. */
+/** Contributes past and present activity of agents in a workspace, for the catalog. */
 export interface ActivitySource {
-  /** Names of agents that are at work. */
+  /** Names of working agents. */
   readonly active: (workspaceId: string) => ReadonlySet<string>
   /** Counts by name; a name may be absent. */
   readonly counts: (workspaceId: string, names: readonly string[]) => ReadonlyMap<string, AgentActivity>
 }
 
-/** Contributes folders with definitions that come with something else; they come after what people and records define. */
+/** Contributes folders with packaged definitions; definitions of people and records take precedence. */
 export interface AgentSource {
-  /** Folders with one folder an agent, the first of a name wins; links count as long as they stay inside `root`. */
+  /** Folders with one folder per agent, the first of a name wins; links are followed inside `root`. */
   readonly folders: (
     workspace: Workspace | undefined,
   ) => readonly (Pick<AgentFolder, 'root' | 'folder' | 'digests'> & { readonly extension?: string })[]

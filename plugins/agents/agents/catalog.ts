@@ -8,18 +8,18 @@ import { categoriesOf, type Listed, type Listing } from './definition/view.js'
 const DEFAULT_PAGE = 50
 const paging = new Paging({ place: v.string(), invalid: AgentErrors.agent_cursor_invalid })
 
-/** One page of the catalog by name, with what the filters leave in all. */
+/** One page of the catalog by name, with the totals after filtering. */
 export interface CatalogPage {
   readonly rows: readonly Listed[]
   readonly facets: AgentFacets
   readonly page: Omit<Cut<Listed>, 'rows'> & { readonly limit: number; readonly total: number }
 }
 
-/** Whose catalog, and of which workspace. */
+/** The viewer and workspace of a catalog page. */
 export interface CatalogFor {
   readonly workspaceId: string
   readonly actor: Actor
-  /** Names at work; undefined when that is not known. */
+  /** Names of working agents; undefined if unknown. */
   readonly active: ReadonlySet<string> | undefined
 }
 

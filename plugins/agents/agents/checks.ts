@@ -4,12 +4,12 @@ import { finding } from '../../desk/daemon/api.js'
 import type { AgentDefinition } from './api.js'
 import type { Broken } from './definition/view.js'
 
-/** Items of one report; what is more is told of in the last one. */
+/** Items per report; the last item mentions the rest. */
 const LISTED = 50
-/** Entries of one definition that an item names. */
+/** Entries of a definition that one item names. */
 const ENTRIES_LISTED = 8
 
-/** One item for every definition that is not valid, or one that all are. */
+/** One item per invalid definition, or one that all are valid. */
 export function brokenItems(
   all: readonly { readonly found: Broken; readonly workspaceId: string | undefined }[],
 ): DiagnosticItem[] {
@@ -23,7 +23,7 @@ export function brokenItems(
   return rest > 0 && last ? [...items.slice(0, -1), { ...last, message: `${last.message}; and ${rest} more` }] : items
 }
 
-/** One item for every definition that is used without some of its entries. */
+/** One item per definition with left-out entries. */
 export function partlyItems(
   all: readonly { readonly definition: AgentDefinition; readonly workspaceId: string | undefined }[],
 ): DiagnosticItem[] {
@@ -47,7 +47,7 @@ export function partlyItems(
 
 function brokenItem({ name, path, error }: Broken, workspaceId: string | undefined): DiagnosticItem {
   const where = workspaceId === undefined ? [] : ['--workspace', workspaceId]
-  // A name that somebody gave a folder can be anything.
+  // The folder's name may contain any characters.
   const look = /^[\w][\w-]*$/.test(name) ? command('agent info', name, ...where) : command('agent list', ...where)
   return finding({
     id: `agents:${path}`,

@@ -17,7 +17,7 @@ import type { K } from './needs.js'
 import type { AgentsService } from './service.js'
 import { agentToInput } from './wire.js'
 
-/** What requests write: definitions that are files of the home or of a workspace. */
+/** Changes of definition files in the home or a workspace by requests. */
 export class AgentEditing {
   readonly #writer: DefinitionWriter
 
@@ -34,7 +34,7 @@ export class AgentEditing {
     return this.#keepingTrust(index, () => this.#create(index, agent))
   }
 
-  /** What the operator writes into a workspace through here is no reason to trust it less. */
+  /** Keeps the trust of a workspace across the operator's own change. */
   #keepingTrust<T>({ where }: FolderIndex, work: () => Promise<T>): Promise<T> {
     const workspace = this.kernel.needs.workspaces.get(where.workspaceId ?? '')
     const trust = this.kernel.needs.trust.current
@@ -63,7 +63,7 @@ export class AgentEditing {
     return { name, origin, ...(now?.ok ? { unshadowed_origin: now.definition.origin } : {}) }
   }
 
-  /** The copy lies where the original does, unless a scope is given. */
+  /** The copy is created beside the original unless a scope is given. */
   async duplicate(name: string, body: DuplicateAgentBody): Promise<Agent> {
     const workspace = await this.agents.workspace(body.workspace)
     const definition = await this.agents.find(name, workspace)
@@ -95,7 +95,7 @@ export class AgentEditing {
     return this.sources.target(await this.agents.workspace(reference))
   }
 
-  /** The file of that name that counts. Throws `agent_not_found` (404), `agent_read_only` (409). */
+  /** The effective file of that name. Throws `agent_not_found` (404), `agent_read_only` (409). */
   async #writable(name: string, workspace: Workspace | undefined) {
     const first = await this.agents.first(name, workspace)
     if (!first) throw notFound(name, workspace)

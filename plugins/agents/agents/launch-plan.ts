@@ -5,9 +5,9 @@ import { notRunnable } from './faults.js'
 import { effortOf, modelOf, resolveProvider } from './runtime.js'
 
 /**
- * What to start for a definition. Throws `agent_not_runnable` (422) with an install command when no provider can run it, and
- * `agent_invalid` for a command that cannot be split into arguments.
- * @param permissions mode of one that names none
+ * The plan for starting a definition. Throws `agent_not_runnable` (422) with an install command when no provider can
+ * run it, and `agent_invalid` for a command that cannot be split into arguments.
+ * @param permissions mode of a definition without one
  */
 export async function planOf(
   definition: AgentDefinition,

@@ -6,7 +6,7 @@ import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../desk/daemon/api.js'
 import { DefaultPermissions } from './settings.js'
 
-/** One row: the mode of agents that set none, the one before it, and since when, in epoch milliseconds. */
+/** A single row: the default mode, the previous one, and the time of the change in epoch milliseconds. */
 export const modeTable =
   'CREATE TABLE agents_default_mode (mode TEXT NOT NULL, former TEXT, changed_at INTEGER NOT NULL) STRICT;'
 
@@ -21,13 +21,13 @@ export const modes = table('agents_default_mode', {
 const TOLD_MS = 14 * 24 * 60 * 60_000
 
 /**
- * Remembers the permission mode of agents that set none, so that doctor tells of one that an upgrade or a setting has changed: what ran
- * unattended may ask now, and a question that nobody answers ends a run.
+ * Remembers the default permission mode, so that `svc doctor` reports a change by an upgrade or a setting: unattended
+ * agents may now ask questions, and an unanswered question ends a run.
  */
 export class ModeChange {
   constructor(private readonly kernel: Pick<PluginKernel, 'clock' | 'config' | 'db' | 'log'>) {}
 
-  /** Compares the mode of this start with that of the last one. */
+  /** Compares the mode with that of the last start. */
   async note(): Promise<void> {
     const { clock, config, db, log } = this.kernel
     const mode = config.get(DefaultPermissions)

@@ -3,6 +3,6 @@ import { Trust } from '../../access/trust/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Providers } from '../providers/api.js'
 
-/** What the plugin requires. */
+/** Dependencies of the plugin. */
 export const needs = { workspaces: Workspaces, providers: Providers, trust: maybe(Trust), host: Host }
 export type K = KernelOf<typeof needs>

@@ -2,12 +2,12 @@ import type { EffectiveRuntime } from '../../../schemas/agents.js'
 import { BUILT_IN_PROVIDER, type Provider, type ProvidersApi } from '../providers/api.js'
 import type { AgentDefinition } from './api.js'
 
-/** Which provider runs a definition and where that choice came from, or why none does. */
+/** The provider of a definition with the source of that choice, or the reason why there is none. */
 export type Resolution =
   | { readonly provider: Provider; readonly source: 'agent' | 'defaults' | 'command' | 'detected' }
   | { readonly provider?: undefined; readonly problem: string; readonly install?: string | undefined }
 
-/** Resolves any number of definitions against what was installed when it was made. */
+/** Resolves definitions against the programs that were installed when it was created. */
 export type Resolver = (definition: AgentDefinition) => Resolution
 
 /** Provider of an agent: the definition's own, its own command, `defaults.provider`, else the first one detected. */
@@ -15,7 +15,7 @@ export async function resolveProvider(definition: AgentDefinition, providers: Pr
   return ownResolution(definition, providers) ?? (await fallbackOf(providers))
 }
 
-/** The same for many definitions: what is installed is looked at once. */
+/** As {@link resolveProvider} for many definitions, with one detection. */
 export async function resolverOf(providers: ProvidersApi): Promise<Resolver> {
   const fallback = await fallbackOf(providers)
   return definition => ownResolution(definition, providers) ?? fallback
@@ -46,26 +46,26 @@ async function fallbackOf(providers: ProvidersApi): Promise<Resolution> {
   }
 }
 
-/** One that is logged in goes first, one that is known not to be last; else the order of the catalog stays. */
+/** Sort key: logged-in providers first, those known to be logged out last; otherwise in catalog order. */
 function loginRank(provider: Provider, providers: ProvidersApi): number {
   const isLoggedIn = providers.isLoggedIn(provider)
   return isLoggedIn === undefined ? 1 : isLoggedIn ? 0 : 2
 }
 
-/** The model that a definition runs with, and whose word that is: its own, or that of the entry of its provider. */
+/** The model of a definition and its source: the definition, or the provider's entry. */
 export function modelOf({ model: own }: AgentDefinition, { model: preferred }: Provider) {
   if (own !== undefined) return { model: own, source: 'agent' as const }
   return preferred === undefined ? undefined : { model: preferred, source: 'provider' as const }
 }
 
-/** The effort that a definition runs a model with: its own, or what the operator set for the model. */
+/** The reasoning effort for a model: the definition's own, or the operator's setting for the model. */
 export function effortOf({ reasoningEffort: own }: AgentDefinition, { curated }: Provider, model: string) {
   if (own !== undefined) return { effort: own, source: 'agent' as const }
   const effort = curated?.find(({ id }) => id === model)?.default_reasoning_effort
   return effort === undefined ? undefined : { effort, source: 'model' as const }
 }
 
-/** The wire's member `effective_runtime`. */
+/** The member `effective_runtime` of the wire form. */
 export function effectiveRuntime(definition: AgentDefinition, resolution: Resolution): EffectiveRuntime | null {
   const { provider } = resolution
   if (!provider) return null

@@ -33,13 +33,13 @@ import { mapInTurns } from './turns.js'
 import { useOf } from './uses.js'
 import { leftOutOf, WireCache } from './wire.js'
 
-/** Milliseconds that a list may be behind what is installed. */
+/** Milliseconds for which a list may use an old detection. */
 const RESOLVER_MS = 2000
-/** What a start does first has no competition from the reading of all definitions. */
+/** Delay in milliseconds, so that reading all definitions does not compete with the start. */
 const WARM_MS = 2000
-/** Definitions that are made ready for the wire in one turn of the event loop. */
+/** Definitions converted per event loop turn. */
 const AT_ONCE = 256
-/** Faults of files that a list tells of. */
+/** Problems of files that a list contains. */
 const DIAGNOSTICS_SHOWN = 100
 
 /** Agent definitions: files, records and built-in ones. */
@@ -64,7 +64,7 @@ export class AgentsService implements AgentsApi {
     return this.#mode.note()
   }
 
-  /** Reads all definitions once, so that no request has to; thousands of them would hold up the start. */
+  /** Reads all definitions once after the start, so that no request has to; within it, thousands of files would be slow. */
   async warm(signal: AbortSignal): Promise<void> {
     await this.kernel.clock.sleep(WARM_MS, signal).catch(() => {})
     for (const index of this.#allFolders()) {
@@ -112,7 +112,7 @@ export class AgentsService implements AgentsApi {
     return (await this.#trust()?.allows(workspace)) ?? true
   }
 
-  /** Undefined in a kernel that has no plugin for it at all. */
+  /** Undefined in a kernel without a plugin for trust. */
   #trust() {
     const { trust, host } = this.kernel.needs
     return trust.current ?? (host.plugins().some(({ provides }) => provides === Trust.id) ? nobodyTrusted : undefined)
@@ -160,7 +160,7 @@ export class AgentsService implements AgentsApi {
     }
   }
 
-  /** Doctor: definition files that are not valid, in the home and in every workspace, and a default mode that has changed. */
+  /** The doctor's items: invalid definition files in the home and all workspaces, and a changed default mode. */
   async check(): Promise<DiagnosticItem[]> {
     const broken = new Map<string, { readonly found: Broken; readonly workspaceId: string | undefined }>()
     const partly: { readonly definition: AgentDefinition; readonly workspaceId: string | undefined }[] = []
@@ -175,7 +175,7 @@ export class AgentsService implements AgentsApi {
     return [...this.#mode.findings(), ...partlyItems(partly), ...brokenItems([...broken.values()])]
   }
 
-  /** What providers are used for, for their doctor check. */
+  /** The used providers, for their doctor check. */
   async uses(): Promise<ProviderUse[]> {
     const resolve = await resolverOf(this.kernel.needs.providers)
     const definitions: AgentDefinition[] = [...this.#sources.records.all()]
@@ -189,7 +189,7 @@ export class AgentsService implements AgentsApi {
     return (await mapInTurns(definitions, AT_ONCE, definition => useOf(definition, resolve(definition)))).flat()
   }
 
-  /** A new default agent must exist and be valid; 400, because the contract has no other status there. */
+  /** Checks that a new default agent exists and is valid; 400, because the contract has no other status there. */
   async judgeWorkspace(workspace: Workspace): Promise<Fault | undefined> {
     const before = this.kernel.needs.workspaces.get(workspace.id)?.defaultAgent ?? ''
     if (workspace.defaultAgent === '' || workspace.defaultAgent === before) return undefined
@@ -201,7 +201,7 @@ export class AgentsService implements AgentsApi {
     }
   }
 
-  /** A name that no agent can have is found only as what somebody wrote by mistake. */
+  /** An invalid name can still exist as the name of a folder, and is found among the broken ones. */
   async first(name: string, workspace: Workspace | undefined) {
     const view = this.#sources.view(workspace)
     if (AGENT_NAME.test(name)) return view.first(name)
@@ -209,18 +209,18 @@ export class AgentsService implements AgentsApi {
     return found && { found, where: undefined }
   }
 
-  /** For lists: detection of all providers looks at many files. */
+  /** Cached resolver for lists: detection of all providers accesses many files. */
   #lateResolver(): Promise<Resolver> {
     const now = this.kernel.clock.monotonic()
     const { providers } = this.kernel.needs
     const of = providers.list()
-    // Another list is another configuration; a program that was installed is found later.
+    // A new list means a new configuration; a newly installed program is found after a delay.
     if (this.#resolver?.of !== of || now - this.#resolver.at > RESOLVER_MS)
       this.#resolver = { of, at: now, resolver: resolverOf(providers) }
     return this.#resolver.resolver
   }
 
-  /** Undefined when nobody knows, or whoever knows fails. */
+  /** Undefined without a contributor, or if it fails. */
   #activity<T>(read: (source: ActivitySource) => T): T | undefined {
     const [contributed] = this.kernel.collect(AgentActivities)
     try {

@@ -6,8 +6,8 @@ import type { Workspace } from '../../desk/workspaces/api.js'
 import { type AgentDefinition, AgentErrors } from './api.js'
 
 /**
- * Refuses to start a definition that came with the files of a workspace and runs code of its own, until somebody trusted these
- * files; one that names a secret of somebody else is refused in any case.
+ * Refuses to start a definition from a workspace's files that runs code, until a person trusts these files; one that
+ * refers to foreign secrets is always refused.
  * @throws Fault `agent_untrusted`, `agent_reference_forbidden`
  */
 export async function checkTrusted(
@@ -29,7 +29,7 @@ export async function checkTrusted(
     ...(command === undefined ? [] : ['a command']),
     ...(hooks.length > 0 ? ['hooks'] : []),
     ...(mcpServers.length > 0 ? ['MCP servers'] : []),
-    // With it the prompt alone decides what is run.
+    // In this mode the prompt alone decides what runs.
     ...(permissions === 'approve-all' ? ['permissions approve-all'] : []),
   ]
   if (runs.length === 0 || (await trust.allows(workspace))) return
@@ -39,10 +39,13 @@ export async function checkTrusted(
   )
 }
 
-/** Who answers where nobody can be asked: a daemon whose plugin for it does not run trusts no workspace. */
+/** The default without a running trust plugin: no workspace is trusted. */
 export const nobodyTrusted: Pick<TrustApi, 'allows'> = { allows: async () => false }
 
-/** The environment of the daemon and the secrets of others are not for files that came with a repository. */
+/**
+ * Whether a reference is a secret of the workspace: files from a repository must not use the daemon's environment or
+ * foreign secrets.
+ */
 function isOwn(reference: string, workspaceId: string): boolean {
   const { scheme, rest } = parseSecretRef(reference) ?? {}
   return scheme === 'vault' && ['mcp', 'hooks'].some(space => rest?.startsWith(`${space}/ws/${workspaceId}/`))

@@ -1,19 +1,19 @@
 import { PutAgentBody } from '../../../schemas/agents.js'
 import { type ChangeRequest, type ChangeSeen, pick, type Undo } from '../../desk/changes/api.js'
 
-/** Names of the members of a definition that a request can write. */
+/** Members of a definition that requests can write. */
 const WRITTEN = Object.keys(PutAgentBody.entries.agent.entries)
 
 type Asked = Pick<ChangeSeen, 'params' | 'query' | 'body'>
 
-/** The members that a request can write; an empty text is a member that is not set. */
+/** The writable members; an empty text counts as unset. */
 const writtenIn = (agent: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(pick(agent, WRITTEN)).filter(([, value]) => value !== ''))
 
 const agentOf = (state: unknown): Readonly<Record<string, unknown>> | undefined => Object(state).agent
 const pathOf = (name: string) => `/api/agents/${encodeURIComponent(name)}`
 
-/** The workspace that a request names, in its body or its query. */
+/** The workspace in a request's body or query. */
 function workspaceOf({ query, body }: Asked): string | undefined {
   return Object(body).workspace ?? new URLSearchParams(query).get('workspace') ?? undefined
 }
@@ -23,7 +23,7 @@ function inWorkspace(asked: Asked): string {
   return workspace === undefined ? '' : `?workspace=${encodeURIComponent(workspace)}`
 }
 
-/** What of a definition only its file can say. */
+/** Reason why a request cannot restore a definition: members that only its file can have. */
 const lost = (agent: Readonly<Record<string, unknown>>): string | undefined =>
   (agent.mcp_servers as readonly unknown[] | undefined)?.length
     ? 'the definition has MCP servers, which only its file can name'
@@ -31,7 +31,7 @@ const lost = (agent: Readonly<Record<string, unknown>>): string | undefined =>
 
 const reads = (asked: Asked) => [`${pathOf(asked.params.name ?? '')}${inWorkspace(asked)}`]
 
-/** The way back from an update: the fields as they were. */
+/** Undo of an update: restores the fields. */
 export const ofUpdate: Undo = {
   by: 'custom',
   of: 'agent',
@@ -53,7 +53,7 @@ export const ofUpdate: Undo = {
   },
 }
 
-/** The way back from a creation: the definition is deleted. */
+/** Undo of a creation: deletes the definition. */
 export const ofCreation: Undo = {
   by: 'custom',
   reads: asked => [`${pathOf(Object(asked.body).agent?.name ?? '')}${inWorkspace(asked)}`],
@@ -64,7 +64,7 @@ export const ofCreation: Undo = {
   },
 }
 
-/** The way back from a removal: the definition is created again. */
+/** Undo of a deletion: creates the definition again. */
 export const ofRemoval: Undo = {
   by: 'custom',
   of: 'agent',
@@ -81,7 +81,7 @@ export const ofRemoval: Undo = {
   },
 }
 
-/** The way back from a copy: it is deleted. */
+/** Undo of a copy: deletes it. */
 export const ofCopy: Undo = {
   by: 'custom',
   reads: asked => [`${pathOf(Object(asked.body).name ?? '')}${inWorkspace(asked)}`],

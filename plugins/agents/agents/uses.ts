@@ -3,7 +3,7 @@ import type { AgentDefinition } from './api.js'
 import { splitCommand } from './definition/command.js'
 import type { Resolution } from './runtime.js'
 
-/** What a definition uses of a provider; nothing when none is resolved. */
+/** The provider's use by a definition; none without a provider. */
 export function useOf({ name, command }: AgentDefinition, { provider }: Resolution): ProviderUse[] {
   if (!provider) return []
   const words = command === undefined ? [] : splitCommand(command)

@@ -5,11 +5,11 @@ import { splitCommand } from './definition/command.js'
 import type { McpServerInput } from './definition/frontmatter.js'
 import { effectiveRuntime, type Resolution } from './runtime.js'
 
-/** Definitions as the contract has them, each made once: a list of thousands is asked for again and again. */
+/** Wire forms of definitions, cached because lists of thousands are requested repeatedly. */
 export class WireCache {
   readonly #made = new WeakMap<AgentDefinition, { readonly resolution: Resolution; readonly agent: Agent }>()
 
-  /** @param permissions mode of a definition that sets none */
+  /** @param permissions default mode */
   constructor(
     private readonly permissions: PermissionMode,
     private readonly providers: Pick<ProvidersApi, 'programOf'>,
@@ -29,7 +29,7 @@ function isSame(a: Resolution, b: Resolution): boolean {
   return !a.provider && !b.provider && a.problem === b.problem
 }
 
-/** The fields of a definition that a request may write. */
+/** The writable fields of a definition. */
 export function agentToInput(definition: AgentDefinition): AgentInput {
   const { name, prompt, command, provider, model, reasoningEffort, permissions, disabledSkills } = definition
   const list = (texts: readonly string[]) => (texts.length > 0 ? [...texts] : undefined)
@@ -52,7 +52,7 @@ export function agentToInput(definition: AgentDefinition): AgentInput {
 const withoutUndefined = <T extends object>(value: T): T =>
   Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T
 
-/** A definition as the contract has it; values that look like secrets stay behind. */
+/** Wire form of a definition; values that look like secrets are omitted. */
 function agentToWire(
   definition: AgentDefinition,
   resolution: Resolution,
@@ -86,7 +86,7 @@ function agentToWire(
   }
 }
 
-/** Entries of a definition that cannot be used. */
+/** Unusable entries of a definition. */
 export const leftOutOf = ({ leftOut = [], path = '' }: AgentDefinition): AgentDiagnostic[] =>
   leftOut.map(message => ({ error_kind: 'entry', message, path }))
 
@@ -107,7 +107,7 @@ function diagnose(
   return all
 }
 
-/** Whose program is started for a definition, where it is one of the catalog. */
+/** The provider whose program a definition starts, if it is in the catalog. */
 function programOf(
   { command }: AgentDefinition,
   { provider }: Resolution,

@@ -20,21 +20,21 @@ export const points = hookTable({
   wakeAfter: notify<[wake: Wake, decision: WakeDecision]>('wake.after', 'A wake-up was decided, durably.'),
 })
 
-/** Wake-ups of sessions by the heartbeat policies of their agents. A wake-up never claims work. */
+/** Wakes sessions according to the heartbeat policies of their agents. A wake-up never claims work. */
 export interface HeartbeatsApi extends TapsOf<typeof points> {
-  /** Sessions that wait for a wake-up by the clock; one that is being decided about does not. */
+  /** Sessions with a scheduled wake-up, without those being decided. */
   readonly waiting: number
-  /** When the first of them is due, in epoch milliseconds. */
+  /** Epoch milliseconds of the next wake-up. */
   readonly nextDue: number | undefined
 }
 
 export const Heartbeats = token<HeartbeatsApi>('heartbeats@1')
 
-/** Contributes what a wake-up tells of one thing that policies may include: `context: { include: [task] }`. */
+/** Contributes text for a context that policies may include: `context: { include: [task] }`. */
 export interface WakeContext {
-  /** Its own among all contributors: `self`, `session_health`, `task`, `inbox_summary`. */
+  /** Unique name: `self`, `session_health`, `task`, `inbox_summary`. */
   readonly name: string
-  /** A line or a few; undefined or empty: there is nothing to tell. */
+  /** One or a few lines; undefined or empty: nothing to report. */
   readonly read: (session: SessionInfo) => Promise<string | undefined>
 }
 

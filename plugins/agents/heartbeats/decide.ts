@@ -22,7 +22,7 @@ export const RESULTS: { readonly [R in WakeReason]: WakeResult } = {
   synthetic_prompt_failed: 'failed',
 }
 
-/** Reasons that lie in the sessions and not in the policy: whoever asked by hand gets a conflict. */
+/** Reasons that lie in the session, not in the policy: a manual wake-up returns a conflict. */
 export const SESSION_REASONS: ReadonlySet<WakeReason> = new Set<WakeReason>([
   'heartbeat_no_eligible_session',
   'session_not_found',
@@ -33,40 +33,40 @@ export const SESSION_REASONS: ReadonlySet<WakeReason> = new Set<WakeReason>([
   'synthetic_prompt_failed',
 ])
 
-/** What is known when a wake-up is decided. Times are epoch milliseconds. */
+/** Facts for the decision about a wake-up. Times are epoch milliseconds. */
 export interface WakeFacts {
   readonly now: number
   readonly source: WakeSource
   readonly config: HeartbeatConfig
   readonly policy: Heartbeat
-  /** Of the preferences, in milliseconds. */
+  /** Interval of the preferences, in milliseconds. */
   readonly intervalMs: number
-  /** The same, longer where the last wake-ups were the end of the agent. */
+  /** The interval with back-off after wake-ups that ended with a crash of the agent. */
   readonly pauseMs: number
-  /** The schedule of the policy allows it now. */
+  /** Whether the policy's schedule allows it now. */
   readonly open: boolean
-  /** Whoever asks names a session; else it is the one that could be woken, if there is one. */
+  /** Whether the request names a session; otherwise an eligible one is chosen, if any. */
   readonly named: boolean
-  /** Undefined also when it belongs to another agent or workspace. */
+  /** Undefined also for a session of another agent or workspace. */
   readonly session: SessionInfo | undefined
   readonly health: SessionHealth | undefined
-  /** A wake-up of this session is on its way, or its turn still runs. */
+  /** Whether a wake-up of this session is being sent, or its turn still runs. */
   readonly underWay: boolean
   readonly lastSentAt: number | undefined
-  /** This cycle has sent as many as it may. */
+  /** Whether the limit of this cycle is reached. */
   readonly spent: boolean
 }
 
 /**
- * Milliseconds that a wake-up may come late by the load of the machine without pushing the next one a minute further: wake-ups
- * come at whole minutes.
+ * Tolerance in milliseconds for delays under load: wake-ups come at whole minutes, and a late one must not push the
+ * next by a minute.
  */
 export const LATE_MS = 5000
 
-/** Milliseconds of the longest pause, unless the interval is longer itself. */
+/** Maximum back-off in milliseconds, unless the interval is longer. */
 const LONGEST_PAUSE_MS = 24 * 3_600_000
 
-/** Milliseconds from one wake-up to the next: the interval, doubled with each failure in a row after the first. */
+/** Milliseconds between wake-ups: the interval, doubled with each failure in a row after the first. */
 export function pauseMs(intervalMs: number, failures: number): number {
   const doubled = intervalMs * 2 ** Math.max(0, failures - 1)
   return Math.max(intervalMs, Math.min(doubled, LONGEST_PAUSE_MS))
@@ -74,7 +74,7 @@ export function pauseMs(intervalMs: number, failures: number): number {
 
 type Rule = readonly [reason: WakeReason, applies: (facts: WakeFacts) => boolean]
 
-/** Why a wake-up is not sent; the first that applies. When none does it is tried. */
+/** Reasons against a wake-up; the first match decides. Without one it is tried. */
 export const RULES: readonly Rule[] = [
   ['heartbeat_disabled', ({ config }) => !config.enabled],
   ['heartbeat_no_policy', ({ policy }) => !policy.present],
@@ -86,7 +86,7 @@ export const RULES: readonly Rule[] = [
   ['quiet_window', ({ open }) => !open],
   ['wake_coalesced', ({ underWay }) => underWay],
   ['session_unhealthy', ({ session, health }) => isUnwell(session, health)],
-  // Whoever asks by hand may have mended the agent.
+  // A manual request skips the back-off: the person may have fixed the agent.
   [
     'session_unhealthy',
     ({ source, lastSentAt, intervalMs, pauseMs, now }) =>
@@ -94,7 +94,7 @@ export const RULES: readonly Rule[] = [
   ],
   ['session_prompt_active', ({ health }) => health?.active_prompt === true],
   ['cooldown_active', ({ lastSentAt, now, config }) => isWithin(lastSentAt, config.wake_cooldown, now)],
-  // Whoever asks by hand waits for the cooldown alone.
+  // A manual request is limited by the cooldown only.
   [
     'heartbeat_rate_limited',
     ({ source, lastSentAt, intervalMs, now }) => source !== 'manual' && isWithin(lastSentAt, intervalMs - LATE_MS, now),
@@ -102,7 +102,7 @@ export const RULES: readonly Rule[] = [
   ['heartbeat_rate_limited', ({ source, spent }) => source === 'scheduler' && spent],
 ]
 
-/** Why a wake-up is not sent; undefined: it is to be tried. */
+/** The reason against a wake-up; undefined if it is to be tried. */
 export function refusalOf(facts: WakeFacts): WakeReason | undefined {
   return RULES.find(([, applies]) => applies(facts))?.[0]
 }
@@ -110,7 +110,7 @@ export function refusalOf(facts: WakeFacts): WakeReason | undefined {
 type Reachable = Pick<SessionInfo, 'state' | 'stopReason'>
 type Health = Pick<SessionHealth, 'health' | 'active_prompt'>
 
-/** A prompt can reach it: it is active, or where the configuration allows that, a prompt starts it again. */
+/** Whether a prompt can reach the session: it is active, or the configuration allows restarting it. */
 export function isAttachable(
   session: Reachable | undefined,
   config: Pick<HeartbeatConfig, 'active_session_only'>,
@@ -119,11 +119,11 @@ export function isAttachable(
   return session.state === 'active' || (!config.active_session_only && isRestartable(session.state, session.stopReason))
 }
 
-/** A process that does not answer; where there is none the next prompt starts one. */
+/** Whether its process does not respond; a stopped session is started by the next prompt. */
 const isUnwell = (session: Reachable | undefined, health: Health | undefined) =>
   session?.state === 'active' && health?.health !== 'healthy'
 
-/** It could be woken now, whatever its policy says. */
+/** Whether it could be woken now, apart from its policy. */
 export function isEligible(
   session: Reachable,
   health: Health | undefined,
@@ -132,11 +132,11 @@ export function isEligible(
   return isAttachable(session, config) && !isUnwell(session, health) && health?.active_prompt !== true
 }
 
-/** Not when the clock was set back meanwhile: a wake-up that lies ahead must not silence all until then. */
+/** False if the clock was set back: a last wake-up in the future must not block all others until then. */
 const isWithin = (last: number | undefined, ms: number, now: number) =>
   last !== undefined && now - last < ms && last <= now
 
-/** When the scheduler tries again, by what its last try came to: when the policy says, a little later, or not before something changes. */
+/** When the scheduler tries again after each result: when the policy allows, shortly after, or only after a change. */
 export const NEXT_TRY: { readonly [R in WakeReason]: 'due' | 'soon' | 'never' } = {
   wake_sent: 'due',
   cooldown_active: 'due',

@@ -5,7 +5,7 @@ import { Events } from '../../platform/events/api.js'
 import { Sessions } from '../../work/sessions/api.js'
 import { Sidecars } from '../sidecars/api.js'
 
-/** What the plugin requires. */
+/** Dependencies of the plugin. */
 export const needs = {
   disk: DiskSpace,
   daemon: Daemon,

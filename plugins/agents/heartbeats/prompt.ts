@@ -8,10 +8,10 @@ import { type WakeContext, WakeContexts } from './api.js'
 const NOTICE =
   'This is a heartbeat: a wake-up by the clock and not a message of a person. It assigns no work: because of it nothing is claimed and no lease is renewed.'
 const TRUNCATED = '\n[truncated]'
-/** Milliseconds that a contributor has. */
+/** Milliseconds for a contributor. */
 const READ_MS = 2000
 
-/** A prompt, and what whoever decides about wake-ups should know of it. */
+/** A prompt with remarks about its creation. */
 export interface WakePrompt {
   readonly text: string
   readonly notes: readonly PolicyDiagnostic[]
@@ -19,7 +19,7 @@ export interface WakePrompt {
 
 type Kernel = Pick<PluginKernel, 'clock' | 'collect' | 'log'>
 
-/** What is known of a session without anybody's help. */
+/** Contexts provided by this plugin itself. */
 export function ownContexts({ healthOf }: Pick<SessionsApi, 'healthOf'>): WakeContext[] {
   return [
     {
@@ -38,8 +38,8 @@ export function ownContexts({ healthOf }: Pick<SessionsApi, 'healthOf'>): WakeCo
 }
 
 /**
- * The text of a wake-up: what it is, then the summary and guidance of the policy and the context that it includes, of which
- * there are at most so many bytes as the configuration gives it. Never rejects: what cannot be had is left out and noted.
+ * The text of a wake-up: an introduction, the summary and guidance of the policy, and its included context, limited to
+ * the configured number of bytes. Never rejects: unavailable parts are left out and noted.
  */
 export async function wakePrompt(kernel: Kernel, policy: Heartbeat, session: SessionInfo): Promise<WakePrompt> {
   const { summary, guidance_markdown: guidance, max_bytes: max } = policy.prompt
@@ -65,7 +65,7 @@ export async function wakePrompt(kernel: Kernel, policy: Heartbeat, session: Ses
   return { text: text === '' ? NOTICE : `${NOTICE}\n\n${text}`, notes }
 }
 
-/** What a policy includes and nobody tells: it may be that of a part of the daemon that is not there. */
+/** Included contexts without a contributor, for example of a plugin that is not loaded. */
 export function absentContexts({ collect }: Pick<Kernel, 'collect'>, policy: Heartbeat): PolicyDiagnostic[] {
   const known = new Set(collect(WakeContexts).map(({ entry }) => entry.name))
   return included(policy).flatMap(name => {
@@ -75,7 +75,7 @@ export function absentContexts({ collect }: Pick<Kernel, 'collect'>, policy: Hea
   })
 }
 
-/** In the order of the policy; of several contributors of one name the first. */
+/** In the policy's order; the first contributor of a name wins. */
 function includedContexts({ collect }: Pick<Kernel, 'collect'>, policy: Heartbeat): Contribution<WakeContext>[] {
   const all = collect(WakeContexts)
   return included(policy).flatMap(name => all.find(({ entry }) => entry.name === name) ?? [])

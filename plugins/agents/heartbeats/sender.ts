@@ -10,24 +10,24 @@ import { wakePrompt } from './prompt.js'
 import type { WakeRow, Wakes } from './wakes.js'
 import { Schedule, ZoneClocks } from './windows.js'
 
-/** A wake-up that somebody asks for. */
+/** A requested wake-up. */
 export interface WakeRequest {
   readonly agent: string
   readonly policy: Heartbeat
-  /** Empty: any that can be woken. */
+  /** Empty: any eligible session. */
   readonly sessionId: string
-  /** Undefined: there is none of this agent. */
+  /** Undefined: the agent has no such session. */
   readonly session: SessionInfo | undefined
-  /** Within which it was asked for. */
+  /** Workspace of the request. */
   readonly workspaceId: string
   readonly source: WakeSource
-  /** The cycle has sent as many as it may. */
+  /** Whether the limit of the cycle is reached. */
   readonly spent?: boolean
   readonly dryRun?: boolean | undefined
   readonly key?: string | undefined
 }
 
-/** What sending came to; a problem says more than its reason. */
+/** Result of sending; `problem` has details. */
 interface Sent {
   readonly reason: WakeReason
   readonly turn?: { readonly turnId: string; readonly outcome: Promise<TurnOutcome> }
@@ -35,10 +35,10 @@ interface Sent {
   readonly notes?: readonly PolicyDiagnostic[]
 }
 
-/** Decides about wake-ups and sends them: the one way, whoever asks. */
+/** Decides about wake-ups and sends them; all requests pass through it. */
 export class WakeSender {
   readonly #clocks = new ZoneClocks()
-  /** Sessions whose wake-up is being sent or whose turn of one runs, with the epoch milliseconds since which. */
+  /** Sessions whose wake-up is being sent or whose turn runs, with the epoch milliseconds of the start. */
   readonly #underWay = new Map<string, number>()
 
   constructor(
@@ -46,16 +46,16 @@ export class WakeSender {
     private readonly wakes: Wakes,
     private readonly before: Gate<[Wake]>,
     private readonly after: Notify<[Wake, WakeDecision]>,
-    /** When a session is due has changed by what became of its wake-up. */
+    /** Called when the result of a wake-up changes the next due time of a session. */
     private readonly replan: (session: SessionInfo) => Promise<void>,
   ) {}
 
-  /** The first whole minute, not before `from`, in which a session is to be woken; undefined: never. Epoch milliseconds. */
+  /** The first whole minute from `from` on in which the policy wakes the session; undefined: never. Epoch milliseconds. */
   dueAt(session: SessionInfo, policy: Heartbeat, from: number): number | undefined {
     if (!policy.active) return undefined
-    // One that is on its way may not be written down yet.
+    // A wake-up in progress may not be stored yet.
     const last = this.#underWay.get(session.id) ?? this.wakes.state(session.id)?.last_sent_at ?? session.createdAt
-    // A clock that was set back must not silence a session until it has caught up.
+    // A clock that was set back must not silence the session until it catches up.
     const since = Math.min(last, this.kernel.clock.now())
     return this.#schedule(policy).nextOpen(Math.max(since + this.#pauseOf(session, policy) - LATE_MS, from))
   }
@@ -92,7 +92,7 @@ export class WakeSender {
     }
   }
 
-  /** Asks nobody and waits for nothing: between this and the begin of a wake-up no other one slips in. */
+  /** Synchronous, so that no other wake-up starts between this check and the begin of one. */
   #refusal({ policy, session, sessionId, source, spent = false }: WakeRequest): WakeReason | undefined {
     const { clock, needs } = this.kernel
     const now = clock.now()
@@ -133,7 +133,7 @@ export class WakeSender {
     }
   }
 
-  /** Waits for the end of a turn. How it went is the session's to tell; whether its agent lived through it counts here. */
+  /** Waits for the end of a turn. The session reports its result; only a crash of the agent counts here. */
   async #follow(
     request: WakeRequest,
     session: SessionInfo,
@@ -159,7 +159,7 @@ export class WakeSender {
 
   async #recordDeath(request: WakeRequest, session: SessionInfo, turnId: string, failures: number): Promise<void> {
     const { policy } = request
-    // The key is that of the wake-up, not of what became of it.
+    // The key belongs to the wake-up itself, not to this follow-up record.
     const row = this.#row({ ...request, key: undefined }, 'synthetic_prompt_failed', turnId)
     const sentAt = this.wakes.state(session.id)?.last_sent_at ?? row.created_at
     const next = this.#schedule(policy).nextOpen(sentAt + pauseMs(intervalOf(policy), failures) - LATE_MS)
@@ -224,7 +224,7 @@ export class WakeSender {
     }
   }
 
-  /** Only of a session that is down: one that runs again got over it. */
+  /** Back-off applies only to a stopped session: a running one has recovered. */
   #pauseOf(session: SessionInfo, policy: Heartbeat): number {
     const failures = session.state === 'stopped' ? (this.wakes.state(session.id)?.failures ?? 0) : 0
     return pauseMs(intervalOf(policy), failures)
@@ -237,7 +237,7 @@ export class WakeSender {
 
 const intervalOf = ({ preferences }: Heartbeat): number => durationMs(preferences.min_interval) ?? 0
 
-/** Between the look at a session and its prompt others may have been quicker. */
+/** The session may have changed between its check and the prompt. */
 function reasonOfFault(error: unknown): WakeReason {
   const code = error instanceof Fault ? error.code : ''
   if (code === 'session_busy') return 'session_prompt_active_race'

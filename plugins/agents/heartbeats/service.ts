@@ -15,7 +15,7 @@ import { eventToWire, type StateRow, stateToWire, Wakes } from './wakes.js'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
-/** What came of a session's wake-ups is kept so long after the last one, or as long as the decisions where that is longer. */
+/** Minimum milliseconds for which the state of a session's wake-ups is kept after the last one. */
 const STATE_KEPT_MS = 30 * 24 * HOUR_MS
 
 /** Wakes sessions by the heartbeat policies of their agents. */
@@ -52,7 +52,7 @@ export class HeartbeatsService implements HeartbeatsApi {
     return this.#scheduler.nextDue
   }
 
-  /** Plans the sessions that there are, then wakes what is due until `signal` aborts. */
+  /** Plans existing sessions, then sends due wake-ups until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     await this.kernel.needs.daemon.released(signal)
     await this.#forget()
@@ -60,7 +60,7 @@ export class HeartbeatsService implements HeartbeatsApi {
     await this.#scheduler.run(signal)
   }
 
-  /** Compares the sessions of an agent, or all, with their policies as they are now. */
+  /** Plans the sessions of an agent, or all, by their current policies. */
   async planAll(agent?: string): Promise<void> {
     const policies = new Map<string, Promise<Heartbeat | undefined>>()
     const seen = new Set<string>()
@@ -72,11 +72,11 @@ export class HeartbeatsService implements HeartbeatsApi {
       this.#plan(session.id, await policy)
     }
     if (agent !== undefined) return
-    // Those that may be woken no longer, and those that were made meanwhile.
+    // Sessions that may no longer be woken, and those created in the meantime.
     for (const id of [...this.#followed.keys()]) if (!seen.has(id)) await this.plan({ id })
   }
 
-  /** Never throws: an agent or a workspace that is gone has no policy. */
+  /** Never throws: a removed agent or workspace counts as one without a policy. */
   async plan({ id }: Pick<SessionInfo, 'id'>): Promise<void> {
     const session = this.kernel.needs.sessions.get(id)
     this.#plan(id, session && this.#isWakeable(session) ? await this.#policyOf(session) : undefined)
@@ -146,7 +146,7 @@ export class HeartbeatsService implements HeartbeatsApi {
     }
   }
 
-  /** What the picture of a session shows of its wake-ups. */
+  /** The wake-ups of a session for its inspection. */
   async inspect(sessionId: string, withEvents: boolean) {
     const session = this.kernel.needs.sessions.get(sessionId)
     const policy = session && (await this.#policyOf(session))
@@ -160,7 +160,7 @@ export class HeartbeatsService implements HeartbeatsApi {
     }
   }
 
-  /** Sessions whose wake-ups are the end of their agents, again and again. */
+  /** Sessions whose agents crash repeatedly on wake-ups. */
   checkItems(): DiagnosticItem[] {
     return this.#wakes.failing(2).flatMap(({ session_id: id, agent_name: agent, failures }) => {
       const session = this.kernel.needs.sessions.get(id)
@@ -181,7 +181,7 @@ export class HeartbeatsService implements HeartbeatsApi {
     })
   }
 
-  /** Why a policy that is at work does not wake a session as often as it says. */
+  /** Why an active policy wakes a session less often than configured. */
   #backoff(policy: Heartbeat, state: StateRow | undefined): PolicyDiagnostic[] {
     const { needs, clock } = this.kernel
     const session = state && needs.sessions.get(state.session_id)
@@ -196,7 +196,7 @@ export class HeartbeatsService implements HeartbeatsApi {
     return [{ code: 'heartbeat_failing', severity: 'warning', message }]
   }
 
-  /** Decides about the sessions that are due; at most `max_wakes_per_cycle` are sent, the others follow in the next minutes. */
+  /** Decides about the due sessions; at most `max_wakes_per_cycle` are sent, the others follow in the next minutes. */
   async #cycle(due: readonly string[]): Promise<void> {
     const { needs, clock, log } = this.kernel
     const { max_wakes_per_cycle: max, min_interval } = needs.sidecars.heartbeatConfig
@@ -242,13 +242,13 @@ export class HeartbeatsService implements HeartbeatsApi {
     this.#scheduler.set(id, policy && this.#dueAt(id, policy, clock.now()))
   }
 
-  /** Of the session as it is now: it may have stopped meanwhile, and what starts it again plans it. */
+  /** Reads the current session: if it has stopped meanwhile, its restart plans it again. */
   #dueAt(id: string, policy: Heartbeat, from: number): number | undefined {
     const session = this.kernel.needs.sessions.get(id)
     return session && this.#isWakeable(session) ? this.#sender.dueAt(session, policy, from) : undefined
   }
 
-  /** The clock may wake it, now or later: it is not stopped, or a prompt starts it again and the configuration allows that. */
+  /** Whether a schedule can wake it: it is not stopped, or the configuration allows restarting it. */
   #isWakeable(session: SessionInfo): boolean {
     return session.state !== 'stopped' || isAttachable(session, this.kernel.needs.sidecars.heartbeatConfig)
   }
@@ -259,7 +259,7 @@ export class HeartbeatsService implements HeartbeatsApi {
     return sidecars.heartbeatConfig.active_session_only ? unstopped : [...unstopped, ...sessions.resumable(agent)]
   }
 
-  /** Of the sessions that could be woken now the one active last; one that has to be started again only when no other is. */
+  /** The most recently active eligible session; a stopped one only if no other is eligible. */
   #eligible(agent: string, isMeant: (session: SessionInfo) => boolean): SessionInfo | undefined {
     const { sessions, sidecars } = this.kernel.needs
     const rank = ({ state, updatedAt }: SessionInfo) =>
@@ -269,7 +269,7 @@ export class HeartbeatsService implements HeartbeatsApi {
       .sort((a, b) => rank(b) - rank(a))[0]
   }
 
-  /** Once an hour at most. */
+  /** Runs at most once an hour. */
   async #forget(): Promise<void> {
     const { clock, needs } = this.kernel
     if (clock.monotonic() - this.#forgotAt < HOUR_MS) return

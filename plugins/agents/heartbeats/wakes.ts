@@ -3,7 +3,7 @@ import { type Db, iso, type Tx } from '../../../kernel/plugin.js'
 import type { WakeSource } from '../../../schemas/agents/sidecars.js'
 import type { WakeEvent, WakeReason, WakeResult, WakeState } from '../../../schemas/sessions.js'
 
-/** Decisions that are shown. */
+/** Number of shown decisions. */
 const RECENT = 20
 
 export const wakeTables = `CREATE TABLE heartbeats_wake (
@@ -22,7 +22,7 @@ CREATE TABLE heartbeats_state (
 
 export const failuresColumn = 'ALTER TABLE heartbeats_state ADD COLUMN failures INTEGER NOT NULL DEFAULT 0'
 
-/** One decision: the audit of wake-ups. */
+/** One decision, for the audit of wake-ups. */
 export type WakeRow = {
   readonly id: string
   readonly agent_name: string
@@ -34,14 +34,14 @@ export type WakeRow = {
   readonly snapshot_id: string | null
   readonly policy_digest: string | null
   readonly config_digest: string | null
-  /** The turn that it began. */
+  /** The turn it started. */
   readonly prompt_id: string | null
   readonly idempotency_key: string | null
   readonly created_at: number
   readonly expires_at: number
 }
 
-/** What came of the wake-ups of one session so far. */
+/** State of the wake-ups of one session. */
 export type StateRow = {
   readonly session_id: string
   readonly agent_name: string
@@ -52,12 +52,12 @@ export type StateRow = {
   readonly next_allowed_at: number | null
   readonly snapshot_id: string | null
   readonly coalesced: number
-  /** Wake-ups in a row whose agent did not live to the end of the turn. */
+  /** Wake-ups in a row during whose turn the agent crashed. */
   readonly failures: number
   readonly updated_at: number
 }
 
-/** Decisions about wake-ups and the state that they leave. */
+/** Decisions about wake-ups and the resulting state. */
 export class Wakes {
   readonly #history: History<WakeRow & { readonly seq: number }>
 
@@ -69,7 +69,7 @@ export class Wakes {
     return this.db.get<StateRow>('SELECT * FROM heartbeats_state WHERE session_id = ?', [sessionId])
   }
 
-  /** Of the session of an agent that was decided about last; within one workspace where that is given. */
+  /** State of the agent's session with the latest decision, optionally within one workspace. */
   latestState(agent: string, workspaceId?: string): StateRow | undefined {
     return this.db.get<StateRow>(
       'SELECT * FROM heartbeats_state WHERE agent_name = ? AND ifnull(?, workspace_id) = workspace_id ORDER BY updated_at DESC LIMIT 1',
@@ -77,7 +77,7 @@ export class Wakes {
     )
   }
 
-  /** Those whose last wake-ups, at least so many, were the end of their agents. */
+  /** Sessions with at least that many failures in a row. */
   failing(least: number): StateRow[] {
     return this.db.all<StateRow>('SELECT * FROM heartbeats_state WHERE failures >= ? ORDER BY session_id', [least])
   }
@@ -94,7 +94,7 @@ export class Wakes {
     return this.#history.page(of, { limit: RECENT })
   }
 
-  /** @param sessionId empty: whichever it was */
+  /** @param sessionId empty: any */
   byKey(agent: string, sessionId: string, key: string | undefined): WakeRow | undefined {
     if (key === undefined) return undefined
     return this.db.get<WakeRow>(
@@ -105,9 +105,9 @@ export class Wakes {
   }
 
   /**
-   * Writes a decision down.
-   * @param nextAllowedAt when the next wake-up may be sent, if that is known
-   * @param hasSession false: there is no session whose state could change
+   * Stores a decision.
+   * @param nextAllowedAt time of the next possible wake-up, if known
+   * @param hasSession false: there is no session with a state
    */
   record(t: Tx, row: WakeRow, nextAllowedAt: number | undefined, hasSession: boolean): void {
     this.#history.append(t, row)
@@ -135,7 +135,7 @@ export class Wakes {
     )
   }
 
-  /** Forgets what is kept no longer. @param now epoch milliseconds @param keptMs of states */
+  /** Deletes expired entries. @param now epoch milliseconds @param keptMs for states */
   async forget(now: number, keptMs: number): Promise<void> {
     const stale = [now - keptMs]
     const sql = 'SELECT count(*) AS n FROM heartbeats_wake WHERE expires_at <= ?'

@@ -2,15 +2,18 @@ import type { HeartbeatPreferences, TimeWindow } from '../../../schemas/agents/s
 
 const MINUTE_MS = 60_000
 const DAY_MINUTES = 24 * 60
-/** Clocks are not looked at further apart than this, so that two changes of one never cancel out unseen. */
+/** Maximum step in minutes, so that two opposite clock changes cannot be skipped together. */
 const LONGEST_STEP = 6 * 60
-/** Windows repeat every day; whoever is not open within a week, with all that clocks may do, is never. */
+/**
+ * Search range: windows repeat daily, so a schedule that is not open within eight days, with all clock changes, never
+ * is.
+ */
 const SEARCH_MINUTES = 8 * DAY_MINUTES
 
-/** The first whole minute that is not before a time. */
+/** The first whole minute at or after a time. */
 const wholeMinute = (ms: number) => Math.ceil(ms / MINUTE_MS) * MINUTE_MS
 
-/** Minutes of the day that the clocks of zones show; what a zone does is the platform's knowledge alone. */
+/** Minutes of the day in time zones, from the platform's time zone data. */
 export class ZoneClocks {
   readonly #formats = new Map<string, Intl.DateTimeFormat>()
 
@@ -36,8 +39,8 @@ interface Window {
 }
 
 /**
- * When a policy may wake: within any of its active hours, if it has some, and within none of its quiet windows. A window is
- * what the clocks of its zone show: an hour that comes twice is in it twice, one that is left out never.
+ * Times at which a policy may wake: within its active hours, if any, and outside its quiet windows. A window follows
+ * the local clock: a repeated hour counts twice, a skipped one never.
  */
 export class Schedule {
   readonly #active: readonly Window[]
@@ -59,14 +62,14 @@ export class Schedule {
     return (this.#active.length === 0 || this.#active.some(within)) && !this.#quiet.some(within)
   }
 
-  /** The first whole minute from `from` on that is open; undefined when none ever is. */
+  /** The first open whole minute from `from` on; undefined if there is none. */
   nextOpen(from: number): number | undefined {
     const last = from + SEARCH_MINUTES * MINUTE_MS
     for (let at = wholeMinute(from); at <= last; at += this.#step(at) * MINUTE_MS) if (this.isOpen(at)) return at
     return undefined
   }
 
-  /** Minutes until a window begins or ends by the clocks as they run now; fewer where a clock is changed on the way. */
+  /** Minutes until a window begins or ends by the current local clocks; less if a clock change comes before. */
   #step(at: number): number {
     const windows = [...this.#active, ...this.#quiet]
     const clocks = new Map(windows.map(({ timezone }) => [timezone, this.clocks.minuteOfDay(timezone, at)]))

@@ -2,14 +2,13 @@ import { command } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors, token } from '../../../kernel/plugin.js'
 import type { Model } from '../../../schemas/providers.js'
 
-/** The models that providers offer. */
+/** The models of providers. */
 export interface ModelsApi {
   /**
-   * What is known of the models of a provider, or of all: hidden ones included, the curated first. Nothing is asked anew.
-   * @param provider name of a provider
+   * All known models of a provider, or of all providers, with hidden ones, curated ones first. Reads no source.
    */
   list(provider?: string): readonly Model[]
-  /** The model that the entry of a provider names as its default. */
+  /** The default model in a provider's configuration entry. */
   defaultOf(provider: string): string | undefined
 }
 

@@ -4,23 +4,24 @@ import type { CuratedModel, ProviderSettings } from '../../../schemas/settings/e
 import { PRIORITIES, type SourceKind } from './sources/source.js'
 import type { ModelRow, SourceRow } from './table.js'
 
-/** Milliseconds after which what a source said is stale. */
+/** Milliseconds after which data of a source is stale. */
 export const STALE_MS = 24 * 60 * 60_000
 
 export const priorityOf = (kind: string) => PRIORITIES[kind as SourceKind] ?? 0
 
-/** Is what a source said last no longer to be relied on. */
+/** Whether the last data of a source is unreliable. */
 export const isStale = ({ succeeded_at: at, error }: SourceRow, now: number) =>
   at === null || error !== null || now - at > STALE_MS
 
-/** One thing that is said of a model, and by whom. */
+/** Facts about a model with their source. */
 interface Saying {
   readonly origin: ModelOrigin
   readonly facts: CuratedModel
 }
 
 /**
- * The models of one provider: of each, what the source says that is believed most, filled up by the others.
+ * Merges the models of one provider: for each, the source with the highest priority wins and the others fill in missing
+ * facts.
  * @param entry of the provider in the configuration; its models are curated
  */
 export function mergeModels(
@@ -76,7 +77,7 @@ function modelOf(provider: string, id: string, said: readonly Saying[], isCurate
   return {
     provider_id: provider,
     model_id: id,
-    // The configuration alone says nothing of whether there is such a model.
+    // The configuration alone does not show that the model exists.
     availability_state: fresh.length > 0 ? 'available' : seen.length > 0 ? 'stale' : 'unknown',
     available: fresh.length > 0 ? true : null,
     curated: isCurated,
@@ -113,7 +114,7 @@ function costOf(pick: <K extends keyof CuratedModel>(name: K) => CuratedModel[K]
   return Object.keys(cost).length > 0 ? cost : undefined
 }
 
-/** A source as the contract has it; `row` is absent for one that was never read. */
+/** Wire form of a source; `row` is absent before the first read. */
 export function sourceToWire(
   { id, kind, provider }: Pick<SourceRow, 'id' | 'kind' | 'provider'>,
   row: SourceRow | undefined,

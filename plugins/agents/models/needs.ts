@@ -3,6 +3,6 @@ import { Extensions } from '../../delivery/extensions/api.js'
 import { Processes } from '../../platform/processes/api.js'
 import { Providers } from '../providers/api.js'
 
-/** What the plugin requires. */
+/** Dependencies of the plugin. */
 export const needs = { providers: Providers, processes: Processes, request: Requests, extensions: maybe(Extensions) }
 export type K = KernelOf<typeof needs>

@@ -22,16 +22,16 @@ import { extensionSource } from './sources/extension.js'
 import type { ModelSource } from './sources/source.js'
 import { ModelTable, type SourceRow } from './table.js'
 
-/** A source is read again at the earliest after this many milliseconds, unless that is forced. */
+/** Minimum milliseconds between two reads of a source, unless forced. */
 const REST_MS = 60_000
-/** Sources that are read at the same time: each may be an agent of several processes. */
+/** Sources that are read concurrently: each may start an agent with several processes. */
 const AT_ONCE = 2
 const ERROR_CHARACTERS = 300
 
-/** The models of all providers: what their sources said last, and what the configuration says of them. */
+/** The models of all providers: the last data of their sources, merged with the configuration. */
 export class ModelsService implements ModelsApi {
   readonly #table: ModelTable
-  /** Readings that go on, by source: who asks meanwhile waits for the same one. */
+  /** Running reads by source, shared by concurrent callers. */
   readonly #reading = new Map<string, Promise<void>>()
   readonly #curating = new Serial()
   readonly #closing = new AbortController()
@@ -45,7 +45,7 @@ export class ModelsService implements ModelsApi {
     await Promise.allSettled(this.#reading.values())
   }
 
-  /** The provider of a source is gone. */
+  /** Deletes the data of a removed source. */
   async forget(source: string): Promise<void> {
     await this.#table.forget(source)
   }
@@ -65,7 +65,7 @@ export class ModelsService implements ModelsApi {
     return this.#entry(provider)?.models?.default || undefined
   }
 
-  /** Models as a caller wants them; throws `provider_not_found` (404), `model_source_not_found` (400). */
+  /** Models filtered for a caller. Throws `provider_not_found` (404), `model_source_not_found` (400). */
   async show({ provider_id: provider, view = 'curated', source_id: source, ...query }: ListModelsQuery) {
     if (provider !== undefined) this.#checkProvider(provider)
     if (query.refresh) await this.#refresh(this.#chosen(provider, source), false)
@@ -76,7 +76,7 @@ export class ModelsService implements ModelsApi {
     return view === 'all' ? all : curated(all)
   }
 
-  /** Reads sources anew; 503 when none of them could be read. */
+  /** Reads sources again; 503 if none could be read. */
   async refresh(
     provider: string | undefined,
     { force = false, source_id: source }: RefreshModelsBody,
@@ -93,7 +93,7 @@ export class ModelsService implements ModelsApi {
     return { status: 503, body: { sources, error, code: 'model_source_failed' } }
   }
 
-  /** How fresh the sources are; of a provider those that tell of it alone, and extensions that listed it. */
+  /** Freshness of the sources; for a provider its own sources, and extensions that listed it. */
   status(provider?: string): WireSource[] {
     if (provider !== undefined) this.#checkProvider(provider)
     const rows = new Map(this.#table.sources().map(row => [row.id, row]))
@@ -109,7 +109,7 @@ export class ModelsService implements ModelsApi {
       )
   }
 
-  /** Writes what an operator says of a model into the entry of its provider. Throws 404, `model_not_found` (422). */
+  /** Stores an operator's settings of a model in the entry of its provider. Throws 404, `model_not_found` (422). */
   curate(provider: string, body: CurateModelBody, actor: Actor): Promise<CurateModelReply> {
     this.#checkProvider(provider)
     return this.#curating.run(async () => {
@@ -164,7 +164,7 @@ export class ModelsService implements ModelsApi {
     this.kernel.needs.providers.named(name)
   }
 
-  /** The sources that there are now, of all providers and extensions. */
+  /** The current sources of all providers and extensions. */
   #sources(): ModelSource[] {
     const { providers, extensions } = this.kernel.needs
     const own = providers.list().flatMap(provider => this.#sourcesOf(provider))
@@ -199,7 +199,7 @@ export class ModelsService implements ModelsApi {
     return sources
   }
 
-  /** The secret of the first slot, or the first variable that holds a key of this provider. */
+  /** The secret of the first slot, or the first variable with a key of this provider. */
   async #keyOf(provider: Provider): Promise<string | undefined> {
     const env = await this.kernel.needs.providers.environment(provider)
     const names = [...(provider.slots ?? []).map(({ variable }) => variable), ...(provider.keyVariables ?? [])]
@@ -232,7 +232,7 @@ export class ModelsService implements ModelsApi {
     await Promise.all(Array.from({ length: AT_ONCE }, lane))
   }
 
-  /** A program that is not installed is no source that fails. */
+  /** Whether a source can be read: a program that is not installed must not count as a failed source. */
   async #canRead({ kind, provider }: ModelSource): Promise<boolean> {
     if (kind !== 'acp') return true
     const found = this.kernel.needs.providers.get(provider)
@@ -261,7 +261,7 @@ export class ModelsService implements ModelsApi {
   }
 }
 
-/** Of each provider the curated models, without hidden ones; where none is curated, all that are not hidden. */
+/** The curated visible models of each provider; without curated ones, all visible models. */
 function curated(models: readonly Model[]): Model[] {
   const choosy = new Set(
     models.filter(({ curated, featured, hidden }) => (curated || featured) && !hidden).map(({ provider_id: id }) => id),
@@ -269,7 +269,7 @@ function curated(models: readonly Model[]): Model[] {
   return models.filter(({ provider_id: id, ...model }) => !model.hidden && (!choosy.has(id) || model.curated))
 }
 
-/** What the settings refused, said by this route. */
+/** The fault of a refused configuration write. */
 function refusal({ error }: { readonly error?: unknown }): Fault {
   return ModelErrors.model_source_failed(`the configuration could not be written: ${String(error)}`)
 }

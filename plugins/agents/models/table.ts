@@ -21,11 +21,11 @@ CREATE TABLE models_model (
 
 const { json, text, time } = column
 
-/** How the last reading of a source went. */
+/** Results of the last read of each source. */
 export const sourceRows = table('models_source', {
   id: text(),
   kind: text(),
-  /** Empty for a source that names the provider of each model itself. */
+  /** Empty for a source that names the provider of each model. */
   provider: text(),
   refreshed_at: time(),
   succeeded_at: time().nullable(),
@@ -33,7 +33,7 @@ export const sourceRows = table('models_source', {
 })
 export type SourceRow = RowOf<typeof sourceRows>
 
-/** What one source says of one model. */
+/** Facts about one model from one source. */
 export const modelRows = table('models_model', {
   source: text(),
   provider: text(),
@@ -42,7 +42,7 @@ export const modelRows = table('models_model', {
 })
 export type ModelRow = RowOf<typeof modelRows>
 
-/** What sources said last; a source that fails keeps what it said before. */
+/** Last data of the sources; a failing source keeps its earlier data. */
 export class ModelTable {
   constructor(private readonly db: Db) {}
 
@@ -70,7 +70,7 @@ export class ModelTable {
     })
   }
 
-  /** Forgets a source that there is no longer, with what it said. */
+  /** Deletes a removed source with its data. */
   forget(id: string) {
     return this.db.tx(t => {
       sourceRows.delete(t, { id })

@@ -10,13 +10,13 @@ export { ISOLATED, looksSecret, searchPath } from './environment.js'
 
 export type ProviderSecret = NonNullable<PutProviderBody['secrets']>[number]
 
-/** A secret that a provider's processes get as a variable; the entry of the configuration names it and never holds it. */
+/** A secret that a provider's processes get as a variable; the configuration entry has only its reference. */
 export interface CredentialSlot {
   readonly name: string
   /** `env:NAME` or `vault:providers/…`. */
   readonly ref: string
   readonly variable: string
-  /** Without its secret nothing of this provider is started. */
+  /** Whether the provider cannot start without this secret. */
   readonly required: boolean
 }
 
@@ -31,53 +31,54 @@ export interface Provider {
   readonly envPolicy: 'filtered' | 'isolated'
   readonly homePolicy: 'operator' | 'isolated'
   readonly runtimeProvider: string
-  /** Further names of its program. */
+  /** Alternative names of its program. */
   readonly programs?: readonly string[]
-  /** Packages of a registry that contain it, without versions: what `npx` and its kin start is known by them. */
+  /** Registry packages that contain it, without versions: they identify programs started by `npx` and similar launchers. */
   readonly packages?: readonly string[]
-  /** Variables of its processes; no secrets. */
+  /** Variables of its processes, without secrets. */
   readonly env?: Readonly<Record<string, string>>
-  /** Capabilities of a client that it is not offered, because it fails with them. */
+  /** Client capabilities that are not offered to it, because it fails with them. */
   readonly withholds?: readonly ('fs' | 'terminal' | 'elicitation')[]
-  /** How it reaches MCP servers, where it reaches fewer than it says. */
+  /** Transports to MCP servers that work, if fewer than it claims. */
   readonly mcpTransports?: readonly ('stdio' | 'http')[]
   /** The shell command that a person types to install it; shown, never run. */
   readonly install?: string
   /** The shell command that a person types to log in; shown, never run. */
   readonly login?: string
-  /** It has no questions at all: what its tools do, it does without asking. */
+  /** Whether it never asks for permissions: its tools run without asking. */
   readonly neverAsks?: boolean
-  /** Ids of its own modes in which it asks, where these are other ones than agents mostly have. */
+  /** Ids of its modes that ask for permission, if they differ from the usual ones. */
   readonly askingModes?: readonly string[]
-  /** Variables that make it ask where its own defaults would not. */
+  /** Variables that make it ask for permissions that its defaults would skip. */
   readonly askingEnv?: Readonly<Record<string, string>>
   /**
-   * It confines its own tools with a sandbox that cannot start inside another one: arguments that have it do without, and ask before
-   * whatever is not known to be harmless. Given in a sandbox to a session that asks; one with `approve-all` asks it for no sandbox.
+   * Arguments for a run without its own sandbox, which cannot start inside another one, and with questions before
+   * anything not known to be harmless. Used in a sandbox for a session that asks; with `approve-all` only its sandbox
+   * is switched off.
    */
   readonly sandboxedArgs?: readonly string[]
-  /** What such a session tells it beside its instructions, where arguments are not enough. */
+  /** Additional instruction for such a session, if arguments are not sufficient. */
   readonly sandboxedNote?: string
-  /** Variables that hold its key, for a hint when one is set and withheld. */
+  /** Variables with its key, for a hint when one is set but withheld. */
   readonly keyVariables?: readonly string[]
-  /** Names of variables of the daemon that its processes get although they look like secrets. */
+  /** Variables of the daemon that its processes get even though they look like secrets. */
   readonly envAllow?: readonly string[]
   /** Secrets that its processes get as variables. */
   readonly slots?: readonly CredentialSlot[]
-  /** It runs against an endpoint that somebody has to name. */
+  /** Whether it needs a configured endpoint. */
   readonly needsEndpoint?: true
-  /** URL of that endpoint, and the model to begin with. */
+  /** URL of that endpoint, and the initial model. */
   readonly baseUrl?: string
   readonly model?: string
-  /** What the operator says of its models. */
+  /** The operator's settings of its models. */
   readonly curated?: readonly CuratedModel[]
-  /** Files and folders that it keeps below HOME, its login among them; a sandbox lets it write there. */
+  /** Its files and folders below HOME, including its login; a sandbox allows writes there. */
   readonly ownFiles?: readonly string[]
   /** Variables that name another folder for them. */
   readonly ownFilesEnv?: readonly string[]
-  /** What makes it run code when it starts again, below HOME or in a workspace: hooks, plugins, MCP servers. */
+  /** Files below HOME or in a workspace that make it run code on its next start: hooks, plugins, MCP servers. */
   readonly codeFiles?: readonly string[]
-  /** Command and arguments that end with 0 when it is logged in. */
+  /** Command and arguments that exit with 0 if it is logged in. */
   readonly loginCheck?: readonly string[]
 }
 
@@ -85,68 +86,76 @@ export interface ProvidersApi {
   /** In catalog order. */
   list(): readonly Provider[]
   get(name: string): Provider | undefined
-  /** Throws `provider_not_found` (404). */
+  /** @throws Fault `provider_not_found` (404) */
   named(name: string): Provider
-  /** What the configuration says of a provider; undefined when that is nothing. */
+  /** Configuration entry of a provider; undefined if there is none. */
   entry(name: string): ProviderSettings | undefined
-  /** The one whose program a command line starts: by the name of the program, or by the package that a launcher starts. */
+  /** The provider whose program a command line starts, by the program's name or by the package of a launcher. */
   programOf(argv: readonly string[]): Provider | undefined
-  /** The one that runs an agent's own command. */
+  /** The provider that runs an agent's own command. */
   readonly builtIn: Provider
-  /** Is its command on the PATH of the daemon, and its endpoint named where it needs one; the built-in one always is. */
+  /**
+   * Whether its command is on the daemon's PATH and a required endpoint is configured; always true for the built-in
+   * one.
+   */
   detected(provider: Provider): Promise<boolean>
-  /** What its last login check said; undefined: it was never asked, or cannot be. */
+  /** Result of its last login check; undefined if it was never checked or cannot be. */
   isLoggedIn(provider: Provider): boolean | undefined
-  /** Absolute path of an executable as a process of a provider would find it; undefined when there is none. */
+  /** Absolute path of an executable in the environment of provider processes; undefined if not found. */
   executable(command: string): Promise<string | undefined>
-  /** Environment of a process of this provider: the daemon's filtered or isolated by policy, the daemon's bin directory first in PATH, stale SVC_ values cleared, the provider's own SVC_PROVIDER… values set, then what is let through by name and its secrets. Throws the fault of a required secret that is not there. */
+  /**
+   * Environment of a process of this provider: the daemon's filtered or isolated by policy, the daemon's bin directory
+   * first in PATH, stale SVC_ values cleared, the provider's own SVC_PROVIDER… values set, then allowed variables and
+   * its secrets. Throws the fault of a missing required secret.
+   */
   environment(provider: Provider): Promise<Record<string, string>>
-  /** Variables of the daemon that look like keys of this provider, and that its processes do not get. */
+  /** Variables of the daemon that look like keys of this provider and are withheld from its processes. */
   withheld(provider: Provider): readonly string[]
-  /** What an entry of the configuration would say to make a built-in provider what it is; undefined for others. */
+  /** The configuration entry equivalent to a built-in provider; undefined for others. */
   builtInEntry(name: string): ProviderSettings | undefined
-  /** Names of the definitions in use that this provider starts. */
+  /** Names of the used definitions that this provider starts. */
   users(name: string): Promise<readonly string[]>
-  /** Whether the secret of a reference can be handed to a process now. */
+  /** Whether the secret of a reference is available now. */
   isPresent(ref: string): Promise<boolean>
   /**
-   * Stores secrets below `vault:providers/<name>/`, all or none. Resolves to what puts back those that were there before.
+   * Stores secrets below `vault:providers/<name>/`, all or none. Resolves with a function that restores the previous
+   * ones.
    * @throws Fault `provider_secret_foreign`, `provider_vault_missing`, and those of the vault
    */
   storeSecrets(name: string, secrets: readonly ProviderSecret[], actor: Actor): Promise<() => Promise<void>>
   /**
-   * The entry of a provider is about to be deleted. Resolves to what is called once the file was written, or was not: the secrets
-   * go if the entry did.
+   * Prepares the deletion of a provider's entry. Resolves with a function to call after the write: it deletes the
+   * secrets if the entry is gone.
    */
   deleting(name: string): Promise<() => Promise<void>>
-  /** The one of `defaults.provider`; undefined when none is set, or when it is not in the catalog. */
+  /** The provider of `defaults.provider`; undefined if not set or not in the catalog. */
   readonly preferred: Provider | undefined
 }
 
-/** A definition that is in use, and what starts it. */
+/** A used definition and the provider or command it starts. */
 export interface ProviderUse {
   readonly provider: string
   /** Name of the definition. */
   readonly by: string
-  /** Its own command, when that and not the provider's is started. */
+  /** Its own command, if that is started instead of the provider's. */
   readonly command?: string | undefined
 }
 
-/** Contributes the definitions that are in use, so that doctor can tell which command is missing. */
+/** Contributes the used definitions, so that `svc doctor` can report missing commands. */
 export interface ProviderUser {
   readonly read: () => Promise<readonly ProviderUse[]>
 }
 
 export const ProviderUsers = registry<ProviderUser>('providers.users@1', v.looseObject({ read: v.function() }))
 
-/** A provider of an extension, with the members of an entry of the configuration. */
+/** A provider of an extension, with the members of a configuration entry. */
 export interface CatalogEntry {
-  /** Of a-z, 0-9, _ and -; a name that is built in is not taken. */
+  /** Of a-z, 0-9, _ and -; names of built-in providers are ignored. */
   readonly name: string
   readonly settings: ProviderSettings
 }
 
-/** Contributes providers to the catalog. An entry of the configuration changes them as it changes built-in ones. */
+/** Contributes providers to the catalog. A configuration entry modifies them like built-in ones. */
 export const ProviderCatalog = registry<CatalogEntry>(
   'providers.catalog@1',
   v.looseObject({ name: ProviderName, settings: ProviderEntry }),
@@ -156,15 +165,18 @@ export const Providers = token<ProvidersApi>('providers@1')
 
 const failing = v.object({ provider: v.string(), message: v.optional(v.string()) })
 export type ProviderEvent = v.InferOutput<typeof failing>
-/** A provider began to refuse its agents, for lack of a login. Each of these events is written once, until another one is. */
+/**
+ * A provider began to refuse its agents for lack of a login. Each of these events is written once, until another one
+ * follows.
+ */
 export const ProviderAuthRequired = event('provider.auth_required', failing)
-/** It began to limit requests, or a quota is used up. */
+/** A provider began to limit requests, or its quota is used up. */
 export const ProviderRateLimited = event('provider.rate_limited', failing)
-/** It began to deny what its account asks for. */
+/** A provider began to deny requests of its account. */
 export const ProviderPermissionDenied = event('provider.permission_denied', failing)
-/** It began not to be reached, or to be overloaded. */
+/** A provider became unreachable or overloaded. */
 export const ProviderUnavailable = event('provider.unavailable', failing)
-/** A turn of it completed after one of these. */
+/** A turn completed after one of these events. */
 export const ProviderRecovered = event('provider.recovered', failing)
 
 export const ProviderErrors = defineErrors({

@@ -3,15 +3,15 @@ import type { CatalogEntry, Provider } from './api.js'
 import { OWN_AGENT_PROGRAM } from './built-in.js'
 import { programOf } from './program.js'
 
-/** The providers that there are, and the entries of extensions whose names others have. */
+/** All providers, and names of contributed ones that conflict with others. */
 export interface Providing {
   readonly all: readonly Provider[]
   readonly taken: readonly string[]
 }
 
 /**
- * The providers that there are: the built-in ones and those of extensions, each as its entry of the configuration changes it, and
- * the entries of other names that have a command.
+ * The built-in and contributed providers, modified by their configuration entries, and further entries that have a
+ * command.
  */
 export function withEntries(
   catalog: readonly Provider[],
@@ -27,7 +27,7 @@ export function withEntries(
   const changed = known.map(provider => {
     const entry = Object.hasOwn(entries, provider.name) ? entries[provider.name] : undefined
     if (!entry) return provider
-    // The one that runs an agent's own command has none, whatever an entry says.
+    // The provider for agents' own commands keeps an empty command, whatever its entry has.
     return provider.argv.length > 0 ? over(provider, entry, known) : { ...provider, ...stated(entry), ...passed(entry) }
   })
   const added = Object.entries(entries).flatMap(([name, entry]) =>
@@ -52,7 +52,7 @@ function over(provider: Provider, entry: ProviderSettings, known: readonly Provi
   const argv = words.length > 0 ? words : provider.argv
   const loginCheck = wordsOf(entry.auth_status_command)
   const model = entry.like === undefined ? undefined : known.find(({ name }) => name === entry.like)
-  // One that starts the agent of another provider needs what that one needs.
+  // An entry that starts another provider's agent has the same needs.
   const alike = model ?? (provider.packages || provider.ownFiles ? undefined : programOf(known, argv))
   return {
     ...provider,
@@ -73,7 +73,7 @@ function over(provider: Provider, entry: ProviderSettings, known: readonly Provi
   }
 }
 
-/** The members of a provider that say what its agent needs. */
+/** Members of a provider about the needs of its agent. */
 const NEEDS = [
   'install',
   'login',
@@ -94,7 +94,7 @@ const NEEDS = [
 const needsOf = (provider: Provider): Partial<Provider> =>
   Object.fromEntries(NEEDS.flatMap(name => (provider[name] === undefined ? [] : [[name, provider[name]]])))
 
-/** What an entry states of the needs of its agent. */
+/** Needs of the agent in an entry. */
 function stated(entry: ProviderSettings): Partial<Provider> {
   return {
     ...(entry.install_command && { install: entry.install_command }),
@@ -115,7 +115,7 @@ function stated(entry: ProviderSettings): Partial<Provider> {
   }
 }
 
-/** What an entry says of the environment of processes, and of models. */
+/** Environment and model settings in an entry. */
 function passed(entry: ProviderSettings): Pick<Provider, 'envAllow' | 'slots' | 'model' | 'curated'> {
   const { env_allow: envAllow, credential_slots: slots, models } = entry
   return {
@@ -133,10 +133,10 @@ function passed(entry: ProviderSettings): Pick<Provider, 'envAllow' | 'slots' | 
   }
 }
 
-/** Words of a command; quotes mean nothing, and no shell ever reads it. */
+/** Words of a command, split at spaces; quotes have no meaning, and no shell is involved. */
 const wordsOf = (command = '') => command.split(/\s+/).filter(Boolean)
 
-/** What an entry of a provider would say to make it what it is. */
+/** The configuration entry equivalent to a provider. */
 export const entryOf = (provider: Provider): ProviderSettings => ({
   auth_mode: provider.authMode,
   display_name: provider.displayName,

@@ -10,10 +10,10 @@ export const entryTable = `CREATE TABLE providers_entry (
   missing_since INTEGER
 ) STRICT`
 
-/** The secrets of a provider, `vault:providers/<name>/…`, are deleted with its entry in the configuration. */
+/** The secrets of a provider, `vault:providers/<name>/…`, are deleted with its configuration entry. */
 export const providerSecrets: SecretOwner = { what: 'provider', paths: name => [`providers/${name}`] }
 
-/** How long an entry has to be missing from a file that somebody edited. */
+/** Milliseconds for which an entry has to be missing from a file edited by hand. */
 const GRACE_MS = 5 * 60_000
 const RETRY_MS = 30_000
 const LOOK = 'look'
@@ -24,23 +24,23 @@ export const remembered = table('providers_entry', {
 })
 
 /**
- * Deletes the secrets of providers whose entry is gone. The entries are remembered in a table, so that a daemon that is killed, or
- * that does not run while somebody edits the file, finds out at its next start.
+ * Deletes the secrets of providers whose entries are gone. Entries are stored in a table, so that a daemon that was
+ * down during the edit notices it on its next start.
  */
 export class EntrySecrets {
   readonly #alarm: Alarm
-  /** Entries whose deletion is under way: that they are still there means nothing yet. */
+  /** Entries whose deletion is in progress: their presence is not conclusive yet. */
   readonly #deleting = new Set<string>()
 
   constructor(
     private readonly kernel: K,
-    /** Names of the entries that make a provider: one that is built in stays without its entry. */
+    /** Names of entries that define a provider: a built-in provider exists without its entry. */
     private readonly names: () => readonly string[],
   ) {
     this.#alarm = new Alarm(kernel.clock, { retryMs: RETRY_MS })
   }
 
-  /** Somebody deletes the entry. Resolves to what is called once the file was written, or was not. */
+  /** Prepares the deletion of an entry. Resolves with a function to call after the write, successful or not. */
   async deleting(name: string): Promise<() => Promise<void>> {
     if (!this.names().includes(name)) return async () => {}
     this.#deleting.add(name)
@@ -51,12 +51,12 @@ export class EntrySecrets {
     }
   }
 
-  /** Secrets are stored for an entry that is yet to be written. */
+  /** Prepares for secrets that are stored before their entry is written. */
   async expect(name: string): Promise<void> {
     await this.kernel.db.tx(t => remembered.delete(t, { name }))
   }
 
-  /** Looks at the start, when the configuration changes, and when something was missing for long enough. */
+  /** Checks at the start, when the configuration changes, and when a grace period ends. */
   async run(signal: AbortSignal): Promise<void> {
     this.noticed()
     await this.#alarm.run(signal, {
@@ -65,7 +65,7 @@ export class EntrySecrets {
     })
   }
 
-  /** The configuration may say something else by now. */
+  /** Schedules a check, because the configuration may have changed. */
   noticed(): void {
     this.#alarm.set(LOOK, this.kernel.clock.now())
   }
@@ -83,7 +83,7 @@ export class EntrySecrets {
       GRACE_MS,
     )
     const vault = gone.length > 0 ? this.kernel.needs.vault.current : undefined
-    // Without a vault nothing can be deleted from it: it is done when there is one.
+    // Without a vault the deletion waits until there is one.
     const forgotten = vault ? gone : []
     if (fresh.length + missed.length + back.length + forgotten.length > 0)
       await this.kernel.db.tx(t => {

@@ -6,12 +6,12 @@ import { looksSecret } from './environment.js'
 export const ProviderName = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'a name of a-z, 0-9, _ and -'))
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/
-/** Variables that decide what is started, or that the daemon sets itself. */
+/** Variables that determine the started program, or that the daemon sets itself. */
 const RESERVED = /^(?:SVC_|LD_|DYLD_|PATH$|HOME$|NODE_OPTIONS$)/
 
 const isPlain = (name: string) => VARIABLE.test(name) && !RESERVED.test(name) && !looksSecret(name)
 
-/** What the configuration or an extension states of a provider. A slot names a secret and never holds one. */
+/** Settings of a provider in the configuration or an extension. A slot refers to a secret and never contains it. */
 export const ProviderEntry = v.pipe(
   ProviderSettings,
   v.check(

@@ -3,12 +3,12 @@ import type { Provider } from './api.js'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** A word of a name that says "secret" wherever in the name it stands: DB_PASS, AWS_SECRET_ACCESS_KEY. */
+/** Words that mark a secret anywhere in a variable's name: DB_PASS, AWS_SECRET_ACCESS_KEY. */
 const SECRET_WORDS = new Set(['PASS', 'PWD', 'PAT', 'JWT', 'DSN', 'BEARER', 'PRIVATE', 'AUTHENTICATION', 'OTP'])
-/** Endings of a word: OPENAI_APIKEY, `:_authToken`. */
+/** Endings of words that mark a secret: OPENAI_APIKEY, `:_authToken`. */
 const SECRET_ENDING =
   /(?:KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|PASSCODE|CREDENTIALS?|CREDS?|COOKIES?|AUTH|AUTHORIZATION)$/
-/** Names that read like secrets and hold none: folders, the path of a socket, budgets. */
+/** Names that look like secrets but are not: folders, a socket path, token budgets. */
 const HARMLESS = /^(?:PWD|OLDPWD|SSH_AUTH_SOCK|(?:.*_)?(?:MAX|MIN|NUM)_(?:.*_)?TOKENS)$/
 
 /** Whether the name of an environment variable suggests that its value is a secret. */
@@ -19,19 +19,19 @@ export function looksSecret(name: string): boolean {
   return upper.split(/[^A-Z0-9]+/).some(word => SECRET_WORDS.has(word) || SECRET_ENDING.test(word))
 }
 
-/** Names of what an isolated process keeps of the daemon's environment. */
+/** Variables of the daemon's environment that an isolated process keeps. */
 export const ISOLATED = /^(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_[A-Z]+|TZ|TERM|TMPDIR)$/
 
-/** Used where the daemon has no PATH. */
+/** PATH of a daemon without one. */
 const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin'
 
-/** The folders of a PATH, absolute ones only, the daemon's own first. */
+/** The absolute folders of a PATH, the daemon's own first. */
 export function searchPath(env: Env): string[] {
   const folders = (env.PATH ?? DEFAULT_PATH).split(path.delimiter).filter(folder => path.isAbsolute(folder))
   return [...new Set(env.SVC_BIN_DIR ? [env.SVC_BIN_DIR, ...folders] : folders)]
 }
 
-/** Where things of the daemon lie, as far as an environment tells of them. */
+/** Folders of the daemon that appear in environments. */
 export interface Places {
   /** The daemon's home. */
   readonly root: string
@@ -39,7 +39,7 @@ export interface Places {
   readonly isolatedHome: string
 }
 
-/** What the agent of this package is told of its endpoint; the key is a slot. What the person has set otherwise stays. */
+/** Endpoint variables for the agent of this package; the key is a slot. Values set by the person take precedence. */
 const endpointOf = ({ baseUrl, model }: Provider, { isolatedHome }: Places): Record<string, string> => ({
   ...(baseUrl !== undefined && { OPENAI_BASE_URL: baseUrl }),
   ...(model !== undefined && { OPENAI_MODEL: model }),
@@ -47,8 +47,8 @@ const endpointOf = ({ baseUrl, model }: Provider, { isolatedHome }: Places): Rec
 })
 
 /**
- * Environment of a provider's process: the daemon's, filtered or isolated by policy, without inherited SVC_
- * variables, with the daemon's bin directory first in PATH and variables that say how the process was started.
+ * Environment of a provider's process: the daemon's, filtered or isolated by policy, without inherited SVC_ variables,
+ * with the daemon's bin directory first in PATH and variables about how the process was started.
  */
 export function environmentOf(provider: Provider, env: Env, places: Places): Record<string, string> {
   const kept = (name: string) =>

@@ -16,11 +16,11 @@ export const healthTable = `CREATE TABLE providers_health (
   provider TEXT NOT NULL PRIMARY KEY, state TEXT NOT NULL, at INTEGER NOT NULL
 ) STRICT`
 
-/** What keeps a provider from answering. */
+/** Reason why a provider does not answer. */
 export type ProviderTrouble = 'auth_required' | 'rate_limited' | 'permission_denied' | 'unavailable'
 
 const { text, time } = column
-/** Providers whose latest turn failed for a reason of the provider. */
+/** Providers whose latest turn failed because of the provider. */
 export const troubled = table('providers_health', { provider: text(), state: text<ProviderTrouble>(), at: time() })
 
 const EVENTS: Readonly<Record<ProviderTrouble, EventType<ProviderEvent>>> = {
@@ -30,7 +30,7 @@ const EVENTS: Readonly<Record<ProviderTrouble, EventType<ProviderEvent>>> = {
   unavailable: ProviderUnavailable,
 }
 
-/** Words by which agents of all makes tell why a model did not answer, the more exact ones first. */
+/** Patterns for the error messages of all agents about a model that did not answer, most specific first. */
 const WORDS: readonly (readonly [ProviderTrouble, RegExp])[] = [
   ['rate_limited', /\brate.?limit|\btoo many requests\b|\busage limit|\bquota\b|\b429\b/i],
   [
@@ -44,24 +44,27 @@ const WORDS: readonly (readonly [ProviderTrouble, RegExp])[] = [
   ],
 ]
 
-/** Why a turn failed, where its provider is the reason; undefined: it is another one. */
+/** The provider-related reason of a failed turn; undefined for another reason. */
 export const troubleOf = (error: string): ProviderTrouble | undefined =>
   WORDS.find(([, words]) => words.test(error))?.[0]
 
-/** Characters of an error that are told. */
+/** Characters of an error in an event. */
 const MESSAGE = 500
-/** So many turns in so long that failed for a reason that no words tell, none completed between them, are one of their provider. */
+/**
+ * Turns that must fail for unknown reasons within UNKNOWN_MS, with no completed one between them, to count as a failure
+ * of the provider.
+ */
 const UNKNOWN = 3
 const UNKNOWN_MS = 10 * 60_000
 
-/** Tells the event log when a provider begins to fail its agents and when it answers again: changes alone, also across restarts. */
+/** Writes an event when a provider begins to fail and when it recovers: changes only, also across restarts. */
 export class ProviderHealth {
-  /** When the latest turns of a provider failed for unknown reasons. */
+  /** Times of the latest turns that failed for unknown reasons, by provider. */
   readonly #unknown = new Map<string, readonly number[]>()
 
   constructor(private readonly kernel: Pick<K, 'clock' | 'db' | 'needs' | 'redact'>) {}
 
-  /** A turn ended. */
+  /** Handles the end of a turn. */
   turnEnded({ sessionId, type, content }: Recorded): Promise<void> | undefined {
     const provider = this.kernel.needs.sessions.current?.get(sessionId)?.provider
     if (provider === undefined) return undefined
@@ -69,7 +72,7 @@ export class ProviderHealth {
     if (typeof content.error !== 'string') return undefined
     const trouble = troubleOf(content.error)
     if (trouble) return this.fails(provider, trouble, content.error)
-    // What the daemon says of a turn that a restart cut off is no failure of its provider.
+    // A synthetic error of a turn interrupted by a restart is not the provider's failure.
     return content.synthetic === true ? undefined : this.#failsUnknown(provider, content.error)
   }
 
@@ -81,7 +84,7 @@ export class ProviderHealth {
     return this.fails(provider, 'unavailable', `${UNKNOWN} turns in a row failed, the last one with: ${message}`)
   }
 
-  /** Whether the login of a provider was found to be there, or not. */
+  /** Handles the result of a login check. */
   loginChecked(provider: string, isLoggedIn: boolean): Promise<void> | undefined {
     if (!isLoggedIn) return this.fails(provider, 'auth_required', 'it is not logged in')
     return this.#stateOf(provider) === 'auth_required' ? this.works(provider) : undefined

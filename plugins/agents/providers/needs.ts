@@ -6,7 +6,7 @@ import { Ownership } from '../../platform/ownership/api.js'
 import { Processes } from '../../platform/processes/api.js'
 import { Sessions } from '../../work/sessions/api.js'
 
-/** What the plugin requires. */
+/** Dependencies of the plugin. */
 export const needs = {
   daemon: Daemon,
   processes: Processes,

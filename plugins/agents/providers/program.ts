@@ -1,18 +1,18 @@
 import path from 'node:path'
 import type { Provider } from './api.js'
 
-/** Programs that start a package of a registry, which they are given by name. */
+/** Launchers that start a registry package by name. */
 const LAUNCHERS = new Set(['npx', 'bunx', 'pnpx', 'uvx'])
-/** Options of launchers that are followed by a value; of some the value is the package. */
+/** Options of launchers with a value; for some of them the value is the package. */
 const PACKAGE_OPTIONS = new Set(['-p', '--package', '--from'])
 const VALUE_OPTIONS = new Set(['-c', '--call', '--python', '--with', '--index-url'])
-/** Programs that run a script, whose place says of which package it is. */
+/** Programs that run a script, whose path identifies its package. */
 const RUNTIMES = new Set(['node', 'bun', 'deno'])
 
-/** What a command line starts: a program by name, or a package. */
+/** The program or package that a command line starts. */
 type Started = { readonly program: string } | { readonly package: string } | undefined
 
-/** The program or package behind `env NAME=value …` and the programs that start others. */
+/** The program or package behind `env NAME=value …` and launchers. */
 function startedBy(argv: readonly string[]): Started {
   const [first = '', ...rest] = argv
   const program = path.basename(first)
@@ -30,7 +30,7 @@ function startedBy(argv: readonly string[]): Started {
   return program === '' ? undefined : { program }
 }
 
-/** The package that a launcher is told to start, without its version. */
+/** The package that a launcher starts, without its version. */
 function packageIn(words: readonly string[]): string | undefined {
   for (let at = 0; at < words.length; at++) {
     const word = words[at] as string
@@ -46,7 +46,7 @@ function packageIn(words: readonly string[]): string | undefined {
 /** `@scope/name@1.2` is `@scope/name`; `name==1.2` and `name[extra]` of Python are `name`. */
 export const unversioned = (name: string) => /^(@[^/]+\/)?[^@=<>~![\s]+/.exec(name)?.[0] ?? name
 
-/** The package in whose folder below `node_modules` a script is. */
+/** The package whose folder below `node_modules` contains a script. */
 function packageAround(script: string): string | undefined {
   const parts = script.split('/')
   const at = parts.lastIndexOf('node_modules')

@@ -36,13 +36,12 @@ import { configuredSlots, isPresent, slotValues, storeSecrets } from './slots.js
 /** Definitions that a doctor item names. */
 const USERS_NAMED = 10
 
-/** What the plugin requires. */
-/** How agents of each make are started, and whether this machine can. */
+/** How agents of each vendor are started, and whether this machine can do so. */
 export class ProvidersService implements ProvidersApi {
   readonly builtIn = builtIn
-  /** Providers of the entries that the configuration had last. */
+  /** Providers of the last configuration entries. */
   #made: { readonly of: readonly object[]; readonly providing: Providing } | undefined
-  /** The last answer about the login, by provider. */
+  /** The last result of a login check, by provider. */
   readonly #probes = new Map<string, Probe>()
 
   readonly entrySecrets: EntrySecrets
@@ -140,7 +139,7 @@ export class ProvidersService implements ProvidersApi {
     return this.entrySecrets.deleting(name)
   }
 
-  /** Throws `provider_not_found` (404). */
+  /** @throws Fault `provider_not_found` (404) */
   named(name: string): Provider {
     const found = this.get(name)
     if (found) return found
@@ -153,7 +152,7 @@ export class ProvidersService implements ProvidersApi {
     })
   }
 
-  /** @param callerPath PATH of the caller, who may have installed something since the daemon started */
+  /** @param callerPath PATH of the caller, who may have installed a program since the daemon started */
   wireList(callerPath?: string): Promise<WireProvider[]> {
     return Promise.all(this.list().map(provider => this.wire(provider, callerPath)))
   }
@@ -176,7 +175,7 @@ export class ProvidersService implements ProvidersApi {
     }
   }
 
-  /** Asks whether a provider is logged in. Throws `provider_probe_unavailable`, `provider_cli_missing` (422). */
+  /** Checks whether a provider is logged in. Throws `provider_probe_unavailable`, `provider_cli_missing` (422). */
   async probe(name: string): Promise<ProbeProviderReply> {
     const provider = this.named(name)
     const [command, ...args] = provider.loginCheck ?? []
@@ -220,12 +219,12 @@ export class ProvidersService implements ProvidersApi {
     return stateOf(provider, elsewhere === undefined ? missing : foundElsewhere(elsewhere), probe, undefined, canAsk)
   }
 
-  /** What a required secret of a provider lacks; undefined when all are there. */
+  /** The problem of a missing required secret; undefined if all are available. */
   #lackedSecret(provider: Provider): Promise<string | undefined> {
     return configuredSlots(this.kernel, provider).then(() => undefined, messageOf)
   }
 
-  /** Member `providers` of the status: ready, or which command is missing. */
+  /** Member `providers` of the status: ready, or the missing command. */
   async status(): Promise<StatusProvider[]> {
     const preferred = this.preferred ?? builtIn
     return Promise.all(
@@ -259,7 +258,7 @@ export class ProvidersService implements ProvidersApi {
     }))
   }
 
-  /** What can run an agent that has no command of its own; nothing can on a fresh machine. */
+  /** The item for providers that can run agents without their own command; a fresh machine has none. */
   async #installedItems(): Promise<DiagnosticItem[]> {
     const programs = this.list().filter(({ name }) => name !== builtIn.name)
     const there = await Promise.all(programs.map(provider => this.detected(provider)))
@@ -283,7 +282,7 @@ export class ProvidersService implements ProvidersApi {
     ]
   }
 
-  /** Entries that are not what they say: of extensions, whose names others have, and those like a provider that there is not. */
+  /** Items for ineffective entries: contributed names that are taken, and references to unknown providers. */
   #entryItems(): DiagnosticItem[] {
     const item = { category: 'providers', severity: 'warning', data_freshness: 'live' } as const
     const taken = this.#providing.taken.map(name => ({
@@ -311,13 +310,13 @@ export class ProvidersService implements ProvidersApi {
     return [...taken, ...unknown]
   }
 
-  /** Doctor: the commands of definitions in use that are not there, each once. */
+  /** The doctor's items: missing commands of used definitions, each once. */
   async check(): Promise<DiagnosticItem[]> {
     const uses = (await Promise.all(this.kernel.collect(ProviderUsers).map(({ entry }) => entry.read()))).flat()
     const byCommand = new Map<string, Set<string>>()
     for (const use of uses) {
       const command = use.command ?? this.get(use.provider)?.argv[0]
-      // One that is relative to a workspace can be judged only there, when it is started.
+      // A path relative to a workspace can be checked only when the agent is started there.
       if (command === undefined || (command.includes('/') && !command.startsWith('/'))) continue
       byCommand.set(command, (byCommand.get(command) ?? new Set()).add(use.by))
     }

@@ -5,7 +5,7 @@ import { Sessions } from '../../work/sessions/api.js'
 import { Agents } from '../agents/api.js'
 import { Sidecars } from '../sidecars/api.js'
 
-/** What the plugin requires. */
+/** Dependencies of the plugin. */
 export const needs = {
   sessions: Sessions,
   agents: Agents,

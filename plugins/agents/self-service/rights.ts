@@ -7,7 +7,7 @@ import type { SessionInfo } from '../../work/sessions/api.js'
 import type { AgentDefinition } from '../agents/api.js'
 import { SpawnErrors } from './api.js'
 
-/** What a session may hand on. */
+/** The rights that a session can pass on. */
 export interface Held {
   readonly session: SessionInfo
   readonly definition: AgentDefinition
@@ -15,9 +15,10 @@ export interface Held {
 }
 
 /**
- * Checks that every right of a child is one of its parent, and returns them with canonical paths: nothing is dropped in silence.
- * A parent has the tools and MCP servers that its definition names (one that names no tools: those of its agent and of its servers),
- * and the folders of its workspace. Nothing gives a session skills or channels yet, so that it has none to hand on. Throws `spawn_rights_exceeded` (403), `spawn_invalid` (422).
+ * Checks that a child gets only rights of its parent, and returns them with canonical paths: nothing is dropped
+ * silently. A parent has the tools and MCP servers that its definition names (without named tools: those of its agent
+ * and servers), and the folders of its workspace. Sessions cannot have skills or channels yet, so these are always
+ * refused. Throws `spawn_rights_exceeded` (403), `spawn_invalid` (422).
  */
 export async function checkedRights(asked: PermissionPolicy, held: Held): Promise<PermissionPolicy> {
   const { definition, workspace, session } = held
@@ -30,7 +31,7 @@ export async function checkedRights(asked: PermissionPolicy, held: Held): Promis
   const servers = definition.mcpServers.map(({ name }) => name)
   const tools = definition.tools.length > 0 ? definition.tools : ['svc__*', ...servers.map(name => `mcp__${name}__*`)]
   for (const tool of asked.tools) {
-    // A denied tool that the wish covers is denied as well.
+    // A denied tool within a requested pattern is refused as well.
     const isDenied = definition.denyTools.some(pattern => covers(pattern, tool) || covers(tool, pattern))
     if (isDenied || !tools.some(pattern => covers(pattern, tool))) refuse('tools', tool, tools)
   }

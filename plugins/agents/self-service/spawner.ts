@@ -12,17 +12,17 @@ import type { K } from './needs.js'
 import { checkedRights, stricter } from './rights.js'
 import { children } from './spawn-table.js'
 
-/** A session that a person or a job started is at depth 0. */
+/** Depth of a session that a person or a job started is 0. */
 export const MAX_DEPTH = 1
 const MAX_CHILDREN = 5
 const MAX_TTL_SECONDS = 7 * 24 * 3600
 const RETRY_MS = 5000
-/** The session is made before it is noted whose child it is. */
+/** A session is created before its lineage is stored, so a crash in between leaves one without it. */
 const UNFINISHED = 'nothing says when this spawned session ends: the daemon was killed while it was made'
-/** Roles that the daemon gives itself. */
+/** Roles that only the daemon assigns. */
 const RESERVED_ROLES = ['coordinator']
 
-/** Starts sessions for agents, and ends them in time. */
+/** Starts sessions for agents and ends them on time. */
 export class SessionSpawner {
   readonly #alarm: Alarm
   readonly #turns = new SerialBy()
@@ -34,14 +34,14 @@ export class SessionSpawner {
     this.#alarm = new Alarm(kernel.clock, { retryMs: RETRY_MS })
   }
 
-  /** Sets when children end. */
+  /** Schedules the end of existing children. */
   start(): void {
     const { sessions } = this.kernel.needs
     for (const { session_id: id, expires_at } of children.all(this.kernel.db))
       if (sessions.get(id)) this.#alarm.set(id, expires_at)
   }
 
-  /** Ends children whose time is over, until the signal aborts. */
+  /** Ends expired children until the signal aborts. */
   reap(signal: AbortSignal): Promise<void> {
     const fire = async (ids: readonly string[]) => {
       for (const id of ids) {
@@ -54,7 +54,7 @@ export class SessionSpawner {
     return this.#alarm.run(signal, { fire, failed })
   }
 
-  /** Children that still run. */
+  /** Children that have not ended. */
   living(parent: string): readonly string[] {
     const { sessions } = this.kernel.needs
     return children
@@ -62,7 +62,7 @@ export class SessionSpawner {
       .flatMap(({ session_id: id }) => (isOver(sessions.get(id)) ? [] : [id]))
   }
 
-  /** What stops with a session that has stopped. */
+  /** Ends the children that stop with their parent. */
   async parentStopped({ id }: SessionInfo): Promise<void> {
     for (const child of children.all(this.kernel.db, { parent_id: id })) {
       if (!child.auto_stop) continue
@@ -71,7 +71,7 @@ export class SessionSpawner {
     }
   }
 
-  /** A child is not started again when it should have ended. */
+  /** Refuses to restart a child whose time is over or whose parent has stopped. */
   judge({ session }: SessionLaunch): Fault | undefined {
     const child = children.get(this.kernel.db, { session_id: session.id })
     if (!child) return session.type === 'spawned' ? SpawnErrors.spawn_ended(UNFINISHED) : undefined
@@ -80,7 +80,7 @@ export class SessionSpawner {
     return isAlone ? SpawnErrors.spawn_ended('the session that spawned this one has stopped') : undefined
   }
 
-  /** One spawn of a parent at a time: the number of its children is counted, and a key is looked up, without a race. */
+  /** Serializes spawns per parent, so that the limit and the idempotency key are checked without a race. */
   spawn(parent: SessionInfo, body: SpawnBody): Promise<SpawnReply> {
     return this.#turns.run(parent.id, () => this.#spawn(parent, body))
   }
@@ -157,7 +157,7 @@ export class SessionSpawner {
     }
     this.#alarm.set(id, expiresAt)
     void this.points.created.call(id, parent)
-    // It may have stopped while its child was made.
+    // The parent may have stopped while its child was created.
     if (isOver(sessions.get(parent.id))) await this.parentStopped(parent)
     return this.#reply(id)
   }
@@ -180,7 +180,7 @@ export class SessionSpawner {
     }
   }
 
-  /** How many children a session may have at once. */
+  /** Maximum number of concurrent children of a session. */
   mostChildren({ type }: SessionInfo): number {
     if (type !== 'coordinator') return MAX_CHILDREN
     return Number(this.kernel.needs.configuration.explain('roles.coordinator.max_children').value)

@@ -27,18 +27,18 @@ export const points = hookTable({
 
 /** Personas (SOUL.md) and heartbeat policies (HEARTBEAT.md) of agents. */
 export interface SidecarsApi extends TapsOf<typeof points> {
-  /** As it is now; a broken one is a snapshot that is not valid. Throws `agent_not_found` (404). */
+  /** Current persona; an invalid one is returned as an invalid snapshot. Throws `agent_not_found` (404). */
   soul(agent: string, workspace?: Workspace): Promise<Soul>
-  /** Judges a text as if it stood in the file of the agent. Throws `agent_not_found` (404). */
+  /** Validates a text as if it were the agent's file. Throws `agent_not_found` (404). */
   validateSoul(agent: string, text: string, workspace?: Workspace): Promise<Soul>
   heartbeat(agent: string, workspace?: Workspace): Promise<Heartbeat>
-  /** The configuration of heartbeats in force; durations in milliseconds. */
+  /** The effective configuration of heartbeats; durations in milliseconds. */
   readonly heartbeatConfig: HeartbeatConfig
-  /** Id of the newest change of a policy, if there is one. */
+  /** Id of a policy's newest revision, if any. */
   heartbeatRevision(policy: Heartbeat): string | undefined
   /**
-   * Tells by {@link policyResolved} and {@link soulChanged} also of what a hand writes beside the definition of an agent; nothing
-   * of one that is no file. Returns the end of that.
+   * Follows manual changes of the files beside an agent's definition and reports them by {@link policyResolved} and
+   * {@link soulChanged}; without a definition file there is nothing to follow. Returns a function that stops it.
    */
   follow(policy: Heartbeat, agent: string, workspace?: Workspace): () => void
 }
@@ -71,13 +71,13 @@ export const SidecarErrors = defineErrors({
   soul_invalid: { status: 422, message: 'the persona of this agent is not valid' },
 })
 
-/** A session was given the persona of its agent as it was then; without a digest it has none from then on. */
+/** A session got the current persona of its agent; without a digest it has none from then on. */
 export const SoulRefreshed = event(
   'agent.soul.refreshed',
   v.object({ session_id: v.string(), agent_name: v.string(), digest: v.optional(v.string()) }),
 )
 
-/** A sidecar was changed on request. */
+/** A request changed a sidecar. */
 export const SidecarChanged = event(
   'agent.sidecar.changed',
   v.object({

@@ -9,7 +9,7 @@ type Snapshot = (Heartbeat | Soul) &
   Partial<Pick<Heartbeat, 'preferences' | 'guidance_markdown' | 'summary'>> & { body?: string }
 
 const FILES = { soul: 'SOUL.md', heartbeat: 'HEARTBEAT.md' } as const
-/** Of a request that cannot be done as it is. */
+/** Exit code of an invalid request. */
 const INVALID = 7
 
 const write = (which: Which, agent = '') => command(`agent ${which} write`, agent, '--file', FILES[which])
@@ -29,7 +29,7 @@ const revisionColumns = columnsOf<{ id: string; created_at: string; what: string
   { of: 'new_digest', header: 'Digest' },
 ])
 
-/** The verbs of one of the two sidecars. */
+/** The verbs of one sidecar. */
 function verbsOf(which: Which) {
   return {
     async inspect(context: CommandContext) {
@@ -83,7 +83,7 @@ function verbsOf(which: Which) {
     return snapshotOrRefusal(context.client.request(method, `${urlOf(context)}${rest}`, body))
   }
 
-  /** Without a digest from the caller: that of the file as it is now, so that what somebody else writes meanwhile stays. */
+  /** The caller's digest, else that of the current file, so that a concurrent change is not overwritten. */
   async function condition(context: CommandContext) {
     const given = context.options['expected-digest']
     if (given !== undefined) return { expected_digest: given, ...inWorkspace(context) }
@@ -91,7 +91,7 @@ function verbsOf(which: Which) {
     return { expected_digest: (reply as Snapshot).digest ?? '', ...inWorkspace(context) }
   }
 
-  /** @param file what was judged, where that is not the file of the agent */
+  /** @param file the validated file, if it is not the agent's own */
   function show(
     context: CommandContext,
     { reply, refused }: { reply: unknown; refused: boolean },
@@ -112,7 +112,7 @@ function verbsOf(which: Which) {
     const { validation_status: status, source_path: at, digest, diagnostics = [], preferences, summary } = snapshot
     const color = status === 'valid' ? 'green' : status === 'invalid' ? 'red' : 'yellow'
     out.line(`${FILES[which]} of ${args.name}: ${out.color(color, status)}`)
-    // Of a policy that is not valid the defaults stand there, which nobody wrote.
+    // An invalid policy contains defaults, which nobody configured, so they are not shown.
     const inForce = status === 'invalid' ? undefined : preferences
     const fields = [
       ['File', file ?? at],
@@ -162,7 +162,7 @@ export async function soulRefresh(context: CommandContext): Promise<number> {
     session: { id: string; agent_name: string; workspace_id: string }
   }
   const { id, agent_name: agent, workspace_id } = session
-  // Without a digest from the caller: that of the file as it is now.
+  // Without a digest from the caller, that of the current file is used.
   const read = async () => {
     const at = `/api/agents/${encodeURIComponent(agent)}/soul?${new URLSearchParams({ workspace_id })}`
     return ((await client.request('GET', at)) as Soul).digest ?? ''
@@ -182,7 +182,7 @@ export async function soulRefresh(context: CommandContext): Promise<number> {
   return answer.refused ? INVALID : 0
 }
 
-/** The snapshot of a reply, also of one that says 422: a text that is not valid is shown, not only refused. */
+/** The snapshot in a reply, also in one with 422: an invalid text is shown with its findings. */
 async function snapshotOrRefusal(asked: Promise<unknown>): Promise<{ reply: unknown; refused: boolean }> {
   try {
     return { reply: await asked, refused: false }

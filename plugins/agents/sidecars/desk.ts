@@ -15,19 +15,19 @@ import type { RevisionRow } from './revisions.js'
 
 type Headers = Readonly<Record<string, string | undefined>>
 
-/** What one of the two sidecars is called on the wire, and who is told of it. */
+/** Wire names and callbacks of one sidecar. */
 export interface DeskOptions<S, C, R> {
   readonly find: (workspace: string) => Promise<Workspace>
   /** The reply to a change: what is in force after it, and its entry in the history. */
   readonly change: (snapshot: S, row: RevisionRow) => C
   readonly revision: (row: RevisionRow) => R
-  /** Told after a change. */
+  /** Called after a change. */
   readonly changed: (snapshot: S, agent: string, workspace: Workspace | undefined) => Promise<unknown>
 }
 
 /**
- * What the routes of one sidecar ask for; both sidecars have the same. A text that is not valid is answered with what it would
- * be, and 422.
+ * Implements the routes of one sidecar; both sidecars have the same. An invalid text is answered with 422 and its
+ * snapshot.
  * @typeParam C the reply to a change
  * @typeParam R an entry of the history
  */
@@ -55,7 +55,7 @@ export class SidecarDesk<S extends Soul | Heartbeat, C, R> {
     return ok(this.options.change(snapshot, revision))
   }
 
-  /** Of a text, or of what is stored. */
+  /** Validates a text, or the stored file. */
   async validate(agent: string, { body, workspace_id }: ValidateSoulBody) {
     const workspace = await this.workspace(workspace_id)
     const snapshot = await (body === undefined

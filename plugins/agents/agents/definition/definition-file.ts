@@ -30,20 +30,26 @@ export function parseDefinition(name: string, bytes: Uint8Array, place: Place): 
   return leftOut.length > 0 ? { ...definition, leftOut } : definition
 }
 
-/** Lists whose items are judged one by one. A denied tool is not among them: without it the agent may do more. */
+/**
+ * Lists whose items are checked one by one. Denied tools are excluded: leaving one out would give the agent more
+ * rights.
+ */
 const ENTRIES = ['tools', 'toolsets', 'mcp_servers', 'hooks'] as const
 
-/** An AGENT.md file taken apart. */
+/** A parsed AGENT.md file. */
 interface ParsedFile {
   readonly fields: Frontmatter
   readonly prompt: string
   /** As it is written. */
   readonly head: string
-  /** Items of {@link ENTRIES} that are not valid. */
+  /** Invalid items of {@link ENTRIES}. */
   readonly leftOut: readonly string[]
 }
 
-/** The head and the text of an AGENT.md file. An item of a list that is not valid costs itself. Throws {@link DefinitionError}. */
+/**
+ * Parses the frontmatter and text of an AGENT.md file. An invalid list item is left out. Throws {@link
+ * DefinitionError}.
+ */
 export function parseFile(bytes: Uint8Array): ParsedFile {
   if (bytes.length > MAX_DEFINITION_BYTES) throw tooLarge(bytes.length)
   const { head, body } = split(decode(bytes))
@@ -51,7 +57,7 @@ export function parseFile(bytes: Uint8Array): ParsedFile {
   const prompt = body.trim()
   const decoded = v.safeParse(Frontmatter, values)
   if (decoded.success) return { fields: decoded.output, prompt, head, leftOut: [] }
-  /** Indexes of items that are left out, by the list. */
+  /** Indexes of left-out items, by list. */
   const bad = new Map<string, Set<number>>()
   const leftOut: string[] = []
   for (const issue of decoded.issues) {
@@ -60,7 +66,7 @@ export function parseFile(bytes: Uint8Array): ParsedFile {
     const [named, index] = path
     const list = ENTRIES.find(name => name === named)
     const isEntry = list !== undefined && typeof index === 'number'
-    // What is required guards something, or the agent does not work without it.
+    // A required item guards something or is essential, so it must not be left out.
     const item = isEntry ? (values[list] as readonly unknown[])[index] : undefined
     if (!isEntry || Object(item).required === true) throw new DefinitionError('field', what)
     const known = bad.get(list) ?? new Set()
@@ -69,15 +75,15 @@ export function parseFile(bytes: Uint8Array): ParsedFile {
   }
   const good = (list: string) => (values[list] as readonly unknown[]).filter((_, at) => !bad.get(list)?.has(at))
   const kept = Object.fromEntries([...bad.keys()].map(list => [list, good(list)]))
-  // An agent without a list of tools has all of them.
+  // An empty list of tools would allow all tools, so the definition is invalid.
   const isOpen = ['tools', 'toolsets'].some(list => kept[list]?.length === 0)
   if (isOpen) throw new DefinitionError('field', leftOut.join('; '))
   return { fields: v.parse(Frontmatter, { ...values, ...kept }), prompt, head, leftOut }
 }
 
 /**
- * The text of an AGENT.md file with these fields. Of an old head in YAML, comments and order stay.
- * @param fields members that are undefined are left out
+ * Renders an AGENT.md file. Comments and order of an old YAML frontmatter are kept.
+ * @param fields undefined members are left out
  */
 export function renderDefinition(fields: Frontmatter, prompt: string, oldHead = ''): string {
   const old = parseDocument(oldHead, { version: '1.2' })
@@ -93,7 +99,7 @@ export function renderDefinition(fields: Frontmatter, prompt: string, oldHead = 
 
 const plainOf = (node: unknown): unknown => (isNode(node) ? node.toJSON() : node)
 
-/** The error of a file of `bytes` bytes that is too large. */
+/** The error of a file with too many bytes. */
 export const tooLarge = (bytes: number | bigint) =>
   new DefinitionError('too_large', `it has ${bytes} bytes, at most ${MAX_DEFINITION_BYTES} are read`)
 
@@ -112,13 +118,13 @@ function split(text: string): SplitFile {
   throw new DefinitionError('no_frontmatter', what)
 }
 
-/** The fields of a head, and how a text names the place of one of them. */
+/** Fields of a frontmatter, and a function that adds the place of a field to a text. */
 interface Fields {
   readonly values: Readonly<Record<string, unknown>>
   readonly placed: (path: readonly (string | number)[], what: string) => string
 }
 
-/** YAML first, TOML where that gives no mapping. */
+/** Parses YAML, or TOML if the text is not a YAML mapping. */
 function fieldsOf(head: string): Fields {
   let noYaml: string
   try {
@@ -141,7 +147,7 @@ function fieldsOf(head: string): Fields {
   }
 }
 
-/** Where a value stands, or the nearest one above it: what is missing stands nowhere. */
+/** Position of a value, or of its nearest existing parent. */
 function nearest(field: HeadField, path: readonly (string | number)[]): Position {
   const found = field.positionOf(path)
   const { line, column } = field.position
@@ -151,7 +157,7 @@ function nearest(field: HeadField, path: readonly (string | number)[]): Position
 
 const at = ({ line, column }: Position, what: string) => `line ${line}, column ${column}: ${what}`
 
-/** Without what is null: it stands for nothing. Numbers in the words and variables of MCP servers are texts without quotation marks. */
+/** Removes null members, which count as unset, and converts numbers in words and variables of MCP servers to text. */
 function said(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const all = Object.entries(values).filter(([, value]) => value !== null)
   return Object.fromEntries(all.map(([name, value]) => [name, name === 'mcp_servers' ? listOf(value) : value]))

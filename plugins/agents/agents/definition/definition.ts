@@ -6,7 +6,7 @@ import { type Frontmatter, RESERVED_NAMES } from './frontmatter.js'
 /** Largest definition file, in bytes. */
 export const MAX_DEFINITION_BYTES = 512 * 1024
 
-/** What is wrong with a definition file. */
+/** Problem of a definition file. */
 export class DefinitionError extends Error {
   override readonly name = 'DefinitionError'
 
@@ -28,13 +28,13 @@ export class DefinitionError extends Error {
   }
 }
 
-/** Where a definition was found. */
+/** The place of a definition. */
 export type Place = Pick<AgentDefinition, 'origin' | 'source' | 'path' | 'workspaceId' | 'record' | 'extension'>
 
 /** `sha256:` and hex over the bytes of a definition. */
 export const digestOf = (bytes: Uint8Array | string) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
-/** A definition of valid fields, checked for what their schema cannot say. Throws {@link DefinitionError}. */
+/** Builds a definition from valid fields and checks what their schema cannot. Throws {@link DefinitionError}. */
 export function definitionOf(fields: Frontmatter, prompt: string, digest: string, place: Place): AgentDefinition {
   const { name, command, provider, model, reasoning_effort: reasoningEffort, permissions } = fields
   if (RESERVED_NAMES.has(name))
@@ -59,7 +59,7 @@ export function definitionOf(fields: Frontmatter, prompt: string, digest: string
   }
 }
 
-/** Only the members that have a value. */
+/** Removes undefined members. */
 function defined<T extends Record<string, unknown>>(members: T): { [K in keyof T]?: NonNullable<T[K]> } {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: NonNullable<T[K]>

@@ -7,36 +7,36 @@ import { DefinitionError, MAX_DEFINITION_BYTES, type Place } from './definition.
 import { parseDefinition } from './definition-file.js'
 import { AGENT_NAME } from './frontmatter.js'
 
-/** A folder with one folder an agent. Links are followed as long as they stay inside `root`. */
+/** A folder with one folder per agent. Links are followed inside `root`. */
 export interface AgentFolder extends Omit<Place, 'path'> {
   readonly root: string
   readonly folder: string
-  /** A request may write there. */
+  /** Whether requests may write there. */
   readonly writable: boolean
-  /** Digests of the definitions that count, by name; absent: every file counts as it is. */
+  /** Digests of the accepted definitions, by name; absent: every file is accepted. */
   readonly digests?: ReadonlyMap<string, string>
 }
 
-/** A definition file or record: what it says, or what is wrong with it. */
+/** A definition file or record with its definition or error. */
 export type Found =
   | { readonly ok: true; readonly name: string; readonly path: string; readonly definition: AgentDefinition }
   | { readonly ok: false; readonly name: string; readonly path: string; readonly error: DefinitionError }
 
-/** What was found and the state of the file that it was found in. */
+/** A result with the state of its file. */
 export interface Reading {
   readonly found: Found
   /** Empty: look again next time. */
   readonly stamp: string
 }
 
-/** Milliseconds in which something can change twice without its times telling so: file systems count in ticks. */
+/** Resolution of file times in milliseconds: a change within it may not alter them. */
 const TICK_MS = 100
 
 export const definitionFile = (folder: string, name: string) => path.join(folder, name, 'AGENT.md')
 
 /**
- * The definition of that name, `before` when its file did not change since, undefined when there is no file. A name that no
- * agent can have is told of when there is a file, for somebody wrote it.
+ * The definition of that name; `before` if its file is unchanged, undefined if there is no file. A file with an invalid
+ * agent name is reported as an error, because a person wrote it.
  * @param now epoch milliseconds
  */
 export async function readDefinition(
@@ -74,12 +74,12 @@ export async function readDefinition(
       : error instanceof DefinitionError
         ? error
         : new DefinitionError('unreadable', messageOf(error))
-    // What cannot be opened can become readable without a change of the file: a folder above may be opened.
+    // Not cacheable: an unreadable file can become readable through a change of its parent folder.
     return { stamp: wrong.kind === 'unreadable' ? '' : stamp, found: { ok: false, name, path: file, error: wrong } }
   }
 }
 
-/** A link is there although what it leads to is not. */
+/** A broken link still exists. */
 const isLink = (file: string) =>
   lstat(file).then(
     found => found.isSymbolicLink(),
@@ -87,8 +87,8 @@ const isLink = (file: string) =>
   )
 
 /**
- * Tells one version of a file or folder from another; by the inode behind a link, and by its change time, which nobody can
- * set. Empty while it is so young that another change might not show.
+ * Identifies a version of a file or folder by the inode behind links and by the change time, which cannot be set. Empty
+ * while it is so new that a further change might not show.
  */
 export async function stampOf(file: string, now: number): Promise<string> {
   const { dev, ino, size, mtimeNs, ctimeNs, ctimeMs } = await stat(file, { bigint: true })
@@ -96,7 +96,7 @@ export async function stampOf(file: string, now: number): Promise<string> {
 }
 
 /**
- * The bytes of a definition or sidecar file. The path is resolved already: a link that appears at its end now is refused.
+ * Reads a definition or sidecar file. The path is resolved: a link that then appears in its place is refused.
  * @throws DefinitionError `unreadable`, `too_large`; `ENOENT` when there is none
  */
 export async function readDefinitionFile(real: string): Promise<Uint8Array> {

@@ -4,25 +4,28 @@ import { DefinitionError } from './definition.js'
 import { type AgentFolder, type Found, type Reading, readDefinition, stampOf } from './files.js'
 import type { Broken, Source } from './view.js'
 
-/** Definitions of one folder that are looked at; more are told of as a fault of the folder. */
+/** Maximum definitions of one folder; further ones are reported as a problem of the folder. */
 const MAX_NAMES = 20_000
-/** Files that a request looks at itself. */
+/** Files that a request checks itself. */
 const CHECKED_AT_ONCE = 128
-/** Milliseconds between two looks at all files of a folder that has more; and how much longer than a look that is. */
+/**
+ * Minimum milliseconds between two checks of all files in a larger folder, and the factor by which the pause exceeds
+ * the duration of a check.
+ */
 const SWEEP_EVERY_MS = 2000
 const SWEEP_SHARE = 20
-/** Files that are read at the same time. */
+/** Files that are read concurrently. */
 const PARALLEL = 8
 
 /**
- * The definitions of one folder, kept in memory and compared with the files when somebody asks; nothing is watched and an
- * idle daemon does nothing. Names that came or went are always seen. Changed files are seen by the next request in a folder of
- * up to {@link CHECKED_AT_ONCE} definitions; in a larger one that request starts a look at all of them and does not wait for
- * it, at most one each {@link SWEEP_EVERY_MS} and a twentieth of the time. {@link read} of one name is always exact.
+ * The definitions of one folder, cached in memory and compared with the files on demand; nothing is watched, so an idle
+ * daemon does no work. New and removed names are always seen. Changed files are seen by the next request in a folder of
+ * up to {@link CHECKED_AT_ONCE} definitions; in a larger one that request starts a check in the background, at most one
+ * each {@link SWEEP_EVERY_MS} and a twentieth of the time. {@link read} of one name is always exact.
  */
 export class FolderIndex implements Source {
   readonly #readings = new Map<string, Reading>()
-  /** By name the look that was kept last: what an earlier one brings later is old. */
+  /** Number of the last stored check by name: results of earlier checks that arrive later are outdated. */
   readonly #kept = new Map<string, number>()
   #looks = 0
   #fault: Found | undefined
@@ -34,7 +37,7 @@ export class FolderIndex implements Source {
   #sweep: Promise<void> | undefined
   #version = 0
 
-  /** @param invalid told once of every version of a file that is not valid */
+  /** @param invalid called once for every invalid version of a file */
   constructor(
     readonly where: AgentFolder,
     private readonly clock: Clock,
@@ -42,18 +45,18 @@ export class FolderIndex implements Source {
     private readonly invalid: (found: Broken) => void,
   ) {}
 
-  /** Changes with every change of what was found. */
+  /** Changes with every change of the results. */
   get version(): number {
     return this.#version
   }
 
-  /** Everything found so far, in no order. */
+  /** All current results, unordered. */
   *found(): Iterable<Found> {
     if (this.#fault) yield this.#fault
     for (const { found } of this.#readings.values()) yield found
   }
 
-  /** The definition of one name as its file is now; undefined when there is none. */
+  /** The current definition of one name; undefined if there is none. */
   async read(name: string): Promise<Found | undefined> {
     const look = ++this.#looks
     const reading = await readDefinition(this.where, name, this.#readings.get(name), this.clock.now())
@@ -61,7 +64,7 @@ export class FolderIndex implements Source {
     return reading?.found
   }
 
-  /** Compares with the folder. Calls share one look, which begins after them. */
+  /** Compares with the folder. Concurrent calls share one check, which begins after them. */
   refresh(): Promise<void> {
     if (!this.#running) {
       this.#running = this.#look().finally(() => {
@@ -76,7 +79,7 @@ export class FolderIndex implements Source {
     return this.#next
   }
 
-  /** Resolves when nothing is being read in the background. */
+  /** Resolves when no background read is running. */
   async idle(): Promise<void> {
     await Promise.all([this.#running, this.#sweep])
   }
@@ -94,7 +97,7 @@ export class FolderIndex implements Source {
     })
   }
 
-  /** Returns the names that were not known; forgets those that are gone. */
+  /** Returns new names; forgets removed ones. */
   async #lookAtNames(): Promise<readonly string[]> {
     try {
       const stamp = await stampOf(this.where.folder, this.clock.now())

@@ -11,7 +11,7 @@ import { fixedSource, type Source, View } from './view.js'
 const GENERAL_PROMPT =
   'You are a careful assistant that works in the files of this workspace. Say what you are going to do before you do it, change only what the request needs, and end with a short summary of what was done.'
 
-/** The fallback agent: runs the first provider that is installed, without a command of its own. */
+/** The fallback agent, without a command of its own: it runs the first installed provider. */
 export const general: AgentDefinition = {
   name: 'general',
   prompt: GENERAL_PROMPT,
@@ -27,11 +27,11 @@ export const general: AgentDefinition = {
   digest: digestOf(GENERAL_PROMPT),
 }
 
-/** Folders and views that are kept; the one that was not asked for longest goes. */
+/** Cached folders and views; the least recently used one is dropped. */
 const MAX_FOLDERS = 4096
 const MAX_VIEWS = 32
 
-/** Everywhere that definitions come from, and the views of them that workspaces have. */
+/** All sources of definitions, and the views of workspaces on them. */
 export class AgentSources {
   readonly records = new RecordIndex()
   readonly #folders = new Map<string, FolderIndex>()
@@ -41,8 +41,8 @@ export class AgentSources {
   constructor(private readonly kernel: Pick<PluginKernel, 'home' | 'env' | 'clock' | 'scope' | 'log' | 'collect'>) {}
 
   /**
-   * In order of precedence: the workspace's root, its `add_dirs`, the home; then records of the workspace, global
-   * records, definitions of other plugins, and the built-in ones.
+   * Sources by precedence: the workspace's root, its `add_dirs`, the home; then records of the workspace, global
+   * records, definitions of other plugins, and built-in ones.
    */
   view(workspace: Workspace | undefined): View {
     const contributed = this.contributed(workspace)
@@ -62,20 +62,20 @@ export class AgentSources {
     })
   }
 
-  /** Folders in which people write definitions. */
+  /** Folders with definitions written by people. */
   folders(workspace: Workspace | undefined): FolderIndex[] {
     return [...(workspace ? foldersOf(workspace, this.kernel.home.root) : []), this.#home()].map(where =>
       this.#index(where),
     )
   }
 
-  /** Folders that come with something else; read-only. */
+  /** Folders of packaged definitions; read-only. */
   contributed(workspace: Workspace | undefined): FolderIndex[] {
     const folders = this.kernel.collect(AgentSourceFolders).flatMap(({ entry }) => entry.folders(workspace))
     return folders.map(where => this.#index({ ...where, origin: 'global', source: 'contributed', writable: false }))
   }
 
-  /** The folder that a write of a scope goes to. */
+  /** The folder for writes of a scope. */
   target(workspace: Workspace | undefined): FolderIndex {
     return this.folders(workspace)[0] as FolderIndex
   }
@@ -92,7 +92,7 @@ export class AgentSources {
   }
 
   #index(where: AgentFolder): FolderIndex {
-    // One folder can belong to two workspaces, and its definitions then say so.
+    // A folder can belong to two workspaces, whose definitions then differ in the workspace.
     const { workspaceId = '', writable, folder, extension = '', digests } = where
     const key = JSON.stringify([workspaceId, writable, folder, extension, [...(digests ?? [])]])
     return recent(this.#folders, key, MAX_FOLDERS, () => {
@@ -104,7 +104,10 @@ export class AgentSources {
   }
 }
 
-/** Of an extension from a catalog only what was loaded counts: a file that changed since was not consented to. */
+/**
+ * Accepts only the definitions that an extension from a catalog was loaded with: a file changed since then has no
+ * consent.
+ */
 function heldToDigests(index: FolderIndex): Source {
   const { digests } = index.where
   if (!digests) return index
@@ -133,7 +136,7 @@ function foldersOf({ id, rootDir, addDirs }: Workspace, home: string): AgentFold
   })
 }
 
-/** The value of a key, made when it is not there; the one that was not asked for longest makes room. */
+/** The cached value of a key, created if missing; the least recently used one is dropped. */
 function recent<V>(kept: Map<string, V>, key: string, max: number, make: () => V): V {
   const value = kept.get(key) ?? make()
   kept.delete(key)

@@ -2,23 +2,23 @@ import type { AgentDefinition } from '../api.js'
 import { mapInTurns } from '../turns.js'
 import type { AgentFolder, Found } from './files.js'
 
-/** Somewhere definitions come from: a folder, the records of a scope, the daemon itself. */
+/** A source of definitions: a folder, the records of a scope, or the daemon itself. */
 export interface Source {
-  /** Changes with every change of what is found. */
+  /** Changes with every change of the results. */
   readonly version: number
-  /** Absent where there is no folder. */
+  /** Absent for sources without a folder. */
   readonly where?: AgentFolder
-  /** Looks whether something changed. */
+  /** Checks for changes. */
   refresh(): Promise<void>
-  /** What was found by the last look; a fault of the source itself has the name ''. */
+  /** Results of the last check; a problem of the source itself has the name ''. */
   found(): Iterable<Found>
-  /** One name, looked at now. */
+  /** Checks and returns one name. */
   read(name: string): Promise<Found | undefined>
 }
 
 export type Broken = Found & { readonly ok: false }
 
-/** A definition with what the catalog searches. */
+/** A definition with its searchable text. */
 export interface Listed {
   readonly definition: AgentDefinition
   /** Joined by slashes. */
@@ -30,17 +30,17 @@ export interface Listed {
 export interface Listing {
   /** Sorted by name. */
   readonly agents: readonly Listed[]
-  /** Of all of them, sorted. */
+  /** Categories of all agents, sorted. */
   readonly categories: readonly string[]
   readonly broken: readonly Broken[]
 }
 
-/** Definitions that are merged in one turn of the event loop. */
+/** Definitions merged per event loop turn. */
 const AT_ONCE = 1024
 
 /**
- * What is visible over several sources. The first definition of a name wins, valid or not: an invalid one does not uncover
- * another with the same name. Merged again only after a source changed.
+ * The visible definitions of several sources. The first definition of a name wins, even if invalid: it does not uncover
+ * another one. Merged again only after a source changed.
  */
 export class View {
   #merged: { readonly versions: string; readonly listing: Promise<Listing> } | undefined
@@ -54,7 +54,7 @@ export class View {
     return this.#merged.listing
   }
 
-  /** The one of that name that counts, and where it lies; looked at now. */
+  /** Checks and returns the effective definition of a name with its place. */
   async first(name: string): Promise<{ readonly found: Found; readonly where: AgentFolder | undefined } | undefined> {
     for (const source of this.sources) {
       const found = await source.read(name)
@@ -67,7 +67,7 @@ export class View {
     const seen = new Set<string>()
     const agents: Listed[] = []
     const broken: Broken[] = []
-    // All sources at one moment: what changes while they are gone through is a later version.
+    // A snapshot of all sources: changes during the merge get a later version.
     const all = this.sources.flatMap(source => [...source.found()])
     await mapInTurns(all, AT_ONCE, found => {
       if (seen.has(found.name)) return
@@ -84,14 +84,14 @@ function listed(definition: AgentDefinition): Listed {
   return { definition, category, text: `${definition.name}\n${category}`.toLowerCase() }
 }
 
-/** Categories of rows, each once, sorted. */
+/** Distinct categories of rows, sorted. */
 export function categoriesOf(rows: readonly Listed[]): string[] {
   return [...new Set(rows.map(row => row.category))].filter(category => category !== '').sort()
 }
 
 const byName = (a: Listed, b: Listed) => (a.definition.name < b.definition.name ? -1 : 1)
 
-/** A fixed definition. */
+/** A source with one constant definition. */
 export function fixedSource(definition: AgentDefinition): Source {
   const found: Found = { ok: true, name: definition.name, path: '', definition }
   return {

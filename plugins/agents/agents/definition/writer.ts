@@ -11,17 +11,17 @@ import { parseDefinition, parseFile, renderDefinition } from './definition-file.
 import { type AgentFolder, definitionFile, readDefinitionFile } from './files.js'
 import type { Frontmatter } from './frontmatter.js'
 
-/** What a definition file says besides what a request may write; it outlives an update. */
+/** Members of a definition file that requests cannot write; an update keeps them. */
 export type Kept = Pick<Frontmatter, 'mcp_servers' | 'hooks'>
 
 /**
- * Writes definition files: whole, durably, one at a time. Every path is resolved before it is judged: what leads out of its
- * root is refused.
+ * Writes definition files atomically and durably, one at a time. Every path is resolved before the check: one that
+ * leads out of its root is refused.
  */
 export class DefinitionWriter {
   readonly #writes = new Serial()
 
-  /** @param unique makes names of temporary files */
+  /** @param unique creates names of temporary files */
   constructor(private readonly unique: () => string) {}
 
   /** Throws `agent_exists` (409), `agent_invalid` and `agent_unwritable` (422). */
@@ -34,7 +34,7 @@ export class DefinitionWriter {
       const real = await this.#inside(where, folder)
       const made = await writeWhole(path.join(real, 'AGENT.md'), text, { how: 'create', unique: this.unique() })
       if (!made) throw AgentErrors.agent_exists(`there is an agent ${input.name} already: ${file}`)
-      // The folder may be new, and those above it.
+      // The folder and its parents may be new.
       await syncFolder(path.dirname(folder))
       await syncFolder(path.dirname(path.dirname(folder)))
     })
@@ -48,7 +48,7 @@ export class DefinitionWriter {
       const digest = digestOf(before)
       if (digest !== expectedDigest) throw changed(input.name, digest, expectedDigest)
       const { fields, head, leftOut } = parseFile(before)
-      // What is written is what was read: an entry that was left out would be gone.
+      // Writing the parsed content back would delete left-out entries.
       if (leftOut.length > 0) throw new DefinitionError('field', `mend or remove this in ${file} first: ${leftOut[0]}`)
       const { mcp_servers, hooks } = fields
       const text = renderChecked(where, { ...fieldsOf(input), mcp_servers, hooks }, input.prompt, head)
@@ -57,7 +57,7 @@ export class DefinitionWriter {
     })
   }
 
-  /** Removes the definition, and its folder when nothing else is in it. A link to the folder goes, not what it leads to. */
+  /** Removes the definition, and its folder if that is empty then. A link to the folder is removed, not its target. */
   remove(where: AgentFolder, name: string): Promise<void> {
     return this.#alone(where, name, async file => {
       const folder = path.dirname(file)
@@ -77,7 +77,7 @@ export class DefinitionWriter {
     throw AgentErrors.agent_unwritable(`${file} is a link that leads out of ${root}, to ${real}`)
   }
 
-  /** One write after the other: between the look at a file and its change nobody else changes it through here. */
+  /** Serializes writes: no other request changes a file between its check and its change. */
   #alone(where: AgentFolder, name: string, write: (file: string) => Promise<void>): Promise<void> {
     const file = definitionFile(where.folder, name)
     return this.#writes.run(async () => {
@@ -90,7 +90,7 @@ export class DefinitionWriter {
   }
 }
 
-/** The nearest folder at or above a path that is there, so that nothing is made behind a link that leads out. */
+/** The nearest existing folder at or above a path, so that nothing is created behind a link that leads out. */
 async function existing(folder: string): Promise<string> {
   const there = await realpath(folder).catch(() => undefined)
   return there === undefined && path.dirname(folder) !== folder ? existing(path.dirname(folder)) : folder
@@ -98,7 +98,7 @@ async function existing(folder: string): Promise<string> {
 
 function renderChecked(where: AgentFolder, fields: Frontmatter, prompt: string, oldHead?: string): string {
   const text = renderDefinition(fields, prompt, oldHead)
-  // The file's own rules decide, so that nothing can be written that cannot be read again.
+  // Parsed again with the file's own rules, so that nothing unreadable can be written.
   const { leftOut = [] } = parseDefinition(fields.name, Buffer.from(text), {
     origin: where.origin,
     source: where.source,

@@ -7,7 +7,7 @@ import { factsOf, isEffort } from './parse.js'
 import type { FoundModel, ModelSource } from './source.js'
 
 const TIMEOUT_MS = 30_000
-/** Bytes of a line, and lines in a row that are no message. */
+/** Bytes of a line, and invalid lines in a row. */
 const MAX_BYTES = 4 * 1024 * 1024
 const MAX_JUNK = 1000
 const METHOD_NOT_FOUND = -32601
@@ -16,7 +16,7 @@ type Json = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null
 const objectsIn = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isObject) : [])
 
-/** What the agent of a provider offers: it is started in an empty folder, asked for a session, and ended. */
+/** Source of the models of a provider's agent: it is started in an empty folder, asked for a session, and stopped. */
 export function acpSource(
   provider: string,
   folder: string,
@@ -46,15 +46,15 @@ export function acpSource(
 }
 
 /**
- * The models in the answer to `session/new`: the values of its option `model`, by which a session chooses, with what its list says
- * of them; else those of the list.
+ * The models in the answer to `session/new`: the values of its option `model`, with details from its list of models;
+ * without that option, the list itself.
  */
 export function modelsOffered(opened: unknown): FoundModel['facts'][] {
   if (!isObject(opened)) return []
   const options = objectsIn(opened.configOptions)
   const option = options.find(({ category, id }) => category === 'model' || id === 'model')
   const listed = objectsIn(isObject(opened.models) ? opened.models.availableModels : undefined)
-  // Values may stand in groups.
+  // Values can be grouped.
   const values = objectsIn(option?.options).flatMap(one => (one.options ? objectsIn(one.options) : [one]))
   const ofList = (value: unknown) => listed.find(({ modelId }) => modelId === value)
   const entries =
@@ -69,13 +69,13 @@ export function modelsOffered(opened: unknown): FoundModel['facts'][] {
 const effortsIn = (option: Json | undefined): ReasoningEffort[] =>
   objectsIn(option?.options).flatMap(({ value }) => (isEffort(value) ? [value] : []))
 
-/** The answer of an agent to `session/new`. Rejects when it refuses, ends, or says more than is read. */
+/** The answer of an agent to `session/new`. Rejects if it refuses, exits, or exceeds the limits. */
 function openSession(child: ProcessHandle, cwd: string): Promise<unknown> {
   return new Promise((resolve, reject) => {
     child.stderr.resume()
     const send = (message: object) => child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
     const take = (message: Json) => {
-      // It asks for something: nothing is given to an agent that is only looked at.
+      // Requests of the agent are refused: it was started only to read its models.
       if (message.method !== undefined && message.id !== undefined)
         return send({ id: message.id, error: { code: METHOD_NOT_FOUND, message: 'Method not found' } })
       if (message.method !== undefined || (message.id !== 1 && message.id !== 2)) return undefined

@@ -10,7 +10,7 @@ const MAX_BYTES = 1024 * 1024
 const TIMEOUT_MS = 5000
 const MAX_TIMEOUT_MS = 60_000
 
-/** The URL of an entry's list of models; undefined when it has none, or is not to be asked. */
+/** URL of an entry's list of models; undefined without one, or if discovery is disabled. */
 export function endpointOf({ base_url: base, models }: ProviderSettings): URL | undefined {
   if (models?.discovery?.enabled === false) return undefined
   const text = models?.discovery?.endpoint || (base && `${base.replace(/\/+$/, '')}/models`)
@@ -19,8 +19,8 @@ export function endpointOf({ base_url: base, models }: ProviderSettings): URL | 
 }
 
 /**
- * The list of models of an OpenAI-compatible endpoint.
- * @param key its key; sent by TLS, or to this machine, alone
+ * Source of the models of an OpenAI-compatible endpoint.
+ * @param key its key; sent only over TLS or to this machine
  */
 export function endpointSource(
   provider: string,
@@ -57,7 +57,7 @@ export function endpointSource(
   }
 }
 
-/** Nobody on the way can read what is sent. */
+/** Whether the request cannot be read in transit. */
 const isPrivate = ({ protocol, hostname }: URL) =>
   protocol === 'https:' || ['127.0.0.1', 'localhost', '[::1]'].includes(hostname)
 
@@ -79,7 +79,7 @@ async function readList(url: URL, key: string | undefined, signal: AbortSignal) 
   return list
 }
 
-/** `fetch failed` says nothing: its cause does. */
+/** The cause has the details: `fetch failed` has none. */
 function causeOf(error: unknown): string {
   const { cause } = error as { cause?: unknown }
   return cause instanceof Error ? messageOf(cause) : messageOf(error)

@@ -1,7 +1,7 @@
 import type { ReasoningEffort } from '../../../../schemas/agents.js'
 import type { CuratedModel } from '../../../../schemas/settings/entries.js'
 
-/** Models that one source may offer, and the length of an id. */
+/** Models per source, and characters of an id. */
 const MAX_MODELS = 2000
 const MAX_ID = 256
 const MAX_NAME = 200
@@ -13,16 +13,16 @@ type Json = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * The models in a list as endpoints and extensions write it: an array, or one below `data` or `models`. Entries without a
- * usable id are left out, and so is what comes after the 2,000th.
- * @returns undefined for what is no list of models
+ * The models in a list of an endpoint or extension: an array, or one below `data` or `models`. Entries without a usable
+ * id are left out, and so are those after the 2,000th.
+ * @returns undefined if the value is not a list of models
  */
 export function modelsIn(value: unknown): readonly Json[] | undefined {
   const list = Array.isArray(value) ? value : isObject(value) ? (value.data ?? value.models) : undefined
   return Array.isArray(list) ? list.slice(0, MAX_MODELS).filter(isObject) : undefined
 }
 
-/** What an entry of a list says of a model, in the words of several interfaces; undefined without a usable id. */
+/** Facts of a list entry, in the member names of several APIs; undefined without a usable id. */
 export function factsOf(entry: Json): CuratedModel | undefined {
   const id = textIn(entry, ['model_id', 'modelId', 'id', 'model', 'name'], MAX_ID)?.replace(/^models\//, '')
   if (!id) return undefined
@@ -48,7 +48,7 @@ export function factsOf(entry: Json): CuratedModel | undefined {
   }
 }
 
-/** The first of these members that is a line of text of at most so many characters. */
+/** The first of these members that is a single line of at most `max` characters. */
 export function textIn(entry: Json, names: readonly string[], max: number): string | undefined {
   for (const name of names) {
     const value = entry[name]
