@@ -7,7 +7,7 @@ import {
 } from '../../../kernel/kit/frontmatter.js'
 import type { PolicyDiagnostic } from '../../../schemas/sessions.js'
 
-/** A file with an optional head between two lines `---`, as far as it could be read. */
+/** A file with an optional frontmatter between two lines `---`, as far as it could be parsed. */
 export interface SidecarDocument {
   readonly fields: ReadonlyMap<string, HeadField>
   /** Trimmed, line feeds only. */
@@ -17,7 +17,7 @@ export interface SidecarDocument {
   readonly problem?: { readonly message: string; readonly position: Position }
 }
 
-/** Collects what is wrong with one file. */
+/** Collects the problems of one file. */
 export class Findings {
   readonly all: PolicyDiagnostic[] = []
 
@@ -41,7 +41,7 @@ export class Findings {
   }
 }
 
-/** Takes a file apart. Never throws: what cannot be read is its `problem`. */
+/** Parses a file. Never throws: a syntax error is its `problem`. */
 export function parseSidecar(text: string): SidecarDocument {
   const whole = text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n')
   const parts = splitFrontmatter(whole)
@@ -67,15 +67,15 @@ function headOf(head: string): Pick<SidecarDocument, 'fields' | 'problem'> {
   }
 }
 
-/** A heading or a `name:` line of a text that stands for a field. */
+/** A heading or `name:` line in a body that looks like a field. */
 export interface BodyField {
   readonly name: string
-  /** The heading, where it is one. */
+  /** Text of the heading, if it is one. */
   readonly section?: string
   readonly line: number
 }
 
-/** Headings and `name:` lines outside of code blocks, their names in the form of fields: `Task runs` is `task_runs`. */
+/** Headings and `name:` lines outside code blocks, with their names in the form of fields: `Task runs` is `task_runs`. */
 export function* bodyFields({ body, bodyLine }: Pick<SidecarDocument, 'body' | 'bodyLine'>): Iterable<BodyField> {
   let fence = ''
   for (const [index, text] of body.split('\n').entries()) {

@@ -2,7 +2,7 @@ import type { Position } from '../../../kernel/kit/frontmatter.js'
 import { clip } from '../../../kernel/kit/text.js'
 import { bodyFields, type Findings, type SidecarDocument } from './document.js'
 
-/** Fields that an agent's definition, the scheduler or the configuration owns; a text beside it cannot take them over. */
+/** Fields owned by an agent's definition, the scheduler or the configuration; a sidecar cannot set them. */
 const OWNED_ELSEWHERE = [
   'name',
   'provider',
@@ -35,7 +35,7 @@ const OWNED_ELSEWHERE = [
 export const SOUL_FORBIDDEN: ReadonlySet<string> = new Set([...OWNED_ELSEWHERE, 'heartbeat'])
 export const HEARTBEAT_FORBIDDEN: ReadonlySet<string> = new Set([...OWNED_ELSEWHERE, 'soul'])
 
-/** What a field of a head may be. */
+/** Types of frontmatter fields. */
 export type FieldType = 'integer' | 'boolean' | 'text' | 'texts' | 'mapping' | 'mappings'
 
 const MAX_TEXT = 4096
@@ -54,7 +54,7 @@ const TYPES: Readonly<Record<FieldType, { readonly is: (value: unknown) => boole
   mappings: { is: value => isList(value, isMapping), words: `a list of at most ${MAX_ITEMS} mappings` },
 }
 
-/** The fields of a mapping that are known and of their type; every other one is a finding. */
+/** The known fields with valid types; all others are reported. */
 export function checkedFields<K extends string>(
   entries: Iterable<readonly [string, unknown]>,
   types: Readonly<Record<K, FieldType>>,
@@ -77,7 +77,7 @@ export function checkedFields<K extends string>(
   return found
 }
 
-/** The fields of a head. */
+/** The fields of a frontmatter. */
 export function headFields<K extends string>(
   { fields, problem }: SidecarDocument,
   types: Readonly<Record<K, FieldType>>,
@@ -90,7 +90,7 @@ export function headFields<K extends string>(
   return checkedFields(entries, types, forbidden, findings, { prefix: '', position })
 }
 
-/** Sections and `name:` lines of a text that would pass for a forbidden field. */
+/** Reports sections and `name:` lines of a body that look like a forbidden field. */
 export function checkBody(
   document: SidecarDocument,
   maxBytes: number,
@@ -114,8 +114,8 @@ export function checkBody(
 }
 
 /**
- * The start of a text, at most so many bytes of UTF-8 and never half a character.
- * @param mark stands at the end of what was cut, within these bytes where there is room for it
+ * The start of a text within a number of UTF-8 bytes, without splitting a character.
+ * @param mark appended to a cut text, within the limit if there is room
  */
 export function cutText(
   text: string,

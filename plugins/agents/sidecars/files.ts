@@ -10,26 +10,26 @@ import { actorOf, type Operation, type RevisionActor, type RevisionRow, type Rev
 import { MAX_SIDECAR_BYTES } from './settings.js'
 import { digestOf, type SidecarSource } from './source.js'
 
-/** Who asks, and about which agent. */
+/** The author and subject of a change. */
 export interface Asked {
   readonly agent: string
   readonly workspace: Workspace | undefined
   readonly actor: Actor
 }
 
-/** What a change needs to be allowed: the digest of the file as its author knew it, empty for none. */
+/** Precondition of a change: the digest of the file as its author knew it, empty for no file. */
 export interface Condition {
   readonly expected: string
   readonly key?: string | undefined
 }
 
-/** What a change came to; without a revision its text is not valid and nothing was written. */
+/** Result of a change; without a revision, the text was invalid and nothing was written. */
 export interface Changed<S> {
   readonly snapshot: S
   readonly revision?: RevisionRow
 }
 
-/** Throws `sidecar_changed` (409) when a sidecar is another one than its reader knew; no digest is that of none. */
+/** Throws `sidecar_changed` (409) if a sidecar differs from the version its author read; an absent digest means no file. */
 export function checkDigest(which: Which, agent: string, digest = '', expected = ''): void {
   if (digest === expected) return
   const { file } = SIDECARS[which]
@@ -40,17 +40,17 @@ export function checkDigest(which: Which, agent: string, digest = '', expected =
   })
 }
 
-/** The actor of a change that nobody made through here. */
+/** Actor of a change made outside the daemon. */
 const BY_HAND: RevisionActor = { kind: 'user', ref: 'file' }
 
-/** One of the two sidecars of every agent: read, judged, changed one at a time, with its history. */
+/** One sidecar of all agents: reads, validates and changes it, with its history. */
 export class SidecarFiles<S extends Soul | Heartbeat> {
-  /** Changes come one after the other: between the look at a file and its change nobody else changes it through here. */
+  /** Serializes changes: no other request changes a file between its check and its change. */
   readonly #changes = new Serial()
-  /** Of what was read from files; what a package says of its place is never opened. */
+  /** Folders of snapshots from files; paths given by packages are never opened. */
   readonly #folders = new WeakMap<S, string>()
 
-  /** @param judge makes a snapshot of a text; it never throws */
+  /** @param judge creates a snapshot of a text; never throws */
   constructor(
     private readonly which: Which,
     private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'ids' | 'needs'>,
@@ -59,7 +59,7 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
     private readonly judge: (source: SidecarSource) => S,
   ) {}
 
-  /** Throws `agent_not_found` (404); everything else that is wrong is said in the snapshot. */
+  /** Throws `agent_not_found` (404); all other problems are part of the snapshot. */
   async read(agent: string, workspace: Workspace | undefined): Promise<S> {
     const place = await this.#find(agent, workspace)
     if (!('by' in place)) return place
@@ -68,18 +68,18 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
     return snapshot
   }
 
-  /** The folder of the agent, of a snapshot that {@link read} gave; undefined where it is no file. */
+  /** The agent's folder for a snapshot from {@link read}; undefined if it is not a file. */
   folderOf(snapshot: S): string | undefined {
     return this.#folders.get(snapshot)
   }
 
-  /** Judges a text as if it stood in the file. */
+  /** Validates a text as if it were the file. */
   async validate(agent: string, workspace: Workspace | undefined, text: string): Promise<S> {
     const place = await this.#find(agent, workspace)
     return 'by' in place ? this.#judgeText(place, agent, text) : place
   }
 
-  /** Throws `sidecar_changed` and `sidecar_read_only` (409). */
+  /** @throws Fault `sidecar_changed`, `sidecar_read_only` (409) */
   write(asked: Asked, text: string, condition: Condition): Promise<Changed<S>> {
     return this.#changes.run(async () => {
       const place = await this.#find(asked.agent, asked.workspace)
@@ -88,7 +88,7 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
     })
   }
 
-  /** Throws also `sidecar_revision_not_found` (404) and `sidecar_revision_empty` (409). */
+  /** @throws Fault also `sidecar_revision_not_found` (404), `sidecar_revision_empty` (409) */
   rollback(
     asked: Asked,
     to: { readonly id?: string | undefined; readonly digest?: string | undefined },
@@ -103,7 +103,7 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
     })
   }
 
-  /** Throws `sidecar_missing` (404), `sidecar_changed` and `sidecar_read_only` (409), `agent_invalid` (422). */
+  /** @throws Fault `sidecar_missing` (404), `sidecar_changed`, `sidecar_read_only` (409), `agent_invalid` (422) */
   remove(asked: Asked, condition: Condition): Promise<Changed<S> & { readonly revision: RevisionRow }> {
     return this.#changes.run(async () => {
       const { agent, workspace } = asked
@@ -137,7 +137,7 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
     return SIDECARS[this.which].file
   }
 
-  /** The place of the sidecar; of an agent whose definition is not valid a snapshot that says so. */
+  /** The place of the sidecar; for an invalid agent definition, an invalid snapshot. */
   async #find(agent: string, workspace: Workspace | undefined): Promise<Place | S> {
     try {
       return await this.places.find(this.which, agent, workspace)
@@ -179,7 +179,7 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
     return { snapshot: after, revision }
   }
 
-  /** The file is changed by now. What a hand had written there before is kept as a revision of its own. */
+  /** Stores the revision of a changed file. A manual edit before it becomes a revision of its own. */
   async #record(
     { agent, workspace, actor }: Asked,
     { path }: Place,

@@ -3,19 +3,19 @@ import { messageOf, type PluginKernel, type Timer } from '../../../kernel/plugin
 import type { Workspace } from '../../desk/workspaces/api.js'
 import { SIDECARS, type Which } from './places.js'
 
-/** A burst of writes is one change. Milliseconds after the first one. */
+/** Debounce in milliseconds after the first write: a burst counts as one change. */
 const SETTLE_MS = 150
-/** Folders that are watched; what lies in more is noticed when somebody asks for it. */
+/** Maximum watched folders; changes in further ones are noticed on the next read. */
 const MAX_FOLDERS = 512
 
-/** An agent as it is seen from somewhere. */
+/** An agent as seen from a workspace or the home. */
 interface Seen {
   readonly agent: string
   readonly workspace: Workspace | undefined
 }
 
 interface Watched {
-  /** By a name for it, with how many follow. */
+  /** Followers by key, with their counts. */
   readonly seen: Map<string, Seen & { count: number }>
   readonly changed: Set<Which>
   timer?: Timer
@@ -24,20 +24,20 @@ interface Watched {
 }
 
 /**
- * Watches the folders of agents that somebody follows, and in each the two files alone; without followers nothing is
- * watched. A workspace's root never is, for the folder of an agent lies in its `.svc/` or in the home.
+ * Watches the two files in the folders of followed agents; without followers nothing is watched. The root of a
+ * workspace is never watched, because agents are in its `.svc/` or in the home.
  */
 export class Follower {
   readonly #folders = new Map<string, Watched>()
   #closed = false
 
-  /** @param changed told of a file that came, changed or went, for everyone who sees its agent */
+  /** @param changed called when a file changed, appeared or disappeared, once for each view of its agent */
   constructor(
     private readonly kernel: Pick<PluginKernel, 'clock' | 'log'>,
     private readonly changed: (which: Which, agent: string, workspace: Workspace | undefined) => void,
   ) {}
 
-  /** @param folder an absolute path @returns the end of it */
+  /** @param folder an absolute path @returns a function that ends it */
   follow(folder: string, agent: string, workspace: Workspace | undefined): () => void {
     const watched = this.#folders.get(folder) ?? this.#watched(folder)
     if (!watched) return () => {}
@@ -81,7 +81,7 @@ export class Follower {
     const ignored = (at: string) => at !== folder && whichOf(at) === undefined
     const watcher = watch(folder, { ignoreInitial: true, depth: 0, followSymlinks: false, ignored })
     watcher.on('all', (_event, at) => this.#note(folder, whichOf(at)))
-    // Whoever follows has read the policy before: it may have changed until now.
+    // The policy was read before the watcher was ready, so it may have changed in between.
     watcher.on('ready', () => this.#note(folder, 'heartbeat'))
     watcher.on('error', error => this.#failed(error))
     return watcher

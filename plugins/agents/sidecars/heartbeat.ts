@@ -104,7 +104,7 @@ function judge(document: SidecarDocument, config: HeartbeatConfig, findings: Fin
   return { frontmatter, preferences: inForce(frontmatter, config, findings, document.fields.get('preferences')) }
 }
 
-/** The fields of a mapping inside of a head; none where the field itself is absent or none. */
+/** Fields of a mapping in a frontmatter; none if it is absent or not a mapping. */
 function inner<K extends string>(
   field: HeadField | undefined,
   value: unknown,
@@ -176,7 +176,7 @@ function windowOf(
   return { start, end, timezone }
 }
 
-/** Is it the name of a zone that this system knows. */
+/** Whether this system knows the time zone. */
 function isZone(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false
   try {
@@ -187,7 +187,7 @@ function isZone(name: string): boolean {
   }
 }
 
-/** What of the preferences counts: never more often than the configuration allows. */
+/** The effective preferences: never more frequent than the configuration allows. */
 function inForce(
   { preferences, context }: HeartbeatFrontmatter,
   config: HeartbeatConfig,

@@ -8,17 +8,17 @@ import type { SidecarSource } from './source.js'
 
 /** Spec of records of the kinds `agent.soul` and `agent.heartbeat`; unknown members are dropped. */
 export const SidecarSpec = v.object({
-  /** Id of the `agent` record that it belongs to; owner and scope must equal that record's. */
+  /** Id of its `agent` record, which must have the same owner and scope. */
   agent_id: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
   agent_name: v.pipe(v.string(), v.regex(AGENT_NAME, 'a name of a-z, 0-9, _ and -, at most 64 characters')),
-  /** The whole text of the file, with its head. */
+  /** The full text of the file with its frontmatter. */
   content: v.string(),
-  /** Where the package has it; shown, never opened: `.svc/bundles/<activation>/agents/<name>/SOUL.md`. */
+  /** Path in the package; shown, never opened: `.svc/bundles/<activation>/agents/<name>/SOUL.md`. */
   source_path: v.optional(v.pipe(v.string(), v.maxLength(1024)), ''),
 })
 export type SidecarSpec = v.InferOutput<typeof SidecarSpec>
 
-/** What is wrong with a text by the default limits, the first thing with its line; undefined when nothing is. */
+/** The first problem of a text under default limits, with its line; undefined if there is none. */
 export function sidecarProblem(which: 'soul' | 'heartbeat', content: string, agentName = ''): string | undefined {
   const source: SidecarSource = { agentName, sourcePath: '', text: content }
   const { diagnostics = [] } =
@@ -27,7 +27,7 @@ export function sidecarProblem(which: 'soul' | 'heartbeat', content: string, age
   return first && `content${first.line === undefined ? '' : `, line ${first.line}`}: ${first.message} (${first.code})`
 }
 
-/** Personas that packages bring for their agents. Read on demand; nothing is projected. */
+/** Personas that packages provide for their agents. Read on demand; nothing is projected. */
 export const AgentSoulKind = kind<SidecarSpec>({
   name: 'agent.soul',
   spec: SidecarSpec,
@@ -36,7 +36,7 @@ export const AgentSoulKind = kind<SidecarSpec>({
   check: ({ spec }) => sidecarProblem('soul', spec.content, spec.agent_name),
 })
 
-/** Heartbeat policies that packages bring for their agents. Read on demand; nothing is projected. */
+/** Heartbeat policies that packages provide for their agents. Read on demand; nothing is projected. */
 export const AgentHeartbeatKind = kind<SidecarSpec>({
   name: 'agent.heartbeat',
   spec: SidecarSpec,

@@ -4,6 +4,6 @@ import { Events } from '../../platform/events/api.js'
 import { Sessions } from '../../work/sessions/api.js'
 import { Agents } from '../agents/api.js'
 
-/** What the plugin requires. */
+/** Dependencies of the plugin. */
 export const needs = { settings: Settings, agents: Agents, events: Events, sessions: Sessions, workspaces: Workspaces }
 export type K = KernelOf<typeof needs>

@@ -9,14 +9,14 @@ import { SIDECARS } from './places.js'
 import { SoulSetting } from './settings.js'
 import { personaOf } from './soul.js'
 
-/** Milliseconds that the key of a refresh is remembered. */
+/** Milliseconds for which the key of a refresh is remembered. */
 const KEY_KEPT_MS = 7 * 24 * 60 * 60_000
 
 export const refreshTable = `CREATE TABLE sidecars_refresh (
   session_id TEXT NOT NULL UNIQUE, digest TEXT NOT NULL, idempotency_key TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
 CREATE INDEX sidecars_refresh_at ON sidecars_refresh (at)`
 
-/** The personas of sessions: a session keeps the persona that its agent had at the start, until it is refreshed. */
+/** The personas of sessions: a session keeps the persona from its start until a refresh. */
 export class Personas implements Briefing {
   readonly name = 'persona'
 
@@ -26,7 +26,10 @@ export class Personas implements Briefing {
     private readonly resolved: Notify<[Soul, Pick<SessionInfo, 'id' | 'agentName'>]>,
   ) {}
 
-  /** An agent with a persona that is not valid begins no session: it would be somebody else. Throws `soul_invalid` (422). */
+  /**
+   * Refuses to start a session whose agent has an invalid persona, since it would run without its identity. Throws
+   * `soul_invalid` (422).
+   */
   read = async (session: SessionInfo, workspace: Workspace): Promise<string | undefined> => {
     const soul = await this.souls.read(session.agentName, workspace)
     const text = this.#textOf(soul)
@@ -41,13 +44,13 @@ export class Personas implements Briefing {
         },
       )
     }
-    // Whoever only listens cannot keep a session from beginning.
+    // Not awaited: a listener must not delay the start of a session.
     if (soul.present) void this.resolved.call(soul, session)
     return text || undefined
   }
 
   /**
-   * Gives a session the persona as it is now. Throws `session_not_found` (404); `session_busy`, `session_stopped`,
+   * Gives a session the current persona. Throws `session_not_found` (404); `session_busy`, `session_stopped`,
    * `sidecar_changed`, `sidecar_idempotency_conflict` (409).
    */
   async refresh(at: { workspace_id: string; session_id: string }, body: RefreshSoulBody, actor: Actor) {
@@ -79,14 +82,17 @@ export class Personas implements Briefing {
     })
   }
 
-  /** What an agent is told of a persona; empty when it has none or it is off, undefined when it is not valid. */
+  /** Text of a persona for the agent; empty if absent or disabled, undefined if invalid. */
   #textOf({ active, body = '', frontmatter, validation_status }: Soul): string | undefined {
     const config = this.kernel.config.get(SoulSetting)
     if (validation_status === 'invalid' && config.enabled) return undefined
     return active ? personaOf(body, frontmatter, config).text : ''
   }
 
-  /** The key of an earlier refresh came again. Throws `sidecar_idempotency_conflict` (409) when that was another one. */
+  /**
+   * Whether the key belongs to an earlier refresh. Throws `sidecar_idempotency_conflict` (409) if that was a different
+   * one.
+   */
   #isRepeated(sessionId: string, { idempotency_key: key, expected_digest }: RefreshSoulBody): boolean {
     if (key === undefined) return false
     const sql = 'SELECT digest FROM sidecars_refresh WHERE session_id = ? AND idempotency_key = ?'

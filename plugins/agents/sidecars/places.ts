@@ -8,7 +8,7 @@ import { SidecarErrors } from './api.js'
 import { AgentHeartbeatKind, AgentSoulKind } from './kinds.js'
 import type { SidecarSource } from './source.js'
 
-/** What differs between the two sidecars, with the commands that show one with all that is wrong in it, and what stood there. */
+/** Properties of the two sidecars, with the commands that show their problems and their history. */
 export const SIDECARS = {
   soul: {
     file: 'SOUL.md',
@@ -25,13 +25,13 @@ export const SIDECARS = {
 } as const
 export type Which = keyof typeof SIDECARS
 
-/** Where a sidecar is, or would be. */
+/** Place of an existing or possible sidecar. */
 export type Place =
   | { readonly by: 'file'; readonly path: string; readonly where: AgentFolder }
-  /** Of a package, or of what comes with the daemon. */
+  /** A sidecar of a package or of the daemon itself. */
   | { readonly by: 'record'; readonly text?: string; readonly path: string; readonly changedAt?: number }
 
-/** Finds, reads and writes sidecars. Every path is resolved before it is judged: a link that leads out is refused. */
+/** Finds, reads and writes sidecars. Every path is resolved before the check: a link that leads out is refused. */
 export class Places {
   constructor(
     private readonly agents: AgentsApi,
@@ -39,7 +39,7 @@ export class Places {
     private readonly unique: () => string,
   ) {}
 
-  /** Throws `agent_not_found` (404), `agent_invalid` (422). */
+  /** @throws Fault `agent_not_found` (404), `agent_invalid` (422) */
   async find(which: Which, agent: string, workspace: Workspace | undefined): Promise<Place> {
     const { definition, where } = await this.agents.locate(agent, workspace)
     if (where && definition.path) {
@@ -48,7 +48,7 @@ export class Places {
     return this.#ofRecord(which, definition)
   }
 
-  /** A sidecar belongs to the agent with the same record id, owner and scope; of several the lowest id counts. */
+  /** The sidecar record of the agent's record: same record id, owner and scope; the lowest id wins. */
   #ofRecord(which: Which, { record }: AgentDefinition): Place {
     const { kind } = SIDECARS[which]
     const all = record ? this.records.list({ kind, owner: record.owner, members: { agent_id: record.id } }) : []
@@ -58,7 +58,7 @@ export class Places {
     return { by: 'record', text: spec.content, path: spec.source_path, changedAt: updatedAt }
   }
 
-  /** Everything that can be wrong with a file is said in the source. */
+  /** Reads a sidecar; problems are part of the source. */
   async read(place: Place, agentName: string): Promise<SidecarSource> {
     const source = { agentName, sourcePath: place.path }
     if (place.by === 'record') return { ...source, text: place.text, changedAt: place.changedAt }
@@ -79,10 +79,10 @@ export class Places {
     }
   }
 
-  /** Replaces the whole file; after a crash there is all of it or nothing of it. */
+  /** Replaces the file atomically. */
   write(place: Place, text: string): Promise<void> {
     return this.#change(place, async file => {
-      // A link is replaced where it leads to, so that what is read next is what was written.
+      // A link is replaced at its target, so that the next read returns the new text.
       const real = await this.#resolve({ ...place, path: file } as Place & { by: 'file' }).catch(async error => {
         if (codeOf(error) !== 'ENOENT') throw error
         return path.join(await this.#folder(place as Place & { by: 'file' }), path.basename(file))
@@ -95,7 +95,7 @@ export class Places {
     })
   }
 
-  /** Removes the file; of a link the link. */
+  /** Removes the file; if it is a link, the link. */
   remove(place: Place): Promise<void> {
     return this.#change(place, async file => {
       const folder = await this.#folder(place as Place & { by: 'file' })
@@ -104,7 +104,7 @@ export class Places {
     })
   }
 
-  /** Throws `sidecar_read_only` (409). */
+  /** @throws Fault `sidecar_read_only` (409) */
   checkWritable(place: Place, agent: string): void {
     if (place.by === 'file' && place.where.writable) return
     const from = place.by === 'file' ? `lies in ${place.where.folder}` : 'comes with the daemon or with a package'
@@ -124,14 +124,14 @@ export class Places {
     }
   }
 
-  /** The real folder of the agent, inside the root that the definition was found in. */
+  /** Real path of the agent's folder, inside the root of its definition. */
   async #folder({ path: file, where }: Place & { readonly by: 'file' }): Promise<string> {
     const [folder, root] = await Promise.all([realpath(path.dirname(file)), realpath(where.root)])
     if (isInside(folder, root)) return folder
     throw new EscapeError(`the folder of ${file} is a link that leads out of ${root}`)
   }
 
-  /** The real file, inside the real folder of the agent. Throws ENOENT where there is none. */
+  /** Real path of the file, inside the agent's real folder. Throws ENOENT if it does not exist. */
   async #resolve(place: Place & { readonly by: 'file' }): Promise<string> {
     const folder = await this.#folder(place)
     const real = await realpath(path.join(folder, path.basename(place.path)))
@@ -146,6 +146,6 @@ class EscapeError extends Error {
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code
 
-/** `user` and `global` mean the same. */
+/** Compares scopes; `user` and `global` are equal. */
 const isSameScope = (a: RecordScope, b: RecordScope) =>
   (a.kind === 'workspace') === (b.kind === 'workspace') && (a.kind !== 'workspace' || a.id === b.id)

@@ -8,7 +8,7 @@ import { isInside, type Workspaces } from '../../desk/workspaces/api.js'
 import { SidecarErrors } from './api.js'
 import { SIDECARS, type Which } from './places.js'
 
-/** Revisions of one file that are kept, the newest. */
+/** Kept revisions per file, newest first. */
 const KEPT = 50
 const DEFAULT_PAGE = 20
 const paging = new Paging({ place: v.pipe(v.number(), v.safeInteger()), invalid: SidecarErrors.sidecar_cursor_invalid })
@@ -19,7 +19,7 @@ export const revisionTable = `CREATE TABLE sidecars_revision (
   snapshot_id TEXT, text TEXT, idempotency_key TEXT, request TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
 CREATE INDEX sidecars_revision_of ON sidecars_revision (which, path, seq)`
 
-/** A version from before writes rows without a place; the next start gives them one. */
+/** An earlier version writes rows without a place; the next start adds it. */
 export const placeColumn = `ALTER TABLE sidecars_revision ADD COLUMN place TEXT;
 CREATE INDEX sidecars_revision_at ON sidecars_revision (which, place, seq)`
 
@@ -31,9 +31,9 @@ export type RevisionRow = {
   readonly seq: number
   readonly id: string
   readonly which: Which
-  /** Where the file was when it was changed; of a row that was read, where it is now. */
+  /** Path of the file at the time of the change; in a row that was read, its current path. */
   readonly path: string
-  /** The path below the home or a workspace, which stays the same when that is moved. */
+  /** Path relative to the home or workspace, which survives a move of that. */
   readonly place: string
   readonly agent_name: string
   readonly operation: Operation
@@ -42,20 +42,20 @@ export type RevisionRow = {
   readonly previous_digest: string | null
   readonly new_digest: string | null
   readonly snapshot_id: string | null
-  /** Of the file from then on; null: it was deleted. */
+  /** Text of the file after the change; null: deleted. */
   readonly text: string | null
   readonly idempotency_key: string | null
-  /** Digest of what was asked for, to tell a repetition from another request with its key. */
+  /** Digest of the request, to distinguish a repetition from a different request with the same key. */
   readonly request: string
   readonly at: number
 }
 
 type Kernel = Pick<PluginKernel<{ workspaces: typeof Workspaces }>, 'db' | 'home' | 'log' | 'needs'>
 
-/** Agents of the home, in a path of a home that was elsewhere; `.svc/agents` is the folder of a workspace. */
+/** Path of an agent's sidecar in a home that was moved; `.svc/agents` belongs to a workspace. */
 const OF_FORMER_HOME = /(?:^|\/)(?<!\/\.svc\/)(agents\/[^/]+\/(?:SOUL|HEARTBEAT)\.md)$/
 
-/** The history of sidecars: what stood in each file, so that it can stand there again. */
+/** The history of sidecars, for restoring earlier texts. */
 export class Revisions {
   readonly #history: History<RevisionRow>
 
@@ -68,14 +68,14 @@ export class Revisions {
     return at(path, this.#history.newest({ which, place: this.#placeOf(path) }))
   }
 
-  /** Inserts a row and forgets those that it pushes out. */
+  /** Inserts a row and deletes the oldest ones beyond the limit. */
   insert(t: Tx, row: Omit<RevisionRow, 'seq' | 'place'>): void {
     const place = this.#placeOf(row.path)
     this.#history.append(t, { ...row, place })
     this.#history.prune(t, { which: row.which, place }, { newest: KEPT })
   }
 
-  /** The change that a key was given for before. Throws `sidecar_idempotency_conflict` (409) when it was another one. */
+  /** The earlier change with the same key. Throws `sidecar_idempotency_conflict` (409) if that was a different one. */
   replay(which: Which, path: string, key: string | undefined, request: string): RevisionRow | undefined {
     if (key === undefined) return undefined
     const row = this.kernel.db.get<RevisionRow>(
@@ -86,7 +86,10 @@ export class Revisions {
     return at(path, row)
   }
 
-  /** By id, or the newest with a digest. Throws `sidecar_revision_not_found` (404), `sidecar_revision_empty` (409). */
+  /**
+   * The revision by id, or the newest one with a digest. Throws `sidecar_revision_not_found` (404),
+   * `sidecar_revision_empty` (409).
+   */
   target(
     which: Which,
     path: string,
@@ -135,7 +138,7 @@ export class Revisions {
     return nearest ? `${nearest.id}:${path.relative(nearest.rootDir, file)}` : file
   }
 
-  /** Gives rows of a version from before their place, also where the home has been moved since. */
+  /** Adds the place to rows of an earlier version, also if the home was moved since. */
   #placeOldRows(): void {
     const { db, log } = this.kernel
     const paths = db.rows('SELECT DISTINCT path FROM sidecars_revision WHERE place IS NULL').map(([file]) => `${file}`)
@@ -156,7 +159,7 @@ export class Revisions {
 
 const at = (path: string, row: RevisionRow | undefined) => row && { ...row, path }
 
-/** Who changed a file, as a history names them. */
+/** Author of a change for the history. */
 export function actorOf({ kind, id, owner }: Actor): RevisionActor {
   if (owner.kind === 'session') return { kind: 'agent', ref: owner.id }
   if (kind === 'extension') return { kind: 'extension', ref: id }

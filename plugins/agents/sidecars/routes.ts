@@ -30,7 +30,7 @@ import type { SidecarsService } from './service.js'
 
 const route = routeOf<SidecarsService>()
 
-/** The way back from a change of a sidecar: the file as its history has it. */
+/** Undo of a sidecar change: restores the revision from its history. */
 function wayBack(which: Which): Undo {
   const inWorkspace = (body: unknown) => pick(body, ['workspace_id'])
   return {
@@ -66,10 +66,10 @@ const ofChange = [
   ...ofAgent,
 ]
 
-/** Refused, so that nobody takes it for a check that happens. */
+/** Refused, so that clients do not rely on a check that does not happen. */
 const headers = { 'If-Match': { required: false } }
 
-/** How the routes of one sidecar differ from those of the other. */
+/** Differences between the routes of the two sidecars. */
 interface Differences<S, C, R> {
   readonly desk: (self: SidecarsService) => SidecarDesk<S & (Soul | Heartbeat), C, R>
   /** As summaries call it. */
@@ -84,7 +84,7 @@ interface Differences<S, C, R> {
   readonly rollbackBody: v.GenericSchema<unknown, RollbackBody>
 }
 
-/** What is done with a sidecar; reading one is not the same for both. */
+/** The common routes of a sidecar; the route for reading differs between the two. */
 function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differences<S, C, R>): Route<SidecarsService>[] {
   const { desk, area, snapshot, change, title } = its
   const { file } = SIDECARS[which]

@@ -76,7 +76,7 @@ export class SidecarsService implements SidecarsApi {
     this.persona = new Personas(kernel, this.souls, this.soulResolved)
   }
 
-  // The interface for other plugins.
+  // API for other plugins.
 
   get heartbeatConfig(): HeartbeatConfig {
     return this.kernel.config.get(HeartbeatSetting)
@@ -103,7 +103,7 @@ export class SidecarsService implements SidecarsApi {
     return folder === undefined ? () => {} : this.#follower.follow(folder, agent, workspace)
   }
 
-  // What the routes ask for beside the desks.
+  // Requests of the routes that the desks do not handle.
 
   async readHeartbeat(agent: string, reference: string | undefined) {
     const workspace = await this.heartbeatDesk.workspace(reference)
@@ -122,7 +122,7 @@ export class SidecarsService implements SidecarsApi {
     return this.persona.refresh(at, body, actor)
   }
 
-  /** Doctor: sidecars that are not valid, of the agents of the home and of every workspace. */
+  /** The doctor's items: invalid sidecars of agents in the home and all workspaces. */
   async check(signal: AbortSignal): Promise<DiagnosticItem[]> {
     const { agents, workspaces } = this.kernel.needs
     const all = []
@@ -137,7 +137,7 @@ export class SidecarsService implements SidecarsApi {
       if (which === 'soul') await this.soulChanged.call(await this.souls.read(agent, workspace), agent, workspace)
       else await this.policyResolved.call(await this.heartbeats.read(agent, workspace), agent, workspace)
     } catch (error) {
-      // It went with its file.
+      // The file was removed together with its agent.
       if (!(error instanceof Fault))
         this.kernel.log.warn(`a file beside agent ${agent} cannot be read: ${messageOf(error)}`)
     }

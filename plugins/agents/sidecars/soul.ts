@@ -14,7 +14,7 @@ const LISTS = {
   tags: 'texts',
 } as const
 const HEAD = { version: 'text', role: 'text', ...LISTS } as const
-/** What of a head an agent is told, and how; tags are for people. */
+/** Frontmatter fields included in the text for the agent, with titles; tags are for people only. */
 const TOLD = [
   ['tone', 'Tone'],
   ['principles', 'Principles'],
@@ -29,7 +29,7 @@ export function soulOf(source: SidecarSource, config: SoulConfig): Soul {
   const findings = new Findings('', { owner_surface: 'agent.soul', source_path: sourcePath })
   const present = text !== undefined || problem !== undefined
   const document = parseSidecar(text ?? '')
-  // `version: 1` is how people write it.
+  // Accepts `version: 1`, which YAML parses as a number.
   const version = document.fields.get('version')
   const fields = new Map(document.fields)
   if (version && typeof version.value === 'number') fields.set('version', { ...version, value: String(version.value) })
@@ -67,7 +67,7 @@ export function soulOf(source: SidecarSource, config: SoulConfig): Soul {
   }
 }
 
-/** What an agent is told of its persona, cut to what the configuration gives it. */
+/** The persona text for the agent, cut to the configured size. */
 export function personaOf(body: string, frontmatter: SoulFrontmatter, config: SoulConfig) {
   const lists = TOLD.flatMap(([name, title]) => {
     const items = frontmatter[name]

@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../../kernel/kit/canonical.js'
 
-/** Where the text of a sidecar comes from and what it is, before anybody has judged it. */
+/** The unvalidated text of a sidecar with its origin. */
 export interface SidecarSource {
   readonly agentName: string
-  /** A file, or what a package says; empty for what has no place. */
+  /** Path of the file, or the path given by the package; empty if there is none. */
   readonly sourcePath: string
   /** Undefined: there is none. */
   readonly text?: string | undefined
   /** Epoch milliseconds of the last change. */
   readonly changedAt?: number | undefined
-  /** Why the text cannot be had although there is one. */
+  /** Why an existing text cannot be read. */
   readonly problem?: {
     readonly code: 'path_escape' | 'unreadable' | 'oversized_file' | 'agent_invalid'
     readonly message: string
@@ -20,6 +20,6 @@ export interface SidecarSource {
 /** `sha256:` and hex over the canonical JSON of a value. */
 export const digestOf = (value: unknown) => `sha256:${createHash('sha256').update(canonicalJson(value)).digest('hex')}`
 
-/** What equal texts of one agent have in common: it names what a wake-up or a session was decided by. */
+/** Id of a text for an agent, equal for equal texts: it records the basis of a wake-up or session. */
 export const snapshotId = (prefix: string, agentName: string, digest: string) =>
   `${prefix}_${createHash('sha256').update(`${agentName}\n${digest}`).digest('hex').slice(0, 16)}`

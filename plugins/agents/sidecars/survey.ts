@@ -5,24 +5,24 @@ import type { Workspace } from '../../desk/workspaces/api.js'
 import { type AgentDefinition, stampOf } from '../agents/api.js'
 import { SIDECARS, type Which } from './places.js'
 
-/** Agents that are looked at at the same time. */
+/** Agents that are checked concurrently. */
 const PARALLEL = 8
 
-/** A file and the state of it that was judged. */
+/** A file with its checked state. */
 interface Judged {
   readonly stamp: string
   readonly invalid: Heartbeat | Soul | undefined
 }
 
-/** The sidecars of one agent as the survey finds them. */
+/** The sidecars of one agent, for the survey. */
 export interface Surveyed {
   readonly definition: AgentDefinition
   readonly workspace: Workspace | undefined
 }
 
 /**
- * Finds the sidecars that are not valid. An agent without the file costs one look at its folder, and a file is read again only when
- * it or the settings have changed.
+ * Finds invalid sidecars. An agent without the file costs one file system access, and a file is read again only after a
+ * change of it or of the settings.
  */
 export class Survey {
   #judged = new Map<string, Judged>()
@@ -33,7 +33,7 @@ export class Survey {
     private readonly read: (which: Which, of: Surveyed) => Promise<Heartbeat | Soul>,
   ) {}
 
-  /** @param settings what a judgement depends on beside the file, compared by identity of its members */
+  /** @param settings other inputs of the validation, whose members are compared by identity */
   async invalid(all: readonly Surveyed[], settings: readonly unknown[], signal: AbortSignal) {
     const before = isEqual(settings, this.#settings) ? this.#judged : new Map<string, Judged>()
     const now = new Map<string, Judged>()
@@ -59,7 +59,7 @@ export class Survey {
       }
     }
     await Promise.all(Array.from({ length: PARALLEL }, work))
-    // What was judged before the deadline counts for the next report.
+    // Results from before the deadline are kept for the next report.
     this.#judged = signal.aborted ? new Map([...before, ...now]) : now
     this.#settings = settings
     return [...records, ...[...now.values()].flatMap(({ invalid }) => invalid ?? [])]
@@ -76,13 +76,13 @@ export class Survey {
     if (stamp === undefined) return undefined
     if (stamp !== '' && before?.stamp === stamp) return before
     const found = await this.read(which, of).catch(error => {
-      // The agent went after it was listed.
+      // The agent was removed after the listing.
       if (error instanceof Fault && error.code === 'agent_not_found') return undefined
       throw error
     })
     if (!found) return undefined
     const invalid = found.validation_status === 'invalid' ? found : undefined
-    // What cannot be read may become readable without a change of the file.
+    // Not cacheable: an unreadable file can become readable without changing.
     return { stamp: invalid?.diagnostics?.some(({ code }) => /unreadable|escape/.test(code)) ? '' : stamp, invalid }
   }
 }

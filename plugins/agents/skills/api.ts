@@ -7,55 +7,55 @@ import type { SkillMeta } from './tree-hash.js'
 export { SkillKind, type SkillSpec } from './skill-kind.js'
 export { META_FILE, type SkillMeta } from './tree-hash.js'
 
-/** Where skills come from, the weakest first: of two with one name that of the later tier is used. */
+/** Sources of skills, weakest first: for equal names the later tier wins. */
 export const TIERS = ['bundled', 'marketplace', 'user', 'additional', 'workspace', 'agent_local', 'extension'] as const
 export type Tier = (typeof TIERS)[number]
 
-/** For whom skills are looked up. */
+/** The viewer of a skill lookup. */
 export interface SkillView {
   readonly workspace?: Workspace | undefined
   /** Name of an agent. */
   readonly agent?: string | undefined
   /** Id of a session. */
   readonly session?: string | undefined
-  /** Names of the environment that its process runs in; absent: not known. */
+  /** Names of its process's environment; absent: unknown. */
   readonly environments?: readonly string[] | undefined
 }
 
 export interface SkillsApi {
-  /** The folder below the home with the skills of the user and of the marketplace. */
+  /** Folder below the home with skills of the user and of the marketplace. */
   readonly folder: string
-  /** Looks at the folders again with the next question, whatever `skills.poll_interval` says. */
+  /** Makes the next lookup read the folders again, regardless of `skills.poll_interval`. */
   changed(): void
-  /** Skills that were installed into the folder, by name; also those that are refused by now. */
+  /** Skills that were installed into the folder, by name, including those now refused. */
   managed(): Promise<readonly ManagedSkill[]>
   /**
-   * What a SKILL.md with these files beside it would be. Throws an Error that says what is wrong, hidden text included.
+   * Judges the files of a skill with its SKILL.md. Throws an Error with the problem, for example hidden text.
    */
   judge(files: readonly { readonly path: string; readonly bytes: Uint8Array }[]): JudgedSkill
 }
 
-/** A skill that was installed, and where from. */
+/** An installed skill with its origin. */
 export interface ManagedSkill {
   readonly name: string
   readonly dir: string
   readonly meta: SkillMeta
-  /** Why its files are not those that were installed; absent while they are. */
+  /** Why its files differ from the installed ones; absent if they do not. */
   readonly failure?: string
 }
 
 export interface JudgedSkill {
   readonly name: string
   readonly version?: string
-  /** Of the files, as it stands in their `.svc-meta.json`. */
+  /** Hash of the files, as in their `.svc-meta.json`. */
   readonly hash: string
-  /** What a person should look at. */
+  /** Warnings for a person. */
   readonly warnings: readonly string[]
 }
 
 export const Skills = token<SkillsApi>('skills@1')
 
-/** A skill has taken the place of another one of its name. */
+/** A skill shadows another one of the same name. */
 export const SkillShadowed = event(
   'skill.shadowed',
   v.object({

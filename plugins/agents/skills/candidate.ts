@@ -4,52 +4,52 @@ import type { ScanWarning } from './scan.js'
 import type { SkillSpec } from './skill-kind.js'
 import type { SkillMeta } from './tree-hash.js'
 
-/** One skill as it was found somewhere; whether it is the one that is used depends on the others of its name. */
+/** One found skill; other skills with its name decide whether it is used. */
 export interface Candidate {
   readonly name: string
   readonly tier: Tier
-  /** Of its SKILL.md; of a record the path that its package gives. */
+  /** Path of its SKILL.md; for a record the path given by its package. */
   readonly path: string
   readonly dir: string
-  /** It lies in a workspace: somebody else may have written it. */
+  /** Whether it is in a workspace and thus of unknown origin. */
   readonly ofWorkspace: boolean
   readonly spec: SkillSpec
-  /** What the scan found, and what is odd in its frontmatter. */
+  /** Results of the scan, and remarks on the frontmatter. */
   readonly warnings: readonly (ScanWarning | Warning)[]
-  /** Why it is not handed out at all. */
+  /** Why it is refused. */
   readonly failure?: NonNullable<SkillDiagnostic['failure']>
   readonly meta?: SkillMeta
-  /** Of a record: the extension, and the bundle that brought it. */
+  /** For a record: its extension and bundle. */
   readonly extension?: string
   /** Key of that extension. */
   readonly extensionKey?: string
   readonly bundle?: string
 }
 
-/** What is odd about a skill and does not keep it from being used. */
+/** A remark on a skill that does not prevent its use. */
 export type Warning = { readonly pattern: string; readonly severity: 'info' | 'warning'; readonly message: string }
 
-/** A file that should be a skill and cannot be read as one. */
+/** A file that should be a skill but is unreadable. */
 export interface Broken {
   readonly path: string
   readonly tier: Tier
   readonly message: string
 }
 
-/** What one place has, in an order that decides between two of one name there: the first is used. */
+/** Skills of one place, ordered so that the first of a name wins. */
 export interface Findings {
   readonly candidates: readonly Candidate[]
   readonly broken: readonly Broken[]
 }
 
-/** What of `metadata.svc` a skill may bring. */
+/** Members of `metadata.svc` that a skill may declare. */
 export type Member = 'mcp_servers' | 'hooks'
 
-/** What a skill declares, unread. */
+/** Unvalidated value of a declared member. */
 export const declaredIn = ({ spec }: Candidate, member: Member): unknown =>
   (spec.metadata as { svc?: Partial<Record<Member, unknown>> } | undefined)?.svc?.[member]
 
-/** The failure of a text with something critical in it. */
+/** The failure for a text with a critical finding. */
 export function refusal(warnings: readonly ScanWarning[]): Candidate['failure'] {
   const critical = warnings.find(({ severity }) => severity === 'critical')
   return critical && { code: 'hidden_content', message: critical.message }

@@ -21,14 +21,14 @@ const Capabilities = v.object({
     v.maxLength(MAX_FILES),
   ),
 })
-/** One file of the folder is one capability: its `id`, else the name of the file. */
+/** A file in the folder is one capability: its `id`, else its file name. */
 const Capability = v.object({ id: v.optional(Id) })
 
 /**
- * What an agent says that it can do, beside its AGENT.md: ids, or tables with an `id`, in `capabilities.toml`, and a file for each in
- * the folder `capabilities`.
+ * Capabilities that an agent declares beside its AGENT.md: ids or tables with an `id` in `capabilities.toml`, and files
+ * in the folder `capabilities`.
  * @param folder that of the agent
- * @returns an empty set where there is neither; undefined where one cannot be used, so that no gate is met by it
+ * @returns an empty set if there are none; undefined if one is unusable, so that no gate is met
  */
 export async function capabilitiesOf(folder: string): Promise<ReadonlySet<string> | undefined> {
   try {

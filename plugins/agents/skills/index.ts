@@ -13,14 +13,14 @@ import { SkillSettings } from './settings.js'
 
 const { contribute, reconciler, tap } = surfaceOf<SkillsService>()
 
-/** How extensions have their skills read. */
+/** The family that reads skills of extensions. */
 const family: ResourceFamily = {
   name: 'skills',
   kinds: [SkillKind],
   load: async extension => (await import('./skill-files.js')).readSkills(extension),
 }
 
-/** Skills: instructions for agents, from six tiers of folders and from records, and what is told of them. */
+/** Skills: instructions for agents, from six tiers of folders and from records, with their announcement to agents. */
 export default definePlugin({
   name: 'skills',
   version: '0.2.0',

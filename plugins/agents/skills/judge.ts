@@ -6,7 +6,7 @@ import { parseSkillFile, SKILL_FILE } from './skill-file.js'
 import { textOf } from './skill-folder.js'
 import { hashFiles, META_FILE, TREE_LIMITS } from './tree-hash.js'
 
-/** What the files of a skill would be once they are installed. Throws an Error that says why they would be refused. */
+/** Judges the files of a skill before its installation. Throws an Error with the reason of a refusal. */
 export function judgeFiles(files: readonly { readonly path: string; readonly bytes: Uint8Array }[]): JudgedSkill {
   const main = files.find(({ path }) => path === SKILL_FILE)
   const text = main && textOf(main.bytes)

@@ -6,7 +6,7 @@ import { Sessions } from '../../work/sessions/api.js'
 import { Tools } from '../../work/tools/api.js'
 import { Agents } from '../agents/api.js'
 
-/** What the plugin requires. */
+/** Dependencies of the plugin. */
 export const needs = {
   agents: maybe(Agents),
   events: Events,

@@ -5,7 +5,7 @@ import type { Candidate, Warning } from './candidate.js'
 import { alikeWarning, lookAlikes, mixedScripts } from './look-alikes.js'
 import type { When } from './skill-kind.js'
 
-/** What the gates of skills are compared with; undefined: not known here. */
+/** Facts for the gates of skills; undefined: unknown. */
 export interface GateFacts {
   readonly platforms: readonly string[]
   readonly environments: readonly string[] | undefined
@@ -13,33 +13,33 @@ export interface GateFacts {
   readonly capabilities: ReadonlySet<string> | undefined
 }
 
-/** What decides whether a skill is used, besides itself. */
+/** Further facts that decide whether a skill is used. */
 export interface ResolveFacts extends GateFacts {
   readonly disabled: ReadonlySet<string>
-  /** Whether what the files of the workspace say may be used. */
+  /** Whether files of the workspace are trusted. */
   readonly trusted: boolean
 }
 
-/** A skill as somebody sees it, with those of its name that it hides. */
+/** A skill for a viewer, with the skills it shadows. */
 export interface Resolved {
   readonly winner: Candidate
   /** The strongest first. */
   readonly shadowed: readonly Candidate[]
   readonly enabled: boolean
-  /** Agents are told of it. */
+  /** Whether agents can use it. */
   readonly active: boolean
   readonly reasons: readonly ActivationReason[]
-  /** It lies in a workspace whose files nobody trusts. */
+  /** Whether it is in an untrusted workspace. */
   readonly untrusted: boolean
-  /** What is odd about its name. */
+  /** Remarks on its name. */
   readonly oddities: readonly Warning[]
 }
 
 const rank = ({ tier }: Candidate) => TIERS.indexOf(tier)
 
 /**
- * Decides between skills of one name. One that is refused, or not trusted, never takes the place of another that is neither.
- * @param candidates within a tier, the first of a name is used
+ * Chooses between skills of one name. A refused or untrusted skill never shadows a usable one.
+ * @param candidates within a tier, the first of a name wins
  */
 export function resolve(candidates: readonly Candidate[], facts: ResolveFacts): Resolved[] {
   const byName = new Map<string, Candidate[]>()
@@ -51,7 +51,7 @@ export function resolve(candidates: readonly Candidate[], facts: ResolveFacts): 
   const usable = (one: Candidate) => Number(one.failure === undefined && !isUntrusted(one, facts))
   const alike = lookAlikes([...byName.keys()])
   return [...byName.keys()].sort().map(name => {
-    // Sorting is stable: the order within a tier stays.
+    // Sorting is stable and keeps the order within a tier.
     const sorted = (byName.get(name) ?? []).sort((a, b) => usable(b) - usable(a) || rank(b) - rank(a))
     const [winner, ...shadowed] = sorted as [Candidate, ...Candidate[]]
     const untrusted = isUntrusted(winner, facts)
@@ -70,7 +70,7 @@ export function whenOf({ spec }: Candidate): When {
   return (spec.metadata as { svc?: { when?: When } } | undefined)?.svc?.when ?? {}
 }
 
-/** Why a skill is not active: each gate that is not met, or cannot be judged. */
+/** Why a skill is inactive: each gate that is not met or unknown. */
 export function reasonsOf(when: When, facts: GateFacts): ActivationReason[] {
   return [
     ...oneOf('platforms', when.platforms, facts.platforms, 'platform_mismatch', 'platform_mismatch'),
@@ -120,7 +120,7 @@ function allOf(
   return absent.length === 0 ? [] : [{ code: missing, gate, message: `it needs ${absent.join(', ')}`, missing: absent }]
 }
 
-/** What discovery has to say of a skill and of those that it hides. */
+/** Diagnostics of a skill and of those it shadows. */
 export function diagnosticsOf({ winner, shadowed, reasons, active, untrusted, oddities }: Resolved): SkillDiagnostic[] {
   const trust = untrusted
     ? [

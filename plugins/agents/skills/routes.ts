@@ -22,7 +22,7 @@ const route = routeOf<SkillsService>(about)
 const origins = [AGENT_SESSION]
 const toolsets = ['skills']
 const argument = { summary: 'name of a skill' }
-/** For whom skills are asked about: a workspace that may be gone, an agent that may not be valid. */
+/** Errors of the viewer's context: a missing workspace or an invalid agent. */
 const context = [...REFERENCE_ERRORS, AgentErrors.agent_not_found, AgentErrors.agent_invalid]
 const ofOne = { args: [{ name: 'name', ...argument }], options: { for_agent: 'agent' } }
 const here = { ...ofOne, workspace: 'workspace' }
@@ -50,7 +50,7 @@ const skill = collectionOf<SkillsService>(about)({
   missing: SkillErrors.skill_not_found,
 })
 
-/** Why a skill is as it is, below its fields. */
+/** State of a skill with its reasons, below its fields. */
 const diagnostics = columnsOf<SkillDiagnostic>()([
   'state',
   'path',
@@ -60,7 +60,7 @@ const diagnostics = columnsOf<SkillDiagnostic>()([
   { of: 'warnings~list', below: true },
 ])
 
-/** Enabling and disabling differ in one word. */
+/** The commands to enable and disable. */
 const switches = [
   { verb: 'enable', enabled: true, summary: 'Enable a skill' },
   { verb: 'disable', enabled: false, summary: 'Disable a skill; it stays listed' },

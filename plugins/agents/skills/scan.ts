@@ -1,6 +1,6 @@
 import { shown } from '../../../kernel/kit/text.js'
 
-/** Something in a text of a skill that its reader may not see, or should look at. */
+/** A finding in the text of a skill, for example hidden characters. */
 export interface ScanWarning {
   readonly pattern: string
   readonly severity: 'warning' | 'critical'
@@ -14,20 +14,20 @@ interface Pattern {
   readonly says: (found: string) => string
 }
 
-/** Places of one pattern that are named; more are counted. */
+/** Places named per pattern; further ones are counted. */
 const MOST_PLACES = 3
 
-/** Flags of regions are written with tag characters: a black flag, three to six of them, and their end. */
+/** Flags of regions legitimately use tag characters: a black flag, three to six of them, and an end mark. */
 const REGION_FLAG = /\u{1F3F4}[\u{E0030}-\u{E0039}\u{E0061}-\u{E007A}]{3,6}\u{E007F}/gu
-/** Emoji are joined with the same character that hides text between letters. */
+/** Emoji are joined with a character that can also hide text between letters. */
 const JOINED_EMOJI =
   /(?<=\p{Extended_Pictographic}|\p{Variation_Selector}|\p{Emoji_Modifier})\u200D(?=\p{Extended_Pictographic})/gu
 
-/** A character as people can read it: `U+202E`. */
+/** A readable form of a character: `U+202E`. */
 const codePoint = (character: string) =>
   `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`
 
-/** What tag characters spell: each stands for the ASCII character whose number it has, plus a plane. */
+/** Decodes text hidden in tag characters: each is an ASCII character with an offset. */
 const spelled = (tags: string) =>
   [...tags]
     .map(tag => String.fromCharCode((tag.codePointAt(0) ?? 0) & 0x7f))
@@ -50,7 +50,7 @@ const patterns: readonly Pattern[] = [
   {
     name: 'zero_width_run',
     severity: 'critical',
-    // So many of them one behind the other are no typography: they hold text.
+    // So many in a row are not typography but hidden text.
     regex: /[\u180E\u200B-\u200F\u2060-\u2064\uFEFF\p{Variation_Selector}]{8,}/gu,
     says: found => `${[...found].length} invisible characters one behind the other, beginning with ${codePoint(found)}`,
   },
@@ -89,12 +89,12 @@ const patterns: readonly Pattern[] = [
 ]
 
 /**
- * What a person should know of a text before an agent follows it. Hidden characters are told by number and place, never
- * repeated. Linear in the length of the text.
+ * Scans a text for findings that a person should know before an agent follows it. Hidden characters are reported by
+ * number and place, never repeated. Linear in the length of the text.
  * @param where names the file in messages
  */
 export function scan(text: string, where: string): ScanWarning[] {
-  // The byte order mark at the beginning of a file is none of the hidden ones.
+  // A leading byte order mark is not hidden text.
   const blank = (found: string) => ' '.repeat(found.length)
   let rest = text
     .replace(/^\uFEFF/, ' ')
@@ -106,7 +106,7 @@ export function scan(text: string, where: string): ScanWarning[] {
     if (!first) return []
     const places = found.slice(0, MOST_PLACES).map(({ index }) => placeOf(text, index))
     const more = found.length > MOST_PLACES ? ` and ${found.length - MOST_PLACES} more` : ''
-    // What a critical pattern found is not told again by a weaker one.
+    // Replaced, so that weaker patterns do not report the same characters again.
     rest = rest.replace(regex, blank)
     return [{ pattern: name, severity, message: `${where}:${places.join(', ')}${more}: ${says(first[0])}` }]
   })

@@ -33,14 +33,14 @@ import { SkillSwitch } from './switch.js'
 import { Briefings, environmentsOf } from './telling/briefing.js'
 import { DIAGNOSTICS_SHOWN, findingsOf } from './telling/findings.js'
 
-/** What somebody sees. */
+/** The skills of a view. */
 export interface Seen {
   readonly view: SkillView
   readonly skills: readonly Resolved[]
   readonly broken: readonly Broken[]
 }
 
-/** Skills: which there are for whom, what they say, and switching them on and off. */
+/** Skills: lookup for a viewer, their content, and enabling them. */
 export class SkillsService implements SkillsApi {
   readonly #sources: SkillSources
   readonly #shadows: Shadows
@@ -71,7 +71,7 @@ export class SkillsService implements SkillsApi {
     this.hooksChanged()
   }
 
-  /** Others may be in force by now. */
+  /** Refreshes the hooks after a change of skills. */
   hooksChanged(): void {
     void this.kernel.needs.hooks.current?.refresh()
   }
@@ -85,7 +85,7 @@ export class SkillsService implements SkillsApi {
 
   judge = judgeFiles
 
-  /** Everything that is there for a view, decided. @throws Fault `agent_not_found`, `agent_invalid` */
+  /** All resolved skills of a view. @throws Fault `agent_not_found`, `agent_invalid` */
   async see(view: SkillView): Promise<Seen> {
     const agents = this.kernel.needs.agents.current
     const { workspace, agent } = view
@@ -108,7 +108,7 @@ export class SkillsService implements SkillsApi {
     return { view, skills, broken }
   }
 
-  /** Those of the agent; undefined without one, and where its files come with a workspace that nobody trusts. */
+  /** Capabilities of the agent; undefined without an agent, or if its files are in an untrusted workspace. */
   async #capabilities({ workspace, agent }: SkillView, trusted: boolean): Promise<ReadonlySet<string> | undefined> {
     if (agent === undefined) return undefined
     const where = await this.#sources.agentFolder(agent, workspace)
@@ -131,7 +131,7 @@ export class SkillsService implements SkillsApi {
     return this.#toWire(await this.#find(name, context, actor))
   }
 
-  /** The instructions, without the frontmatter. @throws Fault `skill_not_found`, `skill_blocked` */
+  /** The instructions without the frontmatter. @throws Fault `skill_not_found`, `skill_blocked` */
   async content(name: string, context: SkillContext, actor: Actor): Promise<string> {
     const { winner, enabled, untrusted } = await this.#find(name, context, actor)
     const isAgent = agentSessionOf(actor) !== undefined
@@ -156,12 +156,12 @@ export class SkillsService implements SkillsApi {
   async setEnabled(name: string, enabled: boolean, context: SkillContext, actor: Actor): Promise<void> {
     await this.#find(name, context, actor)
     const { workspace, agent } = await this.#asked(context)
-    // The list is read and written as a whole.
+    // Serialized, because the list is read and written as a whole.
     await this.#serial.run(() => this.#switch.set(name, enabled, { workspace, agent }, actor))
     await this.kernel.needs.hooks.current?.refresh()
   }
 
-  /** A member of the status. */
+  /** Member of the status. */
   async status(reference: string | undefined) {
     const workspace = reference ? await this.kernel.needs.workspaces.find(reference) : undefined
     const { skills, broken } = await this.see({ workspace })
@@ -174,18 +174,18 @@ export class SkillsService implements SkillsApi {
     }
   }
 
-  /** Skills as the detail of a workspace has them. */
+  /** Skills in the detail of a workspace. */
   async ofWorkspace(workspace: Workspace) {
     const { skills } = await this.see({ workspace })
     return skills.map(({ winner: { name, dir, tier } }) => ({ name, dir, source: tier }))
   }
 
-  /** Doctor: skills of the home and of every workspace that are refused or cannot be read. */
+  /** The doctor's items: refused or unreadable skills in the home and all workspaces. */
   check(): Promise<DiagnosticItem[]> {
     return findingsOf(this.kernel.needs.workspaces.list(), view => this.see(view))
   }
 
-  /** The view of a session: what it is and where it runs. */
+  /** The view of a session. */
   sessionView(session: SessionInfo, workspace: Workspace): SkillView {
     return { workspace, agent: session.agentName, session: session.id, environments: environmentsOf(session) }
   }
@@ -197,7 +197,7 @@ export class SkillsService implements SkillsApi {
     throw SkillErrors.skill_not_found(`there is no skill ${shown(name)} here`)
   }
 
-  /** An agent sees what its own session does, whatever it asks for. */
+  /** An agent always sees the view of its own session. */
   async #viewOf(context: SkillContext, actor: Actor): Promise<SkillView> {
     const { sessions, workspaces } = this.kernel.needs
     const session = sessions.current?.get(agentSessionOf(actor) ?? '')
@@ -210,7 +210,7 @@ export class SkillsService implements SkillsApi {
     return { workspace: workspace ? await workspaces.find(workspace) : undefined, agent: agent || undefined }
   }
 
-  /** Ids of the tools that are there for a view; asked only when a skill requires some. Undefined: nobody knows. */
+  /** Ids of the tools in a view; requested only if a skill requires some. Undefined: unknown. */
   async #tools({ workspace, agent, session }: SkillView, candidates: readonly Candidate[]) {
     const tools = this.kernel.needs.tools.current
     if (!tools || !candidates.some(one => whenOf(one).requires_tools)) return undefined

@@ -18,7 +18,7 @@ export const SkillSettings = {
   enabled: setting('enabled', v.pipe(v.boolean(), v.description('Whether agents are told of skills')), true),
   disabled: {
     ...setting('disabled_skills', names('Skills that no agent is told of'), []),
-    // A workspace decides for itself.
+    // A workspace has a list of its own.
     overlay: true,
   } as Setting<string[]>,
   pollInterval: setting('poll_interval', duration, '3s'),

@@ -3,19 +3,19 @@ import type { Candidate } from './candidate.js'
 import type { K } from './needs.js'
 import type { Resolved } from './resolve.js'
 
-/** Pairs of skills that are remembered; then all of them are found anew. */
+/** Remembered pairs of skills; beyond this all are reported again. */
 const MAX_KNOWN = 20_000
-/** Events of one look. */
+/** Events per lookup. */
 const MAX_EVENTS = 200
 
-/** Since when one skill has been in the place of another, told of once while the daemon runs. */
+/** Remembers since when a skill shadows another one; each pair is reported once per run of the daemon. */
 export class Shadows {
   /** Epoch milliseconds by the two paths. */
   readonly #since = new Map<string, number>()
 
   constructor(private readonly kernel: K) {}
 
-  /** Emits `skill.shadowed` for pairs that were not there before. */
+  /** Emits `skill.shadowed` for new pairs. */
   async notice(skills: readonly Resolved[]): Promise<void> {
     const found: { readonly loser: Candidate; readonly winner: Candidate }[] = []
     const now = this.kernel.clock.now()
@@ -44,7 +44,7 @@ export class Shadows {
     })
   }
 
-  /** Epoch milliseconds; of the winner itself: now. */
+  /** Epoch milliseconds; for the winner itself: now. */
   since(loser: Candidate, winner: Candidate): number {
     return this.#since.get(keyOf(loser, winner)) ?? this.kernel.clock.now()
   }

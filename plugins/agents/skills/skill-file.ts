@@ -15,29 +15,29 @@ export const SKILL_FILE = 'SKILL.md'
 /** Largest SKILL.md, in bytes. */
 export const MAX_SKILL_BYTES = 512 * 1024
 
-/** Members of the frontmatter that mean something here, or to other readers of the same files. */
+/** Frontmatter members that are used here or by other programs. */
 const KNOWN = new Set([
   ...['name', 'description', 'version', 'metadata', 'license', 'compatibility', 'allowed-tools'],
   ...['disable-model-invocation', 'user-invocable', 'argument-hint', 'enabled'],
 ])
 
-/** What a SKILL.md says. */
+/** A parsed SKILL.md. */
 export interface SkillFile {
   readonly spec: SkillSpec
-  /** Members of its frontmatter that mean nothing here. */
+  /** Frontmatter members that have no meaning here. */
   readonly unknown: readonly string[]
-  /** What was read otherwise than it is written. */
+  /** Remarks about values that were corrected. */
   readonly remarks: readonly string[]
 }
 
-/** The name of the SKILL.md in a folder: some programs write it in another case. */
+/** Name of the SKILL.md in a folder: some programs write it in another case. */
 export const skillFileIn = (names: readonly string[]): string | undefined =>
   names.includes(SKILL_FILE) ? SKILL_FILE : names.find(name => name.toLowerCase() === 'skill.md')
 
 /**
- * What a SKILL.md says. Files as other programs write them are read: without a name, a description or any frontmatter, with members
- * that are null, with colons and markup in plain values. Throws an Error that says what is wrong, with line and column.
- * @param folder name of a skill that does not state one
+ * Parses a SKILL.md. Files of other programs are accepted: without a name, description or frontmatter, with null
+ * members, and with colons and markup in plain values. Throws an Error with the problem, line and column.
+ * @param folder name of a skill without an own one
  */
 export function parseSkillFile(text: string, folder?: string): SkillFile {
   const lines = text.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n')
@@ -71,7 +71,7 @@ export function parseSkillFile(text: string, folder?: string): SkillFile {
   return { spec: decoded.output, unknown: Object.keys(written).filter(key => !KNOWN.has(key)), remarks }
 }
 
-/** A head in YAML; one that is none is read again with the plain values of its own members as text. */
+/** Parses a YAML frontmatter; an invalid one is parsed again with its plain values quoted. */
 function headOf(head: string, placed: (position: Position, what: string) => Error) {
   const remarks: string[] = []
   try {
@@ -86,7 +86,10 @@ function headOf(head: string, placed: (position: Position, what: string) => Erro
   }
 }
 
-/** Colons and markup begin something in YAML; values of other programs have them all the same. So do tabs before names. */
+/**
+ * Quotes values with colons or markup, which are syntax in YAML but common in files of other programs, and replaces
+ * leading tabs.
+ */
 function asTexts(head: string): string {
   return head
     .split('\n')
@@ -106,17 +109,17 @@ function attempt(read: () => ReadonlyMap<string, HeadField>): ReadonlyMap<string
   }
 }
 
-/** Numbers are texts that nobody put in quotation marks. */
+/** Converts a number or boolean, which is an unquoted text. */
 const textOf = (value: unknown): unknown =>
   typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
 
-/** The first paragraph of a text that is no heading, in one line; else the heading. */
+/** The first paragraph that is not a heading, in one line; else the heading. */
 function firstParagraph(body: string): string | undefined {
   const paragraphs = body.split(/\n[ \t]*\n/).map(one => one.trim())
   const plain = paragraphs.map(one => one.replace(/^(?:#.*(?:\n|$))+/, '').trim()).find(one => one !== '')
   return (plain ?? paragraphs.find(one => one !== '')?.replace(/^#+\s*/, ''))?.replace(/\s+/g, ' ')
 }
 
-/** YAML takes `1.10` for the number 1.1: a version is what the file has. */
+/** YAML parses `1.10` as the number 1.1, so the version is taken from the text. */
 const plainVersion = (version: unknown, head: string) =>
   typeof version === 'number' ? (/^version[ \t]*:[ \t]*([0-9.]+)/m.exec(head)?.[1] ?? String(version)) : version

@@ -10,15 +10,18 @@ import { type ScanWarning, scan } from './scan.js'
 import { MAX_SKILL_BYTES, parseSkillFile, SKILL_FILE, skillFileIn } from './skill-file.js'
 import { hashTree, listTree, META_FILE, readMeta, type SkillMeta, stampOfTree } from './tree-hash.js'
 
-/** How deep folders that only group skills may be nested. */
+/** Maximum nesting of folders that group skills. */
 const MAX_DEPTH = 4
-/** Skills of one folder; more are told of as a fault. */
+/** Maximum skills of one folder; further ones are reported as a problem. */
 const MAX_SKILLS = 5000
-/** Skills that every question looks at; a folder with more is looked at again after {@link SkillFolder.look}'s `maxAge`. */
+/**
+ * Skills that are checked on every lookup; a larger folder is checked again after the `maxAge` of {@link
+ * SkillFolder.look}.
+ */
 const CHECKED_AT_ONCE = 128
-/** Milliseconds in which a file can change twice without its times telling so. */
+/** Resolution of file times in milliseconds: a change within it may not alter them. */
 const TICK_MS = 100
-/** Skills that are read at the same time. */
+/** Skills that are read concurrently. */
 const PARALLEL = 16
 
 interface Kept {
@@ -26,7 +29,7 @@ interface Kept {
   readonly found: Candidate | Broken
 }
 
-/** Where skills are found. Links are followed as long as they stay inside `root`. */
+/** A place of skills. Links are followed inside `root`. */
 export interface SkillPlace {
   readonly folder: string
   readonly root: string
@@ -35,8 +38,8 @@ export interface SkillPlace {
 }
 
 /**
- * The skills of one folder, kept in memory and compared with their files when somebody asks. Nothing is watched: while nobody
- * asks, skills cost nothing.
+ * The skills of one folder, cached in memory and compared with their files on demand. Nothing is watched, so idle
+ * skills cost nothing.
  */
 export class SkillFolder {
   readonly #kept = new Map<string, Kept>()
@@ -50,8 +53,8 @@ export class SkillFolder {
   ) {}
 
   /**
-   * What is there now. Calls that overlap share one look.
-   * @param maxAge milliseconds that the answer of a folder with many skills may be old
+   * The current skills. Concurrent calls share one check.
+   * @param maxAge milliseconds that the result for a folder with many skills may be old
    */
   look(maxAge: number): Promise<Findings> {
     const isLarge = this.#findings.candidates.length > CHECKED_AT_ONCE
@@ -62,7 +65,7 @@ export class SkillFolder {
     return this.#running
   }
 
-  /** The next question looks again. */
+  /** Makes the next lookup check the files. */
   expire(): void {
     this.#lookedAt = Number.NEGATIVE_INFINITY
   }
@@ -86,12 +89,12 @@ export class SkillFolder {
     return this.#findings
   }
 
-  /** SKILL.md files, by path; folders around theirs only group. */
+  /** SKILL.md files by path; folders without one only group others. */
   async #skillFiles(): Promise<{ readonly files: readonly string[]; readonly broken: Broken[] }> {
     const { folder: top, root, tier } = this.place
     const files: string[] = []
     const broken: Broken[] = []
-    // Of few folders is anything a link, and they are looked at with each call of a tool.
+    // Resolved lazily: links are rare, and lookups happen on every tool call.
     let real: Promise<string> | undefined
     const realRoot = () => {
       real ??= realpath(root).catch(() => root)
@@ -179,14 +182,14 @@ export class SkillFolder {
     }
   }
 
-  /** Empty while the file is so young that another change might not show. */
+  /** Empty while the file is so new that a further change might not show. */
   async #stampOf(file: string): Promise<string> {
     const { dev, ino, size, mtimeMs, ctimeMs } = await stat(file)
     return this.clock.now() - ctimeMs > TICK_MS ? [dev, ino, size, mtimeMs, ctimeMs].join(':') : ''
   }
 }
 
-/** Compares an installed skill with what was installed, and scans all its texts. */
+/** Compares an installed skill with its installation, and scans all its texts. */
 async function verify(folder: string, tree: Awaited<ReturnType<typeof listTree>>, name: string) {
   const warnings: ScanWarning[] = []
   let meta: SkillMeta | undefined
@@ -227,7 +230,7 @@ function decoded(bytes: Uint8Array): string {
   return text
 }
 
-/** Undefined for bytes that are no text. */
+/** Undefined for bytes that are not UTF-8. */
 export function textOf(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)

@@ -3,12 +3,12 @@ import { text } from '../../../kernel/kit/text.js'
 import { kind } from '../../../kernel/plugin.js'
 import { JsonMap } from '../../../schemas/kernel/common.js'
 
-/** Code units of a description. */
+/** Maximum code units of a description. */
 export const MAX_DESCRIPTION = 4096
 
 const Gate = v.optional(v.pipe(v.array(text(256)), v.maxLength(256)))
 
-/** When a skill is active. The gates are a closed set, so that a misspelt one does not mean "always". */
+/** Gates of a skill. The set is closed, so that a misspelt gate does not mean "always". */
 export const When = v.strictObject({
   platforms: Gate,
   environments: Gate,
@@ -28,11 +28,11 @@ const SkillSpec = v.object({
   description: text(MAX_DESCRIPTION),
   version: v.optional(text(64)),
   enabled: v.optional(v.boolean(), true),
-  /** False: no model is told of it, and people name it. */
+  /** False: it is not announced to models, only people use it by name. */
   announced: v.optional(v.boolean()),
-  /** What SKILL.md says below its frontmatter. */
+  /** Text of the SKILL.md below its frontmatter. */
   body: v.optional(v.string(), ''),
-  /** Where the package has it; shown, never opened. */
+  /** Path in the package; shown, never opened. */
   source_path: v.optional(text(1024)),
   metadata: v.optional(
     v.intersect([JsonMap, v.looseObject({ svc: v.optional(v.looseObject({ when: v.optional(When) })) })]),

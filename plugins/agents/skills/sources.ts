@@ -12,13 +12,13 @@ import { SkillSettings } from './settings.js'
 import { SkillFolder, type SkillPlace } from './skill-folder.js'
 import { SkillKind, type SkillSpec } from './skill-kind.js'
 
-/** Folders that are kept in memory; the one that was asked for longest ago is forgotten first. */
+/** Cached folders; the least recently used one is dropped. */
 const MAX_FOLDERS = 256
 
-/** Where other programs have the skills of a project; of two with one name, that of `.svc` counts, then the first of these. */
+/** Folders of other programs with skills of a project; `.svc` takes precedence, then the first of these. */
 const SHARED = ['.agents/skills', '.claude/skills']
 
-/** Everywhere that skills come from. */
+/** All sources of skills. */
 export class SkillSources {
   readonly #folders = new Map<string, SkillFolder>()
   readonly #records = new Map<string, { readonly version: number; readonly candidate: Candidate }>()
@@ -28,12 +28,12 @@ export class SkillSources {
     this.home = kernel.home.path('skills')
   }
 
-  /** Looks at all folders again with the next question. */
+  /** Makes the next lookup check all folders. */
   expire(): void {
     for (const folder of this.#folders.values()) folder.expire()
   }
 
-  /** Everything that somebody could see, shadowed or not; within a tier in the order that decides. */
+  /** All skills visible in a view, including shadowed ones; ordered by precedence within a tier. */
   async of({ workspace, agent }: SkillView): Promise<{ candidates: Candidate[]; broken: Broken[] }> {
     const maxAge = durationMs(this.kernel.config.get(SkillSettings.pollInterval)) ?? 0
     const places = await this.#places(workspace, agent)
@@ -56,7 +56,7 @@ export class SkillSources {
       { folder: this.home, root: this.home, tier: 'user', ofWorkspace: false },
       ...(workspace?.addDirs ?? []).flatMap(dir => inside(dir, 'additional')),
       ...(workspace ? inside(workspace.rootDir, 'workspace') : []),
-      // What lies beside an agent of a catalog was not among the things that a person consented to.
+      // Files beside an agent from a catalog were not part of the consent.
       ...(where && where.digests === undefined && agent !== undefined
         ? [
             {
@@ -70,7 +70,7 @@ export class SkillSources {
     ]
   }
 
-  /** Undefined for an agent that is no file. @throws Fault `agent_not_found`, `agent_invalid` */
+  /** Folder of the agent; undefined if it is not a file. @throws Fault `agent_not_found`, `agent_invalid` */
   async agentFolder(agent: string, workspace: Workspace | undefined): Promise<AgentFolder | undefined> {
     return (await this.kernel.needs.agents.current?.locate(agent, workspace))?.where
   }
@@ -78,7 +78,7 @@ export class SkillSources {
   #folder(place: SkillPlace): SkillFolder {
     const known = this.#folders.get(place.folder)
     const folder = known?.place.tier === place.tier ? known : new SkillFolder(place, this.kernel.clock)
-    // What was asked for last is last.
+    // Moved to the end: the map is ordered by last use.
     this.#folders.delete(place.folder)
     this.#folders.set(place.folder, folder)
     const [oldest] = this.#folders.keys()
@@ -86,7 +86,7 @@ export class SkillSources {
     return folder
   }
 
-  /** Those of a workspace come first, then by id. */
+  /** Records of the workspace first, then by id. */
   #ofRecords(workspace: Workspace | undefined): Candidate[] {
     const records = this.kernel.records
       .list({ kind: SkillKind })

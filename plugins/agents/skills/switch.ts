@@ -8,11 +8,14 @@ import { SkillSettings } from './settings.js'
 const KEYS = '/api/settings/keys'
 const { path: KEY } = SkillSettings.disabled
 
-/** Reads and writes which skills are off: `skills.disabled_skills` of the home or a workspace, and `skills.disabled` of an agent. */
+/**
+ * Reads and writes the disabled skills: `skills.disabled_skills` of the home or a workspace, and `skills.disabled` of
+ * an agent.
+ */
 export class SkillSwitch {
   constructor(private readonly kernel: K) {}
 
-  /** The list in force. What a workspace says counts while somebody trusts its files. */
+  /** The effective list. The one of a workspace applies only while its files are trusted. */
   async disabled(workspace: Workspace | undefined): Promise<readonly string[]> {
     const { config, needs, actor } = this.kernel
     const everywhere = config.get(SkillSettings.disabled)
@@ -20,7 +23,7 @@ export class SkillSwitch {
     return (await settingIn(needs.request, actor, SkillSettings.disabled, workspace.id)) ?? everywhere
   }
 
-  /** @throws Fault `skill_switch_refused`, saying why */
+  /** @throws Fault `skill_switch_refused` with the reason */
   async set(
     name: string,
     enabled: boolean,

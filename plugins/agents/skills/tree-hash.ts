@@ -4,10 +4,10 @@ import path from 'node:path'
 import * as v from 'valibot'
 import { readRegularFile } from '../../../kernel/kit/read-file.js'
 
-/** Beside a SKILL.md that was installed: where it came from, and what its files were then. */
+/** File beside an installed SKILL.md with its origin and the hash of its files. */
 export const META_FILE = '.svc-meta.json'
 
-/** What an installed skill may weigh. */
+/** Limits of an installed skill. */
 export const TREE_LIMITS = { files: 256, bytes: 16 * 1024 * 1024, depth: 8, metaBytes: 64 * 1024 } as const
 
 const text = (max: number) => v.pipe(v.string(), v.maxLength(max))
@@ -21,21 +21,21 @@ export const SkillMeta = v.object({
   hash: v.pipe(v.string(), v.regex(/^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hex digits')),
   installed_at: text(64),
   author: v.optional(text(256)),
-  /** Ed25519, as the catalog had it: of the first install, and required of every later one. */
+  /** Author's Ed25519 key at the first installation, required for every later one. */
   public_key: v.optional(text(256)),
 })
 export type SkillMeta = v.InferOutput<typeof SkillMeta>
 
-/** One file of an installed skill: its path with `/`, and what tells versions of it apart. */
+/** A file of an installed skill: its path with `/`, and a stamp that changes with it. */
 interface Entry {
   readonly path: string
   readonly stamp: string
 }
 
-/** Why the files of a skill are not looked at. */
+/** Why the files of a skill are not read. */
 export class TreeError extends Error {}
 
-/** What an installed skill says of its origin; undefined where there is no such file. Throws an Error that says what is wrong. */
+/** Origin of an installed skill; undefined without the file. Throws an Error with the problem. */
 export async function readMeta(folder: string): Promise<SkillMeta | undefined> {
   const bytes = await readRegularFile(path.join(folder, META_FILE), {
     maxBytes: TREE_LIMITS.metaBytes,
@@ -45,7 +45,7 @@ export async function readMeta(folder: string): Promise<SkillMeta | undefined> {
   return v.parse(SkillMeta, JSON.parse(bytes.toString('utf8')))
 }
 
-/** The files of a skill without their contents. @throws TreeError for links, devices, and more than the limits allow */
+/** The files of a skill without content. @throws TreeError for links, devices, and content over the limits */
 export async function listTree(folder: string): Promise<readonly Entry[]> {
   const entries: Entry[] = []
   let bytes = 0
@@ -73,7 +73,7 @@ export async function listTree(folder: string): Promise<readonly Entry[]> {
 export const stampOfTree = (entries: readonly Entry[]) =>
   entries.map(({ path, stamp }) => `${path} ${stamp}`).join('\n')
 
-/** `sha256:` and hex over paths and contents; `seen` is handed every file. @throws TreeError */
+/** `sha256:` and hex over paths and contents; `seen` is called with every file. @throws TreeError */
 export async function hashTree(
   folder: string,
   entries: readonly Entry[],
@@ -90,11 +90,11 @@ export async function hashTree(
   return hashFiles(files)
 }
 
-/** The same over files in memory. */
+/** As {@link hashTree}, for files in memory. */
 export function hashFiles(files: readonly { readonly path: string; readonly bytes: Uint8Array }[]): string {
   const hash = createHash('sha256')
   const byPath = [...files].sort((a, b) => (a.path < b.path ? -1 : 1))
-  // The length comes first: no two lists of files have the same bytes.
+  // The length separates entries unambiguously, so no two lists of files have the same input.
   for (const { path: at, bytes } of byPath) hash.update(`${JSON.stringify([at, bytes.length])}\n`).update(bytes)
   return `sha256:${hash.digest('hex')}`
 }

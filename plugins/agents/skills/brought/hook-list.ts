@@ -5,7 +5,7 @@ import { type Candidate, declaredIn, type Warning } from '../candidate.js'
 const MOST_HOOKS = 64
 const PATTERN = 'hook_invalid'
 
-/** A hook as a skill has it, unread. */
+/** An unvalidated hook in a skill. */
 interface Written {
   readonly name?: unknown
   readonly command?: unknown
@@ -14,7 +14,7 @@ interface Written {
   readonly executor?: { readonly secret_env?: unknown }
 }
 
-/** The hooks that a skill declares. With a problem it has none: it is about all of them. */
+/** The declared hooks of a skill. A problem applies to all of them, so there are none then. */
 export function hooksIn(skill: Candidate): { readonly hooks: readonly Written[]; readonly problem?: string } {
   const declared = declaredIn(skill, 'hooks')
   if (declared === undefined || declared === null) return { hooks: [] }
@@ -22,14 +22,14 @@ export function hooksIn(skill: Candidate): { readonly hooks: readonly Written[];
   const refuse = (problem: string) => ({ hooks: [], problem })
   if (!hooks) return refuse('metadata.svc.hooks is a list with names, or hooks by name')
   if (hooks.length > MOST_HOOKS) return refuse(`there are more than ${MOST_HOOKS}`)
-  // The secrets of a person are not for what came with a repository.
+  // A skill from a repository must not use secrets of a person.
   const namesSecrets = ({ secret_env: secrets, executor }: Written) =>
     Object.keys(Object(secrets ?? executor?.secret_env)).length > 0
   if (skill.ofWorkspace && hooks.some(namesSecrets)) return refuse('a skill of a workspace names no secrets')
   return { hooks }
 }
 
-/** Why hooks of a skill are not in force, for who looks at the skill. */
+/** Why hooks of a skill are not active, for viewers of the skill. */
 export function hookWarnings(skill: Candidate): Warning[] {
   const { hooks, problem } = hooksIn(skill)
   const warning = (message: string) => ({ pattern: PATTERN, severity: 'warning' as const, message })
@@ -40,7 +40,7 @@ export function hookWarnings(skill: Candidate): Warning[] {
   })
 }
 
-/** A list with names, or by name; what is no hook at all has a name alone, so that it is told of like one that is not valid. */
+/** Hooks as a list or a table by name; other values become a hook with only a name, which is reported as invalid. */
 function listOf(declared: unknown): Written[] | undefined {
   const isObject = (value: unknown): value is Written => typeof value === 'object' && value !== null
   if (!isObject(declared)) return undefined

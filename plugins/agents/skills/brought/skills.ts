@@ -7,7 +7,7 @@ import { type Resolved, resolve } from '../resolve.js'
 import type { SkillSources } from '../sources.js'
 import type { SkillSwitch } from '../switch.js'
 
-/** What this needs of the service. */
+/** Dependencies from the service. */
 export interface BringingWorld {
   readonly kernel: K
   readonly sources: SkillSources
@@ -15,7 +15,7 @@ export interface BringingWorld {
   readonly capabilities: (view: SkillView, trusted: boolean) => Promise<ReadonlySet<string> | undefined>
 }
 
-/** Skills whose servers or hooks may run. Those of an installed one only where a person allows them, by its name. */
+/** Skills whose servers or hooks may run. For an installed skill a person has to allow that by name. */
 export async function bringing(
   world: BringingWorld,
   view: SkillView,
@@ -27,7 +27,7 @@ export async function bringing(
   return skills.filter(skill => mayBring(skill) && (!skill.winner.meta || allowed.includes(skill.winner.name)))
 }
 
-/** Skills of a place, judged without a look at tools: these come from servers too. */
+/** Resolved skills of a place without tool gates, because tools come from servers too. */
 async function skillsOf(
   { kernel, sources, switches, capabilities }: BringingWorld,
   view: SkillView,
@@ -37,7 +37,7 @@ async function skillsOf(
   const { workspace } = view
   const agents = kernel.needs.agents.current
   const { candidates } = await sources.of(view)
-  // Asked with each call of a tool, and few skills bring something: only what decides about those is looked at.
+  // Called on every tool call, while few skills declare this member: only names with one are resolved.
   const names = new Set(candidates.flatMap(one => (declaredIn(one, member) === undefined ? [] : [one.name])))
   if (names.size === 0) return []
   const [disabled, trusted] = await Promise.all([
@@ -55,11 +55,11 @@ async function skillsOf(
   })
 }
 
-/** Which tools there are is not asked here, so a gate of tools keeps no server away. */
+/** Whether servers or hooks of a skill may run. Tools are unknown here, so tool gates are ignored. */
 const mayBring = ({ enabled, untrusted, reasons, winner }: Resolved): boolean =>
   enabled && !untrusted && winner.failure === undefined && reasons.every(({ gate }) => gate === 'requires_tools')
 
-/** What begins with `./` is a file of the skill, wherever its program is started. */
+/** Resolves a path that begins with `./` in the skill's folder, independent of the working directory. */
 export function inside(folder: string, text: string): string {
   if (!text.startsWith('./')) return text
   const file = path.join(folder, text)

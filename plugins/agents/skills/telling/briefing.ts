@@ -8,11 +8,11 @@ import type { Resolved } from '../resolve.js'
 import type { Seen } from '../service.js'
 import { SkillSettings } from '../settings.js'
 
-/** Code units of one description; the rest is read with the skill. */
+/** Code units of one description; the skill itself has the rest. */
 const MAX_DESCRIPTION = 240
 const HEAD = `Skills are instructions for particular tasks. Before you begin a task that one of these is for, run \`svc skill content <name>\` and follow what it prints.`
 
-/** What agents are told of skills: their names and what each is for, when a session begins. */
+/** Announces skills to agents at the start of a session: their names and purposes. */
 export class Briefings implements Briefing {
   readonly name = 'skills'
 
@@ -21,7 +21,7 @@ export class Briefings implements Briefing {
     private readonly see: (view: SkillView) => Promise<Seen>,
   ) {}
 
-  /** Skills that cannot be read keep no session from beginning: it is told of none. */
+  /** Unreadable skills do not prevent a session; it starts without the announcement. */
   read = async (session: SessionInfo, workspace: Workspace): Promise<string | undefined> => {
     if (!this.kernel.config.get(SkillSettings.enabled)) return undefined
     try {
@@ -35,21 +35,22 @@ export class Briefings implements Briefing {
   }
 }
 
-/** What a skill can name as the environment of a process. */
+/** Environment names that a skill can require. */
 export function environmentsOf({ confinement }: Pick<SessionInfo, 'confinement'>): string[] {
   return confinement?.kind === 'sandbox' ? ['sandbox', confinement.backend] : ['local']
 }
 
 /**
- * The skills that an agent can use, one a line, the nearest to it first; undefined for none. What does not fit is counted.
- * @param budget most bytes of the text
+ * Lists the skills that an agent can use, one per line, nearest first; undefined for none. The rest beyond the budget
+ * is counted.
+ * @param budget maximum bytes of the text
  */
 export function catalogText(skills: readonly Resolved[], budget: number): string | undefined {
   const usable = skills.filter(({ active, winner }) => active && winner.spec.announced !== false)
   const near = ['agent_local', 'workspace', 'additional', 'extension', 'user', 'marketplace', 'bundled']
   const ordered = [...usable].sort((a, b) => near.indexOf(a.winner.tier) - near.indexOf(b.winner.tier))
   const lines: string[] = []
-  // The line that counts the rest must fit as well.
+  // Reserves space for the line that counts the rest.
   let left = budget - Buffer.byteLength(HEAD) - 80
   for (const { winner } of ordered) {
     const line = `- ${winner.name}: ${oneLine(winner.spec.description)}`

@@ -7,12 +7,12 @@ import type { SkillView } from '../api.js'
 import { hookWarnings } from '../brought/hook-list.js'
 import type { Seen } from '../service.js'
 
-/** Diagnostics of the status; a home with thousands of broken files must stay readable. */
+/** Shown diagnostics in the status; a home with thousands of broken files must stay readable. */
 export const DIAGNOSTICS_SHOWN = 100
 
 const unused = (name: string) => `The skill ${shown(name)} is not used`
 
-/** What doctor says of skills: those of the home and of these workspaces that are refused or cannot be read. */
+/** The doctor's items: refused or unreadable skills of the home and these workspaces. */
 export async function findingsOf(
   workspaces: readonly Workspace[],
   see: (view: SkillView) => Promise<Seen>,
