@@ -7,24 +7,24 @@ export type TextUnit = 'bytes' | 'utf16' | 'code_points'
 
 /** Capabilities of a platform and its adapter. */
 export interface BridgeCapabilities {
-  /** A message that was sent can be changed, so that an answer grows in place. */
+  /** Whether a sent message can be changed, so that an answer grows in place. */
   readonly edits: boolean
-  /** The adapter can find out whether a message arrived whose sending has no known result. */
+  /** Whether the adapter can find out if a message arrived after an attempt with an unknown result. */
   readonly canSettle: boolean
   /** The platform has threads below its rooms. */
   readonly threads: boolean
-  /** The platform itself says who a sender is; without it no person may answer permission questions. */
+  /** Whether the platform verifies senders; without that, no person may answer permission questions. */
   readonly authenticatesSenders: boolean
   /** The platform has a typing indicator; see the event `typing`. */
   readonly typing?: boolean
   /** Longest text of one message. */
   readonly textLimit: number
   readonly textUnit: TextUnit
-  /** Code fences mean something, so that one that a split cuts is closed and opened again. */
+  /** Whether code fences are formatted, so that a split fence has to be closed and reopened. */
   readonly fences: boolean
 }
 
-/** A secret that is bound to a slot of an instance. It never leaves the daemon and the process of its adapter. */
+/** A secret bound to a slot of an instance. Only the daemon and the adapter's process see it. */
 export interface BoundSecret {
   readonly binding_name: string
   readonly kind: string
@@ -43,7 +43,7 @@ export interface ManagedInstance {
   readonly secrets: readonly BoundSecret[]
 }
 
-/** Where a message goes; members that the platform does not have are absent. */
+/** Address of a message; members that the platform lacks are absent. */
 export interface BridgeAddress {
   readonly peer_id?: string
   readonly group_id?: string
@@ -53,7 +53,7 @@ export interface BridgeAddress {
 /** A request to send or change one message of the platform, which is one part of an answer or of a notification. */
 export interface DeliveryRequest {
   readonly bridge_instance_id: string
-  /** Of the whole answer; its parts share it. */
+  /** Id of the whole answer, shared by its parts. */
   readonly delivery_id: string
   /** From 0. */
   readonly part: number
@@ -64,17 +64,20 @@ export interface DeliveryRequest {
    */
   readonly event: 'start' | 'delta' | 'progress' | 'final' | 'error' | 'delete' | 'resume' | 'typing'
   readonly target: BridgeAddress
-  /** The whole text of the part as it has to read from now on. */
+  /** The whole text of the part after this request. */
   readonly text: string
-  /** The same at each attempt for one part; the platform or the adapter can recognize the message by it. At most 64 of A-Za-z0-9_-. */
+  /**
+   * The same for every attempt at a part, so that the platform or adapter can recognize the message. At most 64 of
+   * A-Za-z0-9_-.
+   */
   readonly nonce: string
   readonly remote_message_id?: string
   readonly reply_to_message_id?: string
 }
 
 /**
- * The result of an attempt. `not_sent`: the message was certainly not sent, and the daemon tries again unless `permanent`. An adapter
- * that does not know throws, or answers `unknown`.
+ * The result of an attempt. `not_sent`: the message was certainly not sent, and the daemon tries again unless
+ * `permanent`. An adapter that does not know throws or returns `unknown`.
  */
 export type DeliveryResult =
   | { readonly status: 'delivered'; readonly remote_message_id?: string }
@@ -88,16 +91,16 @@ export type DeliveryResult =
         | 'unsupported_capability'
         | 'transient_delivery_failure'
       readonly message: string
-      /** Of the platform; authoritative. */
+      /** Given by the platform; authoritative. */
       readonly retry_after_ms?: number
     }
   | { readonly status: 'unknown'; readonly message: string }
 
-/** The answer of the platform about a message whose sending has no known result. */
+/** The platform's answer about a message with an unknown result. */
 export type SettleResult =
   | { readonly outcome: 'delivered'; readonly remote_message_id?: string }
   | { readonly outcome: 'absent' }
-  /** `final`: nothing will be known later either, so that a person has to decide; otherwise it is asked again. */
+  /** `final`: the result will stay unknown, so a person has to decide; otherwise the question is repeated. */
   | { readonly outcome: 'unknown'; readonly final?: boolean }
 
 /** A room or person that a platform knows. */
@@ -105,7 +108,7 @@ export interface SnapshotTarget extends BridgeAddress {
   readonly display_name: string
   /** `user`, `channel`, `group`, `thread` … */
   readonly target_type: string
-  /** A text that tells targets of the same name apart, such as the name of their team. */
+  /** Distinguishes targets of the same name, for example by the name of their team. */
   readonly qualifier?: string
   readonly capabilities?: readonly string[]
 }
@@ -117,20 +120,20 @@ export interface VerifyCheck {
   readonly remediation: string
 }
 
-/** What an adapter found of an instance that it did not serve. */
+/** Findings of an adapter about an instance that it did not serve. */
 export interface Examined {
-  /** The state that it reported last; undefined: none in the time that it had. */
+  /** The last reported state; undefined: none within the time limit. */
   readonly state?: StateReport
   /** As of {@link BridgeProvider.verify}. */
   readonly checks: readonly VerifyCheck[]
 }
 
-/** What an adapter reports of an instance. */
+/** State of an instance, as reported by its adapter. */
 export interface StateReport {
   readonly status: 'starting' | 'ready' | 'degraded' | 'auth_required' | 'error'
   readonly reason?: 'auth_failed' | 'rate_limited' | 'webhook_invalid' | 'provider_timeout' | 'tenant_config_invalid'
   readonly message?: string
-  /** Where the platform is to send its events, of an adapter with a listener. */
+  /** Address for the platform's events, for an adapter with a listener. */
   readonly webhook_public_url?: string
 }
 
@@ -142,17 +145,17 @@ export interface InboundAttachment {
   readonly data: string
 }
 
-/** Something that happened on a platform, normalized by its adapter. */
+/** An event of a platform, normalized by its adapter. */
 export interface InboundEvent {
   readonly bridge_instance_id: string
-  /** The same for every repetition of one event by the platform. */
+  /** Equal for all repetitions of an event by the platform. */
   readonly idempotency_key: string
   readonly family: 'message' | 'edit' | 'command' | 'action' | 'reaction'
   readonly sender: {
     readonly id: string
     readonly username?: string
     readonly display_name?: string
-    /** The platform itself vouches for `id`. */
+    /** Whether the platform vouches for `id`. */
     readonly authenticated: boolean
     readonly is_bot?: boolean
   }
@@ -162,48 +165,48 @@ export interface InboundEvent {
   readonly message_id?: string
   readonly reply_to_message_id?: string
   readonly text?: string
-  /** Of an action: what was pressed, as the message that offered it said. */
+  /** For an action: the pressed button, by the id that its message gave it. */
   readonly action_id?: string
-  /** It is addressed to the bot: a direct message, or the bot is named. */
+  /** Whether the bot is addressed: a direct message, or the bot is named. */
   readonly addressed: boolean
-  /** A machine wrote it: an auto-responder, a mailing list, a bot that says so. Nothing answers it. */
+  /** Whether a machine wrote it: an auto-responder, a mailing list or a bot. It is never answered. */
   readonly automatic?: boolean
   /** Epoch milliseconds of the platform. */
   readonly received_at?: number
   readonly attachments?: readonly InboundAttachment[]
 }
 
-/** What becomes of an inbound event. */
+/** Outcome of an inbound event. */
 export interface IngestResult {
   readonly idempotency_key: string
-  /** `duplicate`: the event was there before; `ignored`: it starts nothing, `reason` says why. */
+  /** `duplicate`: the event is known already; `ignored`: it starts nothing, `reason` has the cause. */
   readonly outcome: 'prompted' | 'answered' | 'duplicate' | 'ignored'
   readonly session_id?: string
   readonly reason?: string
 }
 
-/** What a platform says of a message later than of its sending: a mail that comes back, a phone that does not take it. */
+/** A late report of the platform about a message it accepted: a bounced mail, a phone that refuses it. */
 export interface DeliveryReport {
   readonly bridge_instance_id: string
-  /** As the adapter answered it when the message was delivered. */
+  /** Id that the adapter returned on delivery. */
   readonly remote_message_id: string
   readonly status: 'failed'
-  /** For people; it may hold words of the other side. */
+  /** For people; it may quote the platform. */
   readonly reason: string
 }
 
-/** What becomes of a {@link DeliveryReport}. */
+/** Outcome of a {@link DeliveryReport}. */
 export interface DeliveryReportResult {
   /** `unknown`: no message of the instance has the id any more, or it was reported before. */
   readonly outcome: 'recorded' | 'unknown'
 }
 
-/** What adapters are given of the daemon. */
+/** API of the daemon for adapters. */
 export interface BridgeHost {
   /** @throws Fault `bridge_not_found` for an instance of another extension */
   report(instanceId: string, state: StateReport): Promise<void>
   /**
-   * Resolves when the event is durable: only then it counts as seen.
+   * Resolves when the event is durable; before that it does not count as received.
    * @throws Fault `bridge_not_accepting` (503, try again), `bridge_not_found`, `bridge_event_invalid` (400)
    */
   ingest(event: InboundEvent): Promise<IngestResult>
@@ -215,8 +218,8 @@ export interface BridgeHost {
 }
 
 /**
- * Connects the daemon to one platform: the process of an extension behind the protocol of processes, or code in the daemon that a
- * plugin contributes. It is told of instances only while at least one of its extension is enabled.
+ * Connects the daemon to one platform: a wrapper of an extension's process, or code of a plugin in the daemon. It gets
+ * instances only while at least one of its extension is enabled.
  */
 export interface BridgeProvider {
   /** Name of its extension, or of its plugin. */
@@ -226,9 +229,9 @@ export interface BridgeProvider {
   readonly description?: string
   readonly capabilities: BridgeCapabilities
   readonly secretSlots: readonly SecretSlot[]
-  /** JSON Schema of `provider_config`, as text, or what reads it. */
+  /** JSON Schema of `provider_config` as text, or a function that reads it. */
   readonly configSchema?: string | (() => Promise<string | undefined>)
-  /** Replaces all instances that it runs; an empty list ends it. Rejects when the adapter cannot be started. */
+  /** Replaces the set of running instances; an empty list stops it. Rejects when the adapter cannot be started. */
   manage(instances: readonly ManagedInstance[], host: BridgeHost): Promise<void>
   deliver(request: DeliveryRequest, signal: AbortSignal): Promise<DeliveryResult>
   targets(instanceId: string, signal: AbortSignal): Promise<readonly SnapshotTarget[]>
@@ -236,8 +239,8 @@ export interface BridgeProvider {
   settle?(request: DeliveryRequest & { readonly since: number }, signal: AbortSignal): Promise<SettleResult>
   verify?(instanceId: string, signal: AbortSignal): Promise<readonly VerifyCheck[]>
   /**
-   * Tries an instance that it does not run, without serving it: no event is taken, nothing is delivered, and nothing of it goes on
-   * afterwards. Rejects when the adapter cannot be started.
+   * Tests an instance that it does not run, without serving it: no event is accepted, nothing is delivered, and nothing
+   * continues afterwards. Rejects when the adapter cannot be started.
    */
   examine?(instance: ManagedInstance, signal: AbortSignal): Promise<Examined>
   registerWebhook?(instanceId: string, signal: AbortSignal): Promise<VerifyCheck>

@@ -8,7 +8,7 @@ export * from './adapter.js'
 export { BridgeInstanceKind, BridgeInstanceSpec, RoutingPolicy, routingProblem, SecretSlot } from './bridge-kind.js'
 export { PAIR_MESSAGES, PAIR_MS, type Pace, PairLimit } from './inbound/pair-limit.js'
 
-/** State of a bridge instance; the transitions stand in `instances/states.ts`. */
+/** State of a bridge instance; its transitions are in `instances/states.ts`. */
 export type BridgeStatus = 'disabled' | StateReport['status']
 
 /** A bridge instance as other plugins see it. */
@@ -23,11 +23,11 @@ export interface BridgeInfo {
   readonly status: BridgeStatus
   /** It sends no notifications. */
   readonly notificationSuppress: boolean
-  /** Where a message goes that names no target; undefined: nowhere. */
+  /** Target of messages without one; undefined: none. */
   readonly defaultTarget: BridgeAddress | undefined
 }
 
-/** State of one part of a message on its way out; the transitions stand in `delivery/states.ts`. */
+/** State of one part of an outgoing message; its transitions are in `delivery/states.ts`. */
 export type DeliveryState =
   | 'prepared'
   | 'queued'
@@ -37,40 +37,40 @@ export type DeliveryState =
   | 'suppressed'
   | 'failed'
 
-/** A message that no chat asked for. */
+/** A message that is not an answer to a chat. */
 export interface PostedMessage {
   readonly bridgeId: string
-  /** At most one message is made of each key, at any time. */
+  /** At most one message is created per key, ever. */
   readonly key: string
   readonly target: BridgeAddress
   /** Markdown; names in it mention no one. */
   readonly text: string
-  /** Who posts it, for the list of deliveries: `preset:task_terminal`. */
+  /** The author, for the list of deliveries: `preset:task_terminal`. */
   readonly source: string
-  /** Message of the platform that it answers. */
+  /** Id of the platform's message that it answers. */
   readonly replyTo?: string | undefined
-  /** Epoch milliseconds after which it is listed instead of sent; default: an hour from now. */
+  /** Epoch milliseconds after which it is listed as failed instead of sent; default: an hour from now. */
   readonly expiresAt?: number
 }
 
-/** How a delivery stands: of its parts the one that is furthest from its end. */
+/** State of a delivery: that of its least finished part. */
 export interface DeliveryStanding {
   readonly state: DeliveryState
   /** Why it is suppressed or failed. */
   readonly reason?: string
 }
 
-/** A conversation of a chat, as messages to it need it. */
+/** A conversation of a chat, for messages to it. */
 export interface ChatConversation {
   readonly target: BridgeAddress
   /** The newest message of a person in it. */
   readonly messageId: string
 }
 
-/** Who or what of a bridge is called so. */
+/** Result of a target lookup by name. */
 export type FoundTarget =
   | { readonly route: string; readonly displayName: string }
-  /** Routes and names of those that come close; several of one name where `isAmbiguous`. */
+  /** Routes and names of similar targets; several of the same name where `isAmbiguous`. */
   | { readonly candidates: readonly string[]; readonly isAmbiguous: boolean }
 
 /** The hooks of bridges. */
@@ -86,24 +86,24 @@ export interface BridgesApi extends TapsOf<typeof points> {
   get(id: string): BridgeInfo | undefined
   list(): readonly BridgeInfo[]
   /**
-   * Writes a message that is to be delivered into the transaction of its cause. `known`: the key has been used before;
-   * `suppressed`: the instance sends no notifications; `missing`: there is no such instance. Nothing is written then.
+   * Writes a message for delivery in the transaction of its cause. `known`: the key was used before; `suppressed`: the
+   * instance sends no notifications; `missing`: there is no such instance. Nothing is written in these cases.
    */
   post(t: Tx, message: PostedMessage): 'queued' | 'known' | 'suppressed' | 'missing'
-  /** Undefined: no message was made of the key, or it ended more than a week ago. */
+  /** Undefined: no message with the key, or it ended more than a week ago. */
   standing(key: string): DeliveryStanding | undefined
-  /** Ids of messages of which something was given up and waits for a person, who sends it again or discards it. */
+  /** Ids of messages with failed parts, which a person can resend or discard. */
   failedDeliveries(): ReadonlySet<string>
   /**
-   * The address of a route as text, `group:#ops` or `peer:alice`, with `/thread` behind it; undefined for a text that is none.
-   * A route that the directory of the instance knows under a name is resolved before.
+   * Parses a route such as `group:#ops` or `peer:alice`, with an optional `/thread`, to an address; undefined if
+   * invalid. Names known to the instance's directory have to be resolved before.
    */
   parseRoute(route: string): BridgeAddress | undefined
-  /** Asks the directory of an instance for a room or person by name, and the platform where the directory does not know it. */
+  /** Finds a room or person by name in the instance's directory, and asks the platform if it is not there. */
   findTarget(bridgeId: string, name: string): Promise<FoundTarget>
-  /** The conversation of an instance whose messages prompt a session; undefined where there is none. */
+  /** The conversation of an instance that prompts a session; undefined if there is none. */
   conversationOf(bridgeId: string, sessionId: string): ChatConversation | undefined
-  /** The text of {@link parseRoute}. */
+  /** Formats an address as a route for {@link parseRoute}. */
   routeOf(address: BridgeAddress): string
   totals(): BridgeTotals
 }
@@ -113,7 +113,7 @@ export const Bridges = token<BridgesApi>('bridges@1')
 const about = v.object({ bridge_id: v.string(), status: v.string(), message: v.optional(v.string()) })
 /** A bridge serves its platform, for the first time or again. */
 export const BridgeReady = event('bridge.ready', about)
-/** A bridge serves its platform in part, or tries to reach it again. */
+/** A bridge serves its platform partially, or reconnects. */
 export const BridgeDegraded = event('bridge.degraded', about)
 /** A bridge waits for a secret, or the platform rejected the one it has. */
 export const BridgeAuthRequired = event('bridge.auth_required', about)
@@ -126,7 +126,7 @@ export const BridgeDeliveryFailed = event(
     bridge_id: v.string(),
     delivery_id: v.string(),
     reason: v.string(),
-    /** Who made the message, as in {@link PostedMessage.source}. */
+    /** The author of the message, as in {@link PostedMessage.source}. */
     source: v.optional(v.string()),
   }),
 )

@@ -5,11 +5,11 @@ import { looksSecret } from '../../agents/providers/api.js'
 
 const flag = v.optional(v.boolean(), false)
 
-/** Which parts of an address distinguish conversations. */
+/** Parts of an address that distinguish conversations. */
 export const RoutingPolicy = v.object({ include_group: flag, include_peer: flag, include_thread: flag })
 export type RoutingPolicy = v.InferOutput<typeof RoutingPolicy>
 
-/** A secret that the platform needs; its value lies in the vault, never here. */
+/** A secret that the platform needs; the vault stores its value. */
 export const SecretSlot = v.object({
   name: v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_]{0,63}$/, 'a name of a-z, 0-9 and _')),
   kind: v.optional(text(64), 'secret'),
@@ -25,7 +25,7 @@ const progress = v.object({
   typing: v.optional(v.boolean()),
 })
 
-/** Where what nobody asked for is delivered; members of a platform's own are texts. */
+/** Defaults for unsolicited messages; platform-specific members are texts. */
 const deliveryDefaults = v.objectWithRest(
   {
     mode: v.optional(v.picklist(['direct-send', 'reply']), 'direct-send'),
@@ -42,13 +42,13 @@ const degradation = v.object({
   message: v.optional(v.string()),
 })
 
-/** States of an instance; `disabled` and `enabled: false` mean the same. */
+/** States of an instance; `disabled` is equivalent to `enabled: false`. */
 const states = ['disabled', 'starting', 'ready', 'degraded', 'auth_required', 'error'] as const
 
 /** Spec of a record of kind `bridge.instance`, decoded leniently: unknown members are dropped. */
 export const BridgeInstanceSpec = v.object({
   id: v.optional(v.string()),
-  /** As the package calls it. */
+  /** Name in its package. */
   name: v.optional(v.string()),
   display_name: text(200),
   platform: v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_-]{0,63}$/, 'a platform like slack')),
@@ -68,13 +68,13 @@ export const BridgeInstanceSpec = v.object({
 })
 export type BridgeInstanceSpec = v.InferOutput<typeof BridgeInstanceSpec>
 
-/** The canonical form says which state an instance is in. */
+/** The canonical form always has a state. */
 const canonical = v.pipe(
   BridgeInstanceSpec,
   v.transform(spec => ({ ...spec, status: spec.status ?? (spec.enabled ? 'starting' : 'disabled') })),
 )
 
-/** What is wrong with a routing policy, or undefined. */
+/** Problem of a routing policy; undefined if valid. */
 export function routingProblem(policy: RoutingPolicy): string | undefined {
   return policy.include_thread && !policy.include_peer && !policy.include_group
     ? 'routing_policy: include_thread needs include_peer or include_group'
@@ -107,7 +107,7 @@ function scopeProblem(id: string, scope: RecordScope, spec: BridgeInstanceSpec):
   return undefined
 }
 
-/** Secrets are bound to slots; a record is shown to whoever may list it. */
+/** Rejects values that look like secrets: they belong in secret slots, because everyone who may list records sees them. */
 function secretProblem(value: unknown, path: string): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   for (const [name, member] of Object.entries(value)) {

@@ -4,7 +4,7 @@ import { refOf } from './instances/secrets-ref.js'
 
 export { setUp as runSetup } from './instances/setup.js'
 
-/** `svc bridge manifest slack <id>`: the manifest alone, so that it can be saved as it is. */
+/** `svc bridge manifest slack <id>`: prints only the manifest, so that it can be saved as it is. */
 export async function runSlackManifest({ args, client, out }: CommandContext): Promise<void> {
   const query = new URLSearchParams({ instance: args.id ?? '' })
   const { manifest } = (await client.request(
@@ -15,15 +15,18 @@ export async function runSlackManifest({ args, client, out }: CommandContext): P
   for (const line of JSON.stringify(manifest, null, 2).split('\n')) out.line(line)
 }
 
-/** `svc bridge secret-bindings put <id> <slot>`: the value comes from a prompt or a pipe, for arguments are shown to everybody on the machine. */
+/**
+ * `svc bridge secret-bindings put <id> <slot>`: reads the value from a prompt or a pipe, because arguments are visible
+ * to all users of the machine.
+ */
 export async function runPutSecret(context: CommandContext): Promise<void> {
   const { client, out, args, options, unseen, stdin, fault } = context
   const { id = '', slot = '' } = args
   const path = `/api/bridges/${encodeURIComponent(id)}`
-  // A wrong id is refused before the person types a value.
+  // Checked first, so that a wrong id fails before the person types a value.
   await client.request('GET', path)
   const typed = unseen && !options['value-stdin'] ? await unseen(`value of ${slot}: `) : await stdin()
-  // Of what `echo` writes, one line break at the end is not part of the value.
+  // `echo` adds one line break, which is not part of the value.
   const value = typed?.replace(/\r?\n$/, '')
   if (!value) {
     const next = `svc bridge secret-bindings put ${id} ${slot}`

@@ -27,7 +27,7 @@ import type { BridgesService } from './service.js'
 
 const { contribute, reconciler, tap } = surfaceOf<BridgesService>()
 
-/** Bridges: each room exports its routes, tables and errors, and this surface lists them. */
+/** Bridges: each subfolder exports its routes, tables and errors, and this surface lists them. */
 export default definePlugin({
   name: 'bridges',
   version: '0.1.0',
@@ -53,7 +53,7 @@ export default definePlugin({
         (t, { id }) =>
           self.inUse(t, id),
     ),
-    // A value may also change in the vault, past the binding of its slot.
+    // A secret can also change in the vault directly, without a change of its slot.
     tap(
       Events,
       events => events.of(VaultSecretPut),
@@ -67,7 +67,8 @@ export default definePlugin({
   ],
   routes: [...instanceRoutes, ...deliveryRoutes, ...inboundRoutes],
   commands: [...instanceCommands],
-  // What an instance is to be is written in the transaction of its record; adapters are told when that is durable.
+  // The desired state of an instance is written in the transaction of its record; adapters are notified when it is
+  // durable.
   reconcilers: [
     reconciler({
       kind: BridgeInstanceKind,
@@ -87,7 +88,7 @@ export default definePlugin({
       const { kind } = change.verb === 'put' ? change.after : change.before
       if (kind === BridgeInstanceKind.name) self.written(t, change)
     },
-    // Extensions that came or went have adapters.
+    // Added or removed extensions can have adapters.
     running: self => self.adapters.markAll(),
     changed: self => self.adapters.markAll(),
   },

@@ -7,7 +7,7 @@ import { Events } from '../../platform/events/api.js'
 import { Reconcile } from '../../platform/reconcile/api.js'
 import { Sessions } from '../../work/sessions/api.js'
 
-/** What the plugin requires. */
+/** Dependencies of the plugin. */
 export const needs = {
   report: Faults,
   daemon: Daemon,

@@ -28,7 +28,7 @@ import { Trials } from './instances/trials.js'
 import type { K } from './needs.js'
 import { BridgeProcesses } from './processes/processes.js'
 
-/** Connections of messaging platforms to the daemon, a room for each part of their work. */
+/** Connects messaging platforms to the daemon; each part of the work has its own folder. */
 export class BridgesService implements BridgesApi {
   readonly deliveryEnded
   readonly instances: Instances
@@ -77,13 +77,13 @@ export class BridgesService implements BridgesApi {
     await this.instances.start()
   }
 
-  /** The vault has another value at a place, or none any more: the adapter whose secret it is hears of it. */
+  /** Notifies the adapter of a changed or deleted vault value. */
   async secretChanged(ref: string, change: 'put' | 'deleted'): Promise<void> {
     const instance = await this.secrets.follow(ref, change)
     if (instance) this.adapters.mark(instance)
   }
 
-  /** What doctor says of bridges. */
+  /** The doctor's items of bridges. */
   async check(): Promise<DiagnosticItem[]> {
     const { bridgeItems, unavailable } = await import('./instances/checks.js')
     try {
@@ -93,12 +93,12 @@ export class BridgesService implements BridgesApi {
     }
   }
 
-  /** A record of an instance is about to be changed. A room that needs the instance refuses its deletion. */
+  /** Checks a change of an instance's record; the delivery part can refuse a deletion. */
   guard(t: Tx, change: RecordChange): Fault | undefined {
     return change.verb !== 'delete' ? undefined : this.deliveries.guard(t, change.before.id)
   }
 
-  /** Why a workspace cannot be deleted: an instance of it has messages on their way. */
+  /** Why a workspace cannot be deleted: an instance of it has messages in progress. */
   inUse(t: Tx, workspaceId: string): Fault | undefined {
     for (const { id, workspaceId: of } of this.instances.list()) {
       const busy = of === workspaceId ? this.deliveries.busy(t, id) : undefined
@@ -109,7 +109,10 @@ export class BridgesService implements BridgesApi {
     return undefined
   }
 
-  /** A record of an instance was changed, in its transaction. Rooms forget what they know of one that is deleted. */
+  /**
+   * Applies a change of an instance's record in its transaction. A deletion also removes the instance's messages and
+   * events.
+   */
   written(t: Tx, change: RecordChange): void {
     this.instances.written(t, change)
     if (change.verb !== 'delete') return
@@ -118,13 +121,13 @@ export class BridgesService implements BridgesApi {
     this.inbound.forget(own, change.before.id)
   }
 
-  /** Takes up what an earlier daemon left, sends messages and settles events until the signal aborts. */
+  /** Continues the work of an earlier daemon, sends messages and settles events until the signal aborts. */
   async exchange(signal: AbortSignal): Promise<void> {
     await this.kernel.needs.daemon.released(signal)
     await Promise.all([this.deliveries.run(signal), this.inbound.run(signal)])
   }
 
-  /** Ends what is under way, then the adapters. */
+  /** Stops the work in progress, then the adapters. */
   async quiesce(signal: AbortSignal): Promise<void> {
     await this.deliveries.close(signal)
     await this.inbound.close()

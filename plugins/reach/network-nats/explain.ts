@@ -1,6 +1,6 @@
 import { messageOf } from '../../../kernel/plugin.js'
 
-/** What a connection fails with, and what to do about it; what is not known is told as it is. */
+/** Known connection errors with advice; unknown ones are shown as they are. */
 const KNOWN: readonly (readonly [pattern: RegExp, text: (message: string) => string])[] = [
   [
     /certificate|self.signed|altnames|hostname/i,
@@ -15,7 +15,7 @@ const KNOWN: readonly (readonly [pattern: RegExp, text: (message: string) => str
   [/EPIPE|ECONNRESET/, message => `the connection broke (${message})`],
 ]
 
-/** Why there is no connection, for a person. */
+/** Reason of a failed connection, for people. */
 export function explained(error: unknown): string {
   const message = messageOf(error)
   const [, text] = KNOWN.find(([pattern]) => pattern.test(message)) ?? []

@@ -6,32 +6,32 @@ import { type Identity, isSigned, PROOF, type Proof } from './proof.js'
 import { noteRefusal } from './refusing.js'
 import { type PeerRow, peers, type ShareRow } from './tables.js'
 
-/** What announces the peers of a daemon in a channel. */
+/** Type of the messages that announce a daemon's peers in a channel. */
 export const PRESENCE = 'svc-presence/v1'
-/** Bytes of an envelope; those of the proof come on top. */
+/** Bytes of an envelope, plus those of its proof. */
 export const MAX_BYTES = 1024 * 1024 + 1024
 const MAX_PEERS = 1000
 const PEER = /^[a-z0-9][a-z0-9._-]{0,127}$/
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
-/** What an envelope is refused for when the peer that it names has not been announced yet. */
+/** Reasons to refuse an envelope whose peer has not been announced yet. */
 const PASSING: ReadonlySet<string> = new Set(['not_found', 'busy'])
 
-/** A message as a server delivers it. */
+/** A message delivered by the server. */
 export interface Delivered {
-  /** The daemon that the subject names; servers can hold each daemon to its own. */
+  /** The daemon in the subject; servers can limit each daemon to its own. */
   readonly daemon: string
-  /** It came by the subject of this daemon, as messages of direct rooms do, and not by that of all who share the channel. */
+  /** Whether it came by this daemon's own subject, as in direct rooms, instead of the shared subject of the channel. */
   readonly isDirect: boolean
   readonly data: Uint8Array
-  /** The name under which its daemon is known to the server. */
+  /** Unique name of the message on the server. */
   readonly messageId: string
-  /** When the server stored it, epoch milliseconds by its clock. */
+  /** Time of storage, epoch milliseconds of the server's clock. */
   readonly storedAt: number
-  /** The server will deliver it no more often. */
+  /** Whether this is the last delivery attempt. */
   readonly isLast: boolean
 }
 
-/** What becomes of a message: it is done with, or is to be delivered again. */
+/** Outcome of a message: it is settled, or has to be delivered again. */
 export type Outcome = 'stored' | 'own' | 'duplicate' | 'refused' | 'again'
 
 type Judged =
@@ -44,19 +44,19 @@ type Judged =
   | { readonly state: 'own' }
   | { readonly state: 'refused'; readonly peer: string; readonly refusal: Refusal }
 
-/** Thrown inside of a transaction, so that nothing of a message is kept that will come again. */
+/** Thrown to roll back the transaction of a message that will be delivered again. */
 class AgainError extends Error {}
 
-/** How exactly it is known when a peer was heard, and how its clock stands. */
+/** Precision in milliseconds of a peer's last contact and clock offset. */
 const HEARD_MS = 1000
-/** Messages of ours that may be on their way back, and the bytes of one that are kept to know it by. */
+/** Limits for own messages that may be delivered back: their number and the bytes kept for comparison. */
 const EXPECTED = { most: 1024, bytes: 16 * 1024 }
 
-/** Judges and stores what other daemons sent. */
+/** Validates and stores messages of other daemons. */
 export class Inbound {
-  /** Our clock less that of the server, known when something of ours came back. */
+  /** Own clock minus the server's, known after an own message was delivered back. */
   #offset = 0
-  /** What we published and did not see come back: the same bytes need no look at their signature. */
+  /** Published messages that were not delivered back yet: for equal bytes the signature need not be verified. */
   readonly #expected = new Map<string, { readonly data: Uint8Array; readonly at: number }>()
 
   /** The newest stored state of each peer. */
@@ -68,7 +68,7 @@ export class Inbound {
     private readonly realm: string,
   ) {}
 
-  /** A message of ours is about to be published; the server will deliver it to us as well. */
+  /** Registers an own message before its publication; the server will deliver it here as well. */
   expect(messageId: string, data: Uint8Array): void {
     if (data.length > EXPECTED.bytes) return
     const [oldest] = this.#expected.keys()
@@ -77,8 +77,8 @@ export class Inbound {
   }
 
   /**
-   * Judges messages and stores them in one transaction, in their order; resolves when what becomes of each is durable.
-   * @param along what else is written when something is
+   * Validates messages and stores them in order in one transaction; resolves when the outcomes are durable.
+   * @param along writes further data in the same transaction
    * @throws the error of the store; the messages are to be delivered again
    */
   async take(
@@ -104,7 +104,7 @@ export class Inbound {
     } catch (error) {
       if (!isSingle(error)) throw error
     }
-    // One of them is to leave no trace: each has a transaction of its own then.
+    // If one of them must leave no trace, each gets its own transaction.
     const outcomes = await Promise.all(
       judged.map(async ({ message, verdict }) => {
         try {

@@ -12,53 +12,56 @@ import { textsOf } from './split.js'
 import type { Delivery, Part } from './table.js'
 import { showTyping } from './typing.js'
 
-/** Messages that one answer may become: more would be a flood. */
+/** Maximum number of messages per answer. */
 const MAX_PARTS = 20
-/** Milliseconds from the first word of an answer to its first message, which then says more than a word. */
+/** Milliseconds between the first words of an answer and its first message, which then has more than a word. */
 const GATHER_MS = 700
-/** Milliseconds between two looks at a journal that cannot be read, and how many there are. */
+/** Milliseconds between retries of reading a journal, and their number. */
 const AGAIN_MS = 500
 const LOOKS = 20
-/** Where the texts of a platform are not known, its adapter being gone. */
+/** Rules for texts while the platform's adapter is not loaded. */
 const PLAIN: Pick<BridgeCapabilities, 'textLimit' | 'textUnit' | 'fences' | 'edits'> = {
   ...{ textLimit: 2000, textUnit: 'code_points', fences: false, edits: false },
 }
-/** Platforms that show what tools do where nothing else is said. */
+/** Platforms that show the progress of tools by default. */
 const SHOWS_TOOLS: ReadonlySet<string> = new Set(['slack', 'telegram', 'discord'])
 
-/** An answer that grows. */
+/** An answer in progress. */
 interface Growing {
   readonly delivery: Delivery
   readonly projection: Projection
   readonly ending: AbortController
-  /** When its first words came. */
+  /** Time of its first words. */
   firstAt: number | undefined
-  /** Texts of its parts as the platform shows them; undefined: not known, after a restart. */
+  /** Texts of its parts as shown on the platform; undefined: unknown, after a restart. */
   readonly shown: (string | undefined)[]
-  /** Tools that already have a message of their own. */
+  /** Tools with a message of their own. */
   readonly told: Set<string>
-  /** Its turn began under an earlier daemon: what the platform shows is not known. */
+  /** Whether its turn began under an earlier daemon, so that the shown text is unknown. */
   readonly isOld: boolean
-  /** Its next change is the first one after a restart. */
+  /** Whether its next change is the first one after a restart. */
   isResumed: boolean
-  /** The platform does not let it grow. */
+  /** Whether the platform refuses changes of it. */
   isStill: boolean
   /** Ends of the answers to earlier prompts of the session: their turns end before this one begins. */
   readonly earlier: Promise<unknown>
   done: Promise<void>
 }
 
-/** What an answer leads to beside its messages. */
+/** Callbacks for the turns of answers. */
 export interface AnswerListener {
-  /** An event of the turn of an open answer. */
+  /** Called for an event in the turn of an open answer. */
   heard(delivery: Delivery, event: RecordedPage['events'][number]): Promise<void>
-  /** The turn is over, in the transaction that closes its answer; false: the prompt is sent again, and the answer is taken back. */
+  /**
+   * Called at the end of the turn, in the transaction that closes its answer; false: the prompt is sent again, and the
+   * answer is withdrawn.
+   */
   ended(t: Tx, delivery: Delivery, end: TurnEnd): boolean
-  /** It is durable that the turn is over. */
+  /** Called when the end of the turn is durable. */
   over(delivery: Delivery): void
 }
 
-/** Answers of sessions: their turns are followed in the journal, so that an answer is the same when it is derived again. */
+/** Answers of sessions. They are derived from the journal of their turns, so that a repetition gives the same answer. */
 export class Answers {
   readonly #growing = new Map<string, Growing>()
   readonly #work = new Set<Promise<void>>()
@@ -72,13 +75,13 @@ export class Answers {
     private readonly ledger: Ledger,
   ) {}
 
-  /** What a part of an answer that grows has to say now. */
+  /** Current text of a part of a growing answer. */
   textOf(deliveryId: string, part: number): string | undefined {
     const growing = this.#growing.get(deliveryId)
     return growing && this.#texts(growing)[part]
   }
 
-  /** Follows the turn of an answer to its end. */
+  /** Follows the turn of an answer until it ends. */
   follow(delivery: Delivery, isResumed = false): void {
     if (this.#isClosed || this.#growing.has(delivery.id)) return
     const before = [...this.#growing.values()].filter(one => one.delivery.sessionId === delivery.sessionId)
@@ -118,7 +121,7 @@ export class Answers {
     if (!ending.signal.aborted && projection.end) await this.#close(growing, projection.end)
   }
 
-  /** Reads the journal of an answer to the end of its turn. */
+  /** Reads the journal of an answer until its turn ends. */
   async #read(growing: Growing): Promise<void> {
     const { delivery, projection, ending } = growing
     const { sessionId = '' } = delivery
@@ -141,7 +144,7 @@ export class Answers {
       }
       if (ending.signal.aborted) return
       if (!page || page.next === next) {
-        // A session that stops closes its journal, and what waits for it looks again.
+        // The journal of a stopping session is closed; the next attempt reads it again.
         failures++
         if (sessions && failures > LOOKS && !page) projection.end = { how: 'failed', why: problem, unsent: false }
         else await this.kernel.clock.sleep(AGAIN_MS, ending.signal).catch(() => {})
@@ -155,14 +158,14 @@ export class Answers {
         if (event.turnId === projection.turnId) await this.listener.heard(delivery, event)
       }
       if (!hasChanged) continue
-      // Followers of one journal wake together: without the wait a later answer can come before an earlier one.
+      // Followers of one journal wake up together: without the wait, a later answer could come before an earlier one.
       await growing.earlier
       if (!projection.end) await this.#grow(growing)
     }
     await growing.earlier
   }
 
-  // How an answer grows.
+  // Growing an answer.
 
   async #grow(growing: Growing): Promise<void> {
     const { delivery } = growing
@@ -183,7 +186,7 @@ export class Answers {
     } else if (instance.deliveryDefaults?.progress?.tool_progress !== undefined) await this.#tell(growing, instance)
   }
 
-  /** Makes the first part that the platform does not have, or changes one that reads otherwise now. Returns a pause. */
+  /** Sends the first missing part, or edits one with a changed text. Returns the pause in milliseconds. */
   async #show(growing: Growing, provider: BridgeProvider, signal: AbortSignal): Promise<number> {
     const { delivery, shown } = growing
     if (growing.projection.end) return 0
@@ -203,18 +206,18 @@ export class Answers {
     const result = await deliver(this.kernel.clock, provider, requestOf(delivery, { ...part, text }, event), signal)
     if (result.status === 'delivered') shown[at] = text
     else if (result.status === 'not_sent' && result.permanent) growing.isStill = true
-    // What came meanwhile is shown after a pause.
+    // Text that arrived in the meantime is shown after a pause.
     const pause = result.status === 'not_sent' ? Math.max(EDIT_MS, result.retry_after_ms ?? 0) : EDIT_MS
     if (!growing.projection.end && this.#texts(growing).some((one, n) => one !== shown[n])) await this.#grow(growing)
     return pause
   }
 
-  /** Makes messages of their own of what the agent has said to the end: nothing of them is changed later. */
+  /** Sends completed texts of the agent as separate messages, which are not changed later. */
   async #extend({ delivery, projection }: Growing): Promise<void> {
     if (projection.end) return
     const texts = this.#messages(delivery.bridgeId, projection.segments.slice(0, projection.closed))
     const has = this.ledger.partsOf(this.kernel.db, delivery.id).length
-    // The last place is for what is left out where it is too much.
+    // The last message is reserved for the note about omitted text.
     const more = texts.slice(has, MAX_PARTS - 1)
     if (more.length === 0) return
     await this.kernel.db.tx(t => {
@@ -223,7 +226,7 @@ export class Answers {
     await this.lanes.entered(delivery.lane, delivery.bridgeId)
   }
 
-  /** Where nothing can be changed what a tool does is a message of its own, if that is wanted. */
+  /** Sends the progress of a tool as a separate message if the mode includes it, for platforms without edits. */
   async #tell(growing: Growing, instance: Instance): Promise<void> {
     const { delivery, projection } = growing
     const mode = modeOf(instance)
@@ -249,7 +252,7 @@ export class Answers {
     })
   }
 
-  /** Texts of the parts as they are to read while the answer grows, with what its tools do at the end. */
+  /** Current texts of the parts of a growing answer, with the progress of its tools at the end. */
   #texts({ delivery, projection }: Growing): string[] {
     const instance = this.instances.get(delivery.bridgeId)
     if (instance && isSeparate(instance)) return this.#messages(delivery.bridgeId, projection.segments)
@@ -262,7 +265,7 @@ export class Answers {
     return this.#messages(bridgeId, [text])
   }
 
-  /** The messages that texts become, each at least one. */
+  /** Splits texts into messages, at least one for each. */
   #messages(bridgeId: string, from: readonly string[]): string[] {
     const texts = from.flatMap(text => textsOf(quiet(text.trimEnd()), this.#can(bridgeId)))
     if (texts.length <= MAX_PARTS) return texts
@@ -274,7 +277,7 @@ export class Answers {
     return this.instances.provider(bridgeId)?.capabilities ?? PLAIN
   }
 
-  // How it ends.
+  // Ending an answer.
 
   async #close({ delivery, projection, shown, isOld }: Growing, end: TurnEnd): Promise<void> {
     await this.lanes.hide(delivery.lane, delivery.id)
@@ -302,35 +305,35 @@ export class Answers {
     await this.lanes.entered(delivery.lane, delivery.bridgeId)
   }
 
-  /** Gives a part that was sent while the answer grew its last text; returns what has to become another part. */
+  /** Gives a part sent during growth its final text; returns text that needs another part. */
   #finish(t: Tx, part: Part, text: string, shown: string | undefined): string[] {
     const { ledger } = this
     const expiresAt = this.kernel.clock.now() + (ledger.get(t, part.deliveryId)?.ttl ?? 0)
     const last = { event: 'final' as const, expiresAt }
     if (part.state !== 'delivered') ledger.change(t, part, { lastText: text, ...last })
     else if (part.remoteId !== undefined) {
-      // What the platform shows is not written down with each change: where it is not surely this text, it is changed again.
+      // The shown text is not stored with each edit: unless it surely equals this text, the message is edited again.
       if (shown !== text) ledger.move(t, part, 'queued', { text, attempts: 0, ...last })
       else ledger.change(t, part, last)
     } else if (part.text !== text) return [text.startsWith(part.text) ? text.slice(part.text.length).trimStart() : text]
     return []
   }
 
-  /** The daemon stops, or the session did by no wish of a person. */
+  /** Whether the daemon is stopping, or the session stopped without a person's request. */
   #isStopped({ sessionId = '' }: Delivery): boolean {
     const state = this.kernel.needs.sessions.current?.get(sessionId)?.state
     return this.kernel.needs.daemon.draining || (state !== undefined && state !== 'active')
   }
 }
 
-/** Whether an answer comes in messages that are not changed. */
+/** Whether an answer is sent as separate messages without edits. */
 const isSeparate = ({ deliveryDefaults }: Instance): boolean => deliveryDefaults?.progress?.grouping === 'separate'
 
 function modeOf({ platform, deliveryDefaults }: Instance): ProgressMode {
   return deliveryDefaults?.progress?.tool_progress ?? (SHOWS_TOOLS.has(platform) ? 'new' : 'off')
 }
 
-/** What stands behind an answer that did not end well, or has no words. */
+/** Note behind an answer that did not end well or has no text. */
 function closingOf(end: TurnEnd, hasText: boolean, isStopped: boolean): string | undefined {
   switch (end.how) {
     case 'done':

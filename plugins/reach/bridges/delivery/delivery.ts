@@ -21,13 +21,13 @@ import { quiet } from './mentions.js'
 import { textsOf } from './split.js'
 import { type Delivery, deliveries, type Part } from './table.js'
 
-/** Messages that one text becomes at most. */
+/** Maximum number of messages per text. */
 const MAX_PARTS = 20
-/** Rules of texts where the adapter does not run yet. */
+/** Rules for texts while the adapter does not run. */
 const RULES = { textLimit: 2000, textUnit: 'code_points', fences: false } as const
-/** Characters of the words of a platform about a message that did not arrive. */
+/** Characters of a platform's reason for a late failure. */
 const MAX_REASON = 400
-/** Messages whose commands are told; the list has the others. */
+/** Messages whose commands are named; the list shows the others. */
 const NAMED = 3
 const SWEEP = 'sweep'
 
@@ -38,14 +38,14 @@ export interface Listed {
   readonly standing: DeliveryStanding
 }
 
-/** Messages on their way out: what is in the ledger is delivered, or listed. */
+/** Outgoing messages: everything in the ledger is delivered or listed as failed. */
 export class Deliveries {
   readonly ledger: Ledger
   readonly answers: Answers
   readonly lanes: Lanes
   readonly #sweeps: Alarm
 
-  /** @param ended told when a posted message has ended, durably */
+  /** @param ended called when a posted message has ended, durably */
   constructor(
     private readonly kernel: K,
     private readonly instances: Instances,
@@ -61,13 +61,13 @@ export class Deliveries {
     this.#sweeps = new Alarm(kernel.clock, { retryMs: 60_000 })
   }
 
-  /** Goes on with what an earlier daemon left, and sends until the signal aborts. */
+  /** Continues the work of an earlier daemon and sends messages until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { ledger, kernel } = this
     const attempted = ledger.attempted()
     if (attempted.length > 0) {
       await kernel.db.tx(t => {
-        // An edit is the same when it is repeated; whether a new message arrived has to be found out.
+        // An edit can be repeated safely; for a new message the platform has to be asked whether it arrived.
         for (const part of attempted)
           ledger.move(t, part, part.remoteId === undefined ? 'unknown_after_send' : 'queued', {})
       })
@@ -87,7 +87,7 @@ export class Deliveries {
     await this.lanes.close(signal)
   }
 
-  /** The state of an instance, or of its adapter, has changed. */
+  /** Called when the state of an instance or its adapter changed. */
   changed(bridgeId: string): void {
     for (const lane of this.ledger.lanes()) if (lane.startsWith(`${bridgeId} `)) this.lanes.wake(lane)
   }
@@ -114,7 +114,7 @@ export class Deliveries {
     return new Set(rows.map(({ id }) => id))
   }
 
-  /** Writes a message down, which is sent once that is durable; undefined where its key has been used before. */
+  /** Writes a message, which is sent once that is durable; undefined if its key was used before. */
   send(t: Tx, message: NewDelivery, text: string, event: 'final' | 'error' = 'final'): Delivery | undefined {
     const delivery = this.ledger.add(t, message)
     if (!delivery) return undefined
@@ -127,7 +127,7 @@ export class Deliveries {
     return delivery
   }
 
-  /** A word to a chat about something that happened there, once for each key. */
+  /** Sends a notice to a chat about an event there, once per key. */
   async notice(bridgeId: string, key: string, target: BridgeAddress, text: string, replyTo?: string): Promise<void> {
     const message = { bridgeId, kind: 'notice' as const, key: `n:${key}`, source: 'bridge', target, replyTo }
     await this.kernel.db.tx(t => this.send(t, message, text))
@@ -144,7 +144,7 @@ export class Deliveries {
     throw BridgeErrors.bridge_not_accepting('a message is being sent; report it again', { retryAfter: 1 })
   }
 
-  /** A message that is of no more use is not sent, as far as it is not. */
+  /** Suppresses the unsent parts of a message that became irrelevant. */
   async withdraw(key: string, reason: string): Promise<void> {
     const delivery = deliveries.get(this.kernel.db, { key })
     if (!delivery || delivery.endedAt !== undefined) return
@@ -152,7 +152,7 @@ export class Deliveries {
     this.lanes.wake(delivery.lane)
   }
 
-  /** Messages of an instance: those that failed first, then those on their way, then the newest. */
+  /** Messages of an instance: failed ones first, then those in progress, then the newest. */
   list(bridgeId: string, state: DeliveryState | undefined, limit: number): Listed[] {
     const rank = "CASE p.state WHEN 'failed' THEN 0 WHEN 'delivered' THEN 2 WHEN 'suppressed' THEN 2 ELSE 1 END"
     const where = state === undefined ? '' : 'AND p.state = ?'
@@ -164,7 +164,7 @@ export class Deliveries {
     return rows.map(({ id }) => this.#listed(id))
   }
 
-  /** Sends the parts of a message again that failed. */
+  /** Sends the failed parts of a message again. */
   async resend(bridgeId: string, id: string): Promise<Listed> {
     const delivery = this.#found(bridgeId, id)
     await this.kernel.db.tx(t => {
@@ -175,7 +175,7 @@ export class Deliveries {
     return this.#listed(id)
   }
 
-  /** Lets go of the parts of a message that failed, were not sent yet, or whose result is not known. */
+  /** Discards the parts of a message that failed, are unsent or have an unknown result. */
   async discard(bridgeId: string, id: string): Promise<Listed> {
     const { lane } = this.#found(bridgeId, id)
     const states: readonly DeliveryState[] = ['failed', 'prepared', 'queued', 'unknown_after_send']
@@ -187,7 +187,7 @@ export class Deliveries {
     return this.#listed(id)
   }
 
-  /** Why an instance cannot be deleted: messages are on their way. */
+  /** Why an instance cannot be deleted: messages are in progress. */
   guard(t: Tx, bridgeId: string): Fault | undefined {
     const busy = this.busy(t, bridgeId)
     if (busy === undefined) return undefined
@@ -195,7 +195,7 @@ export class Deliveries {
     return BridgeErrors.bridge_busy(`bridge ${bridgeId} cannot be deleted: it has ${busy}`, { next })
   }
 
-  /** Which messages of an instance are on their way, and the commands that end them; undefined: none is. */
+  /** Messages of an instance in progress, with the commands that end them; undefined if there are none. */
   busy(t: Tx, bridgeId: string): string | undefined {
     const { n, first } = this.ledger.underWay(this.kernel.db.within(t), bridgeId, NAMED)
     if (n === 0) return undefined
@@ -208,7 +208,7 @@ export class Deliveries {
     return `${n === 1 ? 'a message' : `${n} messages`} on the way, ${ids}${rest}; wait, or end them: ${how}`
   }
 
-  /** Doctor items: messages that wait for a person. */
+  /** The doctor's items: messages that need a decision of a person. */
   findings(): ReturnType<typeof finding>[] {
     return this.ledger.failedByBridge().map(({ bridge_id: id, n }) =>
       finding({
@@ -239,7 +239,7 @@ export class Deliveries {
     return { delivery, parts, standing: parts.length === 0 ? { state: 'prepared' } : standingOf(parts) }
   }
 
-  /** Questions of turns that ended with an earlier daemon wait for nothing. */
+  /** Suppresses questions of turns that ended with an earlier daemon: nothing waits for them. */
   async #forgetQuestions(): Promise<void> {
     const asked = deliveries.all(this.kernel.db, { kind: 'question', endedAt: null })
     if (asked.length === 0) return
@@ -249,5 +249,5 @@ export class Deliveries {
   }
 }
 
-/** Keys of messages that other plugins post. */
+/** Prefix for keys of messages from other plugins. */
 const POST = 'p:'

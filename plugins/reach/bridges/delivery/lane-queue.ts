@@ -1,19 +1,19 @@
-/** What may wait at the same time in the worker of a route. */
+/** Maximum number of waiting items per route. */
 export const CAPACITY = 4
 
-/** Something that shows an answer while it grows: lost without harm, since its end is delivered anyway. */
+/** An intermediate state of a growing answer: it can be dropped, because the final state is delivered anyway. */
 export interface Passing {
-  /** A later one of the same key takes its place. */
+  /** A later item with the same key replaces it. */
   readonly key: string
   readonly kind: 'start' | 'delta' | 'progress'
 }
 
-/** Why something was not delivered. */
+/** Why an item was dropped. */
 export type Dropped = 'coalesced' | 'queue_saturated'
 
 /**
- * What waits in the worker of one route beside the durable parts: at most {@link CAPACITY} together. Where there is no room a delta
- * gives way; what ends an answer always enters.
+ * Items that wait on one route in addition to the durable parts: at most {@link CAPACITY} together. Beyond that, deltas
+ * are dropped; the end of an answer is always accepted.
  */
 export class LaneQueue<T extends Passing> {
   readonly #waiting: T[] = []
@@ -30,7 +30,7 @@ export class LaneQueue<T extends Passing> {
     return this.#waiting.shift()
   }
 
-  /** Adds one. @param durable parts that wait as well; returns why something was dropped, once for each */
+  /** Adds an item. @param durable number of waiting parts; returns a reason for each dropped item */
   offer(item: T, durable: number): readonly Dropped[] {
     const before = this.#waiting.findIndex(({ key }) => key === item.key)
     if (before >= 0) {
@@ -43,7 +43,7 @@ export class LaneQueue<T extends Passing> {
     return dropped
   }
 
-  /** Durable parts have come: a delta gives way while there are too many. */
+  /** Drops deltas while there are too many items beside the durable parts. */
   makeRoom(durable: number): readonly Dropped[] {
     const dropped: Dropped[] = []
     while (durable + this.#waiting.length > CAPACITY) {
@@ -55,7 +55,7 @@ export class LaneQueue<T extends Passing> {
     return dropped
   }
 
-  /** Takes away what is of no more use; returns whether something was there. */
+  /** Removes an obsolete item; returns whether it existed. */
   delete(key: string): boolean {
     const at = this.#waiting.findIndex(item => item.key === key)
     if (at >= 0) this.#waiting.splice(at, 1)

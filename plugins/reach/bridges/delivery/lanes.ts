@@ -9,23 +9,23 @@ import { type Dropped, LaneQueue, type Passing } from './lane-queue.js'
 import type { Ledger } from './ledger.js'
 import type { Delivery, Part } from './table.js'
 
-/** Pauses before a message is sent again that surely was not sent, and before a platform is asked again. */
+/** Back-off for resending a message that was certainly not sent, and for asking a platform again. */
 const RETRY = { firstMs: 250, longestMs: 60_000 }
 const ASK_AGAIN = { firstMs: 1000, longestMs: 60_000 }
-/** A message may arrive a little after its adapter was cut off: the platform is asked no earlier. */
+/** Milliseconds before the platform is asked: a message may arrive shortly after its adapter was cut off. */
 const SETTLE_AFTER_MS = 2000
-/** How far back the platform is asked to look, beyond the attempt: clocks differ. */
+/** Milliseconds before the attempt that the platform's search includes, because clocks differ. */
 const SINCE_MS = 60_000
 /** Milliseconds between two edits on one route. */
 export const EDIT_MS = 1000
-/** Milliseconds after which a worker that failed by itself tries again. */
+/** Milliseconds after which a worker that failed internally tries again. */
 const FAULT_MS = 1000
 
-/** Something that shows how an answer grows. */
+/** A step that shows the growth of an answer. */
 export interface Showing extends Passing {
-  /** Not before. */
+  /** Earliest time. */
   readonly at: number
-  /** Milliseconds that the route rests afterwards. */
+  /** Returns the milliseconds for which the route rests afterwards. */
   readonly run: (provider: BridgeProvider, signal: AbortSignal) => Promise<number>
 }
 
@@ -33,14 +33,14 @@ interface Lane {
   readonly id: string
   readonly bridgeId: string
   readonly queue: LaneQueue<Showing>
-  /** No edit before. */
+  /** Earliest time of the next edit. */
   restsUntil: number
   isBusy: boolean
-  /** Something came while it was busy. */
+  /** Whether new work arrived while it was busy. */
   isStirred: boolean
 }
 
-/** One ordered worker a route: a platform that is slow or fails on one holds up no other. */
+/** One ordered worker per route, so that a slow or failing target does not block the others. */
 export class Lanes {
   readonly #lanes = new Map<string, Lane>()
   readonly #alarm: Alarm
@@ -48,7 +48,7 @@ export class Lanes {
   readonly #busy = new Set<Promise<void>>()
   #isClosed = false
 
-  /** @param textOf what a part of an answer that grows has to say now */
+  /** @param textOf current text of a part of a growing answer */
   constructor(
     private readonly kernel: K,
     private readonly instances: Instances,
@@ -66,7 +66,7 @@ export class Lanes {
     })
   }
 
-  /** Something waits in a worker. */
+  /** Wakes the worker of a route. */
   wake(id: string): void {
     if (this.#isClosed) return
     const lane = this.#laneOf(id)
@@ -77,14 +77,14 @@ export class Lanes {
     this.#busy.add(work)
   }
 
-  /** Durable parts have come: a delta gives way where too many wait. */
+  /** Wakes the worker for new durable parts, and drops deltas if too many items wait. */
   entered(id: string, bridgeId: string): Promise<void> {
     const dropped = this.#lanes.get(id)?.queue.makeRoom(this.ledger.waiting(id)) ?? []
     this.wake(id)
     return this.#drop(bridgeId, dropped)
   }
 
-  /** Shows how an answer grows, if there is room. */
+  /** Queues a step of a growing answer, if there is room. */
   async show(id: string, item: Showing): Promise<void> {
     if (this.#isClosed) return
     const lane = this.#laneOf(id)
@@ -93,13 +93,13 @@ export class Lanes {
     await this.#drop(lane.bridgeId, dropped)
   }
 
-  /** What would have been shown is of no more use. */
+  /** Removes a queued step that became obsolete. */
   async hide(id: string, key: string): Promise<void> {
     const lane = this.#lanes.get(id)
     if (lane?.queue.delete(key)) await this.#drop(lane.bridgeId, ['coalesced'])
   }
 
-  /** Ends all work; what an adapter has not answered by then is settled after the next start. */
+  /** Stops all workers; attempts without an answer by then are settled after the next start. */
   async close(signal: AbortSignal): Promise<void> {
     this.#isClosed = true
     const end = () => this.#ending.abort(new Error('the daemon is stopping'))
@@ -135,7 +135,7 @@ export class Lanes {
     else if (this.ledger.next(lane.id) === undefined) this.#alarm.set(lane.id, lane.restsUntil)
   }
 
-  /** Does the next thing of a route; true when there may be more to do now. */
+  /** Executes the next step of a route; true if there may be more work now. */
   async #step(lane: Lane): Promise<boolean> {
     const { ledger, instances } = this
     const now = this.kernel.clock.now()
@@ -171,7 +171,7 @@ export class Lanes {
     const delivery = this.ledger.get(db, part.deliveryId)
     if (!delivery) return false
     if (part.state === 'send_attempt_started') {
-      // Its result could not be written down. An edit is the same when it is repeated.
+      // Its result could not be stored. An edit can be repeated safely.
       const to = part.remoteId === undefined ? 'unknown_after_send' : 'queued'
       await db.tx(t => this.ledger.move(t, part, to))
       return true
@@ -184,7 +184,7 @@ export class Lanes {
     return true
   }
 
-  /** Writes down that an adapter is about to get a part, with the text that it has by now. */
+  /** Stores that a part is handed to its adapter, with its current text. */
   #start(t: Tx, { deliveryId, part: n }: Part): { readonly part: Part; readonly request: DeliveryRequest } | undefined {
     const { ledger } = this
     const [delivery, part] = [ledger.get(t, deliveryId), ledger.part(t, deliveryId, n)]
@@ -206,7 +206,7 @@ export class Lanes {
       instances.succeeded(t, bridgeId, remoteId !== undefined)
     } else if (result.status === 'unknown') {
       instances.failed(t, bridgeId, result.message)
-      // An edit can be repeated: nothing has to be found out.
+      // An edit can be repeated without asking the platform.
       if (part.remoteId === undefined) ledger.move(t, part, 'unknown_after_send', { reason: result.message })
       else ledger.move(t, part, 'queued', { nextAt: this.#pause(part) })
     } else if (result.permanent) {
@@ -224,7 +224,7 @@ export class Lanes {
     }
   }
 
-  /** Asks the platform what became of a part. Where it cannot be asked, a person decides. */
+  /** Asks the platform about a part with an unknown result. If that is not possible, a person decides. */
   async #settle(lane: Lane, part: Part, delivery: Delivery, provider: BridgeProvider): Promise<boolean> {
     const { clock, db, ids } = this.kernel
     const { ledger } = this
@@ -239,7 +239,7 @@ export class Lanes {
     const result = await settle(clock, provider, request, this.#ending.signal)
     if (this.#isClosed && result.outcome === 'unknown') return false
     await db.tx(t => {
-      // A person may have let it go meanwhile.
+      // A person may have discarded it meanwhile.
       if (ledger.part(t, part.deliveryId, part.part)?.state !== part.state) return
       if (result.outcome === 'delivered') {
         ledger.arrived(t, part, result.remote_message_id)
@@ -273,7 +273,7 @@ export class Lanes {
   }
 }
 
-/** What an adapter is told of a part. */
+/** The request for a part. */
 export function requestOf(delivery: Delivery, part: Part, event: DeliveryRequest['event']): DeliveryRequest {
   const { remoteId, nonce, text } = part
   return {

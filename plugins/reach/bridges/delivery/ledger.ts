@@ -13,12 +13,12 @@ import type { K } from '../needs.js'
 import { furthest, isActive, step } from './states.js'
 import { type Delivery, type DeliveryKind, deliveries, type Part, parts } from './table.js'
 
-/** How long a part may wait before it is listed instead of sent. */
+/** Milliseconds that a part may wait before it is listed as failed instead of sent. */
 export const TTL_MS = 3_600_000
-/** How long messages that ended are remembered, and those that failed are listed. */
+/** Milliseconds for which ended messages are remembered, and failed ones listed. */
 const KEPT_MS = 7 * 86_400_000
 const FAILED_KEPT_MS = 30 * 86_400_000
-/** Messages that a sweep deletes in one transaction. */
+/** Messages deleted per transaction of a sweep. */
 const SWEEP = 500
 /** Characters of the reason of a failure. */
 const MAX_REASON = 500
@@ -41,13 +41,13 @@ export interface NewDelivery {
   readonly ttl?: number
 }
 
-/** The worker of an address: messages to one address are sent one after the other. */
+/** The worker of an address: messages to one address are sent in order. */
 export const laneOf = (bridgeId: string, target: BridgeAddress): string => `${bridgeId} ${routeOf(target)}`
 
-/** What is told when a message has ended. */
+/** Called when a message has ended. */
 export type Ended = (t: Tx, delivery: Delivery, standing: DeliveryStanding) => void
 
-/** The ledger of messages: every change of the state of a part goes through here. */
+/** The ledger of messages: all state changes of parts go through it. */
 export class Ledger {
   constructor(
     private readonly kernel: K,
@@ -67,7 +67,7 @@ export class Ledger {
     return parts.get(reads, { deliveryId, part })
   }
 
-  /** Adds a message without parts; undefined where its key has been used before. */
+  /** Adds a message without parts; undefined if its key was used before. */
   add(t: Tx, wanted: NewDelivery): Delivery | undefined {
     const { key, open = false, ttl = TTL_MS, ...rest } = wanted
     if (key !== undefined && deliveries.get(t, { key })) return undefined
@@ -78,7 +78,7 @@ export class Ledger {
     return row
   }
 
-  /** Adds a part at the end of a message. */
+  /** Appends a part to a message. */
   append(t: Tx, { id, bridgeId, lane, ttl }: Delivery, part: number, text: string, event: Part['event']): Part {
     const { ids, clock } = this.kernel
     const now = clock.now()
@@ -90,7 +90,7 @@ export class Ledger {
     return parts.get(t, { deliveryId: id, part }) as Part
   }
 
-  /** Moves a part to another state; what follows from it for its message is part of the same transaction. */
+  /** Moves a part to another state, and updates its message in the same transaction. */
   move(t: Tx, part: Part, to: DeliveryState, changes: Partial<Part> = {}): Part {
     const at = this.kernel.clock.now()
     const reason = changes.reason && clip(changes.reason, MAX_REASON)
@@ -101,7 +101,7 @@ export class Ledger {
     return { ...part, ...next }
   }
 
-  /** The platform has a part. Where it has to read otherwise by now, it is changed. */
+  /** Marks a part as delivered, and queues an edit if its text changed meanwhile. */
   arrived(t: Tx, part: Part, remoteId: string | undefined): void {
     const { lastText } = parts.get(t, { seq: part.seq }) ?? {}
     const arrived = this.move(t, part, 'delivered', { remoteId, lastText: undefined })
@@ -115,14 +115,14 @@ export class Ledger {
     if (delivery) this.append(t, delivery, this.partsOf(t, delivery.id).length, rest, 'final')
   }
 
-  /** Changes what a part has beside its state. */
+  /** Changes members of a part other than its state. */
   change(t: Tx, part: Part, changes: Partial<Omit<Part, 'state'>>): void {
     parts.update(t, { seq: part.seq }, changes)
   }
 
   /**
-   * The platform says of a message that it took that it did not arrive. Its id is forgotten: sent again it is a new message.
-   * `unknown`: no part has the id; `busy`: one is with its adapter, and may be it.
+   * Handles a platform's report that an accepted message did not arrive. Its id is removed, so that a resend creates a
+   * new message. `unknown`: no part has the id; `busy`: a part is being sent and may be the one.
    */
   rejected(t: Tx, bridgeId: string, remoteId: string, reason: string): 'recorded' | 'unknown' | 'busy' {
     const [part] = parts.query(t, 'WHERE bridge_id = ? AND remote_id = ? ORDER BY seq DESC LIMIT 1', [
@@ -136,13 +136,13 @@ export class Ledger {
     return 'recorded'
   }
 
-  /** More may come of a message, or nothing more. */
+  /** Sets whether more parts of a message may follow. */
   setOpen(t: Tx, id: string, open: boolean): void {
     deliveries.update(t, { id }, { open })
     if (!open) this.settle(t, id)
   }
 
-  /** A message ends with its last part, and begins anew when one of them is sent again. */
+  /** Ends a message with its last part; resending a part reopens it. */
   settle(t: Tx, id: string): void {
     const delivery = deliveries.get(t, { id })
     if (!delivery || delivery.open) return
@@ -150,12 +150,12 @@ export class Ledger {
     if (of.some(({ state }) => isActive(state))) return
     deliveries.update(t, { id }, { endedAt: this.kernel.clock.now() })
     const standing = standingOf(of)
-    // A text that was delivered, or that a person let go, is not kept.
+    // Texts of delivered or discarded messages are not kept.
     if (standing.state !== 'failed') parts.update(t, { deliveryId: id }, { text: '' })
     this.ended(t, delivery, standing)
   }
 
-  /** A person sends what failed again; returns the number of parts. */
+  /** Queues the failed parts again on a person's request; returns their number. */
   resend(t: Tx, delivery: Delivery): number {
     const failed = this.partsOf(t, delivery.id).filter(({ state }) => state === 'failed')
     if (failed.some(({ text, lastText }) => (lastText ?? text) === ''))
@@ -166,19 +166,19 @@ export class Ledger {
     return failed.length
   }
 
-  /** Parts that are not sent are let go; returns their number. */
+  /** Suppresses unsent parts; returns their number. */
   suppress(t: Tx, deliveryId: string, reason: string, states: readonly DeliveryState[]): number {
     const found = this.partsOf(t, deliveryId).filter(({ state }) => states.includes(state))
     for (const part of found) this.move(t, part, 'suppressed', { reason })
     return found.length
   }
 
-  /** The part that its worker sends next. */
+  /** The next part that the worker sends. */
   next(lane: string): Part | undefined {
     return parts.query(this.kernel.db, `WHERE lane = ? AND ${ACTIVE} ORDER BY seq LIMIT 1`, [lane])[0]
   }
 
-  /** Parts that wait in a worker. */
+  /** Number of waiting parts of a worker. */
   waiting(lane: string): number {
     return this.#count(`lane = ? AND ${ACTIVE}`, [lane])
   }
@@ -187,7 +187,7 @@ export class Ledger {
     return this.#count(`bridge_id = ? AND ${ACTIVE}`, [bridgeId])
   }
 
-  /** Messages on their way, those whose turn goes on included: how many, and the first of them. */
+  /** Messages in progress, including those whose turn still runs: their number and the first ones. */
   underWay(reads: Reads, bridgeId: string, most: number): { readonly n: number; readonly first: readonly Delivery[] } {
     const where = `WHERE bridge_id = ? AND (open = 1 OR EXISTS
       (SELECT 1 FROM bridges_part p WHERE p.delivery_id = bridges_delivery.id AND ${ACTIVE}))`
@@ -195,30 +195,33 @@ export class Ledger {
     return { n, first: deliveries.query(reads, `${where} ORDER BY created_at, id LIMIT +?`, [bridgeId, most]) }
   }
 
-  /** Workers that have something to do. */
+  /** Routes with waiting parts. */
   lanes(): string[] {
     const sql = `SELECT DISTINCT lane FROM bridges_part WHERE ${ACTIVE}`
     return this.kernel.db.all<{ lane: string }>(sql).map(({ lane }) => lane)
   }
 
-  /** Parts that an earlier daemon gave to an adapter, without a result. */
+  /** Parts handed to an adapter by an earlier daemon, without a result. */
   attempted(): Part[] {
     return parts.all(this.kernel.db, { state: 'send_attempt_started' })
   }
 
-  /** Messages whose turn goes on. */
+  /** Messages whose turn still runs. */
   open(): Delivery[] {
     return deliveries.query(this.kernel.db, 'WHERE open = 1 ORDER BY created_at')
   }
 
-  /** Instances with parts that failed, and how many messages of each. */
+  /** Instances with failed parts, with the number of messages. */
   failedByBridge(): { readonly bridge_id: string; readonly n: number }[] {
     const sql =
       "SELECT bridge_id, count(DISTINCT delivery_id) AS n FROM bridges_part WHERE state = 'failed' GROUP BY bridge_id"
     return this.kernel.db.all<{ bridge_id: string; n: number }>(sql)
   }
 
-  /** A message at an address is one of ours. Ids of some platforms are those of one room. */
+  /**
+   * Whether a message was sent by this bridge. The route is compared because ids of some platforms are unique only
+   * within a room.
+   */
   isOwn(bridgeId: string, target: BridgeAddress, remoteId: string): boolean {
     const params = [bridgeId, remoteId, laneOf(bridgeId, target)]
     return parts.query(this.kernel.db, 'WHERE bridge_id = ? AND remote_id = ? AND lane = ? LIMIT 1', params).length > 0
@@ -229,7 +232,7 @@ export class Ledger {
     return delivery && standingOf(this.partsOf(this.kernel.db, delivery.id))
   }
 
-  /** Deletes messages that ended long ago; resolves to when the next one is due. */
+  /** Deletes messages that ended long ago; resolves with the time of the next sweep. */
   async sweep(): Promise<number | undefined> {
     const now = this.kernel.clock.now()
     const oldest = () => deliveries.query(this.kernel.db, 'WHERE ended_at IS NOT NULL ORDER BY ended_at LIMIT 1')[0]
@@ -246,17 +249,17 @@ export class Ledger {
       for (const { id } of due) this.#delete(t, id)
     })
     const next = oldest()?.endedAt
-    // Of those that failed some stay longer: they are looked at every hour.
+    // Failed messages are kept longer, so those are checked hourly.
     return next === undefined ? undefined : Math.max(next + KEPT_MS, now + 3_600_000)
   }
 
-  /** Nothing is known of an instance any more. */
+  /** Deletes all messages of an instance. */
   forget(t: Tx, bridgeId: string): void {
     parts.delete(t, { bridgeId })
     deliveries.delete(t, { bridgeId })
   }
 
-  /** Takes back a message that has no part. */
+  /** Deletes a message without parts. */
   delete(t: Tx, id: string): void {
     this.#delete(t, id)
   }
@@ -266,7 +269,7 @@ export class Ledger {
     deliveries.delete(t, { id })
   }
 
-  /** A part is with its adapter whose id is not known yet. */
+  /** Whether a part without a known id is being sent. */
   #isSending(t: Tx, bridgeId: string): boolean {
     const where = `WHERE ${ACTIVE} AND state = 'send_attempt_started' AND remote_id IS NULL AND bridge_id = ? LIMIT 1`
     return parts.query(t, where, [bridgeId]).length > 0
@@ -285,7 +288,7 @@ export class Ledger {
   }
 }
 
-/** How a message stands, by the part that is furthest from its end. */
+/** State of a message: that of its least finished part. */
 export function standingOf(of: readonly Part[]): DeliveryStanding {
   const state = furthest(of.map(part => part.state))
   const reason = of.find(part => part.state === state)?.reason

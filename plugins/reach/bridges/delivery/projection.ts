@@ -1,20 +1,20 @@
 import { clip } from '../../../../kernel/kit/text.js'
 import type { RecordedPage } from '../../../work/sessions/api.js'
 
-/** Characters of an answer that are kept; more than any platform is sent. */
+/** Kept characters of an answer, more than any platform gets. */
 const MAX_TEXT = 256 * 1024
 const MAX_TITLE = 120
-/** Tools that `all` and `verbose` show. */
+/** Tools that the modes `all` and `verbose` show. */
 const SHOWN_TOOLS = 5
 
 export type ProgressMode = 'off' | 'new' | 'all' | 'verbose'
 
 type JournalEvent = RecordedPage['events'][number]
 
-/** What an agent says between two texts keeps them from being one paragraph. */
+/** Events between two texts that start a new paragraph. */
 const BREAKS: ReadonlySet<string> = new Set(['thought', 'tool_call', 'tool_result', 'plan', 'permission'])
 
-/** How a turn ended. `unsent`: its agent was never given the prompt, which can be sent again. */
+/** End of a turn. `unsent`: the agent never got the prompt, which can be sent again. */
 export type TurnEnd =
   | { readonly how: 'done' }
   | { readonly how: 'canceled' }
@@ -27,20 +27,20 @@ interface Tool {
   status: 'runs' | 'done' | 'failed'
 }
 
-/** What of a turn a chat sees, made of the events of its journal alone: read again it is the same. */
+/** The part of a turn that a chat shows, derived from its journal only, so that a repetition gives the same result. */
 export class Projection {
   text = ''
-  /** The text by what the agent did in between: what it said before a tool, after it, and so on. */
+  /** The text in segments, separated by the agent's actions such as tool calls. */
   readonly segments: string[] = []
   end: TurnEnd | undefined
-  /** Its prompt has left the queue. */
+  /** Whether its prompt has left the queue. */
   isBegun = false
   readonly #tools: Tool[] = []
   #breaks = false
 
   constructor(readonly turnId: string) {}
 
-  /** Takes one event; those of other turns are passed over. Returns whether something changed that a chat sees. */
+  /** Applies an event; events of other turns are ignored. Returns whether the visible part changed. */
   add({ type, turnId, content }: JournalEvent): boolean {
     if (turnId !== this.turnId || this.end) return false
     if (BREAKS.has(type)) this.#breaks = true
@@ -68,12 +68,12 @@ export class Projection {
     }
   }
 
-  /** How many of the segments do not grow any more. */
+  /** Number of segments that no longer grow. */
   get closed(): number {
     return this.#breaks || this.end ? this.segments.length : Math.max(0, this.segments.length - 1)
   }
 
-  /** What its tools do, for the end of a text that grows; empty where nothing is shown. */
+  /** Progress of its tools for the end of a growing text; empty if hidden. */
   progress(mode: ProgressMode): string {
     const running = this.#tools.filter(({ status }) => status === 'runs')
     if (mode === 'off' || this.#tools.length === 0) return ''
@@ -83,7 +83,7 @@ export class Projection {
     return shown.map(({ title, status }) => `${marks[status]} ${title}`).join('\n')
   }
 
-  /** The line of the tool that began last, for a message of its own. */
+  /** Title of the latest tool, for a message of its own. */
   get newest(): string | undefined {
     return this.#tools.at(-1)?.title
   }

@@ -1,19 +1,19 @@
 import type { BridgeCapabilities, TextUnit } from '../adapter.js'
 
-/** What a platform takes as the text of one message. */
+/** A platform's rules for the text of one message. */
 export type TextRules = Pick<BridgeCapabilities, 'textLimit' | 'textUnit' | 'fences'>
 
-/** A part of a text: `raw` is what it has of the text, `text` what is sent of it. */
+/** A part of a text: `raw` is the original, `text` is the sent form. */
 export interface Piece {
   readonly raw: string
   readonly text: string
 }
 
-/** Below it a fence that is closed and opened again would leave no room for code. */
+/** Limit below which reopening a fence would leave no room for code. */
 const SMALL = 64
-/** A part that ends at a better place is at least so much of a full one. */
+/** Minimum fill of a part that ends at a better place. */
 const LEAST = 0.4
-/** UTF-16 units before a cut in which the boundary of a character is looked for. */
+/** UTF-16 units before a cut that are searched for a character boundary. */
 const NEAR = 64
 const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/
 
@@ -22,7 +22,7 @@ interface Fence {
   readonly info: string
 }
 
-/** The size of a text as a platform counts. */
+/** Size of a text in the platform's unit. */
 export function sizeOf(text: string, unit: TextUnit): number {
   if (unit === 'bytes') return Buffer.byteLength(text)
   if (unit === 'utf16') return text.length
@@ -32,9 +32,9 @@ export function sizeOf(text: string, unit: TextUnit): number {
 }
 
 /**
- * Splits a text into parts that a platform takes, at the end of a paragraph, line, sentence or word where one is near; a table is
- * kept together where it fits, a code fence that is cut is closed and opened again. Where a part ends depends on the text up to
- * there and a part behind it alone: the parts of a text that grows stay as they are, but for the last one.
+ * Splits a text into parts within the platform's limit, preferably at the end of a paragraph, line, sentence or word;
+ * tables are kept together if possible, and split code fences are closed and reopened. A cut depends only on the text
+ * before it and the next part: as a text grows, all parts but the last stay the same.
  */
 export function split(text: string, rules: TextRules): Piece[] {
   const fences = rules.fences && rules.textLimit >= SMALL
@@ -58,17 +58,17 @@ export function split(text: string, rules: TextRules): Piece[] {
   return pieces
 }
 
-/** The texts of the messages that a text becomes: as {@link split} has them, without white space around, and none empty. */
+/** The messages for a text: the parts of {@link split}, trimmed and without empty ones. */
 export function textsOf(text: string, rules: TextRules): string[] {
   const texts = split(text, rules).map(piece => piece.text.replace(/^(?:[^\S\n]*\n)+/, '').trimEnd())
   return texts.filter(part => part.trim() !== '')
 }
 
-/** Opens a fence again; what its info says goes first when it would take the room. */
+/** Reopens a fence; a long info string is dropped to save room. */
 const headOf = ({ marker, info }: Fence, limit: number) =>
   `${marker}${info.length > 40 || limit < 2 * SMALL ? '' : info}\n`
 
-/** Whether the rest of a text fits; looks at no more of it than it has to. */
+/** Whether the rest of a text fits; inspects no more of it than needed. */
 function fits(text: string, at: number, room: number, unit: TextUnit): boolean {
   const units = text.length - at
   if (unit === 'utf16') return units <= room
@@ -76,7 +76,7 @@ function fits(text: string, at: number, room: number, unit: TextUnit): boolean {
   return sizeOf(text.slice(at), unit) <= room
 }
 
-/** Where the part that begins at `at` ends; the text goes on behind it. */
+/** End of the part that begins at `at`. */
 function cutOf(text: string, at: number, room: number, { textUnit, fences }: TextRules, open: Fence | undefined) {
   const hard = reach(text, at, room, textUnit)
   const window = text.slice(at, hard)
@@ -91,7 +91,7 @@ function cutOf(text: string, at: number, room: number, { textUnit, fences }: Tex
   return hard
 }
 
-/** Ends of lines in the first part of a text: the last good ones; 0: none. */
+/** The last good line ends in the first part of a text; 0: none. */
 function lineCuts(window: string, before: Fence | undefined, fences: boolean) {
   let open = before
   let table = 0
@@ -101,7 +101,7 @@ function lineCuts(window: string, before: Fence | undefined, fences: boolean) {
     if (end < 0) break
     const text = window.slice(start, end)
     const isRow = !open && /^\s*\|.*\|\s*$/.test(text)
-    // A table or a fence that begins here stays whole: the place before it counts for more than one inside of it.
+    // A table or fence that begins here should stay whole, so the place before it is preferred to one inside.
     const fence = fences && !open ? fenceIn(text) : undefined
     if ((isRow && table === 0) || fence) paragraph = start > 0 ? start : paragraph
     table = isRow ? table + 1 : 0
@@ -119,7 +119,7 @@ function lastOf(window: string, pattern: RegExp): number {
   return last
 }
 
-/** The largest end of a part that fits, between two characters as people see them, where one of those fits at all. */
+/** The largest fitting end of a part, between two grapheme clusters if at least one fits. */
 function reach(text: string, at: number, room: number, unit: TextUnit): number {
   let end = at
   for (let used = 0; end < text.length; ) {
@@ -147,13 +147,13 @@ function graphemes(): Intl.Segmenter {
 
 function fenceIn(line: string): Fence | undefined {
   const [, marker, info = ''] = FENCE.exec(line) ?? []
-  // Backticks behind backticks are code in a line.
+  // Backticks followed by backticks are inline code.
   return marker === undefined || (marker.startsWith('`') && info.includes('`'))
     ? undefined
     : { marker, info: info.trim() }
 }
 
-/** The fence that is open behind a text. */
+/** The fence that is open at the end of a text. */
 function fenceAfter(text: string, before: Fence | undefined): Fence | undefined {
   let open = before
   for (const line of text.split('\n')) {

@@ -2,7 +2,7 @@ import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import type { Migration } from '../../../../kernel/plugin.js'
 import type { BridgeAddress, DeliveryState } from '../api.js'
 
-/** Tables of messages on their way out. */
+/** Tables of outgoing messages. */
 export const deliveryTables: readonly Migration[] = [
   {
     id: '010-deliveries',
@@ -32,31 +32,31 @@ CREATE INDEX bridges_part_remote ON bridges_part (bridge_id, remote_id) WHERE re
 
 const { flag, integer, json, text, time } = column
 
-/** What a message is: an answer to a person, a posted message, a notice about an event, a question of a session. */
+/** Kind of a message: an answer to a person, a posted message, a notice about an event, a question of a session. */
 export type DeliveryKind = 'answer' | 'post' | 'notice' | 'question'
 
 /** Messages, each of one or more parts. */
 export const deliveries = table('bridges_delivery', {
   id: text(),
   bridge_id: text().as('bridgeId'),
-  /** The worker that sends it, see `laneOf`. */
+  /** Route of its worker, see `laneOf`. */
   lane: text(),
   kind: text<DeliveryKind>(),
-  /** At most one message has it. */
+  /** Unique among messages. */
   key: text().optional(),
-  /** Who made it, for people. */
+  /** Author, for people. */
   source: text(),
   target: json<BridgeAddress>(),
   reply_to: text().optional().as('replyTo'),
   session_id: text().optional().as('sessionId'),
   turn_id: text().optional().as('turnId'),
-  /** Sequence in the journal of the session from which on its turn is told. */
+  /** Sequence number in the session's journal from which its turn is read. */
   from_sequence: integer().optional().as('from'),
   /** The inbound event that it answers. */
   event_id: text().optional().as('eventId'),
-  /** Its turn goes on: more parts may come. */
+  /** Whether its turn still runs and more parts may follow. */
   open: flag(),
-  /** Milliseconds that a part may wait before it is listed instead of sent. */
+  /** Milliseconds that a part may wait before it is listed as failed. */
   ttl: integer(),
   created_at: time().as('createdAt'),
   ended_at: time().optional().as('endedAt'),
@@ -72,15 +72,15 @@ export const parts = table('bridges_part', {
   lane: text(),
   state: text<DeliveryState>(),
   event: text<'start' | 'final' | 'error'>(),
-  /** What it has to say; of an answer that grows: what it said when it was sent first. Empty once its message has ended. */
+  /** Text to send; for a growing answer, the text that was sent first. Empty after the message has ended. */
   text: text(),
-  /** What it has to say in the end, where that was not known when it was given to the adapter. */
+  /** Final text, if it differs from the text handed to the adapter. */
   last_text: text().optional().as('lastText'),
   nonce: text(),
   remote_id: text().optional().as('remoteId'),
   attempts: integer(),
   attempted_at: time().optional().as('attemptedAt'),
-  /** Not before. */
+  /** Earliest time of the next attempt. */
   next_at: time().optional().as('nextAt'),
   expires_at: time().as('expiresAt'),
   reason: text().optional(),

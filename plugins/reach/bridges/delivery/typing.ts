@@ -4,13 +4,13 @@ import type { K } from '../needs.js'
 import { deliver } from './attempt.js'
 import type { Delivery } from './table.js'
 
-/** Platforms show a sign for five seconds and more. */
+/** Milliseconds between requests: platforms show the indicator for at least five seconds. */
 const EVERY_MS = 4000
 
 /**
- * Shows that somebody writes until the signal aborts, where the operator wants that and the platform can. A sign that is lost is
- * not missed: nothing waits for it, and nothing is written down.
- * @param isWriting whether the turn runs: a question that waits for its turn shows nothing
+ * Shows the typing indicator until the signal aborts, if the operator enabled it and the platform supports it. It is
+ * best effort: nothing waits for it, and nothing is stored.
+ * @param isWriting whether the turn runs: a queued question shows no indicator
  */
 export async function showTyping(
   kernel: K,

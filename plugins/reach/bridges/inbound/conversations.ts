@@ -6,15 +6,15 @@ import type { K } from '../needs.js'
 import { addressOf, type Conversation } from './routing.js'
 import { type RouteRow, routes } from './table.js'
 
-/** Failures of a process that never became an agent: a prompt starts such a session again. */
+/** Failures of a process that never became an agent: a prompt restarts such a session. */
 const NOT_STARTED: ReadonlySet<string | undefined> = new Set(['startup_failure', 'handshake_failure'])
 const MAX_NAME = 120
 
-/** Which session a conversation is bound to. */
+/** The bindings of conversations to sessions. */
 export class Conversations {
   constructor(private readonly kernel: K) {}
 
-  /** The session of a conversation, a new one where it has none that goes on. Throws what the creation of a session does. */
+  /** The session of a conversation; a new one if it has none that can continue. Throws errors of creating a session. */
   async session(
     sessions: SessionsApi,
     instance: Instance & { readonly workspaceId: string },
@@ -44,7 +44,7 @@ export class Conversations {
     return session
   }
 
-  /** The conversation of an instance that is bound to a session; of several the one that was used last. */
+  /** The most recently used conversation of an instance that is bound to a session. */
   ofSession(bridgeId: string, sessionId: string): ChatConversation | undefined {
     const where =
       'WHERE session_id = ? AND bridge_id = ? AND message_id IS NOT NULL ORDER BY last_activity_at DESC LIMIT 1'
@@ -56,12 +56,12 @@ export class Conversations {
     return routes.get(this.kernel.db, { key })
   }
 
-  /** The next event of a conversation begins a new session. */
+  /** Unbinds a conversation, so that its next event begins a new session. */
   async unbind(key: string): Promise<void> {
     await this.kernel.db.tx(t => routes.delete(t, { key }))
   }
 
-  /** Conversations of an instance, the one that was used last first. */
+  /** Conversations of an instance, most recently used first. */
   list(bridgeId: string, limit: number): RouteRow[] {
     return routes.query(this.kernel.db, 'WHERE bridge_id = ? ORDER BY last_activity_at DESC, key LIMIT +?', [
       bridgeId,
@@ -75,7 +75,7 @@ export class Conversations {
   }
 }
 
-/** Whether a prompt of a person goes on with a session. */
+/** Whether a person's prompt can continue a session. */
 function goesOn({ state, stopReason, failure }: SessionInfo): boolean {
   if (state !== 'stopped') return true
   return isRestartable(state, stopReason) || (stopReason === 'error' && NOT_STARTED.has(failure?.kind))
@@ -86,6 +86,6 @@ function nameOf({ displayName }: Instance, { group_id, sender }: InboundEvent): 
   return plain(`${displayName}: ${who}`, MAX_NAME)
 }
 
-/** A name that came from outside: one line, bounded. */
+/** A bounded single-line form of an untrusted name. */
 export const plain = (text: string, max: number): string =>
   clip(text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim(), max)

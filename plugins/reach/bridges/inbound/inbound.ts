@@ -18,34 +18,34 @@ import { addressOf, type Conversation, conversationOf } from './routing.js'
 import { type EventState, type InboxRow, inbox, routes } from './table.js'
 import { type Word, wordOf } from './words.js'
 
-/** How long an event is remembered, so that a repetition is known. */
+/** Milliseconds for which an event is remembered to detect repetitions. */
 const KEPT_MS = 86_400_000
-/** Milliseconds that an adapter waits for an event to be settled; then it goes on without it. */
+/** Milliseconds that an adapter waits until an event is settled. */
 const WAIT_MS = 20_000
-/** Events of one instance that wait for their sessions. */
+/** Events per instance that wait for their sessions. */
 const MAX_RECEIVED = 200
-/** Base64 characters of files that are on their way to sessions. */
+/** Base64 characters of files in transit to sessions. */
 const MAX_FILES_SIZE = 64 * 1024 * 1024
-/** How often an event that leads to nothing is written down as a sign of life. */
+/** Minimum interval for recording ignored events as a sign of life. */
 const HEARD_MS = 60_000
-/** How long it is tried to give an event to a session. */
+/** Milliseconds after which passing an event to a session is given up. */
 const GIVEN_UP_MS = 600_000
-/** How long an event whose files a restart lost waits for its repetition, which has them. */
+/** Milliseconds that an event whose files were lost in a restart waits for its repetition. */
 const FILES_MS = 120_000
 const RETRY = { firstMs: 1000, longestMs: 30_000 }
-/** Prompts that are made of one event, where none of those before reached an agent. */
+/** Maximum prompts for one event, if earlier ones never reached an agent. */
 const MAX_ATTEMPTS = 3
 const SWEEP_BATCH = 1000
 const SWEEP = '\u0000sweep'
 
-/** The session is not to be had any more: another one takes its place. */
+/** The session cannot be used any more; a new one replaces it. */
 const GONE: ReadonlySet<string> = new Set([
   'session_stopped',
   'session_archived',
   'session_not_found',
   'session_journal_damaged',
 ])
-/** There is no room now, and will be. */
+/** A temporary lack of capacity. */
 const LATER: ReadonlySet<string> = new Set([
   'session_limit',
   'draining',
@@ -55,11 +55,11 @@ const LATER: ReadonlySet<string> = new Set([
   'internal',
 ])
 
-/** What becomes of an event that is no prompt. */
+/** Outcome of an event that is not a prompt. */
 interface Settled {
   readonly state: Exclude<EventState, 'received' | 'prompted'>
   readonly reason: string
-  /** What is said in the chat. */
+  /** Text for the chat. */
   readonly say?: string
 }
 
@@ -68,18 +68,18 @@ type Workplaced = Instance & { readonly workspaceId: string }
 const ignored = (reason: string): Settled => ({ state: 'ignored', reason })
 const answered = (reason: string, say: string): Settled => ({ state: 'answered', reason, say })
 
-/** Events of platforms on their way to sessions: each is in the inbox before anything comes of it, and leads to one thing only. */
+/** Inbound events of platforms: each is stored in the inbox before it is processed, and has exactly one outcome. */
 export class Inbound {
   readonly conversations: Conversations
   readonly questions: Questions
   readonly #pairs = new PairLimit()
-  /** Senders by the answers that they wait for. */
+  /** Senders by the answers they wait for. */
   readonly #askers = new Map<string, string>()
   readonly #inFlight = new Map<string, Promise<IngestResult>>()
   readonly #ordered = new SerialBy()
   readonly #alarm: Alarm
   #fileSize = 0
-  /** By instance: when an event that led to nothing was last written down. */
+  /** Last recording of an ignored event, by instance. */
   readonly #heardAt = new Map<string, number>()
   #isClosed = false
 
@@ -99,7 +99,7 @@ export class Inbound {
   }
 
   /**
-   * Takes an event; resolves when it is settled, durably.
+   * Accepts an event; resolves when it is settled, durably.
    * @throws Fault `bridge_event_invalid`, `bridge_not_found`, `bridge_not_accepting`
    */
   async ingest(extension: string, value: unknown): Promise<IngestResult> {
@@ -124,7 +124,7 @@ export class Inbound {
     return this.#waited(work)
   }
 
-  /** Goes on with what an earlier daemon left, and tries again what could not be done, until the signal aborts. */
+  /** Continues the work of an earlier daemon and retries failed events until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { db, clock, log } = this.kernel
     for (const row of inbox.all(db, { state: 'received' }, 'ORDER BY received_at, id')) {
@@ -149,7 +149,7 @@ export class Inbound {
     await Promise.allSettled([...this.#inFlight.values()])
   }
 
-  /** Nothing is known of an instance any more. */
+  /** Deletes all events and conversations of an instance. */
   forget(t: Tx, bridgeId: string): void {
     inbox.delete(t, { bridgeId })
     routes.delete(t, { bridgeId })
@@ -167,7 +167,7 @@ export class Inbound {
       throw BridgeErrors.bridge_not_accepting(`${n} events of bridge ${bridgeId} wait; send this one again later`)
   }
 
-  /** An adapter does not wait forever: what is in the inbox goes on without it. */
+  /** Limits the wait of an adapter: processing continues without it. */
   async #waited(work: Promise<IngestResult>): Promise<IngestResult> {
     const late = new Promise<undefined>(resolve => {
       const timer = this.kernel.clock.timeout(WAIT_MS, () => resolve(undefined), { unref: true })
@@ -210,7 +210,7 @@ export class Inbound {
   async #write(event: InboundEvent): Promise<InboxRow> {
     const { ids, clock, db } = this.kernel
     const now = clock.now()
-    // A platform whose clock is wrong does not make an event stay for years.
+    // A platform with a wrong clock must not keep an event for years.
     const at = Math.max(now, Math.min(event.received_at ?? now, now + KEPT_MS))
     const row: InboxRow = {
       ...{ id: ids.id('bev'), bridgeId: event.bridge_instance_id, key: event.idempotency_key, state: 'received' },
@@ -225,7 +225,7 @@ export class Inbound {
     return row
   }
 
-  /** Why an event leads to nothing for each sender: in a busy room most events do, and no row is written of them. */
+  /** Why an event is ignored for every sender: in a busy room most are, and no row is written for them. */
   #nothingIn({ id, providerConfig, dmPolicy }: Instance, event: InboundEvent): string | undefined {
     const { family, message_id: messageId } = event
     if (family === 'edit' || family === 'reaction') return family
@@ -249,7 +249,7 @@ export class Inbound {
     return { idempotency_key, outcome: 'ignored', reason }
   }
 
-  // What becomes of an event.
+  // Processing an event.
 
   async #judged(row: InboxRow, instance: Instance, event: InboundEvent): Promise<IngestResult | Settled> {
     const { family, sender } = event
@@ -301,7 +301,7 @@ export class Inbound {
     const route = this.conversations.get(key)
     const isRunning = route && sessions.healthOf(route.sessionId)?.active_prompt === true
     if (!route || !isRunning) return answered('nothing_runs', 'Nothing runs here.')
-    // The end of the turn is told as its answer.
+    // The end of the turn is reported through its answer.
     void sessions.interrupt(route.sessionId).catch(error => this.kernel.log.warn(`no cancel: ${messageOf(error)}`))
     return { state: 'answered', reason: 'canceled' }
   }
@@ -314,7 +314,7 @@ export class Inbound {
     return answered('renewed', 'The next message begins a new session.')
   }
 
-  /** Gives an event to the session of its conversation. The order of the events of one is kept. */
+  /** Passes an event to the session of its conversation, in order per conversation. */
   async #prompt(
     sessions: SessionsApi,
     row: InboxRow,
@@ -323,7 +323,7 @@ export class Inbound {
     event: InboundEvent,
     place: string,
   ): Promise<IngestResult> {
-    // The session that an earlier daemon may have prompted comes first: it knows the key.
+    // The session that an earlier daemon may have prompted is tried first, since it knows the key.
     let id = row.sessionId
     for (let tries = 0; ; tries++) {
       if (id === undefined || !sessions.get(id)) {
@@ -396,7 +396,7 @@ export class Inbound {
     return resultOf({ ...row, state, reason }, state)
   }
 
-  /** It could not be given to a session: it is tried again where that can help, else the chat hears why. */
+  /** Handles a failure: retries if that can help, else reports the reason to the chat. */
   async #failed(row: InboxRow, event: InboundEvent, error: unknown): Promise<IngestResult> {
     const fault = faultOf(error)
     const now = this.kernel.clock.now()
@@ -415,9 +415,9 @@ export class Inbound {
     throw BridgeErrors.bridge_not_accepting(`the event waits: ${messageOf(error)}; send it again`)
   }
 
-  // What becomes of an answer.
+  // Handling an answer.
 
-  /** A prompt that no agent was given is sent again, so that the person need not ask twice. */
+  /** A prompt that no agent received is sent again, so that the person need not repeat it. */
   #ended(t: Tx, { eventId, id }: Delivery, end: TurnEnd): boolean {
     const row = eventId === undefined ? undefined : inbox.get(t, { id: eventId })
     if (row?.state !== 'prompted') return true
@@ -438,7 +438,7 @@ export class Inbound {
     if (asker !== undefined) this.#pairs.answered(asker, this.kernel.clock.now())
   }
 
-  // The end of the inbox.
+  // Cleaning up the inbox.
 
   #nextSweep(): number | undefined {
     const sql = "SELECT min(expires_at) AS at FROM bridges_inbox WHERE state <> 'received'"
@@ -453,7 +453,7 @@ export class Inbound {
   }
 }
 
-/** Stores the files of an event for its session; what cannot be taken is said to the agent. */
+/** Stores the files of an event for its session; the agent is told about rejected ones. */
 async function attached(sessions: SessionsApi, id: string, attachments: readonly InboundAttachment[]) {
   const files: string[] = []
   const notes: string[] = []

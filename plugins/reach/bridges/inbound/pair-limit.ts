@@ -1,29 +1,29 @@
-/** So many messages between two parties in so many milliseconds are no conversation of people. */
+/** Limit of messages between two parties per PAIR_MS, which people do not reach. */
 export const PAIR_MESSAGES = 20
 export const PAIR_MS = 60_000
-/** Where both sides are judged alike: so many of them come from either. */
+/** Minimum number from each side, if both sides are judged alike. */
 const PAIR_EACH = 5
-/** Pairs that are remembered. */
+/** Remembered pairs. */
 const MAX_PAIRS = 10_000
 
-/** What becomes of a message. `first`: its pair is stopped from now on, which is to be said once. */
+/** Verdict on a message. `first`: its pair is stopped from now on, which is reported once. */
 export type Pace = 'passes' | 'first' | 'stopped'
 
 interface Pair {
-  /** When messages of the first side came, and of the second one. */
+  /** Times of the messages from the first and the second side. */
   readonly times: readonly [number[], number[]]
-  /** The last message was of the second side. */
+  /** Whether the last message was from the second side. */
   isAnswered: boolean
   stoppedUntil: number
 }
 
-/** Stops two programs that answer each other. What it knows does not survive a restart. */
+/** Stops two programs that answer each other. Its state is lost on a restart. */
 export class PairLimit {
   readonly #pairs = new Map<string, Pair>()
 
   /**
-   * A sender has written to us. Messages of a sender that says it is a program all count; of others those that follow an answer of
-   * ours, so that a person who writes many lines is not stopped.
+   * Records a message from a sender. All messages of a declared program count; of others only those that follow an
+   * answer of ours, so that a person who writes many lines is not stopped.
    */
   came(key: string, isProgram: boolean, now: number): Pace {
     const pair = this.#of(key, now)
@@ -33,7 +33,7 @@ export class PairLimit {
     return this.#judge(pair, now, 0)
   }
 
-  /** We have answered a sender. */
+  /** Records an answer to a sender. */
   answered(key: string, now: number): void {
     if (!this.#pairs.has(key)) return
     const pair = this.#of(key, now)
@@ -41,7 +41,7 @@ export class PairLimit {
     pair.isAnswered = true
   }
 
-  /** One of two programs has written to the other: all messages count, once both sides speak. */
+  /** Records a message between two programs: all messages count, once both sides have spoken. */
   said(key: string, side: 0 | 1, now: number): Pace {
     const pair = this.#of(key, now)
     if (pair.stoppedUntil > now) return 'stopped'
@@ -60,7 +60,7 @@ export class PairLimit {
 
   #of(key: string, now: number): Pair {
     const known = this.#pairs.get(key)
-    // The pair that was heard of last stands last.
+    // Moved to the end: the map is ordered by last use.
     if (known) this.#pairs.delete(key)
     const pair: Pair = known ?? { times: [[], []], isAnswered: false, stoppedUntil: 0 }
     this.#pairs.set(key, pair)
@@ -68,7 +68,7 @@ export class PairLimit {
     for (const times of pair.times) {
       const fresh = times.findIndex(at => at > now - PAIR_MS)
       times.splice(0, fresh < 0 ? times.length : fresh)
-      // One side alone can be of any length.
+      // A single side can send any number of messages, so the list is bounded.
       if (times.length > PAIR_MESSAGES) times.splice(0, times.length - PAIR_MESSAGES)
     }
     return pair

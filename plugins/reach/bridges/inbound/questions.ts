@@ -11,7 +11,7 @@ import { CODE_LENGTH, CODE_LETTERS, type Word } from './words.js'
 
 type Content = RecordedPage['events'][number]['content']
 
-/** A question that waits in a chat for a person. */
+/** An open question in a chat. */
 interface Open {
   readonly bridgeId: string
   readonly sessionId: string
@@ -21,14 +21,14 @@ interface Open {
   readonly choices: readonly string[]
 }
 
-/** Questions that wait at the same time. */
+/** Concurrently open questions. */
 const MAX_OPEN = 1000
-/** Messages that one question becomes. */
+/** Messages per question. */
 const PAGES = 3
 
 /**
- * Questions of agents in the chat where their turns began. They are as old as the process: a turn ends with its daemon, and what it
- * asked with it. A code is used once.
+ * Questions of agents in the chats where their turns began. They live in memory only, because a turn and its questions
+ * end with the daemon. A code is valid once.
  */
 export class Questions {
   readonly #open = new Map<string, Open>()
@@ -39,7 +39,7 @@ export class Questions {
     private readonly deliveries: Deliveries,
   ) {}
 
-  /** An event of a turn that a chat follows. */
+  /** Handles an event of a turn that a chat follows. */
   async heard(delivery: Delivery, type: string, content: Content): Promise<void> {
     const kind = type === 'permission' ? 'permission' : content.note === 'clarification' ? 'clarification' : undefined
     const { request_id: requestId } = content
@@ -48,12 +48,12 @@ export class Questions {
     if (content.status === 'pending') await this.#ask(delivery, kind, requestId, content)
   }
 
-  /** Whether a code stands for a question of an instance. */
+  /** Whether a code belongs to an open question of an instance. */
   has(bridgeId: string, code: string): boolean {
     return this.#open.get(code)?.bridgeId === bridgeId
   }
 
-  /** A person answers; returns what is said in the chat, and why, where nothing came of it. */
+  /** Handles a person's answer; returns the text for the chat, and the reason if it had no effect. */
   async answer(
     sessions: SessionsApi,
     instance: Instance,
@@ -70,7 +70,7 @@ export class Questions {
         text: 'You may not answer this: the operator has not named you, or this platform does not vouch for you.',
         reason: 'not_an_approver',
       }
-    // At once: a second answer finds nothing.
+    // Removed first, so that a second answer finds nothing.
     this.#open.delete(code)
     try {
       return { text: await this.#give(sessions, instance, event, open, word, cause) }
@@ -113,7 +113,7 @@ export class Questions {
     const { bridgeId, sessionId = '', turnId = '', target, replyTo } = delivery
     const waits = this.kernel.needs.sessions.current?.requests(sessionId).some(one => one.interaction_id === requestId)
     const instance = this.instances.get(bridgeId)
-    // Read again after a restart, or answered elsewhere by now.
+    // After a restart the event is read again, and the question may be answered by now.
     if (!waits || !instance || this.#open.size >= MAX_OPEN) return
     const choices = Array.isArray(content.choices) ? content.choices.map(String) : []
     const code = this.#code()
@@ -186,5 +186,5 @@ function clarificationText({ question }: Content, choices: readonly string[]): s
   return [`The agent asks: ${String(question)}`, ...choices.map((choice, n) => `${n + 1}. ${choice}`)].join('\n')
 }
 
-/** A text that was cut in a code fence closes it. */
+/** Closes a code fence that a cut left open. */
 const closed = (text: string): string => ((text.match(/^```/gm)?.length ?? 0) % 2 === 1 ? `${text}\n\`\`\`` : text)

@@ -3,7 +3,7 @@ import { canonicalJson } from '../../../../kernel/kit/canonical.js'
 import type { BridgeAddress, InboundEvent, RoutingPolicy } from '../api.js'
 import { fallsBack } from './policy.js'
 
-/** What of an instance decides about conversations. */
+/** The part of an instance that determines conversations. */
 export interface RoutedInstance {
   readonly id: string
   readonly scope: 'global' | 'workspace'
@@ -12,7 +12,7 @@ export interface RoutedInstance {
   readonly providerConfig: Readonly<Record<string, unknown>>
 }
 
-/** A conversation: what tells it from others, and the hash of that. */
+/** A conversation: its distinguishing members and their hash. */
 export interface Conversation {
   readonly key: string
   readonly dimensions: BridgeAddress
@@ -22,8 +22,8 @@ const DIMENSIONS = ['peer_id', 'group_id', 'thread_id'] as const
 const ENABLED = { peer_id: 'include_peer', group_id: 'include_group', thread_id: 'include_thread' } as const
 
 /**
- * The conversation of an event; the name of the member that it lacks, where it has none. With `provider_config.routing.fallback` the
- * person takes the place of a group that there is not, as in a direct message, and a thread that there is not is left out.
+ * The conversation of an event, or the name of a missing member. With `provider_config.routing.fallback` a missing
+ * group is replaced by the person, as in a direct message, and a missing thread is ignored.
  */
 export function conversationOf(
   instance: RoutedInstance,
@@ -45,7 +45,7 @@ export function conversationOf(
   return { key: createHash('sha256').update(text).digest('hex'), dimensions }
 }
 
-/** Where an event is answered: in its group, else to its person. */
+/** Address for the answer to an event: its group, else its person. */
 export function addressOf({ group_id, peer_id, thread_id, sender }: InboundEvent): BridgeAddress {
   const place = group_id === undefined ? { peer_id: peer_id ?? sender.id } : { group_id }
   return { ...place, ...(thread_id !== undefined && { thread_id }) }

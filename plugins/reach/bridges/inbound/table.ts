@@ -2,7 +2,7 @@ import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import type { Migration } from '../../../../kernel/plugin.js'
 import type { BridgeAddress } from '../api.js'
 
-/** Tables of events on their way in. */
+/** Tables of inbound events. */
 export const inboundTables: readonly Migration[] = [
   {
     id: '020-inbox',
@@ -33,24 +33,24 @@ ALTER TABLE bridges_route ADD COLUMN message_id TEXT;`,
 
 const { integer, json, text, time } = column
 
-/** What becomes of an event: it is in the inbox; its prompt is durable in a session; it was answered; it leads to nothing. */
+/** State of an event: received; its prompt is durable in a session; answered; ignored. */
 export type EventState = 'received' | 'prompted' | 'answered' | 'ignored'
 
 /** Events of platforms, each once. */
 export const inbox = table('bridges_inbox', {
   id: text(),
   bridge_id: text().as('bridgeId'),
-  /** Of the platform. */
+  /** Idempotency key of the platform. */
   key: text(),
   state: text<EventState>(),
-  /** The event as JSON, without its files; empty once it is settled. */
+  /** The event as JSON without its files; empty after it is settled. */
   event: text(),
-  /** How many files came with it. */
+  /** Number of its files. */
   files: integer(),
-  /** The session that is prompted, or was. */
+  /** The session it prompts. */
   session_id: text().optional().as('sessionId'),
   reason: text().optional(),
-  /** Prompts that were made of it and never reached an agent. */
+  /** Prompts of it that never reached an agent. */
   attempts: integer(),
   received_at: time().as('receivedAt'),
   expires_at: time().as('expiresAt'),
@@ -71,7 +71,7 @@ export const routes = table('bridges_route', {
   created_at: time().as('createdAt'),
   updated_at: time().as('updatedAt'),
   last_activity_at: time().as('lastActivityAt'),
-  /** Where the newest message came from, and its id; absent: it came before they were kept. */
+  /** Address and id of the newest message; absent for rows from before they were stored. */
   target: json<BridgeAddress>().optional(),
   message_id: text().optional().as('messageId'),
 })

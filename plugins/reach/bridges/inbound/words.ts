@@ -1,6 +1,6 @@
 import type { InboundEvent } from '../api.js'
 
-/** What a person says to the bridge instead of to the agent. */
+/** A person's command to the bridge itself instead of the agent. */
 export type Word =
   | { readonly says: 'cancel' }
   | { readonly says: 'new' }
@@ -11,14 +11,14 @@ export type Word =
 export const CODE_LETTERS = 'BCDFGHJKLMNPQRSTVWXZ23456789'
 export const CODE_LENGTH = 5
 const CODE = `[${CODE_LETTERS}]{${CODE_LENGTH}}`
-/** A name that the text is addressed to may stand before it. */
+/** Optional mention of the bot before a command. */
 const BEFORE = '^(?:<?@?[^\\s]{1,100}[:,>]\\s*|@[^\\s]{1,100}\\s+)?'
 const COMMAND = new RegExp(`${BEFORE}[/!](cancel|new)$`, 'i')
 const DECISION = new RegExp(`${BEFORE}[/!]?(allow|deny)\\s+(${CODE})$`, 'i')
 const REPLY = new RegExp(`${BEFORE}[/!]?reply\\s+(${CODE})\\s+(\\S[\\s\\S]*)$`, 'i')
 const ACTION = new RegExp(`^(allow|deny):(${CODE})$`)
 
-/** The word in an event; undefined: it is for the agent. */
+/** The command in an event; undefined: the event is for the agent. */
 export function wordOf({ family, text = '', action_id }: InboundEvent): Word | undefined {
   if (family === 'action') {
     const [, says, code] = ACTION.exec(action_id ?? '') ?? []

@@ -23,14 +23,14 @@ import type { Instance, Instances } from './instances.js'
 import type { Secrets } from './secrets.js'
 import type { Standing } from './states.js'
 
-/** An adapter that does not say in this time that it has its instances has failed. */
+/** Milliseconds for an adapter to confirm its instances; after that it has failed. */
 const MANAGE_MS = 60_000
-/** Adapters end their instances in this time when the plugin ends. */
+/** Milliseconds for adapters to stop their instances when the plugin ends. */
 const END_MS = 5000
 /** Failures in a row after which instances are given up. */
 const TRIES = 5
 const RETRY = { firstMs: 1000, longestMs: 60_000 }
-/** The directory of a platform is read so often. */
+/** Interval for reading a platform's directory. */
 const REFRESH_MS = 5 * 60_000
 
 const Report = v.object({
@@ -49,32 +49,32 @@ const Rejection = v.object({
   reason: v.pipe(v.string(), v.maxLength(4000)),
 })
 
-/** What an adapter was last told, to tell it only what is new. */
+/** The last set of instances sent to an adapter, so that only changes are sent. */
 interface Told {
   readonly provider: BridgeProvider
   readonly digest: string
   readonly ids: ReadonlySet<string>
 }
 
-/** An adapter: its extension and its platform in one text. */
+/** Key of an adapter: its extension and platform. */
 type Key = string
 
-/** Tells adapters of their instances, and what they report to the instances. */
+/** Sends adapters their instances, and applies their reports. */
 export class Adapters {
-  /** Takes events of platforms; the room for them sets it. */
+  /** Receives events of platforms; set by the inbound part. */
   ingest: (extension: string, event: InboundEvent) => Promise<IngestResult> = async () => {
     throw BridgeErrors.bridge_not_accepting()
   }
-  /** Takes what platforms say of messages that they had taken; the room for those sets it. */
+  /** Receives late reports about messages; set by the delivery part. */
   reportDelivery: (extension: string, report: DeliveryReport) => Promise<DeliveryReportResult> = async () => {
     throw BridgeErrors.bridge_not_accepting()
   }
-  /** Reads the directory of an instance again; the room for it sets it. */
+  /** Reads the directory of an instance again; set by the directory. */
   refresh: (id: string) => Promise<void> = async () => {}
 
   readonly #told = new Map<Key, Told>()
   readonly #failures = new Map<Key, number>()
-  /** Instances that an adapter has to end before it starts them again. */
+  /** Instances that an adapter has to stop before it starts them again. */
   readonly #restarting = new Set<string>()
   readonly #serial = new SerialBy()
   readonly #alarm: Alarm
@@ -87,12 +87,12 @@ export class Adapters {
     this.#alarm = new Alarm(kernel.clock, { retryMs: 1000 })
   }
 
-  /** The adapter of an instance may have to be told something. */
+  /** Schedules an update of an instance's adapter. */
   mark({ extension, platform }: Pick<Instance, 'extension' | 'platform'>): void {
     this.#alarm.set(dueOf('tell', extension, platform), this.kernel.clock.now())
   }
 
-  /** The same of every adapter that has an instance. Without an instance that is enabled there is nothing to do. */
+  /** Schedules an update of every adapter with instances; does nothing while none is enabled. */
   markAll(): void {
     if (this.#told.size === 0 && !this.instances.isNeeded) return
     for (const instance of this.instances.list()) this.mark(instance)
@@ -121,7 +121,7 @@ export class Adapters {
     this.mark(instance)
   }
 
-  /** Until the signal aborts; sleeps without a timer while no instance is enabled. */
+  /** Runs until the signal aborts; sleeps without a timer while no instance is enabled. */
   async run(signal: AbortSignal): Promise<void> {
     await this.kernel.needs.daemon.released(signal)
     this.markAll()
@@ -132,7 +132,7 @@ export class Adapters {
     await this.#alarm.run(signal, { fire, failed })
   }
 
-  /** Ends what the adapters run. */
+  /** Stops the instances of all adapters. */
   async end(): Promise<void> {
     await Promise.all(
       [...this.#told].map(([key, { provider }]) =>
@@ -146,7 +146,7 @@ export class Adapters {
     )
   }
 
-  /** What an adapter is given of the daemon. */
+  /** The API of the daemon for an adapter. */
   hostOf({ extension }: Pick<BridgeProvider, 'extension'>): BridgeHost {
     return {
       report: (id, state) => this.report(extension, id, state),
@@ -174,7 +174,7 @@ export class Adapters {
     if (status === 'ready' && !wasReady) this.#alarm.set(dueOf('read', id), this.kernel.clock.now())
   }
 
-  /** Does not wait: an adapter that is slow delays only itself. */
+  /** Not awaited, so that a slow adapter delays only itself. */
   #fire(key: string, signal: AbortSignal, failed: (error: unknown) => void): void {
     const [verb, first = '', platform = ''] = JSON.parse(key) as string[]
     const work =
@@ -216,7 +216,7 @@ export class Adapters {
     await this.#manage(key, provider, wanted)
   }
 
-  /** The instances that the adapter is to run. One that lacks a secret waits for it, one that was given up for a restart. */
+  /** The instances that the adapter has to run, without those that lack a secret and those that were given up. */
   async #wanted(own: readonly Instance[], told: Told | undefined): Promise<ManagedInstance[]> {
     const wanted: ManagedInstance[] = []
     for (const instance of own) {
@@ -276,7 +276,7 @@ export class Adapters {
   }
 }
 
-/** An instance as its adapter gets it. */
+/** An instance in the form for its adapter. */
 export function managedOf(instance: Instance, secrets: readonly BoundSecret[]): ManagedInstance {
   const { id, displayName, platform, workspaceId, providerConfig, dmPolicy } = instance
   const workspace = workspaceId === undefined ? {} : { workspaceId }
@@ -293,5 +293,5 @@ function checked(report: DeliveryReport): DeliveryReport {
 const keyOf = ({ extension, platform }: Pick<Instance, 'extension' | 'platform'>): Key =>
   JSON.stringify([extension, platform])
 
-/** A key of the alarm: what is due, and for what. */
+/** A key of the alarm: an action and its subject. */
 const dueOf = (verb: 'tell' | 'read', ...what: readonly string[]): string => JSON.stringify([verb, ...what])

@@ -1,11 +1,14 @@
-/** Which instances changed, by position: streams read from it what they missed. Positions grow over restarts of the daemon. */
+/**
+ * Changed instances by position, from which streams read missed changes. Positions increase across restarts of the
+ * daemon.
+ */
 export class Changes {
   readonly #latest = new Map<string, number>()
   readonly #begin: number
   #at: number
   #next: { readonly happened: Promise<void>; readonly wake: () => void } | undefined
 
-  /** @param begin the time of the start, so that a position of an earlier process is known to be one */
+  /** @param begin time of the start, so that positions of an earlier process can be recognized */
   constructor(begin: number) {
     this.#begin = begin
     this.#at = begin
@@ -15,7 +18,7 @@ export class Changes {
     return this.#at
   }
 
-  /** Says that an instance changed, and wakes the readers. */
+  /** Records a change of an instance and wakes the readers. */
   touch(id: string): void {
     this.#latest.set(id, ++this.#at)
     const next = this.#next
@@ -23,7 +26,7 @@ export class Changes {
     next?.wake()
   }
 
-  /** Those of the instances that changed behind a position; undefined where that is not known. */
+  /** The given instances that changed after a position; undefined if unknown. */
   since(position: number, ids: readonly string[]): string[] | undefined {
     if (position < this.#begin) return undefined
     return ids.filter(id => (this.#latest.get(id) ?? this.#begin) > position)

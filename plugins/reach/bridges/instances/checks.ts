@@ -4,10 +4,10 @@ import { finding } from '../../../desk/daemon/api.js'
 import type { Health } from './health.js'
 import type { Instances } from './instances.js'
 
-/** Items of one report; what is more is told of in the last one. */
+/** Items per report; the last item mentions the rest. */
 const LISTED = 50
 
-/** Doctor: instances that wait for a secret, work in part or were given up. */
+/** The doctor's items: instances that wait for a secret, work partially or were given up. */
 export function bridgeItems(instances: Instances, health: Health): DiagnosticItem[] {
   const enabled = instances.list().filter(instance => instance.enabled)
   const items = enabled.flatMap((instance): DiagnosticItem[] => {
@@ -49,7 +49,7 @@ export function bridgeItems(instances: Instances, health: Health): DiagnosticIte
   return [...items.slice(0, LISTED - 1), { ...last, message: `${last.message}; and ${rest} more` }]
 }
 
-/** The item of a report that could not be made. */
+/** The item for a report that failed. */
 export const unavailable = (message: string): DiagnosticItem =>
   finding({
     id: 'runtime.bridges',

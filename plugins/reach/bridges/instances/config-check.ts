@@ -6,27 +6,27 @@ import { OWN, schemaOf } from './config-fields.js'
 type Loaded = Awaited<ReturnType<typeof loadJsonSchema>>
 type Provider = Pick<BridgeProvider, 'extension' | 'platform' | 'configSchema'>
 
-/** What is wrong with a configuration, or with the schema that it is to be held to. */
+/** A problem of a configuration or of its schema. */
 export interface ConfigProblem {
-  /** `schema`: of the adapter. */
+  /** `schema`: the adapter's schema itself is invalid. */
   readonly of: 'config' | 'schema'
   /** `provider_config.port: integer wanted` */
   readonly text: string
 }
 
-/** Holds `provider_config` to the JSON Schema of its adapter. */
+/** Validates `provider_config` against the JSON Schema of its adapter. */
 export class ConfigCheck {
   #patterns: InstanceType<Loaded['PatternThread']> | undefined
 
   constructor(private readonly kernel: Pick<K, 'scope'>) {}
 
-  /** What keeps the schema of an adapter from being used; undefined where it can be, or there is none. */
+  /** Why an adapter's schema cannot be used; undefined if it can, or if there is none. */
   async schemaProblem(provider: Provider): Promise<string | undefined> {
     const schema = await this.#schema(provider)
     return typeof schema === 'string' ? schema : undefined
   }
 
-  /** What the schema of an adapter refuses of a configuration; undefined where it allows it, or there is none. */
+  /** Problem of a configuration by the adapter's schema; undefined if valid or without a schema. */
   async problem(provider: Provider, config: Readonly<Record<string, unknown>>): Promise<ConfigProblem | undefined> {
     const schema = await this.#schema(provider)
     if (schema === undefined) return undefined
@@ -44,7 +44,7 @@ export class ConfigCheck {
     return { of: 'config', text: `provider_config${text}` }
   }
 
-  /** The schema; a text where it cannot be used. */
+  /** The schema; a text with the reason if it is unusable. */
   async #schema(provider: Provider): Promise<Readonly<Record<string, unknown>> | string | undefined> {
     const text = await schemaOf(provider)
     if (text === undefined) return undefined
@@ -61,7 +61,7 @@ export class ConfigCheck {
   }
 }
 
-/** What of a configuration is the adapter's: members of the daemon's own are not, unless the schema names them. */
+/** The adapter's part of a configuration: without the daemon's own members, unless the schema names them. */
 function othersOf(schema: Readonly<Record<string, unknown>>, config: Readonly<Record<string, unknown>>) {
   const named = Object(schema.properties) as object
   return Object.fromEntries(Object.entries(config).filter(([name]) => !OWN.has(name) || Object.hasOwn(named, name)))

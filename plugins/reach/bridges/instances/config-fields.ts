@@ -1,23 +1,23 @@
 import type { BridgeProvider } from '../api.js'
 
-/** A setting of a platform that a person can type. */
+/** A setting of a platform that a person can enter. */
 export interface ConfigField {
   readonly name: string
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'list'
   readonly about: string
-  /** What is used for an empty answer; empty: nothing. */
+  /** Value for an empty answer; empty: none. */
   readonly usual: string
-  /** What the adapter uses without a value; empty: it is not said. */
+  /** The adapter's own default; empty: unknown. */
   readonly byDefault: string
   readonly choices: readonly string[]
   readonly isRequired: boolean
-  /** It is asked for, though it is not required. */
+  /** Whether it is asked for although it is optional. */
   readonly isAsked: boolean
 }
 
-/** Fields that one schema has at most. */
+/** Maximum number of fields of a schema. */
 const FIELDS_MAX = 50
-/** Members that the daemon reads itself, for all platforms. */
+/** Members that the daemon itself reads, for all platforms. */
 export const OWN = new Set(['dm', 'group', 'approvers', 'routing'])
 
 interface Property {
@@ -29,11 +29,11 @@ interface Property {
   readonly items?: { readonly type?: unknown }
 }
 
-/** The JSON Schema of an adapter as text, where it has one. */
+/** The JSON Schema of an adapter as text, if it has one. */
 export const schemaOf = async ({ configSchema }: Pick<BridgeProvider, 'configSchema'>): Promise<string | undefined> =>
   typeof configSchema === 'function' ? configSchema() : configSchema
 
-/** The fields of a JSON Schema of an object, required ones first; those that hold objects are left out. */
+/** The fields of an object's JSON Schema, required ones first; objects are left out. */
 export function fieldsOf(text: string | undefined): ConfigField[] {
   const { properties, required } = parsed(text)
   const needed = new Set(Array.isArray(required) ? required : [])
@@ -44,7 +44,7 @@ export function fieldsOf(text: string | undefined): ConfigField[] {
     .sort((a, b) => Number(b.isRequired) - Number(a.isRequired))
 }
 
-/** What a typed text means; undefined where it means nothing. */
+/** Value of a typed text; undefined if it is invalid. */
 export function typedValue({ type, choices }: Pick<ConfigField, 'type' | 'choices'>, text: string): unknown {
   if (choices.length > 0 && !choices.includes(text)) return undefined
   if (type === 'boolean') return BOOLEANS[text.toLowerCase()]
@@ -80,12 +80,12 @@ function fieldOf(name: string, property: Property, isRequired: boolean): ConfigF
     byDefault,
     choices: Array.isArray(choices) ? choices.filter(choice => typeof choice === 'string') : [],
     isRequired,
-    // Names that are listed have no default that is of use: rooms to join, say.
+    // A list of names, such as rooms to join, has no useful default, so it is asked for.
     isAsked: isList && Array.isArray(usual),
   }
 }
 
-/** The description of a member of a member, where a schema has one. */
+/** Description of a nested member, if the schema has one. */
 export function aboutOf(text: string | undefined, ...path: readonly string[]): string | undefined {
   let place: Property & { readonly properties?: unknown } = parsed(text)
   for (const name of path) place = Object((Object(place.properties) as Record<string, unknown>)[name])

@@ -16,28 +16,28 @@ import type { Instances } from './instances.js'
 import { targets } from './table.js'
 
 const READ_MS = 30_000
-/** What the directory says is good for so long. */
+/** Milliseconds for which the directory is considered current. */
 const FRESH_MS = 6 * 3600_000
-/** Rows that one reading brings. */
+/** Rows read at once. */
 const ROWS_MAX = 10_000
 const LIST_MAX = 50
 const NAME_MAX = 256
 const CANDIDATES = 10
-/** A name that the directory does not know now, it does not know a moment later. */
+/** Milliseconds for which an unknown name is not looked up again. */
 const RECENT_MS = 60_000
-/** The step of {@link Directory.resolve} up to which a whole name is meant. */
+/** Number of steps in {@link Directory.resolve} that match a whole name. */
 const WHOLE_NAME = 3
 
 type Row = ReturnType<typeof targets.all>[number]
 
-/** Rooms and persons that platforms have named. A row stays when a later reading does not bring it. */
+/** Rooms and people that platforms have named. A row stays even if a later read lacks it. */
 export class Directory {
   constructor(
     private readonly kernel: K,
     private readonly instances: Instances,
   ) {}
 
-  /** Reads the directory of a platform again; a failure is recorded and leaves the rows. */
+  /** Reads the directory of a platform again; a failure is recorded and keeps the rows. */
   async refresh(id: string): Promise<void> {
     const { clock, db, log } = this.kernel
     const provider = this.instances.provider(id)
@@ -80,8 +80,8 @@ export class Directory {
   }
 
   /**
-   * Who or what is called so: by its route, by an id in it, by its whole name, by a part of its name. The first of these that finds
-   * something decides, also where it finds several.
+   * Finds targets by their route, an id in it, their whole name, then a part of their name. The first step with matches
+   * decides, even with several.
    */
   resolve(id: string, name: string): ResolveBridgeTargetReply {
     const rows = targets.all(this.kernel.db, { instanceId: id }, 'ORDER BY normalized, route')
@@ -123,7 +123,10 @@ export class Directory {
     }
   }
 
-  /** A room or person that is called so in whole. What the directory does not know it reads again, unless it has just done so. */
+  /**
+   * Finds a room or person by its whole name. An unknown name causes a new read of the directory, unless that was
+   * recent.
+   */
   async find(id: string, name: string): Promise<FoundTarget> {
     const found = this.#find(id, name)
     const { refreshedAt = 0 } = this.instances.state(id) ?? {}
@@ -141,7 +144,7 @@ export class Directory {
     return { candidates: near.map(one => `${one.canonical_route} (${one.display_name})`), isAmbiguous }
   }
 
-  /** Whether the directory knows an address. */
+  /** Whether the directory contains an address. */
   knows(id: string, address: Parameters<typeof routeOf>[0]): boolean {
     return targets.get(this.kernel.db, { instanceId: id, route: routeOf(address) }) !== undefined
   }
@@ -175,7 +178,7 @@ export class Directory {
   }
 }
 
-/** A name as it is compared: without case, marks of rooms and persons, and what is not seen. */
+/** Normalized form of a name for comparison: without case, leading marks and invisible characters. */
 export const normalized = (name: string): string =>
   name
     .normalize('NFKC')
@@ -184,7 +187,7 @@ export const normalized = (name: string): string =>
     .replace(/^[#@]+/, '')
     .toLowerCase()
 
-/** Undefined for what has no address or no name. */
+/** Undefined for a target without an address or name. */
 function rowOf(target: SnapshotTarget) {
   const { display_name = '', target_type = '', qualifier, capabilities = [] } = target
   const { peer_id, group_id } = target

@@ -10,7 +10,7 @@ import type { ConfigCheck } from './config-check.js'
 import { type InstanceRecord, type Instances, isPackaged } from './instances.js'
 import { states } from './table.js'
 
-/** Members of a PATCH that are part of the spec. */
+/** Members of a PATCH that belong to the spec. */
 const SPEC = [
   'display_name',
   'dm_policy',
@@ -19,10 +19,10 @@ const SPEC = [
   'delivery_defaults',
   'notification_suppress',
 ] as const
-/** Of these null means that there is none; of the others it means nothing. */
+/** Members that null removes; for others null is ignored. */
 const CLEARED = new Set<string>(['provider_config', 'delivery_defaults'])
 
-/** Creates and changes instances by what requests want. */
+/** Creates and changes instances on request. */
 export class Edits {
   constructor(
     private readonly kernel: K,
@@ -55,7 +55,7 @@ export class Edits {
     if (body.provider_config !== undefined) {
       const { extension_name: extension, platform } = before
       const provider = this.instances.providerOf({ extension, platform })
-      // Without its adapter nothing is known of the settings; `verify` judges them once it runs.
+      // Without its adapter the schema is unknown; `verify` checks the settings once it runs.
       if (provider) await this.#judge(provider, body.provider_config)
     }
     if (body.degradation && body.clear_degradation)
@@ -81,7 +81,7 @@ export class Edits {
     })
   }
 
-  /** Enables or disables an instance; one that is so already stays as it is. @throws Fault `bridge_not_found` */
+  /** Enables or disables an instance; idempotent. @throws Fault `bridge_not_found` */
   async enable(id: string, enabled: boolean, actor: Actor): Promise<void> {
     this.instances.found(id, actor)
     await this.kernel.db.tx(t => {
@@ -89,7 +89,7 @@ export class Edits {
       if (this.instances.seen(id).enabled === enabled) return
       const status = enabled ? 'starting' : 'disabled'
       if (isPackaged(record)) {
-        // The package writes its record anew with each activation: what the operator chose stands beside it.
+        // Each activation of the package rewrites its record, so the operator's choice is stored separately.
         states.update(t, { id }, { enabled })
         this.instances.move(t, id, { status })
         this.kernel.needs.reconcile.mark([{ kind: BridgeInstanceKind.name, id }])
@@ -97,7 +97,10 @@ export class Edits {
     })
   }
 
-  /** Holds a configuration to the schema of its adapter. @throws Fault `bridge_config_invalid`, `bridge_schema_unusable` */
+  /**
+   * Validates a configuration against its adapter's schema. @throws Fault `bridge_config_invalid`,
+   * `bridge_schema_unusable`
+   */
   async #judge(provider: BridgeProvider, config: Readonly<Record<string, unknown>> | null | undefined): Promise<void> {
     const problem = await this.configs.problem(provider, config ?? {})
     if (!problem) return
@@ -134,7 +137,7 @@ const writeOf = ({ id, scope, owner, version }: InstanceRecord, spec: unknown) =
   expectedVersion: version,
 })
 
-/** The members that a PATCH changes; undefined where it changes none. */
+/** The changed members of a PATCH; undefined if there are none. */
 function changesOf(body: PatchBridgeBody): Partial<BridgeInstanceSpec> | undefined {
   const changes = SPEC.flatMap(name => {
     const value = body[name]
@@ -143,7 +146,7 @@ function changesOf(body: PatchBridgeBody): Partial<BridgeInstanceSpec> | undefin
   return changes.length === 0 ? undefined : (Object.fromEntries(changes) as Partial<BridgeInstanceSpec>)
 }
 
-/** The spec, judged as its kind does. @throws Fault `bridge_invalid` */
+/** The spec, validated by its kind. @throws Fault `bridge_invalid` */
 function checked({ id, scope, spec }: { readonly id: string; readonly scope: RecordScope; readonly spec: unknown }) {
   const decoded = v.safeParse(BridgeInstanceSpec, spec)
   if (!decoded.success) {

@@ -18,19 +18,19 @@ import type { Secrets } from './secrets.js'
 import type { InstanceState } from './table.js'
 import { bridgeOf, diagnosticsOf, healthOf } from './wire.js'
 
-/** Instances of one stream. */
+/** Maximum instances per stream. */
 const STREAM_MAX = 200
-/** Changes of an instance in this time are told once. */
+/** Milliseconds within which changes of an instance are combined. */
 const PACE_MS = 100
 
-/** Which instances a request is about. */
+/** Filter of instances in a request. */
 export interface Where {
   readonly scope?: 'all' | 'global' | 'workspace' | undefined
-  /** Of a workspace; undefined: of all. */
+  /** Id of a workspace; undefined: all. */
   readonly workspaceId?: string | undefined
 }
 
-/** How instances are doing, once and as a stream. */
+/** Health of instances, as a reply and as a stream. */
 export class Health {
   constructor(
     private readonly kernel: K,
@@ -52,7 +52,7 @@ export class Health {
     return { bridge: bridgeOf(record, state), health: this.of(instanceOf(record, state), state) }
   }
 
-  /** The platforms that can be connected. */
+  /** The available platforms. */
   async providers(): Promise<BridgeProviderInfo[]> {
     const all = this.instances.list()
     const found = this.instances.providers().map(async (provider): Promise<BridgeProviderInfo> => {
@@ -85,7 +85,7 @@ export class Health {
     return (await Promise.all(found)).sort((a, b) => (a.platform < b.platform ? -1 : 1))
   }
 
-  /** The workspace of a query as an id. @throws Fault `workspace_not_found`, `bridge_invalid` */
+  /** Resolves the workspace of a query to an id. @throws Fault `workspace_not_found`, `bridge_invalid` */
   async where({
     scope,
     workspace,
@@ -143,7 +143,7 @@ export class Health {
         event: isSnapshot ? 'snapshot' : 'changed',
         data: { bridge_health, ...(deleted.length > 0 && { deleted }), generated_at: iso(clock.now()) },
       }
-      // A burst of deliveries is one frame, not one a delivery.
+      // Pause, so that a burst of deliveries becomes one frame.
       await clock.sleep(PACE_MS, signal).catch(() => {})
     }
   }
@@ -160,7 +160,7 @@ export class Health {
   }
 }
 
-/** Whether an instance is one of those that a request is about. */
+/** Whether an instance matches a request's filter. */
 export function isWithin(
   { scope }: Pick<InstanceRecord, 'scope'>,
   { scope: wanted = 'all', workspaceId }: Where,
@@ -169,6 +169,6 @@ export function isWithin(
   if (actor && isElsewhere(actor, scope)) return false
   const isOfWorkspace = scope.kind === 'workspace'
   if (wanted !== 'all' && (wanted === 'workspace') !== isOfWorkspace) return false
-  // A workspace sees the global ones as well.
+  // Global instances are visible in every workspace.
   return workspaceId === undefined || !isOfWorkspace || scope.id === workspaceId
 }

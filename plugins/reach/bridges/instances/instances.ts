@@ -20,7 +20,7 @@ import { Changes } from './changes.js'
 import { leadsTo, type Standing } from './states.js'
 import { type InstanceState, secrets, states, targets } from './table.js'
 
-/** A bridge instance as the rooms of this plugin see it. */
+/** A bridge instance as the parts of this plugin see it. */
 export interface Instance {
   readonly id: string
   readonly displayName: string
@@ -34,25 +34,25 @@ export interface Instance {
   readonly routingPolicy: RoutingPolicy
   readonly providerConfig: Readonly<Record<string, unknown>>
   readonly deliveryDefaults: NonNullable<BridgeInstanceSpec['delivery_defaults']> | undefined
-  /** It sends no notifications. */
+  /** Whether it sends no notifications. */
   readonly suppress: boolean
 }
 
 /** The record of an instance. */
 export type InstanceRecord = StoredRecord<BridgeInstanceSpec>
 
-/** What the other rooms know of an instance, for its health. They call `touched` when it changes. */
+/** Figures of other parts for the health of an instance. They call `touched` on changes. */
 export interface Figures {
   /** Conversations that are bound to a session. */
   routes(id: string): number
-  /** Parts on their way out. */
+  /** Number of parts being sent. */
   backlog(id: string): number
 }
 
 /** A counter of the health of an instance. */
 export type Counter = 'auth_failures' | 'delivery_failures' | 'dropped'
 
-/** Characters that are kept of a message of an adapter. */
+/** Kept characters of an adapter's message. */
 const MESSAGE_MAX = 1000
 const ANNOUNCED = {
   ready: BridgeReady,
@@ -61,11 +61,11 @@ const ANNOUNCED = {
   error: BridgeFailed,
 }
 
-/** Bridge instances: their records say what is wanted, the table `bridges_state` what is reported. */
+/** Bridge instances: records have the desired state, the table `bridges_state` the reported one. */
 export class Instances {
-  /** What the other rooms say of an instance; they set it when they are made. */
+  /** Figures of other parts, which set it on creation. */
   figures: Figures = { routes: () => 0, backlog: () => 0 }
-  /** Told of each status that an instance reaches, durably; the room that waits for that sets it. */
+  /** Called durably for each new status of an instance; set by the part that waits for it. */
   moved: (id: string) => void = () => {}
   readonly changes: Changes
 
@@ -73,7 +73,10 @@ export class Instances {
     this.changes = new Changes(kernel.clock.now())
   }
 
-  /** Makes the table what the records say, which may have changed while this plugin did not run; instances that ran start again. */
+  /**
+   * Aligns the table with the records, which may have changed while this plugin did not run; running instances start
+   * again.
+   */
   async start(): Promise<void> {
     const { db, records } = this.kernel
     const known = new Map(states.all(db).map(state => [state.id, state]))
@@ -103,12 +106,12 @@ export class Instances {
       .map(record => instanceOf(record, known.get(record.id)))
   }
 
-  /** Whether an instance is enabled, at the cost of one statement. */
+  /** Whether any instance is enabled, by a single statement. */
   get isNeeded(): boolean {
     return this.kernel.db.row("SELECT 1 FROM bridges_state WHERE status <> 'disabled' LIMIT 1") !== undefined
   }
 
-  /** The adapter of an instance, where its extension runs. */
+  /** The adapter of an instance, if its extension runs. */
   provider(id: string): BridgeProvider | undefined {
     const instance = this.get(id)
     return instance && this.providerOf(instance)
@@ -123,20 +126,20 @@ export class Instances {
     return this.providers().find(provider => provider.extension === extension && provider.platform === platform)
   }
 
-  /** Whether events of the instance are taken and messages are sent by it. */
+  /** Whether the instance accepts events and sends messages. */
   accepts(id: string): boolean {
     const { status } = this.get(id) ?? {}
     return status === 'ready' || status === 'degraded'
   }
 
-  /** The record that a caller may see. @throws Fault `bridge_not_found` */
+  /** The record, if the caller may see it. @throws Fault `bridge_not_found` */
   found(id: string, actor?: Actor): InstanceRecord {
     const record = this.kernel.records.get(BridgeInstanceKind, id)
     if (record && !(actor && isElsewhere(actor, record.scope))) return record
     throw BridgeErrors.bridge_not_found(`no bridge has the id ${shown(id)}`)
   }
 
-  /** The instance that a caller may see. @throws Fault `bridge_not_found` */
+  /** The instance, if the caller may see it. @throws Fault `bridge_not_found` */
   seen(id: string, actor?: Actor): Instance {
     return instanceOf(this.found(id, actor), states.get(this.kernel.db, { id }))
   }
@@ -145,7 +148,7 @@ export class Instances {
     return states.get(this.kernel.db, { id })
   }
 
-  /** Adds one to a counter. @param by why a delivery was dropped */
+  /** Increments a counter. @param by reason of a dropped delivery */
   count(t: Tx, id: string, counter: Counter, by = 'unknown'): void {
     const state = states.get(t, { id })
     if (!state) return
@@ -158,40 +161,41 @@ export class Instances {
     this.change(t, id, changes[counter])
   }
 
-  /** A text of an adapter, without the secrets that it may quote. */
+  /** A text of an adapter with secrets redacted. */
   plain(message: string): string {
     return this.kernel.redact.text(message, MESSAGE_MAX)
   }
 
-  /** A delivery, or a request to the platform, failed. */
+  /** Records a failed delivery or platform request. */
   failed(t: Tx, id: string, message: string): void {
     this.change(t, id, { lastError: this.plain(message), lastErrorAt: this.kernel.clock.now() })
   }
 
-  /** The platform took a message. @param hasRemoteId it named the message */
+  /** Records a delivered message. @param hasRemoteId whether the platform returned an id */
   succeeded(t: Tx, id: string, hasRemoteId = false): void {
     const now = this.kernel.clock.now()
     this.change(t, id, { lastSuccessAt: now, ...(hasRemoteId && { outboundAt: now }) })
   }
 
-  /** An event came from the platform. */
+  /** Records an event from the platform. */
   heard(t: Tx, id: string): void {
     this.change(t, id, { inboundAt: this.kernel.clock.now() })
   }
 
-  /** Changes what is reported of an instance; streams of its health are told once it is durable. */
+  /** Changes the reported state of an instance; health streams are notified when it is durable. */
   change(t: Tx, id: string, changes: Partial<InstanceState>): void {
     if (states.update(t, { id }, { ...changes, updatedAt: this.kernel.clock.now() }) > 0) this.touched(t, id)
   }
 
-  /** Something that the health of an instance shows is different once the transaction is durable. */
+  /** Notifies health streams of a change once the transaction is durable. */
   touched(t: Tx, id: string): void {
     this.kernel.db.onDurable(t, () => this.changes.touch(id))
   }
 
   /**
-   * Moves an instance to a status and announces it, unless the latest announcement said the same. Returns false where the status does
-   * not lead there. @param afresh the daemon began anew, from whatever was left
+   * Moves an instance to a status and announces it, unless the last announcement was the same. Returns false for an
+   * invalid transition.
+   * @param afresh whether the daemon just started, which allows a transition from any status
    */
   move(t: Tx, id: string, to: Standing, afresh = false): boolean {
     const state = states.get(t, { id })
@@ -221,7 +225,7 @@ export class Instances {
     return true
   }
 
-  /** Follows the write of a record in its transaction, from wherever it came. */
+  /** Applies the write of a record from any source, in its transaction. */
   written(anyT: Tx, change: RecordChange): void {
     const t = this.kernel.db.within(anyT)
     const { id } = change.verb === 'put' ? change.after : change.before
@@ -229,7 +233,7 @@ export class Instances {
     else this.#follow(t, id, (change.after.spec as BridgeInstanceSpec).enabled)
   }
 
-  /** @param afresh the daemon began anew */
+  /** @param afresh whether the daemon just started */
   #follow(t: Tx, id: string, wanted: boolean, afresh = false): void {
     const state = states.get(t, { id })
     const status = (state?.enabled ?? wanted) ? 'starting' : 'disabled'
@@ -247,7 +251,7 @@ export class Instances {
     this.touched(t, id)
   }
 
-  /** All instances together. */
+  /** Totals of all instances. */
   totals(): BridgeTotals {
     const status_counts = { auth_required: 0, degraded: 0, disabled: 0, error: 0, ready: 0, starting: 0 }
     const sums = {
@@ -270,11 +274,11 @@ export class Instances {
   }
 }
 
-/** Whether a package has the instance: what is reported may change, its spec may not. */
+/** Whether an instance belongs to a package: its reported state may change, its spec may not. */
 export const isPackaged = ({ owner, source, spec }: InstanceRecord): boolean =>
   owner.kind === 'bundle.activation' || source.kind === 'extension' || spec.source === 'package'
 
-/** The record and what is reported of it as one. */
+/** Combines the record with its reported state. */
 export function instanceOf({ id, scope, spec }: InstanceRecord, state: InstanceState | undefined): Instance {
   const enabled = state?.enabled ?? spec.enabled
   return {
@@ -294,6 +298,6 @@ export function instanceOf({ id, scope, spec }: InstanceRecord, state: InstanceS
   }
 }
 
-/** The sum of counts by name. */
+/** Sum of named counts. */
 export const sumOf = (counts: Readonly<Record<string, number>>): number =>
   Object.values(counts).reduce((sum, n) => sum + n, 0)

@@ -1,30 +1,30 @@
 import type { CommandContext } from '../../../../kernel/plugin.js'
 
-/** Columns of the texts that are shown. */
+/** Columns of printed texts. */
 const WIDTH = 78
 
-/** A command whose caller can be asked. */
+/** A command with an interactive terminal. */
 export type Terminal = CommandContext & { readonly terminal: NonNullable<CommandContext['terminal']> }
 
 export const hasTerminal = (context: CommandContext): context is Terminal => context.terminal !== undefined
 
-/** What an interview leaves when it ends early, and the command that goes on with it. */
+/** Remainder of an interview that ends early, with the command to continue. */
 interface Left {
   readonly text: string
   readonly next: string
 }
 
-/** Questions to a person at a terminal. */
+/** Asks a person questions at a terminal. */
 export class Interview {
-  /** What the person is told when the interview ends early. */
+  /** Message for an interview that ends early. */
   left: Left = { text: 'nothing was created', next: '' }
   #isOver = false
-  /** Stops listening for the line that is awaited. */
+  /** Stops listening for the awaited line. */
   #quiet = () => {}
 
   constructor(readonly context: Terminal) {}
 
-  /** Runs a conversation; Ctrl-C ends it with what it leaves. */
+  /** Runs a conversation; Ctrl-C ends it with the message about the remainder. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     let interrupt = () => {}
     const over = new Promise<never>((_, reject) => {
@@ -50,12 +50,12 @@ export class Interview {
     this.context.out.line(text)
   }
 
-  /** A text in lines of a small terminal. @param indent columns before each line behind the first one */
+  /** Prints a text wrapped to the width. @param indent columns before each continuation line */
   say(text: string, indent = 0): void {
     for (const line of wrapped(text, indent)) this.line(line)
   }
 
-  /** One typed line. @param needed an empty answer without a default is asked for again */
+  /** Reads one line. @param needed whether an empty answer without a default repeats the question */
   async ask(question: string, usual = '', needed = true): Promise<string> {
     const { out, terminal } = this.context
     const lines = wrapped(`${question}${usual === '' ? '' : ` [${usual}]`}:`)
@@ -77,7 +77,7 @@ export class Interview {
     }
   }
 
-  /** A yes or a no; the question is asked again for another answer. */
+  /** Asks for yes or no; other answers repeat the question. */
   async confirm(question: string, usual: boolean): Promise<boolean> {
     for (;;) {
       const answer = (await this.ask(`${question} (y/n)`, usual ? 'y' : 'n')).toLowerCase()
@@ -86,7 +86,7 @@ export class Interview {
     }
   }
 
-  /** Index of the answer that is chosen; the first for Enter alone. */
+  /** Returns the index of the chosen answer; Enter chooses the first. */
   async choose(question: string, answers: readonly string[]): Promise<number> {
     this.line()
     this.say(question)
@@ -97,10 +97,10 @@ export class Interview {
     }
   }
 
-  /** One line that is not shown; undefined where the person gives none. */
+  /** Reads one hidden line; undefined if the person enters none. */
   async unseen(prompt: string): Promise<string | undefined> {
     const typed = await this.context.unseen?.(prompt)
-    // Ctrl-C ends the prompt before it ends the interview.
+    // Ctrl-C ends the prompt before the interview, so its handler gets a turn first.
     if (typed === undefined) await new Promise(resolve => setImmediate(resolve))
     return this.#isOver ? await new Promise(() => {}) : typed
   }
@@ -111,7 +111,7 @@ export class Interview {
   }
 }
 
-/** Words of a text in lines; the white space before the first word stays. */
+/** Wraps a text into lines; leading white space is kept. */
 export function wrapped(text: string, indent = 0): string[] {
   const lines: string[] = []
   const [before = ''] = /^\s*/.exec(text) ?? []

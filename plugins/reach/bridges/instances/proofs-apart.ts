@@ -4,16 +4,16 @@ import type { BoundSecret, BridgeProvider, Examined, VerifyCheck } from '../api.
 import { managedOf } from './adapters.js'
 import type { Instance } from './instances.js'
 
-/** What the adapter of a disabled bridge proves, which it runs for the check alone. */
+/** Results of checks by the adapter of a disabled bridge, which runs only for these checks. */
 export interface ProofsApart {
   readonly configuration: VerifyCheck
   readonly process: VerifyCheck
   readonly transport: VerifyCheck
-  /** Of the adapter itself. */
+  /** Checks of the adapter itself. */
   readonly others: readonly VerifyCheck[]
 }
 
-/** Has an adapter try a disabled bridge. Undefined: it tries none. Without a valid configuration there is nothing to be tried. */
+/** Lets an adapter test a disabled bridge. Undefined if the adapter cannot. An invalid configuration is not tested. */
 export async function proveApart(
   instance: Instance,
   configuration: VerifyCheck,

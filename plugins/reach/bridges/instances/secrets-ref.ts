@@ -1,9 +1,9 @@
 import { parseSecretRef } from '../../../../kernel/kit/secret-ref.js'
 
-/** The place of a slot of an instance in the vault. */
+/** Vault reference of an instance's slot. */
 export const refOf = (id: string, name: string): string => `vault:bridges/${id}/${name}`
 
-/** What {@link refOf} was made of; undefined for the place of something else. */
+/** The instance and slot of a {@link refOf} reference; undefined for another reference. */
 export function placeOf(ref: string): { readonly id: string; readonly name: string } | undefined {
   const { scheme, rest = '' } = parseSecretRef(ref) ?? {}
   const [namespace, id, name, ...more] = rest.split('/')

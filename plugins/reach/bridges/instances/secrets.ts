@@ -9,17 +9,17 @@ import type { Instance, Instances } from './instances.js'
 import { placeOf, refOf } from './secrets-ref.js'
 import { secrets } from './table.js'
 
-/** Bytes of a value: no more is hidden in what leaves the daemon, and so the vault takes no more. */
+/** Maximum bytes of a value: longer ones could not be redacted in output. */
 const VALUE_MAX = 64 * 1024
 
-/** Secrets of instances: each slot has its place in the vault, and the table says which are bound. */
+/** Secrets of instances: each slot has a place in the vault, and the table lists the bound slots. */
 export class Secrets {
   constructor(
     private readonly kernel: K,
     private readonly instances: Instances,
   ) {}
 
-  /** The slots of an instance: those of its adapter and those that its package names. */
+  /** The slots of an instance, from its adapter and its package. */
   slotsOf(instance: Pick<Instance, 'id' | 'extension' | 'platform'>): readonly SecretSlot[] {
     const own = this.instances.found(instance.id).spec.secret_slots ?? []
     const slots = this.instances.providerOf(instance)?.secretSlots ?? []
@@ -34,7 +34,7 @@ export class Secrets {
     return required.filter(({ name }) => !bound.has(name)).map(({ name }) => name)
   }
 
-  /** The bound secrets with their values, for the adapter alone. One whose value is gone from the vault is left out. */
+  /** The bound secrets with values, for the adapter only. Those without a value in the vault are left out. */
   async reveal(id: string): Promise<BoundSecret[]> {
     const found: BoundSecret[] = []
     for (const { name, kind } of secrets.all(this.kernel.db, { instanceId: id }, 'ORDER BY name')) {
@@ -102,8 +102,8 @@ export class Secrets {
   }
 
   /**
-   * The vault has another value at a place, or none any more, which leaves the slot unbound.
-   * @returns the instance that has to hear of it; undefined where no slot is bound to the place
+   * Handles a changed or deleted vault value; a deletion unbinds its slot.
+   * @returns the affected instance; undefined if no slot is bound to the reference
    */
   async follow(ref: string, change: 'put' | 'deleted'): Promise<Instance | undefined> {
     const { id = '', name = '' } = placeOf(ref) ?? {}
@@ -123,7 +123,7 @@ export class Secrets {
     })
   }
 
-  /** A slot has a value: what the platform rejected is another one now, or what was missing is there. The adapter tries again. */
+  /** Handles a new value of a slot: an instance that waited for it starts again. */
   #changed(t: Tx, instance: Instance): void {
     const { id } = instance
     if (this.instances.seen(id).status === 'auth_required' && this.missing(instance).length === 0)

@@ -13,10 +13,10 @@ import { aboutOf, type ConfigField, fieldsOf, typedValue } from './config-fields
 import { hasTerminal, Interview } from './interview.js'
 import { refOf } from './secrets-ref.js'
 
-/** An adapter has connected in this time, or the setup goes on without. */
+/** Milliseconds for an adapter to connect; after that the setup continues without it. */
 const READY_MS = 60_000
 
-/** `svc bridge setup <platform>`: asks for all that a bridge needs, starts it and proves that it works. */
+/** `svc bridge setup <platform>`: asks for everything that a bridge needs, starts it and verifies it. */
 export async function setUp(context: CommandContext): Promise<number | undefined> {
   const { fault } = context
   if (!hasTerminal(context))
@@ -100,7 +100,7 @@ async function chooseProvider(
   return found[at] ?? first
 }
 
-/** Id of the workspace whose agent answers; undefined: a bridge that only sends. */
+/** Id of the workspace whose agent answers; undefined for a bridge that only sends. */
 async function chooseWorkspace(interview: Interview): Promise<string | undefined> {
   const { client, cwd, options } = interview.context
   const wanted = typeof options.workspace === 'string' ? await rootOf(client, options.workspace) : cwd
@@ -130,31 +130,31 @@ async function chooseWorkspace(interview: Interview): Promise<string | undefined
   }
 }
 
-/** The folder of a workspace: people know it better than its id. */
+/** Folder of a workspace, which is more familiar to people than its id. */
 async function rootOf(client: CommandContext['client'], reference: string): Promise<string> {
   try {
     const found = await client.request('GET', `/api/workspaces/${encodeURIComponent(reference)}`)
     return (found as { workspace: { root_dir: string } }).workspace.root_dir
   } catch {
-    // The person is asked for another one.
+    // The person chooses another one.
     return reference
   }
 }
 
-/** Of a bridge that starts no conversations. */
+/** Settings of a bridge without conversations. */
 const ALL_IN_ONE = {
   routing_policy: { include_peer: true, include_group: false, include_thread: false },
   provider_config: {},
 }
 
-/** By what conversations are told apart. */
+/** Choices of how conversations are separated. */
 const SHARED = [
   { by: 'room', text: 'a room: all that is said in it is one conversation' },
   { by: 'thread', text: 'a thread: each is one, and the rest of a room another' },
   { by: 'person', text: 'nobody: each person has their own in each room' },
 ] as const
 
-/** What one conversation with the agent is. Each of the answers covers direct messages, in which each person has their own. */
+/** Asks how conversations are separated. In every choice, direct messages are separate per person. */
 async function chooseConversations(interview: Interview, { threads }: BridgeProviderInfo) {
   const shared = SHARED.filter(({ by }) => by !== 'thread' || threads)
   const at = await interview.choose(
@@ -164,12 +164,12 @@ async function chooseConversations(interview: Interview, { threads }: BridgeProv
   const by = shared[at]?.by
   return {
     routing_policy: { include_peer: by === 'person', include_group: true, include_thread: by === 'thread' },
-    // What an event has not, a room or a thread, is left out instead of required.
+    // With the fallback, members that an event lacks are ignored instead of required.
     provider_config: { routing: { fallback: true } },
   }
 }
 
-/** The settings that the schema of the adapter names: what it requires, then the others where that is wanted. */
+/** Asks for the settings in the adapter's schema: required ones, then the others on request. */
 async function askConfig(interview: Interview, { config_schema: schema }: BridgeProviderInfo) {
   const config: Record<string, unknown> = {}
   const fields = fieldsOf(schema?.schema)
@@ -203,7 +203,7 @@ async function askField(interview: Interview, field: ConfigField): Promise<unkno
   }
 }
 
-/** Who may write direct messages, and whether they answer permission questions. */
+/** Asks who may write direct messages and answer permission questions. */
 async function askPersons(interview: Interview, { config_schema: schema }: BridgeProviderInfo) {
   interview.line()
   interview.say('Only the persons on a list may write direct messages to the bot.')
@@ -243,7 +243,7 @@ async function tellSlackApp(interview: Interview, id: string): Promise<void> {
   await interview.ask('Press Enter when you have both tokens', '', false)
 }
 
-/** The page that makes an app from a manifest. */
+/** Address of the page that creates an app from a manifest. */
 const slackLink = (manifest: AppManifestReply['manifest']): string =>
   `https://api.slack.com/apps?${new URLSearchParams({ new_app: '1', manifest_json: JSON.stringify(manifest) })}`
 

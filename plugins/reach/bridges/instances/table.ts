@@ -34,30 +34,30 @@ export const instanceTables: readonly Migration[] = [
 
 const { flag, integer, json, text, time } = column
 
-/** What is known of an instance beside its record. */
+/** State of an instance outside its record. */
 export const states = table('bridges_state', {
   instance_id: text().as('id'),
   status: text<BridgeStatus>(),
-  /** Of an instance of a package, whose record the operator does not write: whether it is enabled. */
+  /** Whether an instance of a package is enabled; the operator cannot write its record. */
   enabled: flag().optional(),
-  /** Why it is degraded, or waits for a secret. */
+  /** Reason of a degraded or waiting state. */
   reason: text<NonNullable<StateReport['reason']>>().optional(),
   message: text().optional(),
-  /** The status that the latest event told of; an instance that is disabled has none. */
+  /** The status in the latest event; absent for a disabled instance. */
   announced: text<BridgeStatus>().optional(),
   webhook_public_url: text().optional().as('webhookUrl'),
   last_error: text().optional().as('lastError'),
   last_error_at: time().optional().as('lastErrorAt'),
   last_success_at: time().optional().as('lastSuccessAt'),
-  /** When the latest event came. */
+  /** Time of the latest event. */
   inbound_at: time().optional().as('inboundAt'),
-  /** When the platform last gave an id to a message. */
+  /** Last time that the platform returned a message id. */
   outbound_at: time().optional().as('outboundAt'),
   auth_failures: integer().as('authFailures'),
   delivery_failures: integer().as('deliveryFailures'),
-  /** Deliveries that were dropped, by reason. */
+  /** Dropped deliveries by reason. */
   dropped: json<Readonly<Record<string, number>>>(),
-  /** When the directory of targets was last read. */
+  /** Last time the directory of targets was read. */
   refreshed_at: time().optional().as('refreshedAt'),
   updated_at: time().as('updatedAt'),
 })
@@ -65,7 +65,7 @@ export const states = table('bridges_state', {
 /** A row of {@link states}. */
 export type InstanceState = RowOf<typeof states>
 
-/** Slots that have a value in the vault, at `bridges/<instance>/<name>`. */
+/** Slots with a value in the vault, at `bridges/<instance>/<name>`. */
 export const secrets = table('bridges_secret', {
   instance_id: text().as('instanceId'),
   name: text(),
@@ -74,13 +74,13 @@ export const secrets = table('bridges_secret', {
   updated_at: time().as('updatedAt'),
 })
 
-/** The directory: rooms and persons that platforms have named. */
+/** The directory: rooms and people named by platforms. */
 export const targets = table('bridges_target', {
   instance_id: text().as('instanceId'),
   /** `group:#ops`; the key of an address. */
   route: text(),
   display_name: text().as('displayName'),
-  /** The name as it is compared. */
+  /** Normalized name for comparison. */
   normalized: text(),
   target_type: text().as('targetType'),
   qualifier: text().optional(),

@@ -5,10 +5,10 @@ import type { K } from '../needs.js'
 import type { Instance, Instances } from './instances.js'
 import type { SendOutcome } from './trials.js'
 
-/** A test message has ended in this time, or is let go. */
+/** Milliseconds for a test message, after which it is dropped. */
 const SEND_MS = 10_000
 
-/** Test messages, on the way of all others: through the ledger, in the order of their room. */
+/** Sends test messages the same way as others: through the ledger, in the order of their route. */
 export class TestMessages {
   readonly #waiting = new Map<string, (standing: DeliveryStanding) => void>()
 
@@ -18,13 +18,13 @@ export class TestMessages {
     private readonly deliveries: () => Deliveries,
   ) {}
 
-  /** A posted message has ended; whether it was one of these, of which others hear nothing. */
+  /** Handles the end of a posted message; returns whether it was a test message, which is not announced. */
   ended(key: string, standing: DeliveryStanding): boolean {
     this.#waiting.get(key)?.(standing)
     return key.startsWith(KEY)
   }
 
-  /** Sends a message and waits for its end. A test that fails is not listed afterwards: its caller has been told. */
+  /** Sends a message and waits for its end. A failed test is not listed, because its caller gets the result. */
   async send({ id: bridgeId }: Instance, target: BridgeAddress, text: string, id: string): Promise<SendOutcome> {
     const { clock, db } = this.kernel
     const deliveries = this.deliveries()

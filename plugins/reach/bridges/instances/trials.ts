@@ -20,17 +20,17 @@ import { type ProofsApart, proveApart } from './proofs-apart.js'
 import type { Secrets } from './secrets.js'
 import type { TestMessages } from './test-messages.js'
 
-/** Checks of an adapter have answered in this time. */
+/** Milliseconds for an adapter's checks. */
 const CHECK_MS = 15_000
 const CHECKS_MAX = 20
 
-/** What became of a message that is sent now and waited for. */
+/** Outcome of a message that is sent and awaited. */
 export type SendOutcome =
   | { readonly status: 'delivered'; readonly remoteId?: string | undefined }
   | { readonly status: 'unknown'; readonly message: string }
   | { readonly status: 'failed'; readonly message: string; readonly permanent: boolean }
 
-/** Proofs that an instance works: test messages and checks. */
+/** Tests an instance: test messages and checks. */
 export class Trials {
   constructor(
     private readonly kernel: K,
@@ -41,7 +41,10 @@ export class Trials {
     private readonly configs: ConfigCheck,
   ) {}
 
-  /** Where a message would go; nothing is sent. @throws Fault `bridge_not_found`, `bridge_target_invalid`, `bridge_not_ready` */
+  /**
+   * Target of a message without sending it. @throws Fault `bridge_not_found`, `bridge_target_invalid`,
+   * `bridge_not_ready`
+   */
   testDelivery(id: string, { target, message }: TestDeliveryBody, actor: Actor): TestDeliveryReply {
     const instance = this.#enabled(id, actor)
     const address = addressOf(instance, target)
@@ -79,7 +82,7 @@ export class Trials {
   }
 
   /**
-   * The five proofs and the checks of the adapter, which tries a bridge that is disabled without serving it.
+   * Runs the five checks of the daemon and those of the adapter, which tests a disabled bridge without serving it.
    * @throws Fault `bridge_not_found`
    */
   async verify(id: string, actor: Actor, signal: AbortSignal): Promise<VerifyBridgeReply> {
@@ -254,14 +257,14 @@ export class Trials {
     }
   }
 
-  /** What an adapter says, without secrets that it may quote. */
+  /** A check of an adapter with secrets redacted. */
   #plain({ check, status, remediation }: VerifyCheck): VerifyCheck {
     const { redact } = this.kernel
     return { check: redact.text(String(check), 64), status, remediation: redact.text(String(remediation ?? ''), 1000) }
   }
 }
 
-/** The address of a test. @throws Fault `bridge_target_invalid` */
+/** Address of a test message. @throws Fault `bridge_target_invalid` */
 function addressOf({ id, deliveryDefaults }: Instance, target: BridgeTestTarget): BridgeAddress {
   if (target.bridge_instance_id !== undefined && target.bridge_instance_id !== id)
     throw BridgeErrors.bridge_target_invalid(
@@ -291,6 +294,6 @@ const targetOf = ({ id, deliveryDefaults }: Instance, address: BridgeAddress, { 
   mode: mode ?? deliveryDefaults?.mode ?? ('direct-send' as const),
 })
 
-/** Whether a list of the policy for direct messages names anybody. */
+/** Whether any list of the direct message policy has entries. */
 const namesAnybody = (dm: unknown): boolean =>
   Object.values(Object(dm) as Record<string, unknown>).some(list => Array.isArray(list) && list.length > 0)

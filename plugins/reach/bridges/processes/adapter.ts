@@ -30,38 +30,38 @@ import { Examination, PASSES } from './examination.js'
 import { Checked, Delivered, Settled, Targets, Verified } from './schemas.js'
 
 const SET = 'bridges/instances/set'
-/** Milliseconds for a changed set of instances. */
+/** Milliseconds for passing a changed set of instances. */
 const SET_MS = 10_000
 /** Bytes of a JSON Schema. */
 const SCHEMA_MAX = 64 * 1024
-/** Faults of a call by which surely nothing reached the process. */
+/** Faults of a call that certainly did not reach the process. */
 const UNSENT: readonly string[] = ['extension_not_running', 'extension_busy', 'extension_not_found']
 
-/** What of the process that runs is known. */
+/** Last known state of the process. */
 type Standing = ProcessNews['status'] | 'unknown'
 
-/** The kernel that a bridge of a process needs. */
+/** The kernel for bridges in processes. */
 export type ProcessKernel = Pick<K, 'needs' | 'log' | 'clock'>
 
-/** The adapter that the extension of one name has in its process, whether that runs or not. */
+/** The adapter in an extension's process, whether it runs or not. */
 export class ProcessAdapter {
   host: BridgeHost | undefined
   #managed: readonly ManagedInstance[] = []
-  /** Grows with each set of instances; the process that runs has the set of {@link #given}. */
+  /** Version of the wanted set of instances; {@link #given} is the version in the running process. */
   #wanted = 0
   #given = -1
   #standing: Standing = 'unknown'
   readonly #changes = new Serial()
-  /** One process at a time is started for a check alone. */
+  /** Serializes processes for checks. */
   readonly #examinations = new Serial()
-  /** The instance whose check is under way. */
+  /** The instance being checked. */
   #examined:
     | { readonly instance: ManagedInstance; readonly abort: AbortController; readonly done: Promise<unknown> }
     | undefined
 
   constructor(
     private readonly kernel: ProcessKernel,
-    /** The copy of the extension that has the process; undefined while none is installed. */
+    /** The installed extension with the process; undefined if there is none. */
     private readonly extension: () => InstalledExtension | undefined,
     readonly name: string,
   ) {}
@@ -74,10 +74,10 @@ export class ProcessAdapter {
     return this.#managed.some(({ id }) => id === instanceId)
   }
 
-  /** Members of `runtime` for a process that is about to start. */
+  /** Members of `runtime` for a starting process. */
   members(): ProvidedMembers {
     this.#given = this.#wanted
-    // The log of both processes is one.
+    // Both processes share one log, so secrets of both are redacted.
     const examined = this.#examined ? [this.#examined.instance] : []
     return { members: this.#runtime('service', this.#managed), secrets: secretsOf([...this.#managed, ...examined]) }
   }
@@ -98,7 +98,7 @@ export class ProcessAdapter {
     this.#report({ status, message: `the process of ${this.name} failed: ${news.reason}` })
   }
 
-  /** The adapter as the daemon uses it, with what the manifest says of it. */
+  /** The adapter for the daemon, with data of the manifest. */
   provider({ bridge }: InstalledExtension['manifest']): BridgeProvider | undefined {
     if (!bridge) return undefined
     const { platform, display_name: displayName, description, secret_slots: secretSlots } = bridge
@@ -134,7 +134,7 @@ export class ProcessAdapter {
     }
   }
 
-  /** A text file of the extension; undefined where it cannot be read. */
+  /** A text file of the extension; undefined if it cannot be read. */
   async #read(file = ''): Promise<string | undefined> {
     const { root } = this.extension() ?? {}
     if (root === undefined || file === '') return undefined
@@ -148,7 +148,7 @@ export class ProcessAdapter {
 
   #manage(instances: readonly ManagedInstance[], host: BridgeHost): Promise<void> {
     return this.#changes.run(async () => {
-      // Two logins of one account disturb each other: what is to be served is tried no longer.
+      // Two logins of one account would interfere, so a running check of an enabled instance is aborted.
       for (let tried = this.#triedOf(instances); tried; tried = this.#triedOf(instances)) {
         tried.abort.abort(new Error('the bridge was enabled meanwhile'))
         await tried.done.catch(() => {})
@@ -160,13 +160,13 @@ export class ProcessAdapter {
     })
   }
 
-  /** The check that is under way of one of these. */
+  /** The running check of one of these instances. */
   #triedOf(instances: readonly ManagedInstance[]) {
     const examined = this.#examined
     return instances.some(({ id }) => id === examined?.instance.id) ? examined : undefined
   }
 
-  /** Starts a process that has one instance, asks it how that stands, and ends it. */
+  /** Starts a process with one instance for a check, asks for its state, and stops it. */
   async #examine(instance: ManagedInstance, signal: AbortSignal): Promise<Examined> {
     const { current: extensions } = this.kernel.needs.extensions
     const key = this.extension()?.key
@@ -189,7 +189,7 @@ export class ProcessAdapter {
     })
   }
 
-  /** Makes the process that runs, or none, that of the set which is wanted. */
+  /** Brings the process in line with the wanted set, or stops it. */
   async #apply(): Promise<void> {
     const { current: extensions } = this.kernel.needs.extensions
     const key = this.extension()?.key
@@ -200,7 +200,7 @@ export class ProcessAdapter {
     else if (this.#standing === 'ready') await this.#hand(extensions, key)
   }
 
-  /** Hands a changed set to the process that runs, or to a new one where it cannot take it. */
+  /** Passes a changed set to the running process, or restarts it if it does not support that. */
   async #hand(extensions: ExtensionsApi, key: string): Promise<void> {
     if (!extensions.implements(key, SET)) return extensions.restart(key)
     const wanted = this.#wanted
@@ -217,7 +217,7 @@ export class ProcessAdapter {
     }
   }
 
-  /** The process started with a set that has changed since. */
+  /** Applies a set that changed while the process was starting. */
   async #follow(): Promise<void> {
     await this.#changes
       .run(() => this.#apply())
@@ -293,7 +293,7 @@ export class ProcessAdapter {
     return key !== undefined && this.kernel.needs.extensions.current?.implements(key, method) === true
   }
 
-  /** @throws Fault of the call, and `bridge_answer_invalid` for an answer of another form, which is a fault of the extension */
+  /** @throws Fault of the call; `bridge_answer_invalid` for a malformed answer, which is a fault of the extension */
   async #ask<S extends v.GenericSchema>(method: string, params: unknown, schema: S, signal: AbortSignal) {
     const { extensions, report } = this.kernel.needs
     const { key } = this.extension() ?? {}
@@ -320,7 +320,7 @@ function addressOf(address: { [K in keyof BridgeAddress]: string | undefined }):
   return Object.fromEntries(Object.entries(address).filter(([, value]) => value !== undefined))
 }
 
-/** An instance as the process gets it. */
+/** An instance in the form for the process. */
 function toWire({ id, displayName, platform, workspaceId, providerConfig, dmPolicy, secrets }: ManagedInstance) {
   return {
     instance: {

@@ -5,17 +5,17 @@ import { BridgeErrors, type Examined, type StateReport, type VerifyCheck } from 
 import type { K } from '../needs.js'
 import { checked, defined, ReportParams, Verified } from './schemas.js'
 
-/** Milliseconds in which a process says how an instance stands, and in which it answers with its checks. */
+/** Milliseconds for a process to report the state of an instance, and to answer with its checks. */
 const REPORT_MS = 8000
 const VERIFY_MS = 8000
-/** Seconds after which an event may be sent again that a check does not take. */
+/** Seconds until an event that a check refuses may be sent again. */
 const LATER = 60
 const VERIFY = 'bridges/verify'
 
-/** What a process may ask of the daemon besides while it runs for a check alone: what is its own. */
+/** Methods that a process may call during a check: access to its own data. */
 export const PASSES: readonly string[] = ['state/get', 'state/list', 'state/put', 'state/delete', 'secrets/get']
 
-/** What the process of an adapter says of one instance that it does not serve. */
+/** State of one instance from an adapter's process that does not serve it. */
 export class Examination {
   #state: StateReport | undefined
   #told: () => void = () => {}
@@ -28,14 +28,14 @@ export class Examination {
     private readonly instanceId: string,
   ) {}
 
-  /** What the process asks of the daemon. Events are refused in a way that has the platform or the process keep them. */
+  /** Methods for the process. Events are refused with a retry, so that the platform or process keeps them. */
   readonly methods: ReadonlyMap<string, (call: HostCall) => Promise<unknown>> = new Map([
     ['bridges/instances/report_state', (call: HostCall) => this.#reported(call)],
     ['bridges/messages/ingest', refuse],
     ['bridges/deliveries/report', refuse],
   ])
 
-  /** Resolves with what the process has said when it has answered with its checks. */
+  /** Resolves with the reported state and the checks. */
   async of(process: ControlProcess): Promise<Examined> {
     await within(this.clock, REPORT_MS, this.#isTold).catch(() => {})
     const checks = await this.#checks(process)

@@ -5,31 +5,31 @@ import type { K } from '../needs.js'
 import { ProcessAdapter } from './adapter.js'
 import { checked, DeliveryReportParams, defined, IngestParams, ReportParams } from './schemas.js'
 
-/** The adapters that extensions have in their processes: one for each name of an extension with `[bridge]`. */
+/** Adapters in extension processes: one for each name of an extension with `[bridge]`. */
 export class BridgeProcesses {
   readonly #adapters = new Map<string, ProcessAdapter>()
-  /** By the digest of the manifest, so that the adapter of an unchanged extension stays the same object. */
+  /** By the digest of the manifest, so that an unchanged extension keeps the same object. */
   readonly #providers = new Map<string, { readonly digest: string; readonly provider: BridgeProvider }>()
   readonly #listeners = new Set<() => void>()
-  /** What {@link providers} was when listeners were called last. */
+  /** The {@link providers} at the last notification. */
   #seen: readonly BridgeProvider[] = []
 
   constructor(private readonly kernel: Pick<K, 'needs' | 'log' | 'clock'>) {}
 
-  /** Of every extension with `[bridge]` that is loaded, by name. */
+  /** Adapters of all loaded extensions with `[bridge]`, by name. */
   providers(): readonly BridgeProvider[] {
     const names = new Set(this.#bridges().map(({ name }) => name))
     for (const name of this.#providers.keys()) if (!names.has(name)) this.#providers.delete(name)
     return [...names].sort().flatMap(name => this.#provider(name) ?? [])
   }
 
-  /** Calls the listener when {@link providers} has changed; returns what ends that. */
+  /** Calls the listener when {@link providers} changes; returns a function that unsubscribes. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** Extensions changed. */
+  /** Handles a change of extensions. */
   look(): void {
     const before = this.#seen
     const now = this.providers()
@@ -38,7 +38,7 @@ export class BridgeProcesses {
     for (const listener of this.#listeners) listener()
   }
 
-  /** What extensions need to know of bridges to run their processes. */
+  /** The provision through which the extensions plugin runs the processes. */
   owner(): ProvisionOwner {
     return {
       provision: 'bridge.adapter',
@@ -99,13 +99,13 @@ export class BridgeProcesses {
     return adapter
   }
 
-  /** The copy of an extension whose process is the adapter: what is installed, else the first link of a developer. */
+  /** The extension whose process is the adapter: the installed one, else the first link of a developer. */
   #chosen(name: string): InstalledExtension | undefined {
     const all = this.#bridges().filter(extension => extension.name === name)
     return all.find(({ key }) => key === name) ?? all[0]
   }
 
-  /** Those that are loaded, before which there is no process that could be started, and those that are loaded when they are needed. */
+  /** Loaded extensions with a bridge, because only these have a process, and bundled ones, which are loaded on demand. */
   #bridges(): readonly InstalledExtension[] {
     const { current: extensions } = this.kernel.needs.extensions
     const loaded = extensions?.installed().filter(({ state }) => state !== 'disabled' && state !== 'enabled') ?? []
