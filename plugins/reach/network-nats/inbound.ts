@@ -124,7 +124,7 @@ export class Inbound {
     return outcomes
   }
 
-  /** What becomes of one message. @throws AgainError, Fault `channel_not_found` */
+  /** Stores the outcome of one message. @throws AgainError, Fault `channel_not_found` */
   #store(t: Tx, share: ShareRow, message: Delivered, verdict: Judged): Outcome {
     if (verdict.state === 'own') return 'own'
     if (verdict.state === 'refused') {
@@ -148,7 +148,7 @@ export class Inbound {
     return 'refused'
   }
 
-  /** Notes which daemons were heard, and how their clocks stand to ours. */
+  /** Records the last contact with daemons and the offsets of their clocks. */
   #seen(t: Tx, judged: readonly { readonly message: Delivered; readonly verdict: Judged }[]): void {
     const skews = new Map<string, number>()
     for (const { message, verdict } of judged)
@@ -157,7 +157,7 @@ export class Inbound {
     for (const [name, offset] of skews) {
       const skewMs = offset - this.#offset
       const known = this.#heard.get(name)
-      // A row for each message would be most of the writes of a message.
+      // A row per message would dominate the writes, so it is written at most once a second.
       if (known && seenAt - known.seenAt < HEARD_MS && Math.abs(skewMs - known.skewMs) < HEARD_MS) continue
       this.kernel.db.onDurable(t, () => this.#heard.set(name, { seenAt, skewMs }))
       peers.update(t, { name }, { seenAt, skewMs })
@@ -173,7 +173,7 @@ export class Inbound {
     noteRefusal(this.kernel, t, peer, channel, refusal)
   }
 
-  /** Refuses something of ours that no server would take. */
+  /** Records the refusal of an own message that no server would accept. */
   refuseOwn(channel: string, refusal: Refusal): Promise<'refused'> {
     return this.#refuse('self', channel, refusal)
   }
@@ -230,13 +230,13 @@ export class Inbound {
   }
 }
 
-/** Whether an error concerns one message, and not the store. */
+/** Whether an error concerns a single message rather than the store. */
 const isSingle = (error: unknown): boolean => error instanceof AgainError || isGone(error)
 
 const isGone = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && (error as { readonly code?: unknown }).code === 'channel_not_found'
 
-/** @returns undefined for what is no JSON object */
+/** @returns undefined unless it is a JSON object */
 export function parsed(data: Uint8Array): Readonly<Record<string, unknown>> | undefined {
   try {
     const value = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(data))
@@ -256,7 +256,7 @@ export function isProof(value: unknown): value is Proof {
   return texts && Number.isSafeInteger(at) && Number.isSafeInteger(attempt)
 }
 
-/** Peers that an announcement names; others of it are left out. */
+/** Valid peers of an announcement; others are left out. */
 function peersOf({ peers: named }: Readonly<Record<string, unknown>>): RemotePeer[] {
   if (!Array.isArray(named)) return []
   return named.slice(0, MAX_PEERS).flatMap((one: { readonly peer_id?: unknown; readonly name?: unknown } | null) => {

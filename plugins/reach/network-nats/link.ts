@@ -30,7 +30,7 @@ import type { Identity } from './proof.js'
 import { ACK_WAIT_MS, type Place, Reader } from './reader.js'
 import { type ShareRow, shares } from './tables.js'
 
-/** What a connection needs, secrets in clear. */
+/** Configuration of a connection, with plain secrets. */
 export interface LinkConfig {
   readonly servers: readonly string[]
   readonly realm: string
@@ -42,55 +42,58 @@ export interface LinkConfig {
   }
 }
 
-/** How the daemon stands to its server. */
+/** State of the connection to the server. */
 export type LinkState =
   | { readonly state: 'connecting' }
   | { readonly state: 'connected'; readonly server: string; readonly since: number }
-  /** The server takes no more messages; they wait in the store. */
+  /** The server accepts no more messages; they wait in the store. */
   | { readonly state: 'full'; readonly server: string; readonly error: string; readonly since: number }
   | { readonly state: 'away'; readonly error: string; readonly since: number }
 
 const RETRY = { firstMs: 500, longestMs: 30_000 }
-/** A connection that lived that long, or carried messages, was a good one: the next attempt follows soon. */
+/**
+ * Milliseconds after which a connection counts as good, as does one that carried messages: the next attempt follows
+ * soon.
+ */
 const LIVED_MS = 10_000
 const ANSWER_MS = 10_000
 const PULL_MS = 10_000
-/** Messages that the server delivers before one of them is acknowledged. */
+/** Unacknowledged messages that the server delivers ahead. */
 const UNDER_WAY = 256
 const LOOK_MS = 30_000
-/** A consumer that is made again begins so many messages earlier: what was to be delivered again is among them. */
+/** Number of messages that a recreated consumer starts earlier, to include those that had to be delivered again. */
 const BACK = 1000
-/** Messages between two writes of the received sequence. A consumer that is made again begins that many messages earlier. */
+/** Messages between two writes of the received sequence; a recreated consumer starts up to that many earlier. */
 const SKIPPED = 100
-/** What reads messages of direct rooms, beside the channels; no channel has this name. */
+/** Suffix of the consumer for direct rooms; no channel has this name. */
 const DIRECT = '-direct'
-/** The server has no room: errors of the JetStream API. */
+/** JetStream error codes for lack of space. */
 const FULL = new Set([10023, 10047, 10077])
 const STREAM_NOT_FOUND = 10059
 const CONSUMER_NOT_FOUND = 10014
 
 const nanos = (ms: number): number => ms * 1_000_000
 
-/** The connection to a server, kept until a signal aborts. */
+/** The connection to a server, kept open until a signal aborts. */
 export class Link {
   #state: LinkState = { state: 'connecting' }
-  /** Wakes when the state is another one. */
+  /** Wakes when the state changes. */
   readonly states = new Feed<never>()
   readonly #inbound: Inbound
   readonly #outbound: Outbound
   readonly #stream: string
-  /** What subjects of the realm begin with. */
+  /** Prefix of the realm's subjects. */
   readonly #root: string
-  /** The connection has carried messages. */
+  /** Whether the connection has carried messages. */
   #isOfUse = false
 
   constructor(
     private readonly kernel: K,
     private readonly config: LinkConfig,
     private readonly identity: Identity,
-    /** Wakes when something waits to be published, or channels are shared. */
+    /** Wakes when messages wait to be published, or shared channels change. */
     private readonly feed: Feed<never>,
-    /** What else the connection is used for. */
+    /** Further users of the connection. */
     private readonly parts: readonly LinkPart[] = [],
   ) {
     this.#inbound = new Inbound(kernel, identity, config.realm)
@@ -108,7 +111,7 @@ export class Link {
     this.states.wake()
   }
 
-  /** Connects again whenever the connection ends, ever more seldom while that fails. */
+  /** Reconnects with back-off whenever the connection ends. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, ids, log } = this.kernel
     for (let attempt = 1; !signal.aborted; attempt++) {
@@ -161,7 +164,7 @@ export class Link {
         throw error ?? new Error('the server ended the connection')
       })
       const work = this.#work(connection, inner.signal)
-      // Of what loses the race the end is not of interest.
+      // Rejections after the race must not become unhandled.
       for (const one of [closed, work]) one.catch(() => {})
       await Promise.race([closed, work, stopped])
     } finally {
@@ -235,7 +238,7 @@ export class Link {
     this.state = { state: 'connected', server: connection.getServer(), since: this.kernel.clock.now() }
   }
 
-  /** Publishes what waits; while the server is full, again and again, ever more seldom. */
+  /** Publishes waiting messages; retries with back-off while the server is full. */
   async #flush(
     shared: readonly ShareRow[],
     line: Line,
@@ -262,7 +265,7 @@ export class Link {
     }
   }
 
-  /** The stream of the realm, made when it is not there. */
+  /** The stream of the realm, created if missing. */
   async #view(manager: JetStreamManager): Promise<StreamView> {
     const subjects = [`${this.#root}.m.*.*`, `${this.#root}.d.*.*.*`]
     const found = await manager.streams.info(this.#stream).catch(error => {
@@ -277,7 +280,7 @@ export class Link {
         duplicate_window: nanos(120_000),
       })
     })
-    // An operator may have made it before, or an older release.
+    // An operator or an older release may have created it with fewer subjects.
     const isComplete = subjects.every(subject => found.config.subjects.includes(subject))
     const info = isComplete ? found : await manager.streams.update(this.#stream, { subjects })
     const { created, state, config } = info
@@ -289,7 +292,7 @@ export class Link {
     }
   }
 
-  /** Reads a channel until the signal aborts. A channel that is no longer shared has no consumer. */
+  /** Reads a channel until the signal aborts. The consumer of an unshared channel is deleted. */
   async #read(
     { channel, sharedAt }: ShareRow,
     manager: JetStreamManager,
@@ -314,18 +317,18 @@ export class Link {
     if (!current()) await manager.consumers.delete(this.#stream, durable).catch(() => {})
   }
 
-  /** Reads messages of direct rooms with peers of this daemon, of all channels, until the signal aborts. */
+  /** Reads messages of direct rooms with peers of this daemon, in all channels, until the signal aborts. */
   async #readDirect(manager: JetStreamManager, client: JetStreamClient, signal: AbortSignal): Promise<void> {
     const durable = `${this.identity.daemon}${DIRECT}`
     await this.#prepare(manager, durable, `${this.#root}.d.${this.identity.daemon}.*.*`, () => 0)
     await this.#consume(client, durable, signal, {
       share: message => shares.get(this.kernel.db, { channel: message.subject.split('.')[4] ?? '' }),
-      // Messages to peers of a channel that is no longer shared reach no session.
+      // The channel is no longer shared, so its messages reach no session.
       unshared: message => message.term(),
     })
   }
 
-  /** Takes what a consumer delivers, until the signal aborts. @throws Error of one that ended otherwise */
+  /** Processes the messages of a consumer until the signal aborts. @throws Error if it ended otherwise */
   async #consume(client: JetStreamClient, durable: string, signal: AbortSignal, place: Place): Promise<void> {
     const consumer = await client.consumers.get(this.#stream, durable)
     if (signal.aborted) return
@@ -350,7 +353,7 @@ export class Link {
     }
   }
 
-  /** Makes a consumer that is not there. @param from where it begins in the stream; not positive: with all that it has */
+  /** Creates a missing consumer. @param from first sequence in the stream; not positive: everything */
   async #prepare(manager: JetStreamManager, durable: string, filter: string, from: () => number): Promise<void> {
     await manager.consumers.info(this.#stream, durable).catch(error => {
       if (!(error instanceof JetStreamApiError) || error.code !== CONSUMER_NOT_FOUND) throw error
@@ -373,7 +376,7 @@ function isFull(error: JetStreamApiError): boolean {
   return FULL.has(error.code) || /maximum (bytes|messages)|insufficient|no space/i.test(error.message)
 }
 
-/** By its form: a .creds file, a seed, `user:password`, or else a token. */
+/** Recognized by its form: a .creds file, a seed, `user:password`, or else a token. */
 function authenticatorOf(text: string): Authenticator {
   const bytes = new TextEncoder().encode(text)
   if (text.includes('BEGIN NATS USER JWT')) return credsAuthenticator(bytes)

@@ -8,7 +8,7 @@ import { Events } from '../../platform/events/api.js'
 import { Tasks } from '../../work/tasks/api.js'
 import { Network } from '../network/api.js'
 
-/** What the plugin requires. */
+/** Dependencies of the plugin. */
 export const needs = {
   agents: Agents,
   configuration: Configuration,

@@ -6,36 +6,36 @@ import type { K } from './needs.js'
 import { type Identity, signed } from './proof.js'
 import { marks, peers, type ShareRow, shares } from './tables.js'
 
-/** How long an envelope is valid that does not say so itself, in seconds. */
+/** Seconds for which an envelope without its own expiry is valid. */
 const VALID_S = 24 * 60 * 60
-/** How long the stream keeps messages. */
+/** Milliseconds for which the stream keeps messages. */
 export const KEPT_MS = 7 * 24 * 60 * 60_000
 const BATCH = 64
-/** Batches that are published before the first of them is acknowledged. */
+/** Batches published before the first one is acknowledged. */
 const BATCHES = 4
-/** Milliseconds between two writes of the published sequence: one row for all messages in between. */
+/** Milliseconds between two writes of the published position, one row for all messages in between. */
 const SAVE_MS = 100
 const MARK_MS = 10 * 60_000
 
-/** What the server says of a message that it has stored. */
+/** The server's acknowledgement of a stored message. */
 interface Ack {
   readonly seq: number
   readonly duplicate: boolean
 }
 
-/** Stores one message at the server; resolves when the server has acknowledged it. */
+/** Stores one message on the server; resolves with the acknowledgement. */
 export type Publish = (subject: string, data: Uint8Array, id: string) => Promise<Ack>
 
-/** Where a connection stands. */
+/** Functions and limits of a connection. */
 export interface Line {
   readonly publish: Publish
-  /** Bytes that the server takes of one message. */
+  /** Maximum bytes of a message on the server. */
   readonly limit: number
-  /** @param only the daemon that a message is for; absent: all that share the channel */
+  /** @param only the receiving daemon; absent: all that share the channel */
   readonly subject: (channel: string, only?: string) => string
 }
 
-/** What a stream is found to be. */
+/** State of a stream. */
 export interface StreamView {
   readonly created: string
   readonly firstSeq: number
@@ -44,28 +44,28 @@ export interface StreamView {
   readonly isWhole: boolean
 }
 
-/** Published messages of a channel that its row does not count yet. */
+/** Published messages of a channel beyond its stored position. */
 interface Ahead {
   readonly sharedAt: number
-  /** Place in the order of commits. */
+  /** Position in commit order. */
   readonly cursor: number
   readonly acked: number
-  /** Where the stream has the first message behind the cursor of the row. */
+  /** Stream position of the first message after the stored cursor. */
   readonly first?: { readonly seq: number; readonly streamSeq: number } | undefined
 }
 
-/** A message that is ready to be published. */
+/** A message ready for publication. */
 interface Outgoing {
   readonly id: string
   readonly data: Uint8Array
   readonly subject: string
 }
 
-/** Publishes what sessions of this daemon said in shared channels, in the order of commits. */
+/** Publishes the messages of this daemon's sessions in shared channels, in commit order. */
 export class Outbound {
   /**
-   * By channel. A row is written once for all that was published in a while: a daemon that is killed meanwhile publishes that again, by
-   * the same ids, which the server and the receivers know.
+   * Positions by channel. A row is written only now and then: a restarted daemon republishes the messages since then
+   * with the same ids, which the server and the receivers recognize.
    */
   readonly #ahead = new Map<string, Ahead>()
   #saving: { cancel(): void } | undefined
@@ -78,8 +78,8 @@ export class Outbound {
   ) {}
 
   /**
-   * Compares a stream with what it acknowledged. One that was made anew, or lost messages before their age, gets again what it may have
-   * lost; the receivers know what they have.
+   * Compares a stream with its acknowledgements. A recreated stream, or one that lost messages before their age, gets
+   * the possibly lost messages again; receivers drop known ones.
    */
   async compare(channel: string, stream: StreamView): Promise<void> {
     const { db, clock } = this.kernel
@@ -114,14 +114,17 @@ export class Outbound {
     })
   }
 
-  /** Publishes all that waits; batches follow each other before the server has acknowledged them. @returns false when an acknowledgement says that the stream begins anew */
+  /**
+   * Publishes all waiting messages; batches are sent before earlier ones are acknowledged. @returns false if an
+   * acknowledgement shows that the stream was recreated
+   */
   async flush(channel: string, line: Line): Promise<boolean> {
     const { db, needs } = this.kernel
     const row = shares.get(db, { channel })
     if (!row) return true
     await this.#announce(row, line)
     const share = this.#current(row)
-    /** Batches that are not acknowledged, the oldest first; each settles after the one before it. */
+    /** Unacknowledged batches, oldest first; each settles after the one before it. */
     const underWay: Promise<boolean>[] = []
     try {
       for (let after = share.cursor; ; ) {
@@ -136,7 +139,7 @@ export class Outbound {
           const found = await acks
           return (await (before ?? true)) && this.#acknowledged(share, { from, to: after }, found)
         })()
-        // One that fails while another is awaited is awaited below.
+        // Handled below; without this, a rejection before that would be unhandled.
         settled.catch(() => {})
         underWay.push(settled)
         if (underWay.length >= BATCHES && !(await underWay.shift())) return false
@@ -147,27 +150,27 @@ export class Outbound {
     }
   }
 
-  /** Writes down how far all is published. */
+  /** Stores the published positions. */
   async save(): Promise<void> {
     this.#saving?.cancel()
     this.#saving = undefined
     if (this.#ahead.size > 0) await this.kernel.db.tx(t => this.#write(t))
   }
 
-  /** A channel as far as it is published. */
+  /** A share with its current position. */
   #current(row: ShareRow): ShareRow {
     const ahead = this.#ahead.get(row.channel)
     return ahead?.sharedAt === row.sharedAt ? { ...row, cursor: ahead.cursor, acked: ahead.acked } : row
   }
 
-  /** The signed messages of a batch. A message that no server would take is refused. */
+  /** The signed messages of a batch. Messages that no server would accept are refused. */
   async #prepared(share: ShareRow, batch: readonly OutgoingMessage[], line: Line): Promise<Outgoing[]> {
     const { db, clock } = this.kernel
     const { channel, attempt } = share
     const out: Outgoing[] = []
     const now = clock.now()
     for (const { envelope, only } of batch) {
-      // A direct room of two sessions of this daemon is nothing to others.
+      // A direct room within this daemon concerns no others.
       if (only === null) continue
       const receiver = only === undefined ? undefined : peers.get(db, { name: only, revokedAt: null })
       if (only !== undefined && !receiver) {
@@ -181,7 +184,7 @@ export class Outbound {
       if (expires * 1000 <= now) continue
       const data = this.#signed({ ...envelope, expires_at: expires }, attempt)
       const id = messageId(this.identity, share, envelope.id)
-      // A header of the server's counts as well.
+      // The server's headers count as well.
       const size = data.length + id.length + 64
       if (size > line.limit) {
         const message = `${envelope.id} has ${size} bytes with its headers, and the server takes ${line.limit}`
@@ -190,7 +193,7 @@ export class Outbound {
       }
       out.push({ id, data, subject: line.subject(channel, receiver?.daemon) })
     }
-    // Others have nothing of this daemon that it could lose itself.
+    // Messages must be durable here before others get them.
     await db.durable()
     return out
   }
@@ -208,7 +211,7 @@ export class Outbound {
     })
   }
 
-  /** Notes that a batch is at the server. @returns false when the stream begins anew */
+  /** Records that the server stored a batch. @returns false if the stream was recreated */
   #acknowledged(share: ShareRow, { from, to }: { from: number; to: number }, acks: readonly Ack[]): boolean {
     const { channel, sharedAt } = share
     const known = this.#ahead.get(channel)
@@ -240,7 +243,7 @@ export class Outbound {
     this.#ahead.clear()
   }
 
-  /** Tells others who of this daemon takes part, when that is not what they know. */
+  /** Announces this daemon's peers in a channel if they changed. */
   async #announce({ channel, workspaceId, shownPeers, attempt }: ShareRow, line: Line): Promise<void> {
     const named = this.kernel.needs.network
       .localPeers(workspaceId, channel)
@@ -263,6 +266,6 @@ export class Outbound {
   }
 }
 
-/** What the server knows a message by: message and attempt, so that what is published anew is not dropped by its window. */
+/** Message id on the server, from message and attempt, so that a republished message is not dropped as a duplicate. */
 const messageId = ({ daemon }: Identity, { channel, attempt }: ShareRow, id: string): string =>
   `${daemon}:${channel}:${id}:${attempt}`

@@ -9,20 +9,20 @@ import {
 } from 'node:crypto'
 import { canonicalize } from './canonical.js'
 
-/** The version of signatures; others are refused as `unsupported_profile`. */
+/** Version of signatures; others are refused as `unsupported_profile`. */
 export const PROOF = 'svc-proof/v1'
 
-/** What stands before the 32 bytes of an Ed25519 key in DER, RFC 8410. */
+/** DER prefix of a 32-byte Ed25519 public key, RFC 8410. */
 const SPKI = Buffer.from('302a300506032b6570032100', 'hex')
 const PUBLIC = /^ed25519:([A-Za-z0-9+/]{43}=)$/
 
-/** What a key is known by. */
+/** Names of a key. */
 export interface KeyName {
   /** `ed25519:` and 32 bytes in base64. */
   readonly publicKey: string
-  /** `SHA256:` and base64, as people compare it. */
+  /** `SHA256:` and base64, for comparison by people. */
   readonly fingerprint: string
-  /** The id of the daemon that has it: 16 hex digits, a token of subjects. */
+  /** Id of its daemon: 16 hex digits, used in subjects. */
   readonly daemon: string
 }
 
@@ -31,20 +31,20 @@ export interface Identity extends KeyName {
   readonly secret: KeyObject
 }
 
-/** What a signature says beside the envelope. */
+/** Members of a signature. */
 export interface Proof {
   readonly version: string
   readonly key: string
-  /** Realm that it was signed for: an envelope of one realm proves nothing in another. */
+  /** Realm of the signature: an envelope of one realm is not valid in another. */
   readonly realm: string
   /** Unix seconds of the signature. */
   readonly at: number
-  /** How often the message was published anew because a stream was lost. */
+  /** Number of republications after a lost stream. */
   readonly attempt: number
   readonly signature: string
 }
 
-/** @returns undefined for a text that is no key */
+/** @returns undefined if the text is not a key */
 export function keyNameOf(publicKey: string): KeyName | undefined {
   const [, base64 = ''] = PUBLIC.exec(publicKey) ?? []
   const bytes = Buffer.from(base64, 'base64')
@@ -62,7 +62,7 @@ export function newSecret(): string {
   return generateKeyPairSync('ed25519').privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64')
 }
 
-/** @throws Error for a text that is no private key */
+/** @throws Error if the text is not a private key */
 export function identityOf(secretText: string): Identity {
   const secret = createPrivateKey({ key: Buffer.from(secretText, 'base64'), format: 'der', type: 'pkcs8' })
   const spki = createPublicKey(secret).export({ format: 'der', type: 'spki' })
@@ -74,7 +74,7 @@ export function identityOf(secretText: string): Identity {
 
 type Signed = Readonly<Record<string, unknown>>
 
-/** Adds a proof to what is sent. */
+/** Adds a proof to a message. */
 export function signed(
   content: Signed,
   identity: Identity,
@@ -88,7 +88,7 @@ export function signed(
   }
 }
 
-/** Whether the signature of what was sent is that of the key. */
+/** Verifies the signature of a message with a key. */
 export function isSigned(content: Signed, proof: Proof, publicKey: string): boolean {
   const { signature, ...unsigned } = proof
   try {
@@ -96,12 +96,12 @@ export function isSigned(content: Signed, proof: Proof, publicKey: string): bool
     const text = canonicalize({ ...content, proof: unsigned })
     return verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64'))
   } catch {
-    // Nesting deeper than the stack, half surrogates: nothing that we would have signed.
+    // Unserializable content, for example too deeply nested, cannot have a valid signature.
     return false
   }
 }
 
-/** Keys as OpenSSL has them: to read one takes as long as to verify a signature. */
+/** Cached OpenSSL keys: parsing one takes as long as verifying a signature. */
 const keys = new Map<string, KeyObject>()
 const MAX_KEYS = 1000
 

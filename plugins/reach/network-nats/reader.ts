@@ -4,29 +4,32 @@ import type { Inbound, Outcome } from './inbound.js'
 import type { K } from './needs.js'
 import type { ShareRow } from './tables.js'
 
-/** How long a server waits for an acknowledgement. */
+/** Milliseconds that a server waits for an acknowledgement. */
 export const ACK_WAIT_MS = 10_000
-/** Deliveries of a message whose receiver is not known yet. */
+/** Maximum deliveries of a message whose receiver is unknown. */
 const DELIVERIES = 6
-/** Messages of one transaction. */
+/** Messages per transaction. */
 const BATCH = 64
 
-/** What a reader asks of its connection. */
+/** Callbacks of a reader. */
 export interface Place {
-  /** The shared channel of a message; undefined: it is shared no more. */
+  /** The shared channel of a message; undefined if it is no longer shared. */
   share(message: JsMsg): ShareRow | undefined
-  /** A message of a channel that is shared no more. */
+  /** Handles a message of a channel that is no longer shared. */
   unshared(message: JsMsg): void
-  /** What is written with a batch. @param received sequence up to which nothing is to come again */
+  /** Writes further data with a batch. @param received sequence up to which all messages are settled */
   note?(t: Tx, share: ShareRow, received: number): void
 }
 
-/** Takes what a consumer delivers: what comes at one time is one transaction, and the next is judged while that is being written. */
+/**
+ * Processes the messages of a consumer: those that arrive together share a transaction, and the next are validated
+ * during its write.
+ */
 export class Reader {
   #queue: JsMsg[] = []
-  /** Messages that are not acknowledged, and not given back. */
+  /** Messages that are neither acknowledged nor returned. */
   readonly #open = new Set<JsMsg>()
-  /** Sequences that are to be delivered again. */
+  /** Sequences that have to be delivered again. */
   readonly #again = new Set<number>()
   #timer: { cancel(): void } | undefined
 
@@ -38,7 +41,7 @@ export class Reader {
 
   add(message: JsMsg): void {
     this.#queue.push(message)
-    // All messages of one read from the socket are added before.
+    // Runs after all messages from the same socket read were added.
     if (this.#queue.length === 1) queueMicrotask(() => this.#drain())
   }
 
@@ -56,11 +59,11 @@ export class Reader {
       groups.set(share.channel, group)
     }
     for (const { share, messages } of groups.values()) void this.#take(share, messages)
-    // Others have their turn before the rest.
+    // Yields to other work before the rest.
     if (this.#queue.length > 0) setImmediate(() => this.#drain())
   }
 
-  /** Never rejects: what cannot be stored is to come again. */
+  /** Never rejects: messages that cannot be stored are delivered again. */
   async #take(share: ShareRow, messages: readonly JsMsg[]): Promise<void> {
     for (const message of messages) this.#open.add(message)
     this.#keepWorking()
@@ -92,7 +95,7 @@ export class Reader {
     }
   }
 
-  /** A slow store is reported to the server before the server delivers the messages again. */
+  /** Reports progress to the server while the store is slow, before it delivers the messages again. */
   #keepWorking(): void {
     this.#timer ??= this.kernel.clock.timeout(ACK_WAIT_MS / 3, () => {
       this.#timer = undefined
@@ -101,7 +104,7 @@ export class Reader {
     })
   }
 
-  /** Its connection has ended. */
+  /** Stops after the end of the connection. */
   close(): void {
     this.#timer?.cancel()
     this.#timer = undefined

@@ -6,7 +6,7 @@ import { refusals } from './tables.js'
 
 const MINUTE = 60_000
 
-/** Counts a refusal, and tells of it at most once a minute for each peer and reason. @param channel empty: it is about an offer */
+/** Counts a refusal, and emits an event at most once a minute per peer and reason. @param channel empty for an offer */
 export function noteRefusal(kernel: K, t: Tx, peer: string, channel: string, { reason, message }: Refusal): void {
   const at = kernel.clock.now()
   const before = refusals.get(t, { peer, reason })

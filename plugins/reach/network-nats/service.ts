@@ -35,57 +35,57 @@ import { Credentials, RealmSetting, Servers, TlsCa, TlsCert, TlsKey } from './se
 import { type PeerRow, peers, refusals, type ShareRow, shares } from './tables.js'
 
 const KEY = 'vault:network/identity'
-/** Clocks may differ by that much. */
+/** Accepted clock difference in milliseconds. */
 const SKEW_MS = 5 * 60_000
-/** How long an offer may be open. */
+/** Allowed lifetime of an offer. */
 const WITHIN = { least: 60_000, most: 7 * 24 * 60 * 60_000 }
-/** How long a join waits for its connection. */
+/** Milliseconds that a join waits for its connection. */
 const SETTLED_MS = 3000
 const SWEEP_MS = 10 * 60_000
-/** What has expired is remembered a while longer: clocks go back. */
+/** Milliseconds for which expired ids are still remembered, because clocks can be set back. */
 const LINGER_MS = 60 * 60_000
 
-/** The daemon among other daemons: its key, theirs, the channels that they share, and the connection. */
+/** The daemon in a network of daemons: its key, pinned keys, shared channels, and the connection. */
 export class RemoteService {
   readonly #feed = new Feed<never>()
   readonly #settings = new Feed<never>()
   #link: Link | undefined
-  /** Wakes when there is another link, or none can be had. */
+  /** Wakes when the link changes or fails. */
   readonly #linkFeed = new Feed<never>()
   #failure: string | undefined
   #identity: Promise<Identity> | undefined
-  /** Wakes when something about offers is to be done. */
+  /** Wakes when there is work for offers. */
   readonly #offerFeed = new Feed<never>()
   #offers: Promise<Offers> | undefined
   #signer: Signer | undefined
 
   constructor(private readonly kernel: K) {}
 
-  /** A message is durable, or channels are shared. */
+  /** Called when a message is durable, or shared channels change. */
   wake(): void {
     this.#feed.wake()
   }
 
-  /** Where or how to connect is another than before. */
+  /** Called when the connection settings change. */
   configured(): void {
-    // The error of a former connection says nothing about the next one.
+    // The error of the old connection does not apply to the new one.
     this.#link = undefined
     this.#failure = undefined
     this.#settings.wake()
   }
 
-  /** Whether and for whom offers are taken is another than before. */
+  /** Called when the settings for accepting offers change. */
   accepting(): void {
     this.#offerFeed.wake()
   }
 
-  /** Compares offers with their runs from the first one on, until the signal aborts. */
+  /** Compares offers with their runs, starting with the first offer, until the signal aborts. */
   async runOffers(signal: AbortSignal): Promise<void> {
     await this.#untilOffers(signal)
     if (!signal.aborted) await (await this.#loaded()).run(signal)
   }
 
-  /** The part of offers in a connection. */
+  /** Handles offers within a connection. */
   async #offering(connected: Connected, signal: AbortSignal): Promise<void> {
     await this.#untilOffers(signal)
     const [{ OfferWire }, offers] = await Promise.all([import('./offers/wire.js'), this.#loaded()])
@@ -113,7 +113,10 @@ export class RemoteService {
     return this.#offers
   }
 
-  /** Offers a task to the realm. @throws Fault `remote_off`, `remote_offer_invalid`, `remote_offer_exists`, those of tasks */
+  /**
+   * Offers a task to the realm. @throws Fault `remote_off`, `remote_offer_invalid`, `remote_offer_exists`, those of
+   * tasks
+   */
   async offer({ task, within = '24h' }: OfferTaskBody, actor: Actor): Promise<RemoteOffer> {
     const { tasks } = this.kernel.needs
     if (tasks.titleOf(task) === undefined) throw TaskErrors.task_not_found(`task not found: ${shown(task)}`)
@@ -124,7 +127,7 @@ export class RemoteService {
     return (await this.#loaded()).offer(actor, task, ms)
   }
 
-  /** Gives a task back to this daemon. @throws Fault `remote_offer_not_found` */
+  /** Returns a task to this daemon. @throws Fault `remote_offer_not_found` */
   async withdraw(task: string, actor: Actor): Promise<void> {
     await (await this.#loaded()).withdraw(actor, task)
   }
@@ -142,8 +145,8 @@ export class RemoteService {
   }
 
   /**
-   * Has an agent work on offers of other daemons from now on. @throws Fault `remote_peer_not_found`, those of agents, workspaces and of the
-   * configuration
+   * Lets an agent work on offers of other daemons from now on. @throws Fault `remote_peer_not_found`, those of agents,
+   * workspaces and the configuration
    */
   async accept(
     { agent, workspace, at_once: atOnce = 1, peers: names = [] }: AcceptOffersBody,
@@ -151,7 +154,7 @@ export class RemoteService {
   ): Promise<OfferAcceptance> {
     const { agents, workspaces } = this.kernel.needs
     const found = await workspaces.find(workspace)
-    // One that cannot be started would fail the tasks of others, minutes later and far away.
+    // Checked now, because an agent that cannot start would fail tasks of others later.
     await agents.plan(agent, found)
     const only = [...new Set(names)]
     for (const name of only)
@@ -164,12 +167,12 @@ export class RemoteService {
     return { agent, workspace: id, at_once: atOnce, peers: only }
   }
 
-  /** Takes no more offers; what was taken is finished. */
+  /** Accepts no more offers; accepted ones are finished. */
   async refuse(actor: Actor): Promise<void> {
     await this.#write({ [OfferAgent.path]: '', [OfferWorkspace.path]: '', [OfferPeers.path]: [] }, actor)
   }
 
-  /** Keeps the connection that the settings name, until the signal aborts. */
+  /** Keeps the configured connection until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     await this.kernel.needs.daemon.released(signal)
     const stop = () => this.#settings.wake()
@@ -185,7 +188,7 @@ export class RemoteService {
     signal.removeEventListener('abort', stop)
   }
 
-  /** Never rejects: what is wrong with the configuration stands in the status until it changes. */
+  /** Never rejects: configuration errors are part of the status until a change. */
   async #linked(signal: AbortSignal): Promise<void> {
     const { clock, ids, log } = this.kernel
     this.#failure = undefined
@@ -202,7 +205,7 @@ export class RemoteService {
       this.#failure = messageOf(error)
       log.warn('the network has no connection to other daemons', { error: this.#failure })
       this.#linkFeed.wake()
-      // A secret may be stored later.
+      // Retried, because a missing secret may be stored later.
       const retry = clock.timeout(60_000 * (1 + ids.random()), () => this.configured())
       signal.addEventListener('abort', () => retry.cancel())
     } finally {
@@ -241,7 +244,7 @@ export class RemoteService {
     }
   }
 
-  /** The key of this daemon, made with its first use. */
+  /** The key of this daemon, created on first use. */
   identity(): Promise<Identity> {
     this.#identity ??= this.#readIdentity().catch(error => {
       this.#identity = undefined
@@ -265,7 +268,10 @@ export class RemoteService {
     return { daemon, public_key: publicKey, fingerprint }
   }
 
-  /** Pins the key of another daemon. @throws Fault `remote_key_invalid`, `remote_fingerprint_mismatch`, `remote_peer_exists` */
+  /**
+   * Pins the key of another daemon. @throws Fault `remote_key_invalid`, `remote_fingerprint_mismatch`,
+   * `remote_peer_exists`
+   */
   async addPeer({ name, public_key, fingerprint }: AddRemotePeerBody): Promise<RemotePeer> {
     const { keyNameOf } = await import('./proof.js')
     const key = keyNameOf(public_key.trim())
@@ -283,7 +289,10 @@ export class RemoteService {
     return this.#wirePeer(row)
   }
 
-  /** Revokes the key of a daemon. It stays listed: what it still sends is refused by its name. @throws Fault `remote_peer_not_found` */
+  /**
+   * Revokes the key of a daemon. The daemon stays listed, so that its messages are refused by name. @throws Fault
+   * `remote_peer_not_found`
+   */
   async removePeer(name: string): Promise<void> {
     const { clock, db, needs } = this.kernel
     await db.tx(t => {
@@ -309,7 +318,10 @@ export class RemoteService {
     })
   }
 
-  /** Shares a channel from now on: what was said in it before stays here. @throws Fault `channel_not_found`, `remote_channel_taken`, those of workspaces */
+  /**
+   * Shares a channel from now on; earlier messages stay local. @throws Fault `channel_not_found`,
+   * `remote_channel_taken`, those of workspaces
+   */
   async share(channel: string, workspace: string): Promise<RemoteChannel> {
     const { clock, db, needs } = this.kernel
     const { id: workspaceId } = await needs.workspaces.find(workspace)
@@ -329,7 +341,7 @@ export class RemoteService {
     return shares.wire(made, RemoteChannel)
   }
 
-  /** Place of the newest message of this daemon in a channel. */
+  /** Position of this daemon's newest message in a channel. */
   #newest(workspaceId: string, channel: string): number {
     const hasMore = (after: number) => this.kernel.needs.network.sent(workspaceId, channel, after, 1).length > 0
     let low = 0
@@ -375,7 +387,7 @@ export class RemoteService {
     return this.status()
   }
 
-  /** Resolves when a connection to a server stands or has failed, or after a while. */
+  /** Resolves when a connection is established or failed, or after a timeout. */
   async #settled(): Promise<void> {
     const { clock } = this.kernel
     let isLate = false
@@ -392,7 +404,7 @@ export class RemoteService {
     timer.cancel()
   }
 
-  /** Ends the connection. Peers and channels stay known. */
+  /** Closes the connection. Peers and channels are kept. */
   async leave(actor: Actor): Promise<RemoteStatus> {
     await this.#write({ [Servers.path]: [] }, actor)
     return this.status()
@@ -422,7 +434,7 @@ export class RemoteService {
     }
   }
 
-  /** What `svc doctor` says; nothing is wrong with what is off. */
+  /** The doctor's items; none while it is off. */
   async check(): Promise<DiagnosticItem[]> {
     if (!this.#isOn()) return []
     const { state, error = '', peers: known, accepts } = this.status()

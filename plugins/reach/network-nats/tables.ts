@@ -33,7 +33,7 @@ CREATE TABLE network_nats_refusal (
 
 const { integer, text, time } = column
 
-/** Daemons whose keys the operator pinned. */
+/** Daemons with pinned keys. */
 export const peers = table('network_nats_peer', {
   name: text(),
   public_key: text().as('publicKey'),
@@ -41,34 +41,34 @@ export const peers = table('network_nats_peer', {
   daemon: text(),
   added_at: time().as('addedAt'),
   revoked_at: time().optional().as('revokedAt'),
-  /** When something of it was last received. */
+  /** Last contact. */
   seen_at: time().optional().as('seenAt'),
-  /** Its clock less ours. */
+  /** Its clock minus the own one. */
   skew_ms: integer().optional().as('skewMs'),
 })
 export type PeerRow = RowOf<typeof peers>
 
-/** Channels that are shared with other daemons. */
+/** Channels shared with other daemons. */
 export const shares = table('network_nats_share', {
   channel: text(),
   workspace_id: text().as('workspaceId'),
   shared_at: time().as('sharedAt'),
-  /** Place in the order of commits up to which all is published. */
+  /** Position in commit order up to which everything is published. */
   cursor: integer(),
-  /** How often messages were published anew because a stream was lost. */
+  /** Number of republications after a lost stream. */
   attempt: integer(),
-  /** When the stream was made that `acked` and `received` count in. */
+  /** Creation time of the stream that `acked` and `received` refer to. */
   incarnation: text().optional(),
-  /** Newest sequence of the stream that acknowledged a message of ours. */
+  /** Newest stream sequence that acknowledged an own message. */
   acked: integer(),
-  /** Sequence up to which all is received. */
+  /** Sequence up to which everything is received. */
   received: integer(),
-  /** Peers as they were last announced. */
+  /** Last announced peers. */
   shown_peers: text().optional().as('shownPeers'),
 })
 export type ShareRow = RowOf<typeof shares>
 
-/** Where the stream had which of our messages, every some minutes: from there on they are published anew when the stream lost them. */
+/** Stream positions of own messages, taken every few minutes: starting points for republication after a loss. */
 export const marks = table('network_nats_mark', {
   channel: text(),
   /** Cursor before the message. */
@@ -77,7 +77,7 @@ export const marks = table('network_nats_mark', {
   at: time(),
 })
 
-/** Ids of messages until they expire: what has been received is not received again. */
+/** Ids of received messages until their expiry, to detect duplicates. */
 export const seen = table('network_nats_seen', {
   daemon: text(),
   channel: text(),
@@ -85,7 +85,7 @@ export const seen = table('network_nats_seen', {
   expires_at: time().as('expiresAt'),
 })
 
-/** What was refused, by daemon and reason. */
+/** Refusals by daemon and reason. */
 export const refusals = table('network_nats_refusal', {
   peer: text(),
   reason: text(),

@@ -25,25 +25,25 @@ export interface RemotePeer {
   readonly name: string
 }
 
-/** A part in a channel that is asked for; with `deny`, the reason in words, it is refused. */
+/** A requested participation in a channel; `deny`, a reason in words, refuses it. */
 export interface PreResolve {
   readonly deny?: string
   readonly owner: ParticipationOwner
   readonly workspaceId: string
   readonly taskId?: string | undefined
   readonly source: ParticipationSource
-  /** With all of its bounds. */
+  /** With all bounds filled in. */
   readonly request: ParticipationRequest
 }
 
-/** How an execution takes part in the network. */
+/** Resolved network participation of an execution. */
 export interface Resolved {
   readonly owner: ParticipationOwner
   readonly workspaceId: string | undefined
   readonly resolved: ResolvedParticipation
 }
 
-/** Something that happened in a channel, as hook programs are told; without the text of messages. */
+/** An event in a channel for hook programs, without message texts. */
 export interface Happening {
   readonly workspace_id: string
   readonly channel: string
@@ -72,42 +72,42 @@ export const points = hookTable({
   workClosed: notify<[Happening]>('network.work.closed', 'After a piece of work was completed, failed or canceled.'),
 })
 
-/** The hooks that tell of what happened in a channel. */
+/** The hooks for events in a channel. */
 export type HappeningName = Exclude<keyof typeof points, 'persisted' | 'preResolve' | 'resolved'>
 
 /** An envelope between daemons. */
 export type RemoteEnvelope = Envelope & {
-  /** The two peers of a direct room, in the place of `direct_id`: each daemon derives that from its own workspace. */
+  /** The two peers of a direct room instead of `direct_id`, which each daemon derives from its own workspace. */
   readonly direct_peers?: readonly string[]
 }
 
-/** A message of a session of this daemon, as a transport gives it to others. */
+/** A message of a session of this daemon, for a transport to other daemons. */
 export interface OutgoingMessage {
   readonly seq: number
   readonly envelope: RemoteEnvelope
-  /** Of a direct room: the daemon of the other peer, the only one that it is for; null: it stays within this daemon. */
+  /** For a direct room: the daemon of the other peer, which alone gets it; null: it stays within this daemon. */
   readonly only?: string | null
 }
 
-/** The network for other plugins; a transport between daemons reads what goes out, and stores what comes in. */
+/** The network for other plugins; a transport between daemons reads outgoing messages and stores incoming ones. */
 export interface NetworkApi extends TapsOf<typeof points> {
   readonly enabled: boolean
-  /** How many messages were stored since an instant in epoch milliseconds, in one workspace or all. */
+  /** Number of messages stored since a time in epoch milliseconds, in one workspace or all. */
   countSince(at: number, workspaceId?: string): number
-  /** Messages of sessions of this daemon in a channel behind a place in the order of commits, ascending. */
+  /** Messages of this daemon's sessions in a channel after a position in commit order, ascending. */
   sent(workspaceId: string, channel: string, after: number, limit: number): readonly OutgoingMessage[]
-  /** Whether a session of this daemon sent a message; false also for messages that are no longer kept. */
+  /** Whether a session of this daemon sent a message; false also for deleted messages. */
   isSent(workspaceId: string, channel: string, id: string): boolean
   /** @throws Fault `channel_not_found` */
   checkChannel(workspaceId: string, channel: string): void
-  /** Sessions of this daemon that take part in a channel. */
+  /** Sessions of this daemon in a channel. */
   localPeers(workspaceId: string, channel: string): readonly RemotePeer[]
   /**
-   * Stores a message that came from another daemon in the transaction of what is remembered of it. The signature was judged before;
-   * all else is judged here.
+   * Stores a message of another daemon in the caller's transaction. The caller has verified the signature; all other
+   * checks happen here.
    */
   receive(t: Tx, workspaceId: string, envelope: RemoteEnvelope, daemon: string): 'stored' | 'duplicate' | Refusal
-  /** The peers of another daemon in a channel, all of them: who is missing has left. */
+  /** Sets the complete list of another daemon's peers in a channel: missing ones have left. */
   remotePeers(t: Tx, workspaceId: string, channel: string, daemon: string, peers: readonly RemotePeer[]): void
 }
 
@@ -125,13 +125,13 @@ const about = v.object({
   work_id: v.optional(v.string()),
   /** Sessions that it wakes. */
   woken: v.optional(v.array(v.string())),
-  /** How many other sessions it does not wake, by the reason. */
+  /** Number of sessions that it does not wake, by reason. */
   skipped: v.optional(v.record(v.string(), v.number())),
 })
 /** A message between agents is stored. */
 export const MessageStored = event('network.message.persisted', about)
 
-/** A peer of another daemon, or what claims to be one, sent something that is refused. */
+/** A message of another daemon, or of a peer claiming to be one, was refused. */
 export const MessageRefused = event(
   'network.message.refused',
   v.object({
@@ -144,7 +144,7 @@ export const MessageRefused = event(
   }),
 )
 
-/** Two peers sent each other too many messages: both are stopped for a minute. */
+/** Two peers exceeded the message limit: both are stopped for a minute. */
 export const PairStopped = event(
   'network.pair.stopped',
   v.object({ workspace_id: v.string(), channel: v.string(), peers: v.array(v.string()) }),

@@ -7,7 +7,7 @@ import { type Envelope, MessageKind, WorkState } from '../../../schemas/network/
 
 export const PROTOCOL = 'svc-network/v1'
 
-/** Why a message is refused. */
+/** Reasons for a refusal. */
 export const REASONS = [
   'malformed',
   'expired',
@@ -35,7 +35,7 @@ export interface Refusal {
 
 const refused = (reason: Reason, message: string): Refusal => ({ reason, message })
 
-/** Bytes of an envelope as JSON. */
+/** Maximum bytes of an envelope as JSON. */
 export const MAX_BYTES = 1024 * 1024
 export const MAX_MENTIONS = 64
 
@@ -44,10 +44,10 @@ export const PEER = /^[a-z0-9][a-z0-9._-]{0,127}$/
 export const CHANNEL = /^[a-z0-9][a-z0-9_-]{0,63}$/
 const THREAD = /^thread_[a-z0-9][a-z0-9_-]{2,95}$/
 const DIRECT = /^direct_[a-f0-9]{32}$/
-/** A mention of all peers of the channel. */
+/** Mention of all peers of the channel. */
 export const EVERYONE = 'channel'
 
-/** Members of versions before the first one; they are refused by name, since nothing would read them. */
+/** Members of earlier protocol versions; refused by name, because they would be ignored. */
 const LEGACY: ReadonlySet<string> = new Set([
   'type',
   'payload',
@@ -62,7 +62,7 @@ const ReceiptStatus = v.picklist(['accepted', 'rejected', 'duplicate', 'expired'
 /** Receipts that need no reason. */
 const UNREASONED: ReadonlySet<string> = new Set(['accepted', 'canceled'])
 
-/** What `body` of each kind holds, and what else such a message has. */
+/** Body and further requirements of each kind. */
 const KINDS = {
   greet: {
     contained: false,
@@ -143,10 +143,10 @@ type Raw = Readonly<Record<string, unknown>>
 const present = (value: unknown): boolean => value !== undefined && value !== null
 
 /**
- * Judges all of an envelope that can be judged without knowing the channel: grammar, freshness, surface and body, in this order; the
- * first that fails is told.
+ * Checks everything in an envelope that does not depend on the channel: format, freshness, surface and body, in this
+ * order. Returns the first problem.
  * @param now epoch milliseconds
- * @param maxAgeMs how old a message without `expires_at` may be; undefined: any age
+ * @param maxAgeMs maximum age of a message without `expires_at`; undefined: any
  */
 export function judge(raw: Raw, now: number, maxAgeMs?: number): Refusal | undefined {
   return (

@@ -2,7 +2,7 @@ import type { HooksOf, Tx } from '../../../kernel/plugin.js'
 import type { Happening, HappeningName, points } from './api.js'
 import type { K } from './needs.js'
 
-/** Tells of what happened in channels once it is durable. */
+/** Announces events in channels once they are durable. */
 export class Happenings {
   constructor(
     private readonly kernel: K,

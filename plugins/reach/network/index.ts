@@ -36,7 +36,7 @@ const ofWorkspaces = [
 ]
 const ofSessions = ['peer', 'delivery', 'subscription']
 
-/** What may end a run, and with it the stream of its conversation. */
+/** Events that can end a run and thus the stream of its conversation. */
 const RUN_ENDS = [
   TaskEvents['task.run_completed'],
   TaskEvents['task.run_failed'],
@@ -44,7 +44,10 @@ const RUN_ENDS = [
   TaskEvents['task.run_operator_forced_fail'],
 ]
 
-/** The network: agents that talk to each other in channels. Each room exports its routes and tables, and this surface lists them. */
+/**
+ * The network: agents that talk to each other in channels. Each subfolder exports its routes and tables, and this
+ * surface lists them.
+ */
 export default definePlugin({
   name: 'network',
   version: '0.1.0',
@@ -96,7 +99,7 @@ export default definePlugin({
           if (!self.wakes.isWoken(sessionId)) return undefined
           const refusal = self.restraint(sessionId, { kind, command, argv })
           if (refusal !== undefined) return NetworkErrors.network_turn_restrained(refusal)
-          // Commands by which agents answer wait for no person.
+          // Commands for answers of agents need no approval.
           if (kind === 'execute') allow()
           return undefined
         },

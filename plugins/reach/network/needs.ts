@@ -6,7 +6,7 @@ import { Events } from '../../platform/events/api.js'
 import { Sessions } from '../../work/sessions/api.js'
 import { Tasks } from '../../work/tasks/api.js'
 
-/** What the plugin requires. */
+/** Dependencies of the plugin. */
 export const needs = {
   bundles: maybe(Bundles),
   daemon: Daemon,

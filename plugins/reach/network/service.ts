@@ -51,7 +51,7 @@ import { Sweep } from './wakes/retention.js'
 import { Usage } from './wakes/usage.js'
 import { Wakes } from './wakes/wakes.js'
 
-/** Agents that talk to each other, a room for each part of it. */
+/** Agents that talk to each other; each part has its own folder. */
 export class NetworkService implements NetworkApi {
   readonly persisted
   readonly preResolve
@@ -119,7 +119,7 @@ export class NetworkService implements NetworkApi {
     this.sending = new Sending(kernel, this.channels, this.peers, this.wakes, stored, happenings)
   }
 
-  /** Sessions that ended while no daemon ran take part in nothing any more. */
+  /** Removes sessions from their channels that ended while no daemon ran. */
   async start(): Promise<void> {
     const { db, needs } = this.kernel
     const over = this.peers.sessions().filter(id => {
@@ -151,7 +151,7 @@ export class NetworkService implements NetworkApi {
     return session
   }
 
-  /** @throws Fault `network_disabled`, `channel_exists`, and what the creation of a session does */
+  /** @throws Fault `network_disabled`, `channel_exists`, and errors of creating a session */
   async createChannel(workspace: Workspace, body: CreateChannelBody, actor: Actor): Promise<ChannelDetail> {
     this.checkEnabled()
     const { channel, agent_names: names = [] } = body
@@ -166,7 +166,7 @@ export class NetworkService implements NetworkApi {
         for (const session of sessions) this.peers.join(t, channel, session)
       })
     } catch (error) {
-      // All of it or nothing: no session stays without its channel.
+      // All or nothing: the sessions created for the channel are stopped.
       for (const { id } of sessions) await needs.sessions.stop(id, { reason: 'user_canceled' })
       throw error
     }
@@ -206,7 +206,7 @@ export class NetworkService implements NetworkApi {
     return this.reading.direct(row)
   }
 
-  /** A direct room, which agents see only if it is theirs. @throws Fault `conversation_not_found` */
+  /** A direct room; agents see only their own. @throws Fault `conversation_not_found` */
   room(workspaceId: string, channel: string, id: string, actor: Actor): ContainerRow {
     const row = this.reading.container(workspaceId, channel, id, 'direct')
     const own = agentSessionOf(actor)
@@ -214,7 +214,7 @@ export class NetworkService implements NetworkApi {
     throw NetworkErrors.conversation_not_found(`channel ${channel} has no direct ${JSON.stringify(id)}`)
   }
 
-  /** What a caller may see of direct rooms: an agent those of its session. */
+  /** Limits a query to the direct rooms that a caller may see: for an agent, those of its session. */
   visible(query: ListContainersQuery, actor: Actor): ListContainersQuery {
     const own = agentSessionOf(actor)
     return own === undefined ? query : { ...query, session_id: own }
@@ -227,17 +227,17 @@ export class NetworkService implements NetworkApi {
     return { ...this.peers.wire(row), peer_card: cardOf(row), metrics: this.sending.tally.ofPeer(workspaceId, peerId) }
   }
 
-  /** Why a session may not do something now; undefined: it may. Turns that messages began change nothing. */
+  /** Why a session may not make a call now; undefined if it may. Turns started by messages must not change anything. */
   restraint(sessionId: string, call: WantedCall): string | undefined {
     return this.wakes.isWoken(sessionId) ? refusalOf({ ...call, program: this.#program }) : undefined
   }
 
-  /** Messages may wake a session. */
+  /** Whether messages may wake a session. */
   takesPart(sessionId: string): boolean {
     return this.participation.ofSession(sessionId) !== undefined || this.peers.channelsOf(sessionId).length > 0
   }
 
-  /** This service's program, as agents are told it. */
+  /** Path of this service's program, as agents know it. */
   get #program(): string | undefined {
     const { SVC_BIN_DIR: bin } = this.kernel.env
     return bin === undefined ? undefined : path.join(bin, 'svc')
@@ -248,7 +248,7 @@ export class NetworkService implements NetworkApi {
     if (!this.enabled) throw NetworkErrors.network_disabled()
   }
 
-  /** A session has stopped: where it cannot go on, it takes part in nothing any more. */
+  /** Removes a stopped session from its channels if it cannot be restarted. */
   async sessionStopped({ id, state, stopReason }: SessionInfo): Promise<void> {
     this.guarding.forget(id)
     if (isRestartable(state, stopReason) || this.peers.channelsOf(id).length === 0) return
@@ -281,7 +281,7 @@ export class NetworkService implements NetworkApi {
     }
   }
 
-  /** What doctor says of the network. */
+  /** The doctor's items of the network. */
   check(): DiagnosticItem[] {
     const about = { id: 'network', category: 'network' }
     try {
@@ -311,7 +311,7 @@ export class NetworkService implements NetworkApi {
 
   sent(workspaceId: string, channel: string, after: number, limit: number): OutgoingMessage[] {
     const { db } = this.kernel
-    // What the daemon itself notes belongs to its own conversation alone.
+    // Notices of the daemon stay in its own conversation.
     const where = `WHERE workspace_id = ? AND channel = ? AND daemon IS NULL AND sender <> '${NOTICE}' AND seq > ? ORDER BY seq LIMIT +?`
     return messages.query(db, where, [workspaceId, channel, after, limit]).map(row => {
       const envelope = JSON.parse(row.envelope) as Envelope

@@ -3,7 +3,7 @@ import type { Migration } from '../../../kernel/plugin.js'
 import type { FanoutPolicy, SubscriptionMode } from '../../../schemas/network/channels.js'
 import type { MessageKind, Surface, WorkState } from '../../../schemas/network/messages.js'
 
-/** Channels, peers, conversations and messages. Tables of further rooms stand in their folders. */
+/** Tables of channels, peers, conversations and messages. Further tables are in the subfolders. */
 export const migrations: readonly Migration[] = [
   {
     id: '001-conversations',
@@ -69,14 +69,14 @@ export const channels = table('network_channel', {
   channel: text(),
   purpose: text().optional(),
   fanout_policy: text<FanoutPolicy>().as('fanoutPolicy'),
-  /** Id of the peer that leads it. */
+  /** Id of the leading peer. */
   coordinator: text().optional(),
   created_by: text().as('createdBy'),
   created_at: time().as('createdAt'),
   messages: integer(),
   last_at: time().optional().as('lastAt'),
   preview: text().optional(),
-  /** When a peer last came or went. */
+  /** Last time that a peer joined or left. */
   presence_at: time().optional().as('presenceAt'),
 })
 export type ChannelRow = RowOf<typeof channels>

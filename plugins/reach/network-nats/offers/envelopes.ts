@@ -7,7 +7,7 @@ import { isProof, parsed } from '../inbound.js'
 import { type Identity, isSigned, PROOF, signed } from '../proof.js'
 import { type PeerRow, peers } from '../tables.js'
 
-/** Bytes of anything about offers: a brief or a result of 64 KiB, which JSON may write six times as long, and the signature. */
+/** Bytes of a message about offers: a brief or result of 64 KiB, up to six times as long in JSON, plus the signature. */
 const MAX_BYTES = 448 * 1024
 const OfferId = v.pipe(v.string(), v.regex(/^offer_[0-9a-f]{16}$/))
 const Daemon = v.pipe(v.string(), v.regex(/^[0-9a-f]{16}$/))
@@ -16,9 +16,9 @@ const number = v.pipe(Integer, v.minValue(1))
 const about = { offer: OfferId, attempt, to: Daemon, number }
 const MAX_TEXT = 64 * 1024
 
-/** What daemons send each other about offers. */
+/** Messages between daemons about offers. */
 const Contents = {
-  /** In the stream, for all of the realm. */
+  /** In the stream, for all daemons of the realm. */
   'svc-offer/v1': v.object({
     protocol: v.literal('svc-offer/v1'),
     offer: OfferId,
@@ -27,7 +27,7 @@ const Contents = {
     brief: v.pipe(v.string(), v.maxLength(MAX_TEXT)),
     expires_at: Integer,
   }),
-  /** From a worker to the origin. The first `working` asks for the attempt. */
+  /** From a worker to the origin. The first `working` requests the attempt. */
   'svc-offer-receipt/v1': v.object({
     protocol: v.literal('svc-offer-receipt/v1'),
     ...about,
@@ -35,7 +35,7 @@ const Contents = {
     result: v.optional(v.unknown()),
     error: v.optional(v.pipe(v.string(), v.maxLength(MAX_TEXT))),
   }),
-  /** From the origin to a worker, with the number of its receipt. */
+  /** From the origin to a worker, with the number of the receipt. */
   'svc-offer-answer/v1': v.object({
     protocol: v.literal('svc-offer-answer/v1'),
     ...about,
@@ -50,28 +50,28 @@ export type OfferContent = Content<'svc-offer/v1'>
 export type Receipt = Content<'svc-offer-receipt/v1'>
 export type Answer = Content<'svc-offer-answer/v1'>
 
-/** The key and the realm that something is signed with. */
+/** The key and realm of a signature. */
 export interface Signer {
   readonly identity: Identity
   readonly realm: string
 }
 
-/** Bytes of something signed. @param now epoch milliseconds */
+/** Bytes of a signed message. @param now epoch milliseconds */
 export function sealed({ identity, realm }: Signer, content: OfferContent | Receipt | Answer, now: number): Uint8Array {
-  // Members that are undefined are in no JSON.
+  // Serialized first, to drop undefined members.
   const plain = JSON.parse(JSON.stringify(content))
   return Buffer.from(JSON.stringify(signed(plain, identity, { realm, at: Math.floor(now / 1000), attempt: 0 })))
 }
 
-/** What something that came is found to be. */
+/** Result of checking a received message. */
 export type Opened<P extends Protocol> =
   | { readonly state: 'ok'; readonly content: Content<P>; readonly peer: PeerRow }
-  /** Signed by our own key. */
+  /** Signed with the own key. */
   | { readonly state: 'own' }
-  /** `stranger`: other daemons may know the key. */
+  /** `stranger`: the key is unknown here, but other daemons may know it. */
   | { readonly state: 'refused' | 'stranger'; readonly peer: string; readonly refusal: Refusal }
 
-/** Judges something that a daemon sent: its size, key, signature, receiver and grammar, in this order. */
+/** Checks a received message: its size, key, signature, receiver and format, in this order. */
 export function opened<P extends Protocol>(
   reads: Reads,
   { identity, realm }: Signer,

@@ -12,9 +12,9 @@ import { moved, type OfferMove } from './states.js'
 import { type GivenRow, given, type Result } from './table.js'
 
 const KEEPER = 'network'
-/** Characters of an error of a peer. */
+/** Characters of a peer's error. */
 const MAX_ERROR = 8000
-/** Why a fault of tasks means that the attempt is to be had later. */
+/** Faults of tasks that are temporary: the attempt can be requested again. */
 const LATER: ReadonlySet<string> = new Set([
   'task_conflict',
   'task_run_conflict',
@@ -23,14 +23,14 @@ const LATER: ReadonlySet<string> = new Set([
   'storage_full',
 ])
 
-/** What is said of a receipt; without the parts that all answers have. */
+/** The verdict on a receipt, without the common members of answers. */
 type Verdict = Pick<Answer, 'answer' | 'lease_ms' | 'message'>
 
-/** Offers of this daemon to others. Who has an attempt is decided here alone, by a claim of its run. */
+/** Offers of this daemon to others. Only the origin assigns an attempt, by claiming its run. */
 export class GivenOffers {
   constructor(
     private readonly kernel: K,
-    /** Called when an offer is in another state or attempt. */
+    /** Called when the state or attempt of an offer changes. */
     private readonly changed: () => void = () => {},
   ) {}
 
@@ -43,7 +43,7 @@ export class GivenOffers {
     const { clock, db, ids } = this.kernel
     const now = clock.now()
     const id = ids.id('offer')
-    // The row comes first: a daemon that is killed after the run was kept finds out that it offered it.
+    // The row is written first, so that a daemon killed after keeping the run finds the offer.
     await db.tx(t => {
       const [known] = given.query(t, 'WHERE task_id = ? AND ended_at IS NULL', [taskId])
       if (known)
@@ -65,7 +65,7 @@ export class GivenOffers {
     return given.get(db, { id }) as GivenRow
   }
 
-  /** Gives a task back to this daemon. @throws Fault `remote_offer_not_found` */
+  /** Returns a task to this daemon. @throws Fault `remote_offer_not_found` */
   async withdraw(actor: Actor, taskId: string): Promise<void> {
     const [row] = given.query(this.kernel.db, 'WHERE task_id = ? AND ended_at IS NULL', [taskId])
     if (!row) throw RemoteErrors.remote_offer_not_found(`task ${JSON.stringify(taskId)} is not offered`)
@@ -78,7 +78,7 @@ export class GivenOffers {
     await db.tx(t => given.update(t, { id }, { runId: run.id, title, brief: description }))
   }
 
-  /** Offers that the stream does not have, as they are published. @param incarnation when the stream was made */
+  /** Offers missing from the stream, in the form to publish. @param incarnation creation time of the stream */
   unpublished(incarnation: string): { readonly row: GivenRow; readonly content: OfferContent }[] {
     return this.open()
       .filter(({ state, runId, published }) => state === 'offered' && runId !== undefined && published !== incarnation)
@@ -93,14 +93,14 @@ export class GivenOffers {
     await this.kernel.db.tx(t => given.update(t, { id, attempt }, { published: incarnation }))
   }
 
-  /** Compares open offers with their runs. @returns when that is to be done again, epoch milliseconds */
+  /** Compares open offers with their runs. @returns time of the next comparison, epoch milliseconds */
   async sync(): Promise<number | undefined> {
     const next: number[] = []
     for (const row of this.open()) next.push(...(await this.#compare(row)))
     return next.length > 0 ? Math.min(...next) : undefined
   }
 
-  /** @returns when the offer is to be compared again; empty: it is over */
+  /** @returns times of the next comparison; empty if the offer is over */
   async #compare(before: GivenRow): Promise<readonly number[]> {
     const { clock, actor, db, needs } = this.kernel
     if (before.runId === undefined) {
@@ -116,7 +116,7 @@ export class GivenOffers {
     const seen = needs.tasks.run(before.runId)
     const isOver = seen?.lease_until && Date.parse(seen.lease_until) <= clock.now()
     const run = isOver ? await needs.tasks.kept.look(before.runId) : seen
-    // As it is when the run is known: while others were compared, its result may have been taken.
+    // Read again after the run: its result may have arrived during the comparison of others.
     const row = given.get(db, { id: before.id, endedAt: null })
     if (!row) return []
     const isLate = row.expiresAt <= clock.now()
@@ -136,7 +136,7 @@ export class GivenOffers {
         await this.#over(row, 'fail', actor, run.error ?? 'the run needs attention')
         return []
       default:
-        // The outcome is stored before the run ends: without it the run was ended by someone else.
+        // The outcome is stored before the run ends: without one, something else ended the run.
         if (row.outcome === undefined || run === undefined || run.status === 'canceled')
           await this.#over(row, 'withdraw', actor, run ? `the run is ${run.status}` : 'the task is deleted')
         else await this.#over(row, row.outcome.status === 'completed' ? 'complete' : 'fail', actor, undefined)
@@ -144,7 +144,7 @@ export class GivenOffers {
     }
   }
 
-  /** The next attempt. What the former worker still sends is refused. */
+  /** Starts the next attempt, which makes receipts of the former worker invalid. */
   async #again({ id, attempt, state }: GivenRow): Promise<void> {
     const next = { state: moved(state, 'again'), attempt: attempt + 1, published: undefined, daemon: undefined }
     await this.kernel.db.tx(t =>
@@ -166,7 +166,7 @@ export class GivenOffers {
     this.changed()
   }
 
-  /** Decides what a receipt of a worker means. Its number and the fence of the run make a repetition harmless. */
+  /** Handles a worker's receipt. The receipt number and the fence of the run make repetitions idempotent. */
   async received(peer: PeerRow, receipt: Receipt): Promise<Answer> {
     const { offer, attempt, number } = receipt
     const row = given.get(this.kernel.db, { id: offer })
@@ -183,7 +183,7 @@ export class GivenOffers {
     if (row.state === 'offered') return this.#give(peer, receipt, row)
     if (row.daemon !== peer.daemon) return { answer: 'busy', message: 'another daemon has the attempt' }
     const leaseMs = this.kernel.config.get(OfferLease)
-    // A receipt that is sent again by others than its sender must not keep a lease alive.
+    // A replayed receipt must not keep a lease alive.
     if (receipt.number <= row.receipts) return { answer: 'held', lease_ms: leaseMs }
     return this.#fenced(row, async () => {
       await this.kernel.needs.tasks.kept.extend(row.runId ?? '', holderOf(row, peer), leaseMs)
@@ -192,7 +192,7 @@ export class GivenOffers {
     })
   }
 
-  /** Gives an attempt to a peer: first its run, then the offer, then the answer. */
+  /** Assigns an attempt to a peer: first its run, then the offer, then the answer. */
   async #give(peer: PeerRow, { number }: Receipt, row: GivenRow): Promise<Verdict> {
     const { clock, config, db, needs } = this.kernel
     if (row.expiresAt <= clock.now()) return { answer: 'closed', message: 'the offer expired' }
@@ -240,7 +240,7 @@ export class GivenOffers {
           await needs.tasks.kept.complete(row.runId ?? '', holder, outcome.result)
         } catch (refused) {
           if (!(refused instanceof Fault) || refused.code !== 'task_result_required') throw refused
-          // Its run has ended, and will give no other result.
+          // The worker's run has ended and will not provide another result.
           outcome = { status: 'failed', error: refused.message }
           await db.tx(t => given.update(t, { id: row.id, attempt }, { outcome }))
         }
@@ -252,7 +252,7 @@ export class GivenOffers {
     })
   }
 
-  /** Does what the holder of the lease may do. A lease that expired is taken back at once. */
+  /** Executes work that requires the lease. An expired lease is taken back immediately. */
   async #fenced(row: GivenRow, work: () => Promise<Verdict>): Promise<Verdict> {
     try {
       return await work()
@@ -277,5 +277,5 @@ export class GivenOffers {
   }
 }
 
-/** The holder of an attempt. Its key is of one attempt and one daemon, so no other claim of the run has it. */
+/** Holder of an attempt. Its key contains the attempt and daemon, so that no other claim of the run has it. */
 const holderOf = ({ id, attempt }: GivenRow, { name, daemon }: PeerRow) => ({ name, key: `${id}:${attempt}:${daemon}` })

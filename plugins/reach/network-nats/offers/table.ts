@@ -21,7 +21,7 @@ CREATE INDEX network_nats_taken_told ON network_nats_taken (told_at);`
 
 export const OFFER_LEASES = 'ALTER TABLE network_nats_taken ADD COLUMN held_until INTEGER'
 
-/** What a worker made of an offer. */
+/** A worker's result for an offer. */
 export type Result =
   | { readonly status: 'completed'; readonly result: unknown }
   | { readonly status: 'failed'; readonly error: string }
@@ -32,21 +32,21 @@ const { integer, json, text, time } = column
 export const given = table('network_nats_given', {
   id: text(),
   task_id: text().as('taskId'),
-  /** Absent: the daemon was killed before the run was queued. */
+  /** Absent: the daemon was killed before it queued the run. */
   run_id: text().optional().as('runId'),
   title: text(),
   brief: text(),
   state: text<OfferState>(),
   attempt: integer(),
   offered_at: time().as('offeredAt'),
-  /** No attempt begins later. */
+  /** Latest start of an attempt. */
   expires_at: time().as('expiresAt'),
-  /** When the stream was made that has this attempt; absent: it is to be published. */
+  /** Creation time of the stream that contains this attempt; absent: not published yet. */
   published: text().optional(),
-  /** The daemon that has the attempt, and the name of the peer. */
+  /** The daemon that holds the attempt, and the name of its peer. */
   daemon: text().optional(),
   peer: text().optional(),
-  /** Number of the newest receipt of that daemon: an older one is a repetition. */
+  /** Number of the newest receipt from that daemon: older ones are repetitions. */
   receipts: integer(),
   /** Stored before the run of the task ends. */
   outcome: json<Result>().optional(),
@@ -55,7 +55,7 @@ export const given = table('network_nats_given', {
 })
 export type GivenRow = RowOf<typeof given>
 
-/** Attempts of offers of other daemons that this one asked for. */
+/** Attempts of foreign offers that this daemon requested. */
 export const taken = table('network_nats_taken', {
   daemon: text(),
   id: text(),
@@ -66,11 +66,11 @@ export const taken = table('network_nats_taken', {
   state: text<OfferState>(),
   offered_at: time().as('offeredAt'),
   expires_at: time().as('expiresAt'),
-  /** Number of receipts sent. */
+  /** Number of sent receipts. */
   receipts: integer(),
-  /** When the lease ends by the clock here, unless a receipt is answered before. */
+  /** End of the lease by the local clock, unless a receipt is answered before. */
   held_until: time().optional().as('heldUntil'),
-  /** Milliseconds for which the origin waits for the next receipt; absent: it has not given the attempt. */
+  /** Milliseconds for which the origin waits for the next receipt; absent: the attempt was not assigned. */
   lease_ms: integer().optional().as('leaseMs'),
   agent: text(),
   workspace_id: text().as('workspaceId'),
@@ -79,15 +79,15 @@ export const taken = table('network_nats_taken', {
   outcome: json<Result>().optional(),
   error: text().optional(),
   ended_at: time().optional().as('endedAt'),
-  /** When the origin answered the result, or the attempt was over otherwise. */
+  /** When the origin acknowledged the result, or the attempt ended otherwise. */
   told_at: time().optional().as('toldAt'),
 })
 export type TakenRow = RowOf<typeof taken>
 
-/** Ended offers stay listed so long, and their messages in the stream no longer. */
+/** Milliseconds for which ended offers are listed; the stream keeps their messages no longer. */
 const REMEMBERED_MS = 7 * 24 * 60 * 60_000
 
-/** Forgets what ended long ago. @param now epoch milliseconds */
+/** Deletes offers that ended long ago. @param now epoch milliseconds */
 export function sweepOffers(t: Tx, now: number): void {
   const old = now - REMEMBERED_MS
   t.run('DELETE FROM network_nats_given WHERE ended_at < ?', [old])

@@ -8,45 +8,45 @@ import { OfferAgent, OfferPeers, OffersAtOnce, OfferWorkspace } from './settings
 import { moved, type OfferMove, OPEN } from './states.js'
 import { type Result, type TakenRow, taken } from './table.js'
 
-/** An attempt is asked for again after so long, twice as long each time. */
+/** Milliseconds until a repeated request for an attempt, doubled each time. */
 const ASK_MS = 1000
 const MOST_MS = 30_000
-/** An attempt that the origin does not answer for is left to others. */
+/** Requests without an answer after which an attempt is left to others. */
 const ASKS = 5
-/** An attempt that was not given is remembered so long after it expired. */
+/** Milliseconds for which an unassigned attempt is remembered after its expiry. */
 const LINGER_MS = 60 * 60_000
-/** A result that the origin does not answer for is given up. */
+/** Milliseconds after which an unacknowledged result is given up. */
 const KEPT_MS = 7 * 24 * 60 * 60_000
 
-/** The message of a stream that has an attempt. */
+/** The stream message of an attempt. */
 export interface Held {
-  /** The attempt is over: the stream needs the message no more. */
+  /** Settles the message: the attempt is over. */
   done(): void
-  /** The message goes to another daemon, later. */
+  /** Returns the message, to be delivered to another daemon later. */
   again(): void
 }
 type Key = Pick<TakenRow, 'daemon' | 'id' | 'attempt'>
 type Due = { at: number; times: number }
 
-/** Offers of other daemons. An attempt is worked on only when its origin has given it to this daemon. */
+/** Offers of other daemons. Work on an attempt starts only after its origin assigned it to this daemon. */
 export class TakenOffers {
-  /** Messages that this connection holds, by attempt. */
+  /** Messages held by this connection, by attempt. */
   readonly #held = new Map<string, Held>()
-  /** When the next receipt of an attempt is sent, and how many were without an answer. */
+  /** Time of the next receipt of an attempt, and the number of unanswered ones. */
   readonly #due = new Map<string, Due>()
 
   constructor(
     private readonly kernel: K,
-    /** Called when a lease ends at another time than before. */
+    /** Called when the end of a lease changes. */
     private readonly held: () => void = () => {},
   ) {}
 
-  /** Rows of which the origin has not been told the end. */
+  /** Rows whose end the origin has not acknowledged. */
   untold(): TakenRow[] {
     return taken.query(this.kernel.db, 'WHERE told_at IS NULL ORDER BY offered_at, daemon, id, attempt')
   }
 
-  /** @param peer whose offers; absent: of any */
+  /** @param peer origin of the offers; absent: any */
   accepts(peer?: Pick<PeerRow, 'name'>): boolean {
     const { config } = this.kernel
     if (config.get(OfferAgent) === '' || config.get(OfferWorkspace) === '') return false
@@ -54,14 +54,14 @@ export class TakenOffers {
     return peer === undefined || only.length === 0 || only.includes(peer.name)
   }
 
-  /** Whether agent and workspace are there: an offer that fails for want of them would be lost to others. */
+  /** Whether agent and workspace exist: accepting an offer that then fails would take it from others. */
   async canWork(): Promise<boolean> {
     const error = await this.unfit()
     if (error !== undefined) this.kernel.log.warn('no offers are taken: they could not be worked on', { error })
     return error === undefined
   }
 
-  /** Why offers cannot be worked on; undefined: they can. */
+  /** Why offers cannot be worked on; undefined if they can. */
   async unfit(): Promise<string | undefined> {
     const { config, needs } = this.kernel
     try {
@@ -73,8 +73,8 @@ export class TakenOffers {
   }
 
   /**
-   * Stops the work on attempts whose lease has ended, because no receipt was answered for so long: the origin gives them to others. With
-   * a connection or without. @returns when that is to be done again, epoch milliseconds
+   * Stops work on attempts whose lease expired without an answered receipt, because the origin assigns them to others.
+   * Runs with or without a connection. @returns time of the next call, epoch milliseconds
    */
   async lapse(): Promise<number | undefined> {
     const { clock, needs } = this.kernel
@@ -82,7 +82,7 @@ export class TakenOffers {
     for (const row of this.untold()) {
       const { heldUntil, leaseMs = 0, runId, peer } = row
       if (row.state !== 'taken' || heldUntil === undefined) continue
-      // What has ended is told to the origin, which may have waited.
+      // A finished result is still reported to the origin, which may have waited.
       if (runId !== undefined && outcomeOf(needs.tasks.run(runId))) continue
       if (heldUntil > clock.now()) next.push(heldUntil)
       else
@@ -99,7 +99,7 @@ export class TakenOffers {
     if (stopped) await this.#told(stopped, error)
   }
 
-  /** How many more attempts may be taken now. */
+  /** Number of further attempts that may be taken now. */
   room(): number {
     if (!this.accepts()) return 0
     const busy = this.untold().filter(row => row.state === 'taken' || this.#held.has(keyOf(row)))
@@ -107,13 +107,13 @@ export class TakenOffers {
     return this.kernel.config.get(OffersAtOnce) - working.length
   }
 
-  /** The connection that had the messages is gone: the server delivers them again. */
+  /** Drops the messages of a closed connection: the server delivers them again. */
   disconnected(): void {
     this.#held.clear()
     this.#due.clear()
   }
 
-  /** Keeps an offer before anything follows from it, and asks its origin for the attempt. */
+  /** Stores an offer before acting on it, and requests the attempt from its origin. */
   async offered(peer: PeerRow, content: OfferContent, held: Held): Promise<void> {
     const { clock, config, db } = this.kernel
     const { offer: id, attempt, title, brief, expires_at: expires } = content
@@ -127,13 +127,13 @@ export class TakenOffers {
       })
       return undefined
     })
-    // The stream has the attempt twice, or its end was answered.
+    // The attempt is in the stream twice, or its end was acknowledged.
     if (row?.toldAt !== undefined || this.#held.has(keyOf(key))) return held.done()
     this.#held.set(keyOf(key), held)
     if (row === undefined || row.state === 'offered') this.#due.set(keyOf(key), { at: 0, times: 0 })
   }
 
-  /** Does what follows from the runs here, and collects the receipts that are due. */
+  /** Processes the state of local runs, and collects the due receipts. */
   async receipts(): Promise<{ readonly due: readonly { to: string; receipt: Receipt }[]; readonly next?: number }> {
     const due: { to: string; receipt: Receipt }[] = []
     const next: number[] = []
@@ -147,7 +147,7 @@ export class TakenOffers {
     return { due, ...(next.length > 0 && { next: Math.min(...next) }) }
   }
 
-  /** Makes the task of an attempt that was given, and looks at what became of it. */
+  /** Creates the task of an assigned attempt, or applies the end of its run. */
   async #settle(row: TakenRow): Promise<TakenRow | undefined> {
     const { clock, needs } = this.kernel
     if (peers.get(this.kernel.db, { daemon: row.daemon })?.revokedAt !== undefined) return this.#revoked(row)
@@ -172,7 +172,7 @@ export class TakenOffers {
     })
   }
 
-  /** What a peer wrote whose key is revoked is worked on no more. */
+  /** Stops work for a peer whose key was revoked. */
   async #revoked(row: TakenRow): Promise<undefined> {
     const error = `the key of ${row.peer} is revoked`
     if (row.state === 'taken') await this.#stop(row, error)
@@ -180,20 +180,20 @@ export class TakenOffers {
     return undefined
   }
 
-  /** @returns undefined when the attempt has ended meanwhile */
+  /** @returns undefined if the attempt has ended meanwhile */
   async #stop(row: TakenRow, error: string): Promise<TakenRow | undefined> {
     const now = await this.#change(row, 'expire', { error, endedAt: this.kernel.clock.now() })
     if (now?.taskId !== undefined) await this.kernel.needs.tasks.cancel(this.kernel.actor, now.taskId, error)
     return now
   }
 
-  /** An attempt that was asked for by an earlier connection is kept until it expires: its receipts are counted on. */
+  /** Keeps an attempt requested by an earlier connection until it expires, because its receipts are numbered. */
   async #forget(row: TakenRow): Promise<undefined> {
     if (row.expiresAt + LINGER_MS < this.kernel.clock.now()) await this.kernel.db.tx(t => taken.delete(t, whereOf(row)))
     return undefined
   }
 
-  /** The id of the task follows from the attempt: a daemon that is killed in between makes it once. */
+  /** The task id is derived from the attempt, so that a restarted daemon creates it only once. */
   async #start(row: TakenRow): Promise<TakenRow | undefined> {
     const { actor, log, needs } = this.kernel
     const id = `task_${createHash('sha256').update(keyOf(row)).digest('hex').slice(0, 16)}`
@@ -218,7 +218,7 @@ export class TakenOffers {
     }
   }
 
-  /** The receipt of an attempt, when it is time for one. */
+  /** The due receipt of an attempt, if any. */
   async #receipt(row: TakenRow): Promise<Receipt | undefined> {
     const now = this.kernel.clock.now()
     const key = keyOf(row)
@@ -238,7 +238,7 @@ export class TakenOffers {
     return { ...about, ...row.outcome }
   }
 
-  /** What the origin said of a receipt. */
+  /** Handles the origin's answer to a receipt. */
   async answered(peer: PeerRow, { offer, attempt, number, answer, lease_ms: leaseMs, message }: Answer): Promise<void> {
     const { clock, db } = this.kernel
     const row = taken.get(db, { daemon: peer.daemon, id: offer, attempt })
@@ -249,7 +249,7 @@ export class TakenOffers {
         if (!OPEN.has(row.state)) return
         const lease = leaseMs ?? row.leaseMs ?? MOST_MS
         const isNew = row.state === 'offered'
-        // An attempt that this connection left to others is not begun.
+        // This connection already left the attempt to others.
         if (isNew && !this.#held.has(key)) return
         const heldUntil = clock.now() + lease
         await this.#change(row, isNew ? 'take' : undefined, { leaseMs: lease, heldUntil })
@@ -287,7 +287,7 @@ export class TakenOffers {
     this.#due.delete(keyOf(row))
   }
 
-  /** @returns undefined, and changes nothing, when the attempt is in another state than the row */
+  /** @returns undefined, without a change, if the state of the attempt differs from the row */
   async #change(row: TakenRow, move: OfferMove | undefined, changes: Partial<TakenRow>): Promise<TakenRow | undefined> {
     const all = { ...changes, ...(move && { state: moved(row.state, move) }) }
     return this.kernel.db.tx(t => {
@@ -302,7 +302,7 @@ export class TakenOffers {
 const keyOf = ({ daemon, id, attempt }: Key): string => `${daemon}:${id}:${attempt}`
 const whereOf = ({ daemon, id, attempt }: Key): Key => ({ daemon, id, attempt })
 
-/** What is told of a run; undefined while it goes on. */
+/** Result of a run; undefined while it is in progress. */
 function outcomeOf(run: TaskRun | undefined): Result | undefined {
   switch (run?.status) {
     case undefined:

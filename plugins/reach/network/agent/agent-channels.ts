@@ -25,18 +25,18 @@ import type { Wakes } from '../wakes/wakes.js'
 import type { Feeds } from './feeds.js'
 
 const LIMIT = 20
-/** Bytes of messages that are given at one time, unless the first alone has more. */
+/** Bytes of messages per reply, unless the first one alone is larger. */
 const MAX_BYTES = 1024 * 1024
-/** Longest wait for a message: shorter than what proxies and clients allow for one request. */
+/** Maximum wait for a message, shorter than the usual timeouts of proxies and clients. */
 export const WAIT_MS = 25_000
-/** The tool by which agents answer. */
+/** Tool for answers of agents. */
 const REPLY_TOOL = 'service__channel_reply'
-/** Member of `ext` of an envelope. */
+/** Member of an envelope's `ext`. */
 const EXT = 'coordination'
 
 type Headers = Readonly<Record<string, string | undefined>>
 
-/** What the room needs of the others. */
+/** Dependencies from the other parts. */
 export interface Rooms {
   readonly kernel: K
   readonly channels: Channels
@@ -47,11 +47,14 @@ export interface Rooms {
   send(workspaceId: string, body: SendMessageBody, actor: Actor): Promise<SentMessage>
 }
 
-/** What agents say and hear in the channels of their own sessions: messages of kind `say` with what they are about. */
+/** Sending and receiving by agents in the channels of their own sessions: messages of kind `say` with metadata. */
 export class AgentChannels {
   constructor(private readonly rooms: Rooms) {}
 
-  /** The session that calls: that of the socket or token, or the one that an operator speaks for. @throws Fault `identity_required` */
+  /**
+   * The calling session: that of the socket or token, or the one an operator speaks for. @throws Fault
+   * `identity_required`
+   */
   caller(actor: Actor, headers: Headers): SessionInfo {
     const id = agentSessionOf(actor) ?? headers['x-service-session-id']
     if (id === undefined)
@@ -63,7 +66,7 @@ export class AgentChannels {
     return session
   }
 
-  /** Channels that a session takes part in. */
+  /** Channels of a session. */
   list(session: SessionInfo): CoordinationChannel[] {
     const run = this.#runOf(session)
     return this.rooms.peers.channelsOf(session.id).map(({ workspaceId, channel }) => {
@@ -79,14 +82,14 @@ export class AgentChannels {
     return this.#say(session, channel, body, actor)
   }
 
-  /** Answers a message, where it was said; it is read by that. @throws Fault as `send`, `network_message_not_found` */
+  /** Answers a message in its own place, which marks it as read. @throws Fault as `send`, `network_message_not_found` */
   async reply(session: SessionInfo, body: AgentReplyBody, actor: Actor): Promise<CoordinationMessage> {
     this.rooms.checkEnabled()
     const { reply_to_message_id: answeredId, ...rest } = body
     const { kernel, wakes } = this.rooms
     const answered = messages.get(kernel.db, { workspaceId: session.workspaceId, id: answeredId })
     const peer = answered && this.rooms.peers.ofSession(answered.channel, session.id)
-    // A message of a channel or room of others is as if it were not there.
+    // Messages of foreign channels or rooms are reported as not found.
     if (!answered || !peer || !this.#hears(session, answered))
       throw NetworkErrors.network_message_not_found(`there is no message ${JSON.stringify(answeredId)}`)
     const message = await this.#say(session, answered.channel, rest, actor, answered)
@@ -95,8 +98,8 @@ export class AgentChannels {
   }
 
   /**
-   * Whether a call of a tool answers, in the channel of the messages that began the turn of a session, one that it hears. Such a call
-   * waits for no person, as the command by which agents answer does not.
+   * Whether a tool call answers in the channel of the messages that began the session's turn. Such a call needs no
+   * approval, like the command for answers.
    */
   isAnswer(toolId: string, input: Readonly<Record<string, unknown>>, sessionId: string): boolean {
     const { kernel, wakes } = this.rooms
@@ -110,8 +113,8 @@ export class AgentChannels {
   }
 
   /**
-   * Messages that wait for a session in a channel, the oldest first. They wait until the session says by `after` that it has them, so
-   * that none is lost with a reply that does not arrive.
+   * Waiting messages of a session in a channel, oldest first. They wait until the session acknowledges them by `after`,
+   * so that a lost reply loses none.
    * @throws Fault `channel_not_found`, `peer_absent`, `network_message_not_found`
    */
   async receive(
@@ -132,7 +135,7 @@ export class AgentChannels {
     return (found ?? []).map(row => this.wire(row))
   }
 
-  /** A message as agents see it; of one that says nothing about it, its kind and run are told as well as they can be. */
+  /** A message for agents; missing metadata is derived from the message as far as possible. */
   wire(row: MessageRow): CoordinationMessage {
     const { body, ext, reply_to: replyTo } = JSON.parse(row.envelope) as Envelope
     const told = v.safeParse(CoordinationMetadata, ext?.[EXT])
@@ -156,8 +159,7 @@ export class AgentChannels {
     }
   }
 
-  /** Messages of all channels of a session that wait, the oldest first. */
-  /** The oldest of them as a context shows them. */
+  /** The oldest waiting messages of all channels of a session, for its context. */
   summary({ id }: SessionInfo, limit: number) {
     const { rows, count } = this.unread(id, limit)
     return {
@@ -169,7 +171,7 @@ export class AgentChannels {
     }
   }
 
-  /** The other peers of the channels of a session. */
+  /** Other peers in the channels of a session. */
   roster({ id, workspaceId }: SessionInfo, limit: number) {
     const { peers } = this.rooms
     const all = peers
@@ -228,7 +230,7 @@ export class AgentChannels {
     return this.wire(row)
   }
 
-  /** What a message is about, as it is stored. @throws Fault `coordination_invalid` */
+  /** Validated metadata of a message, as stored. @throws Fault `coordination_invalid` */
   #about(session: SessionInfo, channel: string, about: CoordinationAbout, id: string): CoordinationMetadata {
     const { channel_id: named = channel, run_id: runId, task_id: taskId, correlation_id: correlation = id } = about
     const refuse = (text: string) => NetworkErrors.coordination_invalid(text)
@@ -251,7 +253,7 @@ export class AgentChannels {
     }
   }
 
-  /** The peer that a message is for. @throws Fault `peer_not_found` */
+  /** The receiving peer of a message. @throws Fault `peer_not_found` */
   #receiver({ workspaceId }: SessionInfo, channel: string, { ext }: CoordinationAbout): string | undefined {
     const sessionId = ext?.to_session_id
     if (sessionId === undefined) return undefined
@@ -269,7 +271,7 @@ export class AgentChannels {
     return peer
   }
 
-  /** Whether a message was for all of the channel, or for a room of the session. */
+  /** Whether a message was for the whole channel, or for a room of the session. */
   #hears(session: SessionInfo, { surface, channel, containerId, workspaceId }: MessageRow): boolean {
     if (surface !== 'direct') return true
     const sql = `SELECT 1 AS n FROM network_container WHERE workspace_id = ? AND channel = ? AND id = ? AND ? IN (session_a, session_b)`
@@ -292,7 +294,7 @@ export class AgentChannels {
     })
   }
 
-  /** The session has all messages of the channel up to this one. @throws Fault `network_message_not_found` */
+  /** Marks all messages of the channel up to this one as received. @throws Fault `network_message_not_found` */
   async #acknowledge({ id, workspaceId }: SessionInfo, { channel, peerId }: PeerRow, after: string): Promise<void> {
     const { kernel, wakes } = this.rooms
     await kernel.db.tx(t => {
@@ -336,7 +338,7 @@ function wireChannel(row: ChannelRow, run: TaskRun | undefined): CoordinationCha
 const hash = (...parts: readonly string[]): string =>
   createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 32)
 
-/** The body of a `say`: a text as it is, anything else as text for those who read text, and as it is beside it. */
+/** The body of a `say`: a text as it is; another value as text for text readers, with the value beside it. */
 function sayOf(body: unknown, intent: CoordinationKind): Record<string, unknown> {
   return typeof body === 'string'
     ? { text: body, intent }
@@ -349,7 +351,7 @@ function contentOf(kind: string, body: unknown): unknown {
   return content === undefined ? text : content
 }
 
-/** What a message is that was sent by other means. */
+/** Kind of a message that was sent by other means. */
 function kindOf({ kind, receiver }: MessageRow, body: unknown, replyTo: string | null | undefined): CoordinationKind {
   const { intent, state } = body as { readonly intent?: unknown; readonly state?: unknown }
   if (kind === 'trace') return state === 'needs_input' ? 'blocker' : state === 'working' ? 'status' : 'result'
@@ -359,7 +361,7 @@ function kindOf({ kind, receiver }: MessageRow, body: unknown, replyTo: string |
   return replyTo ? 'reply' : receiver === undefined ? 'status' : 'request'
 }
 
-/** A message that is not valid is 422 on the routes of agents; what is missing and what is busy keeps its own status. */
+/** On the routes of agents an invalid message is 422; other errors keep their status. */
 function asAgentFault(error: unknown): unknown {
   if (!(error instanceof Fault) || error.details?.reason_code === undefined) return error
   if (error.status !== 400 && error.status !== 409) return error

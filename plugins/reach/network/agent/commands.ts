@@ -3,7 +3,7 @@ import type { ConversationChange, CoordinationMessage } from '../../../../schema
 import type { SentMessage } from '../../../../schemas/network/messages.js'
 import { MessageLines, unwoken } from './message-lines.js'
 
-/** What the command line gives its own commands beyond what commands of extensions get. */
+/** Additional context of built-in commands, compared with those of extensions. */
 export type Context = CommandContext & {
   readonly out: { readonly width?: number }
 }
@@ -51,7 +51,7 @@ export async function runSend(context: Context): Promise<void> {
   for (const line of unwoken(reply.message)) out.line(line)
 }
 
-/** `svc network watch [channel]`: the newest messages, then those that come, until it is interrupted. */
+/** `svc network watch [channel]`: prints the newest messages, then follows until interrupted. */
 export async function runWatch(context: Context): Promise<void> {
   const { args, options, client, out, signal } = context
   const query = new URLSearchParams({
@@ -84,7 +84,7 @@ export async function runAgentReply(context: Context): Promise<void> {
   await said(context, 'reply', { ...aboutOf(options, 'reply', {}), reply_to_message_id: args.message })
 }
 
-/** `svc ch recv <channel>`: what was printed is not given again; it is said only then, so that nothing is lost on its way. */
+/** `svc ch recv <channel>`: acknowledges messages only after printing them, so that none is lost. */
 export async function runAgentReceive(context: Context): Promise<void> {
   const { args, options, client, out } = context
   const { wait, limit } = options
@@ -125,11 +125,11 @@ function aboutOf({ kind, correlation, 'idempotency-key': key }: Options, usual: 
   }
 }
 
-/** Members that were given. */
+/** The given members. */
 const named = (members: Options): Record<string, unknown> =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
 
-/** The body of a message: what `--body` gives, else a text. */
+/** The body of a message: from `--body`, else a text. */
 async function bodyOf(context: Context, needsText: boolean): Promise<Record<string, unknown>> {
   const { args, options, stdin, fault, path } = context
   if (options.body !== undefined && args.text !== undefined) return fault('usage', 'give a text or --body, not both')

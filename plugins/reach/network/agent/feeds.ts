@@ -6,33 +6,33 @@ import type { Reading } from '../conversations/reading.js'
 import type { K } from '../needs.js'
 import { messages } from '../tables.js'
 
-/** Messages and bytes of them that go to a reader at one time. */
+/** Messages and their bytes per page of a reader. */
 const PAGE = 100
 const PAGE_BYTES = 256 * 1024
-/** Pages that are kept for readers at the same place. */
+/** Cached pages for readers at the same position. */
 const PAGES = 8
 
-/** Messages of a place as frames, and the place behind them. */
+/** Messages after a position as frames, and the position after them. */
 interface Page {
   readonly last: number
   readonly frames: EncodedFrame
 }
 
-/** What is followed: a channel of a workspace, or all of them. */
+/** A followed channel, or all channels of a workspace. */
 export interface Followed {
   readonly workspaceId: string
   readonly channel: string | undefined
 }
 
-/** What the readers of one channel share. */
+/** State shared by the readers of one channel. */
 interface Shared {
   readers: number
   readonly news: Feed<never>
-  /** By the place that they begin behind. Messages never change, so a page stays valid. */
+  /** Pages by their start position. Messages never change, so a page stays valid. */
   readonly pages: Map<number, Page>
 }
 
-/** Messages as they are stored, for readers that follow. A reader holds a place and no queue, so a slow one costs nothing. */
+/** Streams of stored messages for followers. A reader has a position and no queue, so a slow one costs nothing. */
 export class Feeds {
   readonly #shared = new Map<string, Shared>()
 
@@ -41,7 +41,7 @@ export class Feeds {
     private readonly reading: Reading,
   ) {}
 
-  /** A message is durable. */
+  /** Called when a message is durable. */
   stored(seq: number): void {
     if (this.#shared.size === 0) return
     const message = messages.get(this.kernel.db, { seq })
@@ -50,14 +50,14 @@ export class Feeds {
     for (const of of [channel, undefined]) this.#shared.get(keyOf({ workspaceId, channel: of }))?.news.wake()
   }
 
-  /** Something else than a message is new for those who follow this. */
+  /** Wakes followers for something other than a message. */
   wake(followed: Followed): void {
     this.#shared.get(keyOf(followed))?.news.wake()
   }
 
   /**
-   * The messages behind a place, then those that come, encoded once for all readers.
-   * @param isOver asked before each look: when it is true, what is there is given and the stream ends
+   * Messages after a position, then new ones, encoded once for all readers.
+   * @param isOver checked before each read: when true, the remaining messages are sent and the stream ends
    */
   async *frames(
     followed: Followed,
@@ -83,8 +83,8 @@ export class Feeds {
   }
 
   /**
-   * Asks again at each message until there is an answer, the signal aborts or the time is over.
-   * @returns undefined: there was none
+   * Repeats a query on each message until it has a result, the signal aborts or the time is over.
+   * @returns undefined without a result
    */
   async until<T>(followed: Followed, ask: () => T | undefined, signal: AbortSignal, ms: number) {
     const shared = this.#open(followed)
@@ -152,7 +152,7 @@ export class Feeds {
 
 const keyOf = ({ workspaceId, channel }: Followed): string => `${workspaceId}\0${channel ?? ''}`
 
-/** Resolves with a promise or when a signal aborts. Not Promise.race: the one for the abort would keep all of its calls. */
+/** Waits for a promise or an abort. Promise.race would accumulate handlers on the signal's long-lived promise. */
 function settled(next: Promise<void>, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve()
   return new Promise(resolve => {

@@ -8,24 +8,24 @@ import { messages } from '../tables.js'
 import type { Feeds, Followed } from './feeds.js'
 
 const RECENT = 20
-/** A run in one of these has ended. */
+/** Final states of a run. */
 const ENDED: ReadonlySet<string> = new Set(['completed', 'failed', 'canceled'])
 
-/** The channel that a run takes part in; undefined: in none. */
+/** The channel of a run; undefined if it has none. */
 export function channelOfRun({ resolved_network_participation: part }: TaskRun): Followed | undefined {
   return part?.mode === 'live' ? { workspaceId: part.workspace_id, channel: part.channel_id } : undefined
 }
 
-/** Conversations that are followed live. */
+/** Live streams of conversations. */
 export class Following {
   constructor(
     private readonly kernel: K,
     private readonly feeds: Feeds,
-    /** What a run has cost in its channel so far. */
+    /** Current usage of a run in its channel. */
     private readonly usageOf: (workspaceId: string, runId: string) => ConversationUsage,
   ) {}
 
-  /** The newest messages of a channel or workspace, then those that come. One that comes back goes on where it was. */
+  /** The newest messages of a channel or workspace, then new ones. A reconnecting client continues at its position. */
   watch(
     workspaceId: string,
     { channel, recent = RECENT }: WatchQuery,
@@ -38,7 +38,8 @@ export class Following {
   }
 
   /**
-   * What a run has cost, the messages of its channel since it was queued, then those that come; ends with the run, with its cost.
+   * Usage of a run and the messages of its channel since it was queued, then new ones; ends with the run and its final
+   * usage.
    * @throws Fault `task_run_not_found`, `run_not_live`, `network_position_unknown`
    */
   conversation(runId: string, { after }: RunConversationQuery, lastEventId: string | undefined, signal: AbortSignal) {
@@ -69,7 +70,7 @@ export class Following {
     if (!signal.aborted) yield usage()
   }
 
-  /** Those who follow the conversation of a run look whether it has ended. */
+  /** Wakes the followers of a run's conversation to check whether it ended. */
   runEnded(runId: string): void {
     const run = this.#run(runId)
     const followed = run && channelOfRun(run)
@@ -92,7 +93,7 @@ export class Following {
     return this.kernel.db.get<{ seq: number }>(sql, params)?.seq ?? 0
   }
 
-  /** The place before everything that was said from a time on. */
+  /** The position before all messages since a time. */
   #before(at: number): number {
     const first = 'SELECT seq FROM network_message WHERE at >= ? ORDER BY at, seq LIMIT 1'
     const found = this.kernel.db.get<{ seq: number }>(first, [at])

@@ -5,12 +5,12 @@ import type { Context } from './commands.js'
 const TIME = 8
 const PEER = 11
 const CHANNEL = 10
-/** Columns where nothing tells how many there are. */
+/** Columns if the terminal's width is unknown. */
 const WIDTH = 80
-/** A narrower column of text is of no use. */
+/** Minimum width of the text column. */
 const LEAST = 20
 
-/** Why a session is not woken, for people. */
+/** Reasons for not waking a session, for people. */
 const REASONS: Readonly<Record<NotWoken['reason'], string>> = {
   not_live: 'its session has ended',
   depth_exceeded: 'the chain of wakes is too long',
@@ -18,20 +18,20 @@ const REASONS: Readonly<Record<NotWoken['reason'], string>> = {
   network_disabled: 'the network is off',
 }
 
-/** Whom a message did not wake that it was for, a line for each. */
+/** One line for each addressed session that a message did not wake. */
 export const unwoken = (
   { not_woken: sessions = [] }: { readonly not_woken?: readonly NotWoken[] | undefined },
   nameOf = (peerId: string) => peerId,
 ): string[] => sessions.map(({ peer_id, reason }) => `${nameOf(peer_id)} is not woken: ${REASONS[reason]}`)
 
-/** Messages as rows of a table that grows: a row is printed when its message comes. */
+/** Prints messages as rows of a growing table. */
 export class MessageLines {
-  /** The peer that goes by the short name of its agent. */
+  /** Peer that owns the short name of its agent. */
   readonly #names = new Map<string, string>()
 
   constructor(
     private readonly context: Pick<Context, 'out'>,
-    /** Messages of several channels are shown. */
+    /** Whether messages of several channels are shown. */
     private readonly isOfMany: boolean,
   ) {}
 
@@ -67,7 +67,7 @@ export class MessageLines {
       out.line(isDim ? out.color('dim', one.trimEnd()) : one.trimEnd())
   }
 
-  /** The name of its agent, with the end of its id where another peer goes by that name. */
+  /** Name of the agent, with the end of the peer's id if another peer has that name. */
   #nameOf(peerId: string): string {
     const dot = peerId.lastIndexOf('.')
     if (dot <= 0) return peerId
@@ -78,10 +78,10 @@ export class MessageLines {
   }
 }
 
-/** A cell of exactly so many columns. */
+/** A cell of exact width. */
 const fit = (cell: string, width: number): string => (cell.length > width ? cut(cell, width - 1) : cell).padEnd(width)
 
-/** What a message says, in one line: before it the work that it is about and how far that is. */
+/** A message in one line, prefixed with its work and state. */
 function wordsOf({ kind, body, text, preview_text: preview = '', work_id: work }: ConversationMessage): string {
   const { status, state, message } = Object(body) as { readonly [name: string]: unknown }
   const how = kind === 'receipt' ? status : kind === 'trace' ? state : kind === 'say' ? undefined : kind
@@ -93,7 +93,7 @@ function wordsOf({ kind, body, text, preview_text: preview = '', work_id: work }
     .replace(/\s*\n\s*/g, ' ⏎ ')
 }
 
-/** Lines of at most so many characters, broken between words where there is a gap. */
+/** Wraps a text at gaps between words where possible. */
 function wrapped(text: string, width: number): string[] {
   const lines: string[] = []
   let left = [...text]

@@ -24,9 +24,9 @@ const about = describe('Network')
 const route = routeOf<NetworkService>(about, runsCode(false))
 /** A message wakes agents, which run code. */
 const waking = routeOf<NetworkService>(about)
-/** Whom messages wake, how often and what for has bounds. */
+/** Wakes by messages are limited in receivers, number and purpose. */
 const bounded = { inside: 'bounded' } as const
-/** Optional for the agent itself, whose socket says who it is. */
+/** Optional for an agent, which its socket identifies. */
 const headers = { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } }
 const resuming = { 'Last-Event-ID': { required: false } }
 const own = { headers, origins: [AGENT_SESSION], invalid: 422 } as const
@@ -38,7 +38,7 @@ const speaking = throws(
   NetworkErrors.peer_not_found,
 )
 
-/** Routes of what agents say in the channels of their own sessions, and of channels that are followed live. */
+/** Routes for agents in the channels of their own sessions, and for live streams. */
 export const agentRoutes: readonly Route<NetworkService>[] = [
   route({
     ...own,

@@ -7,7 +7,7 @@ import type { Happenings } from '../happenings.js'
 import type { K } from '../needs.js'
 import { channels, type PeerRow, peers } from '../tables.js'
 
-/** Id of the peer that a session is. */
+/** Peer id of a session. */
 export function peerIdOf({ agentName, id }: Pick<SessionInfo, 'agentName' | 'id'>): string {
   const agent = agentName
     .toLowerCase()
@@ -16,14 +16,14 @@ export function peerIdOf({ agentName, id }: Pick<SessionInfo, 'agentName' | 'id'
   return `${clip(agent, 100) || 'agent'}.${id}`
 }
 
-/** Who takes part in which channel. */
+/** The peers of channels. */
 export class Peers {
   constructor(
     private readonly kernel: K,
     private readonly happenings: Happenings,
   ) {}
 
-  /** A session takes part in a channel from now on; again where it did before. Returns its row, and whether it is new. */
+  /** Adds a session to a channel, or returns it if it left before. Returns its row, and whether it is new. */
   join(t: Tx, channel: string, session: SessionInfo): { readonly peer: PeerRow; readonly isNew: boolean } {
     const { workspaceId, id: sessionId, name, agentName } = session
     const peerId = peerIdOf(session)
@@ -37,7 +37,7 @@ export class Peers {
     return { peer, isNew: true }
   }
 
-  /** A session takes part in nothing any more; returns what it left. */
+  /** Removes a session from all channels; returns the left ones. */
   leave(t: Tx, sessionId: string): readonly PeerRow[] {
     const left = peers.all(t, { sessionId, leftAt: null })
     const now = this.kernel.clock.now()
@@ -50,7 +50,7 @@ export class Peers {
     return left
   }
 
-  /** The peers of another daemon in a channel, all of them. */
+  /** Sets the complete list of another daemon's peers in a channel. */
   setRemote(t: Tx, workspaceId: string, channel: string, daemon: string, present: readonly RemotePeer[]): void {
     const now = this.kernel.clock.now()
     const ids = new Set(present.map(({ peerId }) => peerId))
@@ -63,8 +63,8 @@ export class Peers {
     const others = new Set(known.filter(one => one.daemon !== daemon).map(sideOf))
     for (const { peerId, name } of present) {
       const before = peers.get(t, { workspaceId, channel, peerId })
-      // A daemon cannot speak for peers of another one, and not for our own. Nor can it name a session of them: the id of a direct room
-      // is derived from the sessions of its two peers.
+      // A daemon must not speak for peers of other daemons or of this one, nor use a session id of theirs, because the
+      // id of a direct room is derived from the sessions of its two peers.
       if (before && before.daemon !== daemon) continue
       const side = sideOf({ peerId })
       if (others.has(side) || this.kernel.needs.sessions.get(side)) continue
@@ -76,7 +76,7 @@ export class Peers {
     }
   }
 
-  /** Those that are present, of a channel or of all channels of a workspace. */
+  /** The present peers of a channel, or of all channels of a workspace. */
   present(workspaceId: string, channel?: string, reads: Reads = this.kernel.db): PeerRow[] {
     const where = channel === undefined ? { workspaceId, leftAt: null } : { workspaceId, channel, leftAt: null }
     return peers.all(reads, where, 'ORDER BY channel, joined_at, peer_id')
@@ -86,23 +86,23 @@ export class Peers {
     return peers.get(reads, { workspaceId, channel, peerId, leftAt: null })
   }
 
-  /** What a session is in a channel; undefined: it takes no part. */
+  /** The peer of a session in a channel; undefined if it does not take part. */
   ofSession(channel: string, sessionId: string, reads: Reads = this.kernel.db): PeerRow | undefined {
     return peers.get(reads, { sessionId, channel, leftAt: null })
   }
 
-  /** Channels that a session takes part in. */
+  /** Channels of a session. */
   channelsOf(sessionId: string, reads: Reads = this.kernel.db): PeerRow[] {
     return peers.all(reads, { sessionId, leftAt: null }, 'ORDER BY joined_at, channel')
   }
 
-  /** Sessions that take part in some channel. */
+  /** Sessions in any channel. */
   sessions(): string[] {
     const sql = 'SELECT DISTINCT session_id AS id FROM network_peer WHERE left_at IS NULL AND session_id IS NOT NULL'
     return this.kernel.db.all<{ id: string }>(sql).map(({ id }) => id)
   }
 
-  /** Peers of a channel that are sessions of this daemon. Their cards are not read. */
+  /** Peers of a channel that are sessions of this daemon, without their cards. */
   sessionsIn(workspaceId: string, channel: string, reads: Reads): { peerId: string; sessionId: string }[] {
     return reads.all(
       `SELECT peer_id AS peerId, session_id AS sessionId FROM network_peer
@@ -111,13 +111,13 @@ export class Peers {
     )
   }
 
-  /** Ids of the capabilities that a peer told of. */
+  /** Ids of a peer's declared capabilities. */
   capabilitiesOf(workspaceId: string, channel: string, peerId: string, reads: Reads): readonly string[] {
     const peer = this.get(workspaceId, channel, peerId, reads)
     return peer ? cardOf(peer).capabilities.map(({ id }) => id) : []
   }
 
-  /** Local peers of all workspaces that are present. */
+  /** Number of present local peers in all workspaces. */
   countLocal(): number {
     const sql = 'SELECT count(*) AS n FROM network_peer WHERE left_at IS NULL AND session_id IS NOT NULL'
     return this.kernel.db.get<{ n: number }>(sql)?.n ?? 0
@@ -148,11 +148,11 @@ export class Peers {
   }
 }
 
-/** The session of a peer, or what stands for it where it belongs to another daemon: its id ends with it. */
+/** Session of a peer; for a peer of another daemon the suffix of its id. */
 export const sideOf = ({ sessionId, peerId }: Pick<PeerRow, 'sessionId' | 'peerId'>): string =>
   sessionId ?? peerId.slice(peerId.lastIndexOf('.') + 1)
 
-/** What a peer told of itself, or what is known of one that told nothing. */
+/** Card of a peer, or a default one if it declared none. */
 export function cardOf({ card, peerId, name }: PeerRow): PeerCard {
   if (card !== undefined) return card as PeerCard
   return {

@@ -59,7 +59,7 @@ const channel = collectionOf<NetworkService>(about)({
   missing: NetworkErrors.channel_not_found,
 })
 
-/** What the creation of a session throws. */
+/** Errors of creating a session. */
 const STARTING = [
   AgentErrors.agent_not_found,
   AgentErrors.agent_invalid,

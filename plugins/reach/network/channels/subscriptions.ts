@@ -12,7 +12,7 @@ import type { Channels } from './channels.js'
 
 const LIMIT = 100
 
-/** What of channels and threads comes to sessions. */
+/** Subscriptions of sessions to channels and threads. */
 export class Subscriptions {
   constructor(
     private readonly kernel: K,
@@ -66,7 +66,7 @@ export class Subscriptions {
     })
   }
 
-  /** What a session wants of a conversation: what it chose for the thread, else for the channel, else all. */
+  /** Subscription mode of a session for a conversation: that of the thread, else of the channel, else all. */
   modeOf(
     t: Tx,
     workspaceId: string,

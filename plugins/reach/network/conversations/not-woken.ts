@@ -4,9 +4,9 @@ import type { MessageRow } from '../tables.js'
 
 const MOST = 100
 
-/** Sessions that a message was for and that it did not wake, and why; empty where it woke all, or was to wake none. */
+/** Addressed sessions that a message did not wake, with reasons; empty if it woke all, or was not meant to wake any. */
 export function notWoken(reads: Reads, { seq, kind, workspaceId, channel }: MessageRow): NotWoken[] {
-  // No other kind is to wake a session.
+  // Other kinds never wake a session.
   if (kind !== 'say') return []
   return reads.all<NotWoken>(
     `SELECT p.peer_id, d.session_id, d.reason FROM network_delivery d
@@ -17,7 +17,7 @@ export function notWoken(reads: Reads, { seq, kind, workspaceId, channel }: Mess
   )
 }
 
-/** The same as a member of what tells of the message; none where there is nothing to tell. */
+/** The same as an optional member of a message's wire form. */
 export function notWokenOf(reads: Reads, row: MessageRow | undefined): { readonly not_woken?: NotWoken[] } {
   const sessions = row ? notWoken(reads, row) : []
   return sessions.length > 0 ? { not_woken: sessions } : {}

@@ -20,7 +20,7 @@ const LIMIT = 50
 const INBOX = 100
 const paging = new Paging({ place: v.tuple([v.number(), v.string()]) })
 
-/** What was said, for those who read it. */
+/** Reads conversations and messages. */
 export class Reading {
   constructor(
     private readonly kernel: K,
@@ -73,7 +73,7 @@ export class Reading {
     return { rows: page, page: { ...more, limit, total: total?.n ?? 0 } }
   }
 
-  /** Messages of a conversation, ascending. @throws Fault `network_message_not_found` of `before` and `after` */
+  /** Messages of a conversation, ascending. @throws Fault `network_message_not_found` for `before` and `after` */
   messages({ workspaceId, channel, id }: ContainerRow, query: ListMessagesQuery) {
     const { before, after, kind, work_id: workId, limit = LIMIT } = query
     const conditions = ['workspace_id = ?', 'channel = ?', 'container_id = ?']
@@ -87,7 +87,7 @@ export class Reading {
     where('work_id = ?', workId)
     where('seq > ?', this.#seqOf(workspaceId, after))
     where('seq < ?', this.#seqOf(workspaceId, before))
-    // Without a place to begin behind, and before one, the newest are meant.
+    // Without `after` the newest messages are returned.
     const isBackwards = after === undefined
     const order = `ORDER BY seq ${isBackwards ? 'DESC' : 'ASC'} LIMIT +?`
     const rows = messages.query(this.kernel.db, `WHERE ${conditions.join(' AND ')} ${order}`, [...params, limit + 1])
@@ -101,7 +101,7 @@ export class Reading {
     }
   }
 
-  /** Messages that wait for a session, the oldest first. */
+  /** Waiting messages of a session, oldest first. */
   inbox(sessionId: string, limit = INBOX): MessageRow[] {
     return messages.query(
       this.kernel.db,

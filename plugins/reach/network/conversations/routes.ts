@@ -35,7 +35,7 @@ const CHANNEL = { name: 'channel', summary: 'name of a channel' } as const
 const missing = throws(...REFERENCE_ERRORS, NetworkErrors.channel_not_found, NetworkErrors.conversation_not_found)
 const speaking = throws(NetworkErrors.session_not_yours, SessionErrors.session_not_found)
 
-/** What the creation of a task throws. */
+/** Errors of creating a task. */
 const PROMOTING = [TaskErrors.task_invalid, TaskErrors.task_too_large, TaskErrors.tasks_stopping]
 
 const messageColumns = [
@@ -46,14 +46,14 @@ const messageColumns = [
   { of: 'preview_text', header: 'Message' },
 ] as const
 
-/** What threads and direct rooms have each for itself; they are listed, shown and read alike. */
+/** Differences between threads and direct rooms, which have the same routes for listing and reading. */
 interface Conversation {
   readonly surface: Surface
   readonly noun: string
   readonly summary: string
   readonly many: { readonly reply: v.GenericSchema; readonly view: CliView }
   readonly one: { readonly reply: v.GenericSchema; readonly view: CliView }
-  /** What a caller may look for. */
+  /** Limits the query to what the caller may see. */
   readonly visible: (self: NetworkService, query: ListContainersQuery, actor: Actor) => ListContainersQuery
   /** @throws Fault `conversation_not_found` */
   readonly row: (self: NetworkService, workspaceId: string, channel: string, id: string, actor: Actor) => ContainerRow
@@ -61,7 +61,7 @@ interface Conversation {
   readonly shown: (self: NetworkService, row: ContainerRow) => object
 }
 
-/** The routes that list the conversations of a channel, show one, and read its messages. */
+/** Routes to list the conversations of a channel, show one, and read its messages. */
 function readingOf(of: Conversation): Route<NetworkService>[] {
   const { surface, noun } = of
   const plural = `${surface}s` as const
@@ -180,7 +180,7 @@ const threads = readingOf({
   }),
 })
 
-/** An agent sees its own ones only. */
+/** An agent sees only its own direct rooms. */
 const directs = readingOf({
   surface: 'direct',
   noun: 'direct room',

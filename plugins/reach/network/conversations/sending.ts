@@ -23,23 +23,23 @@ import { Works } from './works.js'
 
 const PREVIEW = 160
 
-/** Who sends a message. */
+/** The sender of a message. */
 export interface Sender {
   readonly peer: PeerRow
-  /** A person allows it to wake more than 3 sessions. */
+  /** Whether a person allows it to wake more than 3 sessions. */
   readonly confirmed: boolean
-  /** An agent sends it, which cannot allow that. */
+  /** Whether an agent sends it, which cannot allow that. */
   readonly isAgent: boolean
 }
 
-/** Where a message comes from: a session of this daemon, or another daemon. */
+/** The origin of a message: a session of this daemon, or another daemon. */
 interface Origin {
   readonly sender?: Sender
   readonly daemon?: string
   readonly direct?: { readonly room: ContainerRow; readonly open: () => void }
 }
 
-/** Thrown inside of the transaction, so that nothing of a message that is refused is stored. */
+/** Thrown to roll back the transaction of a refused message. */
 class RefusedError extends Error {
   constructor(readonly refusal: Refusal) {
     super(refusal.message)
@@ -49,7 +49,7 @@ const refuse = (reason: Reason, message: string): never => {
   throw new RefusedError({ reason, message })
 }
 
-/** Stores messages: of sessions of this daemon, and those that come from others. */
+/** Stores messages from sessions of this daemon and from other daemons. */
 export class Sending {
   readonly threads: Threads
   readonly works: Works
@@ -60,7 +60,7 @@ export class Sending {
     private readonly channels: Channels,
     private readonly peers: Peers,
     private readonly wakes: Wakes,
-    /** Called when messages are durable. */
+    /** Called when a message is durable. */
     private readonly stored: (seq: number) => void,
     private readonly happenings: Happenings,
   ) {
@@ -70,8 +70,8 @@ export class Sending {
   }
 
   /**
-   * Sends a message of a session; resolves when it is stored, with what each recipient's disposition is, and the wakes. The same id with
-   * the same content is stored once.
+   * Sends a session's message; resolves when the message, the disposition of each recipient and the wakes are stored. A
+   * repetition with the same id and content is stored once.
    * @throws Fault `message_…` by the reason, `wake_confirmation_required`, `channel_not_found`
    */
   async send(workspaceId: string, sender: Sender, body: SendMessageBody): Promise<SentMessage> {
@@ -129,7 +129,7 @@ export class Sending {
     }
   }
 
-  /** Where a message belongs: where it says so, where the message is that it answers, else in a thread of its own. */
+  /** Conversation of a message: the named one, else that of the answered message, else a new thread. */
   #placeOf(workspaceId: string, body: SendMessageBody, id: string): Partial<Envelope> {
     const { surface, thread_id, direct_id, reply_to: replyTo, kind } = body
     if (thread_id !== undefined || direct_id !== undefined)
@@ -147,7 +147,7 @@ export class Sending {
   #store(t: Tx, workspaceId: string, envelope: Envelope, { sender, daemon, direct }: Origin): 'stored' | 'duplicate' {
     const { clock } = this.kernel
     const now = clock.now()
-    // What another daemon signed is valid until the expiry that it signed.
+    // A message signed by another daemon is valid until its signed expiry.
     const maxAgeMs = daemon === undefined ? this.kernel.config.get(MaxReplayAge) * 1000 : undefined
     const refusal = judge(envelope, now, maxAgeMs)
     if (refusal) throw new RefusedError(refusal)
@@ -186,7 +186,7 @@ export class Sending {
     }
     const paced = kind === 'say' ? this.wakes.pairs.said(message, now) : undefined
     const isStopped = paced?.pace === 'stopped'
-    // What another daemon has stored is stored here as well; it wakes no session.
+    // A message of another daemon is stored anyway, to match the other stores; it wakes no session.
     if (isStopped && daemon === undefined)
       refuse('busy', `${paced?.pair.join(' and ')} answer each other too fast: both are stopped for a minute`)
     direct?.open()
@@ -221,7 +221,7 @@ export class Sending {
     messages.insert(t, message)
     const seq = t.get<{ seq: number }>('SELECT last_insert_rowid() AS seq')?.seq as number
     t.run(
-      // All peers see the channel: what is said in a room of two is not shown there.
+      // The preview of a direct room's message is not shown in the channel, which all peers see.
       `UPDATE network_channel SET messages = messages + 1, last_at = ?, preview = coalesce(?, preview)
        WHERE workspace_id = ? AND channel = ?`,
       [message.at, message.surface === 'direct' ? null : message.preview, message.workspaceId, message.channel],
@@ -229,7 +229,7 @@ export class Sending {
     return { ...message, seq }
   }
 
-  /** Two peers are stopped: their conversation says so, once, and neither is woken by that. */
+  /** Adds a notice to the conversation of two stopped peers, once; it wakes neither. */
   #tellStopped(t: Tx, { seq, ...message }: MessageRow, { pair }: Paced): void {
     const { id, envelope } = noticeOf(message, pair, this.kernel.ids.id('msg'))
     const text = JSON.stringify(envelope)
@@ -253,14 +253,14 @@ export class Sending {
     return this.peers.get(workspaceId, channel, to, t) ?? refuse('not_found', `${to} takes no part in ${channel}`)
   }
 
-  /** @throws RefusedError where a peer is mentioned that takes no part */
+  /** @throws RefusedError for a mentioned peer that does not take part */
   #checkMentions(t: Tx, workspaceId: string, { mentions = [], channel }: Envelope): void {
     for (const name of mentions)
       if (name !== EVERYONE && !this.peers.get(workspaceId, channel, name, t))
         refuse('not_found', `${name} is mentioned and takes no part in ${channel}`)
   }
 
-  /** One row for each session that is to hear of a message: whether it wakes, and if not, why. */
+  /** Stores one row per receiving session: whether it wakes, and if not, why. */
   #deliver(t: Tx, message: MessageRow, envelope: Envelope, sender: WakingSender): readonly Decided[] {
     const { workspaceId, channel } = message
     const { coordinator, fanoutPolicy: policy } = this.channels.found(workspaceId, channel, t)
@@ -278,7 +278,7 @@ export class Sending {
     return decided
   }
 
-  /** One statement, however many sessions there are. */
+  /** A single statement for any number of sessions. */
   #write(t: Tx, { seq, at }: MessageRow, decided: readonly Decided[]): void {
     if (decided.length === 0) return
     const rows = decided.map(one => [one.sessionId, one.decision, one.reason, one.wakeId, one.isHeard ? null : at])
@@ -290,7 +290,7 @@ export class Sending {
   }
 }
 
-/** Which sessions are woken, and how many are not for each reason. */
+/** The woken sessions, and the number of others by reason. */
 function dispositionsOf(decided: readonly Decided[]) {
   const skipped: Record<string, number> = {}
   for (const { reason } of decided) if (reason !== undefined) skipped[reason] = (skipped[reason] ?? 0) + 1
@@ -308,7 +308,7 @@ function faultOfRefusal({ reason, message }: Refusal): Fault {
 
 const sizeOf = (envelope: Envelope): number => Buffer.byteLength(JSON.stringify(envelope))
 
-/** What of an envelope says what it is; times and proofs differ between two sendings of the same message. */
+/** Digest of a message's content, without times and proofs, which differ between repetitions. */
 function digestOf({ ts, proof, ...content }: Envelope): string {
   return createHash('sha256').update(canonical(content)).digest('hex')
 }

@@ -9,7 +9,7 @@ import type { K } from '../needs.js'
 import { type ContainerRow, containers, type MessageRow, type PeerRow } from '../tables.js'
 
 const MAX_TITLE = 120
-/** Kinds that open a thread; others go on with one. */
+/** Kinds that open a thread; others continue one. */
 const OPENING: ReadonlySet<string> = new Set(['say', 'capability'])
 
 /** Threads and direct rooms. */
@@ -19,7 +19,7 @@ export class Threads {
     private readonly happenings: Happenings,
   ) {}
 
-  /** The conversation that a message belongs to, one that is not stored yet where it opens one; undefined: it belongs to none. */
+  /** The conversation of a message, not yet stored if the message opens it; undefined if it has none. */
   place(
     t: Tx,
     workspaceId: string,
@@ -27,7 +27,7 @@ export class Threads {
     author: PeerRow | undefined,
     target: PeerRow | undefined,
     now: number,
-    /** The direct room of a message of another daemon; it may not be stored yet. */
+    /** Direct room of a message from another daemon, possibly not stored yet. */
     remote?: ContainerRow,
   ): ContainerRow | undefined | 'conversation_not_found' | 'not_target' {
     const { channel, surface, thread_id: thread, direct_id: direct, kind } = envelope
@@ -52,7 +52,7 @@ export class Threads {
     }
   }
 
-  /** The room of two peers of a channel, made with its first use. */
+  /** The room of two peers in a channel, created on first use. */
   resolve(t: Tx, workspaceId: string, channel: string, one: PeerRow, other: PeerRow): ContainerRow {
     const { room, isNew } = this.#roomOf(t, workspaceId, channel, one, other)
     if (!isNew) return room
@@ -78,8 +78,8 @@ export class Threads {
   }
 
   /**
-   * The room of a message of another daemon, and how it is opened once the message is stored: the sender is a peer of that daemon, and
-   * the other peer a session of this one.
+   * The room of a message from another daemon, with a function that opens it after the message is stored: the sender
+   * must be a peer of that daemon, the other peer a session of this one.
    */
   remoteRoom(
     t: Tx,
@@ -105,14 +105,14 @@ export class Threads {
     }
   }
 
-  /** The peer of a direct room that did not send a message of it. */
+  /** The other peer of a direct room. */
   otherOf(reads: Reads, { workspaceId, channel, containerId = '', sender }: MessageRow): string | undefined {
     const sql = `SELECT peer_id AS peerId FROM network_participant
        WHERE workspace_id = ? AND channel = ? AND container_id = ? AND peer_id <> ? LIMIT 1`
     return reads.get<{ peerId: string }>(sql, [workspaceId, channel, containerId, sender])?.peerId
   }
 
-  /** A message of a conversation was stored; its first one stores the conversation. */
+  /** Updates the conversation of a stored message; the first message creates it. */
   said(t: Tx, container: ContainerRow, message: MessageRow): void {
     const { sender, sessionId } = message
     const { workspaceId, channel, id: containerId } = container
@@ -124,7 +124,7 @@ export class Threads {
     this.#participates(t, { workspaceId, channel, id: containerId }, sender, sessionId)
   }
 
-  /** A message was stored in its conversation by one who takes no part in it. */
+  /** Updates the conversation of a message whose sender does not take part in it. */
   noted(t: Tx, { workspaceId, channel, containerId, preview, at }: MessageRow): void {
     if (containerId === undefined) return
     t.run(
@@ -155,7 +155,7 @@ export class Threads {
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 
-/** A conversation as hook programs are told of it. */
+/** A conversation in the form for hook programs. */
 const aboutContainer = ({ workspaceId, channel, surface, id, openedBy }: ContainerRow): Happening => ({
   workspace_id: workspaceId,
   ...{ channel, surface, [surface === 'thread' ? 'thread_id' : 'direct_id']: id },

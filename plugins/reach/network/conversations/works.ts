@@ -7,14 +7,14 @@ import type { K } from '../needs.js'
 import { type ContainerRow, type PeerRow, type WorkRow, works } from '../tables.js'
 import { BY_RECEIPT, isClosed, WORK_TRANSITIONS } from './work-states.js'
 
-/** Pieces of work that one peer does for another. */
+/** Work of one peer for another. */
 export class Works {
   constructor(
     private readonly kernel: K,
     private readonly happenings: Happenings,
   ) {}
 
-  /** What a message means for its work, to be written when all of it is judged; a refusal where the work does not allow it. */
+  /** Effect of a message on its work, to be written after all checks; a refusal if the work does not allow it. */
   plan(
     t: Tx,
     workspaceId: string,
@@ -71,7 +71,7 @@ export class Works {
     if (kind === 'trace') return (body as { readonly state: WorkState }).state
     if (kind !== 'receipt') return undefined
     const { status } = body as { readonly status: string }
-    // Only the target refuses work; each side may call it off.
+    // Only the target may reject work; both sides may cancel it.
     return status === 'canceled' || from === target ? BY_RECEIPT[status] : undefined
   }
 

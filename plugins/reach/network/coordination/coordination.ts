@@ -12,16 +12,16 @@ import { NetworkEnabled } from '../settings.js'
 import { eligibilityOf } from './eligibility.js'
 import { type CoordinationRow, coordinations } from './table.js'
 
-/** Runs that are at work. */
+/** States of running runs. */
 const ACTIVE: ReadonlySet<string> = new Set(['claimed', 'starting', 'running'])
 
 type Change = { readonly enabled: boolean } | { readonly dismissed: boolean }
 
-/** Whether future runs of a workspace, or of one of its tasks, coordinate in a channel. */
+/** Whether future runs of a workspace, or of a task, coordinate in a channel. */
 export class Coordination {
   constructor(private readonly kernel: K) {}
 
-  /** What was decided for a task, else for its workspace. */
+  /** The setting of a task, else of its workspace. */
   isOn(reads: Reads, workspaceId: string, taskId: string | undefined): boolean {
     const ofTask = taskId === undefined ? undefined : coordinations.get(reads, { workspaceId, taskId })?.enabled
     return ofTask ?? coordinations.get(reads, { workspaceId, taskId: '' })?.enabled ?? false
@@ -36,12 +36,15 @@ export class Coordination {
     return this.#wire(workspaceId, taskId, runId)
   }
 
-  /** Changes what future runs do; those that are there keep what was decided for them. @throws Fault as {@link show}, `coordination_conflict` */
+  /**
+   * Changes the setting for future runs; existing ones keep theirs. @throws Fault as {@link show},
+   * `coordination_conflict`
+   */
   async put(workspaceId: string, body: PutCoordinationBody, by: string): Promise<Wire> {
     return this.#change(workspaceId, body, { enabled: body.enabled }, by)
   }
 
-  /** Answers the invitation; it never turns anything on. @throws Fault as {@link put} */
+  /** Answers the invitation, which does not enable anything. @throws Fault as {@link put} */
   async invite(workspaceId: string, body: PutInvitationBody, by: string): Promise<Wire> {
     return this.#change(workspaceId, body, { dismissed: body.dismissed }, by)
   }
@@ -54,7 +57,7 @@ export class Coordination {
   ): Promise<Wire> {
     const taskId = body.scope === 'task' ? body.task_id : ''
     this.#checkTask(workspaceId, taskId)
-    // All of a request is checked before anything changes.
+    // The whole request is checked before any change.
     this.#runOf(workspaceId, taskId, body.run_id)
     await this.kernel.db.tx(t => this.#write(t, { workspaceId, taskId }, body.expected_revision, change, by))
     return this.#wire(workspaceId, taskId, body.run_id)

@@ -1,6 +1,6 @@
 import type { EligibilityReason } from '../../../../schemas/network/coordination.js'
 
-/** What decides whether a person is asked about coordination. */
+/** Facts that decide whether a person is invited to enable coordination. */
 export interface Situation {
   readonly isEnabled: boolean
   readonly isDismissed: boolean
@@ -10,7 +10,7 @@ export interface Situation {
 
 const FEWEST_WORKERS = 2
 
-/** Why not, in the order in which it is judged. */
+/** Reasons against it, in order of evaluation. */
 const REASONS: readonly (readonly [EligibilityReason, (situation: Situation) => boolean])[] = [
   ['already_enabled', ({ isEnabled }) => isEnabled],
   ['invitation_dismissed', ({ isDismissed }) => isDismissed],
@@ -21,6 +21,6 @@ const REASONS: readonly (readonly [EligibilityReason, (situation: Situation) => 
   ['workers_required', ({ run }) => (run?.workers ?? 0) < FEWEST_WORKERS],
 ]
 
-/** The first reason that holds; `eligible` where none does. */
+/** The first matching reason; `eligible` if there is none. */
 export const eligibilityOf = (situation: Situation): EligibilityReason =>
   REASONS.find(([, holds]) => holds(situation))?.[0] ?? 'eligible'

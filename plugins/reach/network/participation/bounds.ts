@@ -3,20 +3,20 @@ import type { Setting } from '../../../../kernel/plugin.js'
 import type { LiveParticipation, ParticipationBounds } from '../../../../schemas/network.js'
 import { boundAmount as amount } from '../../../../schemas/network-bounds.js'
 
-/** All bounds of a part in a channel. */
+/** All bounds of a participation. */
 export type Bounds = LiveParticipation['bounds']
 export type BoundName = keyof Bounds
 
-/** A bound: what holds where nothing is said, and what no setting and no request goes over. */
+/** A bound: its default, and the maximum for settings and requests. */
 interface Bound {
   readonly initial: number | string
   readonly ceiling: number | string
-  /** It may not be less. */
+  /** Minimum value. */
   readonly floor?: string
   readonly text: string
 }
 
-/** The bounds of a part in a channel. */
+/** The bounds of a participation. */
 export const BOUNDS = {
   max_wakes: { initial: 8, ceiling: 64, text: 'times that messages wake it' },
   max_wake_depth: { initial: 3, ceiling: 5, text: 'wakes in a chain, each by a message of the one before' },
@@ -54,7 +54,7 @@ const setting = (path: string, name: BoundName, initial: number | string, says: 
 
 const limitName = (name: BoundName) => (name === 'coalesce_window' ? 'max_coalesce_window' : name)
 
-/** What holds of a live participation where its request says nothing. */
+/** Defaults for bounds that a request omits. */
 export const BoundDefaults = Object.fromEntries(
   NAMES.map(name => [
     name,
@@ -62,7 +62,7 @@ export const BoundDefaults = Object.fromEntries(
   ]),
 ) as Readonly<Record<BoundName, Setting<number | string>>>
 
-/** What a request may ask for at most. */
+/** Maximum values for requests. */
 export const BoundLimits = Object.fromEntries(
   NAMES.map(name => [
     name,
@@ -75,7 +75,7 @@ export const BoundLimits = Object.fromEntries(
   ]),
 ) as Readonly<Record<BoundName, Setting<number | string>>>
 
-/** The shortest window that a request may ask for. */
+/** Minimum coalesce window for requests. */
 export const MinCoalesceWindow = setting(
   'limits.min_coalesce_window',
   'coalesce_window',
@@ -83,7 +83,7 @@ export const MinCoalesceWindow = setting(
   `Least that may be asked for: ${BOUNDS.coalesce_window.text}`,
 )
 
-/** The age of messages. */
+/** Maximum age of messages. */
 export const MaxReplayAge: Setting<number> = {
   path: 'network.max_replay_age',
   section: 'network',
@@ -109,8 +109,8 @@ export const ParticipationSettings = [
 export type Read = <T>(setting: Setting<T>) => T
 
 /**
- * All bounds of a request, those that it leaves out by default. A default that is over a limit is the limit.
- * @returns words for people where a bound is not possible
+ * All bounds of a request, with defaults for omitted ones. A default above a limit is reduced to the limit.
+ * @returns a text for people if a bound is not allowed
  */
 export function boundsFor(read: Read, asked: ParticipationBounds = {}): Bounds | string {
   const bounds: Partial<Record<BoundName, number | string>> = {}
@@ -124,7 +124,7 @@ export function boundsFor(read: Read, asked: ParticipationBounds = {}): Bounds |
       continue
     }
     const value = amount(wanted)
-    // A limit that is not there is no way to have none: zero is refused.
+    // Zero does not mean unlimited and is refused.
     if (!(value >= amount(least))) return `bounds.${name}: ${wanted} is less than ${least}, and nothing is unlimited`
     if (value > amount(limit)) return `bounds.${name}: ${wanted} is over the limit of ${limit}`
     bounds[name] = wanted

@@ -24,7 +24,7 @@ import { type ParticipationRow, participations } from './table.js'
 
 type LiveRequest = Extract<ParticipationRequest, { mode: 'live' }>
 
-/** Decides once, for each execution, whether it takes part in a channel and within which bounds. */
+/** Decides once per execution whether it takes part in a channel, and within which bounds. */
 export class Participation implements Participations {
   constructor(
     private readonly kernel: K,
@@ -81,19 +81,19 @@ export class Participation implements Participations {
     this.peers.join(own, row.channel, session)
   }
 
-  /** What a session takes part as in a channel: for itself, or for the newest execution that it works for. */
+  /** Participation of a session in a channel: its own, or that of the newest execution it works for. */
   ofSession(sessionId: string, channel?: string, reads: Reads = this.kernel.db): ParticipationRow | undefined {
     const where = { sessionId, ...(channel !== undefined && { channel }) }
     const [row] = participations.all(reads, where, "ORDER BY owner_kind = 'session' DESC, resolved_at DESC LIMIT 1")
     return row
   }
 
-  /** What an execution takes part as; undefined: it is local. */
+  /** Participation of an execution; undefined if it is local. */
   of({ kind: ownerKind, id: ownerId }: ParticipationOwner): ParticipationRow | undefined {
     return participations.get(this.kernel.db, { ownerKind, ownerId })
   }
 
-  /** Whose budget the wakes of a session are charged to; one that takes part of its own accord has the default bounds. */
+  /** Budget for the wakes of a session; one without an execution has the default bounds. */
   readonly budgetOf: BoundsOf = sessionId => {
     const row = this.ofSession(sessionId)
     const bounds = row?.participation.bounds ?? boundsFor(setting => this.kernel.config.get(setting))
@@ -113,7 +113,7 @@ export class Participation implements Participations {
     }
   }
 
-  /** The process of a session that takes part knows its channel and what it is there. */
+  /** Adds the channel and peer id to the environment of a participating session. */
   prepared(start: SessionStart, session: SessionInfo): SessionStart | undefined {
     const row = this.ofSession(session.id)
     if (!row) return undefined
@@ -123,7 +123,7 @@ export class Participation implements Participations {
   #decide(reads: Reads, { asked, workspaceId, taskId, owner }: ParticipationWish): ParticipationAnswer {
     for (const { source, request } of asked) if (request) return { source, request }
     const coordinates = owner.kind === 'task_run' && workspaceId !== undefined
-    // An operator who turns the network off does not keep the tasks of such a workspace from running.
+    // A disabled network must not keep tasks of a coordinated workspace from running.
     return coordinates && this.#isOn && this.coordination.isOn(reads, workspaceId, taskId)
       ? { source: 'workspace_coordination', request: { mode: 'live', channel_strategy: 'run' } }
       : { source: 'built_in_local', request: { mode: 'local' } }
@@ -170,7 +170,7 @@ export class Participation implements Participations {
     return live
   }
 
-  /** A channel that a bundle declares is made by the first execution that takes part in it. */
+  /** Creates a channel declared by a bundle on its first use. */
   #ensure(t: Tx, workspaceId: string, channel: string, by: string): void {
     const declared = this.kernel.needs.bundles.current?.declaredChannels() ?? []
     const known = declared.find(
@@ -179,7 +179,7 @@ export class Participation implements Participations {
     this.channels.ensure(t, workspaceId, channel, by, known?.description)
   }
 
-  /** What hooks made of a request; one that asks for more than before has no effect. */
+  /** Applies a hook's change of a request; one that asks for more is ignored. */
   #narrowed(given: LiveRequest, answer: ParticipationRequest): ParticipationRequest {
     if (answer.mode !== 'live') return answer
     if (!isWider(answer, given)) return { ...given, bounds: { ...given.bounds, ...answer.bounds } }
