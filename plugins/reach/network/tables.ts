@@ -89,7 +89,7 @@ export const peers = table('network_peer', {
   session_id: text().optional().as('sessionId'),
   daemon: text().optional(),
   name: text(),
-  /** What it told of itself. */
+  /** Card that it declared. */
   card: json<unknown>().optional(),
   joined_at: time().as('joinedAt'),
   left_at: time().optional().as('leftAt'),
@@ -116,7 +116,7 @@ export const containers = table('network_container', {
 export type ContainerRow = RowOf<typeof containers>
 
 export const messages = table('network_message', {
-  /** The place in the order of all messages: that of their commits. */
+  /** Position in commit order of all messages. */
   seq: integer().generated(),
   id: text(),
   workspace_id: text().as('workspaceId'),
@@ -125,7 +125,7 @@ export const messages = table('network_message', {
   surface: text<Surface>().optional(),
   container_id: text().optional().as('containerId'),
   sender: text(),
-  /** The session that sent it; absent: it came from another daemon. */
+  /** The sending session; absent for a message of another daemon. */
   session_id: text().optional().as('sessionId'),
   receiver: text().optional(),
   work_id: text().optional().as('workId'),
@@ -135,18 +135,18 @@ export const messages = table('network_message', {
   preview: text(),
   size: integer(),
   at: time(),
-  /** The daemon that it came from. */
+  /** The daemon it came from. */
   daemon: text().optional(),
-  /** Message that began the chain of wakes that led to it, and the number of wakes in it. */
+  /** First message of the chain of wakes that led to it, and the number of wakes in the chain. */
   root_id: text().as('rootId'),
   depth: integer(),
 })
 export type MessageRow = RowOf<typeof messages>
 
-/** What a message means for a session: it wakes, or why it does not. */
+/** Whether a message wakes a session. */
 export type Decision = 'wake' | 'skip'
 
-/** What becomes of each message for each session that is to hear of it. */
+/** Outcome of each message for each receiving session. */
 export const deliveries = table('network_delivery', {
   session_id: text().as('sessionId'),
   seq: integer(),
@@ -154,9 +154,9 @@ export const deliveries = table('network_delivery', {
   /** Why it does not wake. */
   reason: text().optional(),
   wake_id: text().optional().as('wakeId'),
-  /** When the session got it, by a wake or because it asked. */
+  /** When the session received it, by a wake or on request. */
   delivered_at: time().optional().as('deliveredAt'),
-  /** Size of what the session was given; absent: it was given nothing. */
+  /** Size of the received content; absent: none. */
   bytes: integer().optional(),
 })
 

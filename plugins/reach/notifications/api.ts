@@ -1,4 +1,4 @@
-/** `svc/plugins/notifications`: what needs a person, and which rooms are told of what happens. */
+/** `svc/plugins/notifications`: items that need a person, and notifications of rooms. */
 import * as v from 'valibot'
 import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors, event, registry, token } from '../../../kernel/plugin.js'
@@ -7,23 +7,23 @@ import type { ATTENTION_KINDS, REQUEST_KINDS } from '../../../schemas/notificati
 export type AttentionKind = (typeof ATTENTION_KINDS)[number]
 export type RequestKind = (typeof REQUEST_KINDS)[number]
 
-/** Something that needs a person now, or that finished unseen. */
+/** An item that needs a person now, or that finished unseen. */
 export interface AttentionEntry {
-  /** `<source>:<what>`, its own among all entries: `task:task_1`. */
+  /** `<source>:<subject>`, unique: `task:task_1`. */
   readonly id: string
   readonly kind: AttentionKind
   readonly requestKind?: RequestKind
-  /** Of what it is about: a session, a task, a job … */
+  /** Id of its subject: a session, a task, a job … */
   readonly sourceId: string
-  /** Another number than before when the same thing happened again, so that an earlier acknowledgement does not count. */
+  /** Changes when the same thing happens again, so that an earlier acknowledgement does not apply. */
   readonly generation: number
   /** Epoch milliseconds. */
   readonly occurredAt: number
   readonly title: string
   readonly detail?: string
-  /** It ended; a person may want to read it, and nothing waits for them. */
+  /** Whether it ended, so that a person may read it but nothing waits. */
   readonly isFinished?: boolean
-  /** Absent: of no workspace. */
+  /** Absent: it belongs to no workspace. */
   readonly workspaceId?: string
   readonly agentName?: string
   readonly sessionId?: string
@@ -34,15 +34,15 @@ export interface AttentionEntry {
   readonly command?: string
 }
 
-/** Contributes what needs a person. */
+/** Contributes items that need a person. */
 export interface AttentionSource {
-  /** Its own among all sources. */
+  /** Unique among sources. */
   readonly name: string
-  /** What it has now, in no order; at most 10,000. It is called for each list, so it reads what is at hand. */
+  /** Current items, unordered; at most 10,000. Called for each list, so it should read from memory. */
   readonly read: () => readonly AttentionEntry[]
 }
 
-/** Attention of further plugins and extensions. */
+/** Attention items of further plugins and extensions. */
 export const AttentionSources = registry<AttentionSource>(
   'attention.sources@1',
   v.looseObject({ name: v.pipe(v.string(), v.minLength(1)), read: v.function() }),
@@ -50,15 +50,15 @@ export const AttentionSources = registry<AttentionSource>(
 
 /** Notifications for other plugins. */
 export interface NotificationsApi {
-  /** All that needs a person or finished unseen, whether or not it was acknowledged; the newest first. */
+  /** All items that need a person or finished unseen, acknowledged or not; newest first. */
   entries(): readonly AttentionEntry[]
-  /** Those without an acknowledgement in the default profile; of a workspace or all. The newest first. */
+  /** Items not acknowledged in the default profile, of a workspace or all. Newest first. */
   unseen(workspaceId?: string): readonly AttentionEntry[]
 }
 
 export const Notifications = token<NotificationsApi>('notifications@1')
 
-/** An agent told people something. */
+/** An agent sent a notice to people. */
 export const AgentNotice = event(
   'agent.notice',
   v.object({
@@ -71,11 +71,11 @@ export const AgentNotice = event(
   }),
 )
 
-/** An agent asks a person for something, or for an answer, and waits. */
+/** An agent asks a person for a permission or an answer, and waits. */
 export const AttentionAsked = event(
   'attention.asked',
   v.object({
-    /** Of the item in the list of attention, which is gone once it is answered. */
+    /** Id of the attention item, which disappears when it is answered. */
     item_id: v.string(),
     kind: v.picklist(['permission', 'question']),
     title: v.string(),
@@ -91,7 +91,7 @@ export const AttentionAsked = event(
 export const AttentionExpired = event(
   'attention.expired',
   v.object({
-    /** Of the item that the question was in the list of attention. */
+    /** Id of the question's former attention item. */
     item_id: v.string(),
     title: v.string(),
     session_id: v.string(),

@@ -3,7 +3,7 @@ import type { Command, CommandOption } from '../../../kernel/plugin.js'
 const name = { name: 'name', summary: 'name of a preset' } as const
 const profile = { name: 'profile', type: 'text', summary: 'profile in which it is enabled; default: default' } as const
 
-/** What a preset consists of, as options. */
+/** Options that define a preset. */
 const definition: readonly CommandOption[] = [
   { name: 'events', type: 'text', summary: 'events, comma-separated: task.run_failed, task.run_*, provider.*' },
   { name: 'filter', type: 'text', summary: 'condition, such as: severity >= error AND workspace = docs' },

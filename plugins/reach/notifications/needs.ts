@@ -7,7 +7,7 @@ import { Sessions } from '../../work/sessions/api.js'
 import { Tasks } from '../../work/tasks/api.js'
 import { Bridges } from '../bridges/api.js'
 
-/** What the plugin requires. */
+/** Dependencies of the plugin. */
 export const needs = {
   daemon: Daemon,
   events: Events,

@@ -60,7 +60,7 @@ const preset = collectionOf<NotificationsService>(
   missing: NotificationErrors.preset_not_found,
 })
 
-/** Where a preset sends, and where its messages got to. */
+/** Targets of a preset, with the state of their messages. */
 const targetColumns = columnsOf<PresetTargetState>()([
   { of: 'bridge_name', header: 'Sends to' },
   { of: 'canonical_route', header: 'Route' },
@@ -191,7 +191,7 @@ const shownSubscription = [
 const ONE = '/api/tasks/{id}/notifications/bridges/{subscription_id}'
 const ofTask = [TaskErrors.task_not_found, NotificationErrors.subscription_not_found]
 
-/** The routes of what is sent when a task ends. */
+/** The routes for announcements of a task's end. */
 const subscriptionRoutes: readonly Route<NotificationsService>[] = [
   route({
     method: 'GET',

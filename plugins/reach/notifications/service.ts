@@ -19,7 +19,7 @@ import { Subscriptions } from './subscriptions/subscriptions.js'
 
 type Headers = Readonly<Record<string, string | undefined>>
 
-/** What needs a person, and which rooms are told of what happens. */
+/** Attention items and notifications. */
 export class NotificationsService implements NotificationsApi {
   readonly presets: Presets
   readonly dispatcher: Dispatcher
@@ -56,7 +56,7 @@ export class NotificationsService implements NotificationsApi {
     return this.attention.unseen(workspaceId)
   }
 
-  /** An event was appended; its transaction is open, and must not fail for what is made of the event here. */
+  /** Handles an appended event in its open transaction, which must not fail because of notifications. */
   written(t: Tx, event: StoredEvent): undefined {
     try {
       if (isTrouble(event.name)) this.#troubles.note(t, event)
@@ -70,7 +70,10 @@ export class NotificationsService implements NotificationsApi {
     }
   }
 
-  /** What the agent of a session tells people. Throws `identity_required` (401), `identity_stale` (401), `notice_invalid` (422). */
+  /**
+   * Sends a notice of a session's agent to people. @throws Fault `identity_required` (401), `identity_stale` (401),
+   * `notice_invalid` (422)
+   */
   async notify(actor: Actor, headers: Headers, body: NotifyBody): Promise<NotifyReply> {
     const id = actor.origin === AGENT_SESSION ? actor.id : headers['x-service-session-id']
     if (id === undefined)
@@ -82,7 +85,7 @@ export class NotificationsService implements NotificationsApi {
     return this.notices.notify(session, body, actor)
   }
 
-  /** A message of a bridge ended. */
+  /** Handles the end of a bridge message. */
   deliveryEnded(key: string, { state, reason }: DeliveryStanding): Promise<void> {
     return this.subscriptions.ended(key, state, reason)
   }
@@ -91,6 +94,6 @@ export class NotificationsService implements NotificationsApi {
     return this.#asked.recorded(event)
   }
 
-  /** What the doctor finds. */
+  /** The doctor's items. */
   readonly check = async () => [...this.mishaps.findings(), ...checks(this.kernel, this.presets)]
 }

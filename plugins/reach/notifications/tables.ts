@@ -62,7 +62,7 @@ export const migrations: readonly Migration[] = [
 
 const { flag, integer, json, text, time } = column
 
-/** Rules which events are sent to which rooms. */
+/** Rules for sending events to rooms. */
 export const presets = table('notifications_preset', {
   name: text(),
   events: json<readonly string[]>(),
@@ -70,10 +70,10 @@ export const presets = table('notifications_preset', {
   targets: json<readonly PresetTarget[]>(),
   rules: json<PresetRules>().optional(),
   built_in: flag(),
-  /** Of the built-in definition that the preset was last made from. */
+  /** Hash of the built-in definition that the preset was last created from. */
   default_hash: text().optional(),
   default_version: text().optional(),
-  /** A person changed a built-in preset, so that it is no longer updated. */
+  /** Whether a person changed the built-in preset, which stops its updates. */
   user_modified: flag(),
   created_at: time(),
   updated_at: time(),
@@ -83,7 +83,7 @@ export type PresetRow = RowOf<typeof presets>
 /** The profiles in which a preset is enabled. */
 export const enablements = table('notifications_enablement', { preset: text(), profile: text() })
 
-/** How far a preset has got with each of its targets. */
+/** Progress of a preset for each of its targets. */
 export const cursors = table('notifications_cursor', {
   preset: text(),
   target: text(),
@@ -96,7 +96,7 @@ export const cursors = table('notifications_cursor', {
 })
 export type CursorRow = RowOf<typeof cursors>
 
-/** What a preset sent to a target of one subject, for the rules of its pace. */
+/** State of a preset's rules per target and subject. */
 export const paces = table('notifications_pace', {
   preset: text(),
   target: text(),
@@ -108,7 +108,7 @@ export const paces = table('notifications_pace', {
 })
 export type PaceRow = RowOf<typeof paces>
 
-/** Items that a profile has acknowledged on a surface, each as it was then. */
+/** Acknowledged items per profile and surface, each with its generation. */
 export const receipts = table('notifications_receipt', {
   profile: text(),
   surface: text<'bell' | 'home'>(),
@@ -117,7 +117,7 @@ export const receipts = table('notifications_receipt', {
   at: time(),
 })
 
-/** What agents told people. */
+/** Notices of agents for people. */
 export const notices = table('notifications_notice', {
   id: text(),
   session_id: text(),
@@ -129,7 +129,7 @@ export const notices = table('notifications_notice', {
   at: time(),
 })
 
-/** Rooms that are told when a task ends. */
+/** Subscriptions of rooms to the end of a task. */
 export const subscriptions = table('notifications_subscription', {
   id: text(),
   task_id: text(),
@@ -151,7 +151,7 @@ export const subscriptions = table('notifications_subscription', {
   last_delivery_id: text().optional(),
   last_delivered_at: time().optional(),
   cursor_at: time().optional(),
-  /** The end of the task that is to be announced; absent: none. */
+  /** The end of the task to announce; absent: none. */
   due: json<TaskEnd>().optional(),
 })
 /** The end of a task. */
@@ -163,7 +163,7 @@ export interface TaskEnd {
 }
 export type SubscriptionRow = RowOf<typeof subscriptions>
 
-/** Questions that are sent once more unless they are answered before. */
+/** Reminders that are sent unless the question is answered before. */
 export const reminders = table('notifications_reminder', {
   id: text(),
   preset: text(),
@@ -174,7 +174,7 @@ export const reminders = table('notifications_reminder', {
 })
 export type ReminderRow = RowOf<typeof reminders>
 
-/** What is wrong with something according to the newest event about it. */
+/** Problems of subjects, by their newest events. */
 export const troubles = table('notifications_trouble', {
   id: text(),
   event_name: text(),

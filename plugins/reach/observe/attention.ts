@@ -7,7 +7,7 @@ import type { TaskAttention, WaitingTask } from '../../work/tasks/api.js'
 import type { AttentionEntry, AttentionKind, RequestKind } from '../notifications/api.js'
 import type { K } from './needs.js'
 
-/** Items of a reply; all are counted. */
+/** Listed items; all are counted. */
 const LISTED = 12
 /** Characters of a text. */
 const TITLE = 200
@@ -15,7 +15,7 @@ const DETAIL = 300
 
 type Kind = AttentionItem['kind']
 
-/** Kinds of the overview by those of the attention list; what only ended or was told waits for nothing. */
+/** Kinds of the overview by attention kind; finished items and notices wait for nothing. */
 const KINDS: Readonly<Record<AttentionKind, Kind | undefined>> = {
   permission: 'approval',
   approval: 'approval',
@@ -31,7 +31,7 @@ const KINDS: Readonly<Record<AttentionKind, Kind | undefined>> = {
   finished: undefined,
 }
 
-/** What a person can do about an entry, by what it asks for. */
+/** Actions for an entry, by the kind of its request. */
 const ACTIONS: Readonly<Record<RequestKind, readonly string[]>> = {
   decide: ['approve', 'deny'],
   answer: ['answer'],
@@ -43,15 +43,15 @@ const ACTIONS: Readonly<Record<RequestKind, readonly string[]>> = {
   read: ['open'],
 }
 
-/** An entry that the overview lists. */
+/** An entry listed in the overview. */
 interface Waiting {
   readonly at: number
   readonly item: AttentionItem
 }
 
 /**
- * What waits for the caller. Tasks are those of the inbox of the caller; all else comes from notifications, for people alone. Without
- * notifications the tasks are listed by themselves.
+ * Items that wait for the caller. Tasks come from the caller's inbox; all others come from notifications, for people
+ * only. Without notifications only tasks are listed.
  */
 export function attentionOf(
   { needs, redact }: K,
@@ -65,7 +65,7 @@ export function attentionOf(
   for (const { kind } of others) counts[KINDS[kind] as Kind]++
   const found: Waiting[] = [
     ...tasks.newest.map(ofTask),
-    // The newest are first.
+    // Sorted newest first.
     ...others.slice(0, LISTED).map(entry => ofEntry(entry, text => redact.text(text))),
   ]
   return {
@@ -80,7 +80,7 @@ export function attentionOf(
 
 const NO_TASKS: TaskAttention = { counts: { approval: 0, failure: 0, needs_input: 0 }, newest: [] }
 
-/** Whether the inbox of tasks has an entry, or lacks it because it is not the caller's; reviews are in no lane of it. */
+/** Whether an entry belongs to the tasks' inbox, which lists it if it is the caller's; reviews are in none of its lanes. */
 const isOfTasks = ({ taskId, kind, requestKind }: AttentionEntry): boolean =>
   taskId !== undefined && !(kind === 'approval' && requestKind === 'review')
 

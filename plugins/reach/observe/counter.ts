@@ -5,13 +5,13 @@ import type { K } from './needs.js'
 import { KEPT_DAYS } from './tables.js'
 import { DECIDED_BY_PAYLOAD, SLOT_MS, Tally } from './tally.js'
 
-/** How long events wait for others, in milliseconds: a busy daemon writes once in this time. */
+/** Milliseconds for which events are collected: a busy daemon writes once in this time. */
 const WAIT_MS = 2000
-/** Positions of the log that are counted in one transaction, and events that are read at once. */
+/** Log positions counted per transaction, and events read at once. */
 const STEP = 10_000
 const PAGE = 1000
 
-/** Events behind a position, counted, and the position of the last of them. */
+/** Counted events after a position, with the position of the last one. */
 export interface Behind {
   readonly from: number
   readonly tally: Tally
@@ -19,14 +19,14 @@ export interface Behind {
 }
 
 /**
- * Adds the events of the log to the hours and days, each once: the position of the newest counted event is written in the
- * transaction of its counts. The log sums most events up itself; only those whose payload decides are read.
+ * Adds the events of the log to the hours and days exactly once: the position of the newest counted event is written in
+ * the transaction of its counts. The log sums most events itself; only those whose payload matters are read.
  */
 export class Counter {
   #timer: Timer | undefined
   #isCounting = false
   #failures = 0
-  /** The oldest day when old rows were deleted last. */
+  /** The oldest kept day at the last cleanup. */
   #swept = ''
 
   constructor(
@@ -41,7 +41,7 @@ export class Counter {
     return Number(this.kernel.db.row("SELECT counted FROM observe_progress WHERE id = 'log'")?.[0] ?? 0)
   }
 
-  /** A new tally; workspaces are looked up once. */
+  /** A new tally, which looks up each workspace once. */
   tally(): Tally {
     const known = new Map<string, boolean>()
     const { workspaces } = this.kernel.needs
@@ -52,15 +52,15 @@ export class Counter {
     })
   }
 
-  /** An event was emitted, in a transaction that may still fail. */
+  /** Schedules counting after an event, whose transaction may still fail. */
   wake(): void {
     if (this.#timer || this.#isCounting) return
     this.#wait(WAIT_MS)
   }
 
   /**
-   * Reads the tables together with what is behind their position, as far as one step goes.
-   * @param read called once, at a moment when nothing of the tally is in the tables
+   * Reads the tables together with up to one step of uncounted events.
+   * @param read called once, at a moment when nothing in the tally is in the tables
    */
   async withTail<T>(read: (tally: Tally) => T): Promise<T> {
     for (;;) {
@@ -107,7 +107,7 @@ export class Counter {
     )
   }
 
-  /** Counts until nothing is left; a failure is tried again later. */
+  /** Counts until nothing is left; failures are retried later. */
   async #run(): Promise<void> {
     const { log, ids, scope, needs } = this.kernel
     this.#isCounting = true
@@ -124,7 +124,7 @@ export class Counter {
     } finally {
       this.#isCounting = false
     }
-    // One that was emitted at the end did not wake anything.
+    // An event emitted at the end did not schedule a run.
     if (!this.#timer && !scope.signal.aborted && this.position < needs.events.last()) this.#wait(WAIT_MS)
   }
 

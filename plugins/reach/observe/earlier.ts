@@ -1,35 +1,35 @@
 import type { AgentDay, LocalTime, SessionSpan, SessionsApi } from '../../work/sessions/api.js'
 
-/** Workspaces, or all of them together, of which earlier days are remembered. */
+/** Workspaces (and all of them together) with remembered days. */
 const MAX_PLACES = 16
 
 interface Place {
-  /** The day on which this was read. */
+  /** The day of the read. */
   readonly today: string
-  /** Use by day, of days before today, from `from` on. */
+  /** Usage by day, before today, starting at `from`. */
   readonly from: string
   readonly usage: readonly AgentDay[]
-  /** The longest session of those that were last active before today, and since when they were looked at. */
+  /** The longest session of those last active before today, and the start of its search range. */
   longest: { readonly since: number; readonly span: SessionSpan | undefined } | undefined
 }
 
 /**
- * What sessions did, read through their plugin. Days before today do not change any more, so they are read once and remembered until
- * the next day; without that, an overview would add up all sessions of 90 days each time.
+ * Usage data of sessions. Days before today no longer change, so they are read once per day and remembered; otherwise
+ * each overview would sum up all sessions of 90 days.
  */
 export class EarlierDays {
   readonly #places = new Map<string, Place>()
 
   constructor(private readonly time: LocalTime) {}
 
-  /** As `usage` of sessions has it. */
+  /** As `usage` of sessions. */
   usage(past: SessionsApi['past'], from: string, now: number, workspaceId: string | undefined): AgentDay[] {
     const today = this.time.day(now)
     const { usage } = this.#place(past, from, now, workspaceId)
     return [...usage.filter(({ day }) => day >= from), ...past.usage(today, today, workspaceId)]
   }
 
-  /** As `longest` of sessions has it. */
+  /** As `longest` of sessions. */
   longest(
     sessions: Pick<SessionsApi, 'past' | 'get'>,
     since: number,
@@ -45,7 +45,7 @@ export class EarlierDays {
     if (known?.since !== since || isGone) place.longest = { since, span: past.longest(since, begin, workspaceId) }
     const before = place.longest?.span
     const current = past.longest(begin, Number.MAX_SAFE_INTEGER, workspaceId)
-    // A session that was remembered and is active again is longer now, and among those of today.
+    // A remembered session that is active again has grown, and is among those of today.
     return lengthOf(before) > lengthOf(current) ? before : current
   }
 

@@ -6,7 +6,10 @@ import { Tasks } from '../../work/tasks/api.js'
 import { Network } from '../network/api.js'
 import { Notifications } from '../notifications/api.js'
 
-/** What the plugin requires. Without sessions, tasks, notifications or the network their part of the overview is empty. */
+/**
+ * Dependencies of the plugin. Without sessions, tasks, notifications or the network their part of the overview is
+ * empty.
+ */
 export const needs = {
   events: Events,
   workspaces: Workspaces,

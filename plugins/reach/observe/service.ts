@@ -12,18 +12,18 @@ import { historyOf, isUnfinished } from './progress.js'
 import { CountingEnabled } from './settings.js'
 import { addDay, NO_COUNTS } from './tally.js'
 
-/** Outcomes of hooks that count as failures, and those of hooks that did not run. */
+/** Hook outcomes that count as failures, and outcomes of hooks that did not run. */
 const FAILED: ReadonlySet<string> = new Set(['failed', 'rejected'])
 const NOT_RUN: ReadonlySet<string> = new Set(['skipped', 'dropped'])
 
-/** Counts what happens by hour and day, and shows it. */
+/** Counts events by hour and day, and provides the overview. */
 export class ObserveService {
   readonly time: LocalTime
   readonly #counter: Counter
   readonly #earlier: EarlierDays
   readonly #counts: boolean
   #logs: Promise<Logs> | undefined
-  /** The same, once it is loaded. */
+  /** The loaded logs. */
   #openLogs: Logs | undefined
 
   constructor(private readonly kernel: K) {
@@ -33,7 +33,7 @@ export class ObserveService {
     this.#earlier = new EarlierDays(this.time)
   }
 
-  /** The first start of the plugin in a home counts from now on; {@link history} counts what was before. */
+  /** Counting begins with the first start in a home; {@link history} counts earlier events. */
   async start(): Promise<void> {
     const { db, needs } = this.kernel
     const last = Number(needs.events.last())
@@ -47,7 +47,7 @@ export class ObserveService {
     return this.#goOn(last)
   }
 
-  /** What happened while nothing was to be counted is passed over. */
+  /** Skips events from a time when counting was disabled. */
   async #goOn(last: number): Promise<void> {
     const { db } = this.kernel
     const wasOff = db.row("SELECT 1 FROM observe_progress WHERE id = 'off'") !== undefined
@@ -63,7 +63,7 @@ export class ObserveService {
     })
   }
 
-  /** An event was emitted; its transaction is still open. */
+  /** Handles an emitted event, whose transaction is still open. */
   happened({ seq }: Pick<StoredEvent, 'seq'>): undefined {
     if (this.#counts) this.#counter.wake()
     this.#openLogs?.happened(seq)
@@ -95,9 +95,9 @@ export class ObserveService {
     return undefined
   }
 
-  /** Counts the events from before the first start, if there are any left, and then has nothing to do. */
+  /** Counts the remaining events from before the first start, then waits for the abort. */
   async history(signal: AbortSignal): Promise<void> {
-    // What was not counted before the last stop.
+    // Events left uncounted at the last stop.
     if (this.#counts && this.#counter.position < this.kernel.needs.events.last()) this.#counter.wake()
     if (this.#counts && isUnfinished(historyOf(this.kernel))) {
       const { countHistory } = await import('./history.js')

@@ -1,9 +1,9 @@
 import type { Migration } from '../../../kernel/plugin.js'
 
-/** Days for which hours and days are kept, today included. */
+/** Days for which counts are kept, including today. */
 export const KEPT_DAYS = 90
 
-/** Workspaces are named by their id; the empty text stands for no workspace. Instants in epoch milliseconds. */
+/** Tables of the plugin. `workspace_id` is empty for events without a workspace; times are epoch milliseconds. */
 export const migrations: readonly Migration[] = [
   {
     id: '001-overview',

@@ -2,7 +2,7 @@ import type { Tx } from '../../../kernel/plugin.js'
 import type { EventSum, StoredEvent } from '../../platform/events/api.js'
 import type { LocalTime } from '../../work/sessions/api.js'
 
-/** What a day counts. */
+/** Counts of a day. */
 export interface DayCounts {
   runs_completed: number
   runs_failed: number
@@ -30,12 +30,12 @@ interface Day extends DayCounts {
   readonly workspaceId: string
 }
 
-/** Statuses of tasks that end them. */
+/** Final statuses of tasks. */
 const CLOSED = new Set(['completed', 'failed', 'canceled'])
 const OF_STATUS = { completed: 'runs_completed', failed: 'runs_failed', canceled: 'runs_canceled' } as const
 
 /**
- * The events that say how a run ended. Each run has one of them: a run in need of attention that a person replaced has failed.
+ * Events that end a run. Each run has exactly one: a run in need of attention that a person replaced counts as failed.
  */
 export const RUN_ENDS: Readonly<Record<string, keyof DayCounts>> = {
   'task.run_completed': 'runs_completed',
@@ -45,30 +45,33 @@ export const RUN_ENDS: Readonly<Record<string, keyof DayCounts>> = {
   'task.run_canceled': 'runs_canceled',
 }
 
-/** Events whose payload decides what they count as. */
+/** Events whose payload determines what they count as. */
 export const DECIDED_BY_PAYLOAD = ['automation.run.ended', 'task.status_changed', 'task.canceled'] as const
 
-/** Length of the slots in which events are summed, in milliseconds: days and hours of every zone begin with one. */
+/** Length in milliseconds of the slots that events are summed by: days and hours of every time zone begin with one. */
 export const SLOT_MS = 900_000
 
-/** What an event counts as, beside an event of its hour. */
+/** The day count that an event increments. */
 export function countOf({ name, payload }: Pick<StoredEvent, 'name' | 'payload'>): keyof DayCounts | undefined {
   const end = RUN_ENDS[name]
   if (end !== undefined) return end
   const { status, from, to } = Object(payload) as { status?: unknown; from?: unknown; to?: unknown }
-  // A run that was delegated goes on as the run of a task.
+  // A delegated run continues as the run of a task.
   if (name === 'automation.run.ended') return OF_STATUS[status as keyof typeof OF_STATUS]
   if (name === 'task.status_changed') return CLOSED.has(`${to}`) && !CLOSED.has(`${from}`) ? 'tasks_closed' : undefined
   if (name === 'task.canceled') return CLOSED.has(`${from}`) ? undefined : 'tasks_closed'
   return undefined
 }
 
-/** Counts of some events, by hour and day, before they are added to the tables. */
+/** Counts by hour and day, before they are added to the tables. */
 export class Tally {
   readonly hours = new Map<string, HourCounts>()
   readonly days = new Map<string, Day>()
 
-  /** @param isWorkspace events of other scopes count as those of no workspace, so that a scope cannot make rows without end */
+  /**
+   * @param isWorkspace events of other scopes count as those without a workspace, so that scopes cannot create
+   *   unlimited rows
+   */
   constructor(
     private readonly time: LocalTime,
     private readonly isWorkspace: (id: string) => boolean,
@@ -80,13 +83,13 @@ export class Tally {
     this.addOutcome(event)
   }
 
-  /** The same without an event of its hour. */
+  /** Counts only the outcome, not the event in its hour. */
   addOutcome(event: StoredEvent): void {
     const what = countOf(event)
     if (what !== undefined) this.count(this.time.day(event.at), this.#workspace(event.scope), what)
   }
 
-  /** Several events at once; those whose payload decides are added by {@link addOutcome} too. */
+  /** Adds several events at once; those that depend on their payload also need {@link addOutcome}. */
   addSum({ slot, name, scope, n, last }: EventSum): void {
     const workspaceId = this.#workspace(scope ?? undefined)
     this.#hour(slot * SLOT_MS, workspaceId, n, last)
@@ -115,7 +118,7 @@ export class Tally {
     this.days.set(key, there)
   }
 
-  /** Adds everything to the tables. */
+  /** Adds all counts to the tables. */
   write(t: Tx): void {
     for (const { hour, workspaceId, events, lastAt } of this.hours.values())
       t.run(

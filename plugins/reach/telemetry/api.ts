@@ -1,11 +1,11 @@
-/** `svc/plugins/telemetry`: figures that a monitoring system reads, and spans of traces. */
+/** `svc/plugins/telemetry`: metrics for monitoring systems, and spans of traces. */
 import * as v from 'valibot'
 import { type Awaitable, registry, token } from '../../../kernel/plugin.js'
 
-/** Values of labels by their names. */
+/** Label values by name. */
 export type Labels = Readonly<Record<string, string>>
 
-/** A value of a counter, a gauge or an info, which is always 1. */
+/** A value of a counter, gauge or info; that of an info is always 1. */
 export interface Sample {
   readonly labels?: Labels
   readonly value: number
@@ -14,28 +14,28 @@ export interface Sample {
 /** Values of a histogram. */
 export interface Distribution {
   readonly labels?: Labels
-  /** How many values are in each bucket and not in one before it: one number for each bound, and one for what is beyond the last. */
+  /** Number of values in each bucket, not cumulative: one number per bound, and one beyond the last. */
   readonly counts: readonly number[]
   readonly sum: number
 }
 
-/** What is said of a metric: plain data, from which the reference page is made. */
+/** Declaration of a metric: plain data, from which the reference page is generated. */
 export interface MetricDeclaration {
   /**
-   * As OpenMetrics has it, without `_total` or `_info`: `acme_leases`. Those of an extension begin with its vendor; `svc_` and `process_`
-   * are of the package.
+   * Name in OpenMetrics without `_total` or `_info`: `acme_leases`. Names of an extension begin with its vendor; `svc_`
+   * and `process_` are reserved for the package.
    */
   readonly name: string
-  /** A counter only grows while the daemon runs; a gauge goes up and down; an info has facts in labels. */
+  /** A counter only grows while the daemon runs; a gauge goes up and down; an info has facts in its labels. */
   readonly type: 'counter' | 'gauge' | 'histogram' | 'info'
   readonly help: string
-  /** Names of its labels. Their values are few: no ids, no paths, no texts of people. */
+  /** Label names. Their values must be few: no ids, paths or texts of people. */
   readonly labels?: readonly string[]
-  /** Upper bounds of the buckets of a histogram, ascending. */
+  /** Upper bounds of a histogram's buckets, ascending. */
   readonly bounds?: readonly number[]
 }
 
-/** A metric. Each request for the metrics reads it; a read takes 2 s at most. */
+/** A metric. Each request for the metrics reads it, for at most 2 s. */
 export interface Metric extends MetricDeclaration {
   readonly read: (signal: AbortSignal) => Awaitable<readonly (Sample | Distribution)[]>
 }
@@ -60,28 +60,28 @@ const MetricSchema = v.looseObject({
   read: v.function(),
 })
 
-/** Contributes metrics to `GET /metrics`. One that throws, hangs or says what it did not declare is left out alone. */
+/** Contributes metrics to `GET /metrics`. One that throws, hangs or returns undeclared data is left out alone. */
 export const Metrics = registry<Metric>('telemetry.metrics@1', MetricSchema)
 
-/** What a span can say of itself; ids may stand there, secrets and texts of people may not. */
+/** Attributes of a span; they may contain ids, but no secrets or texts of people. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>
 
 /** Metrics and traces for other plugins. */
 export interface TelemetryApi {
-  /** Whether spans are sent: an endpoint is configured. Where not, {@link span} only calls. */
+  /** Whether spans are sent because an endpoint is configured. Otherwise {@link span} only calls `work`. */
   readonly isTracing: boolean
   /**
-   * Calls `work` as a span of its own below the one that is current, or below that of the request or event that `cause` names. One
-   * that throws is marked as failed.
+   * Calls `work` in a new span below the current one, or below that of the request or event named by `cause`. An error
+   * marks the span as failed.
    */
   span<T>(
     name: string,
     work: () => T,
     more?: { readonly attributes?: SpanAttributes; readonly cause?: string | undefined },
   ): T
-  /** The header `traceparent` for what leaves the daemon; undefined where nothing is traced. */
+  /** The header `traceparent` for outgoing requests; undefined outside a trace. */
   traceparent(cause?: string): string | undefined
-  /** The same for what the turn of a session does, where one runs. */
+  /** The same for the running turn of a session. */
   traceparentOfTurn(sessionId: string): string | undefined
 }
 

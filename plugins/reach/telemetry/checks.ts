@@ -3,7 +3,7 @@ import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../desk/daemon/api.js'
 import type { TelemetryService } from './service.js'
 
-/** What the doctor finds: a collector that does not take spans. Nothing else suffers from it. */
+/** The doctor's item for a collector that does not accept spans. Nothing else is affected. */
 export function checks(self: Pick<TelemetryService, 'status'>): DiagnosticItem[] {
   const { traces } = self.status()
   const { state, endpoint = '', error = '', dropped, waiting, failing_since: since } = traces

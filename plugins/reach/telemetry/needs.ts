@@ -5,7 +5,7 @@ import { Sessions } from '../../work/sessions/api.js'
 import { Tasks } from '../../work/tasks/api.js'
 import { Bridges } from '../bridges/api.js'
 
-/** What the plugin requires. */
+/** Dependencies of the plugin. */
 export const needs = {
   events: Events,
   faults: Faults,

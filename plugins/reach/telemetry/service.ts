@@ -12,7 +12,7 @@ import type { K } from './needs.js'
 import { Endpoint, SampleRatio } from './settings.js'
 import { Traces } from './traces/traces.js'
 
-/** Figures that a monitoring system reads, and spans of traces that are sent to a collector. */
+/** Metrics for a monitoring system, and spans for a trace collector. */
 export class TelemetryService implements TelemetryApi {
   readonly counts: Counts
   readonly metrics
@@ -33,7 +33,7 @@ export class TelemetryService implements TelemetryApi {
   }
 
   start(): void {
-    // Nothing waits for it: spans begin when it is ready.
+    // Not awaited: spans begin when tracing is ready.
     if (this.kernel.config.get(Endpoint) !== '') void this.traces.configure()
   }
 
@@ -51,7 +51,7 @@ export class TelemetryService implements TelemetryApi {
     return this.traces.ofTurn(sessionId)
   }
 
-  /** All metrics as the text that a header `Accept` asks for. */
+  /** All metrics in the format for an `Accept` header. */
   async exposition(accept: string | undefined): Promise<{ readonly text: string; readonly type: string }> {
     const as = expositionFor(accept)
     return { text: exposed(await this.#collecting.families(), as), type: CONTENT_TYPES[as] }
@@ -82,7 +82,7 @@ export class TelemetryService implements TelemetryApi {
     this.traces.replied(exchange)
   }
 
-  /** An event was appended; it counts when it is on the disk. */
+  /** Handles an appended event; it counts when it is durable. */
   written(t: Tx, event: StoredEvent): undefined {
     this.traces.event(event)
     this.kernel.db.onDurable(t, () => this.counts.event(event))
@@ -108,13 +108,13 @@ export class TelemetryService implements TelemetryApi {
     this.traces.sessionStopped(id)
   }
 
-  /** What an agent is started with names the span that it works for, as the environment variable that OpenTelemetry reads. */
+  /** Adds the current span to an agent's environment, in the variable that OpenTelemetry reads. */
   prepared(start: SessionStart, sessionId: string): SessionStart | undefined {
     const traceparent = this.traces.ofTurn(sessionId)
     return traceparent === undefined ? undefined : { ...start, env: { ...start.env, TRACEPARENT: traceparent } }
   }
 
-  /** So does each prompt, by the member of `_meta` that ACP keeps for it. */
+  /** Adds the current span to a prompt, in the member of `_meta` that ACP reserves for it. */
   prompting(prompt: AssembledPrompt, sessionId: string): AssembledPrompt | undefined {
     const traceparent = this.traces.ofTurn(sessionId)
     return traceparent === undefined ? undefined : { ...prompt, meta: { ...prompt.meta, traceparent } }

@@ -2,22 +2,22 @@ import type { FanoutPolicy } from '../../../../schemas/network/channels.js'
 import type { Envelope } from '../../../../schemas/network/messages.js'
 import { EVERYONE } from '../envelope.js'
 
-/** Why a message is for a peer: by its name, as one of the two of a direct room, or by a mention. */
+/** How a message addresses a peer: by its name, as a peer of a direct room, or by a mention. */
 export type AddressedBy = 'to' | 'room' | 'mention' | 'channel'
 
-/** What of a channel decides whom a message to all of it is for. */
+/** Settings of a channel that determine the receivers of a message to all. */
 export interface Fanout {
   readonly policy: FanoutPolicy
-  /** Id of the peer that leads the channel. */
+  /** Id of the leading peer. */
   readonly coordinator: string | undefined
 }
 
-/** Capabilities that a peer told of. */
+/** Declared capabilities of a peer. */
 export type CapabilitiesOf = (peerId: string) => readonly string[]
 
 /**
- * How a message addresses a peer; undefined: it does not. A mention of the whole channel means all of its members, its coordinator
- * alone, or the peers that have a capability which the message names as its intent or as a word of its text.
+ * How a message addresses a peer; undefined if it does not. A mention of the whole channel addresses all members, only
+ * the coordinator, or the peers with a capability that the message names as its intent or as a word.
  */
 export function addressing(
   { to, mentions = [], body }: Pick<Envelope, 'to' | 'mentions' | 'body'>,
@@ -40,7 +40,7 @@ export function addressing(
   }
 }
 
-/** Tells whether a body names a capability. */
+/** Returns a test whether a body names a capability. */
 function capabilitiesIn(body: unknown): (id: string) => boolean {
   const { text, intent } = body as { readonly text?: unknown; readonly intent?: unknown }
   const words = new Set(

@@ -10,14 +10,14 @@ import type { BoundsOf, Budget } from './bounds.js'
 import { exhaustedBy, keyOf, type Ledger, reservationOf, type Spent } from './ledger.js'
 import { type WakeRow, wakes } from './table.js'
 
-/** So many sessions a message to all of a channel wakes without a confirmation. */
+/** Sessions that a message to a whole channel may wake without a confirmation. */
 const UNCONFIRMED = 3
 
-/** A session that a message can be for. */
+/** A possible receiver of a message. */
 export interface Recipient {
   readonly peerId: string
   readonly sessionId: string
-  /** How the message addresses it; undefined: it does not. */
+  /** How the message addresses it; undefined if it does not. */
   readonly by: AddressedBy | undefined
 }
 
@@ -31,28 +31,28 @@ export type SkipReason =
   | 'budget_exhausted'
   | 'network_disabled'
 
-/** What a message means for a session. */
+/** Decision about a message for a session. */
 export interface Decided {
   readonly sessionId: string
   readonly decision: Decision
   readonly reason?: SkipReason
-  /** The wake whose prompt has it: its own, or one that gathers messages. */
+  /** The wake whose prompt contains it: a new one, or one that still collects messages. */
   readonly wakeId?: string
-  /** It stays in the inbox until the session has it. */
+  /** Whether it stays in the inbox until the session receives it. */
   readonly isHeard: boolean
 }
 
-/** Who sends a message. */
+/** The sender of a message. */
 export interface WakingSender {
-  /** It comes from another daemon, where no one can be asked. */
+  /** Whether it is on another daemon, where a confirmation is impossible. */
   readonly isRemote: boolean
-  /** A person allows it to wake more than 3 sessions. */
+  /** Whether a person allows it to wake more than 3 sessions. */
   readonly confirmed: boolean
-  /** Its pair of peers is stopped. */
+  /** Whether its pair of peers is stopped. */
   readonly isStopped: boolean
 }
 
-/** All that is decided about one message. */
+/** All decisions about one message. */
 export interface Admitted {
   readonly decided: readonly Decided[]
   readonly admitted: readonly WakeRow[]
@@ -75,7 +75,7 @@ export class Admission {
     for (const recipient of recipients) {
       const { sessionId, by } = recipient
       const mode = modeOf(sessionId)
-      // A session that mutes a conversation is still reached by its name.
+      // A muted conversation still reaches a session by its name.
       const isFor = by !== undefined && (mode !== 'muted' || by === 'to' || by === 'room')
       if (isFor && wants) called.push(recipient)
       else decided.push(skip(sessionId, 'not_addressed', mode === 'all' || isFor))
@@ -85,7 +85,7 @@ export class Admission {
     const byChannel = called.filter(({ by }) => by === 'channel').length
     if (byChannel > 0 && admitted.length > UNCONFIRMED && !sender.confirmed) {
       if (!sender.isRemote) throw unconfirmed(admitted.length)
-      // No one here can confirm what another daemon sent: its sessions find it in their inboxes.
+      // A message of another daemon cannot be confirmed here, so its receivers only find it in their inboxes.
       return { decided: [...decided, ...called.map(({ sessionId }) => skip(sessionId, 'not_addressed'))], admitted: [] }
     }
     for (const wake of admitted) wakes.insert(t, wake)
@@ -128,7 +128,7 @@ export class Admission {
     return { skips, admitted }
   }
 
-  /** A wake of the session gathers messages: this one goes into its prompt as well. */
+  /** Adds a message to a wake that still collects, for the same prompt. */
   #join(t: Tx, { id, sessionId, depth }: WakeRow, message: MessageRow, deeper: number): Decided {
     if (deeper > depth) wakes.update(t, { id }, { depth: deeper })
     const isRepeated = t.get(
@@ -163,26 +163,29 @@ export class Admission {
     return new Map(wakes.query(t, where, [ids]).map(row => [row.sessionId, row]))
   }
 
-  /** What sessions want of the conversation of a message: what they chose for the thread, else for the channel, else all. */
+  /**
+   * Subscription modes of sessions for the conversation of a message: that of the thread, else of the channel, else
+   * all.
+   */
   #modes(t: Tx, { workspaceId, channel, containerId = '' }: MessageRow): (sessionId: string) => SubscriptionMode {
     const rows = t.all<{ session_id: string; mode: SubscriptionMode }>(
       `SELECT session_id, mode FROM network_subscription WHERE workspace_id = ? AND channel = ? AND thread_id IN ('', ?)
        ORDER BY thread_id`,
       [workspaceId, channel, containerId],
     )
-    // That of the thread comes behind that of the channel.
+    // Ordered so that the mode of the thread overrides that of the channel.
     const chosen = new Map(rows.map(({ session_id, mode }) => [session_id, mode]))
     return sessionId => chosen.get(sessionId) ?? 'all'
   }
 
-  /** A prompt reaches the session, also one that a prompt starts again. */
+  /** Whether a prompt reaches the session, possibly by restarting it. */
   #isLive(sessionId: string): boolean {
     const session = this.kernel.needs.sessions.get(sessionId)
     return session !== undefined && isAwake(session)
   }
 }
 
-/** A session that is not stopped for good. */
+/** Whether a session is not permanently stopped. */
 export function isAwake({ state, stopReason }: Pick<SessionInfo, 'state' | 'stopReason'>): boolean {
   return state === 'active' || state === 'starting' || isRestartable(state, stopReason)
 }

@@ -1,20 +1,20 @@
 import type { OwnerKind } from './table.js'
 
-/** Limits of the wakes of one participation; times in milliseconds. */
+/** Limits for the wakes of one participation; times in milliseconds. */
 export interface Bounds {
   readonly maxWakes: number
   readonly maxWakeDepth: number
-  /** Of one turn. */
+  /** Limit of one turn. */
   readonly maxWakeWallTime: number
-  /** Of all turns together, as the tokens are. */
+  /** Limit of all turns together, as for the tokens. */
   readonly maxTotalWallTime: number
   readonly maxInputTokens: number
   readonly maxOutputTokens: number
-  /** Messages of this time after the first one go into one prompt. */
+  /** Time after the first message in which further ones join the same prompt. */
   readonly coalesceWindow: number
 }
 
-/** Whose budget the wakes of a session are charged to, and how large it is. */
+/** The owner and size of the budget for a session's wakes. */
 export interface Budget {
   readonly owner: { readonly kind: OwnerKind; readonly id: string }
   /** The run that the session works on. */

@@ -3,7 +3,7 @@ import type { K } from '../needs.js'
 import type { Bounds, Budget } from './bounds.js'
 import { TRANSITIONS, type WakeRow, type WakeState, wakes } from './table.js'
 
-/** What an owner has used of its budget, with what is reserved. */
+/** Used part of a budget, including reservations. */
 export interface Spent {
   wakes: number
   wallMs: number
@@ -11,12 +11,12 @@ export interface Spent {
   outputTokens: number
 }
 
-/** Dimensions of a budget, in the order in which they are looked at. */
+/** Dimensions of a budget, in order of evaluation. */
 export type Dimension = 'max_wakes' | 'max_total_wall_time' | 'max_input_tokens' | 'max_output_tokens'
 
 const NOTHING: Readonly<Spent> = { wakes: 0, wallMs: 0, inputTokens: 0, outputTokens: 0 }
 
-/** What of a budget is used up; undefined: nothing. */
+/** The exhausted dimension of a budget; undefined if none. */
 export function exhaustedBy(spent: Readonly<Spent>, bounds: Bounds): Dimension | undefined {
   if (spent.wakes >= bounds.maxWakes) return 'max_wakes'
   if (spent.wallMs >= bounds.maxTotalWallTime) return 'max_total_wall_time'
@@ -25,8 +25,8 @@ export function exhaustedBy(spent: Readonly<Spent>, bounds: Bounds): Dimension |
 }
 
 /**
- * What one more wake reserves: the longest turn, and an equal share of the tokens; never more than what is left. Call it only where
- * the budget is not used up: what is reserved is more than nothing.
+ * Reservation for one more wake: the longest turn and an equal share of the tokens, never more than what remains. The
+ * budget must not be exhausted, so that the reservation is positive.
  */
 export function reservationOf(spent: Readonly<Spent>, bounds: Bounds): Omit<Spent, 'wakes'> {
   const share = (most: number, used: number) => Math.min(Math.ceil(most / bounds.maxWakes), most - used)
@@ -37,14 +37,14 @@ export function reservationOf(spent: Readonly<Spent>, bounds: Bounds): Omit<Spen
   }
 }
 
-/** What is to be written of a wake that changes its state. */
+/** Columns written with a state change of a wake. */
 type Change = Partial<Omit<WakeRow, 'id' | 'state'>>
 
-/** Wakes and what they cost. A wake counts against its budget from its admission on; it is charged once. */
+/** Wakes and their cost. A wake counts against its budget from its admission on, and is charged once. */
 export class Ledger {
   constructor(private readonly kernel: K) {}
 
-  /** What owners have used, by `kind id`. */
+  /** Used budgets of owners, by `kind id`. */
   spent(reads: Reads, budgets: readonly Budget[]): Map<string, Spent> {
     const found = new Map<string, Spent>(budgets.map(({ owner }) => [keyOf(owner), { ...NOTHING }]))
     const ids = JSON.stringify([...new Set(budgets.map(({ owner }) => owner.id))])
@@ -68,24 +68,24 @@ export class Ledger {
     return wakes.get(reads, { id })
   }
 
-  /** Wakes that are not over. */
+  /** Unfinished wakes. */
   open(): readonly WakeRow[] {
     return wakes.query(this.kernel.db, "WHERE state IN ('reserved', 'queued', 'delivered') ORDER BY reserved_at, id")
   }
 
-  /** Changes the state of a wake. False: it is in another state already, and nothing is written. */
+  /** Changes the state of a wake. False if its state changed meanwhile; nothing is written then. */
   move(t: Tx, { id, state }: Pick<WakeRow, 'id' | 'state'>, to: WakeState, change: Change = {}): boolean {
     if (!TRANSITIONS[state].includes(to)) throw new Error(`a wake does not go from ${state} to ${to}`)
     return wakes.update(t, { id, state }, { ...change, state: to }) > 0
   }
 
-  /** A wake woke nothing: its reservation is returned. */
+  /** Returns the reservation of a wake that woke nothing. */
   giveBack(t: Tx, wake: Pick<WakeRow, 'id' | 'state'>, reason: string): boolean {
     const none = { wallMs: 0, inputTokens: 0, outputTokens: 0, usageState: 'returned' as const }
     return this.move(t, wake, 'not_live', { ...none, reason, settledAt: this.kernel.clock.now() })
   }
 
-  /** The turn of a wake is over. What is not known of its cost stays as it was reserved. */
+  /** Settles a wake after its turn. Unknown costs keep their reserved values. */
   settle(
     t: Tx,
     wake: WakeRow,
@@ -93,7 +93,7 @@ export class Ledger {
   ): boolean {
     return this.move(t, wake, 'settled', {
       ...(wallMs !== undefined && { wallMs }),
-      // Agents tell the tokens of a conversation in one number.
+      // Agents report the tokens of a conversation as a single number.
       ...(tokens !== undefined && { inputTokens: tokens, outputTokens: 0 }),
       usageState: tokens === undefined ? 'usage_unavailable' : 'actual',
       settledAt: this.kernel.clock.now(),

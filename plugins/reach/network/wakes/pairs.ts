@@ -4,10 +4,10 @@ import type { MessageRow } from '../tables.js'
 /** Conversations whose last speakers are remembered. */
 const MAX_CONVERSATIONS = 10_000
 
-/** What is said, and where. */
+/** A message and its place. */
 export type Said = Pick<MessageRow, 'workspaceId' | 'channel' | 'containerId' | 'sender' | 'receiver'>
 
-/** Number of consecutive messages of two peers that counts as a dialogue in a conversation of more than two. */
+/** Consecutive messages of two peers that count as a dialogue in a conversation of more than two. */
 const ROW = 6
 
 interface Spoken {
@@ -17,28 +17,28 @@ interface Spoken {
 }
 
 interface Conversation {
-  /** The newest messages, as far back as only two peers speak. */
+  /** The newest messages, back to the last one of a third peer. */
   readonly row: Spoken[]
-  /** More than two have spoken. */
+  /** Whether more than two peers have spoken. */
   isOfMany: boolean
 }
 
-/** What becomes of a message of two peers, and who they are. */
+/** Verdict on a message of two peers, and the peers. */
 export interface Paced {
   readonly pace: Pace
   readonly pair: readonly [string, string]
 }
 
 /**
- * Stops two peers that answer each other. A message belongs to the pair of its sender and of the peer that it is for. One that is for
- * no peer by name belongs to the two that speak in its conversation, so that peers which only read are stopped as well; where a third
- * one speaks in between, it belongs to no pair.
+ * Stops two peers that answer each other endlessly. A message belongs to the pair of its sender and receiver. One
+ * without a receiver belongs to the two that speak in its conversation, so that silent readers do not prevent a stop;
+ * if a third peer speaks in between, it belongs to no pair.
  */
 export class Pairs {
   readonly #limit = new PairLimit()
   readonly #conversations = new Map<string, Conversation>()
 
-  /** Counts a message; undefined: there is no other peer that it answers. */
+  /** Counts a message; undefined if it answers no other peer. */
   said({ workspaceId, channel, containerId, sender, receiver }: Said, now: number): Paced | undefined {
     const place = `${workspaceId} ${channel}`
     const conversation = containerId === undefined ? begun() : this.#of(`${place} ${containerId}`)
@@ -55,7 +55,7 @@ export class Pairs {
     const count = (one: Spoken) => {
       one.isCounted = true
       const next = this.#limit.said(key, pair[0] === one.sender ? 0 : 1, one.at)
-      // That it stops is said once.
+      // Only the first stop is reported.
       if (pace !== 'first') pace = next
     }
     if (other === partner && isOfTwo) for (const one of row) if (!one.isCounted && one !== spoken) count(one)
@@ -65,7 +65,7 @@ export class Pairs {
 
   #of(key: string): Conversation {
     const conversation = this.#conversations.get(key) ?? begun()
-    // The conversation that was heard of last stands last.
+    // Moved to the end: the map is ordered by last use.
     this.#conversations.delete(key)
     this.#conversations.set(key, conversation)
     for (const old of this.#conversations.keys())
@@ -76,7 +76,7 @@ export class Pairs {
 
 const begun = (): Conversation => ({ row: [], isOfMany: false })
 
-/** Adds a message. A message of a third peer cuts the row to the messages of that peer and of the peer that spoke before it. */
+/** Adds a message. A third peer's message limits the row to that peer and the previous speaker. */
 function speak(conversation: Conversation, spoken: Spoken): void {
   const { row } = conversation
   const last = row.at(-1)?.sender

@@ -1,13 +1,13 @@
 import type { Envelope } from '../../../../schemas/network/messages.js'
 import type { MessageRow } from '../tables.js'
 
-/** What holds of the whole turn. */
+/** Rules for the whole turn. */
 export const RULES = [
   'In this turn you change no files and run only commands of svc network and svc ch: one at a time, without variables and other shell syntax.',
   'If the shell does not find svc, as a login shell may not, run "$SVC_BIN" instead of svc.',
 ].join('\n')
 
-/** What an agent is told of a message that wakes it: where it comes from, what it says, and how it is answered. */
+/** The prompt for a waking message: its origin, its text, and how to answer it. */
 export function promptOf({ envelope, channel, sender, surface, containerId, workId }: MessageRow): string {
   const { id, body } = JSON.parse(envelope) as Envelope
   const { text } = body as { readonly text: string }
@@ -24,7 +24,7 @@ export function promptOf({ envelope, channel, sender, surface, containerId, work
   ].join('\n')
 }
 
-/** How a peer says whether it takes a piece of work, and how far that is. */
+/** Instructions for accepting a piece of work and reporting its progress. */
 const workLines = (send: string, id: string): string[] => [
   'Tell whether you take the work (accepted, or rejected with a reason_code), and when it is working, completed or failed; this wakes no peer:',
   `  ${send} --kind receipt --body '${JSON.stringify({ for_id: id, status: 'accepted' })}'`,

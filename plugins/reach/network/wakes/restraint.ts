@@ -1,40 +1,40 @@
-/** Kinds of ACP that change files. */
+/** ACP kinds of calls that change files. */
 const WRITES: ReadonlySet<string> = new Set(['edit', 'delete', 'move'])
-/** Commands that an agent may run while it does what another agent asked for: those that answer, and that read. */
+/** Commands allowed during a turn started by another agent: those that answer or read. */
 const ALLOWED: Readonly<Record<string, ReadonlySet<string>>> = {
   ch: new Set(['list', 'send', 'reply', 'recv']),
   network: new Set(['send', 'inbox', 'peers', 'threads', 'directs', 'work', 'status', 'usage']),
 }
 const CHANNELS: ReadonlySet<string> = new Set(['list', 'get', 'show'])
-/** What makes something else of a message. */
+/** Subcommand that turns a message into a task. */
 const CHANGES = 'promote'
-/** Shells that agents put around a command, by their usual paths. */
+/** Shells that agents wrap around a command, by their usual paths. */
 const SHELL = /^(?:(?:\/usr)?\/bin\/)?(?:bash|sh|zsh|dash)$/
-/** Shells within each other: the one of the agent, and the one that its model writes. */
+/** Nested shells: one of the agent, and one written by its model. */
 const MOST_SHELLS = 2
-/** How the prompts of this daemon name its program where a shell may not find it. */
+/** Name of the program in prompts, for shells that may not find it. */
 const VARIABLE = '$SVC_BIN'
 const BY_VARIABLE = /^(?:"\$(?:SVC_BIN|\{SVC_BIN\})"|\$(?:SVC_BIN|\{SVC_BIN\}))(?=[ \t]|$)/
-/** Options that have the command talk to another service. */
+/** Options that direct the command to another service. */
 const ELSEWHERE = /^--(?:endpoint|home)(?:=|$)/
 
-/** What an agent wants to do. */
+/** A call that an agent wants to make. */
 export interface WantedCall {
   /** Of ACP. */
   readonly kind: string
-  /** Of a command that the daemon is to start. */
+  /** Arguments of a command that the daemon starts. */
   readonly argv?: readonly string[] | undefined
-  /** Of a command as its agent tells it, which may be a line for a shell. */
+  /** A command as reported by its agent, possibly a shell line. */
   readonly command?: string | undefined
-  /** The path of this service's program, as it is told to agents. */
+  /** Path of this service's program, as agents know it. */
   readonly program?: string | undefined
-  /** The command gets variables of the agent's choice, by which it can become another one. */
+  /** Whether the command gets variables chosen by the agent, which could change its meaning. */
   readonly setsEnvironment?: boolean | undefined
 }
 
 /**
- * Why something is refused in a turn that another agent began; undefined: it is not. Files are not changed, and commands are those of
- * this service by which agents talk, written plainly: what a shell would expand is not judged.
+ * Why a call is refused in a turn started by another agent; undefined if allowed. Files must not be changed, and only
+ * this service's commands for conversations are allowed, as plain words: shell expansions cannot be judged.
  */
 export function refusalOf({ kind, argv, command, program, setsEnvironment = false }: WantedCall): string | undefined {
   if (WRITES.has(kind)) return 'a message of another agent may not lead to changes of files'
@@ -44,7 +44,7 @@ export function refusalOf({ kind, argv, command, program, setsEnvironment = fals
   return 'a message of another agent may lead to `svc network` and `svc ch` commands only, without shell syntax and variables'
 }
 
-/** The words that a shell is handed as a line, where a command is that of a shell. */
+/** Words of the inner line, if the command is a shell with a line. */
 function unwrapped(words: readonly string[]): readonly string[] {
   let inner = words
   for (let n = 0; n < MOST_SHELLS; n++) {
@@ -64,21 +64,21 @@ function isAllowed([name, group = '', verb = '', ...rest]: readonly string[], pr
 }
 
 /**
- * A plain word, or a part of one that a shell takes as it is: in quotes, or behind a backslash. An exclamation mark at the end of a
- * word means nothing to a shell, also to one that a person types into.
+ * A plain word or a part that a shell takes literally: quoted, or after a backslash. An exclamation mark at the end of
+ * a word has no meaning to a shell, not even an interactive one.
  */
 const PART = /[A-Za-z0-9_./:@%+=,-]+|'[^'\0]*'|"(?:[^"$`\\!\0]|!(?=[ \t"])|\\["\\$`])*"|\\[^\n\r\0]/y
-/** What a backslash in double quotes protects. */
+/** Characters that a backslash escapes in double quotes. */
 const ESCAPED = /\\(["\\$`])/g
 
-/** A part of a word without what protects it. */
+/** Removes quotes and escapes from a part of a word. */
 function plain(part: string): string {
   if (part.startsWith("'")) return part.slice(1, -1)
   if (part.startsWith('"')) return part.slice(1, -1).replace(ESCAPED, '$1')
   return part.startsWith('\\') ? part.slice(1) : part
 }
 
-/** The words of a line as a shell reads them; undefined where it would do more than to run one program with them. */
+/** The words of a line as a shell reads them; undefined if the shell would do more than run one program. */
 export function wordsOf(line: string): string[] | undefined {
   const words: string[] = []
   const text = line.trim().replace(BY_VARIABLE, `'${VARIABLE}'`)

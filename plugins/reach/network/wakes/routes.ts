@@ -8,7 +8,7 @@ import type { NetworkService } from '../service.js'
 
 const route = routeOf<NetworkService>(describe('Network'), runsCode(false))
 
-/** Routes of what wakes cost. */
+/** Routes for the cost of wakes. */
 export const wakeRoutes: readonly Route<NetworkService>[] = [
   route({
     method: 'GET',

@@ -1,2 +1,2 @@
-/** Who prompts, as the turns of wakes say. */
+/** Source of prompts, in the turns of wakes. */
 export const SOURCE = 'network'

@@ -5,8 +5,8 @@ import type { Migration } from '../../../../kernel/plugin.js'
 export type WakeState = 'reserved' | 'queued' | 'delivered' | 'settled' | 'not_live'
 
 /**
- * All transitions of a wake. `reserved`: it gathers messages; `queued`: its prompt is given to the session, once; `delivered`: the
- * turn of the prompt has begun; `settled`: the turn is over and what it cost is charged; `not_live`: it woke nothing, and its
+ * Transitions of a wake. `reserved`: it collects messages; `queued`: its prompt was given to the session, once;
+ * `delivered`: the turn has begun; `settled`: the turn is over and charged; `not_live`: it woke nothing, and its
  * reservation is returned.
  */
 export const TRANSITIONS: { readonly [S in WakeState]: readonly WakeState[] } = {
@@ -17,10 +17,10 @@ export const TRANSITIONS: { readonly [S in WakeState]: readonly WakeState[] } = 
   not_live: [],
 }
 
-/** How sure the charge of a wake is. A wake without usage keeps what was reserved for it. */
+/** Certainty of a charge. A wake without usage keeps its reservation. */
 export type UsageState = 'reserved' | 'actual' | 'usage_unavailable' | 'returned'
 
-/** Whose budget a wake is charged to. */
+/** Owner of the budget that a wake is charged to. */
 export type OwnerKind = 'session' | 'task_run' | 'loop_run' | 'automation_run'
 
 export const wakeMigrations: readonly Migration[] = [
@@ -46,7 +46,7 @@ ALTER TABLE network_delivery ADD COLUMN bytes INTEGER;`,
 
 const { integer, text, time } = column
 
-/** The ledger of wakes: a row is made when a wake is admitted, and charged once. */
+/** The ledger of wakes: a row is created on admission, and charged once. */
 export const wakes = table('network_wake', {
   id: text(),
   workspace_id: text().as('workspaceId'),
@@ -56,28 +56,28 @@ export const wakes = table('network_wake', {
   owner_kind: text<OwnerKind>().as('ownerKind'),
   owner_id: text().as('ownerId'),
   task_run_id: text().optional().as('taskRunId'),
-  /** The message that began the chain, and the number of wakes in it with this one. */
+  /** First message of the chain, and the number of wakes including this one. */
   root_id: text().as('rootId'),
   depth: integer(),
   state: text<WakeState>(),
   /** Why it woke nothing, or why its turn was ended. */
   reason: text().optional(),
   usage_state: text<UsageState>().as('usageState'),
-  /** What counts against the budget: reserved, and later what it cost. */
+  /** Amounts counted against the budget: reserved, later actual. */
   wall_ms: integer().as('wallMs'),
   input_tokens: integer().as('inputTokens'),
   output_tokens: integer().as('outputTokens'),
   /** Milliseconds after which its turn is ended. */
   limit_ms: integer().as('limitMs'),
   reserved_at: time().as('reservedAt'),
-  /** When it stops gathering messages. */
+  /** When it stops collecting messages. */
   due_at: time().as('dueAt'),
   delivered_at: time().optional().as('deliveredAt'),
   settled_at: time().optional().as('settledAt'),
   turn_id: text().optional().as('turnId'),
-  /** Place in the journal of the session from which on its turn is told. */
+  /** Position in the session's journal from which its turn is read. */
   journal_from: integer().optional().as('journalFrom'),
-  /** Tokens of the conversation before its turn, as its agent told. */
+  /** Tokens of the conversation before its turn, as reported by the agent. */
   tokens_before: integer().optional().as('tokensBefore'),
 })
 export type WakeRow = RowOf<typeof wakes>

@@ -1,4 +1,4 @@
-/** An event of the journal of a session. */
+/** An event of a session's journal. */
 export interface Told {
   readonly type: string
   readonly turn_id: string
@@ -7,13 +7,13 @@ export interface Told {
 
 type Content = Readonly<Record<string, unknown>>
 
-/** How the turn of a wake ended. */
+/** End of a wake's turn. */
 export type End =
-  /** Its prompt was taken out of the queue, or its agent never got it. */
+  /** Its prompt was removed from the queue, or its agent never got it. */
   | { readonly how: 'unsent'; readonly why: string }
   | { readonly how: 'over'; readonly wallMs?: number; readonly tokens?: number }
 
-/** The turn of a wake as the journal of its session tells it. The same events lead to the same end, also after a restart. */
+/** The turn of a wake, derived from the session's journal. The same events give the same result, also after a restart. */
 export class Tale {
   isBegun = false
   end: End | undefined
@@ -22,7 +22,7 @@ export class Tale {
 
   constructor(
     private readonly turnId: string,
-    /** Tokens of the conversation before, as far as they were told. */
+    /** Tokens of the conversation before the turn, if reported. */
     before: number | undefined,
   ) {
     this.#before = before
@@ -33,7 +33,7 @@ export class Tale {
     const content = (told ?? {}) as Content
     if (turnId !== this.turnId) {
       if (type === 'usage' && !this.isBegun) this.#before = usedOf(content) ?? this.#before
-      // Turns of a session come one after the other: the end of this one was not written.
+      // Turns of a session do not overlap: the end of this one was not written.
       else if (type === 'user_message' && this.isBegun) this.end = { how: 'over' }
       return
     }
@@ -49,7 +49,7 @@ export class Tale {
     return {
       how: 'over',
       ...(typeof duration === 'number' && duration >= 0 && { wallMs: Math.round(duration) }),
-      // What a conversation that was made shorter has used is not known.
+      // After a compaction of the conversation, the usage is unknown.
       ...(tokens > 0 && { tokens }),
     }
   }

@@ -14,16 +14,16 @@ import { exhaustedBy, keyOf, type Ledger, type Spent } from './ledger.js'
 import { type WakeRow, wakes } from './table.js'
 
 const LIMIT = 50
-/** Bytes of a text that are counted as one token where no one has told how many it has. */
+/** Bytes that count as one token if the number is unknown. */
 const BYTES_PER_TOKEN = 4
-/** Kinds of owners that wakes are charged to: an automation has sessions or task runs, and loops are not run here. */
+/** Owner kinds that wakes are charged to: automations use sessions or task runs, and loops do not run here. */
 const CHARGED: ReadonlySet<string> = new Set(['session', 'task_run'])
 const paging = new Paging({ place: v.tuple([v.number(), v.string()]) })
 
 type Detail = ConversationUsage['details'][number]
 type Owner = Pick<WakeRow, 'ownerKind' | 'ownerId' | 'workspaceId' | 'sessionId'>
 
-/** What wakes cost, for those who read it. */
+/** Reads the cost of wakes. */
 export class Usage {
   constructor(
     private readonly kernel: K,
@@ -72,7 +72,7 @@ export class Usage {
     }
   }
 
-  /** What a thread has cost each session that messages of it were given to. */
+  /** Cost of a thread for each session that received messages of it. */
   costs({ workspaceId, channel, id }: ContainerRow): SessionCost[] {
     const rows = this.kernel.db.all<{ id: string; n: number; bytes: number; first: number; last: number }>(
       `SELECT d.session_id AS id, count(*) AS n, sum(d.bytes) AS bytes, min(d.delivered_at) AS first, max(d.delivered_at) AS last
@@ -87,7 +87,7 @@ export class Usage {
     }))
   }
 
-  /** The same for all sessions together. */
+  /** Total cost for all sessions. */
   cost(row: ContainerRow): Thread['coordination_cost'] {
     const costs = this.costs(row)
     const sum = (of: 'delivered_count' | 'prompt_size_bytes') => costs.reduce((all, one) => all + (one[of] ?? 0), 0)
@@ -113,7 +113,7 @@ export class Usage {
     }
   }
 
-  /** The budget of one owner, where one is asked about that has had a wake. */
+  /** Budget of the requested owner, if it had a wake. */
   #budget(workspaceId: string, { owner_kind: kind, owner_id: id, run_id: runId }: NetworkUsageQuery) {
     const owner = kind !== undefined && id !== undefined ? { ownerKind: kind, ownerId: id } : undefined
     if (owner === undefined && runId === undefined) return undefined

@@ -16,14 +16,14 @@ import { Tale } from './tale.js'
 
 export type { Recipient } from './admission.js'
 
-/** The chain of wakes that led to what a session says now. */
+/** The chain of wakes that a session's current message belongs to. */
 export interface Lineage {
   readonly rootId: string
   readonly depth: number
 }
 
 const RETRY_MS = 5_000
-/** How often the queue of a stopped session is begun again, and how long the first try may take until the journal goes on. */
+/** Restarts of a stopped session's queue, and the initial delay for its journal to continue. */
 const MAX_TRIES = 6
 const STARTING_MS = 50
 /** Temporary reasons why a prompt cannot be queued. */
@@ -36,17 +36,17 @@ const LATER: ReadonlySet<string> = new Set([
   'session_limit',
 ])
 
-/** A message that a session is given. */
+/** A message delivered to a session. */
 export type Given = Pick<MessageRow, 'seq' | 'workspaceId' | 'kind' | 'size'>
 
-/** Which messages wake sessions, and the prompts that do it. */
+/** Wakes of sessions by messages, with their prompts. */
 export class Wakes {
   readonly ledger: Ledger
   readonly pairs = new Pairs()
   readonly #admission: Admission
   readonly #alarm: Alarm
   readonly #tally: Tally
-  /** Wakes whose prompts are followed, by session. */
+  /** Wakes whose prompts are being followed, by session. */
   readonly #carried = new Map<string, Promise<void>>()
   #signal: AbortSignal | undefined
 
@@ -60,19 +60,19 @@ export class Wakes {
     this.#tally = new Tally(kernel)
   }
 
-  /** The chain that a session is in; undefined: it speaks of its own accord. */
+  /** The chain of a session's current turn; undefined if messages did not start it. */
   lineage(sessionId: string | undefined): Lineage | undefined {
     const wake = sessionId === undefined ? undefined : this.ledger.inFlight(this.kernel.db, sessionId)
     if (!wake || !this.isWoken(wake.sessionId)) return undefined
     return { rootId: wake.rootId, depth: wake.depth }
   }
 
-  /** Whether the turn that runs in a session was begun by messages. */
+  /** Whether the running turn of a session was started by messages. */
   isWoken(sessionId: string): boolean {
     return this.kernel.needs.sessions.shown(sessionId)?.activity?.turn_source === SOURCE
   }
 
-  /** Decides for each recipient in the transaction of the message. @throws Fault `wake_confirmation_required` */
+  /** Decides for each recipient in the message's transaction. @throws Fault `wake_confirmation_required` */
   decide(t: Tx, message: MessageRow, recipients: readonly Recipient[], sender: WakingSender): readonly Decided[] {
     const { decided, admitted } = this.#admission.decide(t, message, recipients, sender)
     if (admitted.length > 0)
@@ -82,7 +82,7 @@ export class Wakes {
     return decided
   }
 
-  /** A session has these messages now: they leave its inbox and count as delivered. */
+  /** Marks messages as delivered to a session, which removes them from its inbox. */
   given(t: Tx, sessionId: string, peerId: string, given: readonly Given[]): void {
     const now = this.kernel.clock.now()
     for (const { seq, workspaceId, kind, size } of given) {
@@ -94,7 +94,7 @@ export class Wakes {
     }
   }
 
-  /** Wakes sessions until the signal aborts; those that an earlier daemon did not wake come first. */
+  /** Sends wakes until the signal aborts, starting with those left by an earlier daemon. */
   async run(signal: AbortSignal): Promise<void> {
     await this.kernel.needs.daemon.released(signal)
     this.#signal = signal
@@ -111,7 +111,10 @@ export class Wakes {
     await Promise.allSettled(this.#carried.values())
   }
 
-  /** A wake has gathered long enough. While an earlier one of its session is under way it goes on to gather. */
+  /**
+   * Handles the end of a wake's collection time. While an earlier wake of its session is in progress, it continues to
+   * collect.
+   */
   async #fire(id: string): Promise<void> {
     const { db, needs, config } = this.kernel
     const wake = this.ledger.get(id)
@@ -128,7 +131,7 @@ export class Wakes {
     if (moved && refusal === undefined) this.#carry({ ...wake, state: 'queued' })
   }
 
-  /** Gives the prompt of a wake to its session and follows it to the end of its turn. */
+  /** Queues the prompt of a wake and follows it until its turn ends. */
   #carry(wake: WakeRow): void {
     const { sessionId } = wake
     const carried = this.#untilOver(wake)
@@ -156,7 +159,7 @@ export class Wakes {
     }
   }
 
-  /** Queues the prompt of a wake, once; undefined: it wakes nothing. */
+  /** Queues the prompt of a wake, once; undefined if it wakes nothing. */
   async #queued(wake: WakeRow): Promise<WakeRow | undefined> {
     const { db, needs } = this.kernel
     const known = this.ledger.get(wake.id)
@@ -183,7 +186,7 @@ export class Wakes {
     return undefined
   }
 
-  /** Messages that the prompt of a wake has, the oldest first: a repeated one once, and none that the session has already. */
+  /** Messages in the prompt of a wake, oldest first, without repetitions and already received ones. */
   #messagesOf({ id, sessionId }: WakeRow): MessageRow[] {
     return messages.query(
       this.kernel.db,
@@ -236,7 +239,7 @@ export class Wakes {
     }
   }
 
-  /** The next events of a session; undefined: it is deleted. */
+  /** The next events of a session; undefined if it was deleted. */
   async #page(sessions: SessionsApi, id: string, from: number, signal: AbortSignal): Promise<FollowedPage | undefined> {
     try {
       return await sessions.follow(id, from, signal)
@@ -246,7 +249,7 @@ export class Wakes {
     }
   }
 
-  /** A session has stopped, and no event is to come. Its queue goes on where a prompt starts it again. */
+  /** Whether the queue of a stopped session without new events continues, because a prompt restarts it. */
   async #goesOn({ sessionId, state }: WakeRow, tries: number, signal: AbortSignal): Promise<boolean> {
     const session = this.kernel.needs.sessions.get(sessionId)
     if (state !== 'queued' || !session || !isAwake(session) || tries >= MAX_TRIES) return false

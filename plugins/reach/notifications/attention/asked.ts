@@ -5,7 +5,7 @@ import { AttentionAsked, AttentionExpired } from '../api.js'
 import { oneLine } from '../dispatch/happening.js'
 import type { K } from '../needs.js'
 
-/** What a journal says of a question that waits for a person. */
+/** Journal entry of a question that waits for a person. */
 const Pending = v.object({
   request_id: v.string(),
   status: v.literal('pending'),
@@ -18,7 +18,7 @@ const Pending = v.object({
 /** The journal entry of an expired question. */
 const Expired = v.object({ request_id: v.string(), resolved_by: v.literal('timeout') })
 
-/** Tells the event log of the questions of agents, which are else in the journals of their sessions alone. */
+/** Writes events for questions of agents, which otherwise appear only in the journals of their sessions. */
 export class Asked {
   constructor(private readonly kernel: K) {}
 

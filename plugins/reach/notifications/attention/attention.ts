@@ -17,25 +17,25 @@ import { receipts } from '../tables.js'
 import { finishedEntry, inboxEntries } from './inbox.js'
 import type { Troubles } from './troubles.js'
 
-/** Rows of a reply, and entries of one contributed source. */
+/** Rows of a reply, and entries per contributed source. */
 const ROWS = 100
 const MOST_OF_SOURCE = 10_000
 const TITLE = 200
 const DETAIL = 1000
-/** How long a receipt is kept for an item that is gone. */
+/** Milliseconds for which receipts of removed items are kept. */
 const RECEIPT_MS = 30 * 24 * 3_600_000
 
-/** One list as it is asked for. */
+/** A requested list. */
 interface View {
   readonly surface: 'bell' | 'home'
-  /** Profiles whose receipts count; an item is listed while one of them lacks a receipt. */
+  /** Profiles whose receipts count; an item is listed while any of them lacks a receipt. */
   readonly profiles: readonly string[]
-  /** Undefined: items of all workspaces; null: of none. */
+  /** Undefined: items of all workspaces; null: items without a workspace. */
   readonly workspaceId: string | null | undefined
   readonly isLabelled: boolean
 }
 
-/** The list of what needs a person or finished, and what was acknowledged of it. */
+/** The attention list with its acknowledgements. */
 export class Attention {
   constructor(
     private readonly kernel: K,
@@ -43,7 +43,7 @@ export class Attention {
     private readonly notices: Notices,
   ) {}
 
-  /** All entries, the newest first, each id once. */
+  /** All entries, newest first, unique by id. */
   entries(): AttentionEntry[] {
     const { current: sessions } = this.kernel.needs.sessions
     const waiting = sessions ? inboxEntries(sessions.inbox(MOST_OF_SOURCE)) : this.#inboxOfOthers()
@@ -53,7 +53,7 @@ export class Attention {
     for (const entry of this.#contributed()) add(entry)
     for (const entry of this.notices.entries()) add(entry)
     for (const entry of this.troubles.entries()) add(entry)
-    // A session that asks is listed for its question, and a task that waits for a person for what it waits for.
+    // A session with a question is listed only for that question, and so is a task that waits for a person.
     for (const finished of sessions?.finished() ?? []) if (!asks.has(finished.session.id)) add(finishedEntry(finished))
     for (const entry of waiting) {
       add(entry)
@@ -62,14 +62,14 @@ export class Attention {
     return [...found.values()].sort((a, b) => b.occurredAt - a.occurredAt || (a.id < b.id ? -1 : 1))
   }
 
-  /** The entries that the default profile has acknowledged on no surface, of a workspace or all; the newest first. */
+  /** Entries without an acknowledgement of the default profile on any surface, of a workspace or all; newest first. */
   unseen(workspaceId?: string): AttentionEntry[] {
     return this.#withoutReceipt(this.entries()).filter(
       ({ workspaceId: of }) => workspaceId === undefined || of === workspaceId,
     )
   }
 
-  /** The {@link unseen} entries that events caused. */
+  /** The {@link unseen} entries caused by events. */
   unseenTroubles(): AttentionEntry[] {
     return this.#withoutReceipt(this.troubles.entries())
   }
@@ -95,7 +95,7 @@ export class Attention {
     }
   }
 
-  /** Throws `attention_changed` and `attention_item_unknown` (409). */
+  /** @throws Fault `attention_changed`, `attention_item_unknown` (409) */
   async acknowledge(query: AttentionQuery, { snapshot, id }: AcknowledgeBody): Promise<void> {
     const view = await this.#viewOf(query)
     await this.kernel.db.tx(t => {
@@ -132,7 +132,7 @@ export class Attention {
     return { surface, profiles: [...new Set([own, ...known])].sort(), workspaceId, isLabelled: all }
   }
 
-  /** Profiles that have acknowledged something, or in which a preset is enabled. */
+  /** Profiles with an acknowledgement or an enabled preset. */
   #profiles(): string[] {
     return this.kernel.db
       .all<{ profile: string }>(
@@ -141,7 +141,7 @@ export class Attention {
       .map(({ profile }) => profile)
   }
 
-  /** The entries of a list with the profiles that have not acknowledged them. */
+  /** Entries of a list with the profiles that have not acknowledged them. */
   #listed({ surface, profiles, workspaceId }: View) {
     const seen = new Map<string, number>()
     for (const profile of profiles)
@@ -161,14 +161,14 @@ export class Attention {
           .slice(0, MOST_OF_SOURCE)
           .map(entry => ({ ...entry, id: `${name}:${entry.id}` }))
       } catch (error) {
-        // One source that fails must not hide what the others have.
+        // A failing source must not hide the entries of others.
         this.kernel.log.warn('a source of attention failed', { owner, source: name, error: String(error) })
         return []
       }
     })
   }
 
-  /** What waits while the plugin sessions does not run. */
+  /** Waiting items while the sessions plugin does not run. */
   #inboxOfOthers(): AttentionEntry[] {
     return inboxEntries(this.kernel.collect(InboxSources).flatMap(({ entry }) => [...entry.read(MOST_OF_SOURCE)]))
   }
@@ -203,7 +203,7 @@ export class Attention {
   }
 }
 
-/** Tells one list from another: which list it is, and what is in it, beyond the rows of a reply too. */
+/** Identifies a list and its content, including entries beyond the rows of a reply. */
 function snapshotOf({ surface, profiles, workspaceId }: View, listed: readonly { readonly entry: AttentionEntry }[]) {
   const hash = createHash('sha256').update(JSON.stringify([surface, profiles, workspaceId ?? typeof workspaceId]))
   for (const { entry } of listed) hash.update(`\n${entry.id} ${entry.generation}`)

@@ -8,7 +8,7 @@ import type { K } from '../needs.js'
 import { type TroubleRow, troubles } from '../tables.js'
 
 interface Trouble {
-  /** What its id begins with: events of one family are about one item for each subject. */
+  /** Prefix of its id: events of one family share one item per subject. */
   readonly of: string
   readonly kind: AttentionKind
   readonly request: RequestKind
@@ -21,7 +21,7 @@ const bridge = { of: 'bridge', kind: 'bridge', request: 'repair' } as const
 
 const RUN_ENDED = 'automation.run.ended'
 
-/** Events that begin something a person has to look at. */
+/** Events that begin a problem for a person. */
 const BEGINS: Readonly<Record<string, Trouble>> = {
   'task.run_failed': task,
   'task.run_operator_forced_fail': task,
@@ -40,7 +40,7 @@ const BEGINS: Readonly<Record<string, Trouble>> = {
   'attention.expired': { of: 'expired', kind: 'question', request: 'review' },
 }
 
-/** Events that end a trouble, and the trouble that each ends. */
+/** Events that end problems, with the families of problems they end. */
 const ENDS: Readonly<Record<string, readonly string[]>> = {
   'task.run_enqueued': ['task', 'budget'],
   'task.run_completed': ['task', 'budget'],
@@ -52,14 +52,14 @@ const ENDS: Readonly<Record<string, readonly string[]>> = {
   'bridge.ready': ['bridge'],
 }
 
-/** Kinds of records with which what is wrong with them goes. */
+/** Kinds of records whose deletion ends their problems. */
 const KINDS: ReadonlySet<string> = new Set([JobKind.name, TriggerKind.name, BridgeInstanceKind.name])
 
-/** Whether an event begins or ends something. */
+/** Whether an event begins or ends a problem. */
 export const isTrouble = (name: string): boolean =>
   Object.hasOwn(BEGINS, name) || Object.hasOwn(ENDS, name) || name === RecordDeleted.name
 
-/** What is wrong according to events: written in the transaction of the event, so that the list is never behind. */
+/** Problems derived from events, written in the event's transaction, so that the list is always current. */
 export class Troubles {
   constructor(private readonly kernel: K) {}
 
@@ -72,7 +72,7 @@ export class Troubles {
     }
     const happening = happeningOf(this.kernel, event)
     const begins = Object.hasOwn(BEGINS, event.name) ? BEGINS[event.name] : undefined
-    // The run of a job says itself that a question of its session expired.
+    // A job's run reports the expired question itself.
     if (event.name === RUN_ENDED && happening.sessionId !== undefined)
       troubles.delete(own, { id: `expired:${happening.sessionId}` })
     if (begins && happening.outcome === 'failure') {
@@ -81,7 +81,7 @@ export class Troubles {
       if (begins.of === 'delivery') forgetDeliveries(own, row.at)
       return
     }
-    // Some events say by their payload how something ended; one of a canceled run says neither.
+    // Some events have their outcome in the payload; for a canceled run it is neither.
     const ended = begins ? (happening.outcome === 'success' ? [begins.of] : []) : (ENDS[event.name] ?? [])
     for (const of of ended) troubles.delete(own, { id: `${of}:${happening.subject}` })
   }
@@ -93,7 +93,7 @@ export class Troubles {
   }
 }
 
-/** Whether it is still so: no event tells that a bridge was disabled, or that a message was sent again or discarded. */
+/** Whether a problem still exists: there are no events for a disabled bridge, or for a resent or discarded message. */
 function thereOf(bridges: BridgesApi): (row: TroubleRow) => boolean {
   const failed = bridges.failedDeliveries()
   return ({ id, source_id: sourceId }) => {
@@ -102,7 +102,7 @@ function thereOf(bridges: BridgesApi): (row: TroubleRow) => boolean {
   }
 }
 
-/** Bridges keep failed messages for a shorter time. */
+/** Milliseconds for which delivery problems are kept; bridges delete failed messages earlier. */
 const DELIVERY_MS = 60 * 24 * 3_600_000
 
 function forgetDeliveries(t: Tx, now: number): void {

@@ -14,55 +14,55 @@ import { type CursorRow, cursors, reminders } from '../tables.js'
 import { type Happening, happeningOf, messageOf } from './happening.js'
 import { paced } from './pace.js'
 
-/** Events that are read and posted in one transaction. */
+/** Events read and posted per transaction. */
 const PAGE = 200
-/** Events that a cursor may lie behind those that were read. */
+/** Maximum number of read events that a cursor may lag behind. */
 const SAVED = 5000
-/** Lines of the message that lists what happened in quiet hours. */
+/** Lines of a digest of quiet hours. */
 const DIGEST_LINES = 20
-/** What the source of a message of a preset begins with. */
+/** Prefix of the source of preset messages. */
 const PRESET = 'preset:'
-/** How long the dispatcher waits for bridges that do not run now. */
+/** Milliseconds that the dispatcher waits for bridges that do not run. */
 const ABSENT_MS = 30_000
 const RETRY = { firstMs: 1000, longestMs: 5 * 60_000 }
-/** Longest sleep: the wall clock may be set, and a machine may sleep. */
+/** Maximum sleep in milliseconds: the wall clock may be changed, and a machine may be suspended. */
 const LONGEST_SLEEP_MS = 60_000
 
-/** One preset and one of its targets. */
+/** A preset with one of its targets. */
 interface Lane {
   readonly preset: ActivePreset
   readonly key: string
   readonly target: PresetTarget
 }
 
-/** A part of the log, and the position up to which it has all events. */
+/** A part of the log, complete up to a position. */
 interface Page {
   readonly found: readonly StoredEvent[]
   readonly upTo: number
 }
 
-/** Where a lane is after a page; `until`: it waits until then. */
+/** Progress of a lane after a page; `until`: it waits until then. */
 interface Step {
   readonly done: boolean
   readonly until?: number
 }
 
 /**
- * Hands events to bridges. Each preset has a cursor for each of its targets, which moves in the transaction of the message, so that
- * an event becomes one message whenever the process ends; a target that fails holds up no other.
+ * Passes events to bridges. Each preset has a cursor per target, which moves in the transaction of the message, so that
+ * each event becomes exactly one message even after a crash; a failing target does not block the others.
  */
 export class Dispatcher {
   #wake: () => void = () => {}
   #isWoken = true
-  /** Pages of the log that were read in this round, by the position before them. */
+  /** Pages of the log read in this round, by start position. */
   readonly #pages = new Map<number, Promise<Page>>()
   readonly #happenings = new WeakMap<StoredEvent, Happening>()
-  /** How far the log was read for a lane beyond its cursor, without an event for it. */
+  /** Position up to which the log was read for a lane without finding an event. */
   readonly #passed = new Map<string, { readonly seq: number; readonly upTo: number }>()
 
   /**
-   * @param more `openItems`: ids of what waits for a person now; `besides`: what else is sent in each round, which resolves to when
-   * there may be more of it
+   * @param more `openItems`: ids of items that wait for a person; `besides`: sends further messages in each round, and
+   *   resolves with the time of the next call
    */
   constructor(
     private readonly kernel: K,
@@ -73,18 +73,18 @@ export class Dispatcher {
     },
   ) {}
 
-  /** Whether an enabled preset names this event. */
+  /** Whether an enabled preset matches this event. */
   names(event: string): boolean {
     return this.presets.active.some(({ row }) => row.events.some(pattern => covers(pattern, event)))
   }
 
-  /** There may be something to send. */
+  /** Wakes the dispatcher. */
   wake(): void {
     this.#isWoken = true
     this.#wake()
   }
 
-  /** Wakes when what was just written can be read: the log counts an event as durable after those that wait for its transaction. */
+  /** Wakes one turn later, because the log marks an event as durable after the callbacks of its transaction. */
   readonly wakeSoon = (): void => void turn().then(() => this.wake())
 
   /** Sends until the signal aborts. */
@@ -109,7 +109,7 @@ export class Dispatcher {
     }
   }
 
-  /** Notifications from before the confirmation of a restored home are not sent: the original home has sent them. */
+  /** Skips notifications from before the confirmation of a restored home: the original home has sent them. */
   async #passOver(): Promise<void> {
     const { db, needs } = this.kernel
     await db.tx(t => {
@@ -120,7 +120,7 @@ export class Dispatcher {
     })
   }
 
-  /** Sends what there is, a page of each lane in turn. Resolves to when there may be more without a wake. */
+  /** Sends waiting messages, one page per lane in turn. Resolves with the time of the next round without a wake. */
   async #round(signal: AbortSignal): Promise<number | undefined> {
     let lanes = this.presets.active.flatMap(preset =>
       [...preset.targets].map(([key, target]): Lane => ({ preset, key, target })),
@@ -161,7 +161,7 @@ export class Dispatcher {
     }
   }
 
-  /** The next events that a lane sends or judges, and up to where the log was read; pages without any are passed over. */
+  /** The next relevant events of a lane, and the position up to which the log was read; pages without any are skipped. */
   async #next(
     lane: Lane,
     { seq }: CursorRow,
@@ -180,7 +180,7 @@ export class Dispatcher {
     return { page: [], upTo: from }
   }
 
-  /** After a failure: each event in a transaction of its own, so that those before the one that fails are sent. */
+  /** After a failure, sends each event in its own transaction, so that those before the failing one succeed. */
   async #oneByOne(
     lane: Lane,
     from: CursorRow,
@@ -207,7 +207,7 @@ export class Dispatcher {
     return this.#send(lane, cursor, [], upTo, bridges)
   }
 
-  /** Posts what the preset sends of some events, and moves the cursor behind them, in one transaction. */
+  /** Posts the preset's messages for some events, and moves the cursor, in one transaction. */
   async #send(
     { preset, key, target }: Lane,
     cursor: CursorRow,
@@ -220,7 +220,7 @@ export class Dispatcher {
     const of = { preset: name, target: key }
     return this.kernel.db.tx((t): Step => {
       const current = cursors.get(t, of)
-      // The preset was disabled meanwhile; one that was changed has woken the dispatcher.
+      // The preset was disabled meanwhile; a changed one has woken the dispatcher again.
       if (!current || current.seq !== cursor.seq) return { done: true }
       const now = this.kernel.clock.now()
       const quiet = rules?.quiet_hours
@@ -232,7 +232,7 @@ export class Dispatcher {
       for (const happening of wanted) {
         const passes = matches(preset.filter, happening.facts) && this.#concerns(target, happening)
         if (isNight && quiet && passes) {
-          // The cursor stays before the first one that has to wait.
+          // The cursor stays before the first event that has to wait.
           seq = happening.seq - 1
           until = quietEnd(quiet, now)
           break
@@ -248,8 +248,8 @@ export class Dispatcher {
   }
 
   /**
-   * A bridge is not told of itself, and no bridge of messages of presets: what one cannot send would lead to the next event that
-   * another one cannot send.
+   * Events of a bridge are not sent to that bridge, and failed preset messages are not reported to any: otherwise
+   * failing bridges would cause endless messages.
    */
   #concerns(target: PresetTarget, { type, subject, source }: Happening): boolean {
     if (!type.startsWith('bridge.')) return true
@@ -258,7 +258,7 @@ export class Dispatcher {
 
   #post(t: Tx, lane: Lane, happening: Happening, bridges: BridgesApi): Posted {
     const { sessionId, item } = happening
-    // What is on a focused surface has been seen; a person who was active lately has not necessarily seen it.
+    // Events of a session on a focused surface have been seen; recent activity of the person alone does not imply that.
     if (sessionId !== undefined && this.kernel.needs.sessions.current?.isWatched(sessionId)) return {}
     const text = messageOf(happening)
     const posted = this.#deliver(t, lane, keyOf(lane, happening.id), text, bridges, happening)
@@ -271,7 +271,7 @@ export class Dispatcher {
     return posted
   }
 
-  /** One message for what happened in quiet hours. */
+  /** Sends one message for all events of the quiet hours. */
   #digest(t: Tx, lane: Lane, held: readonly Happening[], bridges: BridgesApi): Posted {
     const [first] = held
     if (first && held.length === 1) return this.#post(t, lane, first, bridges)
@@ -283,7 +283,7 @@ export class Dispatcher {
     return this.#deliver(t, lane, keyOf(lane, `${first?.id}:quiet`), text, bridges)
   }
 
-  /** The key is the same whenever the event is handed over, so that a bridge makes one message of it. */
+  /** The key is stable for an event, so that a bridge sends only one message for it. */
   #deliver(
     t: Tx,
     { preset, target }: Lane,
@@ -304,7 +304,7 @@ export class Dispatcher {
     return { last_delivery_id: id, last_queued_at: this.kernel.clock.now() }
   }
 
-  /** Sends reminders that are due for unanswered questions. Resolves to when the next one is due. */
+  /** Sends due reminders of unanswered questions. Resolves with the time of the next one. */
   async #remind(): Promise<number | undefined> {
     const { db, clock, needs } = this.kernel
     const { current: bridges } = needs.bridges
@@ -339,7 +339,7 @@ export class Dispatcher {
 
   async #read(after: number): Promise<Page> {
     const { events } = this.kernel.needs
-    // Events that become durable while the log is read may be missing in what is found.
+    // Read first: events that become durable during the read may be missing in the result.
     const last = events.last()
     const found = await events.list({ after, limit: PAGE })
     const newest = found.at(-1)?.seq ?? after
@@ -355,7 +355,7 @@ export class Dispatcher {
   }
 }
 
-/** What a cursor remembers of its last message. */
+/** Columns of a cursor about its last message. */
 type Posted = Partial<Pick<CursorRow, 'last_delivery_id' | 'last_queued_at' | 'last_error'>>
 
 const keyOf = ({ preset, key }: Lane, what: string) => `${PRESET}${preset.row.name}:target:${key}:${what}`

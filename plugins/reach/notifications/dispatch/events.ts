@@ -1,14 +1,14 @@
-/** Long on purpose: one table of all events that mean something to people, and what it says about each of them. */
+/** Long on purpose: a single table of all events that matter to people, with their meanings. */
 import { command } from '../../../../kernel/kit/commands/command-line.js'
 import type { Severity } from '../presets/filter.js'
 
 /** The payload of an event. */
 export type Payload = Readonly<Record<string, unknown>>
 
-/** What is known of an event for its text. */
+/** Facts about an event for its text. */
 export interface Known {
   readonly payload: Payload
-  /** What people call its subject: `Deploy docs (task_1)`. */
+  /** Display name of its subject: `Deploy docs (task_1)`. */
   readonly subject: string
   /** Id of its subject. */
   readonly id: string
@@ -17,16 +17,16 @@ export interface Known {
   readonly session?: string | undefined
 }
 
-/** What an event means to people. */
+/** Meaning of an event for people. */
 export interface Meaning {
   readonly severity: Severity | ((payload: Payload) => Severity)
-  /** One line without a full stop at its end. */
+  /** One line without a final full stop. */
   readonly title: (known: Known) => string
-  /** Why, as the event says it. */
+  /** The reason, from the event's payload. */
   readonly why?: (payload: Payload) => unknown
   /** Command to run next. */
   readonly next?: (known: Known) => string | undefined
-  /** Of its subject: it failed, or it is well again. A failure is counted until the next success. */
+  /** Outcome for its subject. Failures are counted until the next success. */
   readonly outcome?: 'failure' | 'success' | ((payload: Payload) => 'failure' | 'success' | undefined)
 }
 
@@ -35,7 +35,7 @@ const showRun = ({ run, task }: Known) =>
   run === undefined ? showTask({ task } as Known) : command('task run show', run)
 const showSession = ({ session }: Known) => (session === undefined ? undefined : command('session status', session))
 const failed = ({ status }: Payload) => status === 'failed'
-/** An occurrence of a job that did not run: nothing was there to run it, or no slot was free in time. */
+/** Whether a job's occurrence did not run, because nothing could run it or no slot was free in time. */
 const missed = ({ status, error }: Payload) => status === 'canceled' && MISSED.test(String(error))
 export const MISSED = /^(?:misfire_grace_exceeded|concurrency_limit)\b/
 
@@ -77,7 +77,7 @@ const extension = (said: string): Meaning => ({
   outcome: 'failure',
 })
 
-/** Events that mean something to people. Every other one has the severity `info` and its name as text. */
+/** Events that matter to people. All others have the severity `info` and their name as text. */
 export const MEANINGS: Readonly<Record<string, Meaning>> = {
   'task.run_enqueued': task('info', 'Task run queued'),
   'task.run_claimed': task('info', 'Task run claimed'),

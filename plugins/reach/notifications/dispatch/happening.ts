@@ -5,12 +5,12 @@ import type { K } from '../needs.js'
 import type { FilterFacts, Severity } from '../presets/filter.js'
 import { type Known, MEANINGS, type Payload } from './events.js'
 
-/** Characters of the parts of a text. */
+/** Maximum characters of the parts of a text. */
 const TITLE = 200
 const DETAIL = 500
 const NAME = 80
 
-/** An event with what people and filters have to know of it. */
+/** An event with the facts for people and filters. */
 export interface Happening {
   readonly seq: number
   readonly id: string
@@ -18,7 +18,7 @@ export interface Happening {
   readonly type: string
   readonly severity: Severity
   readonly outcome: 'failure' | 'success' | undefined
-  /** Id of what it is about: the rules of a preset count for each subject by itself. */
+  /** Id of its subject: the rules of a preset apply per subject. */
   readonly subject: string
   readonly sessionId?: string | undefined
   readonly taskId?: string | undefined
@@ -30,9 +30,9 @@ export interface Happening {
   readonly detail?: string | undefined
   /** Command to run next. */
   readonly command?: string | undefined
-  /** Of a message that was not delivered: who made it. */
+  /** Source of an undelivered message. */
   readonly source?: string | undefined
-  /** Of a question: the item in the list that is gone once it is answered. */
+  /** Attention item of a question, which disappears when it is answered. */
   readonly item?: string | undefined
 }
 
@@ -44,7 +44,7 @@ const textIn = (payload: Payload, ...names: readonly string[]): string | undefin
   return undefined
 }
 
-/** Members of payloads that hold the id of what an event is about, by the family of the event. */
+/** Payload members with the id of the subject, by event family. */
 const SUBJECTS: Readonly<Record<string, readonly string[]>> = {
   task: ['task_id'],
   session: ['id'],
@@ -58,7 +58,7 @@ const SUBJECTS: Readonly<Record<string, readonly string[]>> = {
   tool: ['approval_id', 'session_id'],
 }
 
-/** What an event says to people, with the names of what it is about as they are now. */
+/** The text and facts of an event, with the current names of its subjects. */
 export function happeningOf(kernel: K, event: StoredEvent): Happening {
   const payload = (event.payload ?? {}) as Payload
   const { needs, redact } = kernel
@@ -109,13 +109,13 @@ export function happeningOf(kernel: K, event: StoredEvent): Happening {
   }
 }
 
-/** A text as one line, without characters that show nothing. */
+/** A single-line text without invisible characters. */
 export const oneLine = (text: string, most: number): string =>
   cut(text.replace(/\s+/g, ' ').replaceAll(new RegExp(UNSEEN.source, 'gu'), '').trim(), most)
 
 const named = (name: string, id: string) => (name === '' || name === id ? id : `${name} (${id})`)
 
-/** How people call a subject. */
+/** Display name of a subject. */
 function nameOf({ needs, records }: K, family: string, id: string, payload: Payload): string | undefined {
   if (family === 'task') return needs.tasks.current?.titleOf(id) ?? textIn(payload, 'title')
   if (family === 'session' || family === 'agent') {
@@ -129,7 +129,7 @@ function nameOf({ needs, records }: K, family: string, id: string, payload: Payl
   return typeof spec?.name === 'string' ? spec.name : undefined
 }
 
-/** The message that a room gets. */
+/** The message for a room. */
 export function messageOf({ title, detail, command }: Pick<Happening, 'title' | 'detail' | 'command'>): string {
   const why = detail === undefined ? '' : `\n${detail}`
   return `${title}${why}${command === undefined ? '' : `\n\`${command}\``}`

@@ -7,15 +7,15 @@ import { oneLine } from '../dispatch/happening.js'
 import type { K } from '../needs.js'
 import { notices } from '../tables.js'
 
-/** Notices of one session: five at once, and one each 30 s in the long run; of all sessions together. */
+/** Rates for notices of one session (burst of five, one per 30 s sustained) and of all sessions. */
 const OF_SESSION = { burst: 5, perSecond: 1 / 30 }
 const OF_ALL = { burst: 60, perSecond: 1 }
-/** Notices that are kept, and for how long. */
+/** Kept notices, and the milliseconds for which they are kept. */
 const KEPT = 1000
 const KEPT_MS = 7 * 24 * 3_600_000
 const BODY = 2000
 
-/** What agents tell people. */
+/** Notices of agents for people. */
 export class Notices {
   readonly #rates = new Map<string, TokenBucket>()
   readonly #rate: TokenBucket
@@ -24,7 +24,7 @@ export class Notices {
     this.#rate = new TokenBucket(OF_ALL, kernel.clock)
   }
 
-  /** Throws `notice_invalid` (422). */
+  /** @throws Fault `notice_invalid` (422) */
   async notify(session: SessionInfo, { title, body = '' }: NotifyBody, actor: Actor): Promise<NotifyReply> {
     const { clock, db, ids, needs, redact } = this.kernel
     const [plainTitle, plainBody] = [oneLine(title, 200), oneLine(body, BODY)]
@@ -64,7 +64,7 @@ export class Notices {
     }))
   }
 
-  /** Milliseconds until the session may tell something again; 0: now. */
+  /** Milliseconds until the session may send a notice; 0: now. */
   #spend(session: string): number {
     for (const [id, bucket] of this.#rates) if (bucket.left >= OF_SESSION.burst) this.#rates.delete(id)
     const own = this.#rates.get(session) ?? new TokenBucket(OF_SESSION, this.kernel.clock)

@@ -1,19 +1,19 @@
 import { shown } from '../../../../kernel/kit/text.js'
 
-/** Severities of events, from the least to the most severe. */
+/** Severities of events, in ascending order. */
 export const SEVERITIES = ['info', 'warning', 'error', 'critical'] as const
 export type Severity = (typeof SEVERITIES)[number]
 
-/** What a filter can name of an event. */
+/** Fields of an event that a filter can use. */
 export const FILTER_FIELDS = ['severity', 'workspace', 'agent', 'event_type', 'provider', 'task', 'run'] as const
 export type FilterField = (typeof FILTER_FIELDS)[number]
 
-/** The fields of one event. One that has several names, as a workspace has an id and a name, matches by each. */
+/** Fields of one event. A field with several values, such as the id and name of a workspace, matches by each. */
 export type FilterFacts = { readonly [F in FilterField]?: string | readonly string[] | undefined }
 
 export type Comparison = '=' | '!=' | '>=' | '>' | '<=' | '<'
 
-/** A filter that was read: a comparison, or filters that all hold or of which one holds. */
+/** A parsed filter: a comparison, or a conjunction or disjunction of filters. */
 export type Filter =
   | { readonly of: 'all'; readonly parts: readonly Filter[] }
   | { readonly of: 'any'; readonly parts: readonly Filter[] }
@@ -24,17 +24,17 @@ export type Filter =
       readonly value: string
     }
 
-/** A filter that cannot be read. */
+/** A syntax error in a filter. */
 export interface FilterProblem {
   readonly problem: string
-  /** Character at which it was found, from 1. */
+  /** Position of the character, from 1. */
   readonly position: number
 }
 
-/** Characters of a filter, comparisons in it, and parentheses in each other. */
+/** Maximum characters, comparisons and nesting of a filter. */
 export const FILTER_LIMITS = { characters: 4096, comparisons: 100, depth: 20 } as const
 
-/** The filter of no text: it matches every event. */
+/** The empty filter, which matches every event. */
 const EVERYTHING: Filter = { of: 'all', parts: [] }
 
 interface Word {
@@ -57,8 +57,8 @@ class Problem extends Error {
 }
 
 /**
- * Reads a filter: `severity >= error AND (workspace = docs OR agent != "code reviewer")`. AND binds more tightly than OR. An empty
- * text matches every event. Time and memory grow with the length of the text, which is bounded.
+ * Parses a filter: `severity >= error AND (workspace = docs OR agent != "code reviewer")`. AND binds more tightly than
+ * OR. An empty text matches every event. Time and memory are linear in the length, which is limited.
  */
 export function parseFilter(text: string): Filter | FilterProblem {
   try {
@@ -73,7 +73,7 @@ export function parseFilter(text: string): Filter | FilterProblem {
 
 export const isProblem = (read: Filter | FilterProblem): read is FilterProblem => 'problem' in read
 
-/** Whether a filter holds for an event. A field that the event lacks equals nothing. */
+/** Whether a filter matches an event. A missing field equals nothing. */
 export function matches(filter: Filter, facts: FilterFacts): boolean {
   if (filter.of === 'all') return filter.parts.every(part => matches(part, facts))
   if (filter.of === 'any') return filter.parts.some(part => matches(part, facts))
@@ -88,7 +88,7 @@ export function matches(filter: Filter, facts: FilterFacts): boolean {
   return operator === '<' ? difference < 0 : difference <= 0
 }
 
-/** NaN for what is no severity: a comparison with it never holds. */
+/** NaN for an unknown severity: comparisons with it are always false. */
 const rankOf = (severity: string | undefined) => {
   const rank = (SEVERITIES as readonly (string | undefined)[]).indexOf(severity)
   return rank < 0 ? Number.NaN : rank
@@ -123,7 +123,7 @@ function wordAt(text: string, at: number, character: string): { readonly word: W
   throw new Problem(`${shown(character)} has no meaning here; put values with such characters in quotes`, at)
 }
 
-/** A value in quotes; in it `\"` is a quote and `\\` a backslash. */
+/** A quoted value with the escapes `\"` and `\\`. */
 function quotedAt(text: string, at: number): { readonly word: Word; readonly end: number } {
   let value = ''
   for (let next = at + 1; next < text.length; next++) {
@@ -136,7 +136,7 @@ function quotedAt(text: string, at: number): { readonly word: Word; readonly end
   throw new Problem('the quote is not closed', at)
 }
 
-/** A recursive descent; each method reads one rule of the grammar. */
+/** A recursive descent parser; each method reads one rule of the grammar. */
 class Reader {
   #next = 0
   #comparisons = 0

@@ -4,8 +4,8 @@ const EXACT = /^[a-z][a-z0-9_-]*(?:\.[a-z0-9_-]+)+$/
 const WILD = /^[a-z][a-z0-9_-]*\.(?:[a-z0-9_-]+\.)*[a-z0-9_-]*\*$/
 
 /**
- * What is wrong with a pattern of events; undefined: nothing. It is the name of an event, or what the names of events of one family
- * begin with, and `*`.
+ * Problem of an event pattern; undefined if valid. A pattern is the name of an event, or a prefix within one family
+ * followed by `*`.
  */
 export function patternProblem(pattern: string): string | undefined {
   if (pattern.length > LONGEST) return `longer than ${LONGEST} characters`

@@ -20,31 +20,31 @@ import { patternProblem } from './pattern.js'
 import { checkRules } from './rules.js'
 import { look, resolved, targetKey, targetText } from './targets.js'
 
-/** The profile of requests that name none. */
+/** The profile of requests without one. */
 export const DEFAULT_PROFILE = 'default'
-/** Presets, and profiles in which one can be enabled. */
+/** Maximum numbers of presets, and of profiles in which one can be enabled. */
 const MOST_PRESETS = 500
 const MOST_PROFILES = 100
 const DEFAULT_LIMIT = 200
 
-/** A preset that sends, as the dispatcher needs it. */
+/** An enabled preset for the dispatcher. */
 export interface ActivePreset {
   readonly row: PresetRow
   readonly filter: Filter
   readonly targets: ReadonlyMap<string, PresetTarget>
 }
 
-/** The presets: what they send where, and in which profiles they are enabled. */
+/** Presets: their events, filters, targets, and the profiles in which they are enabled. */
 export class Presets {
   #active: readonly ActivePreset[] | undefined
 
-  /** @param changed called after each change of what is sent */
+  /** @param changed called after each change of the active presets */
   constructor(
     private readonly kernel: K,
     private readonly changed: () => void,
   ) {}
 
-  /** Brings the built-in presets up to date. One that a person changed stays, and is marked when its definition is a newer one. */
+  /** Updates the built-in presets. One changed by a person stays, and is marked if its definition has a newer version. */
   async start(): Promise<void> {
     const isDone = BUILT_IN.every(builtIn => {
       const row = presets.get(this.kernel.db, { name: builtIn.name })
@@ -69,14 +69,15 @@ export class Presets {
     }
   }
 
-  /** Enabled presets with targets, with their filters read. */
+  /** Enabled presets with targets and parsed filters. */
   get active(): readonly ActivePreset[] {
     this.#active ??= presets
       .all(this.kernel.db, {}, 'ORDER BY name')
       .filter(({ name, targets }) => targets.length > 0 && this.#isEnabled(name))
       .flatMap(row => {
         const filter = parseFilter(row.filter)
-        // One that was stored by another version and cannot be read any more sends nothing; the doctor says so.
+        // A filter stored by another version may be unreadable: the preset sends nothing then, and the doctor reports
+        // it.
         if (isProblem(filter)) return []
         return [{ row, filter, targets: new Map(row.targets.map(target => [targetKey(target), target])) }]
       })
@@ -101,7 +102,7 @@ export class Presets {
     }
   }
 
-  /** Throws `preset_not_found` (404). */
+  /** @throws Fault `preset_not_found` (404) */
   show(name: string, profile: string | undefined): Preset {
     const row = this.#find(name)
     const states = new Map(cursors.all(this.kernel.db, { preset: name }).map(state => [state.target, state]))
@@ -127,7 +128,7 @@ export class Presets {
     }
   }
 
-  /** Throws `preset_duplicate_name`, `preset_limit` (409) and what {@link update} throws. */
+  /** @throws Fault `preset_duplicate_name`, `preset_limit` (409), and those of {@link update} */
   async create(body: CreatePresetBody, profile: string | undefined): Promise<Preset> {
     const { name, events, filter = '', targets, enabled = false, rules } = body
     this.#check(events, filter)
@@ -152,8 +153,8 @@ export class Presets {
   }
 
   /**
-   * Throws `preset_not_found` (404), `preset_events_invalid`, `preset_filter_invalid`, `preset_rules_invalid` (400),
-   * `preset_target_ambiguous` and `preset_target_invalid` (422).
+   * @throws Fault `preset_not_found` (404), `preset_events_invalid`, `preset_filter_invalid`, `preset_rules_invalid`
+   *   (400), `preset_target_ambiguous` and `preset_target_invalid` (422)
    */
   async update(name: string, body: UpdatePresetBody, profile: string | undefined): Promise<Preset> {
     const known = this.#find(name)
@@ -177,7 +178,7 @@ export class Presets {
     })
   }
 
-  /** Throws `preset_not_found` (404). */
+  /** @throws Fault `preset_not_found` (404) */
   async setEnabled(name: string, enabled: boolean, profile: string): Promise<PresetEnablement> {
     this.#find(name)
     return this.#write(t => {
@@ -188,7 +189,7 @@ export class Presets {
     })
   }
 
-  /** Throws `preset_not_found` (404), `preset_builtin_protected` (409). */
+  /** @throws Fault `preset_not_found` (404), `preset_builtin_protected` (409) */
   async delete(name: string): Promise<void> {
     this.#find(name)
     await this.#write(t => {
@@ -211,7 +212,7 @@ export class Presets {
     return done()
   }
 
-  /** A preset that sends has a cursor for each target, from now on; one that does not has none. */
+  /** Gives an active preset a cursor for each target, starting now; removes the cursors of others. */
   #place(t: Tx, { name, targets }: PresetRow): void {
     const wanted = new Set(this.#isEnabled(name) ? targets.map(targetKey) : [])
     const known = cursors.all(t, { preset: name })
@@ -228,7 +229,7 @@ export class Presets {
     }
   }
 
-  /** A new target goes on with the failures that were counted for those before it, of which it was told none. */
+  /** Copies the failure counts of an earlier target to a new one, which continues them. */
   #count(t: Tx, preset: string, target: string, known: readonly CursorRow[]): void {
     const [newest] = known.toSorted((a, b) => b.seq - a.seq)
     if (!newest) return
@@ -266,16 +267,19 @@ export class Presets {
       throw NotificationErrors.preset_filter_invalid(`the filter at character ${read.position}: ${read.problem}`)
   }
 
-  /** Each target with the id of its bridge, each room once. Without bridges they are stored as they are, and the doctor checks them. */
+  /**
+   * Resolves each target to a bridge id, and removes duplicates. Without bridges they are stored unresolved, and the
+   * doctor checks them.
+   */
   async #resolved(targets: readonly PresetTarget[]): Promise<readonly PresetTarget[]> {
     const { current: bridges } = this.kernel.needs.bridges
     const all: PresetTarget[] = []
-    // One after the other: each may read the directory of the same bridge.
+    // Sequential, because each may read the directory of the same bridge.
     for (const target of targets) all.push(bridges ? await resolved(target, bridges) : target)
     return [...new Map(all.map(target => [targetKey(target), target])).values()]
   }
 
-  /** A preset as one profile sees it; without a profile as clients see it that know none. */
+  /** Wire form of a preset for a profile; without one, for clients that do not use profiles. */
   #toWire(row: PresetRow, profile: string | undefined): Preset {
     const { built_in: builtIn, default_hash: hash, default_version: version } = row
     const isEnabled = enablements.get(this.kernel.db, { preset: row.name, profile: profile ?? DEFAULT_PROFILE })
@@ -305,8 +309,8 @@ const newestOf = ({ name, built_in: isBuiltIn }: PresetRow) =>
   isBuiltIn ? BUILT_IN.find(builtIn => builtIn.name === name) : undefined
 
 /**
- * What becomes of the marks of a built-in preset whose events and filter now have this hash. Targets, rules and enablement are a
- * person's own: they do not end its updates.
+ * New marks of a built-in preset whose events and filter have this hash. Targets, rules and enablement are a person's
+ * own and do not stop its updates.
  */
 function ofBuiltIn(row: PresetRow, hash: string): Partial<PresetRow> {
   const newest = newestOf(row)

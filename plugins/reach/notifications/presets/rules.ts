@@ -2,7 +2,7 @@ import { durationMs } from '../../../../schemas/duration.js'
 import type { PresetRules, QuietHours } from '../../../../schemas/notifications.js'
 import { NotificationErrors } from '../api.js'
 
-/** The rules that hold for one subject. */
+/** Rules of a preset for one subject. */
 export interface Pace {
   readonly afterFailures: number
   readonly onlyOnChange: boolean
@@ -21,7 +21,7 @@ export function paceOf(rules: PresetRules | undefined, subject: string): Pace {
   }
 }
 
-/** Throws `preset_rules_invalid` (400) for what the schema cannot see. */
+/** Checks rules that the schema cannot express. @throws Fault `preset_rules_invalid` (400) */
 export function checkRules(rules: PresetRules | undefined): void {
   const quiet = rules?.quiet_hours
   if (!quiet) return
@@ -40,7 +40,7 @@ const MINUTE_MS = 60_000
 const DAY_MINUTES = 24 * 60
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** Throws RangeError for an unknown time zone. */
+/** @throws RangeError for an unknown time zone */
 function clockOf(timeZone: string): Intl.DateTimeFormat {
   let format = formats.get(timeZone)
   if (!format) {
@@ -52,19 +52,19 @@ function clockOf(timeZone: string): Intl.DateTimeFormat {
 
 const minutesOf = (text: string) => Number(text.slice(0, 2)) * 60 + Number(text.slice(3, 5))
 
-/** Whether a moment lies in the quiet hours, which may last beyond midnight. */
+/** Whether a time is within the quiet hours, which may extend past midnight. */
 export function isQuiet(quiet: QuietHours, at: number): boolean {
   const minute = minutesOf(clockOf(quiet.time_zone).format(at))
   const [from, to] = [minutesOf(quiet.from), minutesOf(quiet.to)]
   return from < to ? minute >= from && minute < to : minute >= from || minute < to
 }
 
-/** The moment after `at` at which the quiet hours are over; time zones may set their clocks in between. */
+/** End of the quiet hours after `at`; clock changes of the time zone are considered. */
 export function quietEnd(quiet: QuietHours, at: number): number {
   const start = Math.floor(at / MINUTE_MS) * MINUTE_MS
   const left = (minutesOf(quiet.to) - minutesOf(clockOf(quiet.time_zone).format(at)) + DAY_MINUTES) % DAY_MINUTES
   let end = start + Math.max(1, left) * MINUTE_MS
-  // A clock that was set forward is past the end already; one that was set back has not reached it.
+  // After a clock change forward the computed end is too late; after one backward it is too early.
   while (end - 15 * MINUTE_MS > at && !isQuiet(quiet, end - 15 * MINUTE_MS)) end -= 15 * MINUTE_MS
   for (let more = 0; isQuiet(quiet, end) && more < DAY_MINUTES; more++) end += MINUTE_MS
   return end

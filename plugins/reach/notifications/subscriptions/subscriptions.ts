@@ -17,10 +17,10 @@ import { type SubscriptionRow, subscriptions } from '../tables.js'
 /** Subscriptions of one task. */
 const MOST = 100
 const DEFAULT_LIMIT = 200
-/** How long an announcement waits for bridges that do not run now. */
+/** Milliseconds that an announcement waits for bridges that do not run. */
 const ABSENT_MS = 30_000
 const RETRY = { firstMs: 1000, longestMs: 5 * 60_000 }
-/** Events of changes of a task's status, and the statuses with which a task ends. */
+/** Events of a task's status changes, and the final statuses. */
 const STATUS_CHANGED = 'task.status_changed'
 const CANCELED = 'task.canceled'
 const ENDED: Readonly<Record<string, string>> = {
@@ -33,14 +33,14 @@ const KEY = 'task-end:'
 
 const { subscription_invalid: invalid, subscription_not_found: missing } = NotificationErrors
 
-/** Rooms that are told when a task ends. */
+/** Subscriptions of rooms to the end of a task. */
 export class Subscriptions {
   constructor(
     private readonly kernel: K,
     private readonly wake: () => void,
   ) {}
 
-  /** Throws `task_not_found` (404). */
+  /** @throws Fault `task_not_found` (404) */
   list(taskId: string, query: ListSubscriptionsQuery): TaskSubscription[] {
     this.#checkTask(taskId)
     const { bridge_instance_id: bridge, scope, workspace_id: workspace, limit = DEFAULT_LIMIT } = query
@@ -53,15 +53,15 @@ export class Subscriptions {
       .map(row => this.#toWire(row))
   }
 
-  /** Throws `task_not_found`, `subscription_not_found` (404). */
+  /** @throws Fault `task_not_found`, `subscription_not_found` (404) */
   show(taskId: string, id: string): TaskSubscription {
     this.#checkTask(taskId)
     return this.#toWire(this.#find(taskId, id))
   }
 
   /**
-   * The next end of the task is announced in a room; a second call with the same id and content changes nothing. Throws
-   * `task_not_found`, `bridge_not_found` (404), `subscription_invalid` (400), `subscription_exists` (409).
+   * Announces the next end of the task in a room; a repetition with the same id and content has no effect. @throws
+   * Fault `task_not_found`, `bridge_not_found` (404), `subscription_invalid` (400), `subscription_exists` (409)
    */
   async add(taskId: string, body: SubscribeBody, actor: Actor): Promise<TaskSubscription> {
     this.#checkTask(taskId)
@@ -91,7 +91,7 @@ export class Subscriptions {
     return this.#toWire(row)
   }
 
-  /** Throws `task_not_found`, `subscription_not_found` (404). */
+  /** @throws Fault `task_not_found`, `subscription_not_found` (404) */
   async remove(taskId: string, id: string): Promise<void> {
     this.#checkTask(taskId)
     await this.kernel.db.tx(t => {
@@ -100,7 +100,7 @@ export class Subscriptions {
     })
   }
 
-  /** The status of a task changed; the transaction is open. What has to be announced is written down in it. */
+  /** Handles a task's status change in its open transaction, and stores the due announcements. */
   note(t: Tx, { name, seq, id, payload }: StoredEvent): void {
     if (name !== STATUS_CHANGED && name !== CANCELED) return
     const { task_id: taskId, to } = payload as { readonly task_id: string; readonly to?: unknown }
@@ -121,7 +121,7 @@ export class Subscriptions {
     this.kernel.db.onDurable(t, this.wake)
   }
 
-  /** Hands over what is to be announced. Resolves to when there may be more without a wake. */
+  /** Sends due announcements. Resolves with the time of the next call without a wake. */
   async send(): Promise<number | undefined> {
     const { clock, db, ids, needs } = this.kernel
     const { current: bridges } = needs.bridges
@@ -172,7 +172,7 @@ export class Subscriptions {
     subscriptions.update(t, { id }, { ...done, last_error: error, ...sent })
   }
 
-  /** A message ended, durably. */
+  /** Handles the durable end of a message. */
   async ended(key: string, state: string, reason: string | undefined): Promise<void> {
     if (!key.startsWith(KEY)) return
     const row = subscriptions.get(this.kernel.db, { last_delivery_id: key })
@@ -251,7 +251,7 @@ export class Subscriptions {
     }
   }
 
-  /** The last error; one whose message is on its way for too long has that as its error. */
+  /** The last error; a message in progress for too long counts as one. */
   #errorOf({
     last_error: error,
     last_delivery_id: delivery,

@@ -8,7 +8,7 @@ type Screen = Parameters<Parameters<NonNullable<CommandContext['wholeScreen']>>[
 /** Columns of the mark before a row. */
 const MARK = 2
 
-/** Orders of the rows of each part, by what they are called. */
+/** Orders of rows by name. */
 const ORDERS = {
   default: undefined,
   newest: ({ since }: Row) => -since,
@@ -27,7 +27,7 @@ interface Row {
   readonly agent: string
   /** Epoch milliseconds; 0: unknown. */
   readonly since: number
-  /** Commands that show more of it, what each does before it. */
+  /** Commands for details, each with a description. */
   readonly closer: readonly (readonly [what: string, command: string])[]
 }
 
@@ -48,14 +48,14 @@ const HELP = [
   ['?, Esc', 'this help, and back'],
 ] as const
 
-/** What `svc top` shows on a terminal, and what its keys do. */
+/** The screen of `svc top` with its keys. */
 export class TopScreen {
   #frame: Frame
   #panel: 'help' | Row | undefined
-  /** Of the selected row, which stays selected when others come and go. */
+  /** Id of the selected row, which stays selected when rows are added or removed. */
   #selected: string | undefined
   #at = 0
-  /** First line of the parts that is shown. */
+  /** First visible line. */
   #top = 0
   #order: Order = 'default'
   #isPaused = false
@@ -76,7 +76,7 @@ export class TopScreen {
     this.#frame = first
   }
 
-  /** Until the person quits. Resolves to the command that was shown last, for the terminal below. */
+  /** Runs until the person quits. Resolves with the last shown command, which is printed on exit. */
   run(): Promise<string | undefined> {
     const { signal } = this.of
     const ended = new Promise<string | undefined>(resolve => {
@@ -99,14 +99,14 @@ export class TopScreen {
   }
 
   async #look(isWhole?: boolean): Promise<void> {
-    // A daemon that answers slowly is not asked twice at a time.
+    // A slow daemon must not get overlapping requests.
     if (this.#isLooking) return
     this.#isLooking = true
     try {
       this.#frame = await this.of.look(isWhole)
       this.#problem = ''
     } catch (error) {
-      // It may be restarting; the last state stays until it answers again.
+      // The daemon may be restarting; the last state stays until it responds.
       this.#problem = messageOf(error)
     }
     this.#isLooking = false
@@ -161,7 +161,7 @@ export class TopScreen {
     return out.color('dim', keys)
   }
 
-  /** The lines of the parts, as many as there is room for around the selected row. */
+  /** Visible lines around the selected row. */
   #body(room: number): string[] {
     const parts = this.#parts()
     const all = parts.flatMap(part => part.rows)
@@ -188,7 +188,7 @@ export class TopScreen {
       }
     }
     const most = Math.max(0, lines.length - room)
-    // The header of the first row is seen together with it.
+    // The header is visible together with the first row.
     const first = this.#at === 0 ? 0 : selectedLine
     if (first < this.#top) this.#top = first
     if (selectedLine >= this.#top + room) this.#top = selectedLine - room + 1

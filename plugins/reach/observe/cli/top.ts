@@ -4,9 +4,9 @@ import type { Overview, OverviewReply } from '../../../../schemas/observe.js'
 import type { Dashboard } from '../../../../schemas/tasks.js'
 import { grouped, many, placeOf } from './words.js'
 
-/** Rows of each part; of more it is said how many there are. */
+/** Rows per part; the number of others is shown. */
 const ROWS = 10
-/** Runs, sessions and bridges that are read. */
+/** Runs, sessions and bridges that are requested. */
 const READ = 50
 
 export interface TopRun {
@@ -34,7 +34,7 @@ export interface TopBridge {
   readonly backlog: number
 }
 
-/** What `svc top --json` prints a line of; null for what the daemon does not have. */
+/** A line of `svc top --json`; null for missing parts of the daemon. */
 export interface Frame {
   readonly at: string | null
   readonly attention: number | null
@@ -55,14 +55,14 @@ export const sessionColumns = columnsOf<TopSession>()([
 ])
 export const bridgeColumns = columnsOf<TopBridge>()(['name', 'platform', 'status', 'backlog'])
 
-/** Seconds between two looks on a terminal. */
+/** Default seconds between two updates on a terminal. */
 const USUAL_SECONDS = 2
-/** The overview reads more than the rest together: it is asked for in every fifth look. */
+/** The overview is the most expensive part, so only every fifth update requests it. */
 const OVERVIEW_EVERY = 5
 
 /**
- * `svc top`: on a terminal a screen with keys, elsewhere and with `--once` the state of now; with `--json --interval` a state whenever
- * it changes.
+ * `svc top`: an interactive screen on a terminal; otherwise, and with `--once`, the current state; with `--json
+ * --interval` a line for every changed state.
  */
 export async function runTop(context: CommandContext): Promise<void> {
   const { options, out, watch, wholeScreen } = context
@@ -72,7 +72,7 @@ export async function runTop(context: CommandContext): Promise<void> {
   const look = looksOf(context)
   if (options.once === true) return show(await look(), out)
   if (wholeScreen) {
-    // What cannot be asked for is said before the screen is taken.
+    // Requested first, so that an error is shown before the screen is taken over.
     const first = await look()
     const { TopScreen } = await import('./top-screen.js')
     const last = await wholeScreen(screen =>
@@ -82,11 +82,11 @@ export async function runTop(context: CommandContext): Promise<void> {
   } else if (watch && (!out.json || seconds !== undefined)) {
     let ticks = 0
     let last: Frame | undefined
-    // It asks every second.
+    // Called every second.
     const ask = async () => {
       if (ticks++ % (seconds ?? 1) !== 0 && last) return last
       const now = await look()
-      // The time alone is no change.
+      // A new time alone does not count as a change.
       if (!last || timeless(now) !== timeless(last)) last = now
       return last
     }
@@ -94,13 +94,13 @@ export async function runTop(context: CommandContext): Promise<void> {
   } else show(await look(), out)
 }
 
-/** What a state says but for the time: of what waits, the age grows by itself and its beginning does not. */
+/** A state without times: for the queue, the begin of the wait is compared, since its age grows by itself. */
 function timeless({ at, queue, ...rest }: Frame): string {
   const since = at !== null && queue && queue.queued > 0 ? Date.parse(at) - queue.oldest_ms : null
   return JSON.stringify({ ...rest, queued: queue?.queued, since })
 }
 
-/** Asks for a state, and for its expensive part not each time. */
+/** Returns a function that requests a state, its expensive part only now and then. */
 function looksOf(context: CommandContext): (isWhole?: boolean) => Promise<Frame> {
   let looks = 0
   let seen: Partial<OverviewReply> = {}
@@ -112,7 +112,7 @@ function looksOf(context: CommandContext): (isWhole?: boolean) => Promise<Frame>
   }
 }
 
-/** @param known the overview of an earlier look; undefined: it is asked for */
+/** @param known overview of an earlier update; undefined: it is requested */
 async function frameOf(
   context: CommandContext,
   known: Partial<OverviewReply> | undefined,
@@ -124,7 +124,7 @@ async function frameOf(
     try {
       return await context.client.request('GET', url, undefined, { waits: true })
     } catch (error) {
-      // The plugin is disabled: its part is left out.
+      // The plugin is disabled, so its part is omitted.
       if ((error as { code?: unknown }).code === 'route_not_found') return undefined
       throw error
     }
@@ -227,7 +227,7 @@ function show(reply: unknown, out: CommandOutput): void {
   if (bridges !== null) part(out, many(bridges.length, 'bridge'), bridges, bridgeColumns)
 }
 
-/** What is counted, in one or two lines. */
+/** The counts in one or two lines. */
 export function summaryOf({ attention, today, queue }: Frame, out: CommandOutput): string[] {
   const queued =
     queue && `${grouped(queue.queued)} queued${queue.queued === 0 ? '' : `, oldest ${ageText(queue.oldest_ms)}`}`

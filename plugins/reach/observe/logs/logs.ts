@@ -7,18 +7,18 @@ import type { K } from '../needs.js'
 import { isFailure, logEventOf } from './wire.js'
 
 const DEFAULT_LIMIT = 200
-/** Positions that are read at once, and that one request looks through at most. */
+/** Positions read at once, and the maximum per request. */
 const PAGE = 500
 const MOST_EXAMINED = 100_000
-/** A stream is woken so long after an event was appended, which is durable a moment later. */
+/** Milliseconds from an appended event to the wake of streams, in which the event usually becomes durable. */
 const SOON_MS = 20
-/** The transaction of an event may be rolled back: it is waited for so often. */
+/** Maximum number of waits for an event, because its transaction may be rolled back. */
 const MOST_WAITS = 100
 
-/** Tells whether an event is one of those that a query asks for. */
+/** Wire form of an event that matches a query, else undefined. */
 type Wanted = (event: StoredEvent) => LogEvent | undefined
 
-/** The events of the daemon by filters, and as a stream. Both read the event log; nothing is stored for them. */
+/** Filtered events of the daemon, as a list and as a stream. Both read the event log; nothing extra is stored. */
 export class Logs {
   readonly #feed = new Feed<never>()
   #readers = 0
@@ -30,7 +30,7 @@ export class Logs {
     kernel.scope.defer('log streams', () => this.#timer?.cancel())
   }
 
-  /** The newest events of a filter, oldest first; behind `after_seq` the oldest. @throws Fault `workspace_not_found` */
+  /** The newest matching events, oldest first; with `after_seq` the oldest after it. @throws Fault `workspace_not_found` */
   async list(query: LogsQuery): Promise<LogsReply> {
     const wanted = await this.#wanted(query)
     const limit = query.limit ?? DEFAULT_LIMIT
@@ -39,7 +39,7 @@ export class Logs {
       : this.#behind(query.after_seq, query, wanted, limit)
   }
 
-  /** An event was appended; its transaction is still open. */
+  /** Handles an appended event, whose transaction is still open. */
   happened(seq: number): void {
     if (this.#readers === 0) return
     this.#newest = Math.max(this.#newest, seq)
@@ -47,12 +47,12 @@ export class Logs {
     this.#wakeSoon()
   }
 
-  /** Events as they happen: from where a reader was, from `after_seq`, with `replay` from the newest ones on, else from now. */
+  /** Live events, starting at the reader's last position, at `after_seq`, with `replay` at the newest ones, else now. */
   async stream(
     query: LogsStreamQuery,
     lastEventId: string | undefined,
   ): Promise<(signal: AbortSignal) => AsyncGenerator<Frame>> {
-    // Refused before the stream begins.
+    // Validated before the stream begins.
     const wanted = await this.#wanted(query)
     return signal => this.#frames(query, wanted, positionOf(lastEventId) ?? query.after_seq, signal)
   }
@@ -84,7 +84,7 @@ export class Logs {
           return { at: page.at(-1)?.seq ?? after, entries: page }
         },
         snapshot: () => {
-          // Events follow a gap at once.
+          // Events follow the gap immediately.
           this.#feed.wake()
           return { at: first > position + 1 ? first - 1 : events.last(), snapshot: undefined }
         },
@@ -102,7 +102,7 @@ export class Logs {
     }
   }
 
-  /** Looks through the log from its end on. */
+  /** Searches the log backwards from its end. */
   async #newestOf(query: LogsQuery, wanted: Wanted, limit: number): Promise<LogsReply> {
     const { events } = this.kernel.needs
     const since = this.#since(query)
@@ -122,7 +122,7 @@ export class Logs {
     return { events: found.reverse(), last_seq: last, complete: upper === 0 || found.length === limit }
   }
 
-  /** Looks through the log from a position on, into its archive where retention has left it. */
+  /** Searches the log forwards from a position, including its archive. */
   async #behind(after: number, query: LogsQuery, wanted: Wanted, limit: number): Promise<LogsReply> {
     const { events } = this.kernel.needs
     const found: LogEvent[] = []
@@ -163,7 +163,7 @@ export class Logs {
         return undefined
       const wire = logEventOf(event, id => needs.sessions.current?.get(id))
       if (exact.some(([name, value]) => value !== undefined && wire[name] !== value)) return undefined
-      // Values that were registered after the event was stored.
+      // Redacts secrets that were registered after the event was stored.
       return redact.value(wire)
     }
   }
@@ -183,7 +183,7 @@ export class Logs {
   }
 }
 
-/** Of the filter, what the log itself selects by. */
+/** The part of the filter that the log itself supports. */
 const named = ({ type }: LogsQuery) => (type === undefined || type.endsWith('*') ? {} : { name: type })
 const frameOf = (event: LogEvent): Frame => ({ id: `${event.seq}`, event: event.type, data: event })
 const missed = (reason: 'gap' | 'reset', position: number, at: number): Frame => ({

@@ -5,9 +5,9 @@ import type { StoredEvent } from '../../../platform/events/api.js'
 
 /** Characters of a summary. */
 const SUMMARY = 300
-/** Members of a payload that say in words what happened, the best first. */
+/** Payload members with a description, best first. */
 const TELLING = ['summary', 'message', 'error', 'reason', 'detail', 'title', 'text', 'note', 'name'] as const
-/** Members of a payload that are members of the event. */
+/** Payload members that become members of the event. */
 const COPIED = [
   'task_id',
   'run_id',
@@ -22,12 +22,12 @@ const COPIED = [
   'release_reason',
   'scheduler_reason',
 ] as const
-/** Last words of the types of events that report a failure, and values of `status` or `severity` that do. */
+/** Endings of event types that report a failure, and such values of `status` or `severity`. */
 const FAILURE =
   /(?:^|[._])(?:failed|failure|error|fail|crashed|hung|lost|dropped|damaged|degraded|auth_required|needs_attention)$/
 const FAILED = /^(?:failed|failure|error|critical|crashed|degraded|needs_attention)$/
 
-/** What the log knows of sessions: the agent and the depth of each. */
+/** Looks up the agent and depth of a session. */
 export type SessionOf = (
   id: string,
 ) => { readonly agentName: string; readonly lineage?: { readonly spawn_depth: number } | undefined } | undefined
@@ -38,14 +38,14 @@ const payloadOf = ({ payload }: StoredEvent): Payload =>
   typeof payload === 'object' && payload !== null && !Array.isArray(payload) ? (payload as Payload) : {}
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
 
-/** Whether an event reports that something failed. */
+/** Whether an event reports a failure. */
 export function isFailure(event: StoredEvent): boolean {
   if (FAILURE.test(event.name)) return true
   const { status, to, severity, error } = payloadOf(event)
   return [status, to, severity].some(value => FAILED.test(`${value}`)) || textOf(error) !== undefined
 }
 
-/** An event under its names on the wire. */
+/** Wire form of an event. */
 export function logEventOf(event: StoredEvent, sessionOf: SessionOf): LogEvent {
   const payload = payloadOf(event)
   const { subject = '', scope, actor } = event
@@ -81,7 +81,7 @@ function depthOf({ spawn_depth: depth }: Payload, session: ReturnType<SessionOf>
   return typeof depth === 'number' && Number.isInteger(depth) ? depth : (session?.lineage?.spawn_depth ?? 0)
 }
 
-/** What happened in one line: the words of the payload, and what the event is about. */
+/** Summary of an event in one line: its subject and the text of its payload. */
 function summaryOf({ subject }: StoredEvent, payload: Payload): string {
   const words = TELLING.map(name => textOf(payload[name])).find(text => text !== undefined)
   const status = textOf(payload.status) ?? textOf(payload.to)

@@ -1,10 +1,10 @@
 import type { Distribution, MetricDeclaration, Sample } from '../api.js'
 
-/** Series of one metric at most; what comes beyond them is counted in one series whose labels are all {@link REST}. */
+/** Maximum series per metric; further ones are combined in a series whose labels are all {@link REST}. */
 export const MOST_SERIES = 2000
 export const REST = 'other'
 
-/** Series of a metric by the values of its labels. */
+/** Series of a metric by label values. */
 class SeriesOf<T> {
   readonly #all = new Map<string, { readonly labels: Readonly<Record<string, string>>; readonly of: T }>()
 
@@ -12,7 +12,7 @@ class SeriesOf<T> {
     private readonly names: readonly string[],
     private readonly make: () => T,
   ) {
-    // What has no labels is known from the beginning.
+    // A metric without labels has its single series from the start.
     if (names.length === 0) this.get([])
   }
 
@@ -33,7 +33,7 @@ class SeriesOf<T> {
   }
 }
 
-/** Counts while things happen; labels are given in the order in which the metric declares them. */
+/** A counter updated as things happen; labels are given in declaration order. */
 export class Counter {
   readonly #series
 

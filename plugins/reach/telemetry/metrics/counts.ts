@@ -8,7 +8,7 @@ import type { K } from '../needs.js'
 import { Counter, Histogram } from './counted.js'
 import { declared } from './declared.js'
 
-/** The events that say how a run of a task ended. */
+/** Events that end a task run. */
 const RUN_ENDS: Readonly<Record<string, string>> = {
   'task.run_completed': 'completed',
   'task.run_failed': 'failed',
@@ -18,7 +18,7 @@ const RUN_ENDS: Readonly<Record<string, string>> = {
 }
 const METHODS = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'])
 
-/** What is counted while it happens: a look-up and an addition each. */
+/** Counts updated as things happen, each by a lookup and an addition. */
 export class Counts {
   readonly requests = new Counter(declared.requests)
   readonly requestSeconds = new Histogram(declared.requestSeconds)
@@ -34,9 +34,9 @@ export class Counts {
   readonly triggerFires = new Counter(declared.triggerFires)
   readonly bridgeDeliveries = new Counter(declared.bridgeDeliveries)
   readonly collectFailures = new Counter(declared.collectFailures)
-  /** Sessions of which a turn runs. */
+  /** Sessions with a running turn. */
   readonly #running = new Set<string>()
-  /** Routes that only stream, `GET /api/x`, once one of them was asked for. */
+  /** Routes that only stream, as `GET /api/x`, determined on first use. */
   #streaming: ReadonlySet<string> | undefined
 
   constructor(private readonly kernel: Pick<K, 'collect'>) {}
@@ -45,7 +45,7 @@ export class Counts {
     return this.#running.size
   }
 
-  /** Routes came or went. */
+  /** Called when routes are added or removed. */
   published(): void {
     this.#streaming = undefined
   }
@@ -87,7 +87,7 @@ export class Counts {
     if (typeof content.duration_ms === 'number') this.turnSeconds.observe([], content.duration_ms / 1000)
   }
 
-  /** A session stopped: a turn of it that was cut off has no end. */
+  /** A stopped session's interrupted turn has no end event. */
   sessionStopped(sessionId: string): void {
     this.#running.delete(sessionId)
   }

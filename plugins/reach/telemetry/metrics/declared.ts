@@ -6,7 +6,7 @@ const as =
   (name: string, help: string, more: More = {}): MetricDeclaration => ({ name, type, help, ...more })
 const [counter, gauge, histogram, info] = [as('counter'), as('gauge'), as('histogram'), as('info')]
 
-/** The metrics of the package, in the order in which they are shown. `npm run docs:reference` makes docs/reference/metrics.md of them. */
+/** The metrics of the package, in display order. `npm run docs:reference` generates docs/reference/metrics.md from them. */
 export const declared = {
   build: info('svc_build', 'Version of the daemon and of Node', { labels: ['version', 'node'] }),
   requests: counter(

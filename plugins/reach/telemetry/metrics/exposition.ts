@@ -6,7 +6,7 @@ export interface Family extends MetricDeclaration {
   readonly samples: readonly (Sample | Distribution)[]
 }
 
-/** The two texts that monitoring systems read. */
+/** The supported text formats. */
 export type Exposition = 'openmetrics' | 'prometheus'
 
 export const CONTENT_TYPES: Readonly<Record<Exposition, string>> = {
@@ -14,7 +14,7 @@ export const CONTENT_TYPES: Readonly<Record<Exposition, string>> = {
   prometheus: 'text/plain; version=0.0.4; charset=utf-8',
 }
 
-/** Which text a header `Accept` asks for: OpenMetrics, unless plain text is preferred to it. */
+/** The format for an `Accept` header: OpenMetrics unless plain text is preferred. */
 export function expositionFor(accept: string | undefined): Exposition {
   let [open, plain] = [-1, -1]
   for (const part of clip(accept ?? '', 2048).split(',')) {
@@ -22,14 +22,14 @@ export function expositionFor(accept: string | undefined): Exposition {
     const weight = parameters.find(text => text.startsWith('q='))
     const q = weight === undefined ? 1 : Number(weight.slice(2))
     if (!(q > 0)) continue
-    // Version 0.0.1 and its draft are the same text; a later one would be asked for beside it.
+    // Version 0.0.1 and its draft have the same text; clients of a later version would accept this one too.
     if (type === 'application/openmetrics-text') open = Math.max(open, q)
     if (type === 'text/plain' || type === 'text/*') plain = Math.max(plain, q)
   }
   return plain > open ? 'prometheus' : 'openmetrics'
 }
 
-/** The text of all metrics, each line with its end. */
+/** The text of all metrics. */
 export function exposed(families: readonly Family[], as: Exposition): string {
   const lines = families.flatMap(family => [...familyLines(family, as)])
   if (as === 'openmetrics') lines.push('# EOF')
@@ -66,12 +66,12 @@ function labelText(labels: Labels = {}, le?: string): string {
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '"': '\\"' }
 
-/** The older text has quotes in helps as they are. */
+/** The plain text format does not escape quotes in help texts. */
 const escaped = (text: string, quotes: boolean) =>
   text.replace(quotes ? /[\\\n"]/g : /[\\\n]/g, found => ESCAPES[found] ?? found)
 
 const numberText = (value: number) =>
   Number.isFinite(value) ? String(value) : Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf'
 
-/** Bounds are floats, so that two programs write the same one alike. */
+/** Bounds are formatted as floats, so that all programs write them the same way. */
 const floatText = (bound: number) => (Number.isInteger(bound) ? `${bound}.0` : numberText(bound))

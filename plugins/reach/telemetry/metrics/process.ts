@@ -3,19 +3,19 @@ import { type IntervalHistogram, monitorEventLoopDelay, performance } from 'node
 import type { Clock, Timer } from '../../../../kernel/plugin.js'
 import type { Sample } from '../api.js'
 
-/** Milliseconds without a reader after which the event loop is not watched any more. */
+/** Milliseconds without a read after which measuring the event loop stops. */
 const WATCHED_MS = 600_000
-/** Milliseconds between two looks at the event loop. */
+/** Milliseconds between two measurements of the event loop. */
 const RESOLUTION = 20
 
-/** How late the event loop is. It is watched only while there is a reader, for that wakes the process 50 times a second. */
+/** Event loop delay. It is measured only while metrics are read, because measuring wakes the process 50 times a second. */
 export class LoopDelay {
   #histogram: IntervalHistogram | undefined
   #timer: Timer | undefined
 
   constructor(private readonly clock: Pick<Clock, 'timeout'>) {}
 
-  /** Nothing at the first time. */
+  /** Returns no values on the first read. */
   readonly read = (): Sample[] => {
     this.#timer?.cancel()
     this.#timer = this.clock.timeout(WATCHED_MS, () => this.end())
@@ -26,7 +26,7 @@ export class LoopDelay {
       return []
     }
     if (histogram.count === 0) return []
-    // What is measured is the time between two looks.
+    // The histogram contains the time between two measurements, including the interval itself.
     const late = (nanoseconds: number) => Math.max(0, nanoseconds / 1e9 - RESOLUTION / 1000)
     const { mean, max } = histogram
     const [p50, p99] = [histogram.percentile(50), histogram.percentile(99)]
@@ -41,7 +41,7 @@ export class LoopDelay {
   }
 }
 
-/** What the process uses. */
+/** Resource usage of the process. */
 export const used = {
   cpu: (): Sample[] => {
     const { user, system } = process.cpuUsage()
@@ -56,7 +56,7 @@ export const used = {
     }))
   },
   loopActive: (): Sample[] => [{ value: performance.eventLoopUtilization().active / 1000 }],
-  /** Nothing where the system has no such folder. */
+  /** No values on systems without this folder. */
   descriptors: async (): Promise<Sample[]> => {
     const open = await readdir('/proc/self/fd').catch(() => undefined)
     return open ? [{ value: open.length }] : []

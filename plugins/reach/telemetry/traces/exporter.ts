@@ -4,35 +4,35 @@ import { backoff } from '../../../../kernel/kit/backoff.js'
 import { wholeOf } from '../../../../kernel/kit/whole.js'
 import { type Clock, type Ids, messageOf, type Timer, within } from '../../../../kernel/plugin.js'
 
-/** Spans that wait at most, and that are sent at once. */
+/** Maximum waiting spans, and spans per request. */
 export const MOST_WAITING = 2048
 export const MOST_AT_ONCE = 512
-/** Milliseconds that spans wait for others, that a request has, and that the last one has when the daemon ends. */
+/** Milliseconds for collecting spans, for a request, and for the last request on shutdown. */
 const GATHER_MS = 2000
 export const REQUEST_MS = 10_000
 const LAST_MS = 1000
 const PAUSES = { firstMs: 1000, longestMs: 60_000 }
 const MOST_BYTES = 64 * 1024
-/** Of a collector that has too much to do or is not there at the moment; others are answers for good. */
+/** Statuses of a temporarily unavailable collector; other errors are final. */
 const AGAIN = new Set([408, 429, 502, 503, 504])
 
 export interface ExporterContext {
   readonly clock: Clock
   readonly ids: Pick<Ids, 'random'>
   readonly url: URL
-  /** Resolved for each request: a secret may be another one by now. */
+  /** Resolved for each request, because a secret may have changed. */
   readonly headers: () => Promise<Readonly<Record<string, string>>>
 }
 
-/** What became of spans, and how the endpoint is. */
+/** Counts of spans, and the state of the endpoint. */
 export interface ExporterState {
   readonly waiting: number
   readonly sent: number
-  /** There was no room for them. */
+  /** Spans dropped for lack of space. */
   readonly dropped: number
-  /** The endpoint does not want them. */
+  /** Spans rejected by the endpoint. */
   readonly refused: number
-  /** Why the newest request failed; undefined when it did not. */
+  /** Error of the latest request; undefined if it succeeded. */
   readonly error: string | undefined
   /** Epoch milliseconds. */
   readonly failedSince: number | undefined
@@ -41,7 +41,10 @@ export interface ExporterState {
 
 class Refused extends Error {}
 
-/** Sends spans to a collector, some at a time, one request after the other. No caller waits for it, and it holds a bounded number. */
+/**
+ * Sends spans to a collector in batches, one request at a time. Callers do not wait, and the number of held spans is
+ * bounded.
+ */
 export class Exporter {
   #waiting: ReadableSpan[] = []
   #timer: Timer | undefined
@@ -80,7 +83,7 @@ export class Exporter {
     else this.#timer ??= this.#after(GATHER_MS)
   }
 
-  /** Sends what waits, once, and takes no more. */
+  /** Sends the waiting spans once, and accepts no more. */
   async close(): Promise<void> {
     this.#closed = true
     this.#timer?.cancel()
@@ -116,7 +119,7 @@ export class Exporter {
     }
   }
 
-  /** Resolves to whether these are done with: taken, or refused for good. */
+  /** Resolves with whether the batch is settled: accepted, or rejected permanently. */
   async #post(batch: readonly ReadableSpan[], ms: number): Promise<boolean> {
     const { clock } = this.context
     const stop = new AbortController()
@@ -140,7 +143,7 @@ export class Exporter {
     }
   }
 
-  /** Resolves to how many the collector refused. */
+  /** Resolves with the number of spans that the collector rejected. */
   async #request(batch: readonly ReadableSpan[], signal: AbortSignal): Promise<number> {
     const { url, headers } = this.context
     const response = await fetch(url, {
@@ -160,7 +163,7 @@ export class Exporter {
   }
 }
 
-/** Spans that a collector says it did not take. */
+/** Number of rejected spans in a collector's reply. */
 function refusedIn(text: string): number {
   try {
     const { partialSuccess } = JSON.parse(text) as { partialSuccess?: { rejectedSpans?: unknown } }
@@ -171,7 +174,7 @@ function refusedIn(text: string): number {
   }
 }
 
-/** `fetch failed` says nothing: its cause does. */
+/** The cause has the details: `fetch failed` has none. */
 function reasonOf(error: unknown): string {
   const { cause } = Object(error) as { cause?: unknown }
   return messageOf(error instanceof TypeError && cause instanceof Error ? cause : error)

@@ -1,11 +1,11 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { ClientRequest } from 'node:http'
 
-/** What Node says of a request that `fetch` is about to send. */
+/** Node's diagnostics message for a request of `fetch`. */
 interface FetchRequest {
   readonly origin: unknown
   readonly path: string
-  /** Names and values in turn, or lines. */
+  /** Alternating names and values, or lines. */
   readonly headers: unknown
   addHeader(name: string, value: string): void
 }
@@ -15,10 +15,10 @@ const OF_FETCH = 'undici:request:create'
 const OF_HTTP = 'http.client.request.created'
 
 /**
- * Requests that the daemon sends while a span is current carry its place. Node announces them, so plugins do nothing for it.
- * @param collector whose requests carry none, or each would be part of what it reports
- * @param current the header's value; undefined outside of a trace
- * @returns what ends it
+ * Adds the current span to the daemon's outgoing requests. Node announces them, so plugins need no code for it.
+ * @param collector its requests are excluded, since they would become part of the traces they report
+ * @param current the header's value; undefined outside a trace
+ * @returns a function that stops it
  */
 export function markOutgoing(collector: URL, current: () => string | undefined): () => void {
   const ofFetch = (message: unknown) => {

@@ -13,47 +13,47 @@ import { headersIn } from './headers.js'
 import { markOutgoing } from './outgoing.js'
 import type { OpenSpan, Tracer } from './tracer.js'
 
-/** Requests, events and records that are remembered for what follows from them, and spans that are open at once. */
+/** Remembered requests, events and records for their consequences, and concurrently open spans. */
 const MOST_CAUSES = 10_000
 const MOST_OPEN = 2000
-/** Answers to who scrapes and who asks whether the daemon is there would be most of all traces. */
+/** Routes without traces: frequent scrapes and liveness checks would be most of the traces. */
 const UNTRACED = new Set(['/metrics', '/api/status/identity'])
 
-/** Events of hooks that happen within turns of agents. */
+/** Hook events that happen within turns of agents. */
 const IN_TURNS = /^(?:turn|message|tool|permission|prompt|context|event)\./
 
-/** What is known of the collector; off where none is configured. */
+/** State of tracing; off without a configured collector. */
 export type TracingState =
   | { readonly is: 'off' }
   | { readonly is: 'broken'; readonly error: string }
   | ({ readonly is: 'on'; readonly url: string } & ExporterState)
 
-/** While spans are made. */
+/** State while tracing is on. */
 interface On {
   readonly tracer: Tracer
   readonly url: URL
   /** The place of the span that code runs in; asynchronous contexts cost time, so there is none without a collector. */
   readonly current: AsyncLocalStorage<SpanPlace>
-  /** The span that led to a request, an event, or a record `kind/id`. */
+  /** Spans of requests, events and records (`kind/id`) that can have consequences. */
   readonly causes: Newest<SpanPlace>
   readonly requests: Newest<OpenSpan>
   /** By session. */
   readonly turns: Newest<OpenSpan>
   readonly runs: Newest<OpenSpan>
-  /** Requests of the daemon carry their place no longer. */
+  /** Stops adding the span to outgoing requests. */
   readonly unmark: () => void
 }
 
 type EndOf = Parameters<OpenSpan['end']>[0]
 
 /**
- * Spans of what happens, made from what hooks tell: their ids of causes say what belongs together. While no endpoint is configured,
- * each function returns at its first line, and no library is loaded.
+ * Creates spans from hooks, whose cause ids connect them. Without an endpoint, each function returns at its first line,
+ * and no library is loaded.
  */
 export class Traces {
   #on: On | undefined
   #error: string | undefined
-  /** Changes of settings, one after the other. */
+  /** Serializes changes of the settings. */
   #configuring: Promise<void> = Promise.resolve()
 
   constructor(private readonly kernel: K) {}
@@ -67,7 +67,7 @@ export class Traces {
     return this.#on ? { is: 'on', url: this.#on.url.href, ...this.#on.tracer.exporter.state } : { is: 'off' }
   }
 
-  /** Begins, ends or begins anew, as the settings say. */
+  /** Starts, stops or restarts tracing according to the settings. */
   configure(): Promise<void> {
     this.#configuring = this.#configuring
       .then(() => this.#configure())
@@ -113,7 +113,7 @@ export class Traces {
     }
   }
 
-  /** Sends what waits, for a while. */
+  /** Sends the waiting spans, with a time limit. */
   async close(): Promise<void> {
     const on = this.#on
     this.#on = undefined
@@ -126,7 +126,7 @@ export class Traces {
     return reference === '' ? {} : headersIn(await resolveSecret(this.kernel, reference, Headers.path))
   }
 
-  /** The place of the code that runs, where that is in the trace of the cause or there is none; else that which the cause names. */
+  /** The current span if it is in the trace of the cause, or if the cause is unknown; else the cause's span. */
   placeOf(cause: string | undefined): SpanPlace | undefined {
     const on = this.#on
     if (!on) return undefined
@@ -168,7 +168,7 @@ export class Traces {
     }
   }
 
-  /** A request was let in: its handler runs in its span. */
+  /** Starts the span of an accepted request, in which its handler runs. */
   admit(incoming: Identified, { path, method }: Pick<Route, 'path' | 'method'>): undefined {
     const on = this.#on
     if (!on || UNTRACED.has(path) || on.requests.get(incoming.id)) return
@@ -197,7 +197,7 @@ export class Traces {
     })
   }
 
-  /** An event was appended: what it causes belongs to the trace of its own cause. */
+  /** Records the trace of an appended event for its consequences, from the event's own cause. */
   event({ id, name, cause, payload }: StoredEvent): void {
     const on = this.#on
     if (!on) return
@@ -216,7 +216,7 @@ export class Traces {
     if (run.ended !== undefined) on.runs.take(run.id)?.end(endOf(run.ended))
   }
 
-  /** A record was written. */
+  /** Records the trace of a written record. */
   written({ change }: Written): void {
     const on = this.#on
     const place = on && this.placeOf(change.actor.cause)
@@ -225,7 +225,7 @@ export class Traces {
     on.causes.set(`${kind}/${id}`, place)
   }
 
-  /** A pass without a request or event that led to it is none of a trace. */
+  /** Creates the span of a reconciliation pass; a pass without a traced request or event has none. */
   pass(kind: string, ids: readonly string[], failed: number, milliseconds: number): void {
     const on = this.#on
     if (!on) return
@@ -275,7 +275,7 @@ export class Traces {
     this.#on?.turns.take(sessionId)?.end({ error: 'the session stopped' })
   }
 
-  /** Header `traceparent` of the turn that runs in a session. */
+  /** Header `traceparent` of a session's running turn. */
   ofTurn(sessionId: string): string | undefined {
     const place = this.#on?.turns.get(sessionId)?.place ?? this.placeOf(undefined)
     return place && traceparentOf(place)
@@ -302,7 +302,7 @@ const TASK_ENDS: Readonly<Record<string, string>> = {
   'task.run_canceled': 'canceled',
 }
 
-/** The run of a job, trigger or task in the payload of an event. */
+/** The run of a job, trigger or task in an event's payload. */
 function runOf(
   name: string,
   { id, run_id, job_id, trigger_id, task_id, status }: Readonly<Record<string, unknown>>,
