@@ -112,7 +112,7 @@ function verbsOf(which: Which) {
     const { validation_status: status, source_path: at, digest, diagnostics = [], preferences, summary } = snapshot
     const color = status === 'valid' ? 'green' : status === 'invalid' ? 'red' : 'yellow'
     out.line(`${FILES[which]} of ${args.name}: ${out.color(color, status)}`)
-    // An invalid policy contains defaults, which nobody configured, so they are not shown.
+    // An invalid policy contains defaults, which are not shown because they were not configured.
     const inForce = status === 'invalid' ? undefined : preferences
     const fields = [
       ['File', file ?? at],

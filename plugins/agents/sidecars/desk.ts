@@ -18,7 +18,7 @@ type Headers = Readonly<Record<string, string | undefined>>
 /** Wire names and callbacks of one sidecar. */
 export interface DeskOptions<S, C, R> {
   readonly find: (workspace: string) => Promise<Workspace>
-  /** The reply to a change: what is in force after it, and its entry in the history. */
+  /** The reply to a change: the resulting snapshot and its history entry. */
   readonly change: (snapshot: S, row: RevisionRow) => C
   readonly revision: (row: RevisionRow) => R
   /** Called after a change. */

@@ -19,7 +19,7 @@ interface Watched {
   readonly seen: Map<string, Seen & { count: number }>
   readonly changed: Set<Which>
   timer?: Timer
-  /** Ends it. */
+  /** Closes the watcher. */
   readonly close: () => Promise<void>
 }
 

@@ -38,7 +38,7 @@ export function heartbeatOf(source: SidecarSource, config: HeartbeatConfig): Hea
   const enabled = config.enabled && frontmatter.enabled
   const active = valid && enabled
   const digest = present
-    ? // What is not valid has no canonical form: its bytes are compared.
+    ? // An invalid text has no canonical form, so its bytes are hashed.
       digestOf([SCHEMA_VERSION, findings.valid ? [document.body, frontmatter] : (text ?? ''), configDigest])
     : undefined
   const shown = cutText(document.body, config.context_projection_bytes)

@@ -72,7 +72,7 @@ const headers = { 'If-Match': { required: false } }
 /** Differences between the routes of the two sidecars. */
 interface Differences<S, C, R> {
   readonly desk: (self: SidecarsService) => SidecarDesk<S & (Soul | Heartbeat), C, R>
-  /** As summaries call it. */
+  /** Name in summaries. */
   readonly title: string
   readonly area: string
   readonly areaOfRemoval: string

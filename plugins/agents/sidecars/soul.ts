@@ -41,7 +41,7 @@ export function soulOf(source: SidecarSource, config: SoulConfig): Soul {
   const valid = present && findings.valid
   const active = valid && config.enabled
   const digest = present
-    ? // What is not valid has no canonical form: its bytes are compared.
+    ? // An invalid text has no canonical form, so its bytes are hashed.
       digestOf(findings.valid ? [document.body, frontmatter] : [text ?? ''])
     : undefined
   return {

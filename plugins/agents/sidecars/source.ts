@@ -6,7 +6,7 @@ export interface SidecarSource {
   readonly agentName: string
   /** Path of the file, or the path given by the package; empty if there is none. */
   readonly sourcePath: string
-  /** Undefined: there is none. */
+  /** Undefined: no sidecar. */
   readonly text?: string | undefined
   /** Epoch milliseconds of the last change. */
   readonly changedAt?: number | undefined

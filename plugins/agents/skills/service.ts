@@ -47,7 +47,7 @@ export class SkillsService implements SkillsApi {
   readonly #switch: SkillSwitch
   readonly #serial = new Serial()
   readonly briefing: Briefings
-  /** MCP servers that skills bring. */
+  /** MCP servers declared by skills. */
   readonly servers: McpServerSource
   readonly hooks: HookDeclarations
 

@@ -17,7 +17,7 @@ export const searchExtensions = (context: CommandContext) => search(context, 'ex
 /** `svc skill search [query]` */
 export const searchSkills = (context: CommandContext) => search(context, 'skill')
 
-/** A command of the program itself is given options that repeat as well. */
+/** The options of built-in commands include repeatable ones. */
 type WithLists = CommandContext & { readonly lists: Readonly<Record<string, readonly string[]>> }
 
 /** `svc mcp install <entry>` */

@@ -40,7 +40,7 @@ export interface StreamView {
   readonly created: string
   readonly firstSeq: number
   readonly lastSeq: number
-  /** It loses old messages only by their age. */
+  /** Whether it loses old messages only by age. */
   readonly isWhole: boolean
 }
 

@@ -27,7 +27,7 @@ export const REASONS = [
 ] as const
 export type Reason = (typeof REASONS)[number]
 
-/** A refusal, and what is wrong in words. */
+/** A refusal with its explanation. */
 export interface Refusal {
   readonly reason: Reason
   readonly message: string

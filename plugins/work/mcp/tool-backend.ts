@@ -19,9 +19,9 @@ import { idPart, type McpTool } from './client/tools.js'
 import type { Server } from './sources/declaration.js'
 import type { Sources } from './sources/sources.js'
 
-/** Milliseconds that a listing waits for servers that nobody has asked yet. */
+/** Milliseconds that a listing waits for servers without a known list of tools. */
 const WAIT_MS = 800
-/** And a search, which would find nothing otherwise. */
+/** The same for a search, which would miss their tools. */
 const COMPLETE_MS = 8000
 
 interface BackendWorld {
@@ -29,13 +29,13 @@ interface BackendWorld {
   readonly agents: AgentsApi
   readonly workspaces: WorkspacesApi
   readonly sources: Sources
-  /** The one of a server that a caller has. */
+  /** The connection of a server for a caller. */
   connection(server: Server, place: ToolPlace, workspace: Workspace | undefined): Connection
-  /** Where a call is in its trace; undefined while nothing is traced. */
+  /** Trace context of a call; undefined without a trace. */
   traceparent(place: ToolPlace): string | undefined
 }
 
-/** The tools of MCP servers. A list is made anew when a server, its tools or its state are others than before. */
+/** The tools of MCP servers. A list is rebuilt when a server, its tools or its state change. */
 export class McpTools implements ToolBackend {
   readonly kind = 'mcp'
   readonly #lists = new Map<string, { readonly state: readonly unknown[]; readonly tools: readonly OfferedTool[] }>()
@@ -58,7 +58,7 @@ export class McpTools implements ToolBackend {
     return tools
   }
 
-  /** Starts its server again where that has ended; after a failure it is not tried before its pause is over. */
+  /** Restarts a tool's server if it ended; after a failure only once its pause is over. */
   async revive({ backend: { mcpServer } }: ToolDescriptor, place: ToolPlace): Promise<void> {
     const connection = (await this.#connections(place)).find(({ server }) => server.name === mcpServer)
     await connection?.tools().catch(() => {})
@@ -94,13 +94,13 @@ export class McpTools implements ToolBackend {
       throw toolFault('tool_unavailable', ['dependency_missing'], `there is no MCP server ${mcpServer} here`)
     const ask = async () => {
       const listed = (await connection.tools()).tools.find(({ id }) => id === tool.id)
-      // What was approved is another tool by now, though it is called the same.
+      // The digest differs: the server changed the tool after it was approved.
       if (!listed || this.#describe(connection.server, listed).digest !== tool.digest)
         throw toolFault('tool_unavailable', ['runtime_descriptor_mismatch'], `${tool.id} was changed by its server`)
       return connection.call(mcpTool, input, by.signal, this.world.traceparent(by))
     }
     try {
-      // A server that was started anew knows its sessions no more. What it refused it did not execute, so it is asked once more.
+      // A restarted server does not know its old sessions. A refused call was not executed, so one repetition is safe.
       const { content, structuredContent, isError } = await ask().catch(error => {
         if (error instanceof SessionRefused) return ask()
         throw error
@@ -144,7 +144,7 @@ export class McpTools implements ToolBackend {
       title: tool.title,
       description: tool.description,
       inputSchema: tool.inputSchema,
-      // A server can only make its tools more dangerous: nobody can check that one reads and does no more.
+      // A server can only raise the risk of its tools: a claim that one merely reads cannot be verified.
       risk: tool.isDestructive ? 'destructive' : 'open_world',
       visibility: 'model',
       backend: { kind: 'mcp', mcpServer: server.name, mcpTool: tool.name },
@@ -159,7 +159,7 @@ export class McpTools implements ToolBackend {
     const { workspaceId, agentName } = place
     const { workspaces, agents, sources } = this.world
     const workspace: Workspace | undefined = workspaceId === undefined ? undefined : workspaces.get(workspaceId)
-    // Planned as a session is: a definition that may not run, or names secrets of others, brings no servers.
+    // Planned like a session: a definition that may not run, or that refers to foreign secrets, adds no servers.
     const plan = agentName === undefined ? undefined : await agents.plan(agentName, workspace).catch(() => undefined)
     const { servers } = await sources.read({ workspace, definition: plan?.definition })
     return servers.map(server => this.world.connection(server, place, workspace))

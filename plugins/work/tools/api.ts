@@ -227,7 +227,7 @@ export interface ToolCallWish {
 
 /** A finished call. A tap can change what the caller gets: title, result and error text. */
 export interface ToolCallEnd extends Omit<ToolCallWish, 'deny'> {
-  /** Milliseconds that it ran. */
+  /** Duration in milliseconds. */
   readonly ms: number
   readonly isError: boolean
   readonly title: string

@@ -25,7 +25,7 @@ export type Found =
 /** A result with the state of its file. */
 export interface Reading {
   readonly found: Found
-  /** Empty: look again next time. */
+  /** Empty: not cacheable. */
   readonly stamp: string
 }
 

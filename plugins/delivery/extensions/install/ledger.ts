@@ -78,7 +78,7 @@ export class Ledger {
 
   /**
    * Rolls intents of an earlier daemon forward and removes undecided files; runs before anything is loaded. An update
-   * whose files are in place waits for {@link conclude}.
+   * whose files are in place is left to {@link conclude}.
    */
   async start(): Promise<void> {
     for (const folder of [this.#root, this.staging]) {

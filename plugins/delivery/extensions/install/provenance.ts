@@ -33,7 +33,7 @@ export interface Provenance {
   readonly brings?: readonly Brought[]
   /** Public key of the author's signature in the catalog entry, base64. */
   readonly authorKey?: string
-  /** Epoch milliseconds; an update counts. */
+  /** Epoch milliseconds of the last installation or update. */
   readonly installedAt: number
   /** Id of the actor. */
   readonly installedBy: string

@@ -7,7 +7,7 @@ import { filesOf } from './code.js'
 
 /** The folder that code runs in, and the author's folder. */
 export interface Where {
-  /** Of the copy. */
+  /** Folder of the copy. */
   readonly folder: string
   readonly root: string
 }

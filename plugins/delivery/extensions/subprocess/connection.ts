@@ -128,7 +128,7 @@ export class Connection {
     return this.#over !== undefined
   }
 
-  /** Ends the connection; the process is left alone. */
+  /** Closes the connection without ending the process. */
   close(why: string, hungUp = false): void {
     if (this.#over !== undefined) return
     this.#over = why

@@ -9,7 +9,7 @@ import {
   routeOf as routeOfToday,
 } from '../../../../kernel/plugin.js'
 
-/** Members of a route of `apiVersion = 1` that are annotations now. */
+/** Members of an `apiVersion = 1` route that became annotations. */
 export interface MembersOfOne {
   /** Section of the document. */
   readonly area?: string

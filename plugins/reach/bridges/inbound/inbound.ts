@@ -453,7 +453,7 @@ export class Inbound {
   }
 }
 
-/** Stores the files of an event for its session; the agent is told about rejected ones. */
+/** Stores the files of an event for its session; rejected ones are mentioned to the agent. */
 async function attached(sessions: SessionsApi, id: string, attachments: readonly InboundAttachment[]) {
   const files: string[] = []
   const notes: string[] = []

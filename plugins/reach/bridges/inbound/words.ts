@@ -7,7 +7,7 @@ export type Word =
   | { readonly says: 'allow' | 'deny'; readonly code: string }
   | { readonly says: 'reply'; readonly code: string; readonly text: string }
 
-/** Codes of questions: no letters that are taken for others. */
+/** Letters of question codes, without those that are easily confused. */
 export const CODE_LETTERS = 'BCDFGHJKLMNPQRSTVWXZ23456789'
 export const CODE_LENGTH = 5
 const CODE = `[${CODE_LETTERS}]{${CODE_LENGTH}}`

@@ -274,7 +274,7 @@ async function askSecrets(
   }
 }
 
-/** Follows the health of the bridge until it is ready or needs a person; its last status. */
+/** Follows the health of the bridge until it is ready or needs a person; returns the last status. */
 async function awaitReady(interview: Interview, id: string): Promise<string> {
   const { client, signal } = interview.context
   const limit = AbortSignal.any([signal, AbortSignal.timeout(READY_MS)])

@@ -18,7 +18,7 @@ import type { RemoteService } from '../service.js'
 
 const ACCEPTANCE = ['agent', 'workspace', 'at_once', { of: 'peers~list', header: 'Only of' }] as const
 const about = describe('Network')
-// Not reduced to harmless routes: accepting offers lets peers run code here, and offering a task discloses its text.
+// No `runsCode(false)`: accepting offers lets peers run code here, and offering a task discloses its text.
 const route = routeOf<RemoteService>(about)
 const WRITING = [ConfigErrors.config_changed, ConfigErrors.config_file_invalid, ConfigErrors.setting_invalid]
 

@@ -48,7 +48,7 @@ export class Counter {
   readonly read = (): Sample[] => this.#series.entries().map(({ labels, of }) => ({ labels, value: of.n }))
 }
 
-/** Values in buckets. */
+/** A histogram updated as things happen. */
 export class Histogram {
   readonly #series
   readonly #bounds: readonly number[]

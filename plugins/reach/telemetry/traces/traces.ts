@@ -32,7 +32,7 @@ export type TracingState =
 interface On {
   readonly tracer: Tracer
   readonly url: URL
-  /** The place of the span that code runs in; asynchronous contexts cost time, so there is none without a collector. */
+  /** The current span of running code; asynchronous contexts have a cost, so there is none without a collector. */
   readonly current: AsyncLocalStorage<SpanPlace>
   /** Spans of requests, events and records (`kind/id`) that can have consequences. */
   readonly causes: Newest<SpanPlace>

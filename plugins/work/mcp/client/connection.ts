@@ -498,7 +498,7 @@ export class Connection {
 /** Tools are checked one by one, so a list with an invalid tool is accepted. */
 const AnyResult = v.looseObject({})
 
-/** The client ends a request by itself after a time; a bound of ours comes first. */
+/** Disables the client library's own timeout; the configured timeout applies. */
 const NEVER_MS = 2 * 3_600_000
 
 /** Result of `work`; `late` on timeout. */

@@ -28,7 +28,7 @@ const Told = v.object({
 export interface McpTool {
   /** `mcp__<server>__<tool>`. */
   readonly id: string
-  /** As the server calls it. */
+  /** Its name on the server. */
   readonly name: string
   readonly title: string
   readonly description: string

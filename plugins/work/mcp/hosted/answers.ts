@@ -1,7 +1,7 @@
 import { Fault, messageOf } from '../../../../kernel/plugin.js'
 import type { ToolContent, ToolOutcome } from '../../tools/api.js'
 
-/** A result as the protocol has it. */
+/** A result in the form of the protocol. */
 export interface McpAnswer {
   readonly [member: string]: unknown
   content: { type: 'text'; text: string }[]

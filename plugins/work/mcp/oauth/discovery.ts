@@ -12,7 +12,7 @@ export interface Authority {
   readonly scopes: readonly string[]
 }
 
-/** Endpoints that a login speaks to. */
+/** Endpoints used by a login. */
 const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint'] as const
 
 /**

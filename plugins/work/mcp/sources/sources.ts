@@ -295,7 +295,7 @@ export const problemTexts = ({ problems, remarks }: Found): string[] => [
   ...remarks,
 ]
 
-/** What the sources of one place are read with. */
+/** Context of reading the sources of one place. */
 interface Reading {
   readonly of: (
     where: string,

@@ -52,9 +52,9 @@ interface Token extends Bound {
 export class Approvals {
   readonly #waiting = new Map<string, Waiting>()
   readonly #settle = new Map<string, (status: Status) => void>()
-  /** Answers for the rest of a session, by session and then by tool and input. */
+  /** Decisions for the rest of a session, by session, then by tool and input. */
   readonly #lasting = new Map<string, Map<string, Decision>>()
-  /** By digest, so that a look at the memory of the daemon gives none away. */
+  /** By digest, so that the daemon's memory does not contain usable tokens. */
   readonly #tokens = new Map<string, Token>()
 
   constructor(

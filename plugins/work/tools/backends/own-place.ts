@@ -17,7 +17,7 @@ export function otherIn(
   given: Given,
   { workspaceId }: ToolPlace,
 ): { readonly member: string; readonly reference: unknown } | undefined {
-  // A body that is a member of its own may name a workspace as well.
+  // A body passed as a member can refer to a workspace as well.
   const body = Object(given.body) as Given
   const named = [
     ...(isOfWorkspace(route) ? [['id', given.id] as const] : []),
