@@ -13,7 +13,7 @@ export async function runCreate(context: CommandContext): Promise<void> {
   show(context, 'created', (await client.request('POST', '/api/agents', body)) as AgentReply)
 }
 
-/** `svc agent update <name>`: the fields that are not named stay as they are. */
+/** `svc agent update <name>`: fields that are not given stay. */
 export async function runUpdate(context: CommandContext): Promise<void> {
   const { args, client } = context
   const given = await fieldsOf(context)
@@ -74,7 +74,7 @@ const WRITTEN = [
   'toolsets',
 ] as const
 
-/** The fields of a definition as they are in the file; an empty list is none. */
+/** The fields of a definition as in the file; an empty list counts as none. */
 function written(agent: Agent): Record<string, unknown> {
   const own = agent.effective_runtime?.sources.provider === 'agent' || agent.effective_runtime === null
   const members: [string, unknown][] = WRITTEN.map(name => [name, agent[name]])

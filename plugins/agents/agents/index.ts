@@ -109,7 +109,7 @@ export default definePlugin({
   errors: [AgentErrors],
   settings: [DefaultPermissions],
   kinds: [AgentKind],
-  // Without a number: the version before starts on a home that has it.
+  // No number prefix: the former version of the daemon must still start on a home with this table.
   tables: [{ id: 'default-mode', sql: modeTable }],
   reconcilers: [reconciler({ kind: AgentKind, run: (self, batch) => self.reconcile(batch) })],
   services: [{ name: 'read', run: (self, signal) => self.warm(signal) }],
@@ -198,7 +198,7 @@ export default definePlugin({
       replies: { 200: DeleteAgentReply },
       with: [
         undo(ofRemoval),
-        // Other plugins refuse a deletion with errors of their own: what it answers with cannot be listed.
+        // Other plugins can refuse a deletion with their own errors, which cannot be listed here.
         describe('Agents', { errors: [410] }),
         cli('agent delete', {
           args: [agentName],

@@ -47,7 +47,10 @@ export async function runStatus(context: CommandContext): Promise<void> {
   out.table(events, eventColumns, `no wake-up yet; ${command('agent heartbeat wake', args.name ?? '')}`)
 }
 
-/** `svc agent heartbeat wake <name> [session]`: exits with 5 when the session cannot be woken, with 1 when the policy says no. */
+/**
+ * `svc agent heartbeat wake <name> [session]`: exits with 5 if the session cannot be woken, with 1 if the policy
+ * refuses.
+ */
 export async function runWake(context: CommandContext): Promise<number> {
   const { args, options, client, out } = context
   const body = {
@@ -87,7 +90,7 @@ function nextStep({ result, reason }: WakeDecision, { name = '', session }: Comm
 
 const urlOf = (name = '') => `/api/agents/${encodeURIComponent(name)}/heartbeat`
 
-/** The workspace of a session that is named, else the one here. */
+/** The workspace of a named session, else the current one. */
 async function workspaceOf(
   { client, options: { workspace } }: CommandContext,
   session: unknown,
@@ -96,6 +99,6 @@ async function workspaceOf(
   if (session === undefined) return here
   const at = `/api/sessions/${encodeURIComponent(String(session))}/owner`
   const owner = client.request('GET', at) as Promise<{ workspace_id: string }>
-  // Of a session that there is not the wake-up itself says so.
+  // For an unknown session, the wake-up request reports the error.
   return owner.then(({ workspace_id }) => ({ workspace_id })).catch(() => here)
 }

@@ -42,10 +42,10 @@ export default definePlugin({
     { id: '001-wake', sql: wakeTables },
     { id: '002-failures', sql: failuresColumn },
   ],
-  // Decisions stay as long as they are kept: they are what is asked about afterwards.
+  // Decisions are not deleted with their session, because they serve as its audit.
   owned: [{ by: Sessions, table: 'heartbeats_state', column: 'session_id' }],
   services: [{ name: 'wakes', run: (self, signal) => self.run(signal) }],
-  // A policy of a package came or went: nothing is kept of it, its sessions are planned anew.
+  // A policy of a package changed: nothing of it is cached, so its sessions are planned again.
   reconcilers: [reconciler({ kind: AgentHeartbeatKind, run: self => self.planAll() })],
   taps: [
     tap(

@@ -3,11 +3,11 @@ import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 
 const RETRY_MS = 60_000
 
-/** Calls what is due, all sessions with one timer; while none waits there is no timer at all. */
+/** Calls due wake-ups, with one timer for all sessions, and none while no session waits. */
 export class WakeScheduler {
   readonly #alarm: Alarm
 
-  /** @param cycle decides about the sessions that are due, the earliest first, and sets when each is due next */
+  /** @param cycle decides about the due sessions, earliest first, and sets their next due times */
   constructor(
     private readonly kernel: Pick<PluginKernel, 'clock' | 'log'>,
     private readonly cycle: (sessions: readonly string[]) => Promise<void>,
@@ -19,7 +19,7 @@ export class WakeScheduler {
     return this.#alarm.size
   }
 
-  /** When a session is due, in epoch milliseconds; undefined: never. */
+  /** Sets the due time of a session, in epoch milliseconds; undefined: never. */
   set(session: string, at: number | undefined): void {
     this.#alarm.set(session, at)
   }

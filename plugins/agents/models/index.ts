@@ -42,7 +42,7 @@ export default definePlugin({
 }).surface({
   errors: [ModelErrors],
   tables: [{ id: '001-models', sql: modelTables }],
-  // Sources that name the provider of each model themselves stay.
+  // Sources that name the provider of each model are kept.
   owned: [
     {
       ...{ by: Providers, table: 'models_source', column: 'provider' },

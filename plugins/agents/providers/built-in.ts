@@ -1,6 +1,6 @@
-/** Name of the provider that runs the command an agent names itself. */
+/** Name of the provider for agents with a command of their own. */
 export const BUILT_IN_PROVIDER = 'local'
 
-/** Name of the provider that runs the agent of this package, and of its program. */
+/** Name of the provider for this package's agent, and of its program. */
 export const OWN_AGENT = 'svc'
 export const OWN_AGENT_PROGRAM = 'svc-agent'

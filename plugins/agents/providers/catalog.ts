@@ -1,7 +1,7 @@
 import type { Provider } from './api.js'
 import { BUILT_IN_PROVIDER, OWN_AGENT, OWN_AGENT_PROGRAM } from './built-in.js'
 
-/** Runs the command that an agent names itself. */
+/** Runs an agent's own command. */
 export const builtIn: Provider = {
   name: BUILT_IN_PROVIDER,
   displayName: "The agent's own command",
@@ -13,7 +13,7 @@ export const builtIn: Provider = {
   runtimeProvider: BUILT_IN_PROVIDER,
 }
 
-/** An agent program that logs in by itself, in the home of the user, and speaks ACP. */
+/** An agent program with its own login in the user's home that supports ACP. */
 function nativeCli(
   name: string,
   displayName: string,
@@ -52,8 +52,8 @@ function nativeCli(
 }
 
 /**
- * Every provider that is built in, in the order in which they are tried. The configuration and extensions add others, with the same
- * members (`schemas/settings/entries.ts`).
+ * Built-in providers in the order of detection. The configuration and extensions add others with the same members
+ * (`schemas/settings/entries.ts`).
  */
 export const catalog: readonly Provider[] = [
   builtIn,
@@ -84,7 +84,7 @@ export const catalog: readonly Provider[] = [
     loginCheck: ['codex', 'login', 'status'],
     packages: ['@zed-industries/codex-acp', '@agentclientprotocol/codex-acp'],
     sandboxedArgs: ['-c', 'sandbox_mode="danger-full-access"', '-c', 'approval_policy="untrusted"'],
-    // The adapter of the Agent Client Protocol takes no arguments and knows no mode that asks and starts no sandbox.
+    // Its ACP adapter takes no arguments, and has no mode that asks without starting a sandbox.
     sandboxedNote:
       'Your commands run in a sandbox already, inside which a second one cannot be started. Ask to run each command outside of your own sandbox: sandbox_permissions "require_escalated" with a justification.',
     keyVariables: ['OPENAI_API_KEY', 'CODEX_API_KEY'],
@@ -96,7 +96,8 @@ export const catalog: readonly Provider[] = [
     install: 'npm install -g @google/gemini-cli',
     login: 'gemini',
     packages: ['@google/gemini-cli'],
-    // It takes the answer that a file is missing for a failure, and so creates none; without `fs` it reads and writes by itself.
+    // It treats the answer for a missing file as a failure, and so never creates files; without `fs` it accesses them
+    // itself.
     withholds: ['fs'],
     keyVariables: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
     ownFiles: ['.gemini'],
@@ -115,9 +116,9 @@ export const catalog: readonly Provider[] = [
     install: 'npm install -g @github/copilot',
     login: 'copilot login',
     packages: ['@github/copilot'],
-    // The mode in which it begins, and in which it asks.
+    // Its initial mode, which asks for permission.
     askingModes: ['https://agentclientprotocol.com/protocol/session-modes#agent'],
-    // It accepts servers that are programs and starts none of them.
+    // It accepts stdio servers but does not start them.
     mcpTransports: ['http'],
     keyVariables: ['COPILOT_GITHUB_TOKEN', 'GH_TOKEN', 'GITHUB_TOKEN'],
     ownFiles: ['.copilot'],
@@ -162,7 +163,7 @@ export const catalog: readonly Provider[] = [
     envPolicy: 'filtered',
     homePolicy: 'operator',
     runtimeProvider: OWN_AGENT,
-    // Its conversations.
+    // Folder of its conversations.
     ownFilesEnv: ['SVC_AGENT_STATE'],
   },
 ]

@@ -23,7 +23,7 @@ async function isExecutable(file: string): Promise<boolean> {
   }
 }
 
-/** Folders above a program that are searched for the file that tells its version. */
+/** Parent folders searched for the file with a program's version. */
 const LEVELS = 5
 const SIZE_MAX = 256 * 1024
 

@@ -5,10 +5,10 @@ import type { Missing } from './missing.js'
 import type { Probe } from './probe.js'
 
 /**
- * Whether a provider is ready: `ready` means that its login was checked, or says that nothing can check it.
- * @param probe the last answer about its login
- * @param lacked what its secrets lack
- * @param canAsk the program that tells it is there
+ * State of a provider: `ready` means that its login was checked, or that it cannot be checked.
+ * @param probe the last login check
+ * @param lacked the problem of its secrets
+ * @param canAsk whether the program for login checks exists
  */
 export function stateOf(
   { name, displayName, argv, authMode, install, login, loginCheck }: Provider,

@@ -1,10 +1,10 @@
 import { type Clock, within } from '../../../kernel/plugin.js'
 import type { ProcessHandle } from '../../platform/processes/api.js'
 
-/** Milliseconds that a program has to say whether it is logged in. */
+/** Milliseconds for a login check. */
 const DEADLINE_MS = 10_000
 
-/** How a question about the login ended; what the program printed may hold secrets and is thrown away. */
+/** Result of a login check; the output may contain secrets and is discarded. */
 export interface Probe {
   /** Epoch milliseconds. */
   readonly at: number
@@ -13,7 +13,7 @@ export interface Probe {
   readonly exitCode: number
 }
 
-/** Starts the program and waits for its end, 10 s at most; nothing of it is left afterwards. */
+/** Runs the program for at most 10 s; nothing of it is left afterwards. */
 export async function runProbe(clock: Clock, start: () => Promise<ProcessHandle>): Promise<Probe> {
   const at = clock.now()
   const begun = clock.monotonic()

@@ -3,7 +3,7 @@ import type { Setting } from '../../../kernel/plugin.js'
 import type { ProviderSettings } from '../../../schemas/settings/entries.js'
 import { ProviderEntry, ProviderName } from './entry.js'
 
-/** The provider of agents that name neither a provider nor a command; empty: none. */
+/** Default provider of agents without a provider and a command; empty: none. */
 export const DefaultProvider: Setting<string> = {
   path: 'defaults.provider',
   section: 'general',
@@ -12,7 +12,7 @@ export const DefaultProvider: Setting<string> = {
   apply: 'restart-required',
 }
 
-/** Providers of the operator, and what is otherwise about built-in ones, by name. */
+/** The operator's providers and changes of built-in ones, by name. */
 export const ProviderEntries: Setting<Record<string, ProviderSettings>> = {
   path: 'providers',
   section: 'providers',

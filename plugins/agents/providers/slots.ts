@@ -5,12 +5,12 @@ import { type Provider, ProviderErrors, type ProviderSecret } from './api.js'
 
 type Asker = Pick<PluginKernel, 'collect' | 'name'>
 
-/** Names of variables that hold credentials; what starts a process is not among them. */
+/** Variables that can hold credentials, without those that affect how a process starts. */
 const SLOT = /^(?!SVC_|LD_|DYLD_|NODE_|PATH$|HOME$)[A-Z_][A-Z0-9_]{0,127}$/
 
 /**
- * Secrets of the slots that the configuration gives a provider.
- * @throws Fault naming a required one that is not there
+ * Values of a provider's configured slots.
+ * @throws Fault naming a missing required secret
  */
 export async function configuredSlots(
   kernel: Asker,
@@ -27,8 +27,8 @@ export async function configuredSlots(
 }
 
 /**
- * Credentials of a provider: what the vault has as `vault:providers/<name>/<VARIABLE>` is that variable of its processes.
- * @throws Fault naming a secret that cannot be opened: without it the provider would fail later, and say less
+ * Credentials of a provider: `vault:providers/<name>/<VARIABLE>` becomes that variable of its processes.
+ * @throws Fault naming a secret that cannot be read: without it the provider would fail later with less information
  */
 export async function slotValues(
   { name }: Provider,
@@ -45,7 +45,7 @@ export async function slotValues(
   return values
 }
 
-/** Whether the secret of a reference can be handed to a process now. */
+/** Whether the secret of a reference is available now. */
 export const isPresent = (kernel: Asker, ref: string): Promise<boolean> =>
   resolveSecret(kernel, ref, 'the slot').then(
     () => true,
@@ -53,7 +53,7 @@ export const isPresent = (kernel: Asker, ref: string): Promise<boolean> =>
   )
 
 /**
- * Stores secrets of a provider, all or none. Resolves to what puts back those that were there before.
+ * Stores secrets of a provider, all or none. Resolves with a function that restores the previous ones.
  * @throws Fault `provider_secret_foreign`, `provider_vault_missing`, and those of the vault
  */
 export async function storeSecrets(
@@ -68,7 +68,7 @@ export async function storeSecrets(
     throw ProviderErrors.provider_secret_foreign(`a secret_ref of this provider begins with ${own}`)
   const stored: { readonly ref: string; readonly before: string | undefined; readonly kind: string | undefined }[] = []
   const undo = async () => {
-    // The newest first: a reference that is named twice ends as it was before the first.
+    // Newest first: a reference stored twice gets its original value back.
     for (const { ref, before, kind } of stored.splice(0).reverse()) {
       if (before === undefined) await vault.delete(ref, actor)
       else await vault.put(ref, before, { kind, allowShort: true, actor })

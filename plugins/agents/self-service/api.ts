@@ -1,4 +1,4 @@
-/** `svc/plugins/self-service`: what an agent asks about itself, and the sessions that it starts. */
+/** `svc/plugins/self-service`: information for agents about themselves, and the sessions they start. */
 
 import * as v from 'valibot'
 import { command } from '../../../kernel/kit/commands/command-line.js'
@@ -21,12 +21,12 @@ export const SpawnErrors = defineErrors({
   spawn_invalid: { status: 422, message: 'this session cannot be spawned', next: command('spawn', '--help') },
 })
 
-/** A child that a session wants to start. */
+/** A child session requested by another one. */
 export interface SpawnWish extends Deniable {
   readonly agentName: string
-  /** Of the child, as its parent calls it. */
+  /** Role of the child, given by its parent. */
   readonly role: string
-  /** May be narrowed; it is checked afterwards against what the parent has. */
+  /** May be reduced by a tap; checked afterwards against the parent's rights. */
   readonly permissions: PermissionPolicy
 }
 
@@ -47,9 +47,9 @@ export const points = hookTable({
 })
 export type SpawnPoints = TapsOf<typeof points>
 
-/** Contributes what a session works on, for the picture that its agent gets of itself. */
+/** Contributes the work of a session, for its agent's view of itself. */
 export interface HeldWorkSource {
-  /** Leases that one session may have at once. */
+  /** Maximum leases of one session. */
   readonly mostLeases: number
   readonly leases: (session: SessionInfo) => readonly TaskLease[]
   readonly situation: (session: SessionInfo) => TaskSituation
@@ -68,9 +68,9 @@ type Context = AgentContextReply['context']
 export interface CompanySource {
   /** Channels that it takes part in. */
   readonly channels: (session: SessionInfo) => readonly CoordinationChannel[]
-  /** The oldest messages that wait for it, and how many there are. */
+  /** The oldest waiting messages and their total number. */
   readonly inbox: (session: SessionInfo, limit: number) => Pick<Context['inbox_summary'], 'items' | 'unread_count'>
-  /** The other peers of its channels, and whether there are more. */
+  /** Other peers in its channels, and whether the list is truncated. */
   readonly peers: (
     session: SessionInfo,
     limit: number,

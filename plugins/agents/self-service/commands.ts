@@ -3,7 +3,7 @@ import type { AgentMeReply, SpawnReply } from '../../../schemas/sessions/self-se
 
 const DEFAULT_TTL_SECONDS = 3600
 
-/** `svc spawn <agent>`: the rights that are not named the child does not have. */
+/** `svc spawn <agent>`: the child gets only the rights that are given. */
 export async function runSpawn({ args, options, client, out }: CommandContext): Promise<void> {
   const { role = 'worker', ttl = DEFAULT_TTL_SECONDS, name, model, overlay, keep, sandbox } = options
   const { me } = (await client.request('GET', '/api/agent/me')) as AgentMeReply

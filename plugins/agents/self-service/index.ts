@@ -21,7 +21,7 @@ import { SPAWN_TABLES } from './spawn-table.js'
 
 const route = routeOf<SelfService>(describe('Agent self-service (caller headers)'))
 const { tap } = surfaceOf<SelfService>()
-/** Optional for the agent itself, whose socket says who it is. */
+/** Optional for an agent, which its socket identifies. */
 const headers = { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } }
 const origins = [AGENT_SESSION]
 const ofCaller = [SessionErrors.session_not_found, SpawnErrors.spawn_parent_stopped]

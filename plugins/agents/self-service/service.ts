@@ -13,13 +13,13 @@ import { Company, HeldWork, points, SpawnErrors } from './api.js'
 import type { K } from './needs.js'
 import { MAX_DEPTH, SessionSpawner } from './spawner.js'
 
-/** Items of a section of the context at most. */
+/** Maximum items per section of the context. */
 const SECTION_LIMIT = 20
 const empty = { limit: SECTION_LIMIT, returned: 0, truncated: false }
 
 type Headers = Readonly<Record<string, string | undefined>>
 
-/** Answers the questions of an agent about its own session. */
+/** Answers an agent's requests about its own session. */
 export class SelfService {
   readonly points: HooksOf<typeof points>
   readonly spawner: SessionSpawner
@@ -34,8 +34,8 @@ export class SelfService {
   }
 
   /**
-   * The session that calls: that of the socket or token, or the one that an operator speaks for by headers, which `identity` has
-   * judged. Throws `identity_required` (401).
+   * The calling session: that of the socket or token, or the one an operator speaks for by headers, which `identity`
+   * has validated. Throws `identity_required` (401).
    */
   caller(actor: Actor, headers: Headers): SessionInfo {
     const id = actor.origin === AGENT_SESSION ? actor.id : headers['x-service-session-id']
@@ -111,7 +111,7 @@ export class SelfService {
     return this.spawner.spawn(caller, body)
   }
 
-  /** The workspace of the caller, which a request may name as well. Throws `spawn_foreign` (403) for another one. */
+  /** The caller's workspace, which a request may also name. Throws `spawn_foreign` (403) for another one. */
   own(caller: SessionInfo, reference?: string): Workspace {
     const workspace = this.#workspace(caller)
     if (reference === undefined || [workspace.id, workspace.name, workspace.rootDir].includes(reference))
@@ -119,13 +119,13 @@ export class SelfService {
     throw SpawnErrors.spawn_foreign(`${reference} is not the workspace of session ${caller.id}`)
   }
 
-  /** As the configuration has it for a workspace. */
+  /** The coordinator's configuration for a workspace. */
   coordinator(workspace: Workspace): CoordinatorConfig {
     const read = (name: string): { readonly value: unknown; readonly layer: string } => {
       try {
         return this.kernel.needs.configuration.explain(`roles.coordinator.${name}`)
       } catch (error) {
-        // Nothing starts coordinators where there are no tasks.
+        // Without the tasks plugin, nothing starts coordinators.
         if (error instanceof Fault && error.code === 'setting_unknown') return { value: undefined, layer: 'default' }
         throw error
       }
@@ -149,12 +149,12 @@ export class SelfService {
     }
   }
 
-  /** The plugin that gives sessions work; none where there is none. */
+  /** The plugin that provides work for sessions, if any. */
   get #work() {
     return this.kernel.collect(HeldWork)[0]?.entry
   }
 
-  /** The plugin that lets sessions talk to each other; none where there is none. */
+  /** The plugin for conversations between sessions, if any. */
   get #company() {
     return this.kernel.collect(Company)[0]?.entry
   }
@@ -208,5 +208,5 @@ const gone = (id: string): never => {
   throw SpawnErrors.spawn_parent_stopped(`the workspace ${id} of this session is gone`)
 }
 
-/** Milliseconds of a duration; its owner keeps it as a number. */
+/** Milliseconds of a duration, which its setting stores as a number. */
 const msOf = (value: unknown): number => (typeof value === 'number' ? value : 0)

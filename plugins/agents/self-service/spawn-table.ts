@@ -1,6 +1,6 @@
 import { column, table } from '../../../kernel/kit/table.js'
 
-/** Migrations: one only ever adds to the list. */
+/** Migrations; only append to this list. */
 export const SPAWN_TABLES = [
   {
     id: '001-child',
@@ -21,7 +21,7 @@ CREATE UNIQUE INDEX self_service_child_key ON self_service_child (parent_id, ide
 
 const { flag, text, time } = column
 
-/** Spawned sessions: who spawned each, and until when. `digest` is that of the request, without its key. */
+/** Spawned sessions with their parents and expiry. `digest` is that of the request without its key. */
 export const children = table('self_service_child', {
   session_id: text(),
   parent_id: text(),

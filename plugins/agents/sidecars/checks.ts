@@ -6,7 +6,7 @@ import { SIDECARS } from './places.js'
 /** Items of one report. */
 const LISTED = 50
 
-/** One item for every sidecar that is not valid, or one that all are. */
+/** One item per invalid sidecar, or one that all are valid. */
 export function brokenSidecars(all: readonly (Heartbeat | Soul)[]): DiagnosticItem[] {
   const about = { category: 'agents' }
   if (all.length === 0) {

@@ -31,7 +31,7 @@ const digest = {
 
 type Verb = 'Inspect' | 'Validate' | 'Write' | 'Remove' | 'History' | 'Rollback'
 
-/** The commands that both sidecars have. */
+/** The commands of one sidecar. */
 function commandsOf(which: 'soul' | 'heartbeat', title: string, fileName: string) {
   const load = (verb: Verb) => () => import('./commands.js').then(module => ({ run: module[`${which}${verb}`] }))
   const at = (verb: string) => `agent ${which} ${verb}`

@@ -71,7 +71,7 @@ export const HeartbeatSetting: Setting<HeartbeatConfig> = {
   apply: 'live',
 }
 
-/** The configuration as a snapshot shows it. */
+/** Wire form of the configuration in a snapshot. */
 export function subsetOf(config: HeartbeatConfig): HeartbeatConfigSubset {
   const texts = {
     default_interval: durationText(config.default_interval),

@@ -1,7 +1,7 @@
 import { shown } from '../../../kernel/kit/text.js'
 import type { Warning } from './candidate.js'
 
-/** Letters that are drawn like others: those of Cyrillic and Greek that Unicode's `confusables.txt` maps to letters of Latin. */
+/** Confusable letters: those of Cyrillic and Greek that Unicode's `confusables.txt` maps to Latin letters. */
 const LETTERS = new Map(
   Object.entries({
     ...{
@@ -42,7 +42,7 @@ const LETTERS = new Map(
   }),
 )
 
-/** Scripts whose letters look like each other's. */
+/** Scripts with similar letters. */
 const SCRIPTS = [
   ['Latin', /\p{Script=Latin}/u],
   ['Cyrillic', /\p{Script=Cyrillic}/u],
@@ -51,7 +51,7 @@ const SCRIPTS = [
   ['Cherokee', /\p{Script=Cherokee}/u],
 ] as const
 
-/** Equal for names that a reader takes for each other; the method of UTS #39, with the letters above. */
+/** Skeleton of a name, equal for names that look alike; the method of UTS #39, with the letters above. */
 export function skeletonOf(name: string): string {
   const plain = name.normalize('NFKD').toLowerCase().replace(/\p{M}/gu, '')
   return [...plain]
@@ -61,7 +61,7 @@ export function skeletonOf(name: string): string {
     .replaceAll('vv', 'w')
 }
 
-/** A warning of a name whose letters are of scripts that look alike. */
+/** A warning for a name that mixes scripts with similar letters. */
 export function mixedScripts(name: string): readonly Warning[] {
   const scripts = SCRIPTS.flatMap(([script, letters]) => (letters.test(name) ? [script] : []))
   if (scripts.length < 2) return []
@@ -69,7 +69,7 @@ export function mixedScripts(name: string): readonly Warning[] {
   return [{ pattern: 'mixed_scripts', severity: 'warning', message }]
 }
 
-/** The others of these names that a reader takes for one of them, by that name. */
+/** Other names that look alike, by name. */
 export function lookAlikes(names: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const bySkeleton = new Map<string, string[]>()
   for (const name of names) {
@@ -82,11 +82,11 @@ export function lookAlikes(names: readonly string[]): ReadonlyMap<string, readon
   return new Map(alike.flatMap(same => same.map(name => [name, same.filter(other => other !== name)] as const)))
 }
 
-/** A name with its letters beyond ASCII as code points: `d\u{435}ploy`. */
+/** A name with non-ASCII letters as code points: `d\u{435}ploy`. */
 const spelledOut = (name: string): string =>
   [...name].map(letter => (letter > '\x7e' ? `\\u{${letter.codePointAt(0)?.toString(16)}}` : letter)).join('')
 
-/** The warning of a name that looks like others. */
+/** A warning for a name that looks like another one. */
 export const alikeWarning = (name: string, others: readonly string[]): Warning => ({
   pattern: 'looks_alike',
   severity: 'warning',

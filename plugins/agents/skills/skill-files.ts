@@ -17,10 +17,10 @@ import { SkillKind } from './api.js'
 import { MAX_SKILL_BYTES as MAX_BYTES, parseSkillFile, skillFileIn } from './skill-file.js'
 
 const MAX_SKILLS = 256
-/** How deep folders that only group skills may be nested. */
+/** Maximum nesting of folders that group skills. */
 const MAX_DEPTH = 4
 
-/** The skills of an extension, one for each SKILL.md below its paths; one that cannot be read is left out. */
+/** The skills of an extension, one per SKILL.md below its paths; an unreadable one is left out. */
 export async function readSkills(extension: InstalledExtension): Promise<Shipment> {
   const { root, manifest } = extension
   const files = new Set<string>()
@@ -48,7 +48,7 @@ export async function readSkills(extension: InstalledExtension): Promise<Shipmen
   return { records: skills, brings, ...(leftOut.length > 0 && { leftOut }) }
 }
 
-/** A skill with what its metadata declares; what cannot be read there is in force nowhere. */
+/** A skill with its declared servers and hooks; invalid declarations have no effect. */
 function broughtSkill(name: string, { metadata }: Record<string, unknown>): Brought[] {
   const { svc } = Object(metadata) as { svc?: unknown }
   const { mcp_servers: servers, hooks } = Object(svc) as { mcp_servers?: unknown; hooks?: unknown }
@@ -59,14 +59,17 @@ function broughtSkill(name: string, { metadata }: Record<string, unknown>): Brou
   ]
 }
 
-/** A list with names, or by name. */
+/** Entries of a list or a table by name. */
 const entriesOf = (declared: unknown): [name: string, written: object][] =>
   Object.entries(Object(declared)).map(([key, one]) => [
     String(Array.isArray(declared) ? Object(one).name : key),
     Object(one),
   ])
 
-/** SKILL.md files at or below a path, relative to the root; a folder with a skill has no others in it. Links are not followed. */
+/**
+ * SKILL.md files at or below a path, relative to the root; a skill's folder contains no other skills. Links are not
+ * followed.
+ */
 async function skillFiles(root: string, relative: string, depth: number): Promise<string[]> {
   const entries = await readdir(await resolveInside(root, relative), { withFileTypes: true })
   const file = skillFileIn(entries.map(({ name }) => name))

@@ -21,8 +21,8 @@ export interface BundlesApi {
 export const Bundles = token<BundlesApi>('bundles@1')
 
 /**
- * The activation request of a tool called from within a workspace: it is for that workspace, unless it asks for the global
- * scope and names no workspace.
+ * Scope of an activation request by a tool from within a workspace: that workspace, unless the request has the global
+ * scope and no workspace.
  */
 export function withCallerScope(
   request: BundleActivationRequest,

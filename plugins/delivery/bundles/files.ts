@@ -2,12 +2,12 @@ import { readdir, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { resolveInside } from '../extensions/api.js'
 
-/** Files of bundles below one path of a manifest. */
+/** Bundle files below one path of a manifest. */
 const MAX_FILES = 256
 
 /**
- * The files of bundles at a path of a manifest, relative to the root: the file itself; of a folder its `.toml` and `.json`
- * files, and `bundle.toml` or `bundle.json` of the folders in it.
+ * Bundle files at a path of a manifest, relative to the root: the file itself; for a folder its `.toml` and `.json`
+ * files, and `bundle.toml` or `bundle.json` of its subfolders.
  */
 export async function bundleFiles(root: string, relative: string): Promise<string[]> {
   const real = await resolveInside(root, relative)

@@ -4,7 +4,7 @@ import { kind } from '../../../kernel/plugin.js'
 const text = v.string()
 const names = v.optional(v.array(text), [])
 
-/** Spec of a record of kind `bundle`: an entry of the catalog. What a profile holds is read from the extension itself. */
+/** Spec of a record of kind `bundle`: an entry of the catalog. Contents of profiles are read from the extension itself. */
 export const BundleSpec = v.object({
   extension_name: v.pipe(text, v.minLength(1)),
   extension_version: v.optional(text),
@@ -14,7 +14,7 @@ export const BundleSpec = v.object({
     v.object({
       name: v.pipe(text, v.minLength(1)),
       description: v.optional(text),
-      /** Hex SHA-256 of all that the profile projects. */
+      /** Hex SHA-256 of everything that the profile projects. */
       content_hash: text,
       channels: v.optional(v.array(v.object({ name: text, description: v.optional(text) })), []),
       primary_channel: v.optional(text),
@@ -38,7 +38,7 @@ export const ActivationSpec = v.object({
   profile_name: text,
   spec_content_hash: v.optional(text, ''),
   network_requirement_digest: v.optional(text, ''),
-  /** Always `operator`; absent while the requirement of that digest is not confirmed. */
+  /** Always `operator`; absent while the network requirement is not confirmed. */
   confirmed_by: v.optional(text),
   confirmed_at: v.optional(text),
 })

@@ -22,7 +22,7 @@ import { catalogToWire, channelsOf } from './view.js'
 export class BundlesService implements BundlesApi {
   readonly #catalog: BundleCatalog
   readonly #activations: Activations
-  /** Ids of activations whose extension is still to be loaded, with its name. */
+  /** Ids of activations that wait for their extension to load, with its name. */
   readonly #waiting = new Map<string, string>()
 
   constructor(private readonly kernel: K) {
@@ -30,7 +30,7 @@ export class BundlesService implements BundlesApi {
     this.#activations = new Activations(kernel, this.#catalog)
   }
 
-  /** How extensions have their bundles read. */
+  /** The family that reads bundles of extensions. */
   family(): ResourceFamily {
     return {
       name: 'bundles',
@@ -43,19 +43,19 @@ export class BundlesService implements BundlesApi {
     }
   }
 
-  /** Resolves when the bundles of all extensions have been read since the daemon started, after 5 s at most. */
+  /** Resolves when the bundles of all extensions have been read, at most 5 s after the start. */
   settled(): Promise<void> {
     return this.kernel.needs.extensions.settled()
   }
 
-  /** Activations that waited for an extension are projected, now that it is loaded or gone. */
+  /** Projects activations whose extension has finished loading or does not exist. */
   extensionsChanged(): void {
     const due = [...this.#waiting].filter(([, name]) => !this.kernel.needs.extensions.isLoading(name))
     for (const [id] of due) this.#waiting.delete(id)
     this.kernel.needs.reconcile.mark(due.map(([id]) => ({ kind: ActivationKind.name, id })))
   }
 
-  /** May an extension go? Not while activations depend on it. */
+  /** Refuses to remove an extension while activations depend on it. */
   async disabling(extension: string): Promise<Fault | undefined> {
     const key = extension.toLowerCase()
     const ids = this.#activations
@@ -69,19 +69,19 @@ export class BundlesService implements BundlesApi {
     })
   }
 
-  /** Activations of a bundle, by what its record says. */
+  /** Activations of a bundle, by its record. */
   activationsOf({ spec }: StoredRecord<BundleSpec>): string[] {
     const names = ({ extension_name, bundle_name }: BundleSpec | ActivationSpec) =>
       `${extension_name}\n${bundle_name}`.toLowerCase()
     return this.#activations.list().flatMap(record => (names(record.spec) === names(spec) ? [record.id] : []))
   }
 
-  /** Projects activations one by one: what stands against one of them is its own affair. */
+  /** Projects activations one by one, so that a conflict affects only its own activation. */
   async reconcile({ records, removed, fail }: Batch<ActivationSpec>): Promise<void> {
     if (removed.length > 0) await this.#activations.forget(removed)
     for (const { id, spec } of records) {
       const extension = spec.extension_name.trim().toLowerCase()
-      // Extensions load behind the boot: only what is not there after that is gone.
+      // Extensions load after the boot: a missing one is final only then.
       if (!this.#activations.found(spec) && this.kernel.needs.extensions.isLoading(extension)) {
         this.#waiting.set(id, extension)
       } else await this.#activations.follow(id).catch(error => fail(id, error))
@@ -115,13 +115,13 @@ export class BundlesService implements BundlesApi {
     return this.#activations.view(this.#activations.get(id))
   }
 
-  /** Throws `bundle_activation_not_found` for one of another workspace than the one that a caller is held to. */
+  /** Throws `bundle_activation_not_found` for an activation outside the caller's workspace. */
   #checkHere(id: string, actor: Actor): void {
     const record = this.kernel.records.get(ActivationKind.name, id)
     if (record && isElsewhere(actor, record.scope)) throw notFound(id)
   }
 
-  /** Without those of another workspace than the one that a caller is held to. */
+  /** Without activations outside the caller's workspace. */
   list(actor: Actor): BundleActivation[] {
     const here = this.#activations.list().filter(({ scope }) => !isElsewhere(actor, scope))
     return here.map(record => this.#activations.view(record))

@@ -6,7 +6,7 @@ import type { ExtensionsService } from './service.js'
 
 const route = routeOf<ExtensionsService>(describe('Extensions'))
 
-/** Where the variables of an extension come from. */
+/** Routes for the variables of an extension. */
 export const secretRoutes = [
   route({
     method: 'GET',

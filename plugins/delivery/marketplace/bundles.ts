@@ -4,7 +4,7 @@ import type { K } from './needs.js'
 
 type Bundle = BundleCatalogReply['bundles'][number]
 
-/** Bundles of installed extensions: there is no feed of them. */
+/** Bundles of installed extensions, which have no feed. */
 export async function bundleEntries(kernel: K): Promise<MarketplaceEntry[]> {
   return (await bundles(kernel)).map(bundle => toWire(bundle, kernel))
 }

@@ -3,14 +3,14 @@ import type { Entry } from './feed.js'
 interface Line {
   readonly entry: Entry
   readonly name: string
-  /** All that is searched, in lower case. */
+  /** Searchable text in lower case. */
   readonly text: string
 }
 
-/** Entries of one feed, made ready for searching. */
+/** A search index of one feed. */
 export class SearchIndex {
   readonly #lines: readonly Line[]
-  /** Curated ones first, then by downloads, then by name: what is shown before anybody searches. */
+  /** Entries for an empty query: curated ones first, then by downloads, then by name. */
   readonly #idle: readonly Entry[]
 
   constructor(entries: readonly Entry[]) {
@@ -24,7 +24,7 @@ export class SearchIndex {
     )
   }
 
-  /** Entries that have every word of a text, the best first; all for no words. */
+  /** Entries that contain every word of a query, best first; all for an empty one. */
   search(query: string): readonly Entry[] {
     const words = folded(query).split(/\s+/).filter(Boolean).slice(0, 16)
     const [first] = words
@@ -38,7 +38,7 @@ export class SearchIndex {
   }
 }
 
-/** A name that is the query comes before one that begins with it, one that has its words, and a description. */
+/** Score of a match: an exact name, a prefix, all words in the name, some, or only in the description. */
 function scoreOf(name: string, whole: string, words: readonly string[]): number {
   if (name === whole) return 4
   if (name.startsWith(whole)) return 3

@@ -4,18 +4,18 @@ import { META_FILE, type SkillMeta } from '../../agents/skills/api.js'
 import { syncFolder } from '../../desk/workspaces/api.js'
 import { systemFiles, type Tree, writeTree } from '../extensions/api.js'
 
-/** Folders that begin so are no skills: a new one before it has its name, and the one that it takes the place of. */
+/** Prefixes of folders that are not skills: an unfinished new one, and a replaced one. */
 const NEW = '.new-'
 const OLD = '.old-'
 
-/** The folder that skills are installed into. Whatever moment the daemon ends at, each skill is there whole, old or new. */
+/** The folder of installed skills. After a crash at any point, each skill is complete, in its old or new version. */
 export class SkillStore {
   constructor(
     readonly folder: string,
     private readonly unique: () => string,
   ) {}
 
-  /** A name as a folder: other characters than letters, digits, dot, minus and underscore could mean something. */
+  /** Folder name for a skill: all characters but letters, digits, dot, minus and underscore are replaced. */
   pathOf(name: string): string {
     return path.join(
       this.folder,
@@ -30,7 +30,7 @@ export class SkillStore {
     return (await this.#names()).includes(path.basename(this.pathOf(name)))
   }
 
-  /** Puts a skill in its place, that of an earlier version of it if there is one. */
+  /** Installs a skill, replacing an earlier version. */
   async put(name: string, tree: Tree, meta: SkillMeta): Promise<string> {
     await this.recover()
     await mkdir(this.folder, { recursive: true, mode: 0o700 })
@@ -58,7 +58,7 @@ export class SkillStore {
     await systemFiles.remove(gone)
   }
 
-  /** Ends what an earlier daemon began: an old version whose successor has no name yet comes back. */
+  /** Recovers from a crash: restores an old version whose successor was not renamed into place. */
   async recover(): Promise<void> {
     const names = await this.#names()
     for (const name of names) {

@@ -1,8 +1,8 @@
-/** `svc/plugins/storage`: what code in the daemon keeps without a table of its own. */
+/** `svc/plugins/storage`: storage of code in the daemon without own tables. */
 import { token } from '../../../kernel/plugin.js'
 import type { ExtensionStorage } from '../extensions/api.js'
 
 export type { ExtensionStorage, StoredKey } from '../extensions/api.js'
 
-/** Values under keys and a folder for files, of the plugin that requires it alone. */
+/** Key-value storage and a folder for files, private to the requiring plugin. */
 export const Storage = token<ExtensionStorage>('storage@1')

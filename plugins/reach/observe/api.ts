@@ -1,2 +1,2 @@
-/** `svc/plugins/observe`: what an event says in one line, for those who list events themselves. */
+/** `svc/plugins/observe`: the one-line form of events, for plugins that list events themselves. */
 export { isFailure, logEventOf } from './logs/wire.js'

@@ -6,15 +6,15 @@ import { type HistoryProgress, historyOf, isUnfinished } from './progress.js'
 import { KEPT_DAYS } from './tables.js'
 import { RUN_ENDS } from './tally.js'
 
-/** Events that are counted in one step, and the pause after it, in milliseconds. */
+/** Events counted per step, and the pause after it in milliseconds. */
 const STEP = 500
 const PAUSE_MS = 50
 const DAY_MS = 86_400_000
 
 /**
- * Counts the events from before the first start of the plugin: those that are still in the log one by one, in steps with pauses;
- * older ones, of which the log has only counts by day (UTC) and name, as outcomes of these days. A step and its progress are one
- * transaction, so a daemon that was killed goes on after the last step.
+ * Counts the events from before the first start of the plugin: those still in the log one by one, in steps with pauses;
+ * older ones, of which the log has only counts by day (UTC) and name, as outcomes of these days. A step and its
+ * progress share a transaction, so that a restarted daemon continues after the last step.
  */
 export async function countHistory(kernel: K, counter: Counter, time: LocalTime, signal: AbortSignal): Promise<void> {
   const { db, clock, log } = kernel
@@ -25,7 +25,7 @@ export async function countHistory(kernel: K, counter: Counter, time: LocalTime,
       if (progress.history_days === 0) await countDays(kernel, counter, time)
       else await step(kernel, counter, progress)
     } catch (error) {
-      // A damaged journal of old events must not keep newer ones from being counted.
+      // A damaged journal of old events must not prevent counting newer ones.
       log.warn('older events are not part of the overview', { error: messageOf(error) })
       await db.tx(t => done(t))
       return
@@ -46,7 +46,7 @@ async function step({ db, needs }: K, counter: Counter, { history, history_end: 
   })
 }
 
-/** The days before that of the oldest event, and the part of that day which has left the log is left out. */
+/** Counts the days before the oldest event; the part of its own day that has left the log is omitted. */
 async function countDays({ db, clock, needs }: K, counter: Counter, time: LocalTime): Promise<void> {
   const { events, workspaces } = needs
   const now = clock.now()
@@ -61,7 +61,7 @@ async function countDays({ db, clock, needs }: K, counter: Counter, time: LocalT
     const all = new Map<string, number>()
     for (const scope of scopes.toReversed())
       for (const { day, n } of events.counts({ name, from, to, ...(scope === '' ? {} : { scope }) })) {
-        // The last one is that of all scopes: what is left of it belongs to no workspace, or to one that is gone.
+        // The last scope is the total: the remainder belongs to no workspace, or to deleted ones.
         const left = scope === '' ? n - (all.get(day) ?? 0) : n
         all.set(day, (all.get(day) ?? 0) + n)
         if (left > 0) tally.count(day, scope, what, left)

@@ -10,7 +10,7 @@ import { migrations } from './tables.js'
 
 const { tap } = surfaceOf<ObserveService>()
 
-/** The overview of the daemon, from hours and days that are counted while events happen. */
+/** The overview of the daemon, from events counted by hour and day. */
 export default definePlugin({
   name: 'observe',
   version: '0.1.0',

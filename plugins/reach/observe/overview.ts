@@ -14,7 +14,7 @@ const SHARE_DAYS = 30
 const SHARED_AGENTS = 4
 /** Work that shows no activity for longer is stale. */
 const STALE_MS = 120_000
-/** The currency in which agents are compared; use in others is of unknown cost. */
+/** The currency for comparing agents; usage in others counts as unknown cost. */
 const CURRENCY = 'USD'
 
 export interface Asked {
@@ -30,7 +30,7 @@ export interface Sources {
   readonly earlier: EarlierDays
 }
 
-/** The overview, from the tables of hours and days, the events behind them, and what sessions, tasks and notifications know. */
+/** The overview, from the tables of hours and days, the uncounted events, and data of sessions, tasks and notifications. */
 export function overviewOf({ kernel, time, earlier }: Sources, tail: Tally, asked: Asked): Overview {
   const { clock } = kernel
   const { workspaceId } = asked
@@ -85,7 +85,7 @@ function hoursSince({ db }: K, tail: Tally, since: number, workspaceId: string |
 type Day = DayCounts & { readonly day: string }
 const COUNTS = Object.keys(NO_COUNTS) as (keyof DayCounts)[]
 
-/** The counts of these days, in their order. */
+/** The counts of these days, in order. */
 function daysOf({ db }: K, tail: Tally, names: readonly string[], workspaceId: string | undefined): Day[] {
   const days = new Map(names.map(day => [day, { day, ...NO_COUNTS }]))
   const values: SqlValue[] = [names[0] ?? '', ...(workspaceId === undefined ? [] : [workspaceId])]
@@ -205,7 +205,7 @@ function sharesOf(rows: readonly AgentDay[]): Overview['usage']['agent_share'] {
     .map(([agent_name, n]) => ({ agent_name, tokens: n, fraction: n / all }))
 }
 
-/** Activity is the newest event or heartbeat; live work is a run of a task that is claimed, starting or running. */
+/** Activity is the newest event or heartbeat; live work is a task run that is claimed, starting or running. */
 function freshnessOf(
   { needs }: K,
   hours: ReadonlyMap<number, Hour>,

@@ -1,6 +1,6 @@
 import type { K } from './needs.js'
 
-/** How far the events from before the first start of the plugin are counted. */
+/** Progress of counting events from before the first start of the plugin. */
 export interface HistoryProgress {
   /** Position of the newest event that is counted. */
   readonly history: number

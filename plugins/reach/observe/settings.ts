@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { Setting } from '../../../kernel/plugin.js'
 
-/** Whether the overview counts. What happens while it does not is not counted later. */
+/** Whether the overview counts events. Those missed while disabled are not counted later. */
 export const CountingEnabled: Setting<boolean> = {
   path: 'observability.enabled',
   section: 'observability',

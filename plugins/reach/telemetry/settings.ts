@@ -11,7 +11,7 @@ const setting = <T>(path: string, schema: v.GenericSchema<unknown, T>, fallback:
 })
 const orEmpty = (schema: v.GenericSchema<unknown, string>) => v.union([v.literal(''), schema])
 
-/** An address without a name, a password or a query: these are secrets, and settings are shown. */
+/** An address without user name, password and query, which may be secrets, while settings are visible. */
 const isPlain = (text: string) => {
   const url = URL.canParse(text) ? new URL(text) : undefined
   return (
@@ -51,6 +51,6 @@ export const ServiceName = setting(
   'svc',
   'Name of this daemon in traces, as `service.name`',
 )
-/** Those whose change begins tracing anew; headers are read for each request. */
+/** Settings whose change restarts tracing; headers are read for each request. */
 export const restarting: readonly Setting<unknown>[] = [Endpoint, SampleRatio, ServiceName] as never
 export const settings: readonly Setting<unknown>[] = [...restarting, Headers as never]

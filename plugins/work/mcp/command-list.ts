@@ -1,6 +1,6 @@
 import type { Command } from '../../../kernel/plugin.js'
 
-/** Commands that are more than one request. */
+/** Commands that send more than one request. */
 export const commands: readonly Command[] = [
   {
     path: 'mcp add',

@@ -2,7 +2,7 @@ import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type { ApplyOutcome } from '../../../schemas/settings.js'
 
-/** A command of the program itself is given options that repeat as well. */
+/** The options of built-in commands include repeatable ones. */
 type WithLists = CommandContext & { readonly lists: Readonly<Record<string, readonly string[]>> }
 
 /** `svc mcp add <name> [command]` */

@@ -23,14 +23,14 @@ import { Hosting, McpServers } from './settings.js'
 
 const { contribute, tap } = surfaceOf<McpService>()
 
-/** How extensions have their MCP servers read. */
+/** The family that reads MCP servers of extensions. */
 const family: ResourceFamily = {
   name: 'mcp_servers',
   kinds: [McpServerKind],
   load: async extension => (await import('./shipped.js')).readServers(extension),
 }
 
-/** MCP servers: declared in ten places, held by the daemon, handed to sessions. */
+/** MCP servers: declared in ten places, managed by the daemon, and provided to sessions. */
 export default definePlugin({
   name: 'mcp',
   version: '0.1.0',
@@ -48,7 +48,7 @@ export default definePlugin({
     { id: '004-farewell-retry', sql: retryColumns },
     { id: '005-seen', sql: seenTable },
   ],
-  // Logins are revoked with their tokens, then all secrets of the workspace go.
+  // Logins are revoked first, then all secrets of the workspace are deleted.
   owned: [
     {
       ...{ by: Workspaces, table: 'mcp_login', column: 'workspace_id' },

@@ -7,7 +7,7 @@ import {
 } from '../../delivery/extensions/api.js'
 import { McpServerKind } from './api.js'
 
-/** Servers of `[resources.mcp_servers]`, with the programs and paths of the extension's folder. */
+/** Servers in `[resources.mcp_servers]`, with paths resolved in the extension's folder. */
 export async function readServers(extension: InstalledExtension): Promise<Shipment> {
   const servers = Object.entries(extension.manifest.resources.mcp_servers)
   const records = await Promise.all(

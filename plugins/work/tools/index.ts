@@ -15,7 +15,7 @@ import { ToolSettings } from './settings.js'
 
 const { contribute, reconciler, tap } = surfaceOf<ToolsService>()
 
-/** How extensions have the tools of their process read. */
+/** The family that reads tools of extension processes. */
 const family: ResourceFamily = {
   name: 'tools',
   kinds: [ToolKind],

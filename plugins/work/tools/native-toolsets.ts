@@ -1,4 +1,4 @@
-/** Toolsets of the program by id; those that a native tool names are filled by it. */
+/** Built-in toolsets by id; native tools name the ones they belong to. */
 export const NATIVE_TOOLSETS = [
   'core',
   'bootstrap',

@@ -26,7 +26,7 @@ import { invoke } from './invoke.js'
 import type { ToolsService } from './service.js'
 import { errorToWire } from './wire.js'
 
-/** Errors of the place that a request names. */
+/** Errors of the place in a request. */
 export const PLACE_ERRORS = [
   ToolErrors.tool_denied,
   AgentErrors.agent_not_found,
@@ -35,7 +35,7 @@ export const PLACE_ERRORS = [
 ]
 const area = 'Tools and approvals'
 const route = routeOf<ToolsService>(describe(area), throws(...PLACE_ERRORS))
-/** A call can answer with any code: that of the tool. */
+/** A call can return any error code of the tool's own route. */
 const calling = routeOf<ToolsService>()
 const faults = { reply: ToolErrorBody, body: errorToWire } as const
 const origins = [AGENT_SESSION]
@@ -50,7 +50,7 @@ const columns = [
 const shownPlace = { session_id: 'session', agent_name: 'agent' }
 const place = { workspace_id: 'workspace', session_id: 'session', agent_name: 'agent' }
 
-/** The tools of a source; what else there is, is said. */
+/** The tools of a source, with a note about others. */
 function ofSource(tools: ListToolsReply['tools'], source: NonNullable<ListToolsQuery['source']>): ListToolsReply {
   if (source === 'all') return { tools }
   const isNative = ({ descriptor }: (typeof tools)[number]) => descriptor.backend.kind === 'native_go'

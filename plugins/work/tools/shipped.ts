@@ -1,7 +1,7 @@
 import { type InstalledExtension, type Shipment, toolId } from '../../delivery/extensions/api.js'
 import { ToolKind } from './api.js'
 
-/** Tools of `[[tools]]`; a tool has one id wherever it is called, so it is also that of its record. */
+/** Tools of `[[tools]]`; a tool's id is the same everywhere, so it is also the id of its record. */
 export function readTools({ key, name, manifest }: InstalledExtension): Shipment {
   const records = manifest.tools.map(({ id: short, command, backend: _, ...tool }) => {
     const id = toolId(name, short)

@@ -3,16 +3,16 @@ import { NATIVE_TOOLSETS } from './native-toolsets.js'
 import { names } from './policy.js'
 import type { Entry } from './registry/catalog.js'
 
-/** A set as it is written: ids or patterns of tools, and other sets. */
+/** A toolset as written: ids or patterns of tools, and other toolsets. */
 export interface ToolsetSpec {
   readonly tools: readonly string[]
   readonly toolsets: readonly string[]
 }
 
-/** Why a tool of a set cannot be called; undefined where it can. */
+/** Why a tool of a set cannot be called; undefined if it can. */
 type Denied = (id: string) => readonly ReasonCode[] | undefined
 
-/** Sets of the program that hold others. */
+/** Built-in toolsets that contain others. */
 const NESTED: Readonly<Partial<Record<(typeof NATIVE_TOOLSETS)[number], readonly string[]>>> = {
   core: ['bootstrap', 'catalog', 'tool_artifacts'],
   coordination: ['tasks'],
@@ -21,7 +21,7 @@ const NESTED: Readonly<Partial<Record<(typeof NATIVE_TOOLSETS)[number], readonly
   operator_debug: ['observe', 'hooks'],
 }
 
-/** The sets there are: those of the program, filled by the tools that name them, and those of the operator. */
+/** All toolsets: built-in ones, filled by their tools, and those of the operator. */
 export class Toolsets {
   readonly #specs = new Map<string, ToolsetSpec>()
   readonly #ids: readonly string[]
@@ -36,7 +36,7 @@ export class Toolsets {
     for (const { descriptor } of entries)
       for (const set of descriptor.toolsets ?? []) members.set(set, [...(members.get(set) ?? []), descriptor.id])
     for (const [id, tools] of members) this.#specs.set(id, { tools, toolsets: this.#specs.get(id)?.toolsets ?? [] })
-    // A set of the program keeps its meaning: what agents are allowed by its name must not grow by a configuration.
+    // A configuration must not redefine a built-in set, because that would extend the rights of agents that use it.
     for (const [id, spec] of Object.entries(configured)) if (!this.#isNative(id)) this.#specs.set(id, spec)
   }
 
@@ -44,7 +44,7 @@ export class Toolsets {
     return [...this.#specs.keys()].sort().map(id => this.show(id, denied) as Toolset)
   }
 
-  /** Undefined for a set that there is not. `status`: `available`, `partially_available` or `unavailable`, with the reasons. */
+  /** Undefined for an unknown set. `status`: `available`, `partially_available` or `unavailable`, with the reasons. */
   show(id: string, denied: Denied): Toolset | undefined {
     const spec = this.#specs.get(id)
     if (!spec) return undefined
@@ -74,7 +74,7 @@ export class Toolsets {
     }
   }
 
-  /** Ids of the tools of these sets and of those in them, sorted, each once. A set in a circle, and one that is not there, gives none. */
+  /** Ids of the tools in these sets and their nested sets, sorted and unique. Unknown and circular sets are skipped. */
   expand(ids: readonly string[]): { readonly tools: string[]; readonly reasons: ReasonCode[] } {
     const tools = new Set<string>()
     const reasons = new Set<ReasonCode>()

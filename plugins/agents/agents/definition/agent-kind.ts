@@ -7,9 +7,9 @@ import { Frontmatter } from './frontmatter.js'
 export const AgentSpec = v.object({
   ...Frontmatter.entries,
   prompt: v.pipe(v.string(), v.trim()),
-  /** Where the package has it; shown, never opened. */
+  /** Path in the package; shown, never opened. */
   source_path: v.optional(v.pipe(v.string(), v.maxLength(1024))),
-  /** Key of the extension that brought it: it runs and has secrets as that extension. */
+  /** Key of its extension: it runs and resolves secrets as that extension. */
   extension: v.optional(v.pipe(v.string(), v.maxLength(256))),
 })
 export type AgentSpec = v.InferOutput<typeof AgentSpec>

@@ -3,8 +3,8 @@ import { parse } from 'shell-quote'
 const MAX_WORDS = 256
 
 /**
- * Splits a command line into words with the quoting of a shell, but none of its powers: operators, globs, variables,
- * substitutions and comments are refused. Returns the words, or what is wrong.
+ * Splits a command line into words with shell quoting only: operators, globs, variables, substitutions and comments are
+ * refused. Returns the words, or the problem.
  */
 export function splitCommand(line: string): readonly string[] | { readonly wrong: string } {
   const wrong = (text: string) => ({ wrong: `command: ${text}; write plain words, or put them into a script` })
@@ -27,7 +27,7 @@ export function splitCommand(line: string): readonly string[] | { readonly wrong
   return words
 }
 
-/** The parser closes what is left open by itself, which would hide a mistake. */
+/** The parser silently closes open quotes, which would hide a mistake. */
 function balanced(line: string): boolean {
   let quote = ''
   for (let at = 0; at < line.length; at++) {

@@ -11,7 +11,7 @@ export const AGENT_NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
 /** Names reserved for the daemon's own agents; files may not use them. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set(['coordinator', 'dreaming-curator'])
 
-/** `service__skill_list`, or everything below a namespace: `mcp__git__*`. A `*` alone or in the middle is none. */
+/** `service__skill_list`, or a prefix pattern: `mcp__git__*`. A `*` alone or in the middle is invalid. */
 const TOOL = /^[a-z][a-z0-9_]*?__(?:[a-z0-9_]+\*?|\*)$/
 const TOOLSET = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
@@ -31,7 +31,7 @@ const segment = v.pipe(
   v.check(part => part !== '.' && part !== '..' && !/[/\\]/.test(part), 'a segment without /, \\, . and ..'),
 )
 
-/** How the daemon logs in to an MCP server; a secret is named by reference. */
+/** Login settings of an MCP server; secrets are references. */
 const McpAuthInput = v.strictObject({
   type: v.optional(text(64)),
   authorization_url: v.optional(text(2048)),
@@ -44,7 +44,7 @@ const McpAuthInput = v.strictObject({
   token_url: v.optional(text(2048)),
 })
 
-/** An MCP server as a definition file names it. */
+/** An MCP server in a definition file. */
 export const McpServerInput = v.pipe(
   v.strictObject({
     name: text(128),
@@ -69,7 +69,7 @@ export const McpServerInput = v.pipe(
 )
 export type McpServerInput = v.InferOutput<typeof McpServerInput>
 
-/** A hook as a definition declares it; checked by the plugin that runs hooks, here only that it has a name. */
+/** A hook in a definition; the hooks plugin validates it, here only its name is checked. */
 export const HookInput = v.looseObject({ name: text(128), event: text(128) })
 export type HookInput = v.InferOutput<typeof HookInput>
 

@@ -26,19 +26,19 @@ import { digestOf, MAX_DEFINITION_BYTES } from './definition.js'
 interface Packaged {
   readonly root: string
   readonly folder: string
-  /** Id; absent: seen from everywhere. */
+  /** Id of a workspace; absent: visible everywhere. */
   readonly workspace?: string | undefined
   /** Key of the extension. */
   readonly extension: string
-  /** Of definitions as they were loaded, by name: other ones do not count. */
+  /** Digests of the loaded definitions by name; files that differ are ignored. */
   readonly digests?: ReadonlyMap<string, string>
 }
 
-/** Folders of definitions that loaded extensions ship. */
+/** Folders of definitions from loaded extensions. */
 export class PackagedAgents implements AgentSource {
   readonly #byExtension = new Map<string, readonly Packaged[]>()
 
-  /** Of links to a workspace before those that are seen from everywhere, by extension, then as its manifest has them. */
+  /** Links to the workspace first, then global ones, by extension, in the order of the manifest. */
   folders(workspace: Workspace | undefined): readonly Packaged[] {
     const all = [...this.#byExtension.keys()].sort().flatMap(key => this.#byExtension.get(key) ?? [])
     return [
@@ -47,7 +47,7 @@ export class PackagedAgents implements AgentSource {
     ]
   }
 
-  /** How extensions have their agents read. */
+  /** The family that reads agents of extensions. */
   family(visible: () => Promise<readonly AgentDefinition[]>): ResourceFamily {
     return {
       name: 'agents',
@@ -95,8 +95,8 @@ interface PackagedAgent {
 }
 
 /**
- * The agents of one folder, by name. One that is not valid is left out.
- * @param leftOut gets the file and why
+ * The agents of a folder by name. Invalid ones are left out.
+ * @param leftOut receives the file and the reason
  */
 async function agentsIn({ root }: InstalledExtension, relative: string, leftOut: string[]): Promise<PackagedAgent[]> {
   const agents: PackagedAgent[] = []

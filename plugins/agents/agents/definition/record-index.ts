@@ -9,12 +9,12 @@ import type { Source } from './view.js'
 const GLOBAL = ''
 const scopeOf = ({ kind, id }: RecordScope) => (kind === 'workspace' ? (id ?? GLOBAL) : GLOBAL)
 
-/** Projects the records of kind `agent`: the definitions of every scope by name. */
+/** Indexes the records of kind `agent` by scope and name. */
 export class RecordIndex {
   readonly #scopes = new Map<string, RecordSource>()
   readonly #scopeOfId = new Map<string, string>()
 
-  /** Definitions of a workspace, or those for everywhere. */
+  /** Definitions of a workspace, or global ones. */
   scope(workspaceId = GLOBAL): Source {
     return this.#scope(workspaceId)
   }
@@ -55,7 +55,7 @@ export class RecordIndex {
   }
 }
 
-/** Records of one scope; of several with one name the lowest id counts. */
+/** Records of one scope; the lowest id of a name wins. */
 class RecordSource implements Source {
   readonly #byId = new Map<string, AgentDefinition>()
   readonly #idsByName = new Map<string, string[]>()

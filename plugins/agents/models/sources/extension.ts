@@ -5,7 +5,7 @@ import type { FoundModel, ModelSource } from './source.js'
 
 const TIMEOUT_MS = 10_000
 
-/** The models that an extension lists (`model.source`); each may name its provider, else the extension is it. */
+/** The models listed by an extension (`model.source`); each may name its provider, default: the extension. */
 export function extensionSource(
   { key, name }: Pick<InstalledExtension, 'key' | 'name'>,
   extensions: Pick<ExtensionsApi, 'call'>,

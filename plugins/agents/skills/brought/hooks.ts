@@ -9,8 +9,8 @@ import { type BringingWorld, bringing, inside } from './skills.js'
 type Brought = Awaited<ReturnType<HookDeclarations['read']>>
 
 /**
- * Hooks that skills bring, as `metadata.svc.hooks` of a SKILL.md has them. Those of a skill that is off, not active or not trusted
- * are none, and those of an installed one only where `skills.allowed_marketplace_hooks` names it.
+ * Hooks declared by skills in `metadata.svc.hooks` of a SKILL.md. Skills that are disabled, inactive or untrusted have
+ * none, and installed ones only if `skills.allowed_marketplace_hooks` names them.
  */
 export const skillHooks = (world: BringingWorld): HookDeclarations => ({
   source: 'skill',
@@ -31,7 +31,7 @@ function declaredBy({ kernel }: BringingWorld, skill: Candidate): Brought {
   const { name, dir, tier, ofWorkspace, extensionKey: extension } = skill
   const { hooks, problem } = hooksIn(skill)
   if (problem !== undefined) kernel.log.warn(`hooks of the skill ${shown(name)} are not in force: ${problem}`)
-  // The files of a record are nowhere: what it names is on the PATH.
+  // A record has no files: its commands are found in the PATH.
   if (tier === 'extension') return hooks.map(written => ({ written, of: name, extension }))
   return hooks.map(({ command, args, ...rest }) => ({
     of: name,

@@ -6,8 +6,8 @@ import { SkillSettings } from '../settings.js'
 import { type BringingWorld, bringing, inside } from './skills.js'
 
 /**
- * MCP servers that skills bring, as `metadata.svc.mcp_servers` of a SKILL.md has them. Those of a skill that is off, not active or
- * not trusted count for nothing, and those of an installed one only where `skills.allowed_marketplace_mcp` names it.
+ * MCP servers declared by skills in `metadata.svc.mcp_servers` of a SKILL.md. Skills that are disabled, inactive or
+ * untrusted have none, and installed ones only if `skills.allowed_marketplace_mcp` names them.
  */
 export const skillServers = (world: BringingWorld): McpServerSource => ({
   kind: 'skill',
@@ -31,7 +31,7 @@ function declaredBy(skill: Resolved['winner']): ReturnType<typeof parseDeclarati
   const declared = declaredIn(skill, 'mcp_servers')
   if (declared === undefined || declared === null) return { servers: [], faults: [] }
   const { servers, faults } = parseDeclarations(`the skill ${shown(name)}`, declared)
-  // The files of a record are nowhere: what it names is on the PATH.
+  // A record has no files: its commands are found in the PATH.
   if (tier === 'extension') return { servers, faults }
   const inFolder = servers.map(server => ({
     ...server,

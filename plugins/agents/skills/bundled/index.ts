@@ -4,7 +4,7 @@ import { own } from './own.js'
 import { schedule } from './schedule.js'
 import { write } from './write.js'
 
-/** Skills that come with the program: how an agent uses `svc` itself. */
+/** Skills of the program itself: how an agent uses `svc`. */
 export const bundledSkills: readonly Candidate[] = [own, schedule, write].map(text => {
   const { spec } = parseSkillFile(text)
   return {

@@ -1,4 +1,4 @@
-/** How an agent looks at its own session. */
+/** Skill: inspect the own session. */
 export const own = `---
 name: svc-session
 description: Look at your own session - who you are, what was said and done before, which skills there are. Use it when you have lost the thread, after a restart, or when asked what happened earlier.

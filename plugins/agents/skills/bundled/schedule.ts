@@ -1,4 +1,4 @@
-/** How an agent proposes work that runs by itself. */
+/** Skill: propose scheduled work. */
 export const schedule = `---
 name: svc-schedule
 description: Propose work that runs on a schedule - a job that the daemon runs every hour, every weekday or once at a given time. Use it when somebody asks for something to happen regularly or later.

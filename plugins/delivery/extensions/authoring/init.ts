@@ -13,8 +13,8 @@ import { developmentPackages, writeTypes } from './types.js'
 const MAX_LIBRARY_BYTES = 4 * 1024 * 1024
 
 /**
- * Writes a new extension; the folder is there with all of its files or not at all.
- * @param folder absolute; it is not there, or empty
+ * Writes a new extension atomically: the folder has all files or does not exist.
+ * @param folder absolute; missing or empty
  * @returns its files, relative
  * @throws Fault `extension_exists`, `extension_name_invalid`
  */
@@ -28,7 +28,7 @@ export async function writeExtension(
   const packages = isTyped ? await developmentPackages() : {}
   const files =
     form === 'bridge' ? bridgeFiles(name, language, await libraries(), packages) : filesOf(form, name, packages)
-  // Before anything is written: what the name is to be is said by the manifest's own rules.
+  // The name is validated by the manifest's own rules, before anything is written.
   let manifest: Manifest
   try {
     manifest = parseManifest(files['extension.toml'], 'extension.toml')
@@ -55,7 +55,7 @@ export async function writeExtension(
   return Object.keys(files)
 }
 
-/** The libraries of adapters, as they come with this program. */
+/** The adapter libraries of this program. */
 async function libraries(): Promise<BridgeLibraries> {
   const read = async (file: string) => {
     const text = await readRegularFile(path.join(packageRoot(), 'dist', file), { maxBytes: MAX_LIBRARY_BYTES })
@@ -64,7 +64,7 @@ async function libraries(): Promise<BridgeLibraries> {
   return { node: await read('bridge.js'), python: await read('bridge/svc_bridge.py') }
 }
 
-/** The rule that the name breaks, and one that is like it and does not. */
+/** The violated rule, with a similar valid name. */
 function badName(form: Form, name: string, told: string) {
   const [vendor = '', ...rest] = name
     .toLowerCase()

@@ -5,12 +5,15 @@ import { findPackage, packageFor, packageRoot } from '../load/package.js'
 import { API_VERSION, type ApiVersion, type Manifest } from '../manifest/manifest.js'
 
 const MAX_BYTES = 1024 * 1024
-/** The file that `tsconfig.json` of a TypeScript extension extends; it is of this machine, and no part of the extension. */
+/**
+ * The file that a TypeScript extension's `tsconfig.json` extends; specific to this machine, and not part of the
+ * extension.
+ */
 export const TYPES = '.svc/tsconfig.json'
 
 /**
- * Writes {@link TYPES}: where the types of this program lie, and those of the packages that the daemon hands out. With a
- * second copy of valibot in `node_modules` the schemas of the two would not be assignable to each other.
+ * Writes {@link TYPES} with the paths of this program's types and of the shared packages. With a second copy of valibot
+ * in `node_modules`, the schemas of both would not be assignable to each other.
  * @param root folder of the extension, absolute
  */
 export async function writeTypes(
@@ -47,7 +50,7 @@ async function typesConfig(api: ApiVersion): Promise<string> {
   return `// Written by svc extension init, validate, test, build and dev.\n${JSON.stringify(config, undefined, 2)}\n`
 }
 
-/** Packages that a TypeScript extension is developed with, in the versions that this program was. */
+/** Development dependencies of a TypeScript extension, in this program's versions. */
 export async function developmentPackages(): Promise<Readonly<Record<string, string>>> {
   const { devDependencies } = await packageFor(API_VERSION)
   return Object.fromEntries(['@types/node', 'esbuild', 'typescript'].map(name => [name, devDependencies[name] ?? '*']))

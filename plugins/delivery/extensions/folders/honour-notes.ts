@@ -4,7 +4,7 @@ import { ExtensionDisabled } from '../api.js'
 import type { FlagTable } from '../tables.js'
 import { disableNotes, removeDisableNote } from './disable-notes.js'
 
-/** Switches off what a person disabled while no daemon could be asked. To be called before anything is loaded. */
+/** Disables extensions as the notes request. Must run before anything is loaded. */
 export async function honourDisableNotes(
   {
     db,

@@ -4,7 +4,7 @@ import { ExtensionReloaded, ExtensionReloadFailed } from '../api.js'
 import type { Instance } from '../load/instance.js'
 import type { Outcome } from '../states.js'
 
-/** Tells what came of loading an extension: in the log of the daemon why it does not run as it is, and in an event what changed. */
+/** Reports the outcome of a load: the reason of a problem in the daemon's log, and the change as an event. */
 export async function tellOutcome(
   { db, log, needs: { events } }: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'log' | 'needs'>,
   { name, key, link, problem, installed }: Instance,

@@ -15,7 +15,7 @@ export const ExtensionInstallFailed = event('extension.install.failed', failed)
 export const ExtensionUpdated = event('extension.update.completed', placed)
 export const ExtensionUpdateFailed = event('extension.update.failed', failed)
 export const ExtensionRemoved = event('extension.removed', v.object({ name: v.string(), purged: v.boolean() }))
-/** The installed files were compared with the digest that was stored when they came. */
+/** The installed files were compared with the digest stored at their installation. */
 export const ExtensionDigestVerified = event(
   'extension.digest.verify',
   v.object({ name: v.string(), expected: v.string(), actual: v.string(), matches: v.boolean() }),

@@ -3,16 +3,16 @@ import { lstat, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/prom
 import path from 'node:path'
 import type { Tree } from './source/tree.js'
 
-/** Every call that changes the disk, so that a proof can end the process between any two of them. */
+/** All calls that change the disk, as an interface, so that a test can stop the process between any two. */
 export interface Files {
-  /** Makes a folder that is not there, 0700; its parent is. */
+  /** Creates a folder, mode 0700; its parent must exist. */
   makeFolder(folder: string): Promise<void>
-  /** Writes a file that is not there, 0600 or 0700; on the disk when it resolves. */
+  /** Creates a file, mode 0600 or 0700; durable when it resolves. */
   writeFile(file: string, bytes: Uint8Array, executable: boolean): Promise<void>
-  /** Puts on the disk which names a folder has. */
+  /** Makes the names in a folder durable. */
   syncFolder(folder: string): Promise<void>
   rename(from: string, to: string): Promise<void>
-  /** Removes whatever is there; links are not followed. */
+  /** Removes anything at the path; links are not followed. */
   remove(path: string): Promise<void>
 }
 
@@ -38,7 +38,7 @@ export const systemFiles: Files = {
   remove: target => rm(target, { recursive: true, force: true }),
 }
 
-/** Is there something under that name, be it a link to nowhere. */
+/** Whether a name exists, including a broken link. */
 export async function isThere(target: string): Promise<boolean> {
   return lstat(target).then(
     () => true,
@@ -46,7 +46,7 @@ export async function isThere(target: string): Promise<boolean> {
   )
 }
 
-/** Names in a folder; of a missing one, none. */
+/** Names in a folder; none if it does not exist. */
 export async function namesIn(folder: string): Promise<string[]> {
   return readdir(folder).catch(error => {
     if (error.code === 'ENOENT') return []
@@ -54,7 +54,7 @@ export async function namesIn(folder: string): Promise<string[]> {
   })
 }
 
-/** Writes a judged tree into a new folder; all of it is on the disk when it resolves, but the folder's own name. */
+/** Writes a checked tree into a new folder; durable when it resolves, except for the folder's own name. */
 export async function writeTree(files: Files, tree: Tree, root: string): Promise<void> {
   await files.makeFolder(root)
   const made = new Set([root])
@@ -70,7 +70,7 @@ export async function writeTree(files: Files, tree: Tree, root: string): Promise
   for (const folder of [...made].reverse()) await files.syncFolder(folder)
 }
 
-/** Writes a judged tree where it is only read from for a moment; a crash may leave a part of it. */
+/** Writes a checked tree for temporary reading; a crash may leave part of it. */
 export async function writeDraft(tree: Tree, root: string): Promise<void> {
   for (const file of tree) {
     const target = path.join(root, ...file.path.split('/'))

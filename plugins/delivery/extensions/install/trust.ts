@@ -3,7 +3,10 @@ import type { Setting } from '../../../../kernel/plugin.js'
 import { InstallErrors } from './errors.js'
 import type { Source } from './source/source.js'
 
-/** Why an extension was let in: by the digest of its author, as the owner's own files, or by consent to neither. */
+/**
+ * Trust decision for an extension: verified by its author's digest, local files of the owner, or allowed without
+ * verification.
+ */
 export type Decision = 'verified' | 'local' | 'unverified_allowed'
 
 /** Whether an extension without an expected digest may be installed. */
@@ -29,8 +32,8 @@ export const Unsandboxed: Setting<string[]> = {
 }
 
 /**
- * Lets a source in or throws. What lies on this machine is the owner's own; all else needs the digest of its author, or the
- * consent of the request where the policy leaves that to requests.
+ * Decides whether a source is trusted. Local files are the owner's own; all others need the author's digest, or the
+ * request's consent if the policy allows that.
  * @throws Fault `extension_unverified_policy_blocked`, `extension_checksum_unverified`
  */
 export function decide(asked: { source: Source; verified: boolean; consent: boolean; policy: boolean }): Decision {

@@ -1,9 +1,12 @@
-/** Where the code of extensions runs: copies below `cache/extensions`, since `apiVersion = 2` below a folder of their version. */
+/**
+ * Folder of running extension code: copies below `cache/extensions`, since `apiVersion = 2` below a folder of that
+ * version.
+ */
 const IN_COPY = /cache\/extensions\/(?:api-\d+\/)?[0-9a-f]+\/([^/]+)\/([^)\n]+)/
 
 /**
- * The extension in whose copy the first place of a stack, or a path or URL, lies.
- * @returns its name, and the place below its folder, `main.js:3:5`
+ * The extension whose copy contains the first place of a stack, path or URL.
+ * @returns its name, and the place relative to its folder, `main.js:3:5`
  */
 export function placeInCopy(stack: string): { readonly name: string; readonly place: string } | undefined {
   const [, name, place] = IN_COPY.exec(stack) ?? []

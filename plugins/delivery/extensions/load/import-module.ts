@@ -1,5 +1,5 @@
 /**
- * Imports a module that is no part of the package: `url` of a file. It stands alone because the build puts another function
- * in its place: code that V8 took from its cache does not know how to import.
+ * Imports a module outside the package: `url` of a file. It is a separate module because the build replaces it: code
+ * from V8's cache cannot use `import()`.
  */
 export const importModule = (url: string): Promise<Record<string, unknown>> => import(url)

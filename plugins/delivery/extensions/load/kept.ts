@@ -5,8 +5,8 @@ import { type CodeCache, hashTree } from './code.js'
 import type { Code } from './in-process.js'
 
 /**
- * The code of each installed extension that started last. Its copy is kept until other code of that extension has started: while what
- * is in the folder does not load, the copy runs, also after a restart.
+ * The code that started last, for each installed extension. Its copy is kept until other code of the extension has
+ * started, and runs while the folder does not load, also after a restart.
  */
 export class KeptCode {
   readonly #table: StartedTable
@@ -19,7 +19,7 @@ export class KeptCode {
     this.#table = new StartedTable(kernel.db)
   }
 
-  /** Holds the copies of an earlier daemon; before the first sweep. */
+  /** Holds the copies of an earlier daemon; call it before the first sweep. */
   start(): void {
     for (const hash of this.#table.hashes()) this.code.keep(hash)
   }
@@ -28,13 +28,13 @@ export class KeptCode {
     return this.#table.get(name)
   }
 
-  /** Kinds that code with this surface, or code that started before it, brings. */
+  /** Kinds of this surface and of earlier code. */
   kindsOf(name: string, surface: Plugin['surface'] | undefined): string[] {
     const now = (surface?.kinds ?? []).map(kind => kind.name)
     return [...new Set([...(this.get(name)?.kinds ?? []), ...now])].sort()
   }
 
-  /** Notes code that has started. A home that takes no write keeps the one before. */
+  /** Stores the started code. If the home cannot be written, the earlier one stays. */
   async note(name: string, { hash, plugin }: Code, version: string): Promise<void> {
     if (hash === undefined || !plugin) return
     const before = this.get(name)
@@ -51,7 +51,7 @@ export class KeptCode {
     if (before?.hash) this.code.release(before.hash)
   }
 
-  /** The copy, where it is whole and other code than that in the folder. */
+  /** The copy, if it is intact and differs from the folder. */
   async read(name: string, root: string): Promise<Found | undefined> {
     const { hash } = this.get(name) ?? {}
     if (!hash) return undefined
@@ -61,7 +61,7 @@ export class KeptCode {
     return copy === hash && current !== hash ? this.catalog.read(folder) : undefined
   }
 
-  /** Its folder is gone, by whatever hand. */
+  /** Called when the folder was removed, by any means. */
   async gone(name: string): Promise<void> {
     if (!this.get(name)?.hash) return
     await this.kernel.db
@@ -69,7 +69,7 @@ export class KeptCode {
       .catch(error => this.kernel.log.warn(`${name} is not forgotten: ${messageOf(error)}`, { extension: name }))
   }
 
-  /** It was removed; what it had brought is known until it is purged. */
+  /** Forgets a removed extension; its kinds are kept until it is purged. */
   forget(t: Tx, name: string, purge: boolean): void {
     const before = this.get(name)
     if (!before) return

@@ -9,13 +9,13 @@ import { SHARED } from './left-out.js'
 
 const MAX_BYTES = 1024 * 1024
 
-/** One entry of the package, by files relative to its folder. */
+/** An entry point of the package, with paths relative to its folder. */
 interface Entry {
   readonly types: string
   readonly default: string
 }
 
-/** As much of the package.json as is used. */
+/** The used part of package.json. */
 export interface PackageJson {
   readonly version: string
   readonly exports: Readonly<Record<string, Entry>>
@@ -27,10 +27,10 @@ const versionOne = (name: string): Entry => ({
   default: `./dist/version-one/${name}.js`,
 })
 
-/** Entries that extensions of `apiVersion = 1` have in place of those of today. */
+/** Entry points of `apiVersion = 1` that replace the current ones. */
 const ENTRIES_OF_ONE: Readonly<Record<string, Entry>> = { '.': versionOne('svc'), './plugin': versionOne('plugin') }
 
-/** Folder of the package that this code is part of, built or not. */
+/** Folder of the package with this code, built or not. */
 export function packageRoot(): string {
   let folder = path.dirname(fileURLToPath(import.meta.url))
   while (!existsSync(path.join(folder, 'package.json')) && path.dirname(folder) !== folder)
@@ -38,7 +38,7 @@ export function packageRoot(): string {
   return folder
 }
 
-/** Folder of a package as code in a folder finds it. */
+/** Folder of a package, resolved from another folder. */
 export function findPackage(from: string, name: string): string | undefined {
   for (let folder = from; ; folder = path.dirname(folder)) {
     const found = path.join(folder, 'node_modules', name)
@@ -47,7 +47,7 @@ export function findPackage(from: string, name: string): string | undefined {
   }
 }
 
-/** The package.json of this program, with the entries that extensions of a version of the API have. */
+/** The package.json of this program, with the entry points of an API version. */
 export async function packageFor(api: ApiVersion): Promise<PackageJson> {
   const file = path.join(packageRoot(), 'package.json')
   const bytes = await readRegularFile(file, { maxBytes: MAX_BYTES })
@@ -57,8 +57,8 @@ export async function packageFor(api: ApiVersion): Promise<PackageJson> {
 }
 
 /**
- * Makes the packages that the daemon hands to extensions of a version of the API importable from below a folder. `svc` is a link to this
- * package; for `apiVersion = 1` it is a folder with other entries, whose files are those of this package.
+ * Makes the shared packages resolvable below a folder, for extensions of an API version. `svc` is a link to this
+ * package; for `apiVersion = 1` it is a folder with other entry points to the same files.
  */
 export async function linkPackages(dir: string, api: ApiVersion): Promise<void> {
   const folder = path.join(dir, 'node_modules')
@@ -79,7 +79,7 @@ async function linkTo(link: string, target: string): Promise<void> {
 }
 
 async function writePackage(folder: string, own: string): Promise<void> {
-  // A daemon of an earlier version left a link to its own package, which must not be written into.
+  // An earlier daemon created a link to its own package, which must not be written to.
   const found = await lstat(folder).catch(() => undefined)
   if (found && !found.isDirectory()) await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true, mode: 0o700 })

@@ -2,10 +2,10 @@ import type { Plugin, PluginKernel } from '../../../../kernel/plugin.js'
 import { annotated } from '../version-one/routes.js'
 import { readSources } from './sources.js'
 
-/** Hooks of the kernel that are gone. The first entry of each counted, and that was never one of an extension. */
+/** Removed hooks of the kernel. Their first entry won, which was never one of an extension. */
 const GONE = ['reply', 'encode']
 
-/** Members that the kernel had before, and what is written instead. */
+/** Former members of the kernel, with their replacements. */
 const SUCCESSORS: Readonly<Record<string, string>> = {
   setting: 'kernel.config.get(TheSetting)',
   events: 'requires: { events: Events } of svc/plugins/events, and kernel.needs.events.emit(t, …)',
@@ -13,10 +13,10 @@ const SUCCESSORS: Readonly<Record<string, string>> = {
 }
 const USES = new RegExp(`\\bkernel\\s*\\??\\.\\s*(${Object.keys(SUCCESSORS).join('|')})\\b`, 'g')
 
-/** Uses in one extension that are listed. */
+/** Listed uses per extension. */
 const LISTED = 20
 
-/** The plugin of an extension of `apiVersion = 1` in the form of today. */
+/** Converts a plugin of `apiVersion = 1` to the current form. */
 export function fromVersionOne(plugin: Plugin): Plugin {
   const { routes, hooks } = plugin.surface
   const surface = {
@@ -27,7 +27,7 @@ export function fromVersionOne(plugin: Plugin): Plugin {
   return { ...plugin, surface, apply: kernel => plugin.apply(withoutFormer(kernel)) }
 }
 
-/** A kernel whose former members say what is written instead. */
+/** A kernel whose former members throw an error that names the replacement. */
 function withoutFormer(kernel: PluginKernel): PluginKernel {
   const former = Object.entries(SUCCESSORS).map(([member, successor]) => {
     const get = () => {
@@ -39,8 +39,8 @@ function withoutFormer(kernel: PluginKernel): PluginKernel {
 }
 
 /**
- * Where the code of an extension of `apiVersion = 1` uses a member of the kernel that is gone, found in its text: nothing is known of
- * code that names its kernel otherwise, and a comment may be meant.
+ * Uses of removed kernel members in the code of an `apiVersion = 1` extension, found by text search: a kernel under
+ * another name is missed, and a match can be in a comment.
  */
 export async function formerUses(files: Parameters<typeof readSources>[0]): Promise<string[]> {
   const found: string[] = []

@@ -9,11 +9,11 @@ import { type ManifestSource, readSource } from './source.js'
 export * from './schema.js'
 export { isAtLeast, isNewer } from './versions.js'
 
-/** Names of the manifest, the first that is there counts. */
+/** File names of a manifest; the first existing one is used. */
 export const manifestFileNames = ['extension.toml', 'extension.json'] as const
 /** Bytes of a manifest; a larger one is refused unread. */
 export const MAX_MANIFEST_BYTES = 256 * 1024
-/** A manifest with the file that it was read from; `text` is what the file held. */
+/** A manifest with the path and text of its file. */
 export interface ManifestFile {
   readonly manifest: Manifest
   readonly path: string
@@ -46,19 +46,19 @@ export async function readManifest(folder: string, readFile: ReadFile = onDisk):
   return (await readManifestFile(folder, readFile)).manifest
 }
 
-/** Lists and tables whose entries are judged one by one. */
+/** Lists and tables whose entries are checked one by one. */
 const ENTRIES = [['tools'], ['resources', 'hooks'], ['resources', 'mcp_servers']] as const
 
 /**
- * Checks the text of a manifest; `path` ends in `.toml` or `.json`. A tool, a hook or an MCP server that is not valid is left out and
- * named in `leftOut`; a hook that is required costs the manifest, because it guards something.
+ * Parses the text of a manifest; `path` ends in `.toml` or `.json`. An invalid tool, hook or MCP server is left out and
+ * named in `leftOut`; an invalid required hook fails the manifest, because it guards something.
  * @throws Fault `extension_manifest_invalid`
  */
 export function parseManifest(text: string, path: string): Manifest {
   const source = readSource(text.replace(/^\uFEFF/, ''), path)
   const value = structuredClone(hoist(source))
   const leftOut: string[] = []
-  /** Places of entries as the file has them, by the list: an entry that is left out moves those after it. */
+  /** Original indexes of entries by list, because a left-out entry shifts those after it. */
   const places = new Map<string, number[]>()
   for (;;) {
     const decoded = v.safeParse(Manifest, value)
@@ -75,7 +75,7 @@ export function parseManifest(text: string, path: string): Manifest {
       if (!bad.has(id)) bad.set(id, { list, key, fault })
     }
     for (const { fault } of bad.values()) leftOut.push(fault.message)
-    // From the end, so that the places of the others stay.
+    // Backwards, so that the indexes of the others stay valid.
     for (const { list, key } of [...bad.values()].reverse()) {
       const held = at(value, list) as unknown[] | Record<string, unknown>
       if (!Array.isArray(held)) {

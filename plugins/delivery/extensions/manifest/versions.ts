@@ -6,7 +6,7 @@ import valid from 'semver/functions/valid.js'
 export const isAtLeast = (version: string, floor: string): boolean =>
   valid(version) !== null && valid(floor) !== null && gte(version, floor)
 
-/** Whether what is offered is a later version than what is installed. What is no semantic version is never newer. */
+/** Whether the offered version is later than the installed one. False unless both are semantic versions. */
 export const isNewer = (offered: string | undefined, installed: string | undefined): boolean =>
   offered !== undefined &&
   installed !== undefined &&

@@ -13,13 +13,13 @@ const setting = <T>(path: string, schema: v.GenericSchema<unknown, T>, value: T)
 
 /** Limits on what extension processes may publish, how often, and how long they may take. */
 export const SubprocessSettings = {
-  /** Of one call of a method of a process, in milliseconds, unless its caller has a bound of its own. */
+  /** Timeout of one call of a process's method in milliseconds, unless the caller sets one. */
   callTimeout: setting('extensions.call_timeout', v.pipe(Duration, v.minValue(100)), 60_000),
   /** Kinds of records that extensions may publish; empty is all. */
   allowedKinds: setting('extensions.resources.allowed_kinds', v.pipe(v.array(v.string()), v.maxLength(256)), []),
-  /** The largest scope that they may publish in; empty is no limit. */
+  /** Largest scope for publishing; empty: no limit. */
   maxScope: setting('extensions.resources.max_scope', v.picklist(['', 'global', 'workspace']), ''),
-  /** Snapshots of each extension. */
+  /** Rate limit of snapshots per extension. */
   snapshotRate: setting('extensions.resources.snapshot_rate_limit', RateLimit, {
     requests: 0,
     window: '0s',
@@ -27,10 +27,10 @@ export const SubprocessSettings = {
   } as RateLimit),
 }
 
-/** Their values. */
+/** Values of the settings. */
 export type SubprocessLimits = {
   readonly [K in keyof typeof SubprocessSettings]: (typeof SubprocessSettings)[K]['default']
 } & {
-  /** Health checks that fail in a row before the process is ended; 0: it never is for that. */
+  /** Failed health checks in a row after which the process is stopped; 0: never. */
   readonly escalation: number
 }

@@ -36,7 +36,7 @@ interface Row extends Record<string, string | number> {
   readonly updated_at: number
 }
 
-/** Values that extensions keep under keys, each copy of an extension its own. */
+/** Key-value storage of extensions; each link has its own. */
 export class ExtensionState {
   constructor(private readonly kernel: Pick<PluginKernel, 'db' | 'clock'>) {}
 
@@ -102,7 +102,7 @@ export class ExtensionState {
   }
 }
 
-/** Forgets what an extension kept, and what its links did. */
+/** Deletes the values of an extension and its links. */
 export function forgetState(t: Tx, name: string): void {
   t.run('DELETE FROM extensions_state WHERE extension = ? OR substr(extension, 1, ?) = ?', [
     ...[name, name.length + 1],

@@ -1,5 +1,5 @@
-/** `svc/plugin` of an extension of `apiVersion = 1`: all names that it had then, wherever they are now. */
-// Names that no entry of today has.
+/** `svc/plugin` for an extension of `apiVersion = 1`: all its former names, from their current modules. */
+// Names that no current entry exports.
 export { isOneOf } from '../../../../kernel/http/guards.js'
 export { typeOf } from '../../../../kernel/http/reply.js'
 export {

@@ -1,4 +1,4 @@
-/** `svc` of an extension of `apiVersion = 1`, which had all of `svc/plugin` as well. */
+/** `svc` for an extension of `apiVersion = 1`, which also had everything of `svc/plugin`. */
 export * from '../../../../kernel/index.js'
 export * from './plugin.js'
 export { routeOf } from './routes.js'

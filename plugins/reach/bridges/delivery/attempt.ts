@@ -2,11 +2,11 @@ import * as v from 'valibot'
 import { type Clock, messageOf } from '../../../../kernel/plugin.js'
 import type { BridgeProvider, DeliveryRequest, DeliveryResult, SettleResult } from '../adapter.js'
 
-/** Milliseconds that an adapter has to take a message; then its result is not known. */
+/** Milliseconds for an adapter to send a message; after that the result is unknown. */
 export const REQUEST_MS = 5000
-/** Milliseconds that an adapter has to say what became of one. */
+/** Milliseconds for an adapter to determine the result of a message. */
 const SETTLE_MS = 15_000
-/** The longest pause that a platform may ask for. */
+/** Maximum pause that a platform may request. */
 const LONGEST_PAUSE_MS = 86_400_000
 
 const KINDS = [
@@ -18,7 +18,7 @@ const KINDS = [
 ] as const
 const remoteId = v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(1024)))
 
-/** An adapter is code of others: what it answers is looked at before it is written down. */
+/** Adapters are external code, so their results are validated before they are stored. */
 const Result = v.variant('status', [
   v.object({ status: v.literal('delivered'), remote_message_id: remoteId }),
   v.object({
@@ -36,7 +36,7 @@ const Settled = v.variant('outcome', [
   v.object({ outcome: v.literal('unknown'), final: v.optional(v.boolean()) }),
 ])
 
-/** Gives a message to an adapter. Never rejects: what is not known is `unknown`. */
+/** Passes a message to an adapter. Never rejects: an unclear result is `unknown`. */
 export function deliver(
   clock: Clock,
   provider: BridgeProvider,
@@ -54,7 +54,7 @@ export function deliver(
   )
 }
 
-/** Asks an adapter what became of a message. Never rejects. */
+/** Asks an adapter for the result of a message. Never rejects. */
 export function settle(
   clock: Clock,
   provider: BridgeProvider,
@@ -72,7 +72,7 @@ export function settle(
   )
 }
 
-/** Runs a call of an adapter that ends in time, whether or not it heeds its signal. */
+/** Limits the time of an adapter's call, whether it obeys its signal or not. */
 async function bounded<T>(
   clock: Clock,
   ms: number,

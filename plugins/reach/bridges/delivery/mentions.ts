@@ -1,4 +1,4 @@
-/** Does nothing where it stands, and keeps what is around it from being one word. */
+/** An invisible character that splits a word. */
 const BREAK = '\u200b'
 
 /**

@@ -3,7 +3,7 @@ import type { LogEvent, LogsMissed, LogsReply } from '../../../../schemas/daemon
 import { durationMs } from '../../../../schemas/duration.js'
 import { placeOf } from './words.js'
 
-/** Options that are members of the query, under their names there. */
+/** Options with their names in the query. */
 const MEMBERS = {
   type: 'type',
   session: 'session_id',
@@ -17,7 +17,7 @@ const MEMBERS = {
   limit: 'limit',
 } as const
 
-/** `svc logs events`: what happened in the daemon, oldest first, and with `--follow` what happens next. */
+/** `svc logs events`: prints the daemon's events, oldest first, and follows with `--follow`. */
 export async function runLogEvents(context: CommandContext): Promise<void> {
   const { client, options, out } = context
   const query = queryOf(context)
@@ -54,7 +54,7 @@ function queryOf({ options, cwd, fault }: CommandContext): URLSearchParams {
   return query
 }
 
-/** A duration before now as it is; a point in time, `2030-01-31` say, as the request has it. */
+/** A duration before now stays as it is; a date such as `2030-01-31` is converted for the request. */
 function timeOf(text: string): string | undefined {
   if (durationMs(text) !== undefined) return text
   const at = Date.parse(text)

@@ -4,7 +4,7 @@ import type { AttentionItem, Overview, OverviewReply } from '../../../../schemas
 import { bars, grouped, many, placeOf } from './words.js'
 
 const WEEKDAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
-/** Weeks are shown from Monday on. */
+/** Weeks begin on Monday. */
 const WEEK = [1, 2, 3, 4, 5, 6, 0]
 const HOURS = Array.from({ length: 24 }, (_, hour) => hour)
 
@@ -73,7 +73,7 @@ function showPulse(
   const at = new Map(buckets.map(({ weekday, hour, events }) => [weekday * 24 + hour, events]))
   const most = busiest.events
   for (const weekday of WEEK) {
-    // Bars of all days have one scale: the busiest hour is added and cut off again.
+    // All days share one scale: the busiest hour is appended for scaling and cut off again.
     const row = bars([...HOURS.map(hour => at.get(weekday * 24 + hour) ?? 0), most]).slice(0, HOURS.length)
     out.line(`  ${WEEKDAYS[weekday]?.slice(0, 3)} ${row}`.trimEnd())
   }

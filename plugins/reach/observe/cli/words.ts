@@ -3,7 +3,7 @@ import type { CommandContext } from '../../../../kernel/plugin.js'
 
 const BARS = '▁▂▃▄▅▆▇█'
 
-/** A row of bars, as high as the values are beside the largest; a blank for none. */
+/** A row of bars, scaled to the largest value; blank for zero. */
 export function bars(values: readonly number[]): string {
   const most = Math.max(0, ...values)
   const bar = (value: number) =>
@@ -14,10 +14,10 @@ export function bars(values: readonly number[]): string {
 /** `1 run`, `2 runs`. */
 export const many = (n: number, noun: string): string => `${grouped(n)} ${noun}${n === 1 ? '' : 's'}`
 
-/** With separators between thousands. */
+/** A number with thousands separators. */
 export const grouped = (n: number): string => n.toLocaleString('en-US', { maximumFractionDigits: 2 })
 
-/** The workspace that `--in` names; a path counts from the caller's folder. */
+/** The workspace given by `--in`; a path is relative to the caller's folder. */
 export function placeOf({ options, cwd }: Pick<CommandContext, 'options' | 'cwd'>): string | undefined {
   if (options.in === undefined) return undefined
   const text = String(options.in)

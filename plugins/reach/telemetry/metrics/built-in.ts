@@ -12,14 +12,14 @@ const by = (label: string, values: Readonly<Record<string, number>>): Sample[] =
 
 const one = (value: number): Sample[] => [{ value }]
 
-/** How many there are of each. */
+/** Counts items by key. */
 function countsOf<T>(all: readonly T[], key: (one: T) => string): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const item of all) counts[key(item)] = (counts[key(item)] ?? 0) + 1
   return counts
 }
 
-/** The metrics of the package: what is counted, and what is asked of its owner when the metrics are read. */
+/** The package's metrics: counters, and values requested from their owners when the metrics are read. */
 export function builtIn(
   kernel: K,
   counts: Counts,

@@ -4,17 +4,17 @@ import { type Distribution, type Labels, type Metric, Metrics, type Sample } fro
 import { MOST_SERIES } from './counted.js'
 import type { Family } from './exposition.js'
 
-/** Milliseconds that a metric has to be read. */
+/** Milliseconds for reading a metric. */
 export const READ_MS = 2000
-/** Series of one metric of an extension, and characters of the value of a label, at most. */
+/** Maximum series per metric of an extension, and characters of a label value. */
 const MOST_OF_DROP_INS = 500
 const LONGEST_VALUE = 200
 
 type Failed = (owner: string, where: string, error: unknown) => void
 
-/** Reads all metrics that there are, those of each plugin at once. A metric that fails is left out and its owner named. */
+/** Reads all metrics concurrently. A failing metric is left out and attributed to its owner. */
 export class Collecting {
-  /** Metrics that were refused: they are a fault of their plugin once. */
+  /** Refused metrics, so that each is reported as a fault of its plugin only once. */
   readonly #told = new WeakSet<Metric>()
   #now: Promise<readonly Family[]> | undefined
 
@@ -23,7 +23,7 @@ export class Collecting {
     private readonly failed: Failed,
   ) {}
 
-  /** Those who ask at once get the same answer. */
+  /** Concurrent calls share the result. */
   families(): Promise<readonly Family[]> {
     this.#now ??= this.#read().finally(() => {
       this.#now = undefined
@@ -59,7 +59,7 @@ export class Collecting {
     }
   }
 
-  /** Values as they were declared, copied, for they may come from an extension. */
+  /** Validates and copies values, since they may come from an extension. */
   #checked(samples: unknown, metric: Metric, most: number): (Sample | Distribution)[] {
     if (!Array.isArray(samples)) throw new TypeError('it answers with no list')
     if (samples.length > most) throw new RangeError(`it has ${samples.length} series, and at most ${most} are shown`)

@@ -1,18 +1,18 @@
-/** Where a span is in its trace, as the W3C writes it. */
+/** Identity of a span in its trace, in W3C form. */
 export interface SpanPlace {
   readonly traceId: string
   readonly spanId: string
-  /** 1: the trace is recorded. */
+  /** 1: the trace is sampled. */
   readonly traceFlags: number
   readonly isRemote?: boolean
 }
 
 const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/
 
-/** The place that a header `traceparent` names; undefined for one of another form, which is not repeated. */
+/** The span in a header `traceparent`; undefined for an invalid one, which is dropped. */
 export function placeOf(header: unknown): SpanPlace | undefined {
   const [, traceId = '', spanId = '', flags = ''] = typeof header === 'string' ? (TRACEPARENT.exec(header) ?? []) : []
-  // Ids of nothing but zeros are invalid, and so is every text that did not match.
+  // Ids of only zeros are invalid, as are texts without a match.
   if (/^0*$/.test(traceId) || /^0*$/.test(spanId)) return undefined
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true }
 }
@@ -20,7 +20,7 @@ export function placeOf(header: unknown): SpanPlace | undefined {
 export const traceparentOf = ({ traceId, spanId, traceFlags }: SpanPlace): string =>
   `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
 
-/** The newest of things by their ids; the oldest go when there are too many. */
+/** The newest values by id; the oldest ones are dropped beyond the limit. */
 export class Newest<T> {
   readonly #all = new Map<string, T>()
 

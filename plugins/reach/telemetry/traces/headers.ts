@@ -1,6 +1,9 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 
-/** Headers of a secret, `name=value` with commas between them, values percent-encoded as in `OTEL_EXPORTER_OTLP_HEADERS`. The text is in no error. */
+/**
+ * Parses headers from a secret: `name=value`, separated by commas, values percent-encoded as in
+ * `OTEL_EXPORTER_OTLP_HEADERS`. Errors do not contain the text.
+ */
 export function headersIn(text: string): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const pair of text.split(',').map(part => part.trim())) {

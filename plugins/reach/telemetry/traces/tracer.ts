@@ -19,7 +19,7 @@ export interface TracerContext extends ExporterContext {
   readonly redact: Pick<Redact, 'text'>
   /** Attributes of the daemon itself. */
   readonly resource: SpanAttributes
-  /** Part of the traces that begin here which are recorded, 0 to 1. */
+  /** Sampling ratio of traces that begin here, 0 to 1. */
   readonly ratio: number
 }
 
@@ -38,7 +38,7 @@ export interface OpenSpan {
   end(more?: { readonly attributes?: SpanAttributes; readonly error?: string | undefined; readonly at?: number }): void
 }
 
-/** Makes spans by the library of OpenTelemetry, with the clock and the ids of the kernel, and sends them. */
+/** Creates spans with OpenTelemetry's library, with the kernel's clock and ids, and exports them. */
 export class Tracer {
   readonly exporter: Exporter
   readonly #tracer: OtelTracer
@@ -87,7 +87,7 @@ export class Tracer {
       end: ({ attributes: more, error, at: end } = {}) => {
         if (more) span.setAttributes(this.#safe(more))
         if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: this.#text(error) })
-        // The monotonic clock measures the duration, because the wall clock may be set meanwhile.
+        // The duration is measured with the monotonic clock, because the wall clock may be changed meanwhile.
         span.end(end ?? startTime + Math.max(0, clock.monotonic() - began))
       },
     }

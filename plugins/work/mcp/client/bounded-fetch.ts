@@ -3,7 +3,7 @@ import { MOST_BYTES } from './process-transport.js'
 
 const EVENT_STREAM = 'text/event-stream'
 
-/** `fetch` with headers of its own, whose replies are bounded: a body as a whole, a stream of events as {@link boundedEvents} does. */
+/** A `fetch` with additional headers and bounded replies: a body as a whole, an event stream by {@link boundedEvents}. */
 export const boundedFetch =
   (headers: Readonly<Record<string, string>>, over: StreamOver = () => {}): typeof fetch =>
   async (input, init) => {

@@ -3,20 +3,20 @@ import type { ReadableStream as NodeStream } from 'node:stream/web'
 import { boundedStream, readLines } from '../../../platform/processes/api.js'
 import { MOST_BYTES, MOST_JUNK } from './process-transport.js'
 
-/** Called once a stream of events is over. `limit`: it was ended for exceeding this limit. */
+/** Called at the end of an event stream. `limit`: the stream was ended because it exceeded this limit. */
 export type StreamOver = (limit: Error | undefined) => void
 
 /**
- * Milliseconds after which a server may have its stream opened again. The client obeys what a server says of this: without a pause
- * it would open one stream after the other, and a number beyond those of a timer counts as none.
+ * Range in milliseconds for the reconnect delay that a server may set. The client obeys the server: without a delay it
+ * would open one stream after the other, and a number beyond the timer's range counts as none.
  */
 const RETRY_MS = { least: 1000, most: 60_000 }
 
 const encoder = new TextEncoder()
 
 /**
- * A stream of events, bounded like the output of a program: by the pace of its bytes and of its lines, by the bytes of a line and of
- * an event, and by how many of them the reader has not taken yet. A few lines pass in each turn of the event loop.
+ * Bounds an event stream like a program's output: the rates of bytes and lines, the bytes of a line and an event, and
+ * the number of unread ones. Only a few lines are handled per event loop turn.
  */
 export function boundedEvents(body: ReadableStream<Uint8Array>, over: StreamOver): ReadableStream<Uint8Array> {
   let isCancelled = false
@@ -35,7 +35,7 @@ export function boundedEvents(body: ReadableStream<Uint8Array>, over: StreamOver
   }
   return new ReadableStream<Uint8Array>({
     start(controller) {
-      // An event is handed on as a whole: each piece of a stream costs as much as many lines.
+      // Whole events are passed on, because each chunk of a stream costs as much as many lines.
       let event = ''
       const read = readLines(source, {
         ...{ owner: 'mcp', lineBytes: MOST_BYTES, junk: MOST_JUNK, unfinished: true },
@@ -75,7 +75,7 @@ export function boundedEvents(body: ReadableStream<Uint8Array>, over: StreamOver
   })
 }
 
-/** A line of a stream; one that says when the stream may be opened again says so within {@link RETRY_MS}. */
+/** Limits a line that sets the reconnect delay to {@link RETRY_MS}. */
 function withinRetries(line: string): string {
   if (!line.startsWith('retry:')) return line
   const wanted = Number(line.slice('retry:'.length))

@@ -26,14 +26,14 @@ const statusView = show(McpAuthStatus, '', [
   { of: 'expires_at~time', header: 'Expires' },
   { of: 'refreshable', header: 'Renewed by itself' },
 ])
-/** Errors of a server that is not found. */
+/** Errors of an unknown server. */
 const unfound = [McpErrors.mcp_server_not_found, McpErrors.mcp_scope_invalid, ...REFERENCE_ERRORS]
 const ofServer = {
   options: { workspace_id: 'workspace' },
   scoped: { scope: 'scope', workspace: 'workspace_id' },
 } as const
 
-/** Logging in to servers. */
+/** Routes for logging in to servers. */
 export const authRoutes: readonly Route<McpService>[] = [
   route({
     method: 'GET',
@@ -51,7 +51,7 @@ export const authRoutes: readonly Route<McpService>[] = [
     navigation: true,
     replies: { 200: HTML, 400: HTML, 503: HTML },
     handle: async (self, { query, headers }) => {
-      // A browser that only loads ahead must not use the login up, which counts once.
+      // A prefetching browser must not use up the login, which is valid once.
       if (headers['sec-purpose']?.includes('prefetch'))
         return { status: 503, body: page('Not yet', 'Open this page to complete the login.'), headers: PAGE_HEADERS }
       try {
@@ -59,7 +59,7 @@ export const authRoutes: readonly Route<McpService>[] = [
         const text = `The MCP server ${name} can be used now. You can close this page.`
         return ok(page('You are logged in', text), PAGE_HEADERS)
       } catch (error) {
-        // A person looks at it.
+        // Shown as a page, because a person is at the browser.
         if (!(error instanceof Fault)) throw error
         const { message, next, status } = error
         const body = page('The login failed', next === undefined ? message : `${message}. ${next}`)

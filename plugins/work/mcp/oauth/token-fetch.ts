@@ -4,7 +4,7 @@ import { McpErrors } from '../errors.js'
 import type { Server } from '../sources/declaration.js'
 import type { Logins } from './logins.js'
 
-/** `fetch` of a server over HTTP: with its token, which is renewed once where the server refuses it. */
+/** The `fetch` of an HTTP server, with its token, which is renewed once if the server refuses it. */
 export const tokenFetch =
   (logins: Logins, server: Server) =>
   (headers: Readonly<Record<string, string>>, over: StreamOver): typeof fetch => {
@@ -29,7 +29,7 @@ export const tokenFetch =
     }
   }
 
-/** Throws `mcp_auth_required` where the token is refused because it does not reach far enough. */
+/** Throws `mcp_auth_required` if the token lacks a scope. */
 async function checkScope(logins: Logins, server: Server, reply: Response): Promise<void> {
   const { extractWWWAuthenticateParams } = await import('@modelcontextprotocol/client')
   const { error, scope = '' } = extractWWWAuthenticateParams(reply)

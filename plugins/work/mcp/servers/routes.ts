@@ -20,7 +20,7 @@ import { serverUndo } from './undo.js'
 const about = describe('Settings')
 const route = routeOf<McpService>(about)
 const place = { options: { workspace_id: 'workspace' }, workspace: 'workspace_id' }
-/** Errors of the place that a request names. */
+/** Errors of the place in a request. */
 const misplaced = [McpErrors.mcp_scope_invalid, ...REFERENCE_ERRORS]
 
 const server = collectionOf<McpService>(about)({

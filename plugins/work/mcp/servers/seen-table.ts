@@ -1,7 +1,7 @@
 import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import type { SourceKind } from '../sources/declaration.js'
 
-/** Servers of files and of extensions that have a login or secrets of their own. */
+/** Servers of files and extensions with a login or secrets of their own. */
 export const seenTable = `CREATE TABLE mcp_seen (
   binding TEXT PRIMARY KEY,
   kind TEXT NOT NULL,

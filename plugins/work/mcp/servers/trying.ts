@@ -6,12 +6,12 @@ import type { Connection } from '../client/connection.js'
 import type { Server } from '../sources/declaration.js'
 import { failedItem } from './checks.js'
 
-/** Servers that are started at the same time. */
+/** Servers started concurrently. */
 const AT_ONCE = 4
-/** Servers that one report tries. */
+/** Servers tried per report. */
 const MOST = 200
 
-/** A server as it would run, and the workspace that it would run for. */
+/** A server with its connection and workspace. */
 export interface Tried {
   readonly server: Server
   readonly connection: Connection
@@ -19,8 +19,8 @@ export interface Tried {
 }
 
 /**
- * Starts or reaches each server, and says which cannot be used. A program that runs already is not started a second time; one that was
- * started for this is ended at once. Each has the `start_timeout` of its declaration.
+ * Starts or connects to each server, and returns items for the unusable ones. Running programs are reused; those
+ * started here are stopped again. The `start_timeout` of each server applies.
  */
 export async function tryAll(all: readonly Tried[], signal: AbortSignal): Promise<DiagnosticItem[]> {
   const items: DiagnosticItem[] = []

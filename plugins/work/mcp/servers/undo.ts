@@ -22,7 +22,7 @@ const pathOf = ({ params, query }: Pick<ChangeSeen, 'params' | 'query'>) => {
   return `/api/settings/mcp-servers/${encodeURIComponent(params.name ?? '')}${text && `?${text}`}`
 }
 
-/** The way back from a server that was written or removed: the one before it, as far as a reply shows all of it. */
+/** Undo of a written or removed server: restores the former one, as far as a reply shows it completely. */
 export const serverUndo: Undo = {
   by: 'custom',
   of: 'mcp_server',

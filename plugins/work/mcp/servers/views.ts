@@ -10,7 +10,7 @@ export const targetsOf = {
   workspace: { config: 'workspace-config', sidecar: 'workspace-mcp-sidecar' },
 } as const satisfies Record<string, Record<string, SettingsWriteTarget>>
 
-/** A server as it is shown: names of variables, never their values. */
+/** A server for display: with names of variables, never their values. */
 export function viewOf(
   server: Server,
   connection: Connection | undefined,
@@ -66,7 +66,10 @@ function authAs(auth: Server['declaration']['auth']): Pick<McpServerView, 'auth'
   return { auth: { ...rest, client_secret_configured: secret !== undefined } }
 }
 
-/** The contract knows files and what is built in: whatever else brings a server counts as the latter, `declared_in` names it. */
+/**
+ * The contract knows only files and built-in servers: all other sources count as built-in, and `declared_in` names
+ * them.
+ */
 function sourceView({ kind, scope, workspaceId, where }: Source): EffectiveSource {
   const workspace = workspaceId === undefined ? {} : { workspace_id: workspaceId }
   if (isWritable(kind)) return { kind, scope, ...workspace }

@@ -10,11 +10,14 @@ const again = ({ agent_name, decision, tool_id }: Grant, query: string): ChangeR
   body: { decision, tool_id, ...(agent_name ? { scope: 'agent', agent_name } : { scope: 'tool' }) },
 })
 
-/** The decision that differs from one list to another; one that is remembered for a single input has no request that makes it. */
+/**
+ * The decision that differs between two lists; one for a single input cannot be restored, because no request creates
+ * it.
+ */
 const missingIn = (all: readonly Grant[], others: readonly Grant[]) =>
   all.find(one => !others.some(({ id, decision }) => id === one.id && decision === one.decision))
 
-/** The way back from a remembered decision: the one before it, or none. */
+/** Undo of a remembered decision: restores the former one, or removes it. */
 export const ofGrant: Undo = {
   by: 'custom',
   reads: ({ query }) => [PATH + query],
@@ -27,7 +30,7 @@ export const ofGrant: Undo = {
   },
 }
 
-/** The way back from a decision that was forgotten. */
+/** Undo of a forgotten decision. */
 export const ofForgetting: Undo = {
   by: 'custom',
   reads: ({ query }) => [PATH + query],

@@ -9,9 +9,8 @@ import { limits } from './limits.js'
 import { partsOf, type Tree, TreeBuilder } from './tree.js'
 
 /**
- * The tree of a local folder. A link is refused and never followed, also one that takes a folder's place
- * while it is read.
- * @param leftOut judges what is passed over
+ * The tree of a local folder. A link is refused and never followed, even if it replaces a folder during the read.
+ * @param leftOut decides which paths are skipped
  * @throws Fault `extension_source_unreachable`, `extension_content_refused`
  */
 export async function readFolder(folder: string, leftOut: LeftOut = () => false): Promise<Tree> {
@@ -27,7 +26,7 @@ async function readInto(tree: TreeBuilder, root: string, inner: string, leftOut:
   for await (const { name } of entries) {
     const relative = inner === '' ? name : `${inner}/${name}`
     if (leftOut(relative)) continue
-    // Also a name that is not valid UTF-8 is refused here, for by it nothing is found.
+    // Also refuses a name that is not valid UTF-8, since the file could not be opened by it.
     partsOf(relative)
     const found = await lstat(path.join(root, relative)).catch(unreadable(relative))
     if (found.isSymbolicLink()) throw refused('link', 'a symbolic link', relative)
@@ -43,7 +42,7 @@ async function readInto(tree: TreeBuilder, root: string, inner: string, leftOut:
   }
 }
 
-/** Reads a file that is still where it was looked at; a folder above it may have become a link meanwhile. */
+/** Reads a listed file if it is still the same; a folder above it may have become a link. */
 async function readPlain(root: string, relative: string, size: number): Promise<Buffer> {
   const file = path.join(root, relative)
   const changing = () => refused('changing', 'it is being changed; try again', relative)
@@ -59,7 +58,7 @@ async function readPlain(root: string, relative: string, size: number): Promise<
   }
 }
 
-/** Bytes of a local archive, no more than an archive may have. */
+/** Reads a local archive within the size limit. */
 export async function readLocalArchive(file: string): Promise<Buffer> {
   const bytes = await readRegularFile(file, { maxBytes: limits.archiveBytes }).catch(error => {
     if (error.code === 'file_too_large') throw refused('too_large', `the archive ${messageOf(error)}`)
