@@ -13,7 +13,7 @@ const of = (path: string, summary: string, run: 'runEnable' | 'runDisable' | 'ru
   load: () => import('./commands.js').then(module => ({ run: module[run] })),
 })
 
-/** Commands of more than one request. */
+/** Commands that need more than one request. */
 export const commands: readonly Command[] = [
   of('network coordination enable', 'Let future runs of a workspace or task coordinate in a channel', 'runEnable'),
   of('network coordination disable', 'Keep future runs of a workspace or task local', 'runDisable'),

@@ -5,7 +5,7 @@ const urlOf = (workspace: unknown) => `/api/workspaces/${encodeURIComponent(Stri
 
 export { runAgentReceive, runAgentReply, runAgentSend, runSend, runWatch } from './agent/commands.js'
 
-/** Changes the record of a workspace or task in its present revision. */
+/** Updates the current revision of a workspace's or task's record. */
 async function change(context: CommandContext, to: string, wish: Record<string, boolean>, said: string): Promise<void> {
   const { client, options, out, fault } = context
   const { workspace, task } = options

@@ -1,10 +1,10 @@
 import type { DeliveryState } from '../api.js'
 
 /**
- * All transitions of a part of a message. `prepared`: in the ledger; `queued`: its worker sends it, now or after a pause;
- * `send_attempt_started`: the adapter has it; `unknown_after_send`: it may have arrived. A part that was delivered is queued again
- * when its text changed, for an edit, which can be repeated, and fails when the platform says later that it did not arrive. Only a
- * person queues a part that failed, or lets one go.
+ * How a message part can change state. `prepared`: stored; `queued`: waiting for its worker; `send_attempt_started`:
+ * given to the adapter; `unknown_after_send`: it may have arrived. A delivered part is queued again for an edit, which
+ * is repeatable, and fails if the platform later reports that it did not arrive. Only a person can queue or suppress a
+ * failed part.
  */
 export const TRANSITIONS: { readonly [S in DeliveryState]: readonly DeliveryState[] } = {
   prepared: ['queued', 'suppressed', 'failed'],
@@ -16,19 +16,19 @@ export const TRANSITIONS: { readonly [S in DeliveryState]: readonly DeliveryStat
   suppressed: [],
 }
 
-/** States of parts that are on their way. */
+/** States of parts on their way. */
 export const ACTIVE = ['prepared', 'queued', 'send_attempt_started', 'unknown_after_send'] as const
 const active: ReadonlySet<DeliveryState> = new Set(ACTIVE)
 
 export const isActive = (state: DeliveryState): boolean => active.has(state)
 
-/** The next state of a part; throws when the table has no such transition. */
+/** Returns the next state of a part. Throws if there is no such transition. */
 export function step(from: DeliveryState, to: DeliveryState): DeliveryState {
   if (!TRANSITIONS[from].includes(to)) throw new Error(`a delivery does not go from ${from} to ${to}`)
   return to
 }
 
-/** Of the states of all parts the one that is furthest from its end. */
+/** States of parts, furthest from the end first. */
 const FURTHEST: readonly DeliveryState[] = [
   'prepared',
   'queued',
@@ -39,6 +39,6 @@ const FURTHEST: readonly DeliveryState[] = [
   'delivered',
 ]
 
-/** How a message stands, by its parts. */
+/** The state of a message, from the states of its parts. */
 export const furthest = (states: readonly DeliveryState[]): DeliveryState =>
   FURTHEST.find(state => states.includes(state)) ?? 'delivered'

@@ -2,9 +2,9 @@ import * as v from 'valibot'
 import { issueText } from '../../../../kernel/kit/issue-text.js'
 import { BridgeErrors, type InboundEvent } from '../api.js'
 
-/** Bytes of a text that is taken. A longer one is refused in the chat. */
+/** Maximum size of a text in bytes. A longer text is refused in the chat. */
 export const MAX_TEXT = 64 * 1024
-/** Files of one event, and base64 characters of each and of all. */
+/** Limits: files per event, and base64 characters per file and in total. */
 const MAX_FILES = 10
 const MAX_FILE = Math.ceil((8 * 1024 * 1024 * 4) / 3) + 4
 const MAX_FILES_SIZE = 2 * MAX_FILE
@@ -50,14 +50,14 @@ const Event = v.object({
   ),
 })
 
-/** An event as an adapter sent it. @throws Fault `bridge_event_invalid` */
+/** Validates an event from an adapter. @throws Fault `bridge_event_invalid` */
 export function eventOf(value: unknown): InboundEvent {
   const read = v.safeParse(Event, value)
   if (!read.success) throw BridgeErrors.bridge_event_invalid(`not an event of a bridge: ${issueText(read.issues[0])}`)
   return read.output as InboundEvent
 }
 
-/** An event as the inbox keeps it: without the bytes of its files, and without a text that is refused for its length. */
+/** The event as stored in the inbox: without file contents, and without a text that is too long. */
 export function keptOf(event: InboundEvent): string {
   const { attachments, ...kept } = event
   return JSON.stringify(isTooLong(event) ? { ...kept, text: undefined } : kept)

@@ -4,7 +4,7 @@ import type { Instance } from '../instances/instances.js'
 
 const names = v.fallback(v.array(v.string()), [])
 const people = { allow_user_ids: names, allow_usernames: names }
-/** The members of `provider_config` that say who may speak; the others belong to the adapter. */
+/** The members of `provider_config` that control who may speak. The adapter uses the others. */
 const Config = v.object({
   dm: v.fallback(v.object({ ...people, paired_user_ids: names, paired_usernames: names }), {
     ...{ allow_user_ids: [], allow_usernames: [], paired_user_ids: [], paired_usernames: [] },
@@ -23,14 +23,14 @@ const Config = v.object({
 
 type Sender = InboundEvent['sender']
 
-/** Whether the sender of an event may prompt; `reason` says why not, `pairing` that the sender may ask to. */
+/** Whether the sender of an event may prompt. `reason`: why not; `pairing`: the sender may request pairing. */
 export type Judgement =
   | { readonly may: true }
   | { readonly may: false; readonly reason: string; readonly pairing?: true }
 
 const no = (reason: string): Judgement => ({ may: false, reason })
 
-/** Judges who may speak to an agent by an instance: one place for all platforms. */
+/** Decides who may speak to an agent through an instance, for all platforms. */
 export function judge(
   { dmPolicy, providerConfig }: Pick<Instance, 'dmPolicy' | 'providerConfig'>,
   provider: Pick<BridgeProvider, 'capabilities'> | undefined,
@@ -55,7 +55,10 @@ export function judge(
     : { may: false, reason: 'sender_not_paired', pairing: true }
 }
 
-/** Whether a sender may answer what an agent asks: named by the operator, and by the platform itself. */
+/**
+ * Whether a sender may answer an agent's questions. The operator must have named them and the platform must have
+ * identified them.
+ */
 export function mayApprove(
   { providerConfig }: Pick<Instance, 'providerConfig'>,
   provider: Pick<BridgeProvider, 'capabilities'> | undefined,
@@ -74,7 +77,7 @@ export function hasApprovers({ providerConfig }: Pick<Instance, 'providerConfig'
   return v.parse(Config, providerConfig).approvers.user_ids.length > 0
 }
 
-/** Whether an event that lacks a part of the routing policy has a conversation all the same. */
+/** Whether an event without some part of the routing policy still gets a conversation. */
 export const fallsBack = ({ providerConfig }: Pick<Instance, 'providerConfig'>): boolean =>
   v.parse(Config, providerConfig).routing.fallback
 

@@ -2,7 +2,7 @@ import type { BridgeAddress } from '../api.js'
 
 const MAX = 1024
 
-/** The address of a route as text, `group:#ops` or `peer:alice`, with `/thread:…` behind it; undefined for a text that is none. */
+/** Parses a route such as `group:#ops` or `peer:alice`, optionally followed by `/thread:…`. Undefined if invalid. */
 export function parseRoute(route: string): BridgeAddress | undefined {
   if (route.length > MAX) return undefined
   const [, type, id = '', thread] =
@@ -18,11 +18,11 @@ export function parseRoute(route: string): BridgeAddress | undefined {
   }
 }
 
-/** The text of {@link parseRoute}. A group counts before a peer, which is a member of it. */
+/** Formats a route for {@link parseRoute}. A group takes precedence over a peer, who is a member of it. */
 export function routeOf({ group_id, peer_id, thread_id }: BridgeAddress): string {
   const place = group_id === undefined ? `peer:${escaped(peer_id ?? '')}` : `group:${escaped(group_id)}`
   return thread_id === undefined ? place : `${place}/thread:${escaped(thread_id)}`
 }
 
-/** Only what would be taken for another part of a route is escaped, so that a person can read it. */
+/** Escapes only what would be read as another part of a route, so that it stays readable. */
 const escaped = (text: string): string => text.replace(/[/%\s]/g, encodeURIComponent)

@@ -2,7 +2,7 @@ import type { Command } from '../../../../kernel/plugin.js'
 
 const id = { name: 'id', summary: 'id of a bridge' }
 
-/** Commands of instances that are more than one request. */
+/** Instance commands that need more than one request. */
 export const instanceCommands: readonly Command[] = [
   {
     path: 'bridge secret-bindings put',

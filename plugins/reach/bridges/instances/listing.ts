@@ -10,14 +10,14 @@ import { bridgeOf } from './wire.js'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
-/** Records that are decoded before others get their turn of the event loop. */
+/** Number of records to decode before yielding to the event loop. */
 const WINDOW = 200
 
-/** Global first, then by name as people sort it, then by id: the place of a row in the list. */
+/** Sort key of a row: global first, then by name in human order, then by id. */
 const Place = v.tuple([v.number(), v.string(), v.string()])
 type Place = v.InferOutput<typeof Place>
 
-/** One page of instances with their health; the facets count all that match. */
+/** Lists one page of instances with their health. The facets count all matches. */
 export async function listBridges(
   { kernel, instances, health }: { readonly kernel: K; readonly instances: Instances; readonly health: Health },
   query: ListBridgesQuery,
@@ -45,7 +45,7 @@ export async function listBridges(
     const { status } = instanceOf(record, instances.state(record.id))
     const isOfPlatform = !query.platform || spec.platform === query.platform
     const isOfStatus = !query.status || status === query.status
-    // A facet is what choosing another value of it would show.
+    // A facet counts what selecting its value would show.
     if (isOfStatus) platforms[spec.platform] = (platforms[spec.platform] ?? 0) + 1
     if (isOfPlatform) statuses[status]++
     if (isOfPlatform && isOfStatus) found.push({ record, place: placeOf(record) })
@@ -66,7 +66,7 @@ async function* recordsOf({ records }: K): AsyncGenerator<InstanceRecord> {
   const kind = BridgeInstanceKind
   let after: { readonly kind: string; readonly id: string } | undefined
   for (;;) {
-    // By name, so that a record that its codec refuses does not end the list early.
+    // List by name: a record that fails to decode must not end the list early.
     const heads = records.list({ kind: kind.name, limit: WINDOW, ...(after && { after }) })
     const last = heads.at(-1)
     if (!last) return

@@ -5,11 +5,14 @@ import type { AppManifest, PlatformManifest } from '../../../../schemas/bridges.
 import { BridgeErrors } from '../api.js'
 import type { Instance, Instances } from './instances.js'
 
-/** Longest names that the platform takes. */
+/** Maximum name lengths on the platform. */
 const NAME_MAX = 35
 const BOT_MAX = 80
 
-/** The manifest of the app of one platform, made from an instance. `webhook`: where the platform sends events; empty: it connects itself. */
+/**
+ * Builds a platform's app manifest from an instance. `webhook`: where the platform sends events; empty if the app
+ * connects itself.
+ */
 type Maker = (instance: Instance, webhook: string) => PlatformManifest
 
 const slack: Maker = ({ displayName, providerConfig }, webhook) => ({
@@ -66,10 +69,10 @@ const slack: Maker = ({ displayName, providerConfig }, webhook) => ({
 })
 
 const MAKERS: Readonly<Record<string, Maker>> = { slack }
-/** A name of the route for the one platform that has a manifest. */
+/** Alternative route name for the only platform with a manifest. */
 const ALIAS = 'chatprovider'
 
-/** The manifest as its platform takes it, without addresses that are empty. @throws those of {@link manifestOf} */
+/** The manifest in the platform's format, without empty addresses. @throws as {@link manifestOf} does */
 export function appManifestOf(instances: Instances, platform: string, id: string, actor: Actor): AppManifest {
   const { features, settings, ...rest } = manifestOf(instances, platform, id, actor)
   return {
@@ -77,7 +80,7 @@ export function appManifestOf(instances: Instances, platform: string, id: string
     features: {
       ...features,
       slash_commands: features.slash_commands.map(withoutEmpty),
-      // Without the tab a person cannot write the bot a direct message.
+      // Without this tab, people cannot send the bot direct messages.
       app_home: { home_tab_enabled: false, messages_tab_enabled: true, messages_tab_read_only_enabled: false },
     },
     settings: {

@@ -237,7 +237,8 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
     path: `${ONE}/secret-bindings/{binding_name}`,
     summary: 'Bind a secret slot of a bridge; the value is never returned',
     body: PutBridgeSecretBody,
-    // A value that is too long is refused by name of its limit, up to 4 MiB, in which JSON may write each byte as two.
+    // A value that is too long is refused with a message naming the limit. JSON may double the size of a value of up to
+    // 4 MiB.
     bodyLimit: 9 * 1024 * 1024,
     replies: { 200: BridgeSecretBindingReply },
     with: [
@@ -333,7 +334,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
     body: ResolveBridgeTargetBody,
     audited: false,
     replies: { 200: ResolveBridgeTargetReply, 404: ResolveBridgeTargetFailure, 422: ResolveBridgeTargetFailure },
-    // The body of a refusal has the result beside the error, also where there is no such bridge.
+    // The body of a refusal has the result next to the error, even if the bridge does not exist.
     faults: {
       reply: ResolveBridgeTargetFailure,
       body: fault => ({ ...errorBody(fault), result: { ambiguous: false, step: 0 } }),

@@ -6,11 +6,11 @@ import type { InstanceState } from './table.js'
 
 const timeOf = (ms: number | undefined) => (ms === undefined ? null : iso(ms))
 
-/** Why an instance is not all right, where it says. */
+/** Why an instance has problems, if known. */
 const degradationOf = ({ reason, message }: Pick<InstanceState, 'reason' | 'message'> | Record<string, never>) =>
   reason === undefined ? null : { reason, ...(message === undefined ? {} : { message }) }
 
-/** An instance as the API shows it. */
+/** An instance in API form. */
 export function bridgeOf(record: InstanceRecord, state: InstanceState | undefined): Bridge {
   const { spec, createdAt, updatedAt } = record
   const { enabled, status, scope, workspaceId } = instanceOf(record, state)
@@ -36,7 +36,7 @@ export function bridgeOf(record: InstanceRecord, state: InstanceState | undefine
   }
 }
 
-/** The contract wants both choices of `progress` where it is there. */
+/** The contract requires both members of `progress` if it is present. */
 function defaultsOf(defaults: InstanceRecord['spec']['delivery_defaults']): Bridge['delivery_defaults'] {
   if (!defaults) return null
   const { progress, ...rest } = defaults as typeof defaults & { progress?: object }
@@ -46,7 +46,7 @@ function defaultsOf(defaults: InstanceRecord['spec']['delivery_defaults']): Brid
   } as Bridge['delivery_defaults']
 }
 
-/** How an instance is doing, with a diagnostic for each problem. */
+/** Health of an instance, with a diagnostic per problem. */
 export function healthOf(
   instance: Instance,
   state: InstanceState | undefined,
@@ -72,7 +72,7 @@ export function healthOf(
   }
 }
 
-/** The kind of diagnostic that a reason of an adapter is. */
+/** Diagnostic kind for each reason reported by an adapter. */
 const KINDS = {
   auth_failed: 'missing_token',
   rate_limited: 'transient_delivery_failure',
@@ -82,9 +82,9 @@ const KINDS = {
 } as const
 
 /**
- * The problems of an enabled instance, each with its next step.
- * @param missing slots that need a secret and have none
- * @param hasAdapter its extension runs
+ * The problems of an enabled instance, each with a next step.
+ * @param missing slots without a required secret
+ * @param hasAdapter whether its extension is running
  */
 export function diagnosticsOf(
   { id, status, extension, platform }: Instance,

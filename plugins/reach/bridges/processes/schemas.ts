@@ -2,10 +2,10 @@ import * as v from 'valibot'
 import { issueText } from '../../../../kernel/kit/issue-text.js'
 import { BridgeErrors } from '../api.js'
 
-/** Of a platform's ids and names. */
+/** Ids and names from a platform. */
 const name = v.pipe(v.string(), v.minLength(1), v.maxLength(512))
 const words = v.pipe(v.string(), v.maxLength(4000))
-/** Characters of an inbound text. */
+/** Maximum number of characters in an inbound text. */
 const MAX_TEXT = 1024 * 1024
 const id = v.pipe(v.string(), v.minLength(1), v.maxLength(256))
 
@@ -13,7 +13,7 @@ const address = { peer_id: v.optional(name), group_id: v.optional(name), thread_
 const milliseconds = v.pipe(v.number(), v.minValue(0), v.maxValue(8.64e15))
 const remote = v.optional(v.nullable(name))
 
-/** The answer to `bridges/deliver`; one without a status is an acknowledgement. */
+/** Reply to `bridges/deliver`. A reply without a status is an acknowledgement. */
 export const Delivered = v.union([
   v.variant('status', [
     v.object({ status: v.literal('delivered'), remote_message_id: remote }),
@@ -35,14 +35,14 @@ export const Delivered = v.union([
   v.object({ status: v.optional(v.undefined()), remote_message_id: name }),
 ])
 
-/** The answer to `bridges/settle`. */
+/** Reply to `bridges/settle`. */
 export const Settled = v.variant('outcome', [
   v.object({ outcome: v.literal('delivered'), remote_message_id: remote }),
   v.object({ outcome: v.literal('absent') }),
   v.object({ outcome: v.literal('unknown'), final: v.optional(v.boolean()) }),
 ])
 
-/** The answer to `bridges/targets/snapshot`. */
+/** Reply to `bridges/targets/snapshot`. */
 export const Targets = v.object({
   targets: v.pipe(
     v.array(
@@ -58,14 +58,14 @@ export const Targets = v.object({
   ),
 })
 
-/** The answer to `bridges/webhook/register`, and one check of that to `bridges/verify`. */
+/** Reply to `bridges/webhook/register`. Also a single check in the reply to `bridges/verify`. */
 export const Checked = v.object({
   check: v.pipe(v.string(), v.minLength(1), v.maxLength(128)),
   status: v.picklist(['pass', 'warn', 'fail', 'skipped']),
   remediation: v.optional(words, ''),
 })
 
-/** The answer to `bridges/verify`. */
+/** Reply to `bridges/verify`. */
 export const Verified = v.object({ checks: v.pipe(v.array(Checked), v.maxLength(100)) })
 
 /** Parameters of `bridges/instances/report_state`. */
@@ -129,7 +129,7 @@ export function checked<S extends v.GenericSchema>(schema: S, params: unknown): 
   throw BridgeErrors.bridge_event_invalid(`${v.getDotPath(issue) ?? 'parameters'}: ${issueText(issue)}`)
 }
 
-/** Without members that are undefined. */
+/** Removes undefined members. */
 export function defined<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T
 }

@@ -12,7 +12,7 @@ const workspace = { name: 'workspace', type: 'workspace', summary: 'workspace of
 const load = (name: 'runSend' | 'runWatch' | 'runAgentSend' | 'runAgentReply' | 'runAgentReceive') => () =>
   import('../commands.js').then(module => ({ run: module[name] }))
 
-/** Commands of messages that are more than one request. */
+/** Message commands that need more than one request. */
 export const agentCommands: readonly Command[] = [
   {
     path: 'network send',

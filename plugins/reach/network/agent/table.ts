@@ -1,7 +1,7 @@
 import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import type { Migration } from '../../../../kernel/plugin.js'
 
-/** The order of the messages of one channel, and the tasks that were made of messages. */
+/** Message order per channel, and tasks created from messages. */
 export const agentMigrations: readonly Migration[] = [
   {
     id: '020-agent',
@@ -18,14 +18,14 @@ CREATE INDEX network_task_link_thread ON network_task_link (workspace_id, channe
 
 const { json, text, time } = column
 
-/** Tasks that were made of messages of threads. */
+/** Tasks created from thread messages. */
 export const taskLinks = table('network_task_link', {
   workspace_id: text().as('workspaceId'),
   origin_message_id: text().as('originMessageId'),
   channel: text(),
   thread_id: text().as('threadId'),
   task_id: text().as('taskId'),
-  /** Of the messages that the task was made of. */
+  /** Digest of the source messages. */
   digest: text(),
   source_message_ids: json<readonly string[]>().as('sourceMessageIds'),
   created_at: time().as('createdAt'),

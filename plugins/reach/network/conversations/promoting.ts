@@ -9,18 +9,18 @@ import { NetworkErrors } from '../api.js'
 import type { K } from '../needs.js'
 import { type ContainerRow, type MessageRow, messages } from '../tables.js'
 
-/** Messages of a thread that a task names as what it was made of, the newest ones. */
+/** Maximum number of thread messages listed as sources of a task; the newest are used. */
 const MAX_SOURCES = 100
 const MAX_TITLE = 200
 const MAX_DESCRIPTION = 8_000
 
-/** Tasks that are made of messages of threads. */
+/** Tasks created from thread messages. */
 export class Promoting {
   constructor(private readonly kernel: K) {}
 
   /**
-   * Makes a task of a message; of each message one. It waits to be started.
-   * @throws Fault `network_message_not_found`, `tasks_unavailable`, and what the creation of a task does
+   * Creates a task from a message, at most one per message. The task waits to be started.
+   * @throws Fault `network_message_not_found`, `tasks_unavailable`, and the faults of task creation
    */
   async promote(
     thread: ContainerRow,
@@ -64,7 +64,7 @@ export class Promoting {
     return { origin: wire(link), task }
   }
 
-  /** Tasks that were made of a thread, the oldest first. */
+  /** Tasks created from a thread, oldest first. */
   links({ workspaceId, channel, id: threadId }: ContainerRow): TaskLink[] {
     return taskLinks.all(this.kernel.db, { workspaceId, channel, threadId }, 'ORDER BY created_at').map(wire)
   }
@@ -75,7 +75,7 @@ export class Promoting {
   }
 }
 
-/** Derived of the message, so that a repeated request finds the task. */
+/** Derived from the message, so that a repeated request finds the existing task. */
 const taskIdOf = ({ workspaceId, id }: MessageRow): string =>
   `task_${createHash('sha256').update(`${workspaceId}\0${id}`).digest('hex').slice(0, 16)}`
 

@@ -11,7 +11,7 @@ interface Sum {
   readonly bytes: number
 }
 
-/** Messages by peer, kind and what became of them, counted. */
+/** Message counts by peer, kind and outcome. */
 export class Tally {
   constructor(private readonly kernel: K) {}
 
@@ -23,7 +23,7 @@ export class Tally {
     )
   }
 
-  /** Of all peers. */
+  /** Totals over all peers. */
   kinds(): readonly Sum[] {
     return this.kernel.db.all<Sum>(
       'SELECT kind, direction, sum(n) AS n, sum(bytes) AS bytes FROM network_tally GROUP BY kind, direction ORDER BY kind',

@@ -1,6 +1,6 @@
 import type { WorkState } from '../../../../schemas/network/messages.js'
 
-/** States that a piece of work goes to from each; those without any are its ends. */
+/** Allowed transitions of work. States without any are final. */
 export const WORK_TRANSITIONS: Readonly<Record<WorkState, readonly WorkState[]>> = {
   submitted: ['working', 'needs_input', 'completed', 'failed', 'canceled'],
   working: ['working', 'needs_input', 'completed', 'failed', 'canceled'],

@@ -1,17 +1,23 @@
 import type { K } from '../needs.js'
 
-/** Owner of the guards, and what they are for people. */
+/** Owner of the guards, and their description for people. */
 const OWNER = 'network'
 const RESTRAINT = 'the restraint of turns that other agents begin'
 
-/** Keeps agents asking in turns that messages began, also those that may do everything: only what is asked can be refused. */
+/**
+ * Makes agents ask for permission in turns started by messages, even agents that may do anything: only requests can be
+ * refused.
+ */
 export class Guarding {
-  /** Sessions whose agents are kept asking. */
+  /** Sessions whose agents must ask. */
   readonly #guarded = new Set<string>()
 
   constructor(private readonly kernel: K) {}
 
-  /** A prompt is about to be given to an agent; undefined: nothing has to change before. It stays guarded until a prompt of another kind. */
+  /**
+   * Called before a prompt is given to an agent; undefined if nothing has to change first. The guard stays until a
+   * different kind of prompt.
+   */
   before(sessionId: string, isOfMessage: boolean): Promise<undefined> | undefined {
     if (!isOfMessage && !this.#guarded.has(sessionId)) return undefined
     if (isOfMessage) this.#guarded.add(sessionId)

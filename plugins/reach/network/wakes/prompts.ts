@@ -2,11 +2,11 @@ import { cut } from '../../../../kernel/kit/text.js'
 import type { MessageRow } from '../tables.js'
 import { promptOf, RULES } from './prompt.js'
 
-/** Messages of one prompt, and characters of each. */
+/** Maximum number of messages in a prompt, and of characters per message. */
 export const MOST = 20
 const MAX_TEXT = 32 * 1024
 
-/** The prompt of messages that were gathered, the oldest first; it says how many it leaves out. */
+/** The prompt for collected messages, oldest first. Says how many were left out. */
 export function promptOfAll(gathered: readonly MessageRow[]): string {
   const texts = gathered.slice(0, MOST).map(message => cut(promptOf(message), MAX_TEXT))
   const left = gathered.length - texts.length

@@ -1,13 +1,13 @@
 import type { Tx } from '../../../../kernel/plugin.js'
 import type { K } from '../needs.js'
 
-/** How long messages are kept: as long as what the overview shows. */
+/** How long messages are kept: the period covered by the overview. */
 export const RETENTION_MS = 90 * 86_400_000
 const SWEEP_MS = 3_600_000
-/** Rows of one transaction. */
+/** Rows per transaction. */
 const BATCH = 500
 
-/** Deletes old messages with their deliveries, conversations in which nothing happens any more, and charges of old wakes. */
+/** Deletes old messages with their deliveries, inactive conversations, and charges for old wakes. */
 export class Sweep {
   constructor(private readonly kernel: K) {}
 
@@ -27,7 +27,7 @@ export class Sweep {
   }
 }
 
-/** Each returns how many rows it found. A message in the prompt of a wake that is not over stays. */
+/** Each returns the number of rows found. Messages in the prompt of an unfinished wake are kept. */
 const STEPS: readonly ((t: Tx, since: number) => number)[] = [
   (t, since) => {
     const seqs = t.rows(
