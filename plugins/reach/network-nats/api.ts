@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors, event } from '../../../kernel/plugin.js'
 
-/** Something that another daemon sent, or that was to be sent to others, is refused. At most one a minute for each daemon and reason. */
+/** Something received from or meant for other daemons was refused. At most one event a minute per daemon and reason. */
 export const RemoteRefused = event(
   'network.remote.refused',
   v.object({

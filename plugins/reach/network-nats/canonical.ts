@@ -1,9 +1,9 @@
 /**
- * JSON by RFC 8785: members sorted by UTF-16 code units, no white space, numbers as ECMAScript writes them. What RFC 8785 has no text for
- * (lone surrogates, numbers that are not finite, values that are no JSON) throws a TypeError.
+ * JSON by RFC 8785: members sorted by UTF-16 code units, no white space, numbers in ECMAScript form. Throws a TypeError
+ * for values that RFC 8785 cannot represent: lone surrogates, non-finite numbers, and values that are not JSON.
  *
- * The kit's `canonicalJson` serves to compare values of one process. It rebuilds objects, and JavaScript puts names that are integers
- * first and in numeric order, whatever order they were set in; a signature that others verify needs the order of the standard.
+ * The kit's `canonicalJson` is for comparing values within one process. It rebuilds objects, and JavaScript always puts
+ * integer names first, in numeric order. A signature that others verify needs the standard order.
  */
 export function canonicalize(value: unknown): string {
   if (value === null || typeof value === 'boolean') return `${value}`

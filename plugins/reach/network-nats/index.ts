@@ -28,7 +28,7 @@ import { natsSettings } from './settings.js'
 import { migrations } from './tables.js'
 
 const about = describe('Network')
-// Agents of other daemons wake those of this one: what connects them can make code run.
+// Agents of other daemons wake local ones, so whatever connects them can cause code to run.
 const route = routeOf<RemoteService>(about)
 const { contribute, tap } = surfaceOf<RemoteService>()
 const KEY = [VaultErrors.vault_secret_damaged, VaultErrors.vault_key_missing, VaultErrors.vault_key_wrong]
@@ -98,7 +98,7 @@ export default definePlugin({
       network => network.persisted,
       self => () => self.wake(),
     ),
-    // Peers that come and go are announced at once.
+    // Peers joining or leaving are announced immediately.
     tap(
       Network,
       network => network.peerJoined,

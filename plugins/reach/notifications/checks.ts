@@ -7,10 +7,10 @@ import type { Presets } from './presets/presets.js'
 import { targetProblem, targetText } from './presets/targets.js'
 import { cursors, type PresetRow } from './tables.js'
 
-/** Items of one report; the last one says how many more there are. */
+/** Maximum number of items in a report. The last item says how many more there are. */
 const LISTED = 50
 
-/** Doctor: presets that send nothing, or not everywhere. */
+/** Doctor: reports presets that send nothing, or do not send to all targets. */
 export function checks(kernel: K, presets: Presets): DiagnosticItem[] {
   const all = presets.all()
   const items = all.flatMap(preset => itemsOf(kernel, preset))

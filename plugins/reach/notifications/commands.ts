@@ -15,14 +15,14 @@ const listOf = (value: unknown): string[] =>
     .map(part => part.trim())
     .filter(Boolean)
 
-/** `team=group:#ops` or `team` alone, several with commas. */
+/** Parses `team=group:#ops` or just `team`; several are separated by commas. */
 const targetsOf = (value: unknown): PresetTarget[] =>
   listOf(value).map(text => {
     const at = text.indexOf('=')
     return at < 0 ? { bridge_id: text } : { bridge_id: text.slice(0, at), canonical_route: text.slice(at + 1) }
   })
 
-/** The rules that options name, over those that the preset has. */
+/** Merges rules from the options into the preset's existing rules. */
 function rulesOf({ options, fault }: CommandContext, known: PresetRules | undefined): PresetRules | undefined {
   const { cooldown, quiet } = options
   const [from = '', to = ''] = String(quiet ?? '').split('-')
@@ -108,7 +108,7 @@ export const runEnable = (context: CommandContext) => runSwitch(context, true)
 /** `svc notifications preset disable <name>` */
 export const runDisable = (context: CommandContext) => runSwitch(context, false)
 
-/** `svc attention ack [id]`: acknowledges what the list has now. */
+/** `svc attention ack [id]`: acknowledges the entries currently in the list. */
 export async function runAcknowledge({ args, options, client, out }: CommandContext): Promise<void> {
   const query = new URLSearchParams()
   for (const name of ['surface', 'workspace', 'profile'])

@@ -1,7 +1,7 @@
 import type { Setting } from '../../../kernel/plugin.js'
 import { Duration } from '../../../schemas/duration.js'
 
-/** Time after which a message about the end of a task that is still under way counts as an error of its subscription. */
+/** A message about the end of a task that is not delivered within this time counts as an error of its subscription. */
 export const BridgeNotificationTimeout: Setting<number> = {
   path: 'task.orchestration.bridge_notification_timeout',
   section: 'general',

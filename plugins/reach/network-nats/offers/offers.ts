@@ -9,24 +9,24 @@ import { GivenOffers } from './given.js'
 import { type GivenRow, given, taken } from './table.js'
 import { type Held, TakenOffers } from './taken.js'
 
-/** An expired offer is dropped from the stream only so long after: clocks differ. */
+/** An expired offer is removed from the stream only after this time, because clocks differ. */
 const LINGER_MS = 60 * 60_000
 const LISTED = 100
 const SETTLING = ['task.run_completed', 'task.run_failed', 'task.run_canceled', 'task.run_needs_attention'] as const
 const CHANGING = ['task.run_lease_expired', 'task.run_operator_forced_fail', 'task.deleted'] as const
 
-/** Offers of tasks between daemons, in both directions. */
+/** Task offers between daemons, in both directions. */
 export class Offers {
-  /** The key and the realm of the connection. */
+  /** Key and realm of the connection. */
   signer: Signer | undefined
-  /** Wakes when offers are to be compared with runs. */
+  /** Wakes when offers need to be compared with runs. */
   readonly #runs = new Feed<never>()
   readonly #given: GivenOffers
   readonly #taken: TakenOffers
 
   constructor(
     private readonly kernel: K,
-    /** Wakes when an offer may have to be published, answered or taken. */
+    /** Wakes when an offer may need to be published, answered or taken. */
     readonly feed: Feed<never>,
   ) {
     this.#given = new GivenOffers(kernel, () => this.#wake())
@@ -52,7 +52,7 @@ export class Offers {
     return this.#signer.identity.daemon
   }
 
-  /** Compares offers with runs until the signal aborts, with a connection or without. */
+  /** Compares offers with runs until the signal aborts, whether connected or not. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.kernel
     const wake = () => this.#runs.wake()
@@ -76,7 +76,7 @@ export class Offers {
     return this.#given.withdraw(actor, taskId)
   }
 
-  /** Bytes of offers that the stream does not have. @param incarnation when the stream was made */
+  /** Encoded offers missing from the stream. @param incarnation when the stream was created */
   unpublished(incarnation: string): { readonly row: GivenRow; readonly data: Uint8Array }[] {
     const now = this.kernel.clock.now()
     return this.#given
@@ -92,7 +92,7 @@ export class Offers {
     return this.#taken.room() > 0
   }
 
-  /** Why no offers can be worked on here; undefined: they can. */
+  /** Why offers cannot be worked on here. Undefined if they can. */
   unfit(): Promise<string | undefined> {
     return this.#taken.unfit()
   }
@@ -101,13 +101,13 @@ export class Offers {
     this.#taken.disconnected()
   }
 
-  /** @returns `held`, or what becomes of the message at once */
+  /** @returns `held`, or what happens to the message immediately */
   async offered(daemon: string, data: Uint8Array, held: Held): Promise<'held' | 'again' | 'drop'> {
     const found = opened(this.kernel.db, this.#signer, ['svc-offer/v1'], daemon, data)
     if (found.state === 'own') return 'again'
     if (found.state !== 'ok') {
       await this.kernel.db.tx(t => noteRefusal(this.kernel, t, found.peer, '', found.refusal))
-      // Other daemons may trust a key that this one does not.
+      // Other daemons may trust a key that this one does not trust.
       return found.state === 'stranger' ? 'again' : 'drop'
     }
     const { content, peer } = found
@@ -118,7 +118,7 @@ export class Offers {
     return 'held'
   }
 
-  /** @returns an answer for the daemon that sent it */
+  /** @returns the answer to send to the daemon */
   async heard(daemon: string, data: Uint8Array): Promise<Uint8Array | undefined> {
     const { clock, db } = this.kernel
     const protocols = ['svc-offer-receipt/v1', 'svc-offer-answer/v1'] as const
@@ -135,7 +135,7 @@ export class Offers {
     return undefined
   }
 
-  /** Receipts that are due now, and when the next one is. */
+  /** Receipts due now, and the time of the next one. */
   async receipts(): Promise<{ readonly due: readonly { to: string; data: Uint8Array }[]; readonly at?: number }> {
     const { due, next } = await this.#taken.receipts()
     const now = this.kernel.clock.now()
@@ -146,7 +146,7 @@ export class Offers {
   }
 }
 
-/** Offers in both directions, the newest first. */
+/** Lists offers in both directions, newest first. */
 export function listOffers({ db }: Pick<K, 'db'>): RemoteOffer[] {
   const rows = [
     ...given.query(db, `ORDER BY offered_at DESC LIMIT ${LISTED}`).map(wireGiven),

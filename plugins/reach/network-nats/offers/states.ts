@@ -1,6 +1,6 @@
 import { RemoteErrors } from '../api.js'
 
-/** How an offer stands, on both sides. */
+/** State of an offer, on either side. */
 export const OFFER_STATES = ['offered', 'taken', 'completed', 'failed', 'expired', 'withdrawn'] as const
 export type OfferState = (typeof OFFER_STATES)[number]
 
@@ -10,7 +10,7 @@ export const OFFER_MOVES = {
   take: { from: ['offered'], to: 'taken' },
   complete: { from: ['taken'], to: 'completed' },
   fail: { from: ['offered', 'taken'], to: 'failed' },
-  /** The lease of the peer expired: the next attempt is offered. */
+  /** The peer's lease expired; the next attempt is offered. */
   again: { from: ['taken'], to: 'offered' },
   /** No peer took it in time, or the attempt went to another peer. */
   expire: { from: ['offered', 'taken'], to: 'expired' },
@@ -18,10 +18,10 @@ export const OFFER_MOVES = {
 } as const satisfies Readonly<Record<string, { readonly from: readonly OfferState[]; readonly to: OfferState }>>
 export type OfferMove = keyof typeof OFFER_MOVES
 
-/** States that work or a decision follows. */
+/** States of offers that are not over. */
 export const OPEN: ReadonlySet<OfferState> = new Set(['offered', 'taken'])
 
-/** The state that a transition leads to. @throws Fault `remote_offer_conflict` when the table does not allow it */
+/** Returns the state after a transition. @throws Fault `remote_offer_conflict` if the transition is not allowed */
 export function moved(state: OfferState, move: OfferMove): OfferState {
   const { from, to } = OFFER_MOVES[move]
   if ((from as readonly OfferState[]).includes(state)) return to

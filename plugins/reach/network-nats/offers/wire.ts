@@ -12,14 +12,14 @@ import { messageOf } from '../../../../kernel/plugin.js'
 import type { K } from '../needs.js'
 import type { Offers } from './offers.js'
 
-/** A connection, as the parts of the plugin use it beside the messages of channels. */
+/** A connection, for the parts of the plugin that do not handle channel messages. */
 export interface Connected {
   readonly connection: NatsConnection
   readonly manager: JetStreamManager
   readonly client: JetStreamClient
 }
 
-/** Work on a connection until the signal aborts. A rejection ends the connection. */
+/** A task that runs on a connection until the signal aborts. A rejection ends the connection. */
 export type LinkPart = (connected: Connected, signal: AbortSignal) => Promise<void>
 
 const CONSUMER = 'takers'
@@ -27,9 +27,9 @@ const ACK_WAIT_MS = 30_000
 const FETCH_MS = 10_000
 const LOOK_MS = 30_000
 const KEPT_MS = 7 * 24 * 60 * 60_000
-/** Offers of one daemon that wait at once. */
+/** Maximum number of waiting offers per daemon. */
 const MOST_WAITING = 1000
-/** Attempts that all daemons of a realm work on at once. */
+/** Maximum number of attempts in progress across all daemons of a realm. */
 const MOST_HELD = 100_000
 const STREAM_NOT_FOUND = 10059
 const CONSUMER_NOT_FOUND = 10014
@@ -39,7 +39,7 @@ const nanos = (ms: number): number => ms * 1_000_000
 export class OfferWire {
   readonly #stream: string
   readonly #self: string
-  /** Of the messages that are held. */
+  /** Timers of held messages. */
   readonly #timers = new Set<{ cancel(): void }>()
 
   constructor(
@@ -72,7 +72,7 @@ export class OfferWire {
     }
   }
 
-  /** One after the other: what follows from a receipt is stored before the next is read. */
+  /** Sequential: the effects of a receipt are stored before the next is read. */
   async #hear(subscription: AsyncIterable<{ readonly subject: string; readonly data: Uint8Array }>): Promise<void> {
     for await (const { subject, data } of subscription) {
       if (this.signal.aborted) return
@@ -90,7 +90,7 @@ export class OfferWire {
     if (!this.signal.aborted) this.connected.connection.publish(`svc.${this.offers.realm}.r.${to}.${this.#self}`, data)
   }
 
-  /** Publishes offers, and sends receipts when they are due. */
+  /** Publishes offers, and sends receipts when due. */
   async #tell(): Promise<void> {
     const { clock } = this.kernel
     let looked = Number.NEGATIVE_INFINITY
@@ -118,7 +118,7 @@ export class OfferWire {
       try {
         await client.publish(subject, data, { msgID: `${this.#self}:${row.id}:${row.attempt}` })
       } catch (error) {
-        // The stream is full, or was removed: the next look finds out.
+        // The stream is full or was removed. The next check shows which.
         this.kernel.log.warn('an offer waits to be published', { offer: row.id, error: messageOf(error) })
         return
       }
@@ -126,7 +126,7 @@ export class OfferWire {
     }
   }
 
-  /** When the stream was made; it is made when it is not there. */
+  /** When the stream was created. Creates it if it does not exist. */
   async #incarnation(): Promise<string> {
     const { manager } = this.connected
     const info = await manager.streams.info(this.#stream).catch(error => {
@@ -146,7 +146,7 @@ export class OfferWire {
     return `${info.created}`
   }
 
-  /** Takes offers while the operator accepts them and there is room for work. */
+  /** Takes offers while the operator accepts them and there is capacity. */
   async #take(): Promise<void> {
     const { client, manager } = this.connected
     while (!this.signal.aborted) {
@@ -175,7 +175,7 @@ export class OfferWire {
     }
   }
 
-  /** Holds a message while its attempt is asked for and worked on. */
+  /** Holds a message while its attempt is requested and worked on. */
   async #consider(message: JsMsg): Promise<void> {
     if (this.signal.aborted) return
     const { clock, log } = this.kernel

@@ -13,7 +13,7 @@ import type { Peers } from './peers.js'
 
 const MAX_CHANNELS = 1000
 
-/** Where peers of a workspace talk. */
+/** Channels, where the peers of a workspace talk. */
 export class Channels {
   constructor(
     private readonly kernel: K,
@@ -34,7 +34,7 @@ export class Channels {
       throw NetworkErrors.channel_exists(`there is a channel ${channel}`)
   }
 
-  /** The channel of an execution that takes part in it: made when it is not there. */
+  /** Returns the channel of an execution that takes part in it. Creates the channel if needed. */
   ensure(t: Tx, workspaceId: string, channel: string, by: string, purpose?: string): ChannelRow {
     const known = channels.get(t, { workspaceId, channel })
     return known ?? this.#insert(t, { workspaceId, channel, purpose, fanoutPolicy: 'all_members', createdBy: by })
@@ -77,8 +77,8 @@ export class Channels {
   }
 
   /**
-   * Conversations of all channels of a workspace, the one with the newest message first.
-   * @param sessionId of the agent that asks, which sees direct rooms only if they are its own; absent: a person asks
+   * Lists the conversations in all channels of a workspace, most recent message first.
+   * @param sessionId session of the agent that asks, which sees only its own direct rooms. Absent: a person asks
    */
   recents(workspaceId: string, limit: number, sessionId?: string): ChannelRecent[] {
     const seen = sessionId === undefined ? '' : "AND (surface = 'thread' OR session_a = ? OR session_b = ?)"

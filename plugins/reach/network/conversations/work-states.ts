@@ -12,5 +12,5 @@ export const WORK_TRANSITIONS: Readonly<Record<WorkState, readonly WorkState[]>>
 
 export const isClosed = (state: WorkState): boolean => WORK_TRANSITIONS[state].length === 0
 
-/** The state that a receipt of the target leads to; undefined: it changes nothing. */
+/** The state that a receipt from the target leads to. Undefined: no change. */
 export const BY_RECEIPT: Readonly<Partial<Record<string, WorkState>>> = { rejected: 'failed', canceled: 'canceled' }

@@ -19,7 +19,7 @@ const { coordination_scope_invalid, coordination_scope_mismatch, coordination_co
 const { task_not_found, task_run_not_found } = TaskErrors
 const shared = throws(...REFERENCE_ERRORS, coordination_scope_mismatch, task_not_found, task_run_not_found)
 
-/** Routes of the decision whether runs coordinate. */
+/** Routes for deciding whether runs coordinate. */
 export const coordinationRoutes: readonly Route<NetworkService>[] = [
   route({
     method: 'GET',

@@ -20,7 +20,7 @@ export const coordinations = table('network_coordination', {
   /** Empty: the workspace as a whole. */
   task_id: text().as('taskId'),
   revision: integer(),
-  /** Absent: nothing was decided, only an invitation was answered. */
+  /** Absent: no decision yet, only a response to an invitation. */
   enabled: flag().optional(),
   updated_at: time().as('updatedAt'),
   updated_by: text().as('updatedBy'),

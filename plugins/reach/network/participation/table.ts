@@ -5,7 +5,7 @@ import type { ParticipationOwner } from '../../../work/sessions/api.js'
 
 const { text, json, time } = column
 
-/** Executions that take part in a channel. */
+/** Executions that take part in channels. */
 export const participationTables: readonly Migration[] = [
   {
     id: '020-participation',
@@ -24,9 +24,9 @@ export const participations = table('network_participation', {
   owner_id: text().as('ownerId'),
   workspace_id: text().as('workspaceId'),
   channel: text(),
-  /** The session that works for it; absent until one does. */
+  /** The session that works on it. Absent until there is one. */
   session_id: text().optional().as('sessionId'),
-  /** As it was decided; never changed. */
+  /** The decision. Never changes. */
   participation: json<LiveParticipation>(),
   resolved_at: time().as('resolvedAt'),
 })

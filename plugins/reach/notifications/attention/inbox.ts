@@ -2,7 +2,7 @@ import type { InboxItem, InboxMishap, InboxQuestion, InboxSuggestion, InboxTask 
 import type { FinishedSession } from '../../../work/sessions/api.js'
 import type { AttentionEntry } from '../api.js'
 
-/** Entries for questions, tasks and suggestions that wait; mishaps are entries already. */
+/** Entries for waiting questions, tasks and suggestions. Mishaps already are entries. */
 export const inboxEntries = (items: readonly InboxItem[]): AttentionEntry[] =>
   items
     .filter(waits)
@@ -36,7 +36,7 @@ function task(item: InboxTask): AttentionEntry {
     id: `${kind}:${runId ?? taskId}`,
     ...TASK_KINDS[kind],
     ...{ sourceId: taskId, taskId, title, ...common(at) },
-    // It costs queries, and a reply shows few of the entries.
+    // A getter, because it needs queries and a reply shows few of the entries.
     get command() {
       return item.command
     },
@@ -51,10 +51,10 @@ function suggestion(item: InboxSuggestion): AttentionEntry {
   return { id: `suggestion:${sourceId}`, ...asks, sourceId, workspaceId, title, command, ...common(at) }
 }
 
-/** A time of the wire is when it happened; what happens again later has another one. */
+/** The time in the item is when it happened. A later occurrence has a different time. */
 const common = (at: string) => ({ generation: Date.parse(at), occurredAt: Date.parse(at) })
 
-/** A session whose turn ended unseen. */
+/** A session whose turn ended without anyone seeing it. */
 export const finishedEntry = ({ session, at }: FinishedSession): AttentionEntry => ({
   id: `finished:${session.id}`,
   kind: 'finished',

@@ -8,14 +8,14 @@ import type { AttentionEntry } from '../api.js'
 import { MISSED } from '../dispatch/events.js'
 import type { Attention } from './attention.js'
 
-/** Doctor items of one report. */
+/** Maximum number of doctor items in a report. */
 const LISTED = 50
 
-/** Mishaps since the last look: jobs that failed or were not run, and questions that expired. */
+/** Unacknowledged mishaps: jobs that failed or were not run, and questions that expired. */
 export class Mishaps {
   constructor(private readonly attention: Attention) {}
 
-  /** Until each is acknowledged or well again; the newest first. */
+  /** Mishaps that are neither acknowledged nor resolved, newest first. */
   #unseen(): readonly (AttentionEntry & { readonly mishap: InboxMishap['kind'] })[] {
     return this.attention.unseenTroubles().flatMap(entry => {
       const mishap = mishapOf(entry)
@@ -53,7 +53,7 @@ export class Mishaps {
     }
   }
 
-  /** Doctor: what no other probe finds. That the latest run of a job failed is for automation to say. */
+  /** Doctor: reports what no other probe finds. The automation plugin reports jobs whose latest run failed. */
   findings(): DiagnosticItem[] {
     return this.#unseen()
       .filter(({ mishap }) => mishap !== 'failed')
@@ -72,7 +72,7 @@ export class Mishaps {
   }
 }
 
-/** Words by kind, singular and plural, in the order of the summary. */
+/** Text for each kind, singular and plural, in summary order. */
 const WORDS = [
   ['failed', 'job failed', 'jobs failed'],
   ['missed', 'job was not run', 'jobs were not run'],

@@ -9,7 +9,7 @@ export type Held = 'filtered' | 'too_few_failures' | 'unchanged' | 'cooldown'
 
 type Key = Pick<PaceRow, 'preset' | 'target' | 'subject'>
 
-/** Counts an event of a subject, and says whether the rules let it be sent. Failures count although the filter leaves them out. */
+/** Counts an event of a subject and checks whether the rules let it be sent. Failures count even if filtered out. */
 export function paced(
   t: Tx,
   key: Pick<Key, 'preset' | 'target'>,
@@ -33,7 +33,7 @@ export function paced(
   function heldBy(): Held | undefined {
     if (!passes) return 'filtered'
     if (outcome === 'failure' && failures < pace.afterFailures) return 'too_few_failures'
-    // A recovery from failures that were not sent says nothing to a reader.
+    // Do not report recovery from failures that were never reported.
     if (outcome === 'success' && pace.afterFailures > 1 && count > 0 && count < pace.afterFailures)
       return 'too_few_failures'
     if (pace.onlyOnChange && before?.sent_at !== undefined && before.last_event === type) return 'unchanged'

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../../../kernel/kit/canonical.js'
 
-/** A preset that the service brings. */
+/** A built-in preset. */
 export interface BuiltIn {
   readonly name: string
-  /** Counts up with each change of the definition. */
+  /** Increases with each change of the definition. */
   readonly version: string
   readonly events: readonly string[]
   readonly filter: string
@@ -40,6 +40,6 @@ export const BUILT_IN: readonly BuiltIn[] = [
   },
 ]
 
-/** Tells one definition of a built-in preset from another. */
+/** Hash of a built-in preset's definition, to detect changes. */
 export const hashOf = ({ events, filter }: Pick<BuiltIn, 'events' | 'filter'>): string =>
   createHash('sha256').update(canonicalJson({ events, filter })).digest('hex').slice(0, 16)

@@ -7,13 +7,13 @@ import { NotificationErrors } from '../api.js'
 
 const { preset_target_ambiguous: ambiguous, preset_target_invalid: invalid } = NotificationErrors
 
-/** Tells the targets of one preset apart; stays the same as long as a target leads to the same room. */
+/** Key of a target within a preset. Stays the same while the target leads to the same room. */
 export const targetKey = ({ bridge_id: bridge, canonical_route: route = '' }: PresetTarget): string =>
   createHash('sha256').update(`${bridge}\n${route}`).digest('hex').slice(0, 16)
 
 /**
- * The target with the id of its bridge, and with the route of the room or person that it names. Throws `preset_target_ambiguous`,
- * `preset_target_invalid` (422) for one that leads nowhere or to more than one room.
+ * Resolves a target's bridge to an id, and the room or person it names to a route. Throws `preset_target_ambiguous` or
+ * `preset_target_invalid` (422) if it leads to several rooms or to none.
  */
 export async function resolved(target: PresetTarget, bridges: BridgesApi): Promise<PresetTarget> {
   const bridge = bridgeOf(target.bridge_id, bridges)
@@ -34,7 +34,10 @@ export async function resolved(target: PresetTarget, bridges: BridgesApi): Promi
   throw invalid(`${shown(name)} is no route such as group:#ops, and no target is called so${near}`, next)
 }
 
-/** Where a message about a session is sent: to the conversation that it answers where the target wants that, else to the target. */
+/**
+ * Where to send a message about a session: to the conversation it answers, if the target wants that; otherwise to the
+ * target.
+ */
 export function placeOf(
   { bridge_id: bridgeId, delivery_mode: mode }: Pick<PresetTarget, 'bridge_id' | 'delivery_mode'>,
   sessions: readonly (string | undefined)[],
@@ -58,7 +61,7 @@ function bridgeOf(reference: string, bridges: BridgesApi): BridgeInfo {
   throw ambiguous(`${named.length} bridges are named ${shown(reference)}: ${named.map(({ id }) => id).join(', ')}`)
 }
 
-/** The address that a target leads to. Throws `preset_target_ambiguous` and `preset_target_invalid` (422). */
+/** The address of a target. Throws `preset_target_ambiguous` and `preset_target_invalid` (422). */
 export function addressOf(target: PresetTarget, bridge: BridgeInfo, bridges: BridgesApi): BridgeAddress {
   const { canonical_route: route } = target
   const next = { next: command('bridge targets', bridge.id) }
@@ -71,7 +74,7 @@ export function addressOf(target: PresetTarget, bridge: BridgeInfo, bridges: Bri
   throw invalid(`${shown(route)} is no route; one looks like group:#ops or peer:alice`, next)
 }
 
-/** Why messages to a target cannot be sent now; undefined: they can. */
+/** Why messages to a target cannot be sent now. Undefined if they can. */
 export function targetProblem(target: PresetTarget, bridges: BridgesApi): string | undefined {
   const bridge = bridges.get(target.bridge_id)
   if (!bridge) return `the bridge ${target.bridge_id} is gone`
@@ -83,7 +86,7 @@ export function targetProblem(target: PresetTarget, bridges: BridgesApi): string
   }
 }
 
-/** How a target is called in texts. */
+/** Name of a target in texts. */
 export function targetText(
   { bridge_id: id, canonical_route: route, display_name: name }: PresetTarget,
   bridges?: Pick<BridgesApi, 'get'>,
@@ -92,5 +95,5 @@ export function targetText(
   return route === undefined ? bridge : `${bridge} ${name ?? route}`
 }
 
-/** The command with which a person looks at a preset. */
+/** The command that shows a preset. */
 export const look = (name: string) => ({ next: command('notifications preset show', name) })
