@@ -25,8 +25,8 @@ export const loadJsonSchema = () => import('./registry/json-schema.js')
 /** Risk of a tool, from read-only to irreversible. `open_world`: it has effects beyond this machine. */
 export type ToolRisk = ToolSpec['risk']
 /**
- * The audience of a tool: internal, operator, programs in a session, or models as well. Each audience includes the
- * later ones.
+ * Who sees a tool. `internal`: nobody; `operator`: only people; `session`: also programs in a session; `model`: also
+ * models.
  */
 export type ToolVisibility = ToolSpec['visibility']
 export type ToolBackendKind = ToolSpec['backend']['kind']

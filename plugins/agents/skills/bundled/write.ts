@@ -1,4 +1,4 @@
-/** How a skill is written. */
+/** Skill: how to write a skill. */
 export const write = `---
 name: svc-write-skill
 description: Write a skill - instructions that later sessions find by themselves. Use it when somebody asks you to remember how something is done here, or when you explain the same procedure a second time.
