@@ -25,7 +25,7 @@ export const loadJsonSchema = () => import('./registry/json-schema.js')
 /** Risk of a tool, from read-only to irreversible. `open_world`: it has effects beyond this machine. */
 export type ToolRisk = ToolSpec['risk']
 /**
- * Who sees a tool. `internal`: nobody; `operator`: only people; `session`: also programs in a session; `model`: also
+ * Who sees a tool. `internal`: no one; `operator`: only people; `session`: also programs in a session; `model`: also
  * models.
  */
 export type ToolVisibility = ToolSpec['visibility']
