@@ -47,7 +47,7 @@ export class LogRing {
   #followers = 0
   #followedAt = Number.NEGATIVE_INFINITY
   #isMuted = false
-  /** The beginning of a line was dropped, and with it perhaps the first half of a value to hide: the line is dropped as a whole. */
+  /** Set while the beginning of the current line was dropped: the rest could show the second half of a secret, so it is dropped too. */
   #isInLine = false
   #decoder = new StringDecoder('utf8')
   #mute: Mute | undefined
@@ -82,7 +82,7 @@ export class LogRing {
    */
   push(output: Buffer): boolean {
     if (this.#tolerated.take(output.length) > 0) return false
-    // Decoding what is no text costs more than anything else here.
+    // The check comes first: decoding binary data is the most expensive step here.
     if (!this.#hears(output.length)) {
       this.#isInLine = output.at(-1) !== NEWLINE
       return true
