@@ -1,4 +1,4 @@
-/** `svc/plugins/archives`: what is finished and rarely read, outside of the catalog, which is held in memory. */
+/** `svc/plugins/archives`: storage for finished, rarely read rows. The catalog is held in memory, archives are not. */
 
 import { readdir } from 'node:fs/promises'
 import path from 'node:path'
@@ -9,30 +9,31 @@ export { type ArchiveOwner, ArchiveReader } from './reader.js'
 export { SegmentIndex } from './segment-index.js'
 
 /**
- * The archive of one plugin: a series of databases, the segments, with the tables of the plugin. Each is loaded when it is used
- * and leaves memory soon afterwards. What is where stands in a table of the plugin, in the catalog: rows of a segment count only
- * where that table says so, so that a move which was interrupted is repeated and nothing is twice.
+ * The archive of one plugin: a series of databases (segments) with the plugin's tables. A segment is loaded on use and closed soon
+ * afterwards.
+ * The plugin records the segment of each row in a table of the catalog. A row of a segment counts only if that table lists it, so
+ * an interrupted move can be repeated without duplicates.
  *
- * To move something there: write it with {@link add}, then delete it from the catalog and note its segment in one transaction. To
- * bring it back: read it, then insert it into the catalog and delete the note in one transaction.
+ * To archive a row: write it with {@link add}, then delete it from the catalog and record its segment in one transaction. To bring
+ * it back: read it, then insert it into the catalog and delete the record of its segment in one transaction.
  */
 export interface Archive {
-  /** Numbers of the segments, ascending; empty where nothing was archived yet. */
+  /** Numbers of the segments, ascending; empty if nothing was archived yet. */
   segments(): Promise<readonly number[]>
-  /** Writes into the newest segment, or into a new one where that is full; resolves with its number once it is on the disk. */
+  /** Writes into the newest segment, or a new one if that is full. Resolves with its number once the data is on disk. */
   add(work: (t: Tx) => void): Promise<number>
   /**
-   * Reads a segment, whose tables are up to date; `db` is good until `use` has resolved. It may also delete rows there that were
-   * brought back.
+   * Reads a segment after its pending migrations are applied. `db` is valid until `use` resolves. The callback may also delete
+   * rows that were brought back to the catalog.
    * @throws Fault `archive_missing`, `archive_damaged`
    */
   use<T>(segment: number, use: (db: Db) => T | Promise<T>): Promise<T>
-  /** Removes the file of a segment, unless somebody reads it. */
+  /** Removes the file of a segment unless the segment is in use. */
   remove(segment: number): Promise<void>
 }
 
 export interface ArchivesApi {
-  /** The archive of the consumer. @param tables the migrations of the consumer, as in the catalog */
+  /** Opens the archive of the calling plugin. @param tables its migrations, in the same form as for the catalog */
   open(tables: readonly Migration[]): Archive
 }
 

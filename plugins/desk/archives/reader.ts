@@ -19,7 +19,7 @@ export interface ArchiveOwner {
   readonly unreadable: { readonly id: string; readonly code: string; readonly category: string; readonly title: string }
 }
 
-/** The archive of one owner, and the segments of it that could not be read. */
+/** The archive of one owner, with a record of its unreadable segments. */
 export class ArchiveReader {
   #archive: Archive | undefined
   readonly #unread = new Map<number, string>()
@@ -31,7 +31,7 @@ export class ArchiveReader {
     return this.#open().use(segment, use)
   }
 
-  /** {@link use} for lists: a segment that cannot be read is passed over, and told in the log and by `svc doctor`. */
+  /** {@link use} for lists: skips an unreadable segment and reports it in the log and in `svc doctor`. */
   async look<T>(segment: number, use: (db: Db) => T | Promise<T>): Promise<T | undefined> {
     try {
       const found = await this.use(segment, use)
@@ -50,7 +50,7 @@ export class ArchiveReader {
     return this.#open().add(work)
   }
 
-  /** Removes the files of segments that hold nothing which counts; the newest stays, since rows may be on their way into it. */
+  /** Removes the files of unused segments, but not the newest: a row may be written there before the catalog lists it. */
   async removeEmpty(used: ReadonlySet<number>): Promise<void> {
     const archive = this.#open()
     for (const segment of (await archive.segments()).slice(0, -1)) if (!used.has(segment)) await archive.remove(segment)

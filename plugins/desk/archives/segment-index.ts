@@ -6,8 +6,8 @@ const MADE = /^([a-z]+)_([0-9a-f]{16})$/
 const HEX = '[0-9a-f]'.repeat(16)
 
 /**
- * Which segment of an archive holds what, in tables of the catalog. An id that the kernel made is stored as the integer of its
- * random bytes, in the table of its prefix; any other id as text.
+ * Maps ids to archive segments, in tables of the catalog. An id made by the kernel is stored as the integer of its random bytes,
+ * in the table of its prefix; any other id is stored as text.
  */
 export class SegmentIndex {
   readonly #integers: ReadonlyMap<string, string>
@@ -41,13 +41,13 @@ export class SegmentIndex {
     t.run(`DELETE FROM ${this.#texts} WHERE id IN (SELECT value FROM json_each(?))`, [JSON.stringify(ids)])
   }
 
-  /** Segments with something in them, the newest first. */
+  /** Segments that hold at least one id, newest first. */
   segments(reads: Reads): number[] {
     const sql = [...this.#integers.values(), this.#texts].map(table => `SELECT segment FROM ${table}`).join(' UNION ')
     return reads.rows(`SELECT segment FROM (${sql}) ORDER BY segment DESC`).map(([segment]) => Number(segment))
   }
 
-  /** Stores ids as integers that an earlier version stored as text, at most so many; returns how many. */
+  /** Converts up to `most` text ids of an earlier version to integers. Returns the number converted. */
   shorten(t: Tx, most: number): number {
     let left = most
     for (const prefix of this.#integers.keys()) {
@@ -62,7 +62,7 @@ export class SegmentIndex {
     return most - left
   }
 
-  /** Ids by their table, as JSON. */
+  /** Groups ids by their table, each group as a JSON array. */
   #byTable(ids: readonly string[]): Map<string, string> {
     const keys = new Map<string, string[]>()
     for (const id of ids) {

@@ -6,18 +6,18 @@ import { ArchiveErrors } from './api.js'
 
 type Store = Awaited<ReturnType<typeof openStore>>
 
-/** A segment that is being used or was a moment ago. */
+/** A segment in use, or used a moment ago. */
 interface Open {
   readonly store: Promise<Store>
   users: number
   timer?: Timer | undefined
-  /** It is being closed; the file can be opened again afterwards. */
+  /** Set while the segment closes; the file can be opened again afterwards. */
   ending?: Promise<void>
 }
 
-/** Segments in memory at a time; each has an engine of its own, some tens of megabytes. */
+/** Segments in memory at a time. Each has its own engine, which takes some tens of megabytes. */
 const MOST_OPEN = 2
-/** Milliseconds that one stays without a user. */
+/** Milliseconds before an unused segment is closed. */
 const KEPT_MS = 30_000
 
 /** A database file, its owner, and the migrations of its tables. */
@@ -27,7 +27,7 @@ export interface Segment {
   readonly tables: readonly Migration[]
 }
 
-/** Opens segments of all archives, few at a time, and closes them when they are not used any more. */
+/** Opens the segments of all archives, a few at a time, and closes unused ones. */
 export class Segments {
   readonly #open = new Map<string, Open>()
   readonly #waiting: (() => void)[] = []
@@ -35,7 +35,7 @@ export class Segments {
 
   constructor(private readonly clock: Clock) {}
 
-  /** @param creates the file is made where there is none; otherwise that is a fault */
+  /** @param creates whether a missing file is created; otherwise it is a fault */
   async use<T>(segment: Segment, creates: boolean, use: (db: Db, bytes: number) => T | Promise<T>): Promise<T> {
     const open = await this.#take(segment, creates)
     try {
@@ -47,11 +47,11 @@ export class Segments {
     }
   }
 
-  /** Removes the files of a segment, unless somebody uses it. */
+  /** Removes the files of a segment unless it is in use. */
   async remove(file: string): Promise<void> {
     await this.#end(file)
     if (this.#open.has(file)) return
-    // The database goes first: what an interrupted removal leaves beside it is in no list.
+    // The database goes first: after an interrupted removal, the leftover files are not listed as a segment.
     for (const name of [file, `${file}-wal`, `${file}-mark`]) await rm(name, { force: true })
   }
 
@@ -86,7 +86,7 @@ export class Segments {
     open.users--
     if (open.users > 0) return
     const end = () => void this.#end(file).catch(() => {})
-    // A segment that could not be opened is tried anew by the next user.
+    // After a failed open, the next user tries again.
     open.store.catch(end)
     open.timer = this.clock.timeout(KEPT_MS, end, { unref: true })
     this.#waiting.shift()?.()
@@ -108,7 +108,7 @@ export class Segments {
   }
 }
 
-/** Damage of a segment is told as such; what else can fail, a full disk say, is told as it is. */
+/** Wraps damage of a segment in a fault; returns any other error, such as a full disk, unchanged. */
 function damaged(file: string, error: unknown): unknown {
   const { code } = error as { code?: unknown }
   if (code !== 'store_damaged' && code !== 'store_open_failed') return error

@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors, type Setting } from '../../../kernel/plugin.js'
 
-/** Where backups are put for which no other place is named; relative to the home. */
+/** Default folder of backups; a relative path is resolved against the home. */
 export const BackupFolder: Setting<string> = {
   path: 'backup.folder',
   section: 'general',
@@ -12,7 +12,7 @@ export const BackupFolder: Setting<string> = {
   apply: 'live',
 }
 
-/** Backups that are kept in this folder of each kind; beyond it the oldest of this home are removed when another was made. */
+/** Backups of each kind that are kept for this home in this folder. After a new backup, the oldest beyond the limit are removed. */
 export const BackupKeep: Setting<number> = {
   path: 'backup.keep',
   section: 'general',

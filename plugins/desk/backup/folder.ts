@@ -11,17 +11,17 @@ import { type Collected, collect } from './chunks/collect.js'
 import { ChunkStore } from './chunks/store.js'
 import { ofPartial } from './make/write-backup.js'
 
-/** Beside backups: when which of them were checked. */
+/** File beside the backups that records when each was checked. */
 const CHECKS_FILE = 'checks.json'
 const Check = v.object({ bytes: v.number(), modified: v.number(), at: v.string() })
 type Check = v.InferOutput<typeof Check>
 const Checked = v.record(v.string(), Check)
 const CHECKS_BYTES = 1024 * 1024
-/** More backups of one folder are not looked at. */
+/** Largest number of backups that are read in one folder. */
 const MOST = 5000
-/** A half-written backup of a process that was killed is removed after a day. */
+/** A partial backup of a killed process is removed after a day. */
 const ABANDONED_MS = 24 * 60 * 60_000
-/** `svc-<time>-<home>[-upgrade].tar[.age]`: all that an encrypted one says of itself. */
+/** `svc-<time>-<home>[-upgrade].tar[.age]`: an encrypted backup reveals no more than its name. */
 const NAME = /^svc-(\d{4}-\d\d-\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-([0-9a-f]{8})(-upgrade)?\.tar(\.age)?$/
 
 /** Name of a backup of a home. */
@@ -30,18 +30,18 @@ export function nameOf(homeId: string, at: number, kind: BackupKind, isSealed: b
   return `svc-${time}-${shortOf(homeId)}${kind === 'upgrade' ? '-upgrade' : ''}.tar${isSealed ? '.age' : ''}`
 }
 
-/** Tells backups of several homes in one folder apart. */
+/** A short hash of the home id, which distinguishes the backups of several homes in one folder. */
 const shortOf = (homeId: string): string => sha256(homeId).slice(0, 8)
 
-/** Whether a file is called as backups are that get no other name. */
+/** Whether a file has the form of a default backup name. */
 export const isNamedAsBackup = (name: string): boolean => NAME.test(name)
 
-/** A backup in a folder, and a part of its name that stands for its home. */
+/** A backup in a folder, with the hash of its home from its name. */
 export interface Found extends Backup {
   readonly home: string
 }
 
-/** The backups of a folder, the newest first; what is no backup is passed over. A folder that is not there has none. */
+/** The backups of a folder, newest first; other files are skipped. A missing folder has none. */
 export async function backupsIn(folder: string): Promise<Found[]> {
   const names = (await fs.readdir(folder).catch(() => [] as string[]))
     .filter(name => NAME.test(name))
@@ -53,7 +53,7 @@ export async function backupsIn(folder: string): Promise<Found[]> {
   const found: Found[] = []
   const there = await ChunkStore.beside(folder).names()
   const seen = new Set<string>()
-  // The oldest first: what an older one needs is not added by a later one.
+  // Oldest first: a chunk counts for the oldest backup that needs it.
   for (const name of names) {
     const backup = await backupAt(path.join(folder, name), checks[name], { there, seen }).catch(() => undefined)
     if (backup) found.push(backup)
@@ -61,7 +61,7 @@ export async function backupsIn(folder: string): Promise<Found[]> {
   return found.sort((a, b) => (a.created_at < b.created_at ? 1 : -1))
 }
 
-/** Chunks that are there, and those of backups before. */
+/** Chunks that exist, and chunks that older backups need. */
 interface Chunks {
   readonly there: ReadonlySet<string>
   readonly seen: Set<string>
@@ -104,7 +104,7 @@ function saidBy(name: string): { created_at: string; kind: BackupKind; home: str
 
 const checksOf = (folder: string) => jsonFile(path.join(folder, CHECKS_FILE), Checked, {}, { maxBytes: CHECKS_BYTES })
 
-/** Notes that a backup was checked now. Where that cannot be written it counts as not checked. */
+/** Records that a backup was checked now. If the record cannot be written, the backup counts as unchecked. */
 export async function noteChecked(file: string, at: number): Promise<void> {
   const folder = path.dirname(file)
   if (!NAME.test(path.basename(file))) return
@@ -125,13 +125,13 @@ export interface KeepOptions {
   readonly homeId: string
   readonly keep: number
   readonly now: number
-  /** The store of the folder, whose lock the caller has. */
+  /** The store of the folder; the caller holds its lock. */
   readonly store: ChunkStore
 }
 
 /**
- * Removes the oldest backups of a home beyond `keep` of each kind, the chunks that only they needed, and what killed processes left.
- * Returns the names.
+ * Removes the oldest backups of a home beyond `keep` of each kind, the chunks that only they needed, and files of killed
+ * processes. Returns the names of the removed backups.
  */
 export async function prune(folder: string, { homeId, keep, now, store }: KeepOptions): Promise<string[]> {
   const all = await backupsIn(folder)
@@ -144,7 +144,7 @@ export async function prune(folder: string, { homeId, keep, now, store }: KeepOp
   return names
 }
 
-/** Removes from a folder what processes that were killed left of backups there. */
+/** Removes partial backups of killed processes from a folder. */
 export async function removeAbandoned(folder: string, now: number): Promise<void> {
   const names = await fs.readdir(folder).catch(() => [] as string[])
   for (const name of names.filter(name => isNamedAsBackup(ofPartial(name) ?? ''))) {
@@ -154,7 +154,7 @@ export async function removeAbandoned(folder: string, now: number): Promise<void
   }
 }
 
-/** Removes backups and the chunks that no other one needs, with the lock of the store. */
+/** Removes backups and the chunks that no other backup needs. The caller holds the lock of the store. */
 export async function remove(folder: string, names: readonly string[], store: ChunkStore): Promise<Collected> {
   for (const name of names) await fs.rm(path.join(folder, name), { force: true })
   await systemDisk().fsyncDir(folder)

@@ -6,7 +6,7 @@ import { type Collected, withStore } from './chunks/collect.js'
 import { isNamedAsBackup, remove } from './folder.js'
 
 /**
- * Deletes a backup of a folder, and the chunks that no other one there needs.
+ * Deletes a backup of a folder and the chunks that no other backup there needs.
  * @throws Fault `backup_not_found`, `backup_not_one`, `backup_busy`
  */
 export async function deleteBackup(folder: string, name: string, clock: Clock): Promise<Collected> {

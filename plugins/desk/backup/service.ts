@@ -5,10 +5,10 @@ import type { BackupReply, CreateBackupBody, HoldReply, ListBackupsReply } from 
 import { BackupErrors, BackupFolder, BackupKeep } from './api.js'
 import type { K } from './needs.js'
 
-/** Times that a backup is begun of a home whose files change. */
+/** Attempts at a backup while files of the home change. */
 const TRIES = 5
 
-/** Backups of this home while its daemon runs, and the hold of a restored one. */
+/** Backups of this home while its daemon runs, and the hold of a restored home. */
 export class BackupService {
   readonly #stopping = new AbortController()
   #making: Promise<unknown> | undefined
@@ -31,7 +31,7 @@ export class BackupService {
     return { backups, folder: this.folder, keep: this.kernel.config.get(BackupKeep) }
   }
 
-  /** One at a time. @throws Fault `backup_busy`, those of `writeBackup` */
+  /** Makes a backup; one at a time. @throws Fault `backup_busy`, those of `writeBackup` */
   async create(body: CreateBackupBody): Promise<BackupReply> {
     if (this.#making) throw BackupErrors.backup_busy()
     const refusal = await this.kernel.needs.disk.refusal()
@@ -45,7 +45,7 @@ export class BackupService {
     }
   }
 
-  /** A file that is written in place while it is read is read again. */
+  /** Tries again if a file that is written in place changed while it was read. */
   async #untilWhole(body: CreateBackupBody): Promise<BackupReply> {
     for (let left = TRIES; ; left--) {
       try {

@@ -1,6 +1,6 @@
-/** What is taken from a backup that is read; one that exceeds it is refused. */
+/** Limits for reading a backup; a backup that exceeds one is refused. */
 export const LIMITS = {
-  /** Bytes of the text of the manifest, which names each file. */
+  /** Bytes of the manifest, which names each file. */
   manifestBytes: 256 * 1024 * 1024,
   headerBytes: 64 * 1024,
   entries: 5_000_000,

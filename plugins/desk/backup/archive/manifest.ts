@@ -3,23 +3,23 @@ import * as v from 'valibot'
 import { BackupKind } from '../../../../schemas/daemon/backup.js'
 import { LIMITS } from './limits.js'
 
-/** A backup that is whole in itself. */
+/** Format of a self-contained backup. */
 export const WHOLE_FORMAT = 1
-/** A backup of which large files are in chunks beside it. */
+/** Format of a backup whose large files are stored in chunks beside it. */
 export const CHUNKED_FORMAT = 2
-/** Changes when an earlier program cannot read what a later one writes. */
+/** Increases when earlier programs cannot read the new format. */
 const NEWEST_FORMAT = CHUNKED_FORMAT
-/** First entry of an archive, so that a list need not read it all. */
+/** Name of the first entry. It comes first so that listing backups does not read whole archives. */
 export const HEADER_NAME = 'svc-backup.json'
-/** Last entry. */
+/** Name of the last entry. */
 export const MANIFEST_NAME = 'svc-manifest.json'
-/** Below it stands what is in the home. */
+/** Prefix of the files of the home in the archive. */
 export const HOME_PREFIX = 'home/'
 
 const text = v.pipe(v.string(), v.maxLength(LIMITS.path))
 const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
 
-/** What is said of a backup before its files. */
+/** Metadata at the beginning of a backup. */
 export const Header = v.object({
   format: v.picklist([WHOLE_FORMAT, CHUNKED_FORMAT]),
   kind: BackupKind,
@@ -42,7 +42,7 @@ export type ManifestFile = v.InferOutput<typeof ManifestFile>
 
 const Manifest = v.object({
   ...Header.entries,
-  /** Whether the key of the vault is in it. */
+  /** Whether the backup includes the key of the vault. */
   vault_key: v.boolean(),
   /** Migrations of the database: owner, id, SHA-256 of its text. */
   migrations: v.array(v.tuple([text, text, text])),
@@ -55,12 +55,12 @@ export type Manifest = v.InferOutput<typeof Manifest>
 
 const Signed = v.object({ manifest: v.unknown(), sha256: v.string() })
 
-/** Text of the last entry: the manifest and its hash. */
+/** Bytes of the last entry: the manifest and its hash. */
 export function manifestBytes(manifest: Manifest): Buffer {
   return Buffer.from(`${JSON.stringify({ manifest, sha256: sha256(JSON.stringify(manifest)) })}\n`)
 }
 
-/** Why there is no manifest, or the manifest. */
+/** The manifest, or why it cannot be used. */
 export type ReadManifest = { readonly manifest: Manifest } | { readonly problem: string; readonly isNewer?: true }
 
 export function readManifest(bytes: Uint8Array): ReadManifest {
@@ -75,7 +75,7 @@ export function readManifest(bytes: Uint8Array): ReadManifest {
   return read.success ? { manifest: read.output } : { problem: 'its manifest cannot be read' }
 }
 
-/** The first entry, as far as it is one of ours. */
+/** Reads the first entry of an archive, or says why it is not usable. */
 export function readHeader(
   bytes: Uint8Array,
 ): { readonly header: Header } | { readonly problem: string; readonly isNewer?: true } {

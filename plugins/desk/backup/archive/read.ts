@@ -21,7 +21,7 @@ import {
 import { AGE_BEGIN, type Opening, opened } from './seal.js'
 import { ByteReader, entriesOf, type OpenEntry, TarProblem } from './tar.js'
 
-/** Takes each file of the home that is in a backup. */
+/** Receives each file of the home in a backup. */
 export type Take = (
   file: { readonly path: string; readonly mode: number },
   bytes: AsyncIterable<Uint8Array>,
@@ -36,7 +36,7 @@ export interface ReadOptions {
 }
 
 /**
- * Reads a whole backup and compares every file with the manifest. What was taken is right only when this resolves.
+ * Reads a whole backup and compares every file with the manifest. Received files are verified only once this resolves.
  * @throws Fault those of {@link partsOf}
  */
 export async function readBackup({ take, folder, ...options }: ReadOptions): Promise<Manifest> {
@@ -46,17 +46,17 @@ export async function readBackup({ take, folder, ...options }: ReadOptions): Pro
     else if ('folder' in part) await folder?.(part.folder)
     else if ('file' in part) await take?.(part.file, part.bytes)
   }
-  // It is the last part, without which reading fails.
+  // The manifest is the last part; reading fails without it.
   return manifest as Manifest
 }
 
-/** A part of a backup, in the order in which they stand there; the manifest comes last, and everything before it was as it says. */
+/** A part of a backup, in archive order. The manifest comes last and is yielded only if all earlier parts match it. */
 export type Part =
   | { readonly header: Header }
   | { readonly folder: string }
   | {
       readonly file: { readonly path: string; readonly mode: number; readonly size: number }
-      /** Entries of the backup file and entries kept in chunks. Unread content is skipped. */
+      /** Bytes from chunks, then from the archive. Unread content is skipped. */
       readonly bytes: AsyncIterable<Uint8Array>
     }
   | { readonly manifest: Manifest }
@@ -120,11 +120,11 @@ interface FileIn {
   readonly at: string
   readonly chunks: readonly Chunk[]
   readonly store: ChunkStore
-  /** The backup. */
+  /** Path of the backup. */
   readonly file: string
 }
 
-/** A file of a backup, and what was read of it. */
+/** Yields a file of a backup and returns its size, mode and hash. */
 async function* fileIn(entry: OpenEntry, { at, chunks, store, file }: FileIn): AsyncGenerator<Part, Seen> {
   const { mode } = entry
   const size = sizeOf(chunks) + entry.size
@@ -140,7 +140,8 @@ async function* fileIn(entry: OpenEntry, { at, chunks, store, file }: FileIn): A
       throw readFault(error, file)
     }
   })()
-  // A loop that ends early leaves the rest to the one below.
+  // A consumer may stop early: the loop below reads the rest for the hash. The wrapper has no `return`, which would end the
+  // generator.
   yield { file: { path: at, mode, size }, bytes: { [Symbol.asyncIterator]: () => ({ next: () => bytes.next() }) } }
   for await (const _ of bytes);
   return { size, mode, sha256: hash.digest('hex') }
@@ -168,22 +169,22 @@ async function checkComplete(index: ChunkIndex, store: ChunkStore, file: string)
     )
 }
 
-/** What was read of a file. */
+/** Size, mode and hash of a file that was read. */
 type Seen = Pick<ManifestFile, 'size' | 'mode' | 'sha256'>
 
-/** The header of a file, before its content. */
+/** The header of a backup, without its content. */
 export type Look =
   | { readonly encrypted: true }
   | {
       readonly encrypted: false
       readonly header: Header
-      /** Bytes of each chunk that it needs, by name. */
+      /** Sizes in bytes of the required chunks, by name. */
       readonly chunks: ReadonlyMap<string, number>
-      /** Bytes in chunks, of all files. */
+      /** Bytes of all files that are stored in chunks. */
       readonly chunked: number
     }
 
-/** Whether a file is a backup, and of which kind; undefined when it is none or cannot be read. */
+/** Reads the header of a backup; undefined if the file is not a backup or cannot be read. */
 export async function lookAt(file: string): Promise<Look | undefined> {
   try {
     if ((await beginOf(file)).equals(AGE_BEGIN)) return { encrypted: true }
@@ -213,12 +214,12 @@ export async function lookAt(file: string): Promise<Look | undefined> {
   return undefined
 }
 
-/** Whether a file begins as a backup that is not encrypted does; one that is damaged further on does too. */
+/** Whether a file begins like an unencrypted backup. A damaged backup still does. */
 export async function beginsAsBackup(file: string): Promise<boolean> {
   return (await beginOf(file)).toString('latin1').startsWith(HEADER_NAME)
 }
 
-/** As many bytes as say what it is. */
+/** The first bytes of a file, enough to identify its format. */
 async function beginOf(file: string): Promise<Buffer> {
   const pieces: Buffer[] = []
   for await (const piece of piecesOf(file, { end: AGE_BEGIN.length })) pieces.push(piece)
@@ -291,6 +292,6 @@ function readFault(error: unknown, file: string): unknown {
   if (code === 'ENOENT') return BackupErrors.backup_not_found(`there is no file ${file}`)
   if (code === 'EACCES' || code === 'EPERM' || code === 'EISDIR')
     return BackupErrors.backup_unreadable(`${file} cannot be read: ${messageOf(error)}`)
-  // What decrypts fails at a piece that was changed.
+  // Decryption fails at a modified piece.
   return BackupErrors.backup_damaged(`${path.basename(file)} is damaged: ${messageOf(error)}`)
 }

@@ -3,34 +3,34 @@ import type { ReadableStream } from 'node:stream/web'
 import { messageOf } from '../../../../kernel/plugin.js'
 import { BackupErrors } from '../api.js'
 
-/** Who can read a backup. */
+/** The recipients or passphrase that a backup is encrypted with. */
 export interface Sealing {
-  /** Recipients of age. */
+  /** Public keys of age. */
   readonly to: readonly string[]
   readonly passphrase?: string | undefined
 }
 
-/** What opens a backup. */
+/** The identities or passphrase that decrypt a backup. */
 export interface Opening {
   /** Identities of age, `AGE-SECRET-KEY-1…`. */
   readonly identities: readonly string[]
   readonly passphrase?: string | undefined
 }
 
-/** What every file of age begins with. */
+/** Magic bytes of an age file. */
 export const AGE_BEGIN = Buffer.from('age-encryption.org/v1\n')
-/** Work of a passphrase: about a second. */
+/** Cost of the passphrase's key derivation: about a second. */
 const WORK_FACTOR = 17
 
 type Bytes = AsyncIterable<Uint8Array>
 
 export const isSealing = ({ to, passphrase }: Sealing): boolean => to.length > 0 || passphrase !== undefined
 
-/** Encrypts what is written. @throws Fault `backup_recipient_invalid` */
+/** Encrypts a stream. @throws Fault `backup_recipient_invalid` */
 export async function sealed(bytes: Bytes, { to, passphrase }: Sealing): Promise<Bytes> {
   if (to.length > 0 && passphrase !== undefined)
     throw BackupErrors.backup_recipient_invalid('a backup is encrypted to recipients or with a passphrase, not both')
-  // Loaded when it is used only.
+  // Loaded only when a backup is encrypted.
   const { Encrypter } = await import('age-encryption')
   const encrypter = new Encrypter()
   try {
@@ -45,7 +45,7 @@ export async function sealed(bytes: Bytes, { to, passphrase }: Sealing): Promise
   return fromWeb(await encrypter.encrypt(toWeb(bytes)))
 }
 
-/** Decrypts what is read. @throws Fault `backup_encrypted`, `backup_key_wrong` */
+/** Decrypts a stream. @throws Fault `backup_encrypted`, `backup_key_wrong` */
 export async function opened(bytes: Bytes, { identities, passphrase }: Opening): Promise<Bytes> {
   if (identities.length === 0 && passphrase === undefined) throw BackupErrors.backup_encrypted()
   const { Decrypter } = await import('age-encryption')

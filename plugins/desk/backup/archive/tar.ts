@@ -11,7 +11,7 @@ export interface TarEntry {
 
 export const BLOCK = 512
 const NAME_BYTES = 100
-/** What eleven octal digits hold; a larger size goes into a record before the entry. */
+/** Largest size that eleven octal digits hold. A larger size goes into an extended header before the entry. */
 const OCTAL_MOST = 0o77777777777
 const TYPE_FILE = 0x30
 const TYPE_FOLDER = 0x35
@@ -19,13 +19,13 @@ const TYPE_MORE = 0x78
 const [MODE_AT, UID_AT, GID_AT, SIZE_AT, TIME_AT, SUM_AT, TYPE_AT, MAGIC_AT] = [100, 108, 116, 124, 136, 148, 156, 257]
 const SUM_BYTES = 8
 
-/** Zeros that follow the bytes of an entry. */
+/** Number of zero bytes after the content of an entry. */
 export const paddingOf = (size: number): number => (BLOCK - (size % BLOCK)) % BLOCK
 
 /** Two empty blocks end an archive. */
 export const END = Buffer.alloc(2 * BLOCK)
 
-/** The blocks before the bytes of an entry (POSIX.1-2001: `tar xf` reads them). Times and owners are left out: they are no content. */
+/** The header blocks of an entry (POSIX.1-2001, so `tar xf` reads them). Times and owners are omitted: they are not content. */
 export function headerOf(entry: TarEntry): Buffer {
   const isLong = Buffer.byteLength(entry.path) > NAME_BYTES || /[^\x20-\x7e]/.test(entry.path)
   if (!isLong && entry.size <= OCTAL_MOST) return block(entry.path, entry)
@@ -39,7 +39,7 @@ export function headerOf(entry: TarEntry): Buffer {
   ])
 }
 
-/** `<length> key=value\n`; the length counts itself. */
+/** A record `<length> key=value\n`; the length includes its own digits. */
 function recordOf(key: string, value: string): string {
   const rest = Buffer.byteLength(` ${key}=${value}\n`)
   let length = rest + 1
@@ -77,11 +77,11 @@ function sumOf(bytes: Uint8Array): number {
 /** Why an archive cannot be read. */
 export class TarProblem extends Error {}
 
-/** Hands out a stream of pieces in the amounts that are asked for. */
+/** Reads requested amounts of bytes from a stream of pieces. */
 export class ByteReader {
   #piece: Uint8Array = new Uint8Array(0)
   #at = 0
-  /** Bytes handed out. */
+  /** Bytes returned so far. */
   read = 0
   readonly #source: AsyncIterator<Uint8Array>
 
@@ -103,7 +103,7 @@ export class ByteReader {
     return bytes
   }
 
-  /** Exactly so many; undefined when there is not one. */
+  /** Exactly `count` bytes; undefined at the end of the stream. */
   async exactly(count: number): Promise<Buffer | undefined> {
     const whole = Buffer.alloc(count)
     let filled = 0
@@ -124,9 +124,9 @@ export class ByteReader {
   }
 }
 
-/** An entry whose bytes are still to be read. */
+/** An entry whose content has not been read yet. */
 export interface OpenEntry extends TarEntry {
-  /** The bytes, in pieces; what is not read is passed over. */
+  /** The content, in pieces; unread content is skipped. */
   bytes(): AsyncGenerator<Uint8Array>
 }
 
@@ -171,7 +171,7 @@ export async function* entriesOf(reader: ByteReader): AsyncGenerator<OpenEntry> 
   }
 }
 
-/** Nothing but zeros may follow. */
+/** Checks that only zeros follow. */
 async function endOf(reader: ByteReader): Promise<void> {
   if ((await reader.exactly(BLOCK)) === undefined) throw new TarProblem('it is cut off')
   for (let bytes = await reader.some(BLOCK); bytes !== undefined; bytes = await reader.some(BLOCK))
@@ -209,7 +209,7 @@ function recordsOf(bytes: Buffer, size: number): { path?: string; size?: number 
   return found
 }
 
-/** A path below a folder, whichever way it is joined. @throws TarProblem */
+/** A path that stays below its folder however it is joined. @throws TarProblem */
 export function checkedPath(given: string): string {
   const path = given.endsWith('/') ? given.slice(0, -1) : given
   const parts = path.split('/')

@@ -6,11 +6,12 @@ import { BackupErrors } from '../api.js'
 import { beginsAsBackup, lookAt } from '../archive/read.js'
 import { ChunkStore } from './store.js'
 
-/** How long one who wants the store waits for another one. */
+/** Milliseconds to wait for another process that holds the lock of the store. */
 const WAIT_MS = 2000
 
 /**
- * Work on the store of a folder while no other process adds to it or collects it; the lock goes with the process.
+ * Runs `work` while no other process adds chunks to the folder's store or removes them. The lock is released when the process
+ * ends.
  * @throws Fault `backup_busy`, `backup_output_invalid`
  */
 export async function withStore<T>(folder: string, clock: Clock, work: (store: ChunkStore) => Promise<T>): Promise<T> {
@@ -31,13 +32,13 @@ export async function withStore<T>(folder: string, clock: Clock, work: (store: C
 
 export interface Collected {
   readonly freed: number
-  /** A backup that cannot be read: what it needs is unknown, so everything was kept. */
+  /** A backup that could not be read. Its chunks are unknown, so all chunks were kept. */
   readonly unreadable?: string
 }
 
 /**
- * Removes the chunks that no file of the folder needs, whatever it is called. Called with the lock of the store, when the removal of
- * backups is on the disk: so a kill at any moment leaves chunks too many, never too few.
+ * Removes the chunks that no file of the folder needs, whatever the name of the file. The caller holds the lock of the store and
+ * has made the removal of backups durable: a kill at any moment can leave unneeded chunks, but never removes a needed one.
  */
 export async function collect(
   folder: string,

@@ -3,12 +3,12 @@ import { LIMITS } from '../archive/limits.js'
 import { sha256 } from '../archive/manifest.js'
 import type { Chunk } from './store.js'
 
-/** Second entry of a backup whose files are partly in chunks: read without the rest of the backup. */
+/** Second entry of a backup with chunks; it can be read without the rest of the backup. */
 export const CHUNKS_NAME = 'svc-chunks.json'
 
 const Entry = v.object({
   path: v.pipe(v.string(), v.maxLength(LIMITS.path)),
-  /** The header before those bytes of the file that are in the backup itself. */
+  /** The chunks of the file's beginning; its remaining bytes are in the backup itself. */
   chunks: v.pipe(
     v.array(
       v.tuple([
@@ -21,16 +21,16 @@ const Entry = v.object({
 })
 const Signed = v.object({ files: v.array(Entry), sha256: v.string() })
 
-/** Chunks by path of the file. */
+/** The chunks of each file, by path. */
 export type ChunkIndex = ReadonlyMap<string, readonly Chunk[]>
 
-/** Text of the entry: the index and its hash. */
+/** Bytes of the entry: the index and its hash. */
 export function indexBytes(index: ChunkIndex): Buffer {
   const files = [...index].map(([path, chunks]) => ({ path, chunks }))
   return Buffer.from(`${JSON.stringify({ files, sha256: sha256(JSON.stringify(files)) })}\n`)
 }
 
-/** The index; undefined when it was changed or cannot be read. */
+/** Reads the index; undefined if it was modified or cannot be read. */
 export function readIndex(bytes: Uint8Array): ChunkIndex | undefined {
   let found: unknown
   try {
@@ -46,7 +46,7 @@ export function readIndex(bytes: Uint8Array): ChunkIndex | undefined {
   return index.size === files.length ? index : undefined
 }
 
-/** Every chunk of an index, once. */
+/** Sizes of all chunks of an index, by name, without duplicates. */
 export function chunksOf(index: ChunkIndex): ReadonlyMap<string, number> {
   return new Map([...index.values()].flat())
 }

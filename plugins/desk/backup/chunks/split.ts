@@ -3,7 +3,7 @@ import type { Contents, HomeFile } from '../make/contents.js'
 import { bytesOf } from '../make/home-bytes.js'
 import { CHUNK_BYTES, type Chunk, type ChunkStore, LEAST_BYTES } from './store.js'
 
-/** A file of which the beginning is in chunks. */
+/** A file whose beginning is stored in chunks. */
 export interface Split {
   readonly chunks: readonly Chunk[]
   /** SHA-256 of the whole file. */
@@ -11,8 +11,8 @@ export interface Split {
 }
 
 /**
- * Stores the large files of a home in chunks; what is left of a file, less than {@link LEAST_BYTES}, is not stored.
- * @returns by path, what was stored of a file
+ * Stores the large files of a home in chunks. The last part of a file is not stored if it is shorter than {@link LEAST_BYTES}.
+ * @returns the stored part of each file, by path
  */
 export async function split(
   { files }: Contents,

@@ -6,17 +6,17 @@ import { systemDisk } from '../../../../kernel/platform.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import { sha256 } from '../archive/manifest.js'
 
-/** Beside the backups of a folder: the chunks that they share. */
+/** Folder beside the backups that holds their shared chunks. */
 export const CHUNKS_FOLDER = 'chunks'
-/** Files are cut at multiples of this, so that a journal which grew differs in its last chunk only. */
+/** Files are cut at multiples of this, so that a journal that grew differs only in its last chunk. */
 export const CHUNK_BYTES = 1024 * 1024
-/** Less than this is stored in the backup itself. */
+/** A shorter part is stored in the backup itself. */
 export const LEAST_BYTES = 16 * 1024
-/** A larger chunk is not read. */
+/** Largest chunk that is read. */
 const MOST_BYTES = 16 * CHUNK_BYTES
 const NAME = /^[0-9a-f]{64}$/
 
-/** SHA-256 of its bytes, which is its name, and how many there are. */
+/** The SHA-256 of a chunk's bytes, which is its name, and its size in bytes. */
 export type Chunk = readonly [sha256: string, bytes: number]
 
 /** Why a chunk cannot be used. */
@@ -39,16 +39,16 @@ export class ChunkStore {
     await systemDisk().fsyncDir(path.dirname(this.folder))
   }
 
-  /** Names of all chunks; none where there is no store. */
+  /** Names of all chunks; none if there is no store. */
   async names(): Promise<Set<string>> {
     const names = await fs.readdir(this.folder).catch(unlessGone)
     return new Set(names.filter(name => NAME.test(name)))
   }
 
-  /** Stores bytes unless they are there; when this resolves they are on the disk and were read back. */
+  /** Stores a chunk unless it exists. Resolves once the bytes are on disk and were read back. */
   async put(bytes: Uint8Array): Promise<Chunk> {
     const chunk: Chunk = [sha256(bytes), bytes.length]
-    // A damaged one is replaced.
+    // A damaged chunk is replaced.
     if (await this.holds(chunk)) return chunk
     await replaceDurably(path.join(this.folder, chunk[0]), bytes)
     this.written += bytes.length
@@ -68,14 +68,14 @@ export class ChunkStore {
     return bytes
   }
 
-  /** Removes every chunk that is not named, and what killed processes left of others. Returns the bytes that were freed. */
+  /** Removes unnamed chunks and temporary files of killed processes. Returns the number of freed bytes. */
   async keepOnly(names: ReadonlySet<string>): Promise<number> {
     let freed = 0
     for (const name of await fs.readdir(this.folder).catch(unlessGone)) {
       const isLeftover = /^\.[0-9a-f]{64}\.tmp$/.test(name)
       if (!isLeftover && (!NAME.test(name) || names.has(name))) continue
       const file = path.join(this.folder, name)
-      // The next collection tries again to remove such a chunk.
+      // A failed removal is tried again by the next collection.
       const size = await fs.lstat(file).then(
         found => found.size,
         () => 0,

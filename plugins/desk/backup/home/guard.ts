@@ -7,14 +7,16 @@ import { clip } from '../../../../kernel/kit/text.js'
 import { BackupErrors } from '../api.js'
 import { HOME_FILE, HomeMark, RESTORING_FILE } from './marks.js'
 
-/** First line of `daemon.lock`: a part of the name of the socket that stands for the home; a copy has the same. */
+/**
+ * Length of the nonce in the first line of `daemon.lock`. It is part of the home's socket name; a copied home has the same nonce.
+ */
 const NONCE_LENGTH = 32
 const LOCK_BYTES = 4096
 const SOCKETS_BYTES = 64 * 1024 * 1024
 
 const fileOf = (home: string) => jsonFileSync(path.join(home, HOME_FILE), HomeMark, null)
 
-/** The mark of a home; undefined where there is none, or none that can be read. */
+/** The mark of a home; undefined if it is missing or unreadable. */
 export function readMark(home: string): HomeMark | undefined {
   try {
     return fileOf(home).read() ?? undefined
@@ -26,8 +28,8 @@ export function readMark(home: string): HomeMark | undefined {
 export const writeMark = (home: string, mark: HomeMark): void => fileOf(home).write(mark)
 
 /**
- * Judges a home before anything of it is opened. A home that was moved has the mark of the place where it was, and nothing is there;
- * a copy has it too, and the original is there or runs.
+ * Checks a home before anything in it is opened. The mark of a moved home names its former path, where no home exists any more;
+ * the mark of a copied home names an original that still exists or runs.
  * @param home canonical path
  * @throws Fault `restore_unfinished`, `home_copied`
  */
@@ -49,13 +51,13 @@ function copied(home: string, what: string, instead: string) {
   return BackupErrors.home_copied(text, { next: command('backup create') })
 }
 
-/** Two names of one folder. */
+/** Whether two paths name the same folder. */
 function isSame(one: string, other: string): boolean {
   const [a, b] = [one, other].map(folder => statSync(folder, { throwIfNoEntry: false, bigint: true }))
   return a !== undefined && a.dev === b?.dev && a.ino === b.ino
 }
 
-/** Whether a daemon runs whose home has the nonce of this one and is another folder. Only Linux has the list that tells. */
+/** Whether a daemon runs on another folder with the nonce of this home. Only Linux lists the sockets. */
 function runsElsewhere(home: string): boolean {
   try {
     const lock = readRegularFileSync(path.join(home, 'daemon.lock'), { maxBytes: LOCK_BYTES })

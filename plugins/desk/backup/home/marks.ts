@@ -1,15 +1,15 @@
 import * as v from 'valibot'
 
-/** In a home whose restore has not ended. */
+/** Marks a home whose restore has not finished. */
 export const RESTORING_FILE = 'restoring.json'
 export const Restoring = v.object({ from: v.string() })
 
-/** What a home is, beside its database: read before that is opened. */
+/** The identity of a home, read before its database is opened. */
 export const HOME_FILE = 'home.json'
 export const HomeMark = v.object({
-  /** Random; a copy has the same. */
+  /** Random; a copied home has the same id. */
   id: v.string(),
-  /** Where the home is. */
+  /** Canonical path of the home. */
   path: v.string(),
   /** SHA-256 of the migrations of the program that ran it last. */
   schema: v.optional(v.string()),

@@ -26,25 +26,25 @@ export interface UpgradeOptions {
   readonly clock: Clock
   /** A random id. */
   readonly id: () => string
-  /** Where backups of this home go, and how many are kept. */
+  /** The folder of this home's backups, and how many are kept there. */
   readonly folder: string
   readonly keep: number
   readonly log: (level: 'info' | 'warn' | 'error', text: string) => void
 }
 
-/** What is needed of a kernel that has started. */
+/** The part of a started kernel that the upgrade uses. */
 export interface Started {
   readonly host: { plugins(): readonly PluginInfo[]; store(): StoreStatus }
   close(): Promise<readonly Error[]>
 }
 
-/** Of a start that failed: a migration of the kernel, or a plugin without which nothing works. */
+/** Errors of a failed start: a migration of the kernel, or a required plugin. */
 const FAILED = /\b(migration_refused|sql_failed|constraint_failed)\b|without which nothing works/
 
 /**
- * Starts a kernel on a home, with a backup before the first start of a program that has another schema. When a migration fails, the
- * database is what it was, and the start is refused.
- * @param start is given what is to be done as soon as the home is locked
+ * Starts a kernel on a home. Before the first start with another schema, it makes a backup. If a migration fails, the database is
+ * restored from it and the start is refused.
+ * @param start starts the kernel; calls its argument as soon as the home is locked
  * @throws Fault `home_copied`, `restore_unfinished`, `upgrade_failed`
  */
 export async function startUpgraded<T extends Started>(
@@ -88,7 +88,7 @@ export async function startUpgraded<T extends Started>(
 
 const AHEAD = /\bschema_ahead\b|\bthe database has migration\b/
 
-/** The refusal of a database that is ahead, with the version of the program that wrote it; undefined of anything else. */
+/** The refusal of a database with a newer schema, with the version of the program that wrote it; undefined for other errors. */
 function aheadOf(error: unknown, { home, version }: UpgradeOptions): StoreError | undefined {
   const by = readMark(home)?.product_version
   if (by === undefined || !AHEAD.test(textOf(error))) return undefined
@@ -98,13 +98,13 @@ function aheadOf(error: unknown, { home, version }: UpgradeOptions): StoreError 
   return new StoreError('schema_ahead', message, hint, error)
 }
 
-/** A plugin of the program that failed with a migration that is not applied. */
+/** A failed plugin of the program that has a migration which is not applied. */
 function failedUpgrade({ host }: Started): PluginInfo | undefined {
   const behind = host.store().streams.flatMap(({ owner, version, applied }) => (applied < version ? owner : []))
   return host.plugins().find(({ name, state }) => state.status === 'failed' && !isDropIn(name) && behind.includes(name))
 }
 
-/** A fault and what it stands on. */
+/** The text of an error and its causes. */
 function textOf(error: unknown): string {
   const { code = '', message = '', cause } = (error ?? {}) as { code?: string; message?: string; cause?: unknown }
   return `${code} ${message}${cause === undefined ? '' : ` ${textOf(cause)}`}`
@@ -121,7 +121,7 @@ async function hasData(home: string): Promise<boolean> {
   return (found?.size ?? 0) > 0
 }
 
-/** Path of the backup; undefined where none could be made: that is no reason not to start. */
+/** Makes a backup and returns its path; undefined on failure, which does not prevent the start. */
 async function backUp({ home, version, clock, folder, keep, log }: UpgradeOptions): Promise<string | undefined> {
   const kind = 'upgrade'
   try {
@@ -162,7 +162,7 @@ async function undone({ home, clock, log }: UpgradeOptions, backup: string, why:
   )
 }
 
-/** Puts the database of a backup in the place of that of the home. */
+/** Replaces the database of the home by the one in a backup. */
 export async function putBack(home: string, backup: string, clock: Clock): Promise<void> {
   const { readBackup } = await import('../archive/read.js')
   const lock = await acquireLock(home, clock)
@@ -173,7 +173,7 @@ export async function putBack(home: string, backup: string, clock: Clock): Promi
       if (file.path === 'svc.db') await fs.writeFile(before, bytes, { mode: 0o600, flag: 'wx', flush: true })
     }
     await readBackup({ file: backup, opening: { identities: [] }, take })
-    // What is left of the log belongs to the database that goes; without it the file alone is whole.
+    // The remaining log belongs to the replaced database. The file from the backup is complete without a log.
     for (const suffix of ['-wal', '-mark']) await fs.rm(path.join(home, `svc.db${suffix}`), { force: true })
     await fs.rename(before, path.join(home, 'svc.db'))
     await systemDisk().fsyncDir(home)

@@ -11,11 +11,14 @@ export interface HomeFile {
   readonly path: string
   readonly mode: number
   readonly size: number
-  /** Its bytes, or the file that has them: of that the first `size` bytes. One with a stamp, its time of change, must not be written since. */
+  /**
+   * The content: bytes, or the first `size` bytes of a file. A file with a stamp (its modification time) must not be written
+   * later.
+   */
   readonly from: { readonly bytes: Uint8Array } | { readonly file: string; readonly stamp?: bigint }
 }
 
-/** What belongs to a backup. */
+/** The files and folders of a backup, and the paths left out. */
 export interface Contents {
   readonly files: HomeFile[]
   readonly folders: string[]
@@ -27,33 +30,33 @@ export interface ContentsOptions {
   /** Paths below the home that hold backups. */
   readonly backups: string
   /**
-   * Keeps the bytes of a file that may be replaced or removed later, and returns where they are; absent where nothing else writes
+   * Keeps the bytes of a file that may be replaced or removed later, and returns their path. Absent if no other process writes to
    * the home.
    */
   readonly keep?: (file: string) => Promise<string>
 }
 
-/** At the top of the home: what is made anew, or belongs to one process or machine. */
+/** Top-level names that are never backed up: they are recreated, or belong to one process or machine. */
 const NEVER = new Set([
   ...['svc.db', 'svc.db-wal', 'svc.db-mark', 'svc.db-journal', 'daemon.sock', 'daemon.lock', 'daemon.json'],
   ...['home.json', 'held.json', 'restoring.json', 'stop-asked.json', 'watchdog.json', 'suspect.json', 'restarts'],
   ...['cache', 'logs', 'run', 'support-bundles', 'backups'],
-  // The next start makes another one: a token must not open two homes.
+  // The next start creates a new token: one token must not open two homes.
   'operator.token',
 ])
 const VAULT_KEYS = new Set(['vault.key', 'vault.key.next'])
 const VARIABLE = 'SVC_VAULT_KEY'
 const ENVIRONMENT_BYTES = 1024 * 1024
-/** Files up to this size are read at once: some of them are written in place. */
+/** Files up to this size are read into memory at once: some of them are written in place. */
 const SMALL_BYTES = 16 * 1024
-/** So many bytes of small files are held in memory. */
+/** Largest total of small files held in memory. */
 const HELD_BYTES = 64 * 1024 * 1024
 const AT_ONCE = 8
-/** Journals are appended to and never changed: their first bytes stay. */
+/** Journals are append-only: their first bytes never change. */
 const JOURNAL_MARK = 'journal.json'
 const TEMPORARY = /^\..*\.tmp$|^\.daemon\.lock\.|^\.trash-/
 
-/** Looks at all files of a home; links are not followed. */
+/** Lists all files of a home; links are not followed. */
 export async function contentsOf(root: string, options: ContentsOptions): Promise<Contents> {
   const found: Contents = { files: [], folders: [], leftOut: [] }
   const look = new Look(root, options, found)
@@ -92,7 +95,7 @@ class Look {
     readonly found: Contents,
   ) {}
 
-  /** Notes the files of a folder; returns the folders in it. */
+  /** Records the files of a folder; returns its subfolders. */
   async folder(relative: string): Promise<string[]> {
     if (relative.split('/').length > LIMITS.depth) {
       this.leaveOut(relative, 'it is too deep')
@@ -100,7 +103,7 @@ class Look {
     }
     const whole = path.join(this.root, relative)
     let entries = await this.entries(relative, whole)
-    // The mark of a journal says what its files hold at least: it is read before they are looked at.
+    // The mark of a journal states the minimum size of its files, so it is read before they are.
     const mark = entries.find(({ name }) => name === JOURNAL_MARK)
     if (mark) {
       await this.file(`${relative}/${mark.name}`)
@@ -153,7 +156,7 @@ class Look {
         this.found.files.push({ ...common, size: bytes.length, from: { bytes } })
       } else {
         const kept = (await this.options.keep?.(file)) ?? file
-        // A journal is only appended to.
+        // A journal is append-only.
         const stamp = relative.endsWith('.log') ? {} : { stamp: mtimeNs }
         this.found.files.push({ ...common, size, from: { file: kept, ...stamp } })
       }

@@ -10,8 +10,8 @@ const read = promisify(nodeFs.read)
 const close = promisify(nodeFs.close)
 
 /**
- * The bytes of a file of the home from a place on.
- * @throws Fault `backup_busy` for one that is written in place and was written meanwhile, such as a segment of an archive
+ * The bytes of a file of the home from an offset on.
+ * @throws Fault `backup_busy` if a file that is written in place, such as a segment of an archive, changed while it was read
  */
 export async function* bytesOf({ path: name, from, size }: HomeFile, begin = 0): AsyncGenerator<Uint8Array> {
   if ('bytes' in from) {
@@ -23,7 +23,7 @@ export async function* bytesOf({ path: name, from, size }: HomeFile, begin = 0):
     throw BackupErrors.backup_busy(`${name} was written while it was read; try again`)
 }
 
-/** The bytes of a regular file between two places, or all. */
+/** The bytes of a regular file between two offsets, or all of them. */
 export async function* piecesOf(
   file: string,
   { begin = 0, end = Number.POSITIVE_INFINITY, links = 'follow' as 'follow' | 'refuse' } = {},

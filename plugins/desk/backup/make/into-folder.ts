@@ -8,11 +8,11 @@ import { isNamedAsBackup, noteChecked, prune, removeAbandoned } from '../folder.
 import { outputOf } from './output.js'
 import { type Material, type Written, writeBackup } from './write-backup.js'
 
-/** Files left out that a reply names. */
+/** Largest number of omitted files that a reply names. */
 const NAMED = 50
 
 export interface PutOptions {
-  /** Absolute path of the file, or of a folder that is there; without it the backup goes into `folder`. */
+  /** Absolute path of the file, or of an existing folder. Default: a file in `folder`. */
   readonly output?: string | undefined
   /** The folder of backups, and how many of each kind are kept there. */
   readonly folder: string
@@ -24,8 +24,8 @@ export interface PutOptions {
 }
 
 /**
- * Writes a backup where it belongs. In the folder of backups it shares chunks with the others; elsewhere, and where it is encrypted, it
- * is whole in itself.
+ * Writes a backup to its destination. A plain backup in the folder of backups shares chunks with the others; a backup elsewhere,
+ * or an encrypted one, is self-contained.
  * @throws Fault those of `writeBackup`, `outputOf` and `withStore`
  */
 export async function putBackup(material: Material, options: PutOptions): Promise<BackupReply> {

@@ -10,20 +10,20 @@ import { contentsOf } from './contents.js'
 import { homeIdOf, migrationsOf, rowCounts } from './rows.js'
 import type { Material } from './write-backup.js'
 
-/** Writes wait no longer than this for the files of the home to be looked at. */
+/** Longest time that transactions wait while the files of the home are listed. */
 const LOOK_MS = 10_000
 
 export interface LiveOptions {
   readonly kind: BackupKind
   readonly withVaultKey: boolean
   readonly backups: string
-  /** Folder in the home for what is kept until the backup is written. */
+  /** Folder in the home for copies of files until the backup is written. */
   readonly staging: string
 }
 
 /**
- * The home of a running daemon as of one moment. Transactions wait while its files are looked at (0.1 s for 10,000 sessions) and go
- * on while the database, which stays as it is, is copied; what is written meanwhile stays in its log.
+ * A snapshot of a running daemon's home. Transactions wait while its files are listed (0.1 s for 10,000 sessions). They continue
+ * while the database file is copied: with checkpoints held, new writes stay in its log and the file does not change.
  * @throws Fault `backup_busy` after a checkpoint during the copy
  */
 export async function liveMaterial(kernel: K, options: LiveOptions): Promise<Material> {
@@ -44,7 +44,7 @@ export async function liveMaterial(kernel: K, options: LiveOptions): Promise<Mat
   }
 }
 
-/** All transactions wait until it is ended. */
+/** Holds all transactions until it ends. */
 class Pause {
   readonly #over: Promise<void>
   #release: () => void = () => {}
@@ -63,7 +63,7 @@ class Pause {
     })
   }
 
-  /** @throws Fault `backup_failed` when transactions had to go on before */
+  /** @throws Fault `backup_failed` if transactions resumed earlier, after the time limit */
   end(): void {
     if (this.#isEnded) return
     this.#isEnded = true
@@ -96,7 +96,7 @@ async function look({ db, clock, home, needs }: K, options: LiveOptions): Promis
   }
 }
 
-/** Removes what is left of backups that were being made when the daemon was killed. */
+/** Removes the staging folders of backups that a killed daemon was making. */
 export async function removeStaging(cache: string, log: (text: string) => void): Promise<void> {
   const names = await fs.readdir(cache).catch(() => [] as string[])
   for (const name of names.filter(name => name.startsWith('backup-')))

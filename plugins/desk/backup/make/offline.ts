@@ -18,7 +18,7 @@ export interface OfflineOptions {
   readonly clock: Clock
 }
 
-/** The home of a daemon that does not run, under its lock until `use` has ended. @throws Fault `home_not_found`, `daemon_already_running` */
+/** Runs `use` on the home of a stopped daemon, under its lock. @throws Fault `home_not_found`, `daemon_already_running` */
 export async function withOfflineMaterial<T>(
   options: OfflineOptions,
   use: (material: Material) => Promise<T>,
@@ -34,7 +34,7 @@ export async function withOfflineMaterial<T>(
   }
 }
 
-/** {@link withOfflineMaterial} for those who have the lock. The database is opened as a copy: nothing in the home is changed. */
+/** {@link withOfflineMaterial} for a caller that holds the lock. Opens a copy of the database, so the home does not change. */
 export async function withLockedMaterial<T>(
   { home, kind, version, withVaultKey, backups, clock }: OfflineOptions,
   use: (material: Material) => Promise<T>,

@@ -6,9 +6,9 @@ import { BackupErrors } from '../api.js'
 import { nameOf } from '../folder.js'
 
 export interface OutputOptions {
-  /** File, or folder that is there; absolute. */
+  /** Absolute path of a file, or of an existing folder. */
   readonly output?: string | undefined
-  /** Where a backup goes for which nothing is said; it is made. */
+  /** Folder used if there is no `output`; created if missing. */
   readonly folder: string
   readonly now: number
   readonly kind: BackupKind

@@ -1,7 +1,7 @@
 import { type Reads, turn } from '../../../../kernel/plugin.js'
 import type { Manifest } from '../archive/manifest.js'
 
-/** Rows by table, a table in each turn of the event loop. */
+/** Row counts by table. One table is counted per turn of the event loop. */
 export async function rowCounts(db: Reads): Promise<Manifest['tables']> {
   const counts: Record<string, number> = {}
   for (const name of tablesOf(db)) {
@@ -16,12 +16,12 @@ export function tablesOf(db: Reads): string[] {
   return rows.map(([name]) => String(name))
 }
 
-/** Every migration that the database has. */
+/** All migrations applied to the database. */
 export function migrationsOf(db: Reads): Manifest['migrations'] {
   const rows = db.rows('SELECT owner, id, hash FROM kernel_migration ORDER BY owner, id')
   return rows.map(([owner, id, hash]) => [String(owner), String(id), String(hash)])
 }
 
-/** The id of a home, as its processes are marked; without its place on the disk. */
+/** The id of a home, with which its processes are marked; it does not depend on the path. */
 export const homeIdOf = (db: Reads): string =>
   String(db.row("SELECT value FROM kernel_meta WHERE key = 'home_id'")?.[0] ?? '')

@@ -23,11 +23,11 @@ import type { ChunkStore } from '../chunks/store.js'
 import type { Contents, HomeFile } from './contents.js'
 import { bytesOf, piecesOf } from './home-bytes.js'
 
-/** Everything that goes into one backup, as of one moment. */
+/** The content of one backup, as of one moment. */
 export interface Material {
   readonly header: Omit<Header, 'format'>
   readonly contents: Contents
-  /** The database, whole and without a log. */
+  /** Path of the database copy, complete without a log. */
   readonly database: string
   readonly migrations: Manifest['migrations']
   readonly tables: Manifest['tables']
@@ -36,10 +36,10 @@ export interface Material {
 
 export interface WriteOptions {
   readonly material: Material
-  /** Absolute path of the file; one that is there is not replaced. */
+  /** Absolute path of the file; an existing file is not replaced. */
   readonly output: string
   readonly sealing: Sealing
-  /** Takes the large files; without it the backup is whole in itself. */
+  /** Stores the large files; without it the backup is self-contained. */
   readonly store?: ChunkStore | undefined
   readonly signal: AbortSignal
 }
@@ -48,11 +48,11 @@ export interface Written {
   /** Size of the file. */
   readonly bytes: number
   readonly files: number
-  /** Bytes that a copy of the backup has which is whole in itself. */
+  /** Size in bytes of an equivalent self-contained backup. */
   readonly wholeBytes: number
 }
 
-/** An archive that is to be written. */
+/** An archive and its destination. */
 export interface ArchiveOptions extends Pick<WriteOptions, 'output' | 'sealing' | 'signal'> {
   readonly plain: AsyncIterable<Uint8Array>
 }
@@ -61,7 +61,7 @@ const PARTIAL = '.partial'
 
 export const partialOf = (output: string): string =>
   path.join(path.dirname(output), `.${path.basename(output)}${PARTIAL}`)
-/** Name of the archive that a half-written file was to become; undefined for another file. */
+/** Name of the archive that belongs to a partial file; undefined for any other file. */
 export const ofPartial = (name: string): string | undefined =>
   name.startsWith('.') && name.endsWith(PARTIAL) ? name.slice(1, -PARTIAL.length) : undefined
 
@@ -74,8 +74,8 @@ export async function writeBackup({ material, output, sealing, store, signal }: 
 }
 
 /**
- * Writes an archive beside its place, reads it back, and puts it there: it is whole and on the disk when this resolves, and there is
- * none when it rejects or the process is killed. Returns the size of the file.
+ * Writes an archive to a partial file, reads it back, and moves it to its place. When this resolves, the archive is complete and
+ * on disk; when it rejects or the process is killed, there is no archive. Returns the size of the file.
  * @throws Fault `backup_output_exists`, `backup_output_invalid`, `backup_failed`, `disk_full`, `backup_recipient_invalid`
  */
 export async function writeArchive({ plain, output, sealing, signal }: ArchiveOptions): Promise<number> {
@@ -117,7 +117,7 @@ function faultFor(error: unknown, output: string): unknown {
   return BackupErrors.backup_failed(`the backup was not made: ${messageOf(error)}`, { cause: error })
 }
 
-/** In its place unless there is a file by now. */
+/** Moves the archive to its place unless a file exists there by now. */
 async function put(partial: string, output: string): Promise<void> {
   await fs.link(partial, output).catch(async error => {
     if (error.code === 'EEXIST') throw error
@@ -139,7 +139,7 @@ async function* archiveOf(
   { header: about, contents, database, migrations, tables, vaultKey }: Material,
   { store, signal, counted }: ArchiveOf,
 ): AsyncGenerator<Uint8Array> {
-  // Chunks come first: a backup that is there never refers to one that is not.
+  // Chunks are written first: a backup never refers to a missing chunk.
   const stored = store && (await split(contents, store, signal))
   const header: Header = { ...about, format: stored ? CHUNKED_FORMAT : WHOLE_FORMAT }
   yield* entry({ path: HEADER_NAME, type: 'file', mode: 0o600 }, Buffer.from(`${JSON.stringify(header)}\n`))
@@ -159,7 +159,7 @@ async function* archiveOf(
   yield END
 }
 
-/** A file, as far as it is not in chunks. */
+/** The part of a file that is not in chunks. */
 async function* fileOf(
   file: HomeFile,
   stored: Split | undefined,

@@ -14,14 +14,14 @@ import { entry, writeArchive } from '../make/write-backup.js'
 
 export interface ExportOptions {
   readonly file: string
-  /** Absolute path of a file that is not there yet. */
+  /** Absolute path of a file that does not exist yet. */
   readonly output: string
   readonly sealing: Sealing
   readonly signal: AbortSignal
 }
 
 /**
- * Writes a copy of a backup that needs no chunks; every file is compared with the manifest meanwhile. Returns its size.
+ * Writes a self-contained copy of a backup and compares every file with the manifest. Returns its size.
  * @throws Fault those of `partsOf` and `writeArchive`
  */
 export async function exportBackup({ file, output, sealing, signal }: ExportOptions): Promise<number> {

@@ -19,13 +19,13 @@ export interface RestoreOptions extends VerifyOptions {
   readonly progress?: (text: string) => void
 }
 
-/** What is left in a home by those who only locked it. */
+/** The only file in a home that was locked but never used. */
 const LOCK_FILE = 'daemon.lock'
 
-/** What a copy must not go on with, by table: its processes are those of another home, its leases belong to others. */
+/** State that a copy must not continue with, by table: processes and leases belong to the original home. */
 const ENDED: Readonly<Record<string, string>> = {
   kernel_process: 'DELETE FROM kernel_process',
-  // The next start gives the home a new id, and a cgroup of its own.
+  // The next start gives the home a new id and its own cgroup.
   kernel_meta: "DELETE FROM kernel_meta WHERE key IN ('home_id', 'cgroup')",
   tasks_run: 'UPDATE tasks_run SET lease_until = 1 WHERE lease_until > 1',
   sessions_session:
@@ -33,8 +33,8 @@ const ENDED: Readonly<Record<string, string>> = {
 }
 
 /**
- * Makes a home of a backup. The backup is checked first; then a mark says that the home is not whole, until everything is on the disk
- * and the mark of a held home is there. So a kill at any moment leaves no home, or one that no daemon starts.
+ * Restores a backup into a new home. The backup is checked first. A mark then flags the home as incomplete until all files and the
+ * hold mark are on disk: a kill at any moment leaves no home, or one that no daemon starts.
  * @throws Fault `home_not_fresh`, `restore_failed`, `disk_full`, those of `verifyBackup`
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Verified> {
@@ -83,7 +83,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Verified> 
   }
 }
 
-/** Nothing of anybody is overwritten: only what a restore before left half done. */
+/** Accepts an empty folder or the remains of an unfinished restore, so that no other file is overwritten. */
 async function checkFresh(home: string): Promise<void> {
   const names = await fs.readdir(home).catch((error: NodeJS.ErrnoException): string[] => {
     if (error.code === 'ENOENT') return []
@@ -114,7 +114,7 @@ function writerInto(home: string) {
   const take: Take = async ({ path: at, mode }, bytes) => {
     const parent = path.dirname(at)
     if (parent !== '.') await folder(parent)
-    // Exclusive: nothing in an archive follows or replaces what another entry of it made.
+    // Exclusive creation: an entry cannot follow a link or replace a file that an earlier entry created.
     const handle = await fs.open(path.join(home, at), 'wx', (mode & 0o700) | 0o600)
     try {
       for await (const piece of bytes) await handle.writeFile(piece)
@@ -125,7 +125,7 @@ function writerInto(home: string) {
   return { take, folder }
 }
 
-/** The copy does nothing of what the original has under way. */
+/** Ends the original's processes and leases in the copy, so that the copy does not continue them. */
 async function endWhatRan(database: string, clock: Clock): Promise<void> {
   const store = await openStore({ path: database, now: () => clock.now() })
   try {

@@ -21,12 +21,13 @@ export interface VerifyOptions {
 
 export interface Verified {
   readonly manifest: Manifest
-  /** References of secrets that cannot be read without the key that is not in the backup. */
+  /** References of secrets that cannot be decrypted because the backup lacks their key. */
   readonly lockedSecrets: readonly string[]
 }
 
 /**
- * Checks a whole backup: every file against its hash, the schema, and the database as SQLite does, row by row of its tables.
+ * Checks a whole backup: the hash of every file, the schema, the integrity of the database (by SQLite), and the row count of each
+ * table.
  * @throws Fault those of `readBackup`; `backup_damaged`, `backup_newer`
  */
 export async function verifyBackup({ file, opening, knows, signal }: VerifyOptions): Promise<Verified> {
@@ -54,7 +55,7 @@ export async function verifyBackup({ file, opening, knows, signal }: VerifyOptio
   }
 }
 
-/** @returns secrets that are sealed with a key that is not in the backup */
+/** @returns secrets sealed with a key that the backup lacks */
 async function checkDatabase(database: string, manifest: Manifest, name: string): Promise<string[]> {
   const damaged = (why: string) => BackupErrors.backup_damaged(`${name} is damaged: ${why}`)
   try {
