@@ -1,41 +1,42 @@
-/** `svc/plugins/changes`: what a request would change, and the way back from a change. */
+/** `svc/plugins/changes`: plans of requests, and undo of changes. */
 
 import * as v from 'valibot'
 import type { AnnotationKind } from '../../../kernel/kit/annotations/index.js'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Annotation, defineErrors, gate, hookTable, pipeline, type TapsOf, token } from '../../../kernel/plugin.js'
 
-/** A request as it is sent in the process: path and query, and a body of JSON. */
+/** An in-process request: path with query, and a JSON body. */
 export interface ChangeRequest {
   readonly method: string
   readonly path: string
   readonly body?: unknown
 }
 
-/** A change that succeeded, as far as the way back needs it. */
+/** A successful change, as needed to undo it. */
 export interface ChangeSeen {
   readonly params: Readonly<Record<string, string>>
-  /** With its `?`; empty where there is none. */
+  /** Query with its `?`; empty if there is none. */
   readonly query: string
   /** Decoded by the schema of the route. */
   readonly body: unknown
-  /** What the read showed before the change; undefined: nothing was there. Of several reads a list. */
+  /** The state read before the change; undefined if nothing existed. A list if there are several reads. */
   readonly before: unknown
-  /** The same after the change. */
+  /** The state read after the change, in the same form. */
   readonly after: unknown
 }
 
 /**
- * The way back from a change:
- * - `put`: a PUT of the same path with those members of `before` (below the path `of`) that its body takes, or, where nothing was there,
- *   a DELETE; `absent` has the values by which a PUT that leaves absent members as they are removes them
- * - `patch`: a PATCH of the same path with those members that the request had; `in` names the member of body and state that they are in
- * - `create`: a POST to the list above, with those members of `before` that its body takes; the thing gets another id
- * - `delete`: a DELETE below the path; the reply names the new thing at `of`
- * - `record`: the record as it was, without a read
+ * How a change is undone:
+ * - `put`: a PUT of the same path with the members of `before` (below the path `of`) that its body takes; a DELETE if nothing
+ *   existed before. `absent` holds the values that clear a member, for a PUT that keeps omitted members
+ * - `patch`: a PATCH of the same path with the former values of the request's members; `in` names the member of body and state
+ *   that contains them
+ * - `create`: a POST to the parent list with the members of `before` that its body takes; the recreated object has a new id
+ * - `delete`: a DELETE below the path; the reply names the new object at `of`
+ * - `record`: restores the former record, without a read
  * - `action`: a POST to another path with the same parameters
- * - `custom`: whatever `request` says; a text says why there is no way back
- * - `never`: there is none, for a reason
+ * - `custom`: the request that `request` returns; a text says why the change cannot be undone
+ * - `never`: the change cannot be undone, with the reason
  */
 export type Undo =
   | { readonly by: 'create' | 'delete'; readonly of: string }
@@ -45,12 +46,12 @@ export type Undo =
   | { readonly by: 'action'; readonly path: string }
   | {
       readonly by: 'custom'
-      /** Paths and queries of the reads that show what is changed. */
+      /** Paths and queries of the reads that show the changed state. */
       readonly reads: (asked: Pick<ChangeSeen, 'params' | 'query' | 'body'>) => readonly string[]
       readonly request: (seen: ChangeSeen) => ChangeRequest | string
-      /** Path of what counts in a state; default: the whole. */
+      /** Path of the compared part of a state; default: the whole state. */
       readonly of?: string
-      /** Members there that say whether it is as it was; default: all but times. */
+      /** Members that are compared to detect later changes; default: all except times. */
       readonly compares?: readonly string[]
     }
   | { readonly by: 'never'; readonly why: string }
@@ -75,14 +76,14 @@ export const UndoKind: AnnotationKind<Undo> = {
   ]) as unknown as v.GenericSchema<unknown, Undo>,
 }
 
-/** The way back from what a route changes. A route without this annotation has none. */
+/** Annotates a route with the undo of its changes. Without this annotation, changes cannot be undone. */
 export const undo = (way: Undo): Annotation => ({ of: UndoKind.of, data: way })
 
 export { pick } from './members.js'
 
-/** What is to be put back, for plugins whose work may depend on it. */
+/** The change to be undone, for plugins whose work may depend on it. */
 export interface Undoing {
-  /** `jobs.changed`, as the audit calls the change. */
+  /** Name of the change in the audit, such as `jobs.changed`. */
   readonly action: string
   readonly subject: string
   /** Path template of the route that made the change. */
@@ -90,7 +91,7 @@ export interface Undoing {
   readonly params: Readonly<Record<string, string>>
 }
 
-/** A request of which a plan is made. */
+/** A request to be planned. */
 export interface Planning {
   readonly method: string
   /** Path template of the route. */

@@ -39,7 +39,7 @@ const change = collectionOf<ChangesService>(about)({
   missing: ChangeErrors.change_not_found,
 })
 
-/** What a request would change before it is sent, and the way back from requests of the control plane. */
+/** Plans of requests before they are sent, and undo of requests of the control plane. */
 export default definePlugin({
   name: 'changes',
   version: '0.1.0',

@@ -2,11 +2,11 @@ import { canonicalJson } from '../../../kernel/kit/canonical.js'
 import { clip } from '../../../kernel/kit/text.js'
 import type { PlannedMember } from '../../../schemas/daemon/changes.js'
 
-/** Members of a plan or of a change; the rest is left out. */
+/** Most members in a plan or a change; the rest is omitted. */
 const MAX_MEMBERS = 100
-/** Characters of a value. */
+/** Most characters of a displayed value. */
 const MAX_VALUE = 200
-/** Objects within objects whose members are named one by one. */
+/** Depth to which members of nested objects are listed individually. */
 const DEPTH = 3
 
 type Members = Readonly<Record<string, unknown>>
@@ -14,31 +14,31 @@ type Members = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** What stands at a dotted path; the whole value for an empty one. */
+/** The value at a dotted path; the whole value for an empty path. */
 export function at(value: unknown, path: string): unknown {
   return path === '' ? value : path.split('.').reduce<unknown>((one, name) => Object(one)[name], value)
 }
 
-/** The members of these names that a value has. */
+/** The named members that a value has. */
 export function pick(value: unknown, names: readonly string[]): Members {
   return isObject(value)
     ? Object.fromEntries(names.filter(name => value[name] !== undefined).map(name => [name, value[name]]))
     : {}
 }
 
-/** Of a state the members that a body has; with `within` those of that member of both. */
+/** The members of a state that a body also has; with `within`, the members of that member. */
 export function shaped(state: unknown, body: unknown, within?: string): Members {
   if (within === undefined) return pick(state, Object.keys(Object(body)))
   return { [within]: shaped(at(state, within), at(body, within)) }
 }
 
-/** A body that puts members back: those of `body` that the former state did not have are null. */
+/** A body that restores members: members of `body` that the former state lacked become null. */
 export function withNulls(core: unknown, body: unknown, within?: string): Members {
   if (within !== undefined) return { [within]: withNulls(at(core, within), at(body, within)) }
   return { ...Object.fromEntries(Object.keys(Object(body)).map(name => [name, null])), ...Object(core) }
 }
 
-/** A value without what changes by itself: times, durations, the last and the next run. */
+/** A value without members that change by themselves: times, durations, the last and the next run. */
 export function lasting(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(lasting)
   if (!isObject(value)) return value
@@ -46,7 +46,7 @@ export function lasting(value: unknown): unknown {
   return Object.fromEntries(kept.map(([name, member]) => [name, lasting(member)]))
 }
 
-/** The members in which two values differ, each with a value for people. An absent value is undefined. */
+/** The members in which two values differ, with their displayed values. An absent value is undefined. */
 export function differences(now: unknown, then: unknown): PlannedMember[] {
   return [...between(now, then, '', 0)].slice(0, MAX_MEMBERS)
 }

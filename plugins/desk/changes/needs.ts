@@ -1,5 +1,5 @@
 import { Host, type KernelOf, Requests } from '../../../kernel/plugin.js'
 
-/** What the plugin requires. */
+/** APIs that the plugin requires. */
 export const needs = { request: Requests, host: Host }
 export type K = KernelOf<typeof needs>

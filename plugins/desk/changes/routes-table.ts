@@ -2,19 +2,19 @@ import { Collected } from '../../../kernel/platform.js'
 import type { Route } from '../../../kernel/plugin.js'
 import type { K } from './needs.js'
 
-/** A route that a path belongs to, and the values of its parameters. */
+/** A route that matches a path, with the values of its parameters. */
 export interface Matched {
   readonly route: Route
   readonly params: Readonly<Record<string, string>>
 }
 
-/** The routes that are served now, found by method and path. */
+/** The routes that are currently served, found by method and path. */
 export class RouteTable {
   #routes: readonly Route[] | undefined
 
   constructor(private readonly kernel: Pick<K, 'collect'>) {}
 
-  /** Routes have changed. */
+  /** Discards the cached routes after they have changed. */
   renew(): void {
     this.#routes = undefined
   }
@@ -24,7 +24,7 @@ export class RouteTable {
     return this.#of(method).find(({ path }) => path === template)
   }
 
-  /** The route that serves a path; a template with fewer parameters wins. */
+  /** The route that serves a path; the template with the fewest parameters wins. */
   match(method: string, path: string): Matched | undefined {
     const parts = path.split('/')
     const found = this.#of(method).flatMap(route => {
@@ -35,8 +35,8 @@ export class RouteTable {
   }
 
   /**
-   * Template of the read that shows what a route changes: its own path, or the nearest path above it that ends with a parameter.
-   * Undefined where the route adds to a list.
+   * Template of the GET route that shows the state a route changes: its own path, or the nearest parent path that ends with a
+   * parameter. Undefined for a route that adds to a list.
    */
   readOf({ method, path }: Pick<Route, 'method' | 'path'>): string | undefined {
     if (method !== 'POST' && this.at('GET', path)) return path
@@ -72,7 +72,7 @@ function decoded(part: string): string {
   }
 }
 
-/** Path of the list that a thing is in. */
+/** Path of the list that contains an object. */
 export const listOf = (path: string): string => path.slice(0, path.lastIndexOf('/'))
 
 /** A path template with its parameters filled in. */

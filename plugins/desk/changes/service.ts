@@ -36,42 +36,42 @@ import type { K } from './needs.js'
 import { filled, listOf, RouteTable } from './routes-table.js'
 import { type ChangeRow, changes } from './tables.js'
 
-/** Header of a request that is carried out only if its plan still holds. */
+/** Header that makes a request fail unless its plan still applies. */
 const PLAN_HEADER = 'svc-plan'
-/** Header of a request in the process that undoes a change: the id of that change. */
+/** Header of an in-process request that undoes a change: the id of that change. */
 const UNDOES_HEADER = 'svc-undoes'
-/** Changes that are remembered. */
+/** Changes that are kept. */
 const KEPT = 200
-/** Characters of what was there before, or afterwards. */
+/** Most characters of a state before or after a change. */
 const MAX_STATE = 65_536
 const SUBJECT = 500
-/** Requests under way whose former state is known. */
+/** Most pending requests whose former state is remembered. */
 const UNDER_WAY = 1000
 const NOTHING_ASKED = { params: {}, query: '', body: undefined }
 
-/** What is known of a request before it is handled. */
+/** A request before it is handled. */
 type Asking = Pick<ChangeSeen, 'params' | 'query' | 'body'>
 
-/** A change under way, until it is known whether it succeeded. */
+/** A change in progress; its outcome is not known yet. */
 interface Pending {
   readonly asked: Asking
-  /** Paths of the reads, a line each; absent where nothing was read. */
+  /** Paths of the reads, one per line; absent if nothing was read. */
   readonly reads: string | undefined
   before: unknown
-  /** Of a record, which is not read again. */
+  /** The record after the change; other states are read again. */
   after?: unknown
   readonly way: Undo
 }
 
-/** Plans of requests, and the way back from those that succeeded. */
+/** Plans of requests, and undo of successful requests. */
 export class ChangesService implements ChangesApi {
   readonly planning
   readonly undoing
   readonly #routes: RouteTable
   readonly #pending = new Map<string, Pending>()
-  /** One undo after the other: the second finds what the first has put back. */
+  /** Serializes undos: the second must see the state that the first restored. */
   readonly #undos = new Serial()
-  /** The change that a request undoes, by the id of the request. */
+  /** The id of the undone change, by the id of the request that undoes it. */
   readonly #backs = new Map<string, string>()
 
   constructor(private readonly kernel: K) {
@@ -81,12 +81,15 @@ export class ChangesService implements ChangesApi {
     this.#routes = new RouteTable(kernel)
   }
 
-  /** Routes of a change are served. */
+  /** Routes changed; the cached table is outdated. */
   published(): void {
     this.#routes.renew()
   }
 
-  /** A request is about to be served: one with a plan is held to it, and of one that can be undone the present state is read. */
+  /**
+   * Runs before a request is handled: checks the request against its plan, and reads the present state if the change can be
+   * undone.
+   */
   admit(incoming: Identified, route: Route): undefined {
     if (incoming.method === 'GET') return
     const { id, actor, method, url } = incoming
@@ -103,7 +106,7 @@ export class ChangesService implements ChangesApi {
     incoming.callBy(<T>(handle: () => T, { params, body }: Asked): T => {
       const asked = { params, query, body }
       const surrounded = async () => {
-        // A change is made all the same where its former state cannot be read; only a plan depends on it.
+        // If the former state cannot be read, the change still proceeds. Only a plan requires that state.
         const seen = await this.#read(route, asked, actor).catch(error => {
           if (digest !== undefined) throw error
         })
@@ -124,7 +127,7 @@ export class ChangesService implements ChangesApi {
     })
   }
 
-  /** A record was written; its transaction is open. */
+  /** Captures the record before and after its write, within the open transaction. */
   written(_t: Tx, { change }: Written): void {
     const pending = this.#pending.get(change.actor.cause ?? '')
     if (pending?.way.by !== 'record') return
@@ -132,7 +135,7 @@ export class ChangesService implements ChangesApi {
     pending.after = change.verb === 'put' ? change.after : undefined
   }
 
-  /** Requests that end without a reply must not be kept for ever. */
+  /** Bounded, because a request that ends without a reply is never removed. */
   #remember(id: string, pending: Pending): void {
     this.#pending.set(id, pending)
     if (this.#pending.size <= UNDER_WAY) return
@@ -140,10 +143,10 @@ export class ChangesService implements ChangesApi {
     this.#pending.delete(oldest as string)
   }
 
-  /** A request succeeded. */
+  /** Runs after a successful request: stores the change. */
   async handled({ id, actor, route, params, body }: Handled): Promise<void> {
     const pending = this.#pending.get(id)
-    // Routes of which events tell are not remembered, unless they can be undone.
+    // Changes of unaudited routes (events report them) are stored only if they can be undone.
     if (route.audited === false && pending === undefined) return
     const undone = this.#backs.get(id)
     this.#pending.delete(id)
@@ -171,7 +174,7 @@ export class ChangesService implements ChangesApi {
     })
   }
 
-  /** The entry of a change; undefined if the state is the same as before. */
+  /** The entry of a change; undefined if the state did not change. */
   async #outcome(pending: Pending, route: Route, params: Asking['params'], reply: unknown, actor: Actor) {
     const { asked, way, before } = pending
     const reads = way.by === 'record' ? filled(route.path, params) : pending.reads
@@ -187,7 +190,7 @@ export class ChangesService implements ChangesApi {
     return reason === undefined ? { reads, before: was, after: is, back: canonicalJson(back) } : { reason }
   }
 
-  /** Why a state is not kept. */
+  /** The reason why a state is not stored. */
   #whyUnsaid(texts: readonly (string | undefined)[]): string | undefined {
     for (const text of texts) {
       if (text === undefined) continue
@@ -198,7 +201,7 @@ export class ChangesService implements ChangesApi {
     return undefined
   }
 
-  /** The part of a state that the way back would put back. */
+  /** The part of a state that the undo restores. */
   #core(way: Undo, route: Route, body: unknown, state: unknown): unknown {
     if (state === undefined) return undefined
     switch (way.by) {
@@ -220,7 +223,7 @@ export class ChangesService implements ChangesApi {
     }
   }
 
-  /** The request that puts back what was there before, or why there is none. */
+  /** The request that restores the former state, or why there is none. */
   #back(way: Undo, route: Route, seen: ChangeSeen, reply: unknown): ChangeRequest | string {
     const path = filled(route.path, seen.params)
     const core = () => this.#core(way, route, seen.body, seen.before)
@@ -253,7 +256,7 @@ export class ChangesService implements ChangesApi {
     }
   }
 
-  /** The present state of what a request changes, as its caller may see it. */
+  /** Reads the present state that a request changes, with the permissions of its caller. */
   async #read(route: Route, asked: Asking, actor: Actor) {
     const way = annotationOf(route, UndoKind)
     const template = this.#routes.readOf(route)
@@ -264,7 +267,7 @@ export class ChangesService implements ChangesApi {
     return reads ? this.#get(reads, actor) : { reads: undefined, state: undefined }
   }
 
-  /** What is at paths, a line each: of several a list. */
+  /** The state at paths (one per line); a list if there are several paths. */
   async #get(reads: string, actor: Actor): Promise<{ readonly reads: string; readonly state: unknown }> {
     const paths = reads.split('\n')
     if (paths.length > 1) {
@@ -275,14 +278,14 @@ export class ChangesService implements ChangesApi {
     if (status < 400) return { reads, state: body === '' ? undefined : JSON.parse(body) }
     if (status === 404 || status === 410) return { reads, state: undefined }
     const [bare = '', query] = reads.split('?')
-    // The read takes other parameters than the change.
+    // The read may not accept the query of the change.
     if (status === 400 && query !== undefined) return this.#get(bare, actor)
     throw ChangeErrors.plan_refused(`${bare} cannot be read before it is changed: ${errorIn(body)}`)
   }
 
   /**
-   * What a request would change. Nothing is changed.
-   * @throws Fault `route_not_found`, `plan_refused` with what is wrong with the body, and what the read of the present state answers
+   * Plans a request without changing anything.
+   * @throws Fault `route_not_found`, `plan_refused` with the problem of the body, and faults of the read of the present state
    */
   async plan({ method, path, body }: PlanBody, actor: Actor): Promise<Plan> {
     if (!path.startsWith('/api/')) throw ChangeErrors.plan_refused('path: a path below /api/ is expected')
@@ -329,8 +332,8 @@ export class ChangesService implements ChangesApi {
   }
 
   /**
-   * Puts back what was there before a change; `last` is the newest that is not undone.
-   * @throws Fault `change_not_found`, `undo_impossible`, `undo_outdated`, and what the request that puts it back answers
+   * Restores the state before a change. `last` is the newest change that is not undone.
+   * @throws Fault `change_not_found`, `undo_impossible`, `undo_outdated`, and faults of the restoring request
    */
   undo(id: string, force: boolean, actor: Actor): Promise<UndoReply> {
     return this.#undos.run(async () => {
@@ -351,7 +354,7 @@ export class ChangesService implements ChangesApi {
       const requestId = await this.#send(back, row.id, actor)
       const then = reads === undefined ? undefined : await this.#stateAt(row, reads, actor)
       const parsed = (text: string | undefined) => (text === undefined ? undefined : JSON.parse(text))
-      // What is created again has another id, and is not found where it was.
+      // A recreated object has a new id, so it is not found at its former path.
       const isElsewhere = reads === undefined || (back.method === 'POST' && then === undefined)
       const differs = isElsewhere ? [] : differences(parsed(before), parsed(then)).map(({ member }) => member)
       const made = changes.get(this.kernel.db, { id: requestId })
@@ -370,13 +373,13 @@ export class ChangesService implements ChangesApi {
     const headers = { [UNDOES_HEADER]: undone }
     const request = { method, url: path, headers, ...(body !== undefined && { body }) }
     const reply = await this.kernel.needs.request(request, actor)
-    // A request that is refused before its handler leaves its entry behind; undos come one after the other.
+    // A request that fails before its handler leaves its entry behind. Undos are serialized, so no other entry is lost.
     this.#backs.clear()
     if (reply.status < 400) return this.#row(undone).undone_by ?? ''
     throw ChangeErrors.undo_refused(`${method} ${path}, which would undo it, is refused: ${errorIn(reply.body)}`)
   }
 
-  /** The state at a path, as far as the change of a row touched it; canonical JSON. */
+  /** The state at a path, limited to the part that the change touched; canonical JSON. */
   async #stateAt({ method, path, back }: ChangeRow, reads: string, actor: Actor): Promise<string | undefined> {
     const { state } = await this.#get(reads, actor)
     const route = this.#routes.at(method, path)
@@ -400,7 +403,7 @@ export class ChangesService implements ChangesApi {
   }
 }
 
-/** The reply of a PATCH that has all that the request names, where the read has it: a second read would say no more. */
+/** The reply of a PATCH, if it contains every member of the request: then no second read is needed. */
 function told(way: Undo, body: unknown, reply: unknown): unknown {
   if (way.by !== 'patch' || way.in !== undefined || way.of === '') return undefined
   const state = at(reply, way.of)
@@ -409,7 +412,7 @@ function told(way: Undo, body: unknown, reply: unknown): unknown {
   return names.every(name => Object(state)[name] !== undefined) ? reply : undefined
 }
 
-/** What a reply of an error says. */
+/** Code and message of an error reply. */
 function errorIn(body: string): string {
   const { code, error } = Object(JSON.parse(body || '{}'))
   return [code, error].filter(part => typeof part === 'string').join(': ')
@@ -425,13 +428,13 @@ const whyNot = (route: Route): string => {
 const present = (members: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null))
 
-/** Names of the members that the body of a route takes. */
+/** Names of the members that a route's body accepts. */
 function bodyNames(route: Route | undefined): readonly string[] {
   const { body } = route ?? {}
   return body && 'entries' in body ? Object.keys(body.entries as object) : []
 }
 
-/** A body as the handler would have it. @throws Fault `plan_refused` */
+/** A body as the handler would receive it. @throws Fault `plan_refused` */
 function decodedBody({ body: schema, bodyOptional }: Route, body: unknown): unknown {
   if (!schema) return undefined
   if (!isSchema(schema))
@@ -443,7 +446,7 @@ function decodedBody({ body: schema, bodyOptional }: Route, body: unknown): unkn
   throw ChangeErrors.plan_refused(`body: ${v.getDotPath(issue) ?? 'the whole'}: ${issueText(issue)}`)
 }
 
-/** Members that a request would change, as far as its body tells. */
+/** Members that a request would change, judged by its body. */
 function plannedMembers(route: Route, body: unknown, state: unknown): Plan['members'] {
   if (route.method === 'DELETE' || body === undefined) return []
   const way = annotationOf(route, UndoKind)
@@ -452,7 +455,7 @@ function plannedMembers(route: Route, body: unknown, state: unknown): Plan['memb
   return differences(shaped(at(state, of), body, within), body)
 }
 
-/** Path of the member of a reply that has most of the members of a body. */
+/** Name of the reply member that shares the most members with a body; empty if the reply itself shares as many. */
 function guess(state: unknown, body: unknown): string {
   const names = Object.keys(Object(body))
   const shared = (value: unknown) => Object.keys(pick(value, names)).length

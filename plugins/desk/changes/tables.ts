@@ -30,12 +30,12 @@ export const changes = table('changes_change', {
   state: column.text<ChangeState>(),
   reason: column.text().optional(),
   undone_by: column.text().optional(),
-  /** Path and query of the read that shows what was changed. */
+  /** Path and query of the read that shows the changed state. */
   reads: column.text().optional(),
-  /** JSON of that read before and after the change; absent where nothing was there. */
+  /** JSON of that read before and after the change; absent if nothing existed. */
   before: column.text().optional(),
   after: column.text().optional(),
-  /** JSON of the request that puts back what was there before. */
+  /** JSON of the request that restores the former state. */
   back: column.text().optional(),
 })
 export type ChangeRow = RowOf<typeof changes>

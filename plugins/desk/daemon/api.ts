@@ -24,20 +24,25 @@ export const points = hookTable({
   ),
 })
 
-/** What the daemon plugin offers: admission of new work, and the registries that status and doctor are made of. */
+/** API of the daemon plugin: admission of new work, the hold of a restored home, and the status and doctor reports. */
 export interface DaemonApi extends TapsOf<typeof points> {
   readonly draining: boolean
-  /** The home was restored from a backup and nothing has confirmed it: no work is begun and nothing goes out. */
+  /** Whether the home was restored from a backup and is not confirmed yet: no work begins and nothing is sent out. */
   readonly held: boolean
-  /** Resolves when the home is not held any more, or the signal aborts. True: it had been held, and what was due meanwhile is not done. */
+  /**
+   * Resolves when the hold ends or the signal aborts. True if the home had been held: work that became due meanwhile is skipped.
+   */
   released(signal: AbortSignal): Promise<boolean>
-  /** What the home was restored from, while it is held. */
+  /** The backup that the home was restored from, while it is held. */
   hold(): HeldHome | undefined
-  /** Ends the hold, for good. @throws Fault `home_not_held` */
+  /** Ends the hold permanently. @throws Fault `home_not_held` */
   confirm(actor: Actor): Promise<void>
-  /** Throws `draining` (503) or the refusal of a guard unless the daemon accepts new work again; `what` names it, `session` say. */
+  /**
+   * Throws `draining` (503) or the refusal of a guard unless the daemon accepts new work. `what` names the work, such as
+   * `session`.
+   */
   admit(what: string): Promise<void>
-  /** What `/api/status` and `/api/doctor` answer, for plugins that hand it on. */
+  /** The replies of `/api/status` and `/api/doctor`, for plugins that include them. */
   readonly reports: {
     status(query: StatusQuery): Promise<StatusReply>
     doctor(query: DoctorQuery, signal: AbortSignal): Promise<DoctorReply>
@@ -46,7 +51,7 @@ export interface DaemonApi extends TapsOf<typeof points> {
 
 export const Daemon = token<DaemonApi>('daemon@1')
 
-/** Health checks of a process that fail in a row before something is done about it; 0: nothing is. */
+/** Consecutive failed health checks of a process that trigger an action; 0 disables it. */
 export const HealthEscalation: Setting<number> = {
   path: 'daemon.subprocess_health_escalation_threshold',
   section: 'hooks-extensions',
@@ -55,7 +60,7 @@ export const HealthEscalation: Setting<number> = {
   apply: 'restart-required',
 }
 
-/** The scope that a status request names; nothing is inferred. */
+/** The workspace that a status request names; none is inferred. */
 export interface StatusScope {
   /** Reference of a workspace as the caller gave it: id, name or path. */
   readonly workspace?: string
@@ -76,7 +81,7 @@ export const StatusMembers = registry<StatusMember>(
   v.looseObject({ path: v.string(), read: v.function() }),
 )
 
-/** Milliseconds that a probe has which starts programs. */
+/** Milliseconds before a probe that starts programs times out. */
 export const PROBING_DEADLINE_MS = 150_000
 
 /**
@@ -89,7 +94,7 @@ export interface Check {
   readonly id: string
   readonly category: string
   readonly run: (signal: AbortSignal) => Promise<readonly DiagnosticItem[]>
-  /** In place of `run` where the caller asks to probe: it may start programs, and has {@link PROBING_DEADLINE_MS}. */
+  /** Runs instead of `run` if the caller asks to probe. It may start programs and has {@link PROBING_DEADLINE_MS}. */
   readonly probe?: (signal: AbortSignal) => Promise<readonly DiagnosticItem[]>
 }
 
@@ -98,13 +103,13 @@ export const Checks = registry<Check>(
   v.looseObject({ id: v.string(), category: v.string(), run: v.function(), probe: v.optional(v.function()) }),
 )
 
-/** Tells names that `plugins.disabled` and `plugins.replace` may hold although no plugin has them, or none that runs. */
+/** Names that are valid in `plugins.disabled` and `plugins.replace` although no running plugin has them. */
 export const KnownNames = registry<() => readonly string[]>('daemon.known_names@1', v.function())
 
 /** How urgent an item is. */
 export type Severity = 'critical' | 'error' | 'warning' | 'info'
 
-/** A doctor item that was found just now. A severity that is written out has to be one that doctor counts. */
+/** A doctor item with live data. A literal severity must be one of {@link Severity}. */
 export function finding<S extends string>(
   item: Omit<DiagnosticItem, 'data_freshness' | 'severity'> & {
     readonly severity: S & (string extends S ? unknown : Severity)
@@ -113,17 +118,17 @@ export function finding<S extends string>(
   return { ...item, data_freshness: 'live' }
 }
 
-/** The daemon takes requests. */
+/** The daemon accepts requests. */
 export const DaemonStarted = event('daemon.started', v.object({ version: v.string(), pid: v.number() }))
-/** New work is refused from here on. */
+/** New work is refused from now on. */
 export const DaemonDraining = event('daemon.draining', v.object({}))
 /** New work is admitted again. */
 export const DaemonActive = event('daemon.active', v.object({}))
 
-/** The mark of a restored home. It holds whatever is in it: one that cannot be read must not let work begin. */
+/** The mark of a restored home. Its presence alone holds the home: an unreadable mark must not let work begin. */
 export const HOLD_FILE = 'held.json'
 
-/** A restored home does its work from here on. */
+/** A restored home begins its work. */
 export const HomeConfirmed = event('home.confirmed', v.object({}))
 
 export const DaemonErrors = defineErrors({

@@ -9,13 +9,13 @@ import type { TcpState } from '../../platform/tcp/api.js'
 import { finding } from './api.js'
 import { formerPluginItems, type NamedPlugins, wentTo } from './former-plugins.js'
 
-/** Starts the daemon anew, on whatever Node and settings there are now. */
+/** Restarts the daemon, with the current Node and settings. */
 export const START_AGAIN = `${command('daemon stop')} && ${command('daemon start')}`
 
-/** Items listed of one probe; the rest is counted in the last one. */
+/** Most items that one probe lists; the last one counts the rest. */
 const LISTED = 50
 
-/** `daemon_status_ok`, `daemon_draining` (information only), or nothing when other probes tell what is wrong. */
+/** `daemon_status_ok`, `daemon_draining` (information only), or no item if other probes report the problem. */
 export function daemonItems(status: string): DiagnosticItem[] {
   const common = { id: 'daemon.status', category: 'daemon', severity: 'info' }
   if (status === 'ok') {
@@ -33,13 +33,13 @@ export function daemonItems(status: string): DiagnosticItem[] {
   ]
 }
 
-/** Why no work begins, and what ends it; undefined while it does. */
+/** Why no work begins and how to change that; undefined if the home is not held. */
 export function heldText(isHeld: boolean, hold: HeldHome | undefined): string | undefined {
   if (!isHeld) return undefined
   return `restored from ${hold?.backup ?? 'a backup'}; to let work begin: ${command('backup confirm')}`
 }
 
-/** @param hold what the home was restored from, where its mark says it */
+/** @param hold the backup that the home was restored from, if its mark says so */
 export function heldItems(isHeld: boolean, hold: HeldHome | undefined): DiagnosticItem[] {
   if (!isHeld) return []
   const from = hold ? `was restored from ${hold.backup} (made ${hold.backup_created_at})` : 'was restored from a backup'
@@ -57,7 +57,7 @@ export function heldItems(isHeld: boolean, hold: HeldHome | undefined): Diagnost
   ]
 }
 
-/** Whether TCP is served, and to those with a token alone. */
+/** Whether TCP is served, and whether it requires a token. */
 export function tcpItems(tcp: TcpState): DiagnosticItem[] {
   const common = { id: 'daemon.tcp', category: 'daemon', severity: 'warning' }
   if (tcp.status === 'unchecked') {
@@ -68,7 +68,7 @@ export function tcpItems(tcp: TcpState): DiagnosticItem[] {
   return [fine(common.id, common.category, 'tcp_ok', 'TCP', message)]
 }
 
-/** @param why no extension runs; undefined when they do */
+/** @param why the reason for safe mode; undefined if extensions run */
 export function safeModeItems(why: string | undefined): DiagnosticItem[] {
   if (why === undefined) return []
   return [
@@ -84,7 +84,7 @@ export function safeModeItems(why: string | undefined): DiagnosticItem[] {
   ]
 }
 
-/** One item for every plugin that failed or waits for another. */
+/** One item for each plugin that failed or waits for another. */
 export function pluginItems(plugins: readonly PluginInfo[]): DiagnosticItem[] {
   const items = plugins.flatMap(({ name, state }) => {
     const common = { id: `daemon.plugins.${name}`, category: 'daemon' }
@@ -122,7 +122,7 @@ export function faultItems(faults: readonly AttributedFault[]): DiagnosticItem[]
     : [fine('daemon.faults', 'daemon', 'faults_ok', 'Faults', 'no plugin failed')]
 }
 
-/** Kinds whose runtime does not follow their records, every quarantined record, and kinds that nobody knows. */
+/** Kinds that the runtime fails to reconcile, all quarantined records, and kinds without a plugin. */
 export function reconcileItems(
   health: readonly KindHealth[],
   kinds: readonly { readonly name: string; readonly registered: boolean; readonly count: number }[],
@@ -171,14 +171,14 @@ function quarantinedItem(record: KindHealth['quarantined'][number]): DiagnosticI
   })
 }
 
-/** Without somebody who says what is configured, nothing of it waits. */
+/** Without a configuration plugin, no configuration change is pending. */
 export const configState = (configuration: ConfigurationApi | undefined): ConfigState =>
   configuration?.state() ?? { unowned: [], leftOut: [], pending: [] }
 
 /**
- * The configuration file: a state that is not valid, changes that wait, paths without owner, plugins that nobody has.
+ * Items about the configuration file: an invalid state, pending changes, keys without owner, and names of unknown plugins.
  * @param named settings that name plugins, and their values
- * @param known names that are not those of plugins, or of none that runs
+ * @param known valid names that belong to no running plugin
  */
 export function configItems(
   host: HostView,
@@ -260,7 +260,7 @@ export function configItems(
     : [fine('config.settings', 'config', 'config_ok', 'Configuration', 'settings applied')]
 }
 
-/** The catalog: whether it takes writes. */
+/** Whether the catalog accepts writes. */
 export function storeItems(store: ReturnType<HostView['store']>): DiagnosticItem[] {
   if (store.failed === undefined) {
     const message = `${store.bytes} bytes, ${store.streams.length} schema streams applied`
@@ -291,7 +291,7 @@ function bounded(items: readonly DiagnosticItem[]): DiagnosticItem[] {
   return [...items.slice(0, LISTED - 1), { ...last, message: `${last.message}; and ${rest} more like it` }]
 }
 
-/** Schemes of secrets that several plugins resolve: a secret of one is handed out by none of them. */
+/** Schemes of secrets with several resolvers: a secret of such a scheme is not resolved at all. */
 export function resolverItems(
   resolvers: readonly { readonly owner: string; readonly entry: { readonly scheme: string } }[],
 ): DiagnosticItem[] {

@@ -4,7 +4,7 @@ import type { DbStatusReply, DiskHealth } from '../../../schemas/daemon.js'
 
 type Store = ReturnType<HostView['store']>
 
-/** The catalog's files, as the API tells them. */
+/** The status of the catalog's files, as an API reply. */
 export function databaseStatus({ failed, ...store }: Store, disk: DiskHealth): DbStatusReply {
   return {
     status: failed === undefined ? 'ok' : 'failed',
@@ -28,10 +28,13 @@ export function schemaStreams({ streams }: Pick<Store, 'streams'>): DbStatusRepl
   }))
 }
 
-/** Copies of one database that are being made: none may be ended by the checkpoint that another one allows. */
+/** Number of copies in progress for each database. Checkpoints resume only after the last copy. */
 const copies = new WeakMap<HostView, number>()
 
-/** Runs work while the log of the database grows without being moved into its file, unless somebody asks for that. */
+/**
+ * Suspends automatic checkpoints during `work`: the log grows and the database file stays unchanged, except by an explicit
+ * checkpoint.
+ */
 export async function holdingCheckpoints<T>(host: HostView, work: () => Promise<T>): Promise<T> {
   copies.set(host, (copies.get(host) ?? 0) + 1)
   host.autocheckpoint(false)
@@ -44,7 +47,7 @@ export async function holdingCheckpoints<T>(host: HostView, work: () => Promise<
   }
 }
 
-/** Copies a file; false when it was written meanwhile. */
+/** Copies a file; false if it was written during the copy. */
 export async function copiedUnchanged(from: string, to: string): Promise<boolean> {
   const stamp = async () => (await fs.stat(from, { bigint: true })).mtimeNs
   const before = await stamp()

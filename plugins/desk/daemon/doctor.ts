@@ -5,12 +5,12 @@ import type { DoctorQuery, DoctorReply } from '../../../schemas/daemon.js'
 import { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { type Check, DaemonErrors, finding, PROBING_DEADLINE_MS, type Severity } from './api.js'
 
-/** Milliseconds that a probe has. */
+/** Milliseconds before a probe times out. */
 export const PROBE_DEADLINE_MS = 5000
 
 /** Most urgent first. */
 const SEVERITIES: readonly Severity[] = ['critical', 'error', 'warning', 'info']
-/** An item of a probe: a severity that nobody knows would count nowhere. */
+/** A validated item of a probe: the severity must be known, since unknown ones are not counted. */
 const Item = v.object({ ...DiagnosticItem.entries, severity: v.picklist(SEVERITIES) })
 
 /**
@@ -38,7 +38,7 @@ export async function runDoctor(
   }
 }
 
-/** Does an item say that all is well; `quiet` leaves it out. */
+/** Whether an item reports success; `quiet` omits such items. */
 export function isFine(item: DiagnosticItem): boolean {
   return item.severity === 'info' && /_(ok|ready)$/.test(item.code)
 }
@@ -69,7 +69,7 @@ async function probe(check: Check, isProbing: boolean, clock: Clock, signal: Abo
   const timer = clock.timeout(bound, () => deadline.abort(), { unref: true })
   const late = new Promise<'late'>(resolve => deadline.signal.addEventListener('abort', () => resolve('late')))
   try {
-    // The probe may throw before it returns a promise.
+    // The async wrapper turns a synchronous throw of the probe into a rejection.
     const work = (async () => (probing ?? check.run)(AbortSignal.any([signal, deadline.signal])))()
     const result = await Promise.race([work, late])
     if (result !== 'late') return v.parse(v.array(Item), result)
@@ -104,7 +104,7 @@ function counts(items: readonly DiagnosticItem[]): Record<string, number> {
   return totals
 }
 
-/** `ok`, `warning` or `error`: the most urgent severity, information being no trouble. */
+/** `ok`, `warning` or `error`: the most urgent severity. Information counts as `ok`. */
 function worst(items: readonly DiagnosticItem[]): string {
   if (items.some(item => rank(item.severity) <= 1)) return 'error'
   return items.some(item => rank(item.severity) === 2) ? 'warning' : 'ok'

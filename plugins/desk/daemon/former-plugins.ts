@@ -9,13 +9,13 @@ type FormerNames = HostView['formerNames']
 /** A setting that names plugins, and its value. */
 export type NamedPlugins = readonly [path: string, names: readonly string[]]
 
-/** Where the work of a plugin went that is no longer one: `a part of the plugin tcp`; undefined for any other name. */
+/** The successor of a former plugin, such as `a part of the plugin tcp`; undefined for any other name. */
 export function wentTo(former: FormerNames, name: string): string | undefined {
   if (!Object.hasOwn(former, name)) return undefined
   return former[name] === 'kernel' ? 'a part of the kernel' : `a part of the plugin ${former[name]}`
 }
 
-/** Names that an earlier version of the daemon knew: the setting keeps them, and they have no effect. */
+/** Items for names of former plugins: a setting may still contain them, but they have no effect. */
 export function formerPluginItems(former: FormerNames, settings: readonly NamedPlugins[]): DiagnosticItem[] {
   return settings.flatMap(([path, names]) => {
     const left = names.filter(name => !Object.hasOwn(former, name))

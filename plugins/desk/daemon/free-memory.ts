@@ -1,13 +1,13 @@
 import { systemCall } from '../../../kernel/kit/system-calls.js'
 
 /**
- * Gives memory that was freed back to the system. A start reads and compiles more than it keeps, and the allocator of glibc holds on to
- * that for as long as the process runs; other C libraries have no such call. It takes some 5 ms.
+ * Returns freed memory to the system. A start allocates more than it keeps, and the allocator of glibc would hold on to the rest
+ * until the process ends; other C libraries have no such call. Takes about 5 ms.
  */
 export function returnFreeMemory(): void {
   try {
     systemCall('int malloc_trim(size_t pad)')(0)
   } catch {
-    // No such function: the memory stays with the process, which costs nothing but the figure.
+    // The function is missing: the process keeps the memory, which only increases the reported figure.
   }
 }

@@ -6,10 +6,10 @@ import type { Home } from '../../../kernel/plugin.js'
 import { HeldHome } from '../../../schemas/daemon/backup.js'
 import { HOLD_FILE } from './api.js'
 
-/** The hold of a home: a file, so that it outlives every start until a person ends it. */
+/** The hold of a home, kept in a file so that it survives restarts until a person ends it. */
 export class Hold {
   #isHeld: boolean
-  /** What the home was restored from; undefined where the mark does not say it. */
+  /** The backup that the home was restored from; undefined if the mark does not say. */
   about: HeldHome | undefined
   #release: () => void = () => {}
   readonly #released = new Promise<void>(resolve => {
@@ -44,7 +44,7 @@ export class Hold {
     return true
   }
 
-  /** Durable when it resolves. */
+  /** Ends the hold. Durable when it resolves. */
   async end(): Promise<void> {
     await fs.rm(this.home.path(HOLD_FILE), { force: true })
     await systemDisk().fsyncDir(this.home.root)

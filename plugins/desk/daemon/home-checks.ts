@@ -6,7 +6,7 @@ import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from './api.js'
 import { fine } from './checks.js'
 
-/** As much of it is looked through as the daemon itself takes. */
+/** The same size limit that the daemon has for its configuration. */
 const MAX_CONFIG_BYTES = 16 * 1024 * 1024
 
 /** Names of configuration members that hold secrets, with a value that is not empty. */
@@ -33,7 +33,7 @@ export async function permissionItems(home: Home, socket: string | undefined): P
   }
   judge(home.root, root, 0o700, 'home_perms_wrong')
   if (socket) judge(socket, await modeOf(socket), 0o600, 'home_perms_wrong')
-  // What cannot be read of it is told of by the configuration itself.
+  // Read errors are reported by the configuration itself.
   const config = await readRegularFile(home.config, { maxBytes: MAX_CONFIG_BYTES }).catch(() => undefined)
   if (SECRET.test(config?.toString() ?? '')) judge(home.config, await modeOf(home.config), 0o600, 'secrets_perms_wrong')
   for (const secret of ['vault.key', 'operator.token'].map(name => home.path(name)))
@@ -42,7 +42,7 @@ export async function permissionItems(home: Home, socket: string | undefined): P
   return [fine('home.permissions', 'home', 'home_perms_ok', 'Permissions', 'the home is closed to other users')]
 }
 
-/** Whether the log can be written; the daemon goes on without it. */
+/** Whether the log is writable; the daemon also runs without a log. */
 export async function logItems(home: Home): Promise<DiagnosticItem[]> {
   const log = home.path('logs', 'svc.log')
   const isFile = (await stat(log).catch(() => undefined))?.isFile()
@@ -84,7 +84,7 @@ function permissionItem(path: string, mode: number, wanted: number, code: string
   })
 }
 
-/** Whether the daemon sees its own process: without that no session starts. */
+/** Whether the daemon can see its own process: otherwise sessions cannot start. */
 export function processItems(isSeen: boolean): DiagnosticItem[] {
   if (isSeen) return [fine('daemon.processes', 'daemon', 'processes_ok', 'Processes', 'the daemon sees its processes')]
   return [

@@ -4,20 +4,20 @@ import { basename, isAbsolute, join } from 'node:path'
 import { readRegularFileSync } from '../../../kernel/kit/read-file.js'
 import { clip } from '../../../kernel/kit/text.js'
 
-/** What starts the daemon: a unit of the user's systemd or of the machine's, or an agent of launchd. */
+/** The service manager: systemd of the user or the system, or launchd. */
 export type Supervisor = 'systemd-user' | 'systemd-system' | 'launchd'
 
-/** Where the file of a service lies, which it has by its home alone, so that it is found again without a note. */
+/** The location of a service file. It follows from the home alone, so it is found again without being stored. */
 export interface ServicePlace {
   readonly supervisor: Supervisor
-  /** `svc.service`, or the label of launchd. */
+  /** `svc.service`, or the label for launchd. */
   readonly name: string
   readonly file: string
-  /** The unit that listens for it; systemd only. */
+  /** The socket unit; systemd only. */
   readonly socket?: { readonly name: string; readonly file: string }
 }
 
-/** Whose home it is, and where the user's own files are. */
+/** The home and the user that a service belongs to. */
 export interface ServiceOwner {
   /** Home of the daemon, absolute. */
   readonly home: string
@@ -28,9 +28,12 @@ export interface ServiceOwner {
   readonly configHome?: string | undefined
 }
 
-/** What is written in a file of a service that this program wrote. */
+/** The content of a service file. */
 export interface WrittenService {
-  /** `ours` as it was written; `edited` since then; `foreign`: another program or a person wrote it. */
+  /**
+   * `ours`: unchanged since this program wrote it; `edited`: changed since then; `foreign`: written by another program or a
+   * person.
+   */
   readonly mark: 'ours' | 'edited' | 'foreign'
   /** The program and its arguments. */
   readonly argv: readonly string[]
@@ -39,10 +42,10 @@ export interface WrittenService {
 
 const MAX_BYTES = 256 * 1024
 const MARK = 'svc service install'
-/** Behind the words of the mark: a digest of the file without its line. */
+/** The line with the mark. It ends with a digest of the file without this line. */
 const MARK_LINE = /^.*written by svc service install, sha256:([0-9a-f]{64}).*\n/m
 
-/** The places where a service of this home may be; the first is that of the user. */
+/** Possible locations of a service for this home; the user's location comes first. */
 export function servicePlaces(owner: ServiceOwner): ServicePlace[] {
   const { home, userHome, user, platform } = owner
   const isUsual = home === join(userHome, '.svc')
@@ -72,7 +75,7 @@ export function servicePlaces(owner: ServiceOwner): ServicePlace[] {
   ]
 }
 
-/** A text with the line that says who wrote it, as a comment in place of `@mark`. */
+/** A text whose `@mark` is replaced by the author and digest, in a comment line. */
 export function marked(text: string): string {
   const digest = digestOf(text.replace(/^.*@mark.*\n/m, ''))
   return text.replace('@mark', `written by ${MARK}, sha256:${digest}`)
@@ -86,12 +89,12 @@ export function markOf(text: string): WrittenService['mark'] {
   return digestOf(text.replace(MARK_LINE, '')) === found[1] ? 'ours' : 'edited'
 }
 
-/** The text of a service's file; undefined where there is none. @throws Fault `file_not_regular`, `file_unreadable` */
+/** The content of a service file; undefined if it does not exist. @throws Fault `file_not_regular`, `file_unreadable` */
 export function serviceText(file: string): string | undefined {
   return readRegularFileSync(file, { maxBytes: MAX_BYTES })?.toString()
 }
 
-/** What a file starts, and by whom it was written. */
+/** Parses the command, environment and author of a service file. */
 export function readService(text: string, supervisor: Supervisor): WrittenService {
   return { mark: markOf(text), ...(supervisor === 'launchd' ? fromPlist(text) : fromUnit(text)) }
 }
@@ -104,7 +107,7 @@ function fromUnit(text: string): Pick<WrittenService, 'argv' | 'env'> {
 
 const pairOf = (word: string): [string, string] => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)]
 
-/** Words of a line of a unit: in quotes with backslashes, or bare. */
+/** Words of a unit line: quoted with backslash escapes, or bare. */
 const wordsOf = (line: string): string[] =>
   [...line.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/g)].map(([, quoted, bare = '']) =>
     (quoted?.replace(/\\(.)/g, '$1') ?? bare).replaceAll('%%', '%'),
@@ -122,13 +125,13 @@ function fromPlist(text: string): Pick<WrittenService, 'argv' | 'env'> {
   }
 }
 
-/** Something about a service that keeps it from doing its work, and what helps. */
+/** A problem that prevents a service from working. */
 export interface ServiceProblem {
   readonly code: 'service_node_missing' | 'service_program_missing' | 'service_path_gone' | 'service_other_home'
   readonly message: string
 }
 
-/** What a service needs and is not there any more. */
+/** Missing files of a service, and a wrong home. */
 export function serviceProblems({ argv, env }: WrittenService, home: string): ServiceProblem[] {
   const found: ServiceProblem[] = []
   const [node = ''] = argv

@@ -9,7 +9,7 @@ const logFile = (name: string, least: number, most: number, fallback: number): S
   apply: 'restart-required',
 })
 
-/** The file that the daemon writes its log to: its size, how many rotated ones are kept, and how long (0: for ever). */
+/** Settings of the daemon's log file: maximum size, number of rotated files, and days they are kept (0: no limit). */
 export const LogSettings = {
   megabytes: logFile('max_size_mb', 1, 1024, 10),
   backups: logFile('max_backups', 0, 100, 5),

@@ -4,7 +4,7 @@ import { Events } from '../../platform/events/api.js'
 import { Reconcile } from '../../platform/reconcile/api.js'
 import { Tcp } from '../../platform/tcp/api.js'
 
-/** What the plugin requires. */
+/** APIs that the plugin requires. */
 export const needs = {
   host: Host,
   disk: DiskSpace,

@@ -2,7 +2,7 @@ import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from './api.js'
 import { fine, START_AGAIN } from './checks.js'
 
-/** Last day (UTC) on which a major release of Node gets fixes, by the schedule of the Node.js release working group. */
+/** Last day (UTC) of support for each major release of Node, by the schedule of the Node.js release working group. */
 const END_OF_LIFE: Readonly<Record<number, string>> = {
   20: '2026-04-30',
   21: '2024-06-01',
@@ -14,8 +14,8 @@ const END_OF_LIFE: Readonly<Record<number, string>> = {
 }
 
 /**
- * Warns of a Node that gets no security fixes any more. A release that the table does not have is newer than this program.
- * @param version as `process.versions.node` has it
+ * Warns if Node no longer receives security fixes. A release missing from the table is newer than this program.
+ * @param version value of `process.versions.node`
  * @param now epoch milliseconds
  */
 export function nodeItems(version: string, now: number): DiagnosticItem[] {

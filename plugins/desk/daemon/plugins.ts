@@ -2,7 +2,7 @@ import { type AttributedFault, type PluginInfo, Redactors, reasonOf } from '../.
 import { type HostView, iso } from '../../../kernel/plugin.js'
 import type { PluginDetail, PluginSummary } from '../../../schemas/daemon.js'
 
-/** A plugin in a line: its faults are counted. */
+/** A short summary of a plugin, with the number of its faults. */
 export function pluginSummary(info: PluginInfo, faults: readonly AttributedFault[]): PluginSummary {
   const reason = reasonOf(info.state)
   return {
@@ -16,7 +16,7 @@ export function pluginSummary(info: PluginInfo, faults: readonly AttributedFault
   }
 }
 
-/** All that is known of a plugin; equal labels of what it holds are counted. */
+/** All details of a plugin. Equal labels of its resources are counted. */
 export function pluginDetail(info: PluginInfo, host: Pick<HostView, 'plugins' | 'pluginOf' | 'faults'>): PluginDetail {
   const faults = host.faults()
   const { registries = [] } = host.pluginOf(info.name)?.surface ?? {}
@@ -29,7 +29,7 @@ export function pluginDetail(info: PluginInfo, host: Pick<HostView, 'plugins' | 
     ...pluginSummary(info, faults),
     requires: [...info.requires],
     ...(info.provides === undefined ? {} : { provides: info.provides }),
-    // What it contributes there waits.
+    // Contributions to registries that no running plugin declares.
     unclaimed: registries.flatMap(({ to: { registry } }) =>
       declared.some(one => one.registry === registry) ? [] : registry,
     ),

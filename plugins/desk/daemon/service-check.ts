@@ -6,12 +6,12 @@ import { finding } from './api.js'
 import { fine } from './checks.js'
 import { readService, type ServiceOwner, servicePlaces, serviceProblems, serviceText } from './installed-service.js'
 
-/** Whose service the one of this process would be. */
+/** The owner of a service for the user of this process. */
 export function ownServiceOwner(home: string, userHome: string, configHome: string | undefined): ServiceOwner {
   return { home, userHome, user: userName(), platform: platform(), configHome }
 }
 
-/** A process may have a user id that no user has. */
+/** Falls back to the user id: a process may have an id without a user entry. */
 function userName(): string {
   try {
     return userInfo().username
@@ -20,7 +20,7 @@ function userName(): string {
   }
 }
 
-/** What keeps an installed service of this home from its next start; nothing where none is installed. */
+/** Problems that would prevent the next start of an installed service of this home; none if no service is installed. */
 export function serviceItems(owner: ServiceOwner): DiagnosticItem[] {
   return servicePlaces(owner).flatMap(({ supervisor, file, name }) => {
     const common = { id: `daemon.service.${name}`, category: 'daemon' }

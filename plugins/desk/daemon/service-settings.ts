@@ -3,7 +3,7 @@ import type { Setting } from '../../../kernel/plugin.js'
 
 /** How the daemon runs under a service manager. */
 export const ServiceSettings = {
-  /** Seconds that a stop by the manager waits for turns of sessions; 0: they are stopped at once. */
+  /** Seconds that a stop by the service manager waits for running turns of sessions; 0 stops them at once. */
   stopWait: {
     path: 'daemon.service.stop_wait_seconds',
     section: 'general',

@@ -73,16 +73,16 @@ import { emptyStatus, mergeMember, reconcileStatus, socketPath, tcpAddress, tcpS
 import { offersOf } from './surface.js'
 import { variablesOf } from './variables.js'
 
-/** Milliseconds that a contributor of the status has. */
+/** Milliseconds before a status member times out. */
 const MEMBER_DEADLINE_MS = 2000
 
-/** Why new work is refused. The drain flag is in memory and ends with the process. */
+/** State of admission. The drain flag is kept in memory and ends with the process. */
 type Admission = 'active' | 'draining' | 'closed'
 
-/** A start is over so long after the boot: what it needed for a moment is free. */
+/** Milliseconds after boot until the memory of the start is returned to the system. */
 const SETTLED_MS = 4_000
 
-/** Admission of new work, and what can be said about the daemon as a whole. */
+/** Admission of new work, and the status and diagnostics of the daemon. */
 export class DaemonService implements DaemonApi {
   readonly admission
   #admission: Admission = 'active'
@@ -95,7 +95,7 @@ export class DaemonService implements DaemonApi {
     doctor: (query, signal) => this.doctor(query, signal),
   }
   readonly variables: SecretResolver
-  /** Variables that are secrets of somebody. */
+  /** Values of environment variables that were resolved as secrets. */
   readonly hidden = new SecretSet()
 
   constructor(private readonly kernel: PluginKernel<typeof needs>) {
@@ -138,7 +138,7 @@ export class DaemonService implements DaemonApi {
     if (refused) throw refused
   }
 
-  /** Idempotent. The flag holds even when its event cannot be stored any more. */
+  /** Idempotent. The flag is set even if its event cannot be stored. */
   async setDraining(draining: boolean, actor: Actor): Promise<void> {
     if (this.#admission === 'closed') throw KernelErrors.shutting_down()
     if (this.draining === draining) return
@@ -148,12 +148,12 @@ export class DaemonService implements DaemonApi {
     )
   }
 
-  /** First step of a shutdown: nothing new begins. */
+  /** First step of a shutdown: no new work begins. */
   closeAdmission(): void {
     this.#admission = 'closed'
   }
 
-  /** Runs once the boot is over: tells so, then only waits for its end. */
+  /** Runs after the boot: emits the start event, then waits for the shutdown. */
   async announce(signal: AbortSignal): Promise<void> {
     const { version, pid } = this.kernel.needs.host
     await this.kernel.db.tx(t =>
@@ -164,7 +164,7 @@ export class DaemonService implements DaemonApi {
     if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
   }
 
-  /** Somebody unknown is not told what the operator is called, which the path of a home folder says. */
+  /** Unknown callers do not see the home: its path reveals the operator's user name. */
   identity(caller: Actor): IdentityReply {
     const { version, pid, startedAt, userHome } = this.kernel.needs.host
     const http = tcpAddress(this.kernel.needs.host, this.kernel.needs.tcp.current)
@@ -184,7 +184,7 @@ export class DaemonService implements DaemonApi {
     }
   }
 
-  /** The whole status: the daemon's own members, merged with those that other plugins contribute. */
+  /** The whole status: the daemon's own members, merged with those of other plugins. */
   async status(query: StatusQuery): Promise<StatusReply> {
     const workspace = query.workspace_id ?? query.workspace
     const about: StatusScope = workspace === undefined ? {} : { workspace }
@@ -199,7 +199,7 @@ export class DaemonService implements DaemonApi {
     return status
   }
 
-  /** The catalog's files. */
+  /** The status of the catalog's files. */
   async database(): Promise<DbStatusReply> {
     return databaseStatus(this.kernel.needs.host.store(), await diskHealth(this.kernel.needs.disk))
   }
@@ -211,7 +211,7 @@ export class DaemonService implements DaemonApi {
     return { moved_bytes: walBytes, bytes: host.store().bytes }
   }
 
-  /** What takes room in the home. One measurement at a time: each reads every row and every folder. */
+  /** Disk usage of the home. Concurrent calls share one measurement, since it reads every row and every folder. */
   size(): Promise<DbSizeReply> {
     this.#measuring ??= this.#measure().finally(() => {
       this.#measuring = undefined
@@ -226,7 +226,7 @@ export class DaemonService implements DaemonApi {
     return measure({ db, clock, root: home.root, owners, signal: scope.signal })
   }
 
-  /** Checks a copy of the database in a thread. One check at a time: whoever asks meanwhile gets the result of the one that runs. */
+  /** Checks a copy of the database in a thread. Concurrent calls share one check. */
   verify(): Promise<DbVerifyReply> {
     this.#verifying ??= this.#verify().finally(() => {
       this.#verifying = undefined
@@ -245,11 +245,11 @@ export class DaemonService implements DaemonApi {
 
   async doctor(query: DoctorQuery, signal: AbortSignal): Promise<DoctorReply> {
     const checks = this.kernel.collect(Checks).map(({ entry }) => entry)
-    // Why something failed is told in the words of whoever failed.
+    // Error messages may contain secrets, so the report is redacted.
     return this.kernel.redact.value(await runDoctor(checks, query, this.kernel.clock, signal))
   }
 
-  /** Every plugin that the host was given, by name. */
+  /** All plugins of the host. */
   plugins(): PluginListReply {
     const faults = this.kernel.needs.host.faults()
     return { plugins: this.kernel.needs.host.plugins().map(info => pluginSummary(info, faults)) }
@@ -272,7 +272,7 @@ export class DaemonService implements DaemonApi {
     )
   }
 
-  /** The daemon's own probes. */
+  /** The daemon's own doctor probes. */
   checks(): readonly Check[] {
     const { config, home, records, needs } = this.kernel
     const { host } = needs

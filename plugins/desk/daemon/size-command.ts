@@ -6,7 +6,10 @@ import { underLock, withCopy } from './verify.js'
 
 const columns = columnsOf<DbSizeReply['items'][number]>()(['name', 'owner', 'kind', 'entries', 'bytes~bytes'])
 
-/** `svc db size`: as the daemon tells it; without one the home is measured under its lock. Tables without rows are counted only. */
+/**
+ * `svc db size`: shows the daemon's measurement; without a daemon, measures the home under its lock. Empty tables are only
+ * counted.
+ */
 export async function runSize({ client, out, home, fault }: CommandContext): Promise<number> {
   const reply = (await client.request('GET', '/api/db/size').catch(error => {
     if (error.code !== 'no_daemon') throw error

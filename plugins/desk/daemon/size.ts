@@ -6,33 +6,33 @@ import type { DbSizeReply } from '../../../schemas/daemon.js'
 
 type Item = DbSizeReply['items'][number]
 
-/** Milliseconds that one step may hold the event loop; the number of rows of the next step follows from it. */
+/** Milliseconds that one step may block the event loop; determines the number of rows of the next step. */
 const STEP_MS = 2
 const FIRST_ROWS = 200
 const MOST_ROWS = 20_000
-/** Bytes of a cell beside its values: its length, its key and the types of its columns. */
+/** Bytes of a cell in addition to its values: its length, its key and the types of its columns. */
 const CELL_BYTES = 6
-/** Files that are counted; a home has some for each session. */
+/** Most files that are counted; a home has some for each session. */
 const MOST_FILES = 500_000
 const FILES_AT_ONCE = 64
 
 const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`
 
-/** What of the home is measured. */
+/** The home to be measured. */
 export interface Measured {
   readonly db: Reads
   readonly clock: Clock
   /** Folder of the home. */
   readonly root: string
-  /** Owners of tables, by the names of their streams of migrations. */
+  /** Owners of tables, named as in their migration streams. */
   readonly owners: readonly string[]
   readonly signal?: AbortSignal
 }
 
 /**
- * What takes room in a home: tables with their indexes, free pages, folders and files. This build of SQLite has no `dbstat`.
- * Therefore the sizes of all values are summed up, a step at a time, and what the pages of the database have beyond that
- * sum is spread over the tables in proportion.
+ * Disk usage of a home: tables with their indexes, free pages, folders and files. This build of SQLite has no `dbstat`, so the
+ * sizes of all values are summed up step by step. The remaining bytes of the database pages are distributed over the tables in
+ * proportion.
  */
 export async function measure(of: Measured): Promise<DbSizeReply> {
   const { db } = of
@@ -96,7 +96,7 @@ async function measureTable({ db, clock, owners, signal }: Measured, table: stri
   return { kind: 'table', name: table, owner: ownerOf(table, owners), entries, bytes }
 }
 
-/** For each index the size of the values of one entry; null where the row is not in it. */
+/** For each index, an expression for the size of one entry; null if the row is not in the index. */
 function indexesOf(db: Reads, table: string, sizes: readonly string[], names: readonly string[]): string[] {
   const indexes = db.rows(
     `SELECT l.name, l.partial, s.sql FROM pragma_index_list(?) l LEFT JOIN sqlite_schema s ON s.name = l.name
@@ -111,14 +111,14 @@ function indexesOf(db: Reads, table: string, sizes: readonly string[], names: re
   })
 }
 
-/** The owner whose prefix is the longest that the name of the table begins with. */
+/** The owner with the longest prefix that matches the table's name. */
 function ownerOf(table: string, owners: readonly string[]): string {
   const prefix = (owner: string) => `${owner.replaceAll(/[.-]/g, '_')}_`
   const found = owners.filter(owner => table.startsWith(prefix(owner)))
   return found.sort((a, b) => b.length - a.length)[0] ?? 'kernel'
 }
 
-/** Files of the home's folder by its entries, the database apart, whose pages are told as tables. */
+/** Sizes of the entries of the home's folder, except the database, which is reported as tables. */
 async function measureFiles(root: string, signal?: AbortSignal): Promise<{ items: Item[]; complete: boolean }> {
   const items: Item[] = []
   let left = MOST_FILES

@@ -3,19 +3,19 @@ import type { KindStatus, ReconcileStatus, StatusReply } from '../../../schemas/
 import type { KindHealth } from '../../platform/reconcile/api.js'
 import type { TcpApi, TcpState } from '../../platform/tcp/api.js'
 
-/** What the daemon itself knows of its state; every other member comes from the plugin that has it. */
+/** The daemon's own state; every other status member comes from the plugin that owns it. */
 export interface StatusFacts {
   readonly generatedAt: string
   readonly startedAt: string
   readonly uptimeSeconds: number
   readonly version: string
   readonly pid: number
-  /** Why no extension runs. */
+  /** Why extensions do not run; undefined outside safe mode. */
   readonly safeMode: string | undefined
   readonly held: string | undefined
   readonly userHome: string
   readonly http: { readonly host: string; readonly port: number; readonly off?: string; readonly tls?: true }
-  /** Path of the socket that is listened on, empty when none is. */
+  /** Path of the socket; empty if the daemon does not listen on one. */
   readonly socket: string
   readonly daemonStatus: string
   readonly databaseBytes: number
@@ -39,7 +39,7 @@ const noBridges = () => ({
   total_instances: 0,
 })
 
-/** The whole status, with the members of all other plugins in their empty form. */
+/** The whole status, with empty members for all other plugins. */
 export function emptyStatus(facts: StatusFacts): StatusReply {
   const persistence = facts.storeFailed ? 'degraded' : 'ok'
   return {
@@ -142,8 +142,8 @@ export function emptyStatus(facts: StatusFacts): StatusReply {
 }
 
 /**
- * Merges a contribution into a status: objects member by member, anything else replaces what is there. A member that was
- * `unavailable` and now has an owner who says nothing of its status is `ok`.
+ * Merges a contribution into a status: objects member by member, any other value replaces the former one. An `unavailable` member
+ * whose owner does not state a status becomes `ok`.
  */
 export function mergeMember(status: StatusReply, path: string, value: unknown): void {
   let target = status as unknown as Record<string, unknown>
@@ -159,7 +159,7 @@ export function mergeMember(status: StatusReply, path: string, value: unknown): 
 
 function assign(target: Record<string, unknown>, name: string, value: unknown): void {
   const old = target[name]
-  // A list has no form that says why it could not be read.
+  // A list cannot carry the reason of a failed read, so it stays as it is.
   if (value === undefined || (Array.isArray(old) && !Array.isArray(value))) return
   if (!isPlain(old) || !isPlain(value)) {
     target[name] = value
@@ -176,10 +176,10 @@ function present(member: Record<string, unknown>): void {
 const isPlain = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Kinds of which quarantined records are listed; more would make the status of a broken kind unreadable. */
+/** Most quarantined records that are listed; more would make the status of a broken kind unreadable. */
 const QUARANTINED_SHOWN = 100
 
-/** What the reconcile loop and the record store say of every kind, as one member of the status. */
+/** State of every kind in the reconcile loop and the record store, as one status member. */
 export function reconcileStatus(
   health: readonly KindHealth[],
   kinds: ReturnType<Records['kinds']>,
@@ -207,18 +207,18 @@ export function reconcileStatus(
   return { status: failing.length > 0 ? 'degraded' : 'ok', failing, unprojected, kinds: rows, quarantined }
 }
 
-/** Where TCP is served; port 0 and why when it is not. */
+/** Address of TCP; port 0 and the reason if it is off. */
 export function tcpAddress(host: HostView, tcp: TcpApi | undefined): StatusFacts['http'] {
   for (const listener of host.listeners()) if (listener.door === 'tcp') return listener
   const state = tcpState(tcp)
   return { host: '', port: 0, ...('why' in state ? { off: state.why } : {}) }
 }
 
-/** Whether TCP is served, also without the plugin that does it. */
+/** State of TCP; also defined if no plugin serves it. */
 export const tcpState = (tcp: TcpApi | undefined): TcpState =>
   tcp?.state ?? { status: 'disabled', why: 'no plugin serves it' }
 
-/** Path of the socket that is listened on. */
+/** Path of the socket that the daemon listens on. */
 export function socketPath(host: HostView): string | undefined {
   for (const listener of host.listeners()) if (listener.door === 'socket') return listener.path
   return undefined

@@ -6,8 +6,8 @@ import type { PluginOffer } from '../../../schemas/daemon.js'
 type Info = Pick<PluginInfo, 'name' | 'hooks'>
 
 /**
- * What a plugin offers to others, an entry each: what a replacement has to have, and what an extension can use or tap. It is read off
- * the surfaces; nothing of a plugin is called.
+ * Everything a plugin offers to others, one entry each: the requirements for a replacement, and what an extension can use or tap.
+ * Read from the surfaces, without calling the plugin.
  */
 export function offersOf(info: Info, host: Pick<HostView, 'plugins' | 'pluginOf'>): PluginOffer[] {
   const plugin = host.pluginOf(info.name)
@@ -63,7 +63,7 @@ const idOf = (need: Plugin['requires'][string]) => ('maybe' in need ? need.maybe
 const tablesIn = (sql: string) =>
   [...sql.matchAll(/\bCREATE TABLE (?:IF NOT EXISTS )?(\w+)/gi)].map(([, name = '']) => name)
 
-/** Members of a service that a function reads to find a hook: `turn.ending`, `of(…)`. */
+/** The path of a hook, such as `turn.ending` or `of(…)`: records the members that a function reads. */
 function pathOf(find: (service: unknown) => unknown): string {
   let path = ''
   const recorder: unknown = new Proxy(() => {}, {
@@ -79,7 +79,7 @@ function pathOf(find: (service: unknown) => unknown): string {
   try {
     find(recorder)
   } catch {
-    // What was read up to there tells enough.
+    // The path read before the error is sufficient.
   }
   return path
 }

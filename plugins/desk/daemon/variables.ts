@@ -2,11 +2,12 @@ import type { SecretResolver } from '../../../kernel/kit/secret-ref.js'
 import type { SecretSet } from '../../../kernel/kit/secret-set.js'
 import { isWithheld } from '../../platform/processes/api.js'
 
-/** Bytes from which on a value can be hidden. A shorter one is a word like any other, and its owner decided that. */
+/** Shortest value in bytes that can be hidden. A shorter value could be an ordinary word, so it stays visible. */
 const HIDDEN_FROM = 8
 
 /**
- * Secrets in the environment of the daemon, `env:NAME`; an empty variable is none. What is handed out is hidden from then on.
+ * Resolves `env:NAME` from the environment of the daemon; an empty variable counts as missing. A resolved value is hidden from
+ * then on.
  */
 export const variablesOf = (
   env: Readonly<Record<string, string | undefined>>,

@@ -6,13 +6,13 @@ import { type HostView, KernelErrors, type PluginKernel, type SqlValue } from '.
 import { DaemonErrors } from './api.js'
 import { copiedUnchanged, holdingCheckpoints } from './database.js'
 
-/** How often a copy is begun again because the database was checkpointed meanwhile. */
+/** Attempts at a copy if a checkpoint changes the database meanwhile. */
 const TRIES = 3
 const PREFIX = 'verify-'
 
 /**
- * Text and not a module of its own: it is the same for sources, bundles and tests, which lie in other places. The log of the copy is
- * empty, and SQLite opens it without one when its header does not ask for one (bytes 18 and 19).
+ * Source text instead of a module, because the path of a module differs between sources, bundles and tests. The copy has an empty
+ * log: bytes 18 and 19 of its header are set so that SQLite opens it without one.
  */
 const THREAD = `
 const { parentPort, workerData } = require('node:worker_threads')
@@ -36,7 +36,7 @@ parentPort.on('message', async ({ sql, params }) => {
 
 type Answer = { readonly rows?: SqlValue[][]; readonly error?: string }
 
-/** Reads a copy of the database of a running daemon in a thread: the event loop is free while SQLite reads a large table. */
+/** Reads a copy of a running daemon's database in a thread, so that large tables do not block the event loop. */
 export async function readingCopy<T>(
   {
     home,
@@ -47,7 +47,7 @@ export async function readingCopy<T>(
   use: (rows: (sql: string, params?: readonly SqlValue[]) => Promise<SqlValue[][]>) => Promise<T>,
 ): Promise<T> {
   const cache = home.path('cache')
-  // What is there is of a daemon that was killed: one check runs at a time.
+  // Only one check runs at a time, so existing copies belong to a killed daemon.
   for (const name of await fs.readdir(cache).catch(() => []))
     if (name.startsWith(PREFIX)) await fs.rm(path.join(cache, name), { recursive: true, force: true })
   const folder = path.join(cache, `${PREFIX}${ids.hex(8)}`)
@@ -57,7 +57,7 @@ export async function readingCopy<T>(
     await copyCatalog(needs.host, home.database, file).catch(unwritable)
     const thread = new Worker(THREAD, {
       eval: true,
-      // It needs none of the daemon's environment, which may hold secrets.
+      // The thread does not inherit the daemon's environment, which may hold secrets.
       env: {},
       workerData: { file, sqlite: createRequire(import.meta.url).resolve('sql.js/dist/sql-wasm.js') },
     })
@@ -81,7 +81,7 @@ function unwritable(error: unknown): never {
   throw error
 }
 
-/** One question at a time. */
+/** Sends one statement and waits for its answer; one statement at a time. */
 function ask(thread: Worker, sql: string, params: readonly SqlValue[]): Promise<SqlValue[][]> {
   return new Promise((resolve, reject) => {
     const settle = ({ rows, error = 'the check was ended' }: Answer) => {
@@ -100,7 +100,7 @@ function ask(thread: Worker, sql: string, params: readonly SqlValue[]): Promise<
   })
 }
 
-/** Copies the database of a running daemon as of its last checkpoint; what is written meanwhile stays in its log. */
+/** Copies a running daemon's database as of its last checkpoint; later writes stay in its log. */
 async function copyCatalog(host: HostView, from: string, to: string): Promise<void> {
   await holdingCheckpoints(host, async () => {
     for (let tries = 1; ; tries++) {

@@ -17,14 +17,14 @@ import {
 import type { Checked } from '../../platform/journals/api.js'
 import { segmentsIn } from '../archives/api.js'
 
-/** Answers a statement with its rows. */
+/** Runs a statement and returns its rows. */
 type Rows = (sql: string, params?: readonly SqlValue[]) => Awaitable<SqlValue[][]>
 
 const TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
 
 /**
- * SQLite's integrity_check and foreign_key_check, table by table with its indexes, the event loop running in between.
- * One table takes about 4 ms a MB, which holds whoever answers.
+ * SQLite's integrity_check and foreign_key_check, one table with its indexes per turn of the event loop. A table blocks the thread
+ * for about 4 ms per MB.
  */
 export async function verifyDatabase(rows: Rows): Promise<Checked[]> {
   const checked: Checked[] = []
@@ -54,9 +54,8 @@ async function verifyTable(rows: Rows, name: string): Promise<Checked> {
 }
 
 /**
- * Checks the home of a daemon that does not run, under its lock, and changes nothing in it: the database as a copy in a
- * temporary folder, recovered from its log and then table by table, and by `others` what plugins keep beside it, under the
- * same lock.
+ * Checks the home of a stopped daemon under its lock, without changing it. The database is copied to a temporary folder, recovered
+ * from its log and checked table by table. `others` checks the files that plugins keep beside it.
  * @throws Fault `home_not_found`; `daemon_already_running` while a daemon runs
  */
 export async function verifyHome(
@@ -70,7 +69,7 @@ export async function verifyHome(
   })
 }
 
-/** Work on the home of a daemon that does not run. @throws Fault `home_not_found`, `daemon_already_running` */
+/** Runs `work` under the lock of a stopped daemon's home. @throws Fault `home_not_found`, `daemon_already_running` */
 export async function underLock<T>(root: string, work: () => Promise<T>): Promise<T> {
   if (!(await namesIn(root)).includes('svc.db')) {
     throw new Fault('home_not_found', 404, `there is no database in ${root}`, { next: command('daemon start') })
@@ -83,7 +82,7 @@ export async function underLock<T>(root: string, work: () => Promise<T>): Promis
   }
 }
 
-/** A segment of an archive as one entry: its tables are those of its plugin. */
+/** Checks a segment of an archive, as one entry for all of its tables. */
 async function verifySegment(root: string, segment: string): Promise<Checked> {
   const database = { kind: 'database', name: segment } as const
   try {
@@ -130,7 +129,7 @@ export async function withCopy<T>(root: string, use: (db: Reads) => Promise<T>, 
   }
 }
 
-/** A link is followed: through a copy of it the original would be written. */
+/** Dereferences links: a write to a copied link would change the original. */
 async function copyFile(from: string, to: string): Promise<void> {
   closeSync(await openRegularFile(from))
   await cp(from, to, { dereference: true })
