@@ -6,12 +6,16 @@ import { keysIn, pathOf } from './keys.js'
 import type { ScopeQuery, Section } from './section.js'
 import type { Targets } from './targets.js'
 
-/** Sections of which the definition of an agent decides one member: with the scope `agent` that member is read and written there. */
+/**
+ * Sections with a member that an agent's definition sets. In the scope `agent`, that member is read from and written to the
+ * definition.
+ */
 export class AgentSections {
   constructor(private readonly targets: Pick<Targets, 'workspace' | 'agent' | 'writeAgent'>) {}
 
   /**
-   * @param everywhere the reply about the section without an agent
+   * Reads a section for an agent.
+   * @param everywhere the reply for the section without an agent
    * @throws Fault `settings_scope_invalid`, `settings_target_invalid`
    */
   async read(section: Section, actor: Actor, query: ScopeQuery, everywhere: Record<string, unknown>) {
@@ -26,8 +30,9 @@ export class AgentSections {
   }
 
   /**
-   * @param everywhere the reply about the section without an agent: a member that is sent back as it is there is no change
-   * @throws Fault `settings_target_invalid` for members that no definition has
+   * Changes a section for an agent.
+   * @param everywhere the reply for the section without an agent; a member sent back unchanged is no change
+   * @throws Fault `settings_target_invalid` for members that a definition does not have
    */
   async patch(
     section: Section,

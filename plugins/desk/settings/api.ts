@@ -8,17 +8,17 @@ import {
 } from '../../../kernel/plugin.js'
 import type { SettingKey } from '../../../schemas/settings.js'
 
-/** What the configuration files of workspaces say, for plugins that work in workspaces. */
+/** The configuration files of workspaces, for plugins that work in workspaces. */
 export interface WorkspaceSettingsApi {
   readonly overlays: {
-    /** Why no session may be made in a workspace: its configuration is not valid; undefined where it is, or has no effect. */
+    /** Why no session may start in a workspace: its configuration is invalid. Undefined if it is valid or has no effect. */
     refusal(workspaceId: string): Promise<Fault | undefined>
   }
 }
 
 export const WorkspaceSettings = token<WorkspaceSettingsApi>('settings.workspaces@1')
 
-/** Value in force of a setting in a workspace; undefined without the plugin that reads the files of workspaces. */
+/** Effective value of a setting in a workspace; undefined if the plugin `settings` does not run. */
 export async function settingIn<T>(
   request: (request: InjectRequest, as: Actor) => Promise<InjectReply>,
   actor: Actor,

@@ -10,7 +10,7 @@ import type {
   SettingsWriteTarget,
 } from '../../../schemas/settings.js'
 
-/** Records that are kept; the oldest go. */
+/** Most records that are kept; the oldest are removed. */
 const KEPT = 1000
 
 export const applyTable = `CREATE TABLE settings_apply (
@@ -50,7 +50,7 @@ interface Row {
   readonly updated_at: number
 }
 
-/** What is known of a change before it is made. */
+/** A change before it is made. */
 export interface Intent {
   readonly actor: string
   readonly lifecycle: ApplyLifecycle
@@ -61,18 +61,18 @@ export interface Intent {
   readonly desired: string
 }
 
-/** What became of it. */
+/** The outcome of a change. */
 export interface Ending {
   readonly status: Exclude<ApplyStatus, 'pending_apply'>
   readonly next: NextAction
   readonly generation: number
   readonly active: string
-  /** What the layers say afterwards, where it is not what was intended. */
+  /** Hash of the layers after the change, if it differs from the intended one. */
   readonly desired?: string
   readonly diagnostics?: readonly DiagnosticItem[]
 }
 
-/** States of a record and those that may follow. */
+/** Allowed transitions between the states of a record. */
 const transitions: Readonly<Record<ApplyStatus, readonly ApplyStatus[]>> = {
   pending_apply: ['applied', 'blocked', 'failed'],
   // The next start reads the file.
@@ -81,7 +81,7 @@ const transitions: Readonly<Record<ApplyStatus, readonly ApplyStatus[]>> = {
   failed: [],
 }
 
-/** Who changed settings, and what became of each change. Values are never in it. */
+/** Record of all changes of settings: actor, keys and outcome, but never values. */
 export class ApplyLog {
   readonly #history: History<Row>
 
@@ -89,7 +89,7 @@ export class ApplyLog {
     this.#history = new History<Row>(kernel.db, { table: 'settings_apply', time: 'created_at' })
   }
 
-  /** A change is about to be made: written first, so that a crash leaves a trace of it. */
+  /** Records a change before it is made, so that a crash leaves a trace of it. */
   async begin({ keys, ...intent }: Intent): Promise<string> {
     const id = this.kernel.ids.id('apl')
     const now = this.kernel.clock.now()
@@ -139,7 +139,7 @@ export class ApplyLog {
     return this.#history.newest({})
   }
 
-  /** Those that a daemon before left open. */
+  /** Unfinished records of an earlier daemon. */
   open(): readonly { readonly id: string; readonly status: ApplyStatus; readonly desired: string }[] {
     return this.kernel.db.all<Row>(`SELECT * FROM settings_apply WHERE status IN ('pending_apply', 'blocked')`)
   }

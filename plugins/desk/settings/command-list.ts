@@ -16,7 +16,7 @@ const write = [
   { name: 'dry-run', type: 'boolean', summary: 'show what the change would do' },
 ] as const
 
-/** Commands of `svc config` beside those of routes. */
+/** Commands of `svc config` that are not generated from routes. */
 export const commands: readonly Command[] = [
   { path: 'config get', summary: 'Print the value of a key', args: [key], options: [inWorkspace], load },
   {

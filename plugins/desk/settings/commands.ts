@@ -2,10 +2,10 @@ import path from 'node:path'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type { ApplyOutcome, PatchKeysBody, SettingKey, ValidateSettingsReply } from '../../../schemas/settings.js'
 
-/** Of a text that is not valid. */
+/** Exit code for an invalid file. */
 const INVALID = 7
 
-/** Runs the commands of `svc config` that are more than one request, or whose output is not a table. */
+/** Runs the commands of `svc config` that send several requests or print no table. */
 export async function run(context: CommandContext): Promise<number | undefined> {
   const verb = context.path.split(' ').pop() as keyof typeof verbs
   return (await verbs[verb](context)) ?? undefined
@@ -45,7 +45,7 @@ async function write(context: CommandContext, change: { value?: unknown }): Prom
   report(context, (await client.request('PATCH', '/api/settings/keys', body)) as ApplyOutcome, String(args.key))
 }
 
-/** Says when a change takes effect, and what is left to do until it has. */
+/** Prints when a change takes effect, and the remaining step until then. */
 function report({ out, options }: CommandContext, outcome: ApplyOutcome, what: string): void {
   if (out.json) out.value(outcome)
   else for (const line of linesOf(outcome, what, options['dry-run'] === true)) out.line(line)
@@ -78,7 +78,7 @@ async function validate({ client, out, args, readFile }: CommandContext): Promis
   return verdict(out, reply, String(args.file))
 }
 
-/** Prints what is wrong with a file; returns the exit code for one that is not valid. */
+/** Prints the problems of a file; returns the exit code for an invalid one. */
 export function verdict(out: CommandContext['out'], reply: ValidateSettingsReply, file: string): number | undefined {
   const { valid, problem = '', pending, unowned, left_out: leftOut = [] } = reply
   if (out.json) out.value(reply)
@@ -97,13 +97,13 @@ async function reload(context: CommandContext): Promise<void> {
   report(context, (await context.client.request('POST', '/api/settings/reload')) as ApplyOutcome, 'config.json')
 }
 
-/** A workspace that is named by a path may be named relative to the caller's folder. */
+/** Resolves a workspace path against the caller's folder. */
 function workspaceOf({ options, cwd }: CommandContext): string | undefined {
   const named = options.workspace === undefined ? undefined : String(options.workspace)
   return named !== undefined && /^\.|\//.test(named) ? path.resolve(cwd, named) : named
 }
 
-/** JSON where it is, else the text as it is: `9000`, `true`, `["a"]` and `info` all mean what they look like. */
+/** Parses JSON, or returns the text itself: `9000`, `true`, `["a"]` and `info` are all valid. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -15,7 +15,7 @@ import { asWritten, partOf, withPart } from './show.js'
 import type { Targets } from './targets.js'
 import type { SettingsWriter } from './writer.js'
 
-/** The configuration key by key: values, where they come from, and what a change of one is for the file. */
+/** The configuration by key: values, their sources, and the file change for a new value. */
 export class ConfigKeys {
   constructor(
     private readonly configuration: ConfigurationApi,
@@ -44,7 +44,7 @@ export class ConfigKeys {
     return { ...described, key, value, default: part(described.default) ?? null }
   }
 
-  /** What a change of a key is for the file: a part of a value is a change of the whole. */
+  /** The file change for a new value of a key; a change of a part of a value replaces the whole value. */
   changeOf(key: string, value: unknown, overlay?: string): ConfigChange {
     const { entry, rest } = this.#resolve(key)
     const { path, merge } = entry
@@ -99,7 +99,7 @@ export class ConfigKeys {
     }
   }
 
-  /** The setting that a key names, and the parts of its value that follow. */
+  /** The setting that a key names, and the path of the part within its value. */
   #resolve(key: string): { readonly entry: Setting; readonly rest: readonly string[] } {
     const known = new Map(this.configuration.known.map(entry => [entry.path, entry]))
     const parts = key.split('.')
@@ -120,7 +120,7 @@ export class ConfigKeys {
   }
 }
 
-/** The only values that a setting can have, where there are few. */
+/** The allowed values of a setting, if there are only a few. */
 function choicesIn(schema: unknown): Pick<SettingKey, 'choices'> {
   const { type, options, wrapped, pipe } = schema as {
     readonly type?: string

@@ -12,9 +12,9 @@ export const DotEnvErrors = defineErrors({
 })
 
 /**
- * The variables of `.env` in a folder, one `NAME=value` a line; a value may stand in quotes, `#` begins a comment line. Nothing is
- * expanded. Without the file there are none.
- * @throws Fault `env_file_open` unless its owner alone can read it, `env_file_invalid` naming the line, never its text;
+ * Reads the variables of `.env` in a folder, one `NAME=value` per line. A value may be quoted; a line that starts with `#` is a
+ * comment. Values are not expanded. Without the file there are no variables.
+ * @throws Fault `env_file_open` unless only its owner can read it; `env_file_invalid` with the line number, never its text;
  * `file_not_regular`, `file_too_large`, `file_unreadable`
  */
 export async function readDotEnv(folder: string): Promise<Readonly<Record<string, string>>> {

@@ -36,7 +36,7 @@ export default definePlugin({
       configuration => configuration.changed,
       self => () => self.writer.notice(),
     ),
-    // No new session in a workspace whose configuration is not valid.
+    // Rejects new sessions in a workspace with an invalid configuration.
     tap(
       maybe(Sessions),
       sessions => sessions.creating,

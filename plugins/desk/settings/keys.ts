@@ -2,24 +2,24 @@ import * as v from 'valibot'
 import type { Setting } from '../../../kernel/plugin.js'
 import { durationMs, durationText } from '../../../schemas/duration.js'
 
-/** One member of a section: its form in requests and replies, and the key of the configuration that holds it. */
+/** One member of a section: its schema in requests and replies, and the key of the configuration that holds it. */
 export interface Key {
   readonly isKey: true
-  /** As requests, replies and the file have it. */
+  /** Schema in requests, replies and the file. */
   readonly wire: v.GenericSchema
-  /** The key, where it is not the path of the member below the section's own prefix. */
+  /** The key, if it differs from the section's prefix plus the member's path. */
   readonly path?: string
-  /** Its owner keeps milliseconds; the wire has a text like `5m`. */
+  /** The owner stores milliseconds; requests and replies use a text such as `5m`. */
   readonly isDuration?: true
-  /** The value that stands for none: the member is then absent. */
+  /** The value that means unset: replies omit the member. */
   readonly absent?: unknown
-  /** Replies have the member, and a request may only repeat it: it is changed by its key alone. */
+  /** Read-only in the section: a request may only repeat its value. It is changed by its key. */
   readonly isShown?: true
-  /** Path below the prefix of the section, where it is not that of the member. */
+  /** Path below the section's prefix, if it differs from the member's path. */
   readonly at?: string
-  /** Set for a key that this plugin owns, because no subsystem reads it yet. */
+  /** Present for a key that this plugin owns because no subsystem reads it yet. */
   readonly own?: Pick<Setting, 'default' | 'overlay'> & { readonly apply?: Setting['apply']; readonly text: string }
-  /** What a file may hold, where a request may write less: files of earlier versions stay valid. */
+  /** Schema of the file, if requests are restricted further: files of earlier versions stay valid. */
   readonly stored?: v.GenericSchema
 }
 
@@ -35,10 +35,10 @@ export const key = (path: string, wire: v.GenericSchema, more: Pick<Key, 'absent
   path,
   ...more,
 })
-/** Like {@link key}, of a duration that its owner keeps as milliseconds. */
+/** Like {@link key}, for a duration that its owner stores as milliseconds. */
 export const durationKey = (path: string): Key => ({ isKey: true, wire: span, path, isDuration: true })
 
-/** A member that this plugin keeps. */
+/** A member whose key this plugin owns. */
 export const own = (
   wire: v.GenericSchema,
   initial: unknown,
@@ -57,14 +57,14 @@ const span = v.pipe(
 const whole = (min: number, max: number) => v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max))
 const line = v.pipe(v.string(), v.maxLength(4096))
 
-/** Members that this plugin keeps, by the form of their value. */
+/** Members whose keys this plugin owns, by type of value. */
 export const flag = (initial: boolean, text: string) => own(v.boolean(), initial, text)
 export const integer = (initial: number, text: string, max = 1_000_000_000) => own(whole(0, max), initial, text)
 export const amount = (initial: number, text: string) =>
   own(v.pipe(v.number(), v.minValue(0), v.maxValue(1_000_000)), initial, text)
 export const words = (initial: string, text: string) => own(line, initial, text)
 export const duration = (initial: string, text: string) => own(span, initial, text)
-/** Of at least a second and at most so many. */
+/** A duration from one second to the given number of seconds. */
 export const shortDuration = (initial: string, seconds: number, text: string) =>
   own(
     v.pipe(
@@ -85,7 +85,7 @@ export const choice = <const T extends readonly string[]>(options: T, initial: T
 
 const isKey = (part: Key | Members): part is Key => part.isKey === true
 
-/** Every key of a section with the dotted path of its member. */
+/** All keys of a section, with the dotted paths of their members. */
 export function keysIn(members: Members, at = ''): readonly { readonly member: string; readonly key: Key }[] {
   return Object.entries(members).flatMap(([name, part]) => {
     const member = at === '' ? name : `${at}.${name}`
@@ -97,7 +97,7 @@ export function keysIn(members: Members, at = ''): readonly { readonly member: s
 export const pathOf = (prefix: string, member: string, { path, at = member }: Key) =>
   path ?? (prefix === '' ? at : `${prefix}.${at}`)
 
-/** The keys that this plugin owns, as its surface has them. */
+/** The settings that this plugin owns, for its surface. */
 export function settingsOf(prefix: string, section: string, members: Members, apply: Setting['apply']): Setting[] {
   return keysIn(members).flatMap(({ member, key }): Setting[] => {
     if (!key.own) return []
@@ -107,12 +107,12 @@ export function settingsOf(prefix: string, section: string, members: Members, ap
   })
 }
 
-/** The configuration of a section as replies have it. */
+/** Schema of a section's configuration in replies. */
 export const replySchema = (members: Members): v.GenericSchema => objectOf(members, false)
-/** The same as requests have it: a member that is absent stays as it is. */
+/** Schema of a section's configuration in requests: an omitted member stays unchanged. */
 export const bodySchema = (members: Members): v.GenericSchema => objectOf(members, true)
 
-/** The members of a section as entries of a larger reply. */
+/** The members of a section, as entries of a larger reply. */
 export const replyEntries = (members: Members): v.ObjectEntries => entriesOf(members, false)
 
 function objectOf(members: Members, isBody: boolean): v.GenericSchema {
@@ -129,14 +129,14 @@ function entriesOf(members: Members, isBody: boolean): v.ObjectEntries {
   return Object.fromEntries(entries)
 }
 
-/** A value in force as the wire has it; undefined where the member is absent. */
+/** An effective value in the form of a reply; undefined if the member is omitted. */
 export function wireValue(key: Key, value: unknown): unknown {
   if ('absent' in key && value === key.absent) return undefined
   if (key.isDuration && typeof value === 'number') return value === 0 ? '0' : durationText(value)
   return value
 }
 
-/** The configuration of a section made of its values. */
+/** Builds the configuration of a section from its values. */
 export function fill(members: Members, read: (member: string, key: Key) => unknown, at = ''): Record<string, unknown> {
   const parts = Object.entries(members).map(([name, part]) => {
     const member = at === '' ? name : `${at}.${name}`

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { ApplyLifecycle, ApplyStatus, NextAction } from '../../../schemas/settings.js'
 import type { PlannedChange } from '../../platform/configuration/api.js'
 
-/** Classes from the one that takes effect at once to the one that waits longest. */
+/** Classes of changes, from immediate effect to the longest delay. */
 const strictness: readonly ApplyLifecycle[] = [
   'live',
   'live-add',
@@ -11,7 +11,7 @@ const strictness: readonly ApplyLifecycle[] = [
   'restart-required',
 ]
 
-/** What is left to do after a change of a class, and the state of its record. */
+/** Status and next step of a change, by its class. */
 export const outcomes: Readonly<Record<ApplyLifecycle, { readonly status: ApplyStatus; readonly next: NextAction }>> = {
   live: { status: 'applied', next: 'none' },
   'live-add': { status: 'applied', next: 'none' },
@@ -22,14 +22,14 @@ export const outcomes: Readonly<Record<ApplyLifecycle, { readonly status: ApplyS
 
 type Entries = Readonly<Record<string, unknown>>
 
-/** Settings that are entries by name, each of which comes and goes for itself. */
+/** Settings that are maps of named entries, each added and removed on its own. */
 const ENTRIES: ReadonlySet<string> = new Set(['providers', 'hooks', 'mcp_servers'])
 
 /** The class of one planned change. */
 function classOf({ path, name, before, after, apply }: PlannedChange): ApplyLifecycle {
   if (apply === 'none') return 'live'
   if (!ENTRIES.has(path) || name === undefined) return apply
-  // An entry can be added while others run; what runs keeps the entry that it was started with.
+  // A new entry takes effect at once. Running processes keep the entry that they were started with.
   const [was, will] = [(before as Entries)[name], (after as Entries)[name]]
   if (was === undefined) return 'live-add'
   if (will === undefined) return 'live-remove-if-unused'
@@ -38,7 +38,7 @@ function classOf({ path, name, before, after, apply }: PlannedChange): ApplyLife
 
 const withoutModels = (entry: unknown) => ({ ...(entry as Entries), models: undefined })
 
-/** The class that waits longest. */
+/** The class with the longest delay. */
 export const strictest = (classes: readonly ApplyLifecycle[]): ApplyLifecycle =>
   strictness.findLast(one => classes.includes(one)) ?? 'live'
 

@@ -5,7 +5,7 @@ import { openRegularFile } from '../../../kernel/kit/read-file.js'
 import type { Clock, Frame } from '../../../kernel/plugin.js'
 
 const POLL_MS = 500
-/** Bytes of the end of the log that a reader is shown first, bytes that are read at once, and characters of one line. */
+/** Bytes of the log's end that a reader gets first, bytes per read, and most characters of a line. */
 const FIRST = 64 * 1024
 const CHUNK = 64 * 1024
 const LONGEST = 64 * 1024
@@ -20,7 +20,7 @@ interface Open {
   at: number
 }
 
-/** The last lines of the log and every later one, each a frame, until the signal aborts. Follows the log when it is rotated. */
+/** Yields the last lines of the log and every later line until the signal aborts. Follows rotation of the log. */
 export async function* tailOf(path: string, clock: Pick<Clock, 'sleep'>, signal: AbortSignal): AsyncGenerator<Frame> {
   let file: Open | undefined
   let rest = ''
@@ -48,7 +48,7 @@ export async function* tailOf(path: string, clock: Pick<Clock, 'sleep'>, signal:
   }
 }
 
-/** At its end but for the last lines, or at its beginning when it follows another one. */
+/** Opens the log: near its end the first time, at its beginning after a rotation. */
 async function opened(path: string, isFirst: boolean): Promise<Open | undefined> {
   const handle = await openRegularFile(path).catch(() => undefined)
   if (handle === undefined) return undefined
@@ -70,7 +70,7 @@ async function isRotated(path: string, { ino }: Open): Promise<boolean> {
   return now.ino !== ino
 }
 
-/** A line as an object; one that is no JSON was cut, or written by what cannot log any more. */
+/** A line as an object. A line that is not JSON was truncated, or written without the logger. */
 function dataOf(line: string): unknown {
   try {
     return JSON.parse(line)

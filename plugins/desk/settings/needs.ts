@@ -9,7 +9,7 @@ import { Hooks } from '../../work/hooks/api.js'
 import { Daemon } from '../daemon/api.js'
 import { Workspaces } from '../workspaces/api.js'
 
-/** What the plugin requires. */
+/** APIs that the plugin requires. */
 export const needs = {
   configuration: Configuration,
   daemon: Daemon,

@@ -8,11 +8,12 @@ import {
 } from '../../platform/configuration/api.js'
 
 /**
- * The text of a configuration file with members changed that are wrong. Each has to be wrong before, and right afterwards: of several
- * mistakes each can be corrected by itself.
+ * Corrects invalid members in the text of a configuration file. Each edited member must be invalid before and valid afterwards;
+ * other mistakes may remain, so each can be corrected on its own.
  * @param where names the text in messages
- * @param problemsOf the mistakes of a text
- * @throws Fault `config_file_invalid` where the text does not parse, or a change is not about a mistake; `setting_invalid` where it makes one
+ * @param problemsOf returns the mistakes of a text
+ * @throws Fault `config_file_invalid` if the text does not parse or an edit concerns a valid member; `setting_invalid` if an edit
+ * leaves or makes a mistake
  */
 export function repaired(
   text: string,
@@ -20,7 +21,7 @@ export function repaired(
   edits: readonly JsonChange[],
   problemsOf: (text: string) => readonly ConfigProblem[],
 ): string {
-  // First of all it has to parse: otherwise a place in it is a guess.
+  // Parses first: in a malformed text, the location of a member would be a guess.
   const after = editJson(text, where, edits)
   const before = problemsOf(text)
   const isEdited = ({ path }: ConfigProblem) => edits.some(({ keys }) => isRelated(path, keys.join('.')))
@@ -35,5 +36,5 @@ export function repaired(
   return after
 }
 
-/** One is the other, or a part of it. */
+/** Whether the paths are equal or one contains the other. */
 const isRelated = (a: string, b: string): boolean => a === b || a.startsWith(`${b}.`) || b.startsWith(`${a}.`)

@@ -28,7 +28,7 @@ import type { SettingsService } from './service.js'
 
 const route = routeOf<SettingsService>(describe('Settings'))
 
-/** The keys as the file said them before. */
+/** Undo of changed keys, by their former values in the file. */
 const ofKeys: Undo = {
   by: 'custom',
   compares: ['value', 'source'],

@@ -13,7 +13,7 @@ const route = routeOf<SettingsService>(describe('Settings'))
 const reference = v.optional(v.pipe(v.string(), v.maxLength(4096)))
 const scopeOf = ({ scopes = ['global'] }: Section) => v.picklist(scopes)
 
-/** Reading and changing one section. */
+/** Routes that read and change a section. */
 export function sectionRoutes(section: Section): Route<SettingsService>[] {
   const { name, members, flat, more, scopes, ofAgent } = section
   const path = `/api/settings/${name}`
@@ -68,7 +68,7 @@ export function sectionRoutes(section: Section): Route<SettingsService>[] {
   ]
 }
 
-/** Reading and changing the entries of one collection. */
+/** Routes that read and change the entries of a collection. */
 export function entryRoutes(collection: Collection): Route<SettingsService>[] {
   const { name, one, entry, body } = collection
   const path = `/api/settings/${name}` as const
@@ -77,7 +77,7 @@ export function entryRoutes(collection: Collection): Route<SettingsService>[] {
     collection: v.picklist(['providers', 'mcp-servers', 'sandboxes', 'hooks']),
     scope,
     available_scopes: v.array(scope),
-    /** The section that the collection belongs to. */
+    /** The section that contains the collection. */
     section: v.optional(v.string()),
     [name]: v.array(entry),
   })

@@ -4,46 +4,46 @@ import type { Agent } from '../../../schemas/agents.js'
 import type { SettingsSection } from '../../../schemas/settings/sections.js'
 import { type Members, settingsOf } from './keys.js'
 
-/** What members of a reply are made of. */
+/** Inputs for the additional members of a reply. */
 export interface Facts {
   readonly actor: Actor
-  /** The reply of a GET of the daemon, undefined when it is not answered with 200: its plugin may not run. */
+  /** The reply of a GET request to the daemon; undefined unless its status is 200, for example because a plugin does not run. */
   readonly ask: (path: string) => Promise<unknown>
   readonly home: { readonly root: string; readonly discovery: string; readonly config: string; readonly logs: string }
-  /** The daemon can be asked to restart. */
+  /** Whether the daemon can be asked to restart. */
   readonly canRestart: boolean
-  /** A value in force. */
+  /** An effective value. */
   readonly value: (path: string) => unknown
 }
 
-/** A section: what it consists of, as data. Its routes are made from it. */
+/** Declaration of a section; its routes are generated from it. */
 export interface Section {
   readonly name: SettingsSection
-  /** Keys that this plugin keeps begin with it. */
+  /** Prefix of the keys that this plugin owns. */
   readonly prefix: string
   readonly members: Members
-  /** When a change of those keys takes effect. */
+  /** When changes of those keys take effect. */
   readonly apply: Setting['apply']
-  /** The members stand in the reply itself instead of in `config`, and a PATCH answers with them. */
+  /** Places the members in the reply itself instead of in `config`; a PATCH then replies with them. */
   readonly flat?: true
   readonly scopes?: readonly ScopeName[]
-  /** With the scope `agent`: the one member that a definition decides, and what it says. */
+  /** For the scope `agent`: the one member that a definition sets, and how it is read. */
   readonly ofAgent?: { readonly member: string; readonly read: (agent: Agent) => unknown }
-  /** Members of the reply beside the configuration. */
+  /** Additional members of the reply. */
   readonly more?: {
     readonly entries: v.ObjectEntries
     readonly read: (facts: Facts) => Promise<Record<string, unknown>>
   }
 }
 
-/** Members of a reply of a section that is stored, validated and shown, but read by no subsystem. */
+/** Reply members for a section that is stored, validated and shown, but not read by any subsystem. */
 export const unread = {
   available: false as const,
   status: 'unavailable' as const,
   reason: 'no subsystem of this daemon reads these settings; they are stored and validated',
 }
 
-/** The keys that a section brings along. */
+/** The settings that a section adds. */
 export const sectionSettings = ({ prefix, name, members, apply }: Section): Setting[] =>
   settingsOf(prefix, name, members, apply)
 

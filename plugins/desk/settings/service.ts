@@ -26,10 +26,10 @@ import { Targets } from './targets.js'
 import { WorkspaceOverlays } from './workspace-overlays.js'
 import { type About, SettingsWriter, type Write } from './writer.js'
 
-/** A shorter value would be replaced in ordinary text. */
+/** Shortest value in bytes that is hidden; a shorter one could match ordinary text. */
 const SHORTEST_SECRET = 8
 
-/** Settings by sections, by named entries and by keys: what they are, where they come from, and changing them. */
+/** Settings by section, by named entry and by key: reading them, their sources, and changing them. */
 export class SettingsService implements WorkspaceSettingsApi {
   readonly writer: SettingsWriter
   readonly keys: ConfigKeys
@@ -38,7 +38,7 @@ export class SettingsService implements WorkspaceSettingsApi {
   #envProblem: string | undefined
   readonly #targets: Targets
   readonly #agents: AgentSections
-  /** A change that fails puts back secrets, which must be those that it replaced. */
+  /** Serializes changes: a failed change must restore the very secrets that it replaced. */
   readonly #puts = new Serial()
   #isRunning = false
 
@@ -50,7 +50,7 @@ export class SettingsService implements WorkspaceSettingsApi {
     this.keys = new ConfigKeys(kernel.needs.configuration, this.writer, this.#targets)
   }
 
-  /** Values of `.env` of the home are hidden before anything of this plugin is asked for. */
+  /** Hides the values of the home's `.env` before the plugin serves requests. */
   async start(): Promise<void> {
     const { home, env } = this.kernel
     try {
@@ -61,7 +61,7 @@ export class SettingsService implements WorkspaceSettingsApi {
     }
   }
 
-  /** Doctor: `.env` of the home, where it is not read. */
+  /** Doctor items for an `.env` of the home that was not read. */
   check(): DiagnosticItem[] {
     if (this.#envProblem === undefined) return []
     return [
@@ -77,14 +77,14 @@ export class SettingsService implements WorkspaceSettingsApi {
     ]
   }
 
-  /** All settings of the package have their owners. */
+  /** Runs once the settings of all plugins have their owners. */
   async running(): Promise<void> {
     if (this.#isRunning) return
     this.#isRunning = true
     await this.writer.begin()
   }
 
-  /** The reply about a section. @throws Fault `settings_unavailable`, `settings_scope_invalid` */
+  /** The reply for a section. @throws Fault `settings_unavailable`, `settings_scope_invalid` */
   async read(section: Section, actor: Actor, query: ScopeQuery): Promise<Record<string, unknown>> {
     if (query.scope === 'agent') return this.#agents.read(section, actor, query, await this.read(section, actor, {}))
     const workspace = await this.#scope(query)
@@ -100,7 +100,7 @@ export class SettingsService implements WorkspaceSettingsApi {
     }
   }
 
-  /** Changes the members of a body that are different from what is in force, or will be. */
+  /** Changes the members of a body that differ from the effective or pending values. */
   async patch(section: Section, body: unknown, actor: Actor, query: ScopeQuery): Promise<ApplyOutcome> {
     if (query.scope === 'agent')
       return this.#agents.patch(section, body, actor, query, await this.read(section, actor, {}))
@@ -124,7 +124,7 @@ export class SettingsService implements WorkspaceSettingsApi {
     return this.#targets.writeWorkspace(workspace, changes, actor, inWorkspace)
   }
 
-  /** Changes keys in one of the files that settings are written to. */
+  /** Changes keys in one of the settings files. */
   async patchKeys(body: PatchKeysBody, actor: Actor): Promise<ApplyOutcome> {
     const { changes, target = 'global-config', agent_name: agentName, dry_run: isDry } = body
     const workspace = await this.#targets.workspace(body.workspace_id)
@@ -209,7 +209,7 @@ export class SettingsService implements WorkspaceSettingsApi {
     })
   }
 
-  /** Secrets changed, and nothing that is written into the file. */
+  /** Records a change of secrets without a change of the file. */
   #secretsAlone(collection: Collection, name: string, actor: Actor): Promise<ApplyOutcome> {
     const keys = [`${collection.path}.${name}.secrets`]
     const about = { scope: 'global', section: collection.name } as const
@@ -221,7 +221,7 @@ export class SettingsService implements WorkspaceSettingsApi {
   async remove(collection: Collection, name: string, actor: Actor): Promise<ApplyOutcome> {
     if (!Object.hasOwn(this.#entries(collection), name)) throw missing(collection, name)
     const facts = this.#facts(actor)
-    // What is built in stays when its entry goes.
+    // A built-in entry remains after its override in the file is removed.
     const stays = collection.builtIn && facts.providers?.builtInEntry(name) !== undefined
     const users = stays ? [] : await collection.users(name, facts)
     if (users.length > 0) {
@@ -264,7 +264,7 @@ export class SettingsService implements WorkspaceSettingsApi {
     if (!entry) throw SettingsErrors.settings_unavailable(`the plugin that owns ${path} does not run`)
     const { value, pending } = configuration.explain(path, overlay)
     const inForce = pending === undefined ? value : pending
-    // The setting is empty where the socket lies at its place in the home.
+    // The setting is empty if the socket is at its default path in the home.
     return path === 'daemon.socket' && inForce === '' ? this.kernel.home.socket : inForce
   }
 
@@ -286,7 +286,7 @@ export class SettingsService implements WorkspaceSettingsApi {
   }
 }
 
-/** Keys of which a request may write less than a file may hold. */
+/** Schemas of keys whose requests are more restricted than the file. */
 const NARROWER = new Map(
   sections.flatMap(({ prefix, members }) =>
     keysIn(members).flatMap(({ member, key }) =>
@@ -295,7 +295,7 @@ const NARROWER = new Map(
   ),
 )
 
-/** @throws Fault `settings_target_invalid` for a value that only a file of an earlier version holds */
+/** @throws Fault `settings_target_invalid` for a value that is only valid in files of earlier versions */
 function judged(change: ConfigChange): ConfigChange {
   const wire = NARROWER.get(change.path)
   const decoded = wire && change.value !== undefined ? v.safeParse(wire, change.value) : undefined

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import type { Setting } from '../../../kernel/plugin.js'
 import { durationText } from '../../../schemas/duration.js'
 
-/** A value as a person writes it in the file: durations, which their owner keeps as milliseconds, are texts again. */
+/** A value as it is written in the file: durations, stored as milliseconds, become texts again. */
 export function asWritten(schema: Setting['schema'], value: unknown): unknown {
   if (typeof value === 'number' && !v.is(schema, value)) {
     const text = value === 0 ? '0' : durationText(value)
@@ -15,7 +15,7 @@ export function asWritten(schema: Setting['schema'], value: unknown): unknown {
   )
 }
 
-/** A value with one part replaced, or removed where it is undefined. Objects on the way are made. */
+/** A value with one part replaced, or removed if `part` is undefined. Missing objects on the path are created. */
 export function withPart(value: unknown, [name, ...rest]: readonly string[], part: unknown): unknown {
   if (name === undefined) return part
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -29,7 +29,7 @@ export function withPart(value: unknown, [name, ...rest]: readonly string[], par
     : Object.fromEntries(members.map(([key, old]) => [key, key === name ? after : old]))
 }
 
-/** The part of a value that these names lead to; undefined where there is none. */
+/** The part of a value at a path of names; undefined if it does not exist. */
 export function partOf(value: unknown, names: readonly string[]): unknown {
   let at = value
   for (const name of names) {

@@ -20,7 +20,7 @@ import type { About, SettingsWriter, Write } from './writer.js'
 
 const MOST_BYTES = 1024 * 1024
 
-/** Members of a definition file that a key of the configuration is the default of. */
+/** Members of an agent's definition, by the key that holds their default. */
 const AGENT_FIELDS: Readonly<Record<string, 'permissions' | 'provider' | 'model' | 'reasoning_effort' | 'skills'>> = {
   'permissions.mode': 'permissions',
   'defaults.provider': 'provider',
@@ -39,11 +39,11 @@ interface Asked {
   readonly agentName: string | undefined
 }
 
-/** The files that settings are written to, beside `config.json` of the home, and the overlays of workspaces. */
+/** The files that settings are written to in addition to the home's `config.json`, and the overlays of workspaces. */
 export class Targets {
-  /** Overlays that are loaded: of which workspace in which state of its files. */
-  /** Of one workspace two requests must not load the overlay at once. */
+  /** Serializes requests of one workspace, so that its overlay is not loaded twice. */
   readonly #loading = new SerialBy()
+  /** Loaded overlays by workspace, with the digest of their files. */
   readonly #overlays = new Map<string, { readonly digest: string; readonly release: () => Promise<void> }>()
 
   readonly #sidecars = new Serial()
@@ -57,14 +57,14 @@ export class Targets {
     return reference ? this.kernel.needs.workspaces.find(reference) : Promise.resolve(undefined)
   }
 
-  /** Id of the overlay of a workspace; undefined while its files are not trusted: what they say has no effect. */
+  /** Id of a workspace's overlay; undefined while its files are untrusted, because they have no effect then. */
   overlayOf(workspace: Workspace): Promise<string | undefined> {
     return this.#loading.run(workspace.id, () => this.#overlayOf(workspace))
   }
 
   async #overlayOf(workspace: Workspace): Promise<string | undefined> {
     const { id } = workspace
-    // Where its folder is the home of the daemon, the files there are those of everybody.
+    // If the folder is the home of the daemon, its files apply globally.
     if (ownFolder(workspace.rootDir, this.kernel.home.root) === undefined) return undefined
     const trust = this.kernel.needs.trust.current
     const { state, digest } = (await trust?.of(workspace).catch(() => undefined)) ?? { state: 'untrusted', digest: '' }
@@ -102,7 +102,7 @@ export class Targets {
     const outcome = await trust.keeping(workspace, () =>
       this.writer.write({ changes, asked, actor, target: 'workspace-config', overlay, about }),
     )
-    // The overlay has what was written: it need not be read again because its digest is another one.
+    // The overlay already has the written values, so the new digest requires no reload.
     const { digest } = await trust.of(workspace)
     const loaded = this.#overlays.get(workspace.id)
     if (loaded) this.#overlays.set(workspace.id, { ...loaded, digest })
@@ -154,12 +154,12 @@ export class Targets {
       return true
     }
     const trust = this.kernel.needs.trust.current
-    // The trust of a workspace is locked first, here as wherever its files are written.
+    // The workspace's trust is locked first, in the same order as for every write of its files.
     const written = () => this.writer.aside(write, () => this.#sidecars.run(work))
     return workspace && trust ? trust.keeping(workspace, written) : written()
   }
 
-  /** As somebody sees it. @throws Fault `settings_target_invalid`, saying why it cannot be read */
+  /** An agent with the caller's permissions. @throws Fault `settings_target_invalid` with the reason why it cannot be read */
   async agent(name: string, workspace: Workspace | undefined, actor: Actor): Promise<AgentReply['agent']> {
     const query = workspace ? `?workspace=${encodeURIComponent(workspace.id)}` : ''
     const url = `/api/agents/${encodeURIComponent(name)}${query}`
@@ -210,10 +210,10 @@ export class Targets {
   }
 }
 
-/** Without a provider that the definition does not name: it must not be pinned to the one that was detected. */
+/** Omits a detected provider: the definition must not be pinned to it. */
 function written({ provider, ...agent }: AgentReply['agent']): Partial<AgentReply['agent']> {
   const source = agent.effective_runtime?.sources.provider ?? 'agent'
-  // A list that the definition leaves out is told as an empty one, and stays out.
+  // A list missing from the definition is read as an empty one. Empty lists are omitted again.
   const told = Object.entries(agent).filter(([, value]) => !Array.isArray(value) || value.length > 0)
   return { ...Object.fromEntries(told), ...(source === 'agent' && provider !== '' && { provider }) }
 }
@@ -221,7 +221,7 @@ function written({ provider, ...agent }: AgentReply['agent']): Partial<AgentRepl
 const isServer = (value: unknown) =>
   v.is(McpSidecarServer, value) && (value.command === undefined) !== (value.url === undefined)
 
-/** Servers of the text of an `mcp.json`, by name. @throws Fault `config_file_invalid` */
+/** Servers in the text of an `mcp.json`, by name. @throws Fault `config_file_invalid` */
 const serversIn = (text: string, where: string) => Object(readJson(text, where).mcpServers) as object
 
 const refused = (body: string) => {
@@ -229,7 +229,7 @@ const refused = (body: string) => {
   return SettingsErrors.settings_target_invalid(error)
 }
 
-/** A file of `.svc/` of a workspace; what lies behind a link is not written. */
+/** A file in `.svc/` of a workspace; a link that leads out of the workspace is not followed for writing. */
 function fileOf({ rootDir }: Workspace, name: string, unique: () => string): TextFile {
   const file = path.join(rootDir, '.svc', name)
   return {

@@ -7,14 +7,14 @@ import { SettingsErrors } from './errors.js'
 import type { K } from './needs.js'
 import type { Targets } from './targets.js'
 
-/** Configuration files of workspaces that are not valid: no session begins without the settings that somebody wrote for it. */
+/** Detects invalid configuration files of workspaces: no session may start without the settings written for it. */
 export class WorkspaceOverlays {
   constructor(
     private readonly kernel: K,
     private readonly targets: Pick<Targets, 'overlayOf'>,
   ) {}
 
-  /** Why no session may be made in a workspace. The files of one that is not trusted have no effect, mistakes in them neither. */
+  /** Why no session may start in a workspace. Files of an untrusted workspace have no effect, so their mistakes are ignored. */
   async refusal(workspaceId: string): Promise<Fault | undefined> {
     const workspace = this.kernel.needs.workspaces.get(workspaceId)
     const problem = workspace && (await this.#problem(workspace))
@@ -22,7 +22,7 @@ export class WorkspaceOverlays {
     return SettingsErrors.workspace_config_invalid(problem, { next: nextStep(workspace, problem) })
   }
 
-  /** Doctor: the same, of each workspace. */
+  /** Doctor items for all workspaces with an invalid configuration. */
   async check(): Promise<DiagnosticItem[]> {
     const items: DiagnosticItem[] = []
     for (const workspace of this.kernel.needs.workspaces.list()) {
@@ -47,7 +47,7 @@ export class WorkspaceOverlays {
     const { configuration } = this.kernel.needs
     const overlay = await this.targets.overlayOf(workspace)
     if (overlay === undefined || configuration.state(overlay).problem === undefined) return undefined
-    // The file may have been corrected since it was read.
+    // The file may have been corrected since it was last read.
     await configuration.reload()
     return configuration.state(overlay).problem
   }

@@ -22,37 +22,37 @@ import { lifecycleOf, outcomes } from './lifecycle.js'
 import type { K } from './needs.js'
 import { repaired } from './repair.js'
 
-/** What a reply says of a change beside what came of it. */
+/** Members of a reply that identify the changed settings. */
 export type About = Pick<ApplyOutcome, 'scope' | 'section' | 'workspace_id' | 'agent_name'>
 
 export interface Write {
-  /** Asked when it is the turn of this write: what a change of a part comes to depends on what was written before. */
+  /** Called when this write runs: a change of a part depends on earlier writes. */
   readonly changes: () => readonly ConfigChange[]
-  /** The same as they were asked for, which corrects a file that is not valid: nobody may own such a key. Default: `changes`. */
+  /** The requested changes, used to correct an invalid file; their keys may have no owner. Default: `changes`. */
   readonly asked?: readonly ConfigChange[] | undefined
   readonly actor: Actor
   readonly target: SettingsWriteTarget
-  /** Written instead of the file of the home. */
+  /** Written instead of the home's file. */
   readonly overlay?: string | undefined
   readonly about: About
 }
 
-/** A change of a file that is no layer of the configuration. */
+/** A change of a file that is not a layer of the configuration. */
 export interface AsideWrite extends Omit<Write, 'overlay' | 'changes' | 'asked'> {
   readonly keys: readonly string[]
   readonly lifecycle: ApplyLifecycle
 }
 
-/** The account under which a change of the file itself is recorded, which somebody made with an editor. */
+/** Actor of changes made in the file itself, for example with an editor. */
 const FILE_ACTOR = 'config-file'
 
-/** Changes settings, one after the other, and keeps a record of each. */
+/** Changes settings one at a time and records each change. */
 export class SettingsWriter {
   readonly log: ApplyLog
   readonly #serial = new Serial()
-  /** What the layers said of each key when that was looked at last, and the hash of all. */
+  /** The last seen value of each key, with a hash of all layers. */
   #seen: { readonly hash: string; readonly values: ReadonlyMap<string, unknown> } | undefined
-  /** Generations of the daemons before this one. */
+  /** Generations of earlier daemons. */
   #base = 0
 
   constructor(private readonly kernel: K) {
@@ -63,7 +63,7 @@ export class SettingsWriter {
     return this.#base + this.kernel.needs.configuration.generation
   }
 
-  /** Ends records that a daemon before this one left open: its successor has read the file. */
+  /** Closes records that an earlier daemon left open: this daemon has read the file. */
   begin(): Promise<void> {
     return this.#serial.run(async () => {
       const { configuration } = this.kernel.needs
@@ -86,7 +86,7 @@ export class SettingsWriter {
     })
   }
 
-  /** The file may say something else by now. */
+  /** Called when the file may have changed. */
   notice(): void {
     if (!this.#seen) return
     void this.#serial
@@ -94,7 +94,7 @@ export class SettingsWriter {
       .catch(error => this.kernel.log.error(`a change of config.json was not recorded: ${messageOf(error)}`))
   }
 
-  /** Reads the file again. @throws Fault `config_reload_invalid` */
+  /** Reloads the file. @throws Fault `config_reload_invalid` */
   reload(actor: Actor): Promise<ApplyOutcome> {
     return this.#serial.run(async () => {
       const { configuration } = this.kernel.needs
@@ -110,7 +110,7 @@ export class SettingsWriter {
     const { changes, actor, target, overlay, about } = write
     return this.#serial.run(async () => {
       const { configuration } = this.kernel.needs
-      // An editor may have saved a moment ago: that is a change of its own.
+      // An editor may have saved a moment ago: record that as a separate change.
       await configuration.reload()
       const { problem } = configuration.state(overlay)
       if (problem !== undefined) return this.#repaired(write, problem)
@@ -130,7 +130,7 @@ export class SettingsWriter {
     })
   }
 
-  /** Corrects a file that is not valid, and records what of its values is another one then. */
+  /** Corrects an invalid file and records the values that change. */
   async #repaired({ changes, asked, actor, target, overlay, about }: Write, problem: string): Promise<ApplyOutcome> {
     const { configuration } = this.kernel.needs
     const wanted = asked ?? changes()
@@ -141,7 +141,7 @@ export class SettingsWriter {
     const lifecycle = lifecycleOf(changesOf(configuration.known, plan))
     const outcome = await this.#made(keys, lifecycle, plan.desired, actor.id, target, about, async () => {
       const { rest } = await configuration.rewrite(rewrite, { overlay, actor })
-      // What is still wrong is another problem than before.
+      // The remaining mistakes are reported as another problem.
       await configuration.reload()
       return rest.length === 0 ? [] : [stillInvalid(rest)]
     })
@@ -149,7 +149,7 @@ export class SettingsWriter {
     return outcome
   }
 
-  /** Records a change of a file that is no layer of the configuration, and that somebody else keeps in order. */
+  /** Records a change of a file that is not a layer of the configuration; `work` writes and validates it. */
   async aside(write: AsideWrite, work: () => Promise<boolean>): Promise<ApplyOutcome> {
     const { actor, target, about, keys, lifecycle } = write
     const { desired } = this.kernel.needs.configuration.hashes()
@@ -162,7 +162,7 @@ export class SettingsWriter {
     return written ? outcome : { ...outcome, applied: false, skipped: true, skipped_reason: NO_CHANGES }
   }
 
-  /** What the changes would come to; nothing is written. @throws Fault as {@link write} */
+  /** The outcome of the changes; nothing is written. @throws Fault as {@link write} */
   async plan({ changes, asked, about, target, overlay }: Omit<Write, 'actor'>): Promise<ApplyOutcome> {
     const { configuration } = this.kernel.needs
     const isBroken = configuration.state(overlay).problem !== undefined
@@ -175,7 +175,7 @@ export class SettingsWriter {
     return { ...this.#outcome('', lifecycle, about, target), applied: false, skipped: true, skipped_reason: 'dry_run' }
   }
 
-  /** Records what somebody else changed; undefined when nothing was. */
+  /** Records changes made outside of this class; undefined if there are none. */
   async #noticed(actor: string): Promise<ApplyOutcome | undefined> {
     const before = this.#seen
     const { configuration } = this.kernel.needs
@@ -193,7 +193,7 @@ export class SettingsWriter {
     return this.#recorded(planned, desired, actor, 'global-config', { scope: 'global' }, async () => undefined)
   }
 
-  /** For the audit, which knows nothing of these files. */
+  /** Emits an event for the audit, which does not watch these files. */
   async #told(actor: Actor, { apply_record_id, write_target, workspace_id }: ApplyOutcome, keys: readonly string[]) {
     const { db, needs } = this.kernel
     const payload = { target: write_target, keys: [...keys], apply_record_id }
@@ -298,7 +298,7 @@ export class SettingsWriter {
     }
   }
 
-  /** Faults of those who were told of a value. */
+  /** Faults of setting listeners. */
   #faults() {
     return this.kernel.needs.host.faults().filter(({ where }) => where.startsWith('setting '))
   }
@@ -323,17 +323,17 @@ const NO_CHANGES = 'no_changes_detected'
 const failure = (id: string, code: string, message: string): DiagnosticItem =>
   finding({ id, code, category: 'config', severity: 'error', title: 'A change of settings failed', message })
 
-/** The settings that come to another value. */
+/** The settings whose effective values change. */
 const changesOf = (known: readonly Setting[], { was, will }: Pick<Rewritten, 'was' | 'will'>): PlannedChange[] =>
   known.flatMap(entry => {
     const [before, after] = [was, will].map(layers => resultOf(entry, layersOf(entry, layers)))
     return isDeepStrictEqual(before, after) ? [] : [{ path: entry.path, before, after, apply: entry.apply }]
   })
 
-/** Who could not take a change that was written, and why. */
+/** A plugin that could not apply a written change, with the reason. */
 type PartialFailure = NonNullable<ApplyOutcome['partial_failures']>[number]
 
-/** Any member of a file can be corrected, also one of which nobody knows the schema. */
+/** Corrects any member of a file, even one without a known schema. */
 const repairedBy = (changes: readonly ConfigChange[], ...[text, where, problemsOf]: Parameters<Rewrite>) =>
   repaired(
     text,

@@ -5,13 +5,13 @@ import { type CommandContext, messageOf } from '../../../kernel/plugin.js'
 import type { SupportManifest, SupportOperation, SupportOperationReply } from '../../../schemas/daemon/support.js'
 import { CONTENTS } from './limits.js'
 
-/** The command line gives its own commands more than those of other plugins. */
+/** The command line passes additional members to its own commands. */
 interface Context extends CommandContext {
   readonly io?: { readonly env: Readonly<Record<string, string | undefined>> }
   readonly data?: { readonly version: string }
 }
 
-/** Codes of a daemon that cannot be asked. */
+/** Error codes of a daemon that cannot be reached. */
 const NOT_ANSWERING = new Set([
   'no_daemon',
   'daemon_unreachable',
@@ -28,7 +28,7 @@ interface Made {
   readonly manifest: SupportManifest
 }
 
-/** `svc support bundle`: by the daemon, or from the files of the home where none answers. */
+/** `svc support bundle`: made by the daemon, or from the files of the home if no daemon answers. */
 export async function runBundle(context: Context): Promise<void> {
   const { out, options } = context
   await askConsent(context)
@@ -44,7 +44,7 @@ export async function runBundle(context: Context): Promise<void> {
   out.line(`Look through it before you pass it on: tar -xOf ${quoted(target)} summary.md`)
 }
 
-/** Shows what goes in, and asks. */
+/** Lists the contents of a bundle and asks for consent. */
 async function askConsent({ out, options, terminal, fault }: Context): Promise<void> {
   if (options.yes === true) return
   if (!terminal) {
@@ -104,7 +104,7 @@ async function offline({ home, options, signal, io, data }: Context, why: string
   return { name, bytes: archive, manifest }
 }
 
-/** The file that `--out` names, absolute; undefined for the name of the archive in the current folder. */
+/** The absolute path given by `--out`; undefined to use the archive's name in the current folder. */
 async function fileOf({ options, cwd, fault }: Context): Promise<string | undefined> {
   if (options.out === undefined) return undefined
   const file = path.resolve(cwd, String(options.out))

@@ -13,7 +13,7 @@ import type { SupportService } from './service.js'
 
 const route = routeOf<SupportService>(describe('Support bundles'))
 
-/** A request without consent is answered with what a person has to be told. */
+/** Adds a diagnostic to the refusal of a request without consent, for display to a person. */
 function withDiagnostic(fault: Fault): ErrorBody {
   const body = errorBody(fault)
   if (fault.code !== SupportErrors.bundle_consent_required.code) return body
@@ -29,7 +29,7 @@ function withDiagnostic(fault: Fault): ErrorBody {
   return { ...body, diagnostic }
 }
 
-/** Archives that say what is wrong with a daemon, without secrets. */
+/** Archives for diagnosing a daemon, without secrets. */
 export default definePlugin({
   name: 'support',
   version: '0.1.0',

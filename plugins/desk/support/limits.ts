@@ -1,11 +1,11 @@
-/** What `schema_version` of a manifest says. */
+/** Value of `schema_version` in a manifest. */
 export const SCHEMA_VERSION = 'support-bundle.v1'
-/** What hides secrets in a bundle; another version hides other things. */
+/** Version of the redaction rules of a bundle. */
 export const REDACTION_VERSION = 'support-redaction.v1'
 
 const MIB = 1024 * 1024
 
-/** Bytes of a bundle before it is compressed, and of its parts. */
+/** Most bytes of an uncompressed bundle and of its parts. */
 export const Limits = {
   bundle: 25 * MIB,
   artifact: MIB,
@@ -13,15 +13,15 @@ export const Limits = {
   events: 5 * MIB,
 } as const
 
-/** Archives and operations are kept so long, in milliseconds. */
+/** Milliseconds that archives and operations are kept. */
 export const RETENTION_MS = 24 * 3_600_000
-/** Bundles that wait for the one that is made. */
+/** Most bundles that wait while another is made. */
 export const MOST_WAITING = 8
 
 /** Folder of the archives below the home. */
 export const FOLDER = 'support-bundles'
 
-/** The files of a bundle without its manifest, each with the text that the question for consent shows. */
+/** The files of a bundle except its manifest, each with its description in the consent prompt. */
 export const CONTENTS: readonly (readonly [path: string, what: string])[] = [
   ['summary.md', 'what is wrong and what to look at, in words'],
   ['doctor.json', 'problems that svc doctor finds'],

@@ -1,20 +1,20 @@
 import path from 'node:path'
 
-/** Bytes of the file of samples; a full one becomes {@link olderFile}, in place of the one before. */
+/** Most bytes of the file of samples. A full file replaces {@link olderFile}. */
 export const MOST_LIVENESS_BYTES = 256 * 1024
 
-/** A look at the process, without anything of what it works on. */
+/** A measurement of the process, without any content of its work. */
 export interface LivenessSample {
   readonly t: string
-  /** The longest time since the last sample in which the event loop did not turn, in milliseconds. */
+  /** Longest block of the event loop since the last sample, in milliseconds. */
   readonly delay_ms: number
   readonly rss_mb: number
   readonly heap_mb: number
   /** Open files, sockets and timers of the event loop. */
   readonly handles: number
-  /** Open descriptors of the process; absent where the system does not tell. */
+  /** Open file descriptors of the process; absent if the system does not report them. */
   readonly descriptors?: number
-  /** Messages and bodies that were refused for their size since the start. */
+  /** Messages and bodies refused as too large since the start. */
   readonly oversize?: number
 }
 

@@ -2,6 +2,6 @@ import { Host, type KernelOf, maybe } from '../../../kernel/plugin.js'
 import { Providers } from '../../agents/providers/api.js'
 import { Daemon } from '../daemon/api.js'
 
-/** What the plugin requires. Without providers the bundle says nothing of agent programs. */
+/** APIs that the plugin requires. Without providers, the bundle has no information about agent programs. */
 export const needs = { host: Host, daemon: Daemon, providers: maybe(Providers) }
 export type K = KernelOf<typeof needs>

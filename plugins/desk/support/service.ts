@@ -15,10 +15,10 @@ import { FOLDER, Limits, MOST_WAITING, RETENTION_MS } from './limits.js'
 import type { K } from './needs.js'
 import { hasEnded, transitions } from './states.js'
 
-/** Names of archives. Nothing else in their folder is ever removed. */
+/** Archive names. No other file in the folder is ever removed. */
 const ARCHIVE = /^svc-support-\d{8}T\d{6}Z-sup_[0-9a-f]{16}\.tar\.gz$/
 const PART = /^\.svc-support-[\w.-]+\.tmp$/
-/** Milliseconds that a request waits for the end of an operation. */
+/** Longest wait in milliseconds of a request for an operation. */
 const WAIT_MS = 25_000
 
 interface Operation {
@@ -36,7 +36,7 @@ interface Operation {
   readonly end: () => void
 }
 
-/** Makes support bundles one after the other, and removes them when they are a day old. */
+/** Makes support bundles one at a time, and removes them after a day. */
 export class SupportService {
   readonly #operations = new Map<string, Operation>()
   readonly #worker = new Serial()
@@ -44,7 +44,7 @@ export class SupportService {
 
   constructor(private readonly kernel: K) {}
 
-  /** Begins a bundle. @throws Fault `bundle_consent_required`, `support_queue_full` */
+  /** Starts a bundle. @throws Fault `bundle_consent_required`, `support_queue_full` */
   create({ yes, include_status: includeStatus }: CreateSupportBundleBody): SupportOperation {
     if (!yes) throw SupportErrors.bundle_consent_required()
     const { clock, ids } = this.kernel
@@ -70,7 +70,7 @@ export class SupportService {
     return toWire(operation)
   }
 
-  /** @param wait until it has ended, or for a while. @throws Fault `support_bundle_not_found` */
+  /** @param wait whether to wait a limited time for the operation to end. @throws Fault `support_bundle_not_found` */
   async show(id: string, wait: boolean, signal: AbortSignal): Promise<SupportOperation> {
     const operation = this.#find(id)
     if (wait && !hasEnded(operation.status)) {
@@ -95,7 +95,7 @@ export class SupportService {
     throw SupportErrors.support_bundle_not_found(`${this.#path(fileName)} was removed`)
   }
 
-  /** Removes archives of this and of earlier daemons when their time is over. Without any it waits for the first. */
+  /** Removes expired archives of this and of earlier daemons. Waits while there are none. */
   async retain(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.kernel
     while (!signal.aborted) {
@@ -158,14 +158,14 @@ export class SupportService {
     return operation
   }
 
-  /** Operations go when their archives do. */
+  /** Operations expire together with their archives. */
   #forget(): void {
     const now = this.kernel.clock.now()
     for (const [id, { completedAt }] of this.#operations)
       if (completedAt !== undefined && now - completedAt >= RETENTION_MS) this.#operations.delete(id)
   }
 
-  /** @returns the epoch milliseconds at which the next archive has to go; undefined where there is none */
+  /** @returns epoch milliseconds when the next archive expires; undefined if there are none */
   async #sweep(): Promise<number | undefined> {
     const now = this.kernel.clock.now()
     const names = await readdir(this.kernel.home.path(FOLDER)).catch(() => [])
@@ -174,7 +174,7 @@ export class SupportService {
       if (!ARCHIVE.test(name) && !PART.test(name)) continue
       const about = await lstat(this.#path(name)).catch(() => undefined)
       if (!about?.isFile()) continue
-      // A clock that was set back makes no archive older than now.
+      // After the clock was set back, modification times lie in the future: count from now.
       const due = Math.min(now, about.mtimeMs) + RETENTION_MS
       if (due <= now) await rm(this.#path(name), { force: true })
       else next = Math.min(next ?? due, due)

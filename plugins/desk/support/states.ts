@@ -1,6 +1,6 @@
 import type { SupportStatus } from '../../../schemas/daemon/support.js'
 
-/** Where each status of an operation may go. Nothing leads out of `completed` and `failed`. */
+/** Allowed transitions of an operation's status. `completed` and `failed` are final. */
 export const transitions: Readonly<Record<SupportStatus, readonly SupportStatus[]>> = {
   pending: ['running', 'failed'],
   running: ['completed', 'failed'],

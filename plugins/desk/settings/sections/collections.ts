@@ -16,36 +16,38 @@ import type { HooksApi } from '../../../work/hooks/api.js'
 import type { WorkspacesApi } from '../../workspaces/api.js'
 import type { Facts } from '../section.js'
 
-/** What entries of collections are described with. */
+/** Inputs for describing the entries of a collection. */
 export interface CollectionFacts extends Facts {
   readonly providers: ProvidersApi | undefined
   readonly workspaces: WorkspacesApi
   readonly hooks: HooksApi | undefined
 }
 
-/** Named entries of one key of the configuration, as data. Its routes are made from it. */
+/** Declaration of named entries below one key of the configuration; its routes are generated from it. */
 export interface Collection {
   readonly name: 'providers' | 'sandboxes' | 'hooks'
-  /** Member of a reply about one entry. */
+  /** Name of one entry in replies. */
   readonly one: 'provider' | 'sandbox' | 'hook'
-  /** The section that it belongs to, where there is one. */
+  /** The section that contains the collection, if any. */
   readonly section?: string
   /** Key of the configuration: a map merged by name. */
   readonly path: string
   readonly entry: v.GenericSchema
   readonly body: v.GenericSchema
-  /** Member of a body that is the entry. */
+  /** The member of a body that holds the entry. */
   readonly member: 'settings' | 'profile' | 'declaration'
-  /** Entries that nobody wrote, by name. */
+  /** Names of built-in entries, which are not in the file. */
   readonly builtIn?: (facts: CollectionFacts) => readonly string[]
   readonly describe: (name: string, written: unknown, facts: CollectionFacts) => Promise<unknown>
-  /** What uses an entry, so that it cannot be removed. */
+  /** Users of an entry; a used entry cannot be removed. */
   readonly users: (name: string, facts: CollectionFacts) => Promise<readonly string[]>
-  /** Why a body cannot be taken, though it is valid. */
+  /** Why a valid body is rejected. */
   readonly refusal?: (body: unknown, name: string) => string | undefined
-  /** An entry is about to be deleted; resolves to what is called once that was done, or failed. */
+  /** Runs before an entry is deleted. Resolves to a callback for after the deletion, successful or not. */
   readonly deleting?: (name: string, facts: CollectionFacts) => Promise<(() => Promise<void>) | undefined>
-  /** Stores what of a body is a secret, and resolves to what undoes that; undefined when the body has none. */
+  /**
+   * Stores the secrets of a body and resolves to a callback that restores the former ones; undefined if the body has no secrets.
+   */
   readonly keep?: (name: string, body: unknown, facts: CollectionFacts) => Promise<(() => Promise<void>) | undefined>
 }
 
@@ -82,7 +84,7 @@ async function describeProvider(name: string, written: unknown, facts: Collectio
   }
 }
 
-/** Every collection; another one is another entry here. */
+/** All collections. To add a collection, add an entry. */
 export const collections: readonly Collection[] = [
   {
     name: 'providers',

@@ -1,6 +1,6 @@
 import { amount, duration, flag, integer, list, type Members, words } from '../keys.js'
 
-/** Memory of agents. */
+/** Settings of agents' memory. */
 export const memory: Members = {
   enabled: flag(true, 'Whether agents have a memory'),
   global_dir: words('', 'Folder of the memory of all workspaces; empty: `memory` in the home'),

@@ -7,7 +7,7 @@ const Fallbacks = v.pipe(
   v.maxLength(16),
 )
 
-/** What each role has; `what` says what the role does. */
+/** Members of each role; `what` describes the role. */
 const model = (what: string): Members => ({
   enabled: flag(true, `Whether ${what}`),
   provider: words('', `Provider of the model; empty: the default provider`),
@@ -17,13 +17,13 @@ const model = (what: string): Members => ({
 })
 const agent = (what: string): Members => ({ ...model(what), agent: words('', 'Agent; empty: the built-in one') })
 
-/** Work that the daemon gives to models by itself. */
+/** Work that the daemon delegates to models on its own. */
 export const roles: Members = {
   auto_title: agent('sessions are given a title'),
   checkpoint_summary: agent('checkpoints are summarised'),
   coordinator: {
     ...agent('a coordinator distributes tasks'),
-    // What tasks read of them is theirs.
+    // Keys that the plugin `tasks` reads and owns.
     enabled: key('roles.coordinator.enabled', v.boolean()),
     agent: key('roles.coordinator.agent', v.string()),
     provider: key('roles.coordinator.provider', v.string()),

@@ -19,7 +19,7 @@ import { memory } from './memory.js'
 import { roles } from './roles.js'
 
 const text = v.pipe(v.string(), v.maxLength(4096))
-/** Of a catalog: a folder, or an address that the marketplace can reach. */
+/** Address of a catalog: a folder, or a URL that the marketplace can reach. */
 const catalogAddress = v.pipe(
   text,
   v.check(
@@ -36,7 +36,7 @@ function isWebAddress(where: string): boolean {
   return url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
 }
 
-/** The keys of an object of preferences, one for each of its values. */
+/** One key for each value of a preferences object. */
 function keysOf(schema: v.GenericSchema, prefix: string): Members {
   const { entries } = schema as unknown as { entries: Record<string, v.GenericSchema> }
   return Object.fromEntries(
@@ -47,7 +47,7 @@ function keysOf(schema: v.GenericSchema, prefix: string): Members {
   )
 }
 
-/** Every section; another one is another entry here. */
+/** All sections. To add a section, add an entry. */
 export const sections: readonly Section[] = [
   {
     name: 'general',

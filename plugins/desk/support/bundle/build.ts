@@ -10,9 +10,9 @@ import { summaryOf } from './summary.js'
 /** One file of a bundle. */
 export interface Source {
   readonly path: string
-  /** Bytes of it at most. */
+  /** Most bytes of the file. */
   readonly max?: number
-  /** Why it is left out; a source that throws is left out for what it throws. */
+  /** Why the file is omitted. A source that throws is omitted with its error. */
   readonly omitted?: string
   readonly read: (signal: AbortSignal) => Promise<Content>
 }
@@ -23,7 +23,7 @@ export interface BundleRequest {
   readonly sources: readonly Source[]
   readonly scrubber: Scrubber
   readonly signal: AbortSignal
-  /** What the summary begins with: which daemon this is, and how it was asked. */
+  /** First lines of the summary: the daemon and how the bundle was made. */
   readonly about: string
 }
 
@@ -33,15 +33,15 @@ export interface Bundle {
 }
 
 /**
- * Reads all sources, one after the other, and packs what they gave. A source that fails is omitted alone; what does not fit is cut,
- * and where that cannot be done, omitted.
+ * Reads all sources one after the other and packs their content. A failed source does not affect the others. Content that exceeds
+ * the limit is truncated, or omitted if it cannot be.
  */
 export async function buildBundle(request: BundleRequest): Promise<Bundle> {
   const { scrubber, signal } = request
   const artifacts: SupportArtifact[] = []
   const entries: Entry[] = []
   const parts = new Map<string, unknown>()
-  // Room for the manifest and the summary.
+  // Reserves space for the manifest and the summary.
   let left = Limits.bundle - 2 * Limits.artifact
   for (const source of request.sources) {
     signal.throwIfAborted()
@@ -97,7 +97,7 @@ const included = (path: string, { bytes, truncated }: Encoded): SupportArtifact 
   redaction_version: REDACTION_VERSION,
 })
 
-/** The manifest lists itself, so its size is found by trying. */
+/** The manifest contains its own size, so the size is found by iteration. */
 function manifestOf({ operationId, at }: BundleRequest, artifacts: readonly SupportArtifact[]) {
   let own = 0
   for (;;) {
@@ -119,7 +119,7 @@ function manifestOf({ operationId, at }: BundleRequest, artifacts: readonly Supp
   }
 }
 
-/** A file of JSON as data, another one as its text. */
+/** JSON files as data, other files as text. */
 function partOf(path: string, bytes: Buffer): unknown {
   return path.endsWith('.json') ? JSON.parse(bytes.toString()) : bytes.toString()
 }

@@ -2,8 +2,8 @@ import { turn } from '../../../../kernel/plugin.js'
 import type { Scrubber } from '../redact/scrubber.js'
 
 /**
- * What a source gives for one file of a bundle. Of a list the first items are kept, of a text its end. A text has no secrets any more;
- * they are removed from data when it is encoded.
+ * The content of one file of a bundle. If it is too large, a list keeps its first items and a text keeps its end. Texts arrive
+ * without secrets; those in data are removed during encoding.
  */
 export type Content =
   | { readonly kind: 'json'; readonly value: unknown }
@@ -16,16 +16,16 @@ export type Content =
     }
   | { readonly kind: 'text'; readonly text: string; readonly truncated: boolean }
 
-/** The bytes of one file, and whether something was left out of it. */
+/** The bytes of one file, and whether it was truncated. */
 export interface Encoded {
   readonly bytes: Buffer
   readonly truncated: boolean
 }
 
-/** Steps in which a value is made smaller. */
+/** Most steps to shrink a value. */
 const MOST_CUTS = 200
 
-/** Encodes what a source gave, without secrets and in at most `max` bytes; undefined where it cannot be made so small. */
+/** Encodes content without secrets, in at most `max` bytes; undefined if it cannot be shrunk that far. */
 export async function encode(content: Content, scrubber: Scrubber, max: number): Promise<Encoded | undefined> {
   if (content.kind === 'text') {
     const bytes = Buffer.from(content.text)
@@ -50,14 +50,14 @@ export async function encode(content: Content, scrubber: Scrubber, max: number):
 
 const textOf = (value: unknown) => `${JSON.stringify(value, undefined, 2)}\n`
 
-/** The end of a text, from the beginning of a line. */
+/** The end of a text, from the start of a line. */
 function endOf(bytes: Buffer, max: number): Buffer {
   if (bytes.length <= max) return bytes
   const end = bytes.subarray(bytes.length - max)
   return end.subarray(end.indexOf(10) + 1)
 }
 
-/** A value whose longest lists and texts are cut in half until it fits. */
+/** Halves the longest lists and texts of a value until it fits. */
 function shrunk(value: unknown, max: number): Encoded | undefined {
   let current = value
   for (let cut = 0; cut < MOST_CUTS; cut++) {
@@ -70,7 +70,7 @@ function shrunk(value: unknown, max: number): Encoded | undefined {
   return undefined
 }
 
-/** How the largest list or text in a value is cut. */
+/** Returns a function that halves the largest list or text of a value. */
 function largest(root: unknown): (() => unknown) | undefined {
   let most = 1
   let best: { readonly at: readonly (string | number)[]; readonly half: unknown } | undefined

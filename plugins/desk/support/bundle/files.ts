@@ -11,20 +11,20 @@ import type { LogLine, Scrubber } from '../redact/scrubber.js'
 import type { Content } from './content.js'
 
 const MAX_CONFIG_BYTES = 16 * 1024 * 1024
-/** Entries of the tree, of one folder of it, and folders below each other. */
+/** Most entries of the tree and of one folder, and the deepest level. */
 const MOST_ENTRIES = 10_000
 const MOST_OF_FOLDER = 500
 const DEEPEST = 8
-/** Rotated files of the log that are looked for. */
+/** Most rotated log files that are read. */
 const MOST_ROTATED = 5
-/** Bytes of one line of the log. */
+/** Most bytes of one log line. */
 const LONGEST_LINE = 64 * 1024
 
 const readAt = promisify(read)
 const stat = promisify(fstat)
 const closed = promisify(close)
 
-/** Reads `config.json` and hides what stands in it. A text that is no JSON is hidden by what it looks like. */
+/** Reads `config.json` and hides its secrets. Malformed text is searched by pattern instead of by member name. */
 export async function readConfig(root: string, scrubber: Scrubber): Promise<unknown> {
   const file = path.join(root, 'config.json')
   const text = (await readRegularFile(file, { maxBytes: MAX_CONFIG_BYTES }))?.toString()
@@ -38,7 +38,7 @@ export async function readConfig(root: string, scrubber: Scrubber): Promise<unkn
   }
 }
 
-/** Names, kinds, sizes, permissions and times of what is in the home; never contents, nor targets of links. */
+/** Names, kinds, sizes, permissions and times of the home's files; never contents or link targets. */
 export async function homeTree(root: string): Promise<Content> {
   const items: unknown[] = []
   let more = false
@@ -71,7 +71,7 @@ export async function homeTree(root: string): Promise<Content> {
   return { kind: 'list', head: { root }, member: 'entries', items, more }
 }
 
-/** The end of the log, over its rotated files, without secrets. */
+/** The end of the log, across rotated files, without secrets. */
 export async function logTail(root: string, scrubber: Scrubber): Promise<Content> {
   const file = path.join(root, 'logs', 'svc.log')
   const texts: string[] = []
@@ -103,7 +103,7 @@ function lineOf(line: string): LogLine {
   return { text }
 }
 
-/** At most `max` bytes of the end of a file, from the beginning of a line; undefined where there is none. */
+/** At most `max` bytes of a file's end, from the start of a line; undefined if there is no file. */
 export async function endOfFile(
   file: string,
   max: number,

@@ -1,14 +1,14 @@
 import { type LivenessSample, livenessFile, MOST_LIVENESS_BYTES, olderFile } from '../liveness-file.js'
 import { endOfFile } from './files.js'
 
-/** The samples on disk, oldest first. */
+/** The stored samples, oldest first. */
 export async function readLiveness(home: string): Promise<LivenessSample[]> {
   const file = livenessFile(home)
   const texts = await Promise.all([olderFile(file), file].map(name => endOfFile(name, MOST_LIVENESS_BYTES)))
   return texts.flatMap(found => (found?.text ?? '').split('\n').flatMap(line => sampleOf(line) ?? []))
 }
 
-/** Only numbers and the time are taken over: a file may hold anything. */
+/** Copies only numbers and the time, because the file may contain anything. */
 function sampleOf(line: string): LivenessSample | undefined {
   try {
     const raw = Object(JSON.parse(line)) as Record<string, unknown>

@@ -2,7 +2,7 @@ import type { K } from '../needs.js'
 import { type Bundle, buildBundle } from './build.js'
 import { scrubberOf, sourcesOf } from './online.js'
 
-/** Makes the bundle of a daemon that runs. */
+/** Makes the bundle of a running daemon. */
 export async function makeBundle(
   kernel: K,
   {

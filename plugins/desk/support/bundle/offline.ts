@@ -16,17 +16,17 @@ import { readLiveness } from './liveness.js'
 import { applyRecords, eventSummaries, sessionRows } from './tables.js'
 import { machineOf } from './versions.js'
 
-/** A larger database is not copied. */
+/** Largest database that is copied. */
 const MOST_DATABASE_BYTES = 1024 ** 3
 const LOW_BYTES = 256 * 1024 * 1024
 
 export interface OfflineRequest {
   readonly home: string
-  /** Of the command line. */
+  /** Version of the command line. */
   readonly version: string
   readonly env: Readonly<Record<string, string | undefined>>
   readonly includeStatus: boolean
-  /** Why the daemon is not asked. */
+  /** Why the bundle is made without the daemon. */
   readonly why: string
   readonly signal: AbortSignal
 }
@@ -39,7 +39,7 @@ interface Finding {
   readonly suggested_command?: string
 }
 
-/** Makes a bundle from the files of a home, whether its daemon runs or not. It writes nothing into the home. */
+/** Makes a bundle from the files of a home, whether or not its daemon runs. Does not write to the home. */
 export async function makeOfflineBundle(request: OfflineRequest): Promise<Bundle & { readonly name: string }> {
   const { home, env, signal, why, version } = request
   const at = systemClock().now()
@@ -61,7 +61,7 @@ export async function makeOfflineBundle(request: OfflineRequest): Promise<Bundle
   return { ...bundle, name: `svc-support-${iso(at).replace(/[-:]|\.\d+/g, '')}-${operationId}.tar.gz` }
 }
 
-/** Hands a copy of the database over, or why there is none. */
+/** Calls `use` with a copy of the database, or with the reason why there is none. */
 async function withDatabase<T>(home: string, use: (db: Reads | string) => Promise<T>): Promise<T> {
   const size = await stat(path.join(home, 'svc.db')).then(
     ({ size }) => size,
@@ -118,14 +118,14 @@ function sourcesOf(request: OfflineRequest, db: Reads | string, scrubber: Scrubb
   ]
 }
 
-/** What the discovery file of the daemon says, and whether its process exists. */
+/** The content of the daemon's discovery file, and why the daemon does not answer. */
 async function statusOf({ home, why }: OfflineRequest): Promise<unknown> {
   const text = await readRegularFile(path.join(home, 'daemon.json'), { maxBytes: 64 * 1024 }).catch(() => undefined)
   const discovery = text === undefined ? undefined : readJson(text.toString(), 'daemon.json')
   return { daemon: { status: 'not answering', why, discovery: discovery ?? 'there is no daemon.json' } }
 }
 
-/** What can be seen without a daemon. */
+/** Problems that can be detected without a daemon. */
 async function doctorOf({ home, why }: OfflineRequest, db: Reads | string): Promise<unknown> {
   const items: Finding[] = [
     {

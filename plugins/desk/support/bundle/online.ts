@@ -10,11 +10,11 @@ import { readLiveness } from './liveness.js'
 import { applyRecords, eventSummaries, sessionRows } from './tables.js'
 import { machineOf } from './versions.js'
 
-/** Records whose values are looked through for secrets. */
+/** Most records that are searched for secrets. */
 const MOST_RECORDS = 5000
 const MB = 1024 * 1024
 
-/** What hides the secrets that this daemon knows. */
+/** A scrubber with the secrets that this daemon knows. */
 export async function scrubberOf({ env, home, records, redact }: K): Promise<Scrubber> {
   const scrubber = new Scrubber(redact)
   scrubber.hideEnvironment(env)
@@ -23,7 +23,7 @@ export async function scrubberOf({ env, home, records, redact }: K): Promise<Scr
   return scrubber
 }
 
-/** The files of a bundle, as a daemon that runs has them. Nothing of this writes. */
+/** The files of a running daemon's bundle. Reading them writes nothing. */
 export function sourcesOf(kernel: K, scrubber: Scrubber, includeStatus: boolean): Source[] {
   const { db, home, needs } = kernel
   const { root } = home

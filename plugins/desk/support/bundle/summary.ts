@@ -2,13 +2,13 @@ import { clip } from '../../../../kernel/kit/text.js'
 import { iso } from '../../../../kernel/plugin.js'
 import type { SupportArtifact } from '../../../../schemas/daemon/support.js'
 
-/** Entries of each list. */
+/** Most entries of each list. */
 const MOST = 20
 const HOUR_MS = 3_600_000
 const TEXT = 300
 
 interface Parts {
-  /** Contents by path: data, or the text of what is no JSON. */
+  /** Contents by path: parsed JSON, or text. */
   readonly parts: ReadonlyMap<string, unknown>
   readonly artifacts: readonly SupportArtifact[]
   readonly about: string
@@ -49,7 +49,7 @@ interface Sample {
   readonly rss_mb: number
 }
 
-/** Events and lines that say what the daemon did about trouble. */
+/** Events and log lines about recovery actions of the daemon. */
 const REMEDY =
   /^(?:plugin\.(?:unloaded|loaded)|restart\.|daemon\.(?:started|draining|active)|extension\.|sandbox\.|audit\.|config\.|session\.(?:stopped|repaired)|task\.(?:run_requeued|run_recovered|lease_expired))/
 const REMEDY_WORDS =
@@ -59,11 +59,11 @@ const listOf = <T>(part: unknown, member: string): readonly T[] => {
   const list = Object(part)[member]
   return Array.isArray(list) ? list : []
 }
-/** A text whose ids and numbers do not tell it from others with the same cause. */
+/** A text without ids and numbers, so that messages with the same cause are equal. */
 const withoutIds = (text: string) => text.replace(/[0-9a-f]{8,}|\d+/g, '…')
 const short = (text: unknown) => clip(`${text ?? ''}`.replace(/\s+/g, ' '), TEXT)
 
-/** What is wrong, what was done about it and what to look at, in words, from the other files of the bundle. */
+/** A summary of problems, recovery actions and next steps, made from the other files of the bundle. */
 export function summaryOf({ parts, artifacts, about, at }: Parts): string {
   const logLines = linesOf(parts.get('logs-tail.txt'))
   const events = listOf<Told>(parts.get('event-summaries.json'), 'events')
@@ -97,7 +97,7 @@ function findings(doctor: unknown): string[] {
   const items = listOf<Finding>(doctor, 'items').filter(({ severity }) => severity !== 'info')
   return items.slice(0, MOST).map(({ severity, id, title = '', message = '', suggested_command: next }) => {
     const help = next === undefined ? '' : ` Try: \`${next}\`.`
-    // The title names what the message is about, a bridge for example.
+    // The title names the subject of the message, such as a bridge.
     const text = title === '' || message.startsWith(title) ? message : `${title}: ${message}`
     return `- ${severity}: ${short(text)} (${id} in doctor.json).${help}`
   })
@@ -113,7 +113,7 @@ function state(status: unknown): string[] {
   ]
 }
 
-/** Turns that run, the longest without a sign of life first: an unresponsive agent is no failure yet. */
+/** Running turns, the longest idle first: an unresponsive agent is not a failure yet. */
 function underWay(status: unknown, sessions: unknown): string[] {
   const agents = new Map(
     listOf<Record<string, unknown>>(sessions, 'sessions').map(({ id, agent_name: of }) => [id, of]),
@@ -216,7 +216,7 @@ function lookAt(isWrong: boolean, events: readonly Told[], lines: readonly Line[
   ]
 }
 
-/** Lines that are JSON; others are text of what cannot log any more. */
+/** Log lines. A line that is not JSON was written without the logger, so it counts as an error. */
 function linesOf(text: unknown): Line[] {
   if (typeof text !== 'string') return []
   return text.split('\n').flatMap(line => {

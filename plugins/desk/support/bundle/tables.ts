@@ -2,7 +2,7 @@ import { iso, type Reads, type SqlValue, turn } from '../../../../kernel/plugin.
 import { isFailure, logEventOf } from '../../../reach/observe/api.js'
 import type { Content } from './content.js'
 
-/** Rows that are read in one go. */
+/** Rows per query. */
 const PAGE = 500
 const MOST_EVENTS = 20_000
 const MOST_SESSIONS = 2000
@@ -10,7 +10,7 @@ const MOST_CHANGES = 1000
 
 type Row = Readonly<Record<string, SqlValue>>
 
-/** The newest events without their payload. They are read from the table, which has the newest 100,000. */
+/** The newest events without their payloads, from the table with the newest 100,000 events. */
 export async function eventSummaries(db: Reads): Promise<Content> {
   const items: unknown[] = []
   let before = Number.MAX_SAFE_INTEGER
@@ -53,7 +53,7 @@ function eventSummary(row: Row): unknown {
   }
 }
 
-/** Sessions, the last active first: no prompts, no answers. */
+/** Sessions, most recently active first, without prompts and answers. */
 export function sessionRows(db: Reads): Content {
   const rows = db.all<Row>(
     `SELECT id, name, type, agent_name, workspace_id, provider, model, state, stop_reason, stop_detail, failure_kind,
@@ -64,7 +64,7 @@ export function sessionRows(db: Reads): Content {
   return listOf('sessions', rows, MOST_SESSIONS)
 }
 
-/** Changes of settings, the newest first: keys and outcomes, no values. */
+/** Changes of settings, newest first: keys and outcomes, no values. */
 export function applyRecords(db: Reads): Content {
   const rows = db.all<Row>(
     `SELECT id, actor, status, lifecycle, next_action, target, keys, generation, diagnostics, created_at, applied_at,

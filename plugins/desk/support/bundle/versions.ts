@@ -1,6 +1,6 @@
 import os from 'node:os'
 
-/** What runs here: the machine and the runtime. */
+/** Versions of the machine and the runtime. */
 export function machineOf(): object {
   const { node, v8, uv, openssl } = process.versions
   const cpus = os.cpus()

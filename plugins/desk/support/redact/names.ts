@@ -1,10 +1,10 @@
 import { parseSecretRef } from '../../../../kernel/kit/secret-ref.js'
 
-/** Words that say "secret" in the name of a member, however it is spelled: apiKey, api_key, API-KEY, x-api-key. */
+/** Words that mark a member name as secret, in any spelling: apiKey, api_key, API-KEY, x-api-key. */
 const SECRET =
   /(?:apikey|accesskey|privatekey|signingkey|encryptionkey|sharedkey|secret|passw(?:or)?d|passphrase|passcode|pwd|token|credentials?|authorization|cookie|bearer|jwt|dsn|connectionstring)/
 const SECRET_END = /(?:^key|auth|_key|otp)$/
-/** Names with such a word that hold none: counts, budgets, digests, folders. */
+/** Names with such a word but without a secret: counts, budgets, digests, folders. */
 const HARMLESS =
   /^(?:pwd|oldpwd)$|(?:hash|count|total|status|state|type|kind|usage|budget|limit|path|file|mode|slots?|bytes|seconds|present|required)$|^(?:max|min|num|input|output|total|cached|context|reasoning)\w*tokens?$|^tokens?(?:in|out|used|total|per\w*)?$/
 
@@ -18,10 +18,10 @@ export function isSecretName(name: string): boolean {
   return SECRET.test(letters) || SECRET_END.test(snake.replace(/[^a-z0-9]+/g, '_'))
 }
 
-/** Members whose own members are variables, headers or the like: their values are hidden whatever they are called. */
+/** Members that contain variables, headers or the like: all of their values are hidden, whatever their names. */
 const ENVIRONMENTS = new Set(['env', 'environment', 'envvars', 'headers', 'secretenv'])
 export const isEnvironment = (name: string): boolean => ENVIRONMENTS.has(name.replace(/[_-]/g, '').toLowerCase())
 
-/** A reference names a secret and is none: `vault:…`, `env:NAME`, `${NAME}`. */
+/** Whether a text only refers to a secret: `vault:…`, `env:NAME`, `${NAME}`. */
 export const isReference = (text: string): boolean =>
   ['vault', 'env'].includes(parseSecretRef(text)?.scheme ?? '') || /^\$\{?[A-Za-z_]\w{0,255}\}?$/.test(text)

@@ -3,39 +3,39 @@ import { redactText, SecretMatcher } from '../../../platform/redaction/api.js'
 import { isEnvironment, isReference, isSecretName } from './names.js'
 
 const REDACTED = '[redacted]'
-/** Texts within texts that are looked into: JSON in JSON, base64 of JSON in a URL. */
+/** Deepest level of nested texts that is searched, such as JSON in JSON, or base64 of JSON in a URL. */
 const DEEPEST_TEXT = 4
-/** Deeper data is cut off: what is not searched must not leave. */
+/** Deepest level of data; deeper data is cut off, because unsearched data must not leave. */
 const DEEPEST = 48
-/** Values of fewer characters are words of ordinary text. */
+/** Shortest hidden value in characters; a shorter one could be an ordinary word. */
 const SHORTEST_HIDDEN = 6
 const LONGEST_HIDDEN = 8192
 
 const BASE64 = /[A-Za-z0-9+/_-]{16,}={0,2}/g
 const PERCENT = /[\w.~%+&=;:/?@!$'()*,-]*%[0-9a-f]{2}[\w.~%+&=;:/?@!$'()*,-]*/gi
-/** `["authorization", "…"]` in a text that is no JSON as a whole, also in quoted JSON: its quotes have backslashes then. */
+/** `["authorization", "…"]` within a text that is not JSON as a whole, also in quoted JSON, where its quotes have backslashes. */
 const PAIR = /(\[\s*(\\*)"([\w-]{2,64})\2"\s*,\s*\2")((?:(?!\2").)*)(\2"\s*\])/g
-/** A text that consists of characters that people write. */
+/** A text of printable characters only. */
 const WRITTEN = /^[\t\n\r\x20-\x7e\u00a0-\ud7ff\ue000-\ufffc]+$/
 
-/** A line of a log as it was parsed; a line that is no JSON is a text. */
+/** A parsed log line; a line that is not JSON has no fields. */
 export interface LogLine {
   readonly text: string
   readonly fields?: Readonly<Record<string, unknown>>
 }
 
 /**
- * Removes secrets from what goes into a bundle: values that plugins registered, values that the environment and the configuration
- * of the daemon hold under names that suggest a secret, and what looks like a secret, also inside JSON text, base64 and URLs.
+ * Removes secrets from the contents of a bundle: values that plugins registered, values with secret names in the environment and
+ * the configuration of the daemon, and texts with the form of a secret, also inside JSON text, base64 and URLs.
  */
 export class Scrubber {
   readonly #own = new SecretMatcher()
   readonly #hidden = new Set<string>()
 
-  /** @param known the values that plugins registered; absent where no daemon runs */
+  /** @param known the values that plugins registered; absent without a running daemon */
   constructor(private readonly known: Pick<Redact, 'text' | 'stream'> | undefined) {}
 
-  /** Hides a value wherever it occurs. */
+  /** Hides a value everywhere. */
   hide(value: string): void {
     const text = value.trim()
     if (text.length < SHORTEST_HIDDEN || text.length > LONGEST_HIDDEN || this.#hidden.has(text)) return
@@ -50,7 +50,7 @@ export class Scrubber {
       if (value !== undefined && isSecretName(name) && !name.startsWith('SVC_')) this.hide(value)
   }
 
-  /** Hides the values of data, such as a configuration, that stand under names which suggest a secret. */
+  /** Hides the values of data, such as a configuration, whose member names suggest a secret. */
   hideMembers(data: unknown, isHidden = false, depth = 0): void {
     if (typeof data === 'string') {
       if (isHidden) this.hide(data)
@@ -77,7 +77,7 @@ export class Scrubber {
     return redactText(clean)
   }
 
-  /** Data without secrets: its texts, what stands under the name of a secret, and names of members themselves. */
+  /** Data without secrets: redacts texts, values of members with secret names, and member names themselves. */
   data(value: unknown, depth = 0): unknown {
     if (typeof value === 'string') return this.text(value)
     if (typeof value === 'bigint') return `${value}`
@@ -97,7 +97,7 @@ export class Scrubber {
     )
   }
 
-  /** Lines of a log. A value that one line begins and the next of the same source goes on with is hidden in both. */
+  /** Redacts log lines. A value that is split over two lines of one source is hidden in both. */
   async lines(lines: readonly LogLine[]): Promise<string[]> {
     const texts = lines.map(({ text, fields }) => (typeof fields?.msg === 'string' ? fields.msg : text))
     const sources = lines.map(({ fields }) => `${fields?.plugin ?? ''}`)
@@ -120,7 +120,7 @@ export class Scrubber {
     return this.#own.replace(this.known?.text(text) ?? text)
   }
 
-  /** Of a header as a pair, `["authorization", "…"]`, and of arguments, `["--token", "…"]`, what follows the name. */
+  /** In a header pair such as `["authorization", "…"]` or arguments such as `["--token", "…"]`, redacts the item after the name. */
   #list(items: readonly unknown[], depth: number): unknown[] {
     return items.map((item, n) => {
       const before = items[n - 1]
@@ -138,7 +138,7 @@ export class Scrubber {
     return member
   }
 
-  /** A text that is JSON as a whole: its members have names. */
+  /** Redacts a text that is JSON as a whole by member names. */
   #embedded(text: string, depth: number): string {
     if (!/^\s*[[{"]/.test(text)) return text
     try {
@@ -165,7 +165,7 @@ export class Scrubber {
   }
 }
 
-/** `{ "name": "authorization", "value": "…" }`: the value is that of the name. */
+/** Whether an object such as `{ "name": "authorization", "value": "…" }` holds the value of a secret name. */
 function pairOf(value: object): boolean {
   const { name, key, header, value: held } = value as Readonly<Record<string, unknown>>
   const named = [name, key, header].find(text => typeof text === 'string')
@@ -176,12 +176,12 @@ function decodedPercent(token: string): string | undefined {
   try {
     return decodeURIComponent(token.replaceAll('+', ' '))
   } catch {
-    // Bytes that are no UTF-8, or a lone sign: each of its parts by itself.
+    // Not UTF-8, or a stray percent sign: decode each sequence on its own.
     return token.replace(/(?:%[0-9a-f]{2})+/gi, part => Buffer.from(part.replaceAll('%', ''), 'hex').toString('latin1'))
   }
 }
 
-/** Passes the texts of each source through one stream, so that values are found which begin in one text and end in the next. */
+/** Passes the texts of each source through one stream, to find values that continue in the next text. */
 function acrossLines(texts: string[], sources: readonly string[], open: () => RedactedStream | undefined): void {
   const streams = new Map<string, { readonly stream: RedactedStream; last: number; tail: string }>()
   for (const [n, source] of sources.entries()) {
@@ -195,7 +195,7 @@ function acrossLines(texts: string[], sources: readonly string[], open: () => Re
     const text = texts[n] as string
     const before = one.tail
     const pushed = one.stream.push(text)
-    // What the stream held back of the line before: as it was, or replaced together with the beginning of this line.
+    // Text held back from the previous line: unchanged, or redacted together with the start of this line.
     const isWhole = before !== '' && pushed.startsWith(before)
     if (isWhole) texts[one.last] += before
     else if (before !== '') texts[one.last] += REDACTED
@@ -207,7 +207,7 @@ function acrossLines(texts: string[], sources: readonly string[], open: () => Re
   for (const { stream, last } of streams.values()) texts[last] += stream.end()
 }
 
-/** A line that ends within the value of a secret name has the rest of the value at the beginning of the next line of its source. */
+/** If a line ends within the value of a secret name, redacts the rest of it at the start of the source's next line. */
 function openEnded(texts: string[], sources: readonly string[]): void {
   const last = new Map<string, number>()
   for (const [n, source] of sources.entries()) {
@@ -218,7 +218,7 @@ function openEnded(texts: string[], sources: readonly string[]): void {
   }
 }
 
-/** The word at the beginning of a text, unless it is the name of a value itself. */
-// What begins JSON stays: without its brace nothing of it would be searched by names.
+/** The first word of a text, unless it is itself the name of a value. */
+// Does not match the start of JSON: without its brace, it would not be searched by member names.
 const FIRST_WORD = /^(?![[{])[^\s"',;=:]+(?![^\s"',;=:]|["']?\s*[=:])/
 const OPEN_END = /([A-Za-z][\w-]{1,63})\\*["']?\s*[=:]\s*\\*["']?[^\s"',;]*$/

@@ -9,7 +9,7 @@ const MOST_AGENTS = 500
 /** `NAME=value`, `name: value` and `"name": "value"`, also within a list of arguments. */
 const ASSIGNED = /["']?([A-Za-z][\w.-]{0,127})["']?\s*[=:]\s*(?:"([^"\n]*)"|'([^'\n]*)'|([^\s,"'\]}]+))/g
 
-/** Hides the values that files of the home hold under names which suggest a secret: variables, and environments of agents. */
+/** Hides values with secret names in files of the home: variables, and environments of agents. */
 export async function readSecretFiles(root: string, scrubber: Scrubber): Promise<void> {
   const agents = await readdir(path.join(root, 'agents')).catch(() => [])
   const files = [
@@ -24,7 +24,7 @@ export async function readSecretFiles(root: string, scrubber: Scrubber): Promise
   }
 }
 
-/** Hides the values of a text that are assigned to names of secrets. */
+/** Hides values that a text assigns to secret names. */
 export function hideAssigned(text: string, scrubber: Scrubber): void {
   for (const [, name = '', double, single, plain] of text.matchAll(ASSIGNED))
     if (isSecretName(name)) scrubber.hide(double ?? single ?? plain ?? '')
