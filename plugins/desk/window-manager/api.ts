@@ -10,27 +10,27 @@ export { type DecodedLayout, decodeLayout, LayoutKind, MAX_LAYOUT_BYTES } from '
 export interface WindowManagerApi {
   /** The state of a workspace, by id; undefined when there is no such workspace. */
   state(workspaceId: string): WindowManagerState | undefined
-  /** What a workspace goes by now: its overrides over the settings; undefined when there is no such workspace. */
+  /** Effective preferences of a workspace: settings with the workspace's overrides. Undefined if the workspace does not exist. */
   preferences(workspaceId: string): WindowPreferences | undefined
 }
 
 export const WindowManager = token<WindowManagerApi>('window-manager@1')
 
-/** One command that changed a document: what readers of the stream are told. */
+/** A command that changed a document, as sent to readers of the stream. */
 export const CommandApplied = event('window_manager.command.applied', WindowStreamEvent)
 
 const happened = v.object({
   workspace_id: v.string(),
   revision: v.number(),
   command_id: v.string(),
-  /** Of the desktops or windows that it happened to. */
+  /** Ids of the affected desktops or windows. */
   ids: v.array(v.string()),
 })
 
-/** A layout was put in place of the arrangement. */
+/** A layout replaced the arrangement. */
 export const LayoutApplied = event('window_manager.layout.applied', happened)
 
-/** One event a command and name, whatever the number of windows. */
+/** One event per command and name, whatever the number of windows. */
 export const happeningEvents = {
   'desktop.created': event('window_manager.desktop.created', happened),
   'desktop.deleted': event('window_manager.desktop.deleted', happened),

@@ -1,23 +1,23 @@
 import type { Command, CommandArgument, CommandContext, CommandOption } from '../../../kernel/plugin.js'
 import { type CommandId, commandTable } from './reduce/command-table.js'
 
-/** One word that a person types, and the member of the payload that it fills; a dot goes into an object. */
+/** A word on the command line and the member of the payload that it sets; a dot leads into an object. */
 interface Part {
   readonly name: string
   readonly member: string
-  /** `minus` turns the number that is there: a word that begins with a dash would be an option. */
+  /** `minus` negates the number of the member: a negative number on the command line would be read as an option. */
   readonly as?: 'text' | 'integer' | 'number' | 'boolean' | 'minus'
   readonly summary?: string
 }
 
-/** How the command line says a command of the window manager. */
+/** A command of the window manager as a verb of the command line. */
 export interface CliCommand {
   readonly command: CommandId
   readonly args?: readonly (Part & { readonly optional?: boolean })[]
   readonly options?: readonly Part[]
-  /** Members that the verb itself stands for. */
+  /** Members that the verb itself implies. */
   readonly fixed?: Readonly<Record<string, unknown>>
-  /** Said instead of what the table of commands says of it. */
+  /** Summary used instead of that in the command table. */
   readonly summary?: string
 }
 
@@ -27,7 +27,7 @@ const beside: Part = { name: 'beside', member: 'target_window_id', summary: 'id 
 const edge: Part = { name: 'edge', member: 'edge', summary: 'left, right, top, bottom or center (on top of it)' }
 const onDesktop: Part = { ...desktop, summary: 'id of the desktop; default: the current one, else the first' }
 
-/** Verbs of `svc desktop`, `svc window` and `svc layout` that do a command, by their path. */
+/** Verbs of `svc desktop`, `svc window` and `svc layout` that send a command, by their path. */
 export const cliVerbs = {
   'desktop create': {
     command: 'desktop.create',

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { tool } from '../../../kernel/kit/annotations/index.js'
 import { commandTable } from './reduce/command-table.js'
 
-/** Each command is a tool, `window_open` for `window.open`; its payload is what the command takes. */
+/** One tool per command, such as `window_open` for `window.open`, with the payload of the command. */
 export const commandTools = Object.entries(commandTable).map(([id, { summary, payload }]) =>
   tool(id.replace('.', '_'), ['window_manager'], {
     description: `${summary}. expected_revision is the revision of window_manager_state.`,

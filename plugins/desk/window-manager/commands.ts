@@ -25,7 +25,7 @@ export async function runDesktops(context: CommandContext): Promise<void> {
   if (Object.keys(state.windows).length === 0) out.line(out.color('dim', 'no windows; open one: svc window open <app>'))
 }
 
-/** Verbs that do one command: `svc desktop create`, `svc window move` and so on. */
+/** Verbs that send one command, such as `svc desktop create` and `svc window move`. */
 export async function runVerb(context: CommandContext): Promise<void> {
   const { command, args = [], options = [], fixed = {} }: CliCommand = cliVerbs[context.path as CliVerb]
   const payload: Record<string, unknown> = structuredClone(fixed)
@@ -88,7 +88,7 @@ export async function runExport(context: CommandContext): Promise<void> {
   out.line(`saved layout ${id}; apply it: ${commandLine('layout apply', id)}`)
 }
 
-/** Does a command at the revision of now, or previews it, and shows what became of it. */
+/** Runs or previews a command at the current revision and prints the result. */
 async function perform(context: CommandContext, command_id: string, payload: unknown): Promise<void> {
   const { client, out, options } = context
   const base = await basePath(context)
@@ -106,7 +106,7 @@ async function perform(context: CommandContext, command_id: string, payload: unk
   if (isPreview) out.line(out.color('dim', 'a preview: nothing was changed'))
 }
 
-/** The revision of now and the screen. What is damaged has no screens, but a revision at which another layout takes its place. */
+/** The current revision and screen. A damaged document has no screen, but a revision at which another layout can replace it. */
 async function meantBy(context: CommandContext, base: string, command_id: string) {
   try {
     const state = (await context.client.request('GET', base)) as WindowManagerState
@@ -119,10 +119,10 @@ async function meantBy(context: CommandContext, base: string, command_id: string
   }
 }
 
-/** Of desktops and windows. */
+/** Ids of desktops and windows. */
 const idsIn = ({ desktops, windows }: WindowManagerState) => [...desktops.map(({ id }) => id), ...Object.keys(windows)]
 
-/** The screen that a command is for: the one that is named, or the only one. */
+/** The screen that a command applies to: the named one, or the only one. */
 async function screenOf(
   { options, client, path: verb, fault }: CommandContext,
   base: string,
@@ -142,7 +142,7 @@ async function screenOf(
   return undefined
 }
 
-/** Address of the window manager: of the workspace that is named, or the one around the current folder. */
+/** Base URL of the window manager, for the named workspace or the one around the current folder. */
 async function basePath({ options, cwd, client }: CommandContext): Promise<string> {
   const given = options.workspace === undefined ? '.' : String(options.workspace)
   const reference = /^[./~]/.test(given) ? path.resolve(cwd, given) : given
@@ -171,7 +171,7 @@ async function layoutPayload(context: CommandContext): Promise<unknown> {
   }
 }
 
-/** A document is JSON for people too: it goes into a file, and comes back by `--file`. */
+/** Prints a document as JSON also for people: it can be saved and read again with `--file`. */
 function printDocument({ out }: CommandContext, document: unknown): void {
   if (out.json) out.value(document)
   else out.line(JSON.stringify(document, undefined, 2))
@@ -194,7 +194,7 @@ function decoded({ fault }: CommandContext, name: string, as = 'text', value?: s
   return number
 }
 
-/** Fills a member of the payload; `route.pathname` is one in an object. */
+/** Sets a member of the payload; `route.pathname` sets a member of an object. */
 function put(payload: Record<string, unknown>, member: string, value: unknown): void {
   if (value === undefined) return
   const [outer = member, inner] = member.split('.')

@@ -7,7 +7,7 @@ export interface Line {
   readonly style?: 'bold' | 'dim'
 }
 
-/** Desktops and what is on them as a tree. `shown` is the desktop that the caller looks at. */
+/** Desktops and their windows as a tree. `shown` is the caller's current desktop. */
 export function desktopLines(state: WindowManagerState, shown?: string): Line[] {
   return state.desktops.flatMap(desktop => {
     const marks = [desktop.id, desktop.purpose === 'focus' ? 'focus' : '', desktop.id === shown ? 'shown' : '']

@@ -47,10 +47,10 @@ import { migrations } from './store.js'
 const route = routeOf<WindowManagerService>(describe('Window manager'))
 const { tap } = surfaceOf<WindowManagerService>()
 const BASE = '/api/workspaces/{workspace_id}/window-manager'
-/** Above the largest layout, so that it is the document that says what is too large. */
+/** Larger than the largest layout, so that an oversized document is rejected by its own check. */
 const LAYOUT_BODY = MAX_LAYOUT_BYTES + 1024 * 1024
 
-/** Replies of a route, and the refusals that each of these routes can answer with. */
+/** Adds the possible refusals to the replies of a route. */
 const orRefused = <R extends Replies>(replies: R) => ({ ...refused, ...replies }) as R & typeof refused
 const refused = {
   404: WindowManagerErrorBody,
@@ -59,7 +59,7 @@ const refused = {
   503: WindowManagerErrorBody,
 }
 
-/** The reply is of records of any kind; these are layouts. */
+/** The reply type covers records of any kind; these are layouts. */
 const layoutColumns = columnsOf<
   Omit<ListLayoutProfilesReply['records'][number], 'spec'> & { readonly spec: WindowLayoutSpec }
 >()([

@@ -1,6 +1,6 @@
 import type { WindowManagerErrorBody, WindowManagerErrorCode } from '../../../schemas/window-manager.js'
 
-/** The HTTP status of every refusal; the contract's table of codes. */
+/** The HTTP status of each refusal, as in the contract's table of codes. */
 export const refusalStatus = {
   window_manager_workspace_not_found: 404,
   window_manager_revision_conflict: 409,
@@ -15,17 +15,17 @@ export const refusalStatus = {
   window_manager_layout_not_found: 404,
   window_manager_slow_consumer: 503,
   window_manager_unavailable: 503,
-  // Of a later revision, which the contract lists for reading; nothing here has a window that is pinned.
+  // Codes of a later revision of the contract; no window can be pinned here yet.
   window_manager_not_stacked: 422,
   window_manager_window_pinned: 409,
 } as const satisfies Record<WindowManagerErrorCode, 404 | 409 | 422 | 503>
 
 type More = Pick<WindowManagerErrorBody, 'current_revision' | 'conflicts' | 'diagnostics'> & {
-  /** The command or step that helps. */
+  /** The command or step that resolves the problem. */
   readonly next?: string
 }
 
-/** Why a request changes nothing. The contract wants these in a body of their own, with the workspace in it. */
+/** Why a request was refused without changes. The contract requires a separate body format that includes the workspace. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
 

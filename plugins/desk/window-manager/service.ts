@@ -35,21 +35,21 @@ import { Refusal, refusalStatus, refuse } from './refusal.js'
 import { preferences, preferred, WindowManagerSettings } from './settings.js'
 import { DocumentStore, type Side, type StoredDocument } from './store.js'
 
-/** What a command makes of a document, before anything is written. */
+/** The result of a command, before anything is written. */
 interface Step {
   readonly document: WindowDocument
   readonly effect: Effect
   readonly changes: WindowChanges
   readonly changed: boolean
   readonly rebasedFrom?: number | undefined
-  /** Brings the history along; nothing for commands that are not recorded. */
+  /** Updates the history; does nothing for commands that are not recorded. */
   record(t: Tx): void
 }
 
 type Refused<S> = S extends number ? { readonly status: S; readonly body: WindowManagerErrorBody } : never
 type Answer<T> = T | Refused<(typeof refusalStatus)[keyof typeof refusalStatus]>
 
-/** One document per workspace, changed by commands that name the revision they expect. */
+/** One document per workspace, changed by commands that specify the expected revision. */
 export class WindowManagerService implements WindowManagerApi {
   /** Saved layouts. */
   readonly layouts: Layouts
@@ -74,7 +74,7 @@ export class WindowManagerService implements WindowManagerApi {
     return this.#preferences(this.#store.read(workspaceId).document)
   }
 
-  /** The reply of a route about a workspace, by id, name or path; refusals have the form that the contract gives them. */
+  /** The reply of a route for a workspace (id, name or path); refusals have the format of the contract. */
   async answer<T>(reference: string, work: (workspace: Workspace) => T | Promise<T>): Promise<Answer<T>> {
     let id = reference
     try {
@@ -87,7 +87,7 @@ export class WindowManagerService implements WindowManagerApi {
     }
   }
 
-  /** The whole state, with all of both histories. */
+  /** The whole state, including both histories. */
   read(workspace: Workspace): WindowManagerState {
     return this.#toReader(workspace)
   }
@@ -100,10 +100,10 @@ export class WindowManagerService implements WindowManagerApi {
     return diagnose(document, workspace.id)
   }
 
-  /** Does a command in one transaction with its events. Throws a Refusal, and changes nothing then. */
+  /** Applies a command and writes its events in one transaction. Throws a Refusal without changing anything. */
   async command(workspace: Workspace, body: WindowCommandBody, actor: Actor): Promise<WindowCommandReply> {
     const done = await this.kernel.db.tx(t => {
-      // It may have been deleted since it was found; then a document would be left behind.
+      // The workspace may have been deleted since it was found; a write would leave an orphaned document.
       if (!this.kernel.needs.workspaces.get(workspace.id)) refuse('workspace_not_found', 'the workspace was deleted')
       const replaces = body.command_id === 'layout.replace'
       const current = replaces ? this.#store.readToReplace(t, workspace.id) : this.#store.read(workspace.id)
@@ -129,7 +129,7 @@ export class WindowManagerService implements WindowManagerApi {
     }
   }
 
-  /** What a command would do; nothing is written. */
+  /** The outcome of a command; nothing is written. */
   preview(workspace: Workspace, body: WindowCommandBody, actor: Actor): WindowPreviewReply {
     const current = this.#store.read(workspace.id)
     const { document, changes, changed } = this.#step(current, body, actor)
@@ -158,7 +158,7 @@ export class WindowManagerService implements WindowManagerApi {
     this.live.notify(id)
   }
 
-  /** The channel of one reader; throws a Refusal before the first message when its client is not attached. */
+  /** The channel of one reader. Throws a Refusal before the first message if the reader's client is not attached. */
   stream(workspace: Workspace, query: WindowStreamQuery, signal: AbortSignal): SocketReply {
     const { id } = workspace
     const { client_id: clientId } = query
@@ -233,7 +233,7 @@ export class WindowManagerService implements WindowManagerApi {
   #travel(document: WindowDocument, way: Side, payload: unknown) {
     decodePayload(`layout.${way}`, payload)
     const id = document.workspace_id
-    // It may have been lowered since the entries were made.
+    // The limit may have been lowered since the entries were made.
     const limit = this.#historyLimit(document)
     const [entry] = this.#store.history(id, way, Math.min(limit, 1))
     if (!entry) return refuse('history_boundary', `there is nothing to ${way}`)
@@ -249,7 +249,7 @@ export class WindowManagerService implements WindowManagerApi {
     return { document: next.document, effect: {}, record }
   }
 
-  /** For those who show it: with what they are to go by. */
+  /** The state for clients, including the effective preferences. */
   #toReader(workspace: Workspace, newest?: number): WindowManagerState {
     const stored = this.#store.read(workspace.id)
     return { ...this.#toWire(workspace, stored, newest), preferences: this.#preferences(stored.document) }
@@ -279,7 +279,7 @@ export class WindowManagerService implements WindowManagerApi {
     return overrides.history_limit ?? this.kernel.config.get(WindowManagerSettings.history_limit)
   }
 
-  /** A workspace is gone: nothing of it stays in memory. */
+  /** Removes a deleted workspace from memory. */
   forget(workspaceId: string): void {
     this.#clients.forget(workspaceId)
     this.live.forget(workspaceId)
@@ -289,6 +289,6 @@ export class WindowManagerService implements WindowManagerApi {
 const sameOverrides = (a: WindowDocument, b: WindowDocument) =>
   JSON.stringify(a.overrides) === JSON.stringify(b.overrides)
 
-/** Who the caller says it acts for, else who it is. */
+/** The actor that the caller claims to act for, else the caller itself. */
 const actorOf = (claimed: WindowManagerActor | undefined, { kind, id }: Actor): WindowManagerActor =>
   claimed?.id || claimed?.kind ? claimed : { kind, id }

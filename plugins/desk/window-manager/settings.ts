@@ -8,13 +8,13 @@ const { entries: gap } = of.gaps
 const { entries: snap } = of.snap
 
 const setting = settingsSection({ path: 'window_manager', section: 'window-manager', apply: 'live' })
-/** In settings lengths are whole; a workspace may have others. */
+/** Lengths are integers in settings; overrides of a workspace may be fractional. */
 const whole = (schema: v.GenericSchema<unknown, number>) => v.pipe(schema, v.integer())
 
 /**
- * The paths that the window manager owns, in the form of what they make up: each value has one, so that a fault names it.
- * The daemon itself goes by `history_limit`, `new_window_policy` and `raise_on_focus`; the others are about pointers, keys and
- * pixels, which only clients have. All are handed to them, as `preferences` of the state.
+ * The settings of the window manager, one per value so that an error names the value. The daemon uses only `history_limit`,
+ * `new_window_policy` and `raise_on_focus`; the others concern pointers, keys and pixels, which only clients have. Clients get all
+ * of them as `preferences` of the state.
  */
 export const WindowManagerSettings = {
   bindings: {
@@ -34,7 +34,7 @@ export const WindowManagerSettings = {
     top: setting('gaps.top', whole(gap.top), 8),
   },
   group_move_modifier: setting('group_move_modifier', of.group_move_modifier, 'alt'),
-  /** How many commands undo can take back. */
+  /** Number of commands that can be undone. */
   history_limit: setting('history_limit', of.history_limit, 50),
   new_window_policy: setting('new_window_policy', of.new_window_policy, 'beside_focus'),
   raise_on_focus: setting('raise_on_focus', of.raise_on_focus, true),
@@ -55,12 +55,12 @@ interface Tree {
 
 const isSetting = (part: Setting | Tree): part is Setting => typeof part.path === 'string'
 
-/** The same as a list, as the surface has it. */
+/** The settings as a list, for the surface. */
 export function settingsIn(tree: Tree): Setting[] {
   return Object.values(tree).flatMap(part => (isSetting(part) ? [part] : settingsIn(part)))
 }
 
-/** The settings as they are now, in the form of their section. */
+/** The current settings, in the form of their section. */
 export function preferences(read: <T>(entry: Setting<T>) => T): WindowPreferences {
   const valuesIn = (tree: Tree): Record<string, unknown> =>
     Object.fromEntries(
@@ -69,7 +69,7 @@ export function preferences(read: <T>(entry: Setting<T>) => T): WindowPreference
   return valuesIn(WindowManagerSettings) as WindowPreferences
 }
 
-/** What holds for a workspace: what it wants otherwise goes over the settings; of its shortcuts each over the one of that name. */
+/** Effective preferences of a workspace: its overrides replace settings; shortcuts are merged by name. */
 export function preferred(settings: WindowPreferences, overrides: Overrides): WindowPreferences {
   const own = Object.entries(overrides).filter(([, value]) => value !== undefined && value !== null)
   const shortcuts = { ...settings.shortcuts, ...overrides.shortcuts }

@@ -20,10 +20,10 @@ export const migrations: readonly Migration[] = [
 
 export type Side = 'undo' | 'redo'
 
-/** Entries of a history, whatever its limit. */
+/** No limit on the entries of a history. */
 const ALL = -1
 
-/** A document as it is stored; one that no command has changed yet is at revision 0. */
+/** A stored document; it is at revision 0 before its first command. */
 export interface StoredDocument {
   readonly document: WindowDocument
   readonly revision: number
@@ -38,7 +38,7 @@ export interface WrittenDocument extends StoredDocument {
 type HistoryRow = { seq: number; workspace_id: string; side: Side; entry: string }
 type Row = { body: string; revision: number; updated_at: number }
 
-/** The documents of workspaces, read when asked for, and their histories, of which each entry is a row. */
+/** The documents of workspaces, read on demand, and their histories with one row per entry. */
 export class DocumentStore {
   readonly #history: History<HistoryRow>
 
@@ -57,7 +57,10 @@ export class DocumentStore {
     return { document, revision: row.revision, updatedAt: row.updated_at }
   }
 
-  /** As {@link read}, for who puts another document there: of a damaged one only the revision stays, and no history. */
+  /**
+   * Like {@link read}, for replacing the document: a damaged document becomes an empty one with the same revision and without
+   * history.
+   */
   readToReplace(t: Tx, workspaceId: string): StoredDocument {
     try {
       for (const side of ['undo', 'redo'] as const) this.history(workspaceId, side, ALL)
@@ -82,7 +85,7 @@ export class DocumentStore {
     )
   }
 
-  /** Entries of one side, the one that is next last; at most `newest` of them. */
+  /** The newest entries of one side, at most `newest`, with the next entry last. */
   history(workspaceId: string, side: Side, newest: number): HistoryEntry[] {
     return this.#history
       .page({ workspace_id: workspaceId, side }, { limit: newest })
@@ -90,18 +93,18 @@ export class DocumentStore {
       .reverse()
   }
 
-  /** Adds an entry that is next from now on; of more than `limit` the oldest go. */
+  /** Adds an entry as the next one; removes the oldest beyond `limit`. */
   push(t: Tx, workspaceId: string, side: Side, entry: HistoryEntry, limit: number): void {
     this.#history.append(t, { workspace_id: workspaceId, side, entry: JSON.stringify(entry) })
     this.trim(t, workspaceId, side, limit)
   }
 
-  /** Of more than `limit` entries the oldest go. */
+  /** Removes the oldest entries beyond `limit`. */
   trim(t: Tx, workspaceId: string, side: Side, limit: number): void {
     this.#history.prune(t, { workspace_id: workspaceId, side }, { newest: limit })
   }
 
-  /** Removes the entry that was next. */
+  /** Removes the next entry. */
   pop(t: Tx, workspaceId: string, side: Side): void {
     this.#history.pop(t, { workspace_id: workspaceId, side })
   }
@@ -110,7 +113,7 @@ export class DocumentStore {
     this.#history.forget(t, { workspace_id: workspaceId, side })
   }
 
-  /** Forgets a workspace. */
+  /** Deletes the document and histories of a workspace. */
   delete(t: Tx, workspaceId: string): void {
     this.#history.forget(t, { workspace_id: workspaceId })
     t.run('DELETE FROM window_manager_document WHERE workspace_id = ?', [workspaceId])

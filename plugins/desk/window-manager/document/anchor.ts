@@ -11,14 +11,14 @@ import {
 import { isNormalised, overlaps } from './topology.js'
 import { attach, detach, holderOf, insert, type Mint, parentOf, replaced, tile } from './tree.js'
 
-/** Parts of a split that a window comes back to at least and at most, whatever its anchor says. */
+/** Bounds for the share of a split that a restored window gets, whatever its anchor says. */
 const [LEAST, MOST] = [0.05, 0.95]
 
 type Anchor = NonNullable<Window['return_anchor']>
 
 /**
- * Where a tiled window is, so that it can come back there; its source group has the stack or split around it, without what
- * else is in there. `revision` is that of the document.
+ * The position of a tiled window, so that it can return there. Its source group contains only the surrounding stack or split.
+ * `revision` is that of the document.
  */
 export function anchorOf(window: Window, desktop: Desktop, revision: number): Anchor | undefined {
   const found = holderOf(desktop, window.id)
@@ -39,7 +39,7 @@ export function anchorOf(window: Window, desktop: Desktop, revision: number): An
   }
 }
 
-/** Tiles a floating window where it came from, else wherever there is room. */
+/** Tiles a floating window at its former position, or wherever there is space. */
 export function putBack(draft: WindowDocument, window: Window, desktop: Desktop, mint: Mint): void {
   const anchor = window.return_anchor
   detach(desktop, window.id)
@@ -49,7 +49,7 @@ export function putBack(draft: WindowDocument, window: Window, desktop: Desktop,
   window.desktop_id = home.id
 }
 
-/** Into the split it was in, else beside or on top of those it was with, else into a group of its own; false: nothing of that is there. */
+/** Restores a window to its former split, next to its former neighbors, or as its own group. False if none of these exist. */
 function restored(draft: WindowDocument, home: Desktop, id: string, anchor: Anchor, mint: Mint): boolean {
   const { source_group: source, parent_split_id, child_index, weight, neighbor_ids = [] } = anchor
   const [first] = neighbor_ids.filter(other => holderOf(home, other))
@@ -67,7 +67,7 @@ function restored(draft: WindowDocument, home: Desktop, id: string, anchor: Anch
   }
   const group = first === undefined ? undefined : holderOf(home, first)?.group
   if (group) {
-    // The smallest node that has all of them: when their split went, one of its children took its place.
+    // The smallest node with all former neighbors: if their split was removed, one of its children replaced it.
     const there = neighbor_ids.filter(other => windowsIn(group.root).includes(other))
     const around = nodesIn(group.root).filter(node => there.every(other => windowsIn(node).includes(other)))
     const node = around.at(-1) ?? group.root

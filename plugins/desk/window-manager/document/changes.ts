@@ -2,7 +2,7 @@ import type { WindowChanges } from '../../../../schemas/window-manager.js'
 import { type Desktop, type Node, nodesIn, type Window, type WindowDocument, windowOf } from './document.js'
 import { difference } from './history.js'
 
-/** Ids of desktops, groups, nodes and windows that differ between two documents, or are in one of them only. */
+/** Ids of desktops, groups, nodes and windows that differ between two documents or exist in only one. */
 export function changesBetween(before: WindowDocument, after: WindowDocument): WindowChanges {
   const delta = difference(before, after)
   const old = partsOf(delta.before.desktops as Desktop[])
@@ -22,7 +22,7 @@ export function changesBetween(before: WindowDocument, after: WindowDocument): W
   }
 }
 
-/** Groups and nodes by id, each as text without what is below it. */
+/** Groups and nodes by id, each as text without its children. */
 function partsOf(desktops: readonly Desktop[]): { groups: Map<string, string>; nodes: Map<string, string> } {
   const groups = new Map<string, string>()
   const nodes = new Map<string, string>()
@@ -40,7 +40,7 @@ function differing(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string
   return [...new Set([...a.keys(), ...b.keys()])].filter(id => a.get(id) !== b.get(id))
 }
 
-/** What happened, by the name of its event without `window_manager.`; the ids of those it happened to. */
+/** Affected ids by the name of the event, without `window_manager.`. */
 export type Happenings = Readonly<Record<HappeningName, readonly string[]>>
 export type HappeningName =
   | 'desktop.created'
@@ -52,7 +52,7 @@ export type HappeningName =
   | 'stack.ungrouped'
   | 'stack.activated'
 
-/** What happened between two documents, whatever command did it: undo of a close opens a window like any other. */
+/** Derives events from two documents, independent of the command: undoing a close opens a window like any other command. */
 export function happenings(before: WindowDocument, after: WindowDocument): Happenings {
   const ids = (document: WindowDocument) => document.desktops.map(desktop => desktop.id)
   const both = Object.entries(after.windows).flatMap(([id, window]) => {

@@ -11,9 +11,9 @@ export type { LayoutDocument, Overrides, Rect }
 
 /** Version of layout documents. */
 export const DOCUMENT_VERSION = 2
-/** The whole desktop. */
+/** A frame that covers the whole desktop. */
 export const WHOLE: Rect = { x: 0, y: 0, width: 1, height: 1 }
-/** Where a window floats that never said. */
+/** Default frame of a floating window. */
 export const FLOATING: Rect = { x: 0.2, y: 0.2, width: 0.6, height: 0.6 }
 
 export type Axis = 'horizontal' | 'vertical'
@@ -23,7 +23,7 @@ export interface Leaf {
   kind: 'leaf'
   window_id: string
 }
-/** Children beside (horizontal) or below each other; weights are their parts of it, 1 together. */
+/** Children side by side (horizontal) or one above the other; the weights are their shares and add up to 1. */
 export interface Split {
   id: string
   kind: 'split'
@@ -31,7 +31,7 @@ export interface Split {
   children: Node[]
   weights: number[]
 }
-/** Windows on top of each other, of which one shows. */
+/** Windows on top of each other; one is visible. */
 export interface Stack {
   id: string
   kind: 'stack'
@@ -44,7 +44,7 @@ export type Group = Omit<LayoutGroup, 'root'> & { root: Node }
 export type Desktop = Omit<DesktopWire, 'groups' | 'purpose'> & { purpose: 'standard' | 'focus'; groups: Group[] }
 export type Window = Omit<WindowWire, 'placement'> & { placement: 'tiled' | 'stacked' | 'floating' }
 
-/** A document that holds every invariant: what `diagnose` finds nothing wrong with. */
+/** A document that satisfies every invariant: `diagnose` finds no problem. */
 export interface WindowDocument {
   version: number
   workspace_id: string
@@ -53,17 +53,17 @@ export interface WindowDocument {
   overrides: Overrides
 }
 
-/** What a workspace has before its first command; the same every time it is asked for. */
+/** The document of a workspace before its first command; always the same. */
 export function emptyDocument(workspaceId: string): WindowDocument {
   const first: Desktop = { id: 'desktop-1', name: 'Desktop 1', order: 0, purpose: 'standard', floating: [], groups: [] }
   return { version: DOCUMENT_VERSION, workspace_id: workspaceId, desktops: [first], windows: {}, overrides: {} }
 }
 
-/** Entries of maps by ids that callers chose: `constructor` is one as good as any. */
+/** Looks up an own property only: callers choose the ids, and `constructor` is a valid one. */
 export const windowOf = <W>({ windows }: { readonly windows: Readonly<Record<string, W>> }, id: string) =>
   Object.hasOwn(windows, id) ? windows[id] : undefined
 
-/** Windows in a node, in the order in which one reads them. */
+/** Windows in a node, in reading order. */
 export function windowsIn(node: Node): string[] {
   switch (node.kind) {
     case 'leaf':
@@ -75,7 +75,7 @@ export function windowsIn(node: Node): string[] {
   }
 }
 
-/** A node and all below it, parents first. */
+/** A node and all of its descendants, parents first. */
 export function nodesIn(node: Node): Node[] {
   return node.kind === 'split' ? [node, ...node.children.flatMap(nodesIn)] : [node]
 }

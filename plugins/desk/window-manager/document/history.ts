@@ -4,7 +4,7 @@ import type { Desktop, Window, WindowDocument } from './document.js'
 
 const equal = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
 
-/** What two documents do not have in common: of each the desktops and windows that differ, and its overrides. */
+/** The desktops and windows that differ between two documents, and the overrides, for each side. */
 export function difference(a: WindowDocument, b: WindowDocument): { before: Arrangement; after: Arrangement } {
   const oneSided = (mine: WindowDocument, other: WindowDocument): Arrangement => {
     const theirs = new Map(other.desktops.map(desktop => [desktop.id, desktop]))
@@ -21,7 +21,7 @@ export function difference(a: WindowDocument, b: WindowDocument): { before: Arra
   return { before: oneSided(a, b), after: oneSided(b, a) }
 }
 
-/** The document with one side of a difference in place of the other. */
+/** The document with one side of a difference replaced by the other. */
 function patched(document: WindowDocument, from: Arrangement, to: Arrangement): WindowDocument {
   const gone = new Set([...from.desktops, ...to.desktops].map(desktop => desktop.id))
   const desktops = [...document.desktops.filter(({ id }) => !gone.has(id)), ...(to.desktops as Desktop[])]
@@ -38,7 +38,7 @@ function patched(document: WindowDocument, from: Arrangement, to: Arrangement): 
   }
 }
 
-/** The entry of a command that was done. */
+/** The history entry of a command. */
 export function entryOf(
   commandId: CommandId,
   actor: WindowManagerActor,
@@ -57,8 +57,8 @@ export function entryOf(
 }
 
 /**
- * The document without what an entry did, or with it again; and the entry for the other history. That one is made from the
- * documents themselves: what was focused in between comes back too.
+ * Undoes or redoes an entry; also returns the entry for the opposite history. That entry is derived from the documents, so that
+ * focus changes in between are restored too.
  */
 export function stepped(
   document: WindowDocument,

@@ -15,7 +15,7 @@ export function windowAt(document: WindowDocument, id: string): { window: Window
   return { window, desktop: desktopAt(document, window.desktop_id) }
 }
 
-/** The desktop that is named, else the one that the client looks at, else the first. */
+/** The named desktop, else the client's current desktop, else the first. */
 export function chosenDesktop(document: WindowDocument, id: string | undefined, active: string | undefined): Desktop {
   if (id !== undefined) return desktopAt(document, id)
   const [first] = document.desktops

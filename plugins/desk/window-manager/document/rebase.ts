@@ -4,8 +4,8 @@ import { refuse } from '../refusal.js'
 import { nodesIn, type WindowDocument, windowOf } from './document.js'
 
 /**
- * The revision that a stale command was written for, when all that it relies on is still there; undefined for one that is not
- * stale. Throws `window_manager_revision_conflict` with the current revision, and with what is gone.
+ * The revision that a stale command was written for, if everything that it depends on still exists; undefined for a current
+ * command. Throws `window_manager_revision_conflict` with the current revision and the missing parts.
  */
 export function rebasedFrom(
   document: WindowDocument,
@@ -23,7 +23,7 @@ export function rebasedFrom(
   )
 }
 
-/** What a rebase names and the document does not have; a rebase that names nothing vouches for nothing. */
+/** Parts that a rebase names and the document lacks. A rebase without names is always a conflict. */
 function conflictsOf(document: WindowDocument, rebase: Rebase): RebaseConflict[] {
   const nodes = new Map(
     document.desktops

@@ -9,18 +9,18 @@ import {
 } from '../../../../schemas/window-manager.js'
 import { DOCUMENT_VERSION, type WindowDocument, windowOf } from './document.js'
 
-/** What rounding may add up to. */
+/** Tolerance for accumulated rounding errors. */
 const TOLERANCE = 1e-6
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/
-/** Bounds that keep one document a small thing to read and write; text lengths are in characters. */
+/** Limits that keep a document fast to read and write; text lengths are in characters. */
 export const limits = { desktops: 64, windows: 500, depth: 24, text: 512, characters: 4 * 1024 * 1024 } as const
 
-/** What may go over a setting is what the setting may be, or null. */
+/** An override accepts the values of its setting, or null. */
 const OverrideValues = v.object(
   Object.fromEntries(Object.entries(WindowPreferences.entries).map(([name, schema]) => [name, v.nullish(schema)])),
 )
 
-/** Everything that is wrong with a document, in the order of the document; of a valid one nothing. */
+/** Every problem of a document, in document order; none for a valid document. */
 export function diagnose(document: LayoutDocument, workspaceId: string): WindowDiagnostic[] {
   const found = new Findings(document)
   found.head(workspaceId)
@@ -30,7 +30,7 @@ export function diagnose(document: LayoutDocument, workspaceId: string): WindowD
   return found.list
 }
 
-/** Whether a document holds every invariant. */
+/** Whether a document satisfies every invariant. */
 export function isValid(document: LayoutDocument, workspaceId: string): document is LayoutDocument & WindowDocument {
   return diagnose(document, workspaceId).length === 0
 }
@@ -39,10 +39,10 @@ type Desktop = LayoutDocument['desktops'][number]
 type Group = Desktop['groups'][number]
 type Placement = 'tiled' | 'stacked' | 'floating'
 
-/** One walk over a document; `list` grows by what it meets. */
+/** Collects the problems of a document in one walk. */
 class Findings {
   readonly list: WindowDiagnostic[] = []
-  /** Where each window was met. */
+  /** Path at which each window was found. */
   readonly #placed = new Map<string, string>()
   readonly #desktopIds = new Set<string>()
   readonly #groupIds = new Set<string>()
@@ -103,7 +103,7 @@ class Findings {
       this.add('focus_owner', `${at}.focus_owner`, 'must be a window of this desktop')
   }
 
-  /** Windows that were met nowhere. */
+  /** Windows that are on no desktop. */
   places(): void {
     for (const key of Object.keys(this.document.windows))
       if (!this.#placed.has(key)) this.add('window_unplaced', `windows.${key}`, 'the window is on no desktop')
@@ -198,11 +198,11 @@ class Findings {
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)
 
-/** Whether a rectangle lies in the desktop. */
+/** Whether a rectangle lies within the desktop. */
 export const isNormalised = ({ x, y, width, height }: Rect) =>
   x >= 0 && y >= 0 && width > 0 && height > 0 && x + width <= 1 + TOLERANCE && y + height <= 1 + TOLERANCE
 
-/** Whether two frames have more in common than an edge. */
+/** Whether two frames overlap by more than an edge. */
 export function overlaps(a: Rect, b: Rect): boolean {
   const across = Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x)
   const down = Math.min(a.y + a.height, b.y + b.height) - Math.max(a.y, b.y)

@@ -1,15 +1,15 @@
 import type { Axis, Desktop, Group, Node, Split, Stack, WindowDocument } from './document.js'
 import { nodesIn, WHOLE, windowOf, windowsIn, windowsOn } from './document.js'
 
-/** A side of a window, or its middle: on top of it. */
+/** A side of a window, or its center for a position on top of it. */
 export type Edge = 'left' | 'right' | 'top' | 'bottom' | 'center'
-/** New ids: `grp_…`, `nd_…`. */
+/** Creates ids, such as `grp_…` and `nd_…`. */
 export type Mint = (prefix: string) => string
 
 const axisOf = (edge: Exclude<Edge, 'center'>): Axis =>
   edge === 'left' || edge === 'right' ? 'horizontal' : 'vertical'
 
-/** The node in which a window lies: its leaf or its stack. */
+/** The node that contains a window: a leaf or a stack. */
 export function holderOf(desktop: Desktop, windowId: string): { group: Group; node: Node } | undefined {
   for (const group of desktop.groups)
     for (const node of nodesIn(group.root))
@@ -17,7 +17,7 @@ export function holderOf(desktop: Desktop, windowId: string): { group: Group; no
   return undefined
 }
 
-/** Takes a window out of where it is. What remains is in normal form, so that what comes in gets its part of the whole. */
+/** Removes a window from its position. The rest is normalised, so that an inserted window gets its share of the whole. */
 export function detach(desktop: Desktop, windowId: string): void {
   desktop.floating = desktop.floating.filter(id => id !== windowId)
   for (const group of desktop.groups) {
@@ -41,7 +41,7 @@ function without(node: Node, windowId: string): Node | undefined {
   return { ...node, children: kept.map(({ rest }) => rest), weights: kept.map(({ weight }) => weight) }
 }
 
-/** Puts a window beside another one, or on top of it; the other one is tiled. */
+/** Puts a window next to another tiled window, or on top of it. */
 export function attach(desktop: Desktop, windowId: string, targetId: string, edge: Edge, mint: Mint): void {
   const found = holderOf(desktop, targetId)
   if (!found) {
@@ -64,7 +64,7 @@ export function attach(desktop: Desktop, windowId: string, targetId: string, edg
   const first = edge === 'left' || edge === 'top'
   const parent = parentOf(group.root, node)
   if (parent?.axis === axis) {
-    // Among brothers everybody gives the same part of what it has; else the tenth window would be too small to see.
+    // Each sibling gives up the same share; halving one sibling would make the tenth window too small to see.
     insert(parent, parent.children.indexOf(node) + (first ? 0 : 1), leaf, 1 / (parent.children.length + 1))
     return
   }
@@ -72,19 +72,19 @@ export function attach(desktop: Desktop, windowId: string, targetId: string, edg
   group.root = replaced(group.root, node, { id: mint('nd'), kind: 'split', axis, children, weights: [0.5, 0.5] })
 }
 
-/** Puts a node among the children of a split, at a place from 0, with a part of the whole. */
+/** Inserts a node among the children of a split, at an index and with a share of the whole. */
 export function insert(split: Split, at: number, node: Node, part: number): void {
   split.children.splice(at, 0, node)
   split.weights = split.weights.map(weight => weight * (1 - part))
   split.weights.splice(at, 0, part)
 }
 
-/** The split that a node is a child of. */
+/** The split with this node as a child. */
 export function parentOf(root: Node, node: Node): Split | undefined {
   return nodesIn(root).find((other): other is Split => other.kind === 'split' && other.children.includes(node))
 }
 
-/** Tiles a window where there is room: beside the focused window, else at the end of the last group, else on its own. */
+/** Tiles a window next to the focused window, else at the end of the last group, else in its own group. */
 export function tile(desktop: Desktop, windowId: string, mint: Mint, edge: Edge = 'right'): void {
   const focused = desktop.focus_owner ?? ''
   const last = desktop.groups.at(-1)
@@ -97,14 +97,17 @@ export function tile(desktop: Desktop, windowId: string, mint: Mint, edge: Edge 
   desktop.groups.push({ id: mint('grp'), frame: { ...WHOLE }, root })
 }
 
-/** A tree with one node in another's place. */
+/** A tree with one node replaced. */
 export function replaced(root: Node, old: Node, fresh: Node): Node {
   if (root === old) return fresh
   if (root.kind !== 'split') return root
   return { ...root, children: root.children.map(child => replaced(child, old, fresh)) }
 }
 
-/** The same tree in its one normal form: no split of one, no split in a split of its axis, no stack of one, weights 1 in sum. */
+/**
+ * A tree in normal form: no split with one child, no nested split of the same axis, no stack of one window, weights that add up to
+ * 1.
+ */
 function normalised(node: Node): Node {
   if (node.kind === 'leaf') return node
   if (node.kind === 'stack') {
@@ -123,13 +126,13 @@ function normalised(node: Node): Node {
   return { ...node, children: parts.map(({ part }) => part), weights: shares(parts.map(({ weight }) => weight)) }
 }
 
-/** Weights scaled to 1 in sum; left alone when they are, so that nothing changes by rounding. */
+/** Weights scaled to a sum of 1. Left unchanged if they already are, to avoid rounding changes. */
 function shares(weights: readonly number[]): number[] {
   const total = weights.reduce((sum, weight) => sum + weight, 0)
   return Math.abs(total - 1) < 1e-9 ? [...weights] : weights.map(weight => weight / total)
 }
 
-/** Makes a draft hold again what follows from where its windows are: order, placement, desktop, focus. */
+/** Updates the parts of a draft that depend on window positions: order, placement, desktop, focus. */
 export function settle(document: WindowDocument): void {
   for (const [index, desktop] of document.desktops.entries()) {
     desktop.order = index

@@ -5,7 +5,7 @@ import type { Participants } from '../reduce/command-table.js'
 import { renameWindows } from '../reduce/window-commands.js'
 import { refuse } from '../refusal.js'
 
-/** A layout as its record has it, its document known to be valid. */
+/** A stored layout with a valid document. */
 export interface SavedLayout {
   readonly id: string
   readonly display_name: string
@@ -19,14 +19,14 @@ export interface SavedLayout {
 
 interface Wishes {
   readonly participants?: Participants | undefined
-  /** Pixels of the screen that it is for; without it the aspect is not judged. */
+  /** Size of the screen in pixels; without it, the aspect is not checked. */
   readonly viewport?: { readonly width: number; readonly height: number } | undefined
 }
 
 /**
- * The document that a workspace has after a layout is applied to it. A window that is open takes the place that the layout has
- * for its app and instance key; the layout's other windows are opened. What is open and has no place goes into a stack, or is
- * refused, as the layout says. Throws a Refusal with every reason.
+ * The document of a workspace after applying a layout. An open window takes the layout's position for its app and instance key;
+ * the layout's other windows are opened. Open windows without a position are stacked or refused, as the layout specifies. Throws a
+ * Refusal with all reasons.
  */
 export function applyLayout(current: WindowDocument, layout: SavedLayout, wishes: Wishes, mint: Mint): WindowDocument {
   const wrong = [...aspectProblems(layout, wishes), ...slotProblems(layout, wishes)]
@@ -70,7 +70,7 @@ function slotProblems({ participants = [] }: SavedLayout, wishes: Wishes): Windo
   ]
 }
 
-/** Windows of taken slots become their participants'; those of free slots are left out. */
+/** Configures the windows of filled slots for their participants and removes those of empty slots. */
 function fillSlots(document: WindowDocument, { participants = [] }: SavedLayout, wishes: Wishes): void {
   const given = wishes.participants ?? {}
   for (const { id, window_id } of participants) {
@@ -87,7 +87,7 @@ function fillSlots(document: WindowDocument, { participants = [] }: SavedLayout,
   }
 }
 
-/** Puts open windows in the places of the layout's; returns those that have none. */
+/** Moves open windows to their positions in the layout; returns those without one. */
 function adopt(next: WindowDocument, current: WindowDocument, mint: Mint): Window[] {
   const open = Object.values(current.windows)
   const names = new Map<string, string>()
@@ -97,7 +97,7 @@ function adopt(next: WindowDocument, current: WindowDocument, mint: Mint): Windo
     const same = ({ id, app, instance_key }: Window) =>
       !taken.has(id) && app === planned.app && (instance_key ?? '') === (planned.instance_key ?? '')
     const found = open.find(same)
-    // The id of the layout's window may be that of one which is open and another.
+    // The id of the layout's window may already belong to a different open window.
     const id = found?.id ?? (windowOf(current, planned.id) ? mint('win') : planned.id)
     names.set(planned.id, id)
     windows[id] = { ...planned, id, ...(found && { route: found.route, return_anchor: undefined }) }
@@ -108,7 +108,7 @@ function adopt(next: WindowDocument, current: WindowDocument, mint: Mint): Windo
   return open.filter(({ id }) => !kept.has(id))
 }
 
-/** Extra windows go on top of each other behind the last tiled window of the first desktop. */
+/** Stacks extra windows behind the last tiled window of the first desktop. */
 function stackExtra(document: WindowDocument, extra: readonly Window[], mint: Mint): void {
   const [desktop] = document.desktops
   if (!desktop) return

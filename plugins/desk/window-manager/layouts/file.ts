@@ -6,8 +6,8 @@ import { isInside } from '../../workspaces/api.js'
 import { type DecodedLayout, decodeLayout, MAX_LAYOUT_BYTES } from './kind.js'
 
 /**
- * Reads a layout that a package has at a path relative to its root. The path is judged after its symlinks are resolved: what
- * is not a file inside the root, is larger than a layout may be, or is not JSON, is one diagnostic.
+ * Reads a layout from a package, at a path relative to its root. The path is checked after resolving symlinks: a path outside the
+ * root, a non-file, an oversized file, or a file that is not JSON yields one diagnostic.
  */
 export async function readLayoutFile(root: string, relative: string, scope: RecordScope): Promise<DecodedLayout> {
   const invalid = (code: string, message: string): DecodedLayout => ({

@@ -7,13 +7,13 @@ import { windowOf } from '../document/document.js'
 import { diagnose } from '../document/topology.js'
 import type { SavedLayout } from './apply.js'
 
-/** Version of the resource. */
+/** Version of the layout format. */
 const LAYOUT_VERSION = 1
 /** Largest canonical spec, in bytes. */
 export const MAX_LAYOUT_BYTES = 4 * 1024 * 1024
 const SHOWN = 20
 
-/** Everything that the rules say against a layout whose members have the right types. */
+/** All problems of a layout whose members have valid types. */
 function layoutProblems(spec: WindowLayoutSpec, scope: RecordScope): WindowDiagnostic[] {
   const found: WindowDiagnostic[] = []
   const add = (code: string, path: string, message: string) => found.push({ code: `layout.${code}`, path, message })
@@ -42,8 +42,8 @@ export type DecodedLayout =
   | { readonly is: 'invalid'; readonly diagnostics: readonly WindowDiagnostic[] }
 
 /**
- * A layout as a record or a file has it, decoded strictly: unknown and mistyped members, versions and every fault of the
- * topology in one answer. Pure. The document's workspace must be that of the scope, or empty where that is global.
+ * Strictly decodes a layout from a record or file: reports unknown and mistyped members, versions, and all problems of the
+ * topology at once. Pure. The document's workspace must be that of the scope, or empty for a global scope.
  */
 export function decodeLayout(spec: unknown, scope: RecordScope): DecodedLayout {
   const decoded = v.safeParse(WindowLayoutSpec, spec)
@@ -60,7 +60,7 @@ export function decodeLayout(spec: unknown, scope: RecordScope): DecodedLayout {
   return { is: 'layout', layout: decoded.output as WindowLayoutSpec & SavedLayout }
 }
 
-/** Layouts of desktops and tiled groups that packages bring along and people save; read when one is applied. */
+/** Layouts of desktops and tiled groups, from packages or saved by people; read when one is applied. */
 export const LayoutKind = kind<WindowLayoutSpec>({
   name: 'window_layout',
   spec: WindowLayoutSpec,

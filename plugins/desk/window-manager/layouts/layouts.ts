@@ -13,7 +13,7 @@ import { refuse } from '../refusal.js'
 import type { SavedLayout } from './apply.js'
 import { decodeLayout, LayoutKind } from './kind.js'
 
-/** Saved layouts: the records of kind `window_layout`, as a workspace sees them. Read when asked for. */
+/** Saved layouts: records of the kind `window_layout` that apply to a workspace, read on demand. */
 export class Layouts {
   readonly #records: Repository<WindowLayoutSpec>
 
@@ -21,7 +21,7 @@ export class Layouts {
     this.#records = new Repository(LayoutKind, kernel, command('layout list'))
   }
 
-  /** Saved layouts that this workspace can apply: its own and those of all. */
+  /** Saved layouts that this workspace can apply: its own and global ones. */
   list({ id }: Workspace, actor: Actor) {
     const records = this.kernel.records.list({ kind: LayoutKind.name, as: actor })
     return records.filter(record => appliesTo(record.scope, id)).map(recordToWire)
@@ -45,7 +45,7 @@ export class Layouts {
     await this.#records.delete(actor, profileId, { expectedVersion, direct: true, mayGo })
   }
 
-  /** One that the workspace can apply; throws a Refusal for one that is stored and not valid. */
+  /** A layout that the workspace can apply; throws a Refusal if the stored layout is invalid. */
   find(workspaceId: string, id: string): SavedLayout | undefined {
     const record = this.kernel.records.get(LayoutKind.name, id)
     if (!record || !appliesTo(record.scope, workspaceId)) return undefined

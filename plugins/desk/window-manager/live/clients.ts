@@ -5,23 +5,25 @@ import { type WindowDocument, windowOf } from '../document/document.js'
 import type { Effect } from '../reduce/reducer.js'
 import { refuse } from '../refusal.js'
 
-/** A client that nobody heard of for so long, and that reads no stream, is gone. */
+/** Milliseconds after which a client without requests or streams expires. */
 const CLIENT_TTL_MS = 5 * 60_000
-/** Clients of one workspace; one more, and the one that was silent for longest goes. */
+/** Most clients of one workspace; beyond it, the longest inactive client is removed. */
 const MOST = 64
 
 interface Attached {
   readonly id: string
   readonly connectedAt: number
   activeDesktop: string
-  /** Windows, the one that was focused last first. */
+  /** Windows, most recently focused first. */
   focusOrder: string[]
   revision: number
   seenAt: number
   streams: number
 }
 
-/** Screens that show a workspace now: what each looks at. In memory only, for it ends with them; they attach again. */
+/**
+ * Screens that currently show a workspace, with their desktop and focus. Kept in memory only: after a restart they attach again.
+ */
 export class Clients {
   readonly #byWorkspace = new Map<string, Map<string, Attached>>()
 
@@ -30,7 +32,7 @@ export class Clients {
     private readonly ids: Ids,
   ) {}
 
-  /** A new client, or the one with this id refreshed. */
+  /** Attaches a new client, or refreshes the client with this id. */
   attach(document: WindowDocument, { client_id, active_desktop_id }: AttachClientBody): WindowClient {
     if (active_desktop_id !== undefined && !document.desktops.some(({ id }) => id === active_desktop_id))
       refuse('desktop_not_found', `there is no desktop ${active_desktop_id}`, { next: command('desktop list') })
@@ -62,7 +64,7 @@ export class Clients {
     return [...this.#living(document.workspace_id).values()].map(client => toWire(client, document))
   }
 
-  /** Throws `window_manager_client_not_found`. Asking for a client is a sign of life of it. */
+  /** Returns a client and refreshes its expiry. Throws `window_manager_client_not_found`. */
   get(document: WindowDocument, id: string): WindowClient {
     const client = this.#at(document.workspace_id, id)
     client.seenAt = this.clock.now()
@@ -74,7 +76,7 @@ export class Clients {
     this.#byWorkspace.get(workspaceId)?.delete(id)
   }
 
-  /** What a command of this client means for what it looks at; undefined when it went while the command was written. */
+  /** Applies the effect of a command to its client; undefined if the client detached while the command was written. */
   take(document: WindowDocument, id: string, { focus, show }: Effect): WindowClient | undefined {
     const client = this.#living(document.workspace_id).get(id)
     if (!client) return undefined
@@ -85,7 +87,7 @@ export class Clients {
     return toWire(client, document)
   }
 
-  /** While a client reads a stream it does not expire; returns what to call when it stops. */
+  /** Prevents expiry of a client while it reads a stream; returns a callback for the end of the stream. */
   hold(workspaceId: string, id: string): () => void {
     const client = this.#at(workspaceId, id)
     client.streams++
@@ -117,7 +119,7 @@ export class Clients {
   }
 }
 
-/** What is gone from the document is gone from what a client looks at. */
+/** Omits windows and desktops that are no longer in the document. */
 function toWire(client: Attached, document: WindowDocument): WindowClient {
   const order = client.focusOrder.filter(id => windowOf(document, id))
   const shown = document.desktops.find(({ id }) => id === client.activeDesktop) ?? document.desktops[0]

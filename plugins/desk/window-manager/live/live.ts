@@ -1,19 +1,19 @@
 import { Feed } from '../../../../kernel/kit/feed.js'
 import type { WindowStreamEvent } from '../../../../schemas/window-manager.js'
 
-/** Commands that a workspace remembers for readers that come back; who was away for more gets a snapshot. */
+/** Commands that a workspace keeps for reconnecting readers; a reader that missed more gets a snapshot. */
 const REMEMBERED = 256
-/** Workspaces whose commands are remembered, those that were busy last. */
+/** Workspaces whose commands are kept; the most recently active stay. */
 const WORKSPACES = 64
 
-/** The last commands of each workspace, for its streams. */
+/** The latest commands of each workspace, for its streams. */
 export class Live {
-  /** Another number when the settings have changed. */
+  /** Increases with every change of the settings. */
   settings = 0
-  /** By workspace, the one that was busy last at the end; one without commands is there for its readers. */
+  /** By workspace, most recently active last. A feed without commands exists for its readers only. */
   readonly #feeds = new Map<string, Feed<WindowStreamEvent>>()
 
-  /** A command has become durable. */
+  /** Publishes a durable command. */
   publish(event: WindowStreamEvent): void {
     const { workspace_id: id, revision } = event
     const feed = this.#feed(id)
@@ -25,35 +25,35 @@ export class Live {
     if (others.length >= WORKSPACES) this.forget(oldest)
   }
 
-  /** The commands after a revision up to another, or undefined when not all of them are known any more. */
+  /** The commands after one revision up to another; undefined if some are no longer kept. */
   between(workspaceId: string, after: number, upTo: number): WindowStreamEvent[] | undefined {
     return this.#feed(workspaceId).between(after, upTo)
   }
 
-  /** The newest revision that readers were told of; undefined when none is remembered. */
+  /** The newest published revision; undefined if no command is kept. */
   latest(workspaceId: string): number | undefined {
     return this.#feeds.get(workspaceId)?.last
   }
 
-  /** Something that readers of this workspace want to know. */
+  /** Wakes the readers of a workspace. */
   notify(workspaceId: string): void {
     this.#feeds.get(workspaceId)?.wake()
   }
 
-  /** Readers of all workspaces want to know. */
+  /** Wakes all readers after a change of the settings. */
   settingsChanged(): void {
     this.settings++
     for (const feed of this.#feeds.values()) feed.wake()
   }
 
-  /** Forgets the commands of a workspace; its readers look again. */
+  /** Removes the commands of a workspace; its readers read its state again. */
   forget(workspaceId: string): void {
     const feed = this.#feeds.get(workspaceId)
     this.#feeds.delete(workspaceId)
     feed?.wake()
   }
 
-  /** Resolves at the next notification; to be asked for before the state is read. */
+  /** Resolves at the next notification. Call it before reading the state, so that no change is missed. */
   next(workspaceId: string): Promise<void> {
     return this.#feed(workspaceId).next()
   }

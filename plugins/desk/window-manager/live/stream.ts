@@ -10,19 +10,19 @@ import type {
 import { Refusal } from '../refusal.js'
 import type { Live } from './live.js'
 
-/** What a stream reads from. */
+/** Data source of a stream. */
 export interface StreamSource {
   readonly workspaceId: string
   readonly live: Live
-  /** As stored; undefined when the workspace is gone. */
+  /** The stored revision; undefined if the workspace was deleted. */
   revision(): number | undefined
   snapshot(): WindowManagerState
-  /** The reader's own client, where it said which. */
+  /** The reader's own client, if it named one. */
   client(): WindowClient | undefined
   readonly signal: AbortSignal
 }
 
-/** What a reader is told that knows a revision, or none. */
+/** The channel of a reader that has seen a revision, or none. */
 export function windowChannel(source: StreamSource, after: number | undefined): SocketReply {
   const failed = ({ code, message }: Fault) => {
     const why = code === 'slow_consumer' ? 'window_manager_slow_consumer' : 'window_manager_unavailable'
@@ -36,12 +36,12 @@ const refused = (id: string, code: WindowManagerErrorCode, message: string): Win
   error: new Refusal(code, message).toBody(id),
 })
 
-/** What commands, snapshots and settings make of a workspace's feed; another value of the settings is another epoch. */
+/** The feed of a workspace: commands, snapshots and settings. A change of the settings starts a new epoch. */
 function feedOf({ workspaceId: id, live, revision, snapshot }: StreamSource) {
   return {
     last: revision,
     read: (after: number) => {
-      // What is stored and not yet on the disk comes as an event of its own when it is.
+      // A stored command that is not durable yet is excluded: it is published once it is on disk.
       const known = Math.min(revision() ?? after, live.latest(id) ?? Number.POSITIVE_INFINITY)
       const at = Math.max(after, known)
       const entries = live.between(id, after, at)
@@ -56,7 +56,7 @@ function feedOf({ workspaceId: id, live, revision, snapshot }: StreamSource) {
   }
 }
 
-/** The items of the feed as frames, with the changes of the reader's own client, and why it ended. */
+/** Converts items of the feed to frames, adds changes of the reader's own client, and reports why the feed ended. */
 async function* windowFrames(
   source: StreamSource,
   items: AsyncIterable<FeedItem<WindowManagerState, WindowStreamEvent>>,

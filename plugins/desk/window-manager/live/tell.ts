@@ -6,10 +6,10 @@ import { type HappeningName, happenings } from '../document/changes.js'
 import type { WindowDocument } from '../document/document.js'
 import type { WrittenDocument } from '../store.js'
 
-/** What readers of the stream are told of a command beside what follows from its document. */
+/** Members of a stream event that do not follow from the document. */
 type Told = Pick<WindowStreamEvent, 'actor' | 'changes' | 'command_id' | 'origin'>
 
-/** Writes the events of a command: what happened, by name, and last the command itself, for the stream. */
+/** Writes the events of a command: first the changes by name, then the command itself for the stream. */
 export function tell(
   events: EventsApi,
   t: Tx,

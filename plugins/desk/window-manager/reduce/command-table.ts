@@ -12,17 +12,17 @@ const Order = v.pipe(v.number(), v.integer(), v.minValue(0))
 const Index = Order
 const Delta = v.pipe(v.number(), v.minValue(-1), v.maxValue(1))
 
-/** Who takes which slot of a layout; a slot that nobody takes is left out unless it is required. */
+/** Participants by slot of a layout; an unfilled slot is omitted unless it is required. */
 const Participants = v.record(
   v.string(),
   v.strictObject({ instance_key: v.optional(v.string()), route: v.optional(WindowRoute) }),
 )
 
-/** One command: what it does, its payload, and whether undo takes it back. */
+/** A command: its description, its payload, and whether it can be undone. */
 export interface CommandEntry<P extends v.GenericSchema = v.GenericSchema> {
   readonly summary: string
   readonly payload: P
-  /** Focus is not a change of the arrangement: it makes a revision and no history. */
+  /** False for focus changes: they create a revision but no history entry. */
   readonly recorded: boolean
 }
 
@@ -32,7 +32,7 @@ const command = <P extends v.GenericSchema>(summary: string, payload: P, recorde
   recorded,
 })
 
-/** Every command of the window manager. The reducers, the command line, the README and the tests go by this table. */
+/** All commands of the window manager. The reducers, the command line, the README and the tests use this table. */
 export const commandTable = {
   'desktop.create': command(
     'Add a desktop, at the end unless `order` says where',

@@ -57,7 +57,7 @@ export const remove: Reducer<'desktop.delete'> = (draft, { desktop_id, move_to }
   return undefined
 }
 
-/** Tiled windows keep their trees: groups that would overlap become one, each an equal part of it. */
+/** Keeps the trees of tiled windows: groups that would overlap are merged into one split with equal shares. */
 function takeOver(target: Desktop, from: Desktop, mint: Mint): void {
   target.floating.push(...from.floating)
   const groups = [...target.groups, ...from.groups]

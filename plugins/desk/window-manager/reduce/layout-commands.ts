@@ -16,7 +16,7 @@ import { applyLayout } from '../layouts/apply.js'
 import { refuse } from '../refusal.js'
 import { type Reducer, summary } from './reducer.js'
 
-/** Smallest part of a split that resizing leaves. */
+/** Smallest share of a split after resizing. */
 const LEAST = 0.05
 
 export const arrange: Reducer<'layout.arrange'> = (draft, { desktop_id, mode }, { mint, activeDesktop }) => {
@@ -49,7 +49,7 @@ function row(axis: Axis, children: Node[], mint: Mint): Node {
   return { id: mint('nd'), kind: 'split', axis, children, weights: children.map(() => 1 / children.length) }
 }
 
-/** As many columns as rows, or one more; the last row is shared by what is left. */
+/** A grid with as many columns as rows, or one more; the last row is divided among the remaining windows. */
 function grid(ids: readonly string[], mint: Mint): Node {
   const columns = Math.ceil(Math.sqrt(ids.length))
   const rows: Node[] = []
@@ -67,7 +67,7 @@ export const resize: Reducer<'layout.resize'> = (draft, payload) => {
     shift(splitAt(draft, payload.split_id), payload.boundary_index, payload.delta)
   } else {
     const { split, index } = splitAround(draft, payload.window_id, payload.axis)
-    // The last child grows to the other side: it has no boundary behind it.
+    // The last child has no boundary after it, so the one before it moves in the opposite direction.
     const isLast = index === split.children.length - 1
     shift(split, isLast ? index - 1 : index, isLast ? -payload.delta : payload.delta)
   }
@@ -81,7 +81,7 @@ function splitAt(draft: WindowDocument, id: string): Split {
   return refuse('invalid_command', `there is no split ${id}`, { next: command('layout get') })
 }
 
-/** The nearest split of that axis around a window, and the child of it that the window is in. */
+/** The nearest split of this axis around a window, and the index of the child that contains the window. */
 function splitAround(draft: WindowDocument, windowId: string, axis: Axis): { split: Split; index: number } {
   const found = holderOf(windowAt(draft, windowId).desktop, windowId)
   let child = found?.node

@@ -11,7 +11,7 @@ import * as layouts from './layout-commands.js'
 import { type CommandContext, type Effect, type Reducer, summary } from './reducer.js'
 import * as windows from './window-commands.js'
 
-/** Commands that are done on the history instead. */
+/** Commands that operate on the history instead of the document. */
 export type HistoryCommand = 'layout.undo' | 'layout.redo'
 
 export const isHistoryCommand = (id: CommandId): id is HistoryCommand => id === 'layout.undo' || id === 'layout.redo'
@@ -40,7 +40,7 @@ export type Reduced =
   | { readonly is: 'done'; readonly document: WindowDocument; readonly effect: Effect }
   | { readonly is: 'refused'; readonly refusal: Refusal }
 
-/** The payload of a command, decoded; a Refusal that names every member that does not fit. */
+/** The decoded payload of a command; throws a Refusal that names every invalid member. */
 export function decodePayload<C extends CommandId>(id: C, payload: unknown): Payload<C> {
   const decoded = v.safeParse(commandTable[id].payload, payload)
   if (decoded.success) return decoded.output as Payload<C>
@@ -55,7 +55,7 @@ export function decodePayload<C extends CommandId>(id: C, payload: unknown): Pay
   })
 }
 
-/** The document after a command, or why not. Pure but for the ids that the context mints: the document given is not changed. */
+/** The document after a command, or a refusal. Pure except for newly created ids: the given document is not changed. */
 export function reduce<C extends Exclude<CommandId, HistoryCommand>>(
   document: WindowDocument,
   id: C,

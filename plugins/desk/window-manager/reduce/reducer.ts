@@ -4,35 +4,35 @@ import type { Mint } from '../document/tree.js'
 import type { SavedLayout } from '../layouts/apply.js'
 import type { CommandId, Payload } from './command-table.js'
 
-/** What a command knows beside the document. */
+/** Inputs of a command in addition to the document. */
 export interface CommandContext {
   readonly mint: Mint
-  /** Of the document that the command is done on. */
+  /** Revision of the document that the command is applied to. */
   readonly revision: number
-  /** The desktop that the client looks at, where one asked. */
+  /** The current desktop of the client, if a client sent the command. */
   readonly activeDesktop?: string | undefined
-  /** What holds where the document does not say otherwise. */
+  /** Defaults for values that the document does not set. */
   readonly settings: Pick<WindowPreferences, 'new_window_policy' | 'raise_on_focus'>
-  /** Saved layouts of this workspace and of all. */
+  /** A saved layout of this workspace or a global one. */
   layout(id: string): SavedLayout | undefined
 }
 
-/** What a command means for the client that asked, beside the document. */
+/** Effects of a command on its client, in addition to the document. */
 export interface Effect {
   readonly focus?: string
   readonly show?: string
-  /** Nothing was arranged, whatever the command can do else: it makes no history. */
+  /** The command only changed the focus, so it creates no history entry. */
   readonly onlyFocus?: true
 }
 
-/** A command on a draft, which it changes in place; `settle` and the check of all invariants come after it. Throws a Refusal. */
+/** Applies a command to a draft, in place; `settle` and the check of all invariants follow. Throws a Refusal. */
 export type Reducer<C extends CommandId> = (
   draft: WindowDocument,
   payload: Payload<C>,
   context: CommandContext,
 ) => Effect | undefined
 
-/** The first thing that is wrong, and how many more there are. */
+/** The first problem and the number of further ones. */
 export function summary(diagnostics: readonly WindowDiagnostic[]): string {
   const [first] = diagnostics
   const more = diagnostics.length > 1 ? `, and ${diagnostics.length - 1} more` : ''

@@ -92,7 +92,7 @@ export const swap: Reducer<'window.swap'> = (draft, { window_id, target_window_i
     Object.assign(one.window, { [key]: other.window[key] })
     Object.assign(other.window, { [key]: mine })
   }
-  // On one desktop the focus goes along with its window; another desktop's is on what took its place.
+  // On one desktop, focus follows its window. Across desktops, focus stays at the position.
   return focused && one.desktop === other.desktop ? giveFocus(draft, focused.window, context) : undefined
 }
 
@@ -105,7 +105,7 @@ export const toggleFloating: Reducer<'window.toggle_floating'> = (draft, { windo
   return minimized ? undefined : giveFocus(draft, window, context)
 }
 
-/** A zoomed window floats over the whole desktop; its anchor says where it came from. */
+/** A zoomed window floats over the whole desktop; its anchor records the former position. */
 export const zoom: Reducer<'window.zoom'> = (draft, { window_id }, context) => {
   const { mint, revision } = context
   const { window, desktop } = windowAt(draft, window_id)
@@ -139,7 +139,7 @@ function place(
   else tile(desktop, id, mint, edge)
 }
 
-/** Names windows in another way wherever a desktop names them. */
+/** Renames windows wherever a desktop refers to them. */
 export function renameWindows(desktop: Desktop, rename: (id: string) => string): void {
   desktop.floating = desktop.floating.map(rename)
   if (desktop.focus_owner) desktop.focus_owner = rename(desktop.focus_owner)
