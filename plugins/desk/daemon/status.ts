@@ -142,8 +142,8 @@ export function emptyStatus(facts: StatusFacts): StatusReply {
 }
 
 /**
- * Merges a contribution into a status: objects member by member, any other value replaces the former one. An `unavailable` member
- * whose owner does not state a status becomes `ok`.
+ * Merges a contribution into a status: objects member by member, any other value replaces the former one. If the owner of an
+ * `unavailable` member does not state a status, it becomes `ok`.
  */
 export function mergeMember(status: StatusReply, path: string, value: unknown): void {
   let target = status as unknown as Record<string, unknown>

@@ -17,9 +17,9 @@ import {
 export { isInside, isOfDaemon, ownFolder, syncFolder, writeWhole } from './files.js'
 export { migrations as workspaceTables } from './table.js'
 
-/** Id of the workspace `scratch`, the folder of the daemon's home in which work that belongs to no project runs. */
+/** Id of the workspace `scratch`, a folder in the daemon's home for work that belongs to no project. */
 export const SCRATCH_ID = 'ws_0000000000000000'
-/** Its name, which no other workspace takes. */
+/** Reserved name of the workspace `scratch`. */
 export const SCRATCH_NAME = 'scratch'
 
 /** A registered root directory. */
@@ -50,31 +50,31 @@ export const points = hookTable({
 })
 
 export interface WorkspacesApi extends TapsOf<typeof points> {
-  /** By id only; no file access. */
+  /** Finds a workspace by id only, without file access. */
   get(id: string): Workspace | undefined
   list(): Workspace[]
   /** By id, then unique name, then absolute path (nearest enclosing root). Throws `workspace_not_found` (404), `workspace_path_relative` (400), `workspace_root_missing` (410). */
   find(reference: string): Promise<Workspace>
-  /** The workspace `scratch`, made with its first use. Throws `workspace_root_invalid` (400) when something else has its place. */
+  /** The workspace `scratch`, created on first use. Throws `workspace_root_invalid` (400) if its path is not a directory. */
   scratch(): Promise<Workspace>
-  /** Like `find`, and registers an absolute path that no root encloses. */
+  /** Like `find`, but registers an absolute path that no root encloses. */
   resolve(reference: string): Promise<Workspace>
-  /** Forgets a workspace with its records; its folder stays. Throws `workspace_not_found` (404), `workspace_in_use` (409). */
+  /** Removes a workspace and its records; its folder stays. Throws `workspace_not_found` (404), `workspace_in_use` (409). */
   remove(reference: string, actor: Actor): Promise<void>
 }
 
 export const Workspaces = token<WorkspacesApi>('workspaces@1')
 
 /**
- * Whether what has this scope is of another workspace than the one that a caller is held to, as an agent is. Such a caller is answered
- * as if there were no such thing: an answer of its own would tell that there is one.
+ * Whether a scope belongs to a different workspace than the one a caller, such as an agent, is confined to. Such a caller must get
+ * the same reply as for a missing object: a different one would reveal that the object exists.
  */
 export const isElsewhere = (
   { maxScope }: Pick<Actor, 'maxScope'>,
   { kind, id }: { readonly kind: RecordScope['kind']; readonly id?: string | undefined },
 ): boolean => maxScope?.kind === 'workspace' && kind === 'workspace' && id !== maxScope.id
 
-/** A member of the workspace detail, contributed by the plugin that has it. */
+/** A member of the workspace detail, contributed by the plugin that owns the data. */
 export interface DetailMember {
   readonly member: 'agents' | 'providers' | 'sessions' | 'skills'
   readonly read: (workspace: Workspace) => Awaitable<readonly unknown[]>
@@ -123,7 +123,7 @@ export const WorkspaceErrors = defineErrors({
   workspace_in_use: { status: 409, message: 'the workspace is in use', next: command('session list') },
 })
 
-/** Errors of a request that names a workspace by its id, its name or a path. */
+/** Errors of requests with a workspace reference: an id, a name or a path. */
 export const REFERENCE_ERRORS = [
   WorkspaceErrors.workspace_not_found,
   WorkspaceErrors.workspace_path_relative,

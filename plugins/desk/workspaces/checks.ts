@@ -4,10 +4,10 @@ import { finding } from '../daemon/api.js'
 import type { Workspace } from './api.js'
 import { advice, directoryAt } from './paths.js'
 
-/** Items of one report; what is more is told of in the last one. */
+/** Most items of one report; the last one counts the rest. */
 const LISTED = 50
 
-/** Doctor: workspaces whose root is not there, is something else or cannot be reached. */
+/** Doctor items for workspaces whose root is missing, not a directory, or unreachable. */
 export async function rootItems(all: readonly Workspace[]): Promise<DiagnosticItem[]> {
   const items = (await Promise.all(all.map(rootItem))).flat()
   if (items.length === 0) {

@@ -3,10 +3,10 @@ import { type WorkspaceDetail, Workspace as WorkspaceWire } from '../../../schem
 import { type DetailMember, type Workspace, WorkspaceDetailMembers } from './api.js'
 import { workspaces } from './table.js'
 
-/** Milliseconds that a plugin has to give its member of a detail. */
+/** Milliseconds before a plugin's member times out. */
 const MEMBER_DEADLINE_MS = 5000
 
-/** A workspace and what other plugins know of it; a member whose plugin is absent or fails is empty. */
+/** A workspace with members from other plugins; a member is empty if its plugin is absent or fails. */
 export async function detailOf(
   kernel: Pick<PluginKernel, 'clock' | 'collect' | 'log'>,
   workspace: Workspace,
@@ -25,5 +25,5 @@ export async function detailOf(
   return { workspace: toWire(workspace), ...(detail as Omit<WorkspaceDetail, 'workspace'>) }
 }
 
-/** A workspace as the API shows it. */
+/** A workspace in the form of the API. */
 export const toWire = (workspace: Workspace): WorkspaceWire => workspaces.wire(workspace, WorkspaceWire)

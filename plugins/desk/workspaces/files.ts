@@ -2,20 +2,20 @@ import { constants } from 'node:fs'
 import { type FileHandle, link, open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 
-/** Is a canonical path a root or below it. */
+/** Whether a canonical path is a root or lies below it. */
 export function isInside(inner: string, root: string): boolean {
   return inner === root || inner.startsWith(root.endsWith(path.sep) ? root : root + path.sep)
 }
 
 /**
- * Whether a canonical path lies in the home of the daemon, outside of the workspace `scratch`: no workspace has it among its
- * files, wherever its root is.
+ * Whether a canonical path lies in the daemon's home, outside of the workspace `scratch`. Such a file belongs to no workspace,
+ * even if a root encloses it.
  */
 export function isOfDaemon(file: string, home: string): boolean {
   return isInside(file, home) && !isInside(file, scratchIn(home))
 }
 
-/** The folder `.svc` of a root, with what the workspace brings; undefined where that is the home of the daemon. */
+/** The folder `.svc` of a root, with the definitions of the workspace; undefined if it is the home of the daemon. */
 export function ownFolder(root: string, home: string): string | undefined {
   const folder = path.join(root, '.svc')
   return isOfDaemon(folder, home) ? undefined : folder
@@ -25,10 +25,10 @@ export function ownFolder(root: string, home: string): string | undefined {
 export const scratchIn = (home: string) => path.join(home, 'scratch')
 
 /**
- * Writes a file so that after a crash there is all of it or nothing of it; resolves when it is on the disk. Its folder exists
- * and is resolved: a link at the end of the path is replaced, never followed.
- * @param unique makes the name of the temporary file beside it
- * @param how `create`: false when something is there already, which then stays; `replace`: whatever is there goes
+ * Writes a file atomically: after a crash it is complete or absent. Resolves once it is on disk. The parent folder must exist and
+ * be canonical; a link at the end of the path is replaced, never followed.
+ * @param unique part of the name of the temporary file beside it
+ * @param how `create`: keeps an existing file and returns false; `replace`: replaces an existing file
  */
 export async function writeWhole(
   file: string,
@@ -48,7 +48,7 @@ export async function writeWhole(
   return true
 }
 
-/** Puts on the disk which names a folder has. */
+/** Makes changes of a folder's entries durable. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY)
   await handle.sync().finally(() => handle.close())
@@ -63,7 +63,7 @@ async function writeAndClose(handle: FileHandle, text: string): Promise<void> {
   }
 }
 
-/** A hard link is the one way to give a whole file a name that nobody has. */
+/** A hard link is the only way to give a complete file a name without replacing an existing one. */
 async function linkNew(temporary: string, file: string): Promise<boolean> {
   try {
     await link(temporary, file)

@@ -17,8 +17,8 @@ export class WorkspaceFinder {
   ) {}
 
   /**
-   * Without a look at the file system: for changes of the registration itself, which must be possible when the root is gone.
-   * A path has to be a root, for the nearest enclosing one may not be what was meant. Throws `workspace_not_found`.
+   * Finds a workspace without access to its root, for changes of the registration that must work after the root is gone. A path
+   * must be a root itself: the nearest enclosing root may not be the intended one. Throws `workspace_not_found`.
    */
   async registered(reference: string): Promise<StoredWorkspace> {
     const named = this.#named(reference)
@@ -29,13 +29,13 @@ export class WorkspaceFinder {
     throw WorkspaceErrors.workspace_not_found(`no workspace has the root ${shown(wanted)}`)
   }
 
-  /** Its root exists and is canonical. Undefined for an absolute path that no root encloses. */
+  /** Finds a workspace whose root exists and is canonical. Undefined for an absolute path that no root encloses. */
   async find(reference: string, actor: Actor): Promise<StoredWorkspace | undefined> {
     const named = this.#named(reference)
     return named ? this.refresh(named, actor) : this.#enclosing(checkAbsolute(reference, 'the workspace'), actor)
   }
 
-  /** Follows a root that was moved behind a symbolic link. Throws `workspace_root_missing` (410). */
+  /** Updates the root if its path now leads elsewhere through a symbolic link. Throws `workspace_root_missing` (410). */
   async refresh(workspace: StoredWorkspace, actor: Actor): Promise<StoredWorkspace> {
     const { id, name, rootDir } = workspace
     const found = await directoryAt(rootDir)
@@ -68,7 +68,7 @@ export class WorkspaceFinder {
     })
   }
 
-  /** By id or name. Throws `workspace_not_found` for what can be nothing else, `workspace_path_relative` for such a path. */
+  /** Finds by id or name; undefined for a reference that may be a path. Throws `workspace_not_found` otherwise. */
   #named(reference: string): StoredWorkspace | undefined {
     const text = checkText(reference, 'the workspace')
     const { db } = this.kernel
@@ -78,15 +78,15 @@ export class WorkspaceFinder {
   }
 
   /**
-   * The nearest enclosing root, nested ones first. The path is judged with its links followed; as written it counts only for
-   * a root that has itself been moved, so that a link inside a workspace does not pull in what it points to. A root that
-   * contains a home encloses nothing but itself: everything of the user lies below it.
+   * The nearest enclosing root; nested roots take precedence. Links in the path are resolved. The unresolved path counts only for
+   * a root that was itself moved, so that a link inside a workspace does not include its target. A root that contains a home
+   * encloses only itself, because all files of the user lie below it.
    */
   async #enclosing(wanted: string, actor: Actor): Promise<StoredWorkspace | undefined> {
     const { path: real, existing } = await canonicalPath(wanted)
     for (const form of new Set([real, wanted])) {
       const nearest = this.#nearest(this.#enclosingFolders(form))
-      // Something real lies below it, so the root is there and is the directory that it was.
+      // An existing path lies below the root, so the root exists and is still the same directory.
       if (nearest && form === real && existing !== nearest.rootDir && isInside(existing, nearest.rootDir))
         return nearest
       const current = nearest && (await this.refresh(nearest, actor))
@@ -105,7 +105,7 @@ export class WorkspaceFinder {
     return workspaces.get(this.kernel.db, { rootDir })
   }
 
-  /** The one whose root is the longest of these folders; with `chosen` only of those that a person registered. */
+  /** The workspace with the longest of these roots; with `chosen`, only workspaces that a person registered. */
   #nearest(folders: readonly string[], chosen = false): StoredWorkspace | undefined {
     const tail = `WHERE root_dir IN (SELECT value FROM json_each(?)) AND chosen >= ?
        ORDER BY length(root_dir) DESC LIMIT 1`

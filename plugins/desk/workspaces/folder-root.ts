@@ -5,12 +5,12 @@ import type { Homes } from './homes.js'
 import { ancestorsOf } from './paths.js'
 
 /**
- * The root that a command registers for the canonical folder that it runs in: the top level of its git repository, else
- * the folder. Throws `workspace_too_wide` (409) where only a person can mean all of it.
+ * The root to register for the canonical folder in which a command runs: the top level of its git repository, else the folder
+ * itself. Throws `workspace_too_wide` (409) for a folder that only a person may register.
  */
 export async function rootFor(folder: string, homes: Homes): Promise<string> {
   const top = await gitTop(folder)
-  // A home that is a repository, as of those who keep their settings in one, is not the project of all that lies in it.
+  // A home may be a repository of settings files, but it is not the project of everything below it.
   if (top !== undefined && homes.breadthOf(top) === undefined) return top
   const breadth = homes.breadthOf(folder)
   if (breadth === undefined) return folder
@@ -19,7 +19,7 @@ export async function rootFor(folder: string, homes: Homes): Promise<string> {
   })
 }
 
-/** Nearest folder with a `.git`. No program looks for it: one that is run here would obey the repository. */
+/** Nearest folder with a `.git`. Detected without git, which would apply the configuration of the repository. */
 async function gitTop(folder: string): Promise<string | undefined> {
   for (const at of ancestorsOf(folder)) if (await lstat(path.join(at, '.git')).catch(() => undefined)) return at
   return undefined

@@ -5,14 +5,14 @@ import { findRepository, lineOf, type RepositoryPlace } from '../../../kernel/ki
 import { openRegularFile, readRegularFile } from '../../../kernel/kit/read-file.js'
 import { isInside } from './files.js'
 
-/** Of a list of patterns that lines are added to. */
+/** Largest exclude file in bytes that is extended. */
 const SIZE_MAX = 1024 * 1024
-/** Characters with a meaning in a pattern. */
+/** Characters with a special meaning in a pattern. */
 const SPECIAL = /[\\*?[\]!# ]/g
 
 /**
- * Keeps a file that the daemon writes out of `git status`: a line in `info/exclude`, which belongs to this clone alone and is never
- * committed. Outside of a repository, and where another repository would be written to, nothing is done.
+ * Hides a file written by the daemon from `git status` by a line in `info/exclude`, which belongs to this clone only and is never
+ * committed. Does nothing outside of a repository, or if the line would go to another repository.
  * @param file canonical path
  */
 export async function excludeFromGit(file: string): Promise<void> {
@@ -37,7 +37,7 @@ export async function excludeFromGit(file: string): Promise<void> {
   }
 }
 
-/** A `.git` that is a file may name any folder: only one that names it back is a worktree of that repository. */
+/** A `.git` file may name any folder: it is a real worktree only if that folder refers back to it. */
 async function isOwn({ top, gitDir, commonDir }: RepositoryPlace): Promise<boolean> {
   const own = path.join(top, '.git')
   if (gitDir === own && commonDir === own) return true

@@ -3,15 +3,15 @@ import os from 'node:os'
 import path from 'node:path'
 import { isInside, isOfDaemon } from './files.js'
 
-/** Folders for the temporary files of everybody. */
+/** Shared folders for temporary files. */
 const TEMPORARY = ['/tmp', '/var/tmp', '/private/tmp', '/private/var/tmp', '/dev/shm']
 
-/** The homes of the daemon and of the user, which a workspace must not swallow. */
+/** The homes of the daemon and of the user, which a workspace must not include. */
 export class Homes {
   readonly #user: readonly string[]
   readonly #temporary: ReadonlySet<string>
 
-  /** @param daemon canonical */
+  /** @param daemon canonical path */
   constructor(
     readonly daemon: string,
     user: string,
@@ -25,7 +25,7 @@ export class Homes {
     return [this.daemon, this.#user[0]].some(home => home !== undefined && isInside(home, folder))
   }
 
-  /** Why hardly anybody wants agents to work in all of a canonical folder; undefined for any other. */
+  /** Why a canonical folder is too wide for agents to work in; undefined for any other folder. */
   breadthOf(folder: string): string | undefined {
     if (folder === path.parse(folder).root) return 'is the root of the file system'
     if (this.#user.includes(folder)) return 'is your home'

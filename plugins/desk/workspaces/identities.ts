@@ -4,11 +4,11 @@ import { ensureIdentity } from './identity.js'
 import { directoryAt } from './paths.js'
 import { type StoredWorkspace, workspaces } from './table.js'
 
-/** The identity files of roots, and which workspace each of them means. */
+/** The identity files of roots, and the workspace of each identity. */
 export class Identities {
   constructor(private readonly kernel: Pick<PluginKernel, 'clock' | 'db' | 'ids' | 'log'>) {}
 
-  /** ULID of the folder; empty when it cannot be written, which is no reason to refuse it. */
+  /** ULID of the folder; empty if the file cannot be written, which does not prevent the registration. */
   async of(rootDir: string): Promise<string> {
     const { clock, ids, log } = this.kernel
     const source = { now: () => clock.now(), hex: (bytes: number) => ids.hex(bytes) }
@@ -25,7 +25,7 @@ export class Identities {
     }
   }
 
-  /** The workspace of that identity whose root is gone: its folder was moved. */
+  /** The workspace with this identity whose root is missing, so its folder was moved. */
   async movedFrom(identity: string): Promise<StoredWorkspace | undefined> {
     for (const workspace of workspaces.all(this.kernel.db, { identity })) {
       const found = await directoryAt(workspace.rootDir)

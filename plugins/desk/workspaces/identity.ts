@@ -5,18 +5,18 @@ import { readRegularFile } from '../../../kernel/kit/read-file.js'
 import { iso } from '../../../kernel/plugin.js'
 import { isInside, writeWhole } from './files.js'
 
-/** Contents of `<root>/.svc/workspace.toml`, which moves with the folder. */
+/** Contents of `<root>/.svc/workspace.toml`. The file moves with the folder, so the identity does too. */
 export interface Identity {
   /** ULID. */
   readonly workspaceId: string
-  /** Canonical path of the file, when it was made just now. */
+  /** Canonical path of the file, if it was just created. */
   readonly made?: string
 }
 
-/** Where time and chance of a new identity come from. */
+/** Sources of time and randomness for a new identity. */
 export interface IdentitySource {
   now(): number
-  /** So many random bytes in hexadecimal. */
+  /** Random bytes in hexadecimal. */
   hex(bytes: number): string
 }
 
@@ -26,8 +26,8 @@ const ULID = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
 /**
- * Identity of a workspace folder, made when it has none or a broken one, or when `taken` says that the folder is a copy of
- * another one. Throws when the folder cannot be written or its `.svc` leads out of it.
+ * The identity of a workspace folder. A new one is created if it is missing or invalid, or if `taken` reports that the folder is a
+ * copy. Throws if the folder is not writable or its `.svc` leads out of it.
  */
 export async function ensureIdentity(
   root: string,
@@ -49,11 +49,11 @@ export async function ensureIdentity(
     () => false,
   )
   await writeWhole(file, `${text}\n`, { how: exists ? 'replace' : 'create', unique: source.hex(6) })
-  // Of two that make it at once the first wins.
+  // If two processes create it at once, the first one wins.
   return { ...((await readIdentity(file)) ?? made), made: file }
 }
 
-/** The identity in a file, or nothing when there is none that can be used. A link or a pipe in its place is not followed. */
+/** Reads the identity in a file; undefined if it is missing or invalid. Links and pipes are not followed. */
 export async function readIdentity(file: string): Promise<Identity | undefined> {
   try {
     const bytes = await readRegularFile(file, { maxBytes: SIZE_MAX, links: 'refuse' })
@@ -64,7 +64,7 @@ export async function readIdentity(file: string): Promise<Identity | undefined> 
   }
 }
 
-/** A ULID: 48 bits of time and 80 of chance in 26 characters that sort by time. */
+/** A ULID: 48 bits of time and 80 random bits, in 26 characters that sort by time. */
 export function ulid(now: number, chance: string): string {
   let bits = (BigInt(now) << 80n) | BigInt(`0x${chance}`)
   let text = ''
@@ -75,7 +75,7 @@ export function ulid(now: number, chance: string): string {
   return text
 }
 
-/** `<root>/.svc`, made when missing. A link there must not lead out of the root: what lies behind is not ours to write. */
+/** `<root>/.svc`, created if missing. A link must not lead out of the root, because its target is not ours to write. */
 async function identityFolder(root: string): Promise<string> {
   const folder = path.join(root, '.svc')
   await mkdir(folder, { recursive: true })

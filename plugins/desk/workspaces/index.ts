@@ -40,7 +40,7 @@ const invalid = [
 
 const around = (state: unknown): string | undefined => Object(Object(state).workspaces?.[0]).id
 
-/** The way back from a request that registers a folder where no workspace encloses it. */
+/** Undo of a registration: deletes the workspace. */
 const ofRegistration: Undo = {
   by: 'custom',
   reads: ({ body }) => [`/api/workspaces?path=${encodeURIComponent(Object(body).path)}`],

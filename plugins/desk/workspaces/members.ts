@@ -5,7 +5,7 @@ import { type Workspace, WorkspaceErrors } from './api.js'
 import { checkLabel, checkName } from './names.js'
 import { canonicalDirectories } from './paths.js'
 
-/** Members as a body gave them, checked; `null` asks for the default name. */
+/** Checked members of a body; `null` requests the default name. */
 export interface Members {
   readonly name: string | null | undefined
   readonly addDirs: readonly string[] | undefined
@@ -24,7 +24,7 @@ export async function membersOf(body: PatchWorkspaceBody, rootDir: string): Prom
   }
 }
 
-/** Those that were given, but for the default name, which is not known yet. */
+/** The given members, except a default name, which is not known yet. */
 export const withoutAbsent = ({ name, addDirs, defaultAgent, sandboxRef }: Members): Partial<Workspace> => ({
   ...(name ? { name } : {}),
   ...(addDirs ? { addDirs } : {}),
@@ -32,7 +32,7 @@ export const withoutAbsent = ({ name, addDirs, defaultAgent, sandboxRef }: Membe
   ...(sandboxRef === undefined ? {} : { sandboxRef }),
 })
 
-/** What events tell of a workspace. */
+/** Payload of workspace events. */
 export const payloadOf = ({ id, name, rootDir }: Workspace) => ({ id, name, root_dir: rootDir })
 
 /** 409: an activation owns a record of the scope. */

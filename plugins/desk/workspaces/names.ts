@@ -6,7 +6,7 @@ const NAME_MAX = 128
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
 const REFUSED = /[/\\\u0000-\u001f\u007f-\u009f]/
 
-/** A name as given, trimmed. Throws `workspace_invalid`: it has to be tellable from an id and from a path. */
+/** Returns a trimmed name. Throws `workspace_invalid`: a name must be distinguishable from an id and a path. */
 export function checkName(text: string): string {
   const name = text.trim()
   const wrong = nameFault(name)
@@ -14,7 +14,7 @@ export function checkName(text: string): string {
   return name
 }
 
-/** A short text such as the name of an agent, trimmed; empty is none. Throws `workspace_invalid`. */
+/** Returns a trimmed short text, such as the name of an agent; empty means unset. Throws `workspace_invalid`. */
 export function checkLabel(text: string, member: string): string {
   const label = text.trim()
   if (label.length > NAME_MAX || REFUSED.test(label)) {
@@ -25,7 +25,7 @@ export function checkLabel(text: string, member: string): string {
   return label
 }
 
-/** The name of a folder, with `-2`, `-3` and so on while it is taken. */
+/** The name of a folder, with a suffix such as `-2` if it is taken. */
 export function freeName(root: string, taken: (name: string) => boolean): string {
   const cleaned = clip(path.basename(root).replace(new RegExp(REFUSED, 'g'), '').trim(), NAME_MAX - 8)
   const base = nameFault(cleaned) === undefined ? cleaned : 'workspace'

@@ -3,6 +3,6 @@ import { Events } from '../../platform/events/api.js'
 import { Ownership } from '../../platform/ownership/api.js'
 import { Daemon } from '../daemon/api.js'
 
-/** What the plugin requires. */
+/** APIs that the plugin requires. */
 export const needs = { host: Host, daemon: Daemon, events: Events, ownership: Ownership }
 export type K = KernelOf<typeof needs>

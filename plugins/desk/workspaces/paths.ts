@@ -3,12 +3,12 @@ import path from 'node:path'
 import { shown } from '../../../kernel/kit/text.js'
 import { WorkspaceErrors } from './api.js'
 
-/** Characters of a path that is looked at. */
+/** Most characters of a path. */
 const PATH_MAX = 4096
-/** Further directories of one workspace. */
+/** Most additional directories of one workspace. */
 export const ADD_DIRS_MAX = 64
 
-/** A reference or path as given, trimmed. Throws `workspace_invalid` for one that no file system takes. */
+/** Returns a trimmed reference or path. Throws `workspace_invalid` for a text that no file system accepts. */
 export function checkText(text: string, what: string): string {
   const trimmed = text.trim()
   if (trimmed === '') throw WorkspaceErrors.workspace_invalid(`${what} is empty`)
@@ -19,14 +19,14 @@ export function checkText(text: string, what: string): string {
   return trimmed
 }
 
-/** Throws `workspace_path_relative` unless the path is absolute; returns it without `.` and `..` parts. */
+/** Returns a path without `.` and `..` parts. Throws `workspace_path_relative` unless it is absolute. */
 export function checkAbsolute(text: string, what: string): string {
   const trimmed = checkText(text, what)
   if (path.isAbsolute(trimmed)) return path.resolve(trimmed)
   throw WorkspaceErrors.workspace_path_relative(`${what} must be an absolute path, got ${shown(trimmed)}`)
 }
 
-/** The directory behind an absolute path, all symbolic links followed. Throws `workspace_root_invalid`. */
+/** The directory at an absolute path, with symbolic links resolved. Throws `workspace_root_invalid`. */
 export async function canonicalDirectory(text: string, what: string): Promise<string> {
   const wanted = checkAbsolute(text, what)
   const found = await directoryAt(wanted)
@@ -35,7 +35,7 @@ export async function canonicalDirectory(text: string, what: string): Promise<st
   throw WorkspaceErrors.workspace_root_invalid(`${what} ${shown(wanted)} ${why}`)
 }
 
-/** Further directories: canonical, each once, without the root itself. Throws `workspace_root_invalid`, `workspace_invalid`. */
+/** Additional directories: canonical, unique and without the root. Throws `workspace_root_invalid`, `workspace_invalid`. */
 export async function canonicalDirectories(texts: readonly string[], root: string): Promise<string[]> {
   if (texts.length > ADD_DIRS_MAX) {
     throw WorkspaceErrors.workspace_invalid(`add_dirs has ${texts.length} entries, at most ${ADD_DIRS_MAX} are allowed`)
@@ -46,7 +46,7 @@ export async function canonicalDirectories(texts: readonly string[], root: strin
   return [...found]
 }
 
-/** What is at a path, all symbolic links followed. */
+/** The state of a path after resolving symbolic links. */
 export type PathState =
   | { readonly is: 'directory'; readonly real: string }
   | { readonly is: 'other' }
@@ -55,7 +55,7 @@ export type PathState =
 export async function directoryAt(wanted: string): Promise<PathState> {
   try {
     const real = await realpath(wanted)
-    // Only a directory has this entry, and only who may enter it finds it.
+    // Only a directory has this entry, and only a user with access to the directory can read it.
     await stat(`${real}/.`)
     return { is: 'directory', real }
   } catch (error) {
@@ -66,14 +66,14 @@ export async function directoryAt(wanted: string): Promise<PathState> {
   }
 }
 
-/** What a person does about a root in that state. */
+/** Advice for a person about a root in this state. */
 export function advice(found: Exclude<PathState, { is: 'directory' }>): string {
   return found.is === 'gone' && !found.missing
     ? 'give the user of the daemon access to it'
     : 'put it back, register the place that it was moved to (svc workspace add <dir>), or remove the workspace'
 }
 
-/** An absolute path with its symbolic links followed, as far as it exists; the rest need not. */
+/** An absolute path with the symbolic links of its existing part resolved. */
 export interface Canonical {
   readonly path: string
   /** The part that exists. */

@@ -16,7 +16,7 @@ export class Scratch {
     this.rootDir = scratchIn(kernel.home.root)
   }
 
-  /** Whether a reference names it, though it may not be there yet. */
+  /** Whether a reference means this workspace, which may not exist yet. */
   isMeant(reference: string): boolean {
     const text = reference.trim()
     return (
@@ -24,7 +24,7 @@ export class Scratch {
     )
   }
 
-  /** The workspace with its folder, both made if missing. Its name is free: another workspace that had it gets the next one. */
+  /** The workspace and its folder, created if missing. If another workspace has the reserved name, that one is renamed. */
   async use(): Promise<StoredWorkspace> {
     const { rootDir } = this
     const { actor, clock, db, needs } = this.kernel

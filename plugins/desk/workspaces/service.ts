@@ -48,7 +48,7 @@ export class WorkspacesService implements WorkspacesApi {
     this.#identities = new Identities(kernel)
   }
 
-  /** Refuses a record scope that names no workspace. */
+  /** Refuses a record scope with an unknown workspace. */
   scopeRefusal({ kind, id = '' }: RecordScope): Fault | undefined {
     if (kind !== 'workspace' || this.get(id)) return undefined
     return KernelErrors.invalid_scope(`scope.id is not the id of a workspace: ${shown(id)}`, {
@@ -56,7 +56,7 @@ export class WorkspacesService implements WorkspacesApi {
     })
   }
 
-  /** The workspace `scratch` of a home that was moved or copied moves with it. */
+  /** Updates the path of the workspace `scratch` if the home was moved or copied. */
   async start(): Promise<void> {
     this.kernel.needs.ownership.owns(Workspaces, id => this.get(id) !== undefined)
     if (!this.get(SCRATCH_ID)) return
@@ -75,7 +75,7 @@ export class WorkspacesService implements WorkspacesApi {
     return workspaces.all(this.kernel.db, {}, 'ORDER BY created_at, rowid')
   }
 
-  /** All, or the one that an absolute path belongs to. */
+  /** All workspaces, or the one that contains an absolute path. */
   async around(path: string | undefined, actor: Actor): Promise<Workspace[]> {
     if (path === undefined) return this.list()
     const found = await this.#find(checkAbsolute(path, 'path'), actor)
@@ -97,8 +97,8 @@ export class WorkspacesService implements WorkspacesApi {
   }
 
   /**
-   * The workspace of a command that runs in a folder: the nearest root that a person registered, else the root of its
-   * project, which is registered if need be. Throws `workspace_too_wide` (409).
+   * The workspace of a command that runs in a folder: the nearest root that a person registered, else the root of its project;
+   * the latter is registered if necessary. Throws `workspace_too_wide` (409).
    */
   async place(folder: string, actor: Actor): Promise<{ workspace: Workspace; registered: boolean }> {
     if (this.#scratch.isMeant(folder)) return { workspace: await this.scratch(), registered: false }
@@ -129,11 +129,11 @@ export class WorkspacesService implements WorkspacesApi {
         throw WorkspaceErrors.workspace_exists(`${known.rootDir} is the workspace ${known.name} (${known.id}) already`)
       },
     })
-    // Registered by a command until then: now it is a person's choice.
+    // Until now it was registered by a command only: mark it as chosen by a person.
     return made.isChosen ? made : this.#change(made, body, actor)
   }
 
-  /** `null` sets a member back to its default: no agent, no sandbox, no further directories, the name of the folder. */
+  /** `null` resets a member to its default: no agent, no sandbox, no additional directories, the name of the folder. */
   async update(reference: string, body: PatchWorkspaceBody, actor: Actor): Promise<Workspace> {
     const known = this.#scratch.isMeant(reference) ? await this.scratch() : await this.#finder.registered(reference)
     if (known.id === SCRATCH_ID && body.name && body.name !== SCRATCH_NAME)
@@ -154,7 +154,7 @@ export class WorkspacesService implements WorkspacesApi {
     })
   }
 
-  /** Removes the registration and the records of its scope, never files of the project. */
+  /** Removes the registration and the records of its scope, but no files of the project. */
   async remove(reference: string, actor: Actor): Promise<void> {
     if (this.#scratch.isMeant(reference)) {
       const why = `the workspace ${SCRATCH_NAME} cannot be removed: work that belongs to no project runs in it`
@@ -169,7 +169,7 @@ export class WorkspacesService implements WorkspacesApi {
       const projected = records.find(record => record.owner.kind === 'bundle.activation')
       if (projected) throw inUse(workspace, projected)
       for (const record of records) {
-        // Acts for each record's source: who removes the scope removes all that is in it, whoever wrote it.
+        // Uses each record's source as the actor's: deleting a scope deletes all of its records, whatever their source.
         const own = { ...actor, source: record.source }
         this.kernel.records.delete(t, own, { kind: record.kind, id: record.id })
       }
@@ -180,7 +180,7 @@ export class WorkspacesService implements WorkspacesApi {
     })
   }
 
-  /** The workspace and what other plugins know of it. */
+  /** A workspace with members from other plugins. */
   async detail(reference: string, actor: Actor): Promise<WorkspaceDetail> {
     return detailOf(this.kernel, await this.find(reference, actor))
   }
@@ -189,7 +189,7 @@ export class WorkspacesService implements WorkspacesApi {
     return [{ id: 'workspaces.roots', category: 'workspaces', run: () => rootItems(this.list()) }]
   }
 
-  /** Registers a root; `known` decides about one that is registered. A folder that was moved takes its workspace along. */
+  /** Registers a root; `known` handles an already registered one. A moved folder keeps its workspace. */
   async #register(
     body: CreateWorkspaceBody,
     actor: Actor,
@@ -260,7 +260,7 @@ export class WorkspacesService implements WorkspacesApi {
     throw WorkspaceErrors.workspace_name_taken(`the name ${shown(String(name))} belongs to the workspace at ${holder}`)
   }
 
-  /** Root of the other workspace that has a name. */
+  /** Root of another workspace with this name. */
   #holderOf(name: string, id: string | undefined): string | undefined {
     const holder =
       name === SCRATCH_NAME

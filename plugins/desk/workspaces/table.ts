@@ -27,9 +27,9 @@ export const workspaces = table('workspaces_workspace', {
   add_dirs: json<readonly string[]>().as('addDirs'),
   default_agent: text().as('defaultAgent'),
   sandbox_ref: text().as('sandboxRef'),
-  /** ULID of its identity file; empty when the file could not be written. */
+  /** ULID of the identity file; empty if the file could not be written. */
   identity: text(),
-  /** A person registered it. False: a command registered the folder that it ran in, which therefore encloses no other one. */
+  /** Whether a person registered it. A folder that a command registered for itself does not enclose other folders. */
   chosen: flag().as('isChosen'),
   created_at: time().as('createdAt'),
   updated_at: time().as('updatedAt'),
