@@ -4,14 +4,17 @@ import type { RouteAccess } from '../../../schemas/daemon/auth.js'
 
 export type Access = RouteAccess['access']
 export type Caller = keyof Access
-/** What of a route decides who may call it. */
+/** The access class of a route, which determines its permitted callers. */
 export type RouteClass = 'public' | 'ordinary' | 'privileged' | 'credentials'
 
 /**
- * Who may call what. `socket` is the Unix socket, which only the daemon's user can open; `own_user` is a process of that user over
- * loopback TCP while `http.trust_own_user` is on; `nobody` is whoever sends no token, or one that is not valid (which is refused
- * on public routes too). `agent_session` is an agent by the socket or token of its session: `own` on routes that name it in
- * `origins`. `local`: refused (403) where TCP is bound beyond loopback. `token`: only with the operator token as well.
+ * Access by route class and caller:
+ * - `socket`: the Unix socket, which only the daemon's user can open
+ * - `own_user`: a process of that user over loopback TCP while `http.trust_own_user` is on
+ * - `agent_session`: an agent that uses the socket or token of its session; `own` on routes that list it in `origins`
+ * - `nobody`: a request without a valid token; an invalid token is refused on public routes too
+ *
+ * `local` means refused (403) if TCP is bound beyond loopback; `token` means only with the operator token in addition.
  */
 export const rules: Readonly<Record<RouteClass, Access>> = {
   public: {
@@ -56,7 +59,7 @@ export function classOf({ public: isPublic, privileged, headers }: Marks): Route
   return privileged ? 'privileged' : 'ordinary'
 }
 
-/** One line of the matrix. */
+/** Access to one route, as one row of the matrix. */
 export function accessTo(plugin: string, route: Route): RouteAccess {
   const { method, path } = route
   const routeClass = classOf(route)

@@ -1,4 +1,4 @@
-/** `svc/plugins/auth`: who has the operator token, errors about tokens and keys, and where the operator token is kept. */
+/** `svc/plugins/auth`: check of the operator token, its file, and errors about tokens and keys. */
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors, type Incoming, token } from '../../../kernel/plugin.js'
 
@@ -9,7 +9,7 @@ export interface AuthApi {
 
 export const Auth = token<AuthApi>('auth@1')
 
-/** File of the home that holds the operator token, 0600: a line of text. */
+/** File in the home with the operator token: one line, mode 0600. */
 export const TOKEN_FILE = 'operator.token'
 
 export const AuthErrors = defineErrors({

@@ -8,7 +8,7 @@ import { TOKEN_FILE } from './api.js'
 
 const MAX_BYTES = 4096
 
-/** Runs `svc auth token` and `svc auth key …`: each of them reads the operator token from the home. */
+/** Runs `svc auth token` and `svc auth key …`, which read the operator token from the home. */
 export async function run(context: CommandContext): Promise<void> {
   if (context.path === 'auth token') return printToken(context)
   const ask = await asOperator(context)

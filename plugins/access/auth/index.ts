@@ -18,7 +18,7 @@ import type { AuthService } from './service.js'
 
 const route = routeOf<AuthService>(describe('Authentication'))
 const { contribute } = surfaceOf<AuthService>()
-/** Routes about credentials take the operator token on both doors, and tell of faults in a shape of their own. */
+/** Routes for credentials require the operator token on the socket and on TCP, and have their own error format. */
 const credentials = {
   headers: { Authorization: { required: true } },
   faults: {

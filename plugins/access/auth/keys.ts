@@ -8,7 +8,7 @@ import { AuthErrors } from './api.js'
 import { digestOf } from './operator-token.js'
 
 const MOST = 1000
-/** Milliseconds between two writes of when a key was used. */
+/** Shortest time in milliseconds between two writes of a key's last use. */
 const NOTE_MS = 60_000
 
 export const keyMigrations: readonly Migration[] = [
@@ -33,7 +33,7 @@ export const keys = table('auth_key', {
 
 interface Key {
   readonly id: string
-  /** A name given by a person, unique among keys. */
+  /** A name chosen by a person, unique among keys. */
   readonly name: string | undefined
   readonly sha256: Uint8Array
   readonly createdAt: number
@@ -41,10 +41,10 @@ interface Key {
   notedAt: number
 }
 
-/** `svc_key_<16 hex>_<64 hex>`: the part before the secret is shown in lists, and finds the hash to compare with. */
+/** `svc_key_<16 hex>_<64 hex>`: the part before the secret is shown in lists and identifies the stored hash. */
 const KEY = /^svc_(key_[0-9a-f]{16})_[0-9a-f]{64}$/
 
-/** Keys of programs. A key is shown when it is made; what is stored is its SHA-256. */
+/** Keys of programs. A key is shown only when it is created; the database holds its SHA-256. */
 export class ApiKeys {
   readonly #keys = new Map<string, Key>()
 
@@ -63,7 +63,7 @@ export class ApiKeys {
       this.#keys.set(id, { id, name, sha256, createdAt, usedAt, notedAt: usedAt ?? 0 })
   }
 
-  /** Makes a key, which counts when this resolves. Throws `api_keys_full`, `api_key_name_taken`. */
+  /** Creates a key, which is valid once this resolves. Throws `api_keys_full`, `api_key_name_taken`. */
   async create(name?: string): Promise<{ readonly id: string; readonly apiKey: string }> {
     if (this.#keys.size >= MOST) throw AuthErrors.api_keys_full(`there are ${MOST} keys; delete some`)
     const taken = name === undefined ? undefined : this.#called(name)
@@ -71,7 +71,7 @@ export class ApiKeys {
     const id = this.ids.id('key')
     const apiKey = `svc_${id}_${this.ids.hex(32)}`
     const key = { id, name, sha256: digestOf(apiKey), createdAt: this.clock.now(), usedAt: undefined, notedAt: 0 }
-    // At once: another request with this name must find it.
+    // Added before the write, so that a concurrent request cannot take the same name.
     this.#keys.set(id, key)
     try {
       await this.db.tx(t => keys.insert(t, { id, name, sha256: key.sha256, created_at: key.createdAt }))
@@ -82,7 +82,7 @@ export class ApiKeys {
     return { id, apiKey }
   }
 
-  /** Oldest first. */
+  /** All keys, oldest first. */
   list(): ApiKey[] {
     return [...this.#keys.values()].map(({ id, name, createdAt, usedAt }) => ({
       id,
@@ -93,14 +93,14 @@ export class ApiKeys {
     }))
   }
 
-  /** Id of the key that has this id or name. Throws `api_key_not_found`. */
+  /** Id of the key with this id or name. Throws `api_key_not_found`. */
   idOf(reference: string): string {
     const id = this.#keys.has(reference) ? reference : this.#called(reference)?.id
     if (id !== undefined) return id
     throw AuthErrors.api_key_not_found(`there is no key ${shown(reference)}. List keys: ${command('auth key list')}`)
   }
 
-  /** Revokes a key at once; resolves when that is on the disk. */
+  /** Revokes a key immediately; resolves once the revocation is durable. */
   async delete(id: string): Promise<void> {
     this.#keys.delete(id)
     await this.db.tx(t => keys.delete(t, { id }))
@@ -110,7 +110,7 @@ export class ApiKeys {
     return [...this.#keys.values()].find(key => key.name === name)
   }
 
-  /** Id of the key that this is, compared in constant time. */
+  /** Id of the key that matches a token; the hashes are compared in constant time. */
   find(token: string): string | undefined {
     const key = this.#keys.get(KEY.exec(token)?.[1] ?? '')
     if (!key || !timingSafeEqual(digestOf(token), key.sha256)) return undefined
@@ -122,7 +122,7 @@ export class ApiKeys {
     key.usedAt = this.clock.now()
     if (key.usedAt - key.notedAt < NOTE_MS) return
     key.notedAt = key.usedAt
-    // When a key was used is good to know, and no reason to refuse its request.
+    // The time of use is informational, so a failed write does not affect the request.
     void this.db.tx(t => keys.update(t, { id: key.id }, { last_used: key.notedAt })).catch(() => {})
   }
 }

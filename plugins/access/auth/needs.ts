@@ -1,6 +1,6 @@
 import { Callers } from '../../../kernel/platform.js'
 import type { KernelOf } from '../../../kernel/plugin.js'
 
-/** What the plugin requires. */
+/** APIs that the plugin requires. */
 export const needs = { callers: Callers }
 export type K = KernelOf<typeof needs>

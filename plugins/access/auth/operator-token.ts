@@ -5,13 +5,13 @@ import { replaceFile, systemDisk } from '../../../kernel/platform.js'
 import { type Ids, type Log, messageOf } from '../../../kernel/plugin.js'
 
 const MAX_BYTES = 4096
-/** What this program writes is longer; a person may have put a token of another program there. */
+/** A usable token. Generated ones are longer, but a person may have stored another program's token there. */
 const USABLE = /^[\x21-\x7e]{32,200}$/
 
-/** SHA-256 of a secret: what is kept of it and compared. */
+/** SHA-256 of a secret, for storage and comparison. */
 export const digestOf = (secret: string): Buffer => hash('sha256', secret, 'buffer')
 
-/** The secret that stands for the operator over TCP. It lies in a file that only the daemon's user can read. */
+/** The token that authenticates the operator over TCP. Its file is readable only by the daemon's user. */
 export class OperatorToken {
   #bytes: Buffer | undefined
 
@@ -19,11 +19,11 @@ export class OperatorToken {
     private readonly file: string,
     private readonly ids: Ids,
     private readonly log: Log,
-    /** Called with each token before it counts or is written: from then on it is hidden. */
+    /** Hides a token from all output; called before the token is written or becomes valid. */
     private readonly hide: (value: string) => void,
   ) {}
 
-  /** Takes the token of the file, or makes one: where there is none, and where others may know it. */
+  /** Loads the token from the file. Creates a new one if the file is missing, invalid, or readable by other users. */
   async open(): Promise<void> {
     const unusable = await this.#read()
     if (unusable === undefined) return
@@ -31,7 +31,7 @@ export class OperatorToken {
     await this.rotate()
   }
 
-  /** Makes another token, which counts when this resolves; the one before counts no more. */
+  /** Replaces the token. The new one is valid once this resolves; the old one is not any more. */
   async rotate(): Promise<void> {
     const value = `svc_op_${this.ids.hex(32)}`
     this.hide(value)
@@ -39,7 +39,7 @@ export class OperatorToken {
     this.#take(value)
   }
 
-  /** In constant time; how long the token is, is no secret. */
+  /** Compares in constant time; the length of the token is not secret. */
   matches(given: string): boolean {
     const bytes = Buffer.from(given)
     return this.#bytes?.length === bytes.length && timingSafeEqual(bytes, this.#bytes)
@@ -49,7 +49,7 @@ export class OperatorToken {
     this.#bytes = Buffer.from(value)
   }
 
-  /** Why what is in the file cannot be used; empty when there is no file. */
+  /** Why the content of the file is unusable; empty if there is no file. */
   async #read(): Promise<string | undefined> {
     try {
       const bytes = await readRegularFile(this.file, { maxBytes: MAX_BYTES, links: 'refuse' })

@@ -10,14 +10,14 @@ import type { K } from './needs.js'
 import { OperatorToken } from './operator-token.js'
 import { UnknownTokens } from './unknown-tokens.js'
 
-/** Tokens of other plugins begin otherwise. */
+/** Prefix of this plugin's tokens; other plugins use different ones. */
 const OURS = /^svc_(op|key)_/
-/** Longer headers hold no token of ours. */
+/** A longer header cannot contain a token of this plugin. */
 const BEARER = /^Bearer +(\S{1,400})$/i
 
-/** Who calls over TCP: the operator by a token, programs by keys. */
+/** Authentication over TCP: the operator by a token, programs by keys. */
 export class AuthService implements AuthApi {
-  /** The operator token; keys are not kept, so that none can be hidden. */
+  /** Hides the operator token. Keys are stored only as hashes, so they cannot be hidden. */
   readonly hidden = new SecretSet()
   readonly unknown: UnknownTokens
   readonly #token: OperatorToken
@@ -37,7 +37,10 @@ export class AuthService implements AuthApi {
     await this.#token.open()
   }
 
-  /** Whose token a request has. One without a token, or with one that was never ours, is left to other plugins. */
+  /**
+   * The caller that a request's token identifies. Requests without a token, or with one in another format, are left to other
+   * plugins.
+   */
   authenticate({ headers, id: cause }: Incoming): Actor | Fault | undefined {
     const token = bearerOf(headers.authorization)
     if (token === undefined) return undefined
@@ -53,7 +56,7 @@ export class AuthService implements AuthApi {
     return token !== undefined && this.#token.matches(token)
   }
 
-  /** Refuses whoever does not show the operator token, at whatever door. */
+  /** Requires the operator token, also on the socket. */
   mustBeOperator(authorization: string | undefined): void {
     if (!this.hasOperatorToken(authorization)) throw AuthErrors.operator_token_required()
   }
@@ -66,7 +69,7 @@ export class AuthService implements AuthApi {
     return this.#keys.list()
   }
 
-  /** Revokes the key of an id or a name: its next request is refused, and what it has under way ends now. Resolves to its id. */
+  /** Revokes a key by id or name: new requests are refused and running ones end immediately. Resolves to the id. */
   async deleteKey(reference: string): Promise<string> {
     const id = this.#keys.idOf(reference)
     const deleted = this.#keys.delete(id)
@@ -76,9 +79,9 @@ export class AuthService implements AuthApi {
   }
 
   /**
-   * Makes another operator token; what callers with the one before have under way ends. Rotations run one after the other, and
-   * the token is checked when the turn comes: two at once would race for the file, and the loser's token would be in it.
-   * @throws Fault `operator_token_required` also for a token that an earlier rotation replaced
+   * Replaces the operator token and ends running requests of callers with the old one. Rotations are serialized and check the
+   * token when they start: concurrent ones would race for the file, which could end up with the wrong token.
+   * @throws Fault `operator_token_required`, also for a token that an earlier rotation replaced
    */
   rotate(request: string, authorization: string | undefined): Promise<void> {
     return this.#rotations.run(async () => {
@@ -90,7 +93,7 @@ export class AuthService implements AuthApi {
     })
   }
 
-  /** What each caller may do on each route that is served now; by path. */
+  /** Access of each caller to all served routes, sorted by path. */
   matrix(): MatrixReply {
     const routes = this.kernel.collect(Collected.routes).map(({ entry: { owner, route } }) => accessTo(owner, route))
     const keyOf = ({ path, method }: { path: string; method: string }) => `${path} ${method}`
@@ -113,7 +116,7 @@ const keyParty = (id: string): Pick<Actor, 'kind' | 'id' | 'owner'> => ({
   owner: { kind: 'operator', id },
 })
 
-/** Member by member, its cause included: a copy that is spread costs every request more than the comparison of the token. */
+/** Lists the members explicitly: a spread would cost each request more than the comparison of the token. */
 const callerOf = (who: Pick<Actor, 'kind' | 'id' | 'owner'>, origin: string, cause: string): Actor => ({
   kind: who.kind,
   id: who.id,

@@ -5,12 +5,12 @@ import { finding } from '../../desk/daemon/api.js'
 
 const MINUTE_MS = 60_000
 const MINUTES = 60
-/** Fewer in an hour are a token that somebody mistyped or has not replaced. */
+/** Requests per hour from which doctor reports them; fewer may come from a mistyped or outdated token. */
 const TOLD_FROM = 10
 
-/** Requests over TCP that were refused with a token: a line of the log at most once a minute, and a finding of doctor. */
+/** Counts requests over TCP with an invalid token: logs at most once a minute, and adds a doctor item. */
 export class UnknownTokens {
-  /** Of the last hour, by minute since 1970. */
+  /** Counts of the last hour, by minute since 1970. */
   readonly #counts = new Map<number, number>()
   #loggedAt = Number.NEGATIVE_INFINITY
   #sinceLogged = 0
@@ -49,5 +49,5 @@ export class UnknownTokens {
   }
 }
 
-/** A minute of the future is one of a clock that was set back. */
+/** A minute in the future also counts as past: the clock was set back. */
 const isPast = (minute: number, now: number): boolean => minute <= now - MINUTES || minute > now

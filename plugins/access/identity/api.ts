@@ -1,25 +1,25 @@
-/** `svc/plugins/identity`: who an agent is when its process calls the daemon. */
+/** `svc/plugins/identity`: identity of agents whose processes call the daemon. */
 
 import * as v from 'valibot'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Actor, defineErrors, event, operator } from '../../../kernel/plugin.js'
 import type { StoredEvent } from '../../platform/events/api.js'
 
-/** Origin of actors that are the agent of a session. Routes that serve them name it in `origins`. */
+/** Origin of an actor that is the agent of a session. Routes that accept it list it in `origins`. */
 export const AGENT_SESSION = 'agent_session'
 
-/** The session whose agent makes a request, or for which it is made; undefined: a person, or a program of theirs. */
+/** The session of the agent that sends a request, or on whose behalf it is sent; undefined for a person or their program. */
 export const agentSessionOf = ({ origin, id, onBehalfOf }: Actor): string | undefined =>
   origin === AGENT_SESSION ? id : onBehalfOf?.kind === AGENT_SESSION ? onBehalfOf.id : undefined
 
-/** An actor under the name that the audit and tasks show to people. */
+/** An actor with the name shown to people in the audit and in tasks. */
 export interface NamedActor {
   readonly kind: 'human' | 'agent_session' | 'extension' | 'daemon'
-  /** `operator` for the owner of the daemon; else the id of the key, session, extension or plugin. */
+  /** `operator` for the owner of the daemon; otherwise the id of the key, session, extension or plugin. */
   readonly ref: string
 }
 
-/** The name that people read for an actor. No code of the daemon acts as its owner, so the owner is always a person. */
+/** The displayed name of an actor. No code of the daemon acts as its owner, so the owner is always a person. */
 export function namedActor({
   kind,
   id,
@@ -35,10 +35,10 @@ export function namedActor({
   return { kind: kind === 'extension' || origin === 'extension' ? 'extension' : 'daemon', ref: id }
 }
 
-/** The name that people read for the owner of the daemon; records store the id of its authority. */
+/** The displayed name of the daemon's owner; records store the id of its authority. */
 export const OPERATOR = 'operator'
 
-/** The same for the actor of a logged event. */
+/** Like {@link agentSessionOf}, for the actor of a logged event. */
 export function agentSessionOfEvent({ actor }: Pick<StoredEvent, 'actor'>): string | undefined {
   const { origin, id, on_behalf_of: other } = actor
   if (origin === AGENT_SESSION) return id
@@ -46,8 +46,8 @@ export function agentSessionOfEvent({ actor }: Pick<StoredEvent, 'actor'>): stri
 }
 
 /**
- * Whoever has the operator token makes a request for the agent of a session. Its cause is the id of that request, which is the
- * cause of all that comes of it.
+ * A caller with the operator token sends a request on behalf of a session's agent. The id of that request is the cause of this
+ * event and of all resulting changes.
  */
 export const ActingFor = event('identity.acting_for', v.object({ session_id: v.string(), agent: v.string() }))
 

@@ -1,20 +1,20 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import path from 'node:path'
 
-/** Bytes that the path of a Unix socket may have; Linux allows one more than macOS needs. */
+/** Longest path of a Unix socket in bytes, within the limits of macOS and Linux. */
 const MOST_BYTES = 103
-/** The longest name of a socket in it. */
+/** Length of the longest socket name in the folder. */
 const NAME_BYTES = '/ses_0123456789abcdef.sock'.length
 
-/** A folder for sockets, 0700, and what removes it. */
+/** A folder for sockets, mode 0700, with its removal. */
 export interface SocketFolder {
   readonly path: string
   remove(): Promise<void>
 }
 
 /**
- * Makes an empty folder whose paths are short enough: `own`, in the home, else a new one below `runtime`.
- * @param own absolute; what a killed daemon left in it goes
+ * Creates an empty folder whose socket paths are short enough: `own` in the home, or else a new folder below `runtime`.
+ * @param own absolute path; the remains of a killed daemon there are removed
  */
 export async function makeFolder(own: string, runtime: string): Promise<SocketFolder> {
   const fits = Buffer.byteLength(own) + NAME_BYTES <= MOST_BYTES

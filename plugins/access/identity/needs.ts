@@ -5,7 +5,7 @@ import { Processes } from '../../platform/processes/api.js'
 import { Sessions } from '../../work/sessions/api.js'
 import { Auth } from '../auth/api.js'
 
-/** What the plugin requires. */
+/** APIs that the plugin requires. */
 export const needs = {
   sessions: Sessions,
   auth: Auth,

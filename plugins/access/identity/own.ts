@@ -1,20 +1,19 @@
-/** What an agent may look at. */
+/** The session and workspace that an agent may access. */
 export interface Own {
   readonly session: string
   readonly workspace: string
 }
 
-/** Routes whose handlers hold an agent to its own: what their parameters name has no id of a session or workspace in it. */
+/** Routes whose handlers confine an agent themselves, because their parameters contain no session or workspace id. */
 const JUDGES_ITSELF = /^\/api\/(?:tools|(?:agent\/)?tasks|task-runs|task-reviews|runs|agent\/channels)\//
 
-/** Parameters below a workspace whose handlers hold an agent to the channels and rooms of its own. */
+/** Routes whose handlers confine an agent to the channels and rooms of its workspace. */
 const OF_NETWORK = /^\/api\/workspaces\/\{workspace_id\}\/network\//
 
 /**
- * Whether the parameters of a path name this session and workspace only. A parameter that it does not know is
- * nobody's.
+ * Whether the path parameters name only this session and workspace. An unknown parameter counts as foreign.
  * @param template `/api/things/{id}`
- * @param url path and query as they were sent
+ * @param url path and query of the request
  */
 export function isOwn(template: string, url: string, { session, workspace }: Own): boolean {
   if (JUDGES_ITSELF.test(template)) return true
@@ -23,7 +22,7 @@ export function isOwn(template: string, url: string, { session, workspace }: Own
   return template.split('/').every((part, at) => {
     if (!part.startsWith('{')) return true
     if (part === '{session_id}') return given[at] === session
-    // Which skills there are for the session is judged where they are read.
+    // The handler checks which skills the session has.
     if (part === '{name}' && template.startsWith('/api/skills/')) return true
     if (OF_NETWORK.test(template) && part !== '{workspace_id}') return true
     const isWorkspace = part === '{workspace_id}' || template.startsWith('/api/workspaces/{id}')

@@ -20,7 +20,7 @@ import { makeFolder, type SocketFolder } from './folder.js'
 import type { K } from './needs.js'
 import { isOwn } from './own.js'
 
-/** What a session's process has to show who it is. */
+/** Credentials of a session's process. */
 interface Identity {
   readonly session: SessionInfo
   readonly actor: Actor
@@ -30,15 +30,15 @@ interface Identity {
 
 const TOKEN = /^Bearer +(svc_(ses_[0-9a-f]{16})_[0-9a-f]{64})$/i
 
-/** The plugins whose processes are agents, or run where one does. */
+/** Plugins whose processes are agents or run next to one. */
 const OF_AGENTS: readonly string[] = ['sessions', 'sandboxes']
 
-/** Who an agent is when its process calls the daemon: by a socket of its session, or a token in its environment. */
+/** Identifies the agent whose process calls the daemon, by the socket of its session or a token in its environment. */
 export class IdentityService {
   readonly hidden = new SecretSet()
   readonly #identities = new Map<string, Identity>()
   #folder: SocketFolder | undefined
-  /** That descent cannot be told has been said. */
+  /** Whether the warning about unknown process descent was logged. */
   #isUntold = false
 
   constructor(private readonly kernel: K) {}
@@ -54,7 +54,7 @@ export class IdentityService {
     })
   }
 
-  /** Gives a process that is about to be started its socket and token; those of the one before count no more. */
+  /** Creates the socket and token of a session's process before it starts; those of the former process become invalid. */
   async prepare(start: SessionStart, session: SessionInfo): Promise<SessionStart> {
     await this.end(session.id)
     const { ids, needs } = this.kernel
@@ -74,14 +74,14 @@ export class IdentityService {
     return { ...start, env: { ...start.env, SVC_SOCKET: socket, SVC_SESSION_TOKEN: token } }
   }
 
-  /** Nothing of a session's process is known any more. */
+  /** Revokes the socket and token of a session's process. */
   async end(id: string): Promise<void> {
     const identity = this.#identities.get(id)
     this.#identities.delete(id)
     await identity?.end()
   }
 
-  /** The agent of a session, by the token in its environment. */
+  /** The agent of a session, identified by the token in its environment. */
   authenticate({ headers }: Incoming): Actor | Fault | undefined {
     const [, token = '', id = ''] = TOKEN.exec(String(headers.authorization ?? '')) ?? []
     if (token === '') return undefined
@@ -89,7 +89,7 @@ export class IdentityService {
     return identity && isSame(identity.token, token) ? identity.actor : IdentityErrors.identity_stale()
   }
 
-  /** Holds an agent to its own session and workspace, and whoever sends the headers of one to what they say. */
+  /** Confines an agent to its own session and workspace, and checks the identity headers of any caller. */
   admit(incoming: Identified, route: Route): Awaitable<Fault | undefined> {
     const { actor, connection, headers } = incoming
     const [session, agent] = [headers['x-service-session-id'], headers['x-service-agent']]
@@ -119,16 +119,16 @@ export class IdentityService {
       needs.events.emit(t, ActingFor, isFor, { actor, cause: id, subject: isFor.session_id })
       isTold = true
     })
-    // Rows that the request changes are on the disk with this or after it, since commits are: it need not be waited for twice.
+    // Commits are ordered: the changes of the request become durable with or after this event, so waiting once is enough.
     if (runsCode || !isTold) await written
     else written.catch(() => {})
     return undefined
   }
 
   /**
-   * An agent without a sandbox can open every door of the operator. Where it could make code run, or approve what it asked for
-   * itself, it is known by its descent. Whose connection cannot be told is refused while processes run, but where the system tells
-   * of none at all: there nobody could do anything.
+   * An agent without a sandbox can connect like the operator. On routes that can run code or approve the agent's own request, an
+   * agent is therefore recognised by the descent of its process. A caller whose process is gone is refused. If the system cannot
+   * report descent at all, all callers are accepted: a refusal would lock out the operator.
    */
   async #descended(connection: object): Promise<Fault | undefined> {
     const caller = await this.kernel.needs.processes.callerOf(connection)
@@ -166,7 +166,7 @@ export class IdentityService {
     return session === id && agent === own?.agentName ? undefined : IdentityErrors.identity_mismatch()
   }
 
-  /** Headers alone prove nothing: whoever speaks for an agent at an operator's door shows the operator token as well. */
+  /** Headers alone prove nothing: a caller that acts for an agent also needs the operator token. */
   #unproven({ headers }: Identified, session: unknown, agent: unknown): Fault | undefined {
     if (typeof session !== 'string' || typeof agent !== 'string') return bothOrNeither()
     let known: SessionInfo | undefined
