@@ -1,13 +1,13 @@
-/** `svc/plugins/sandboxes`: how sessions are confined. */
+/** `svc/plugins/sandboxes`: confinement of sessions. */
 import { command as commandLine, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors, hookTable, notify, pipeline, type TapsOf, token } from '../../../kernel/plugin.js'
 import type { Deniable, SessionInfo } from '../../work/sessions/api.js'
 
 export { spawnConfined } from './spawn-confined.js'
 
-/** The profile that is always there: the network of the host, and nothing of its own. */
+/** The profile that always exists: the network of the host, without variables or secrets. */
 export const DEFAULT_PROFILE = 'default'
-/** The name that stands for no sandbox. */
+/** The name for running without a sandbox. */
 export const NO_SANDBOX = 'none'
 
 export const SandboxErrors = defineErrors({
@@ -41,13 +41,15 @@ export const SandboxErrors = defineErrors({
   },
 })
 
-/** A sandbox that is about to be put around a session. */
+/** A sandbox that is about to be created for a session. */
 export interface SandboxWish extends Deniable {
   readonly backend: string
   readonly profile: string
 }
 
-/** The hooks of sandboxes, named after the events of hook programs. No file is copied into a sandbox: there is no sync. */
+/**
+ * The hooks of sandboxes, named after the events of hook programs. No files are copied into a sandbox, so there is no sync hook.
+ */
 export const points = hookTable({
   prepare: pipeline<SandboxWish, [session: SessionInfo]>(
     'sandbox.prepare',
@@ -62,22 +64,22 @@ export const points = hookTable({
 })
 export type SandboxPoints = TapsOf<typeof points>
 
-/** How a program that is no agent is confined. */
+/** Confinement of a program that is not an agent. */
 export interface ProgramSandbox {
   readonly profile: string
-  /** Absent: as the profile has it. */
+  /** Default: the network of the profile. */
   readonly network?: 'host' | 'none'
-  /** Folders that it may read and write; it is started in the first one. */
+  /** Folders with read and write access; the program starts in the first one. */
   readonly roots: readonly string[]
-  /** Folders that it may read; it is started in the first one where it has no other. */
+  /** Folders with read access; the program starts in the first one if it has no other folder. */
   readonly shows?: readonly string[]
-  /** Folders of its own that it may read and write, where the rest around them is hidden; nothing in them is guarded. */
+  /** The program's own folders with read and write access, within hidden surroundings; they are not guarded. */
   readonly keeps?: readonly string[]
-  /** The extension whose program it is, which came from a catalog: the sandbox is not the choice of whoever uses it. */
+  /** The extension from a catalog that owns the program: its sandbox is mandatory. */
   readonly fromCatalog?: string
 }
 
-/** Why a program does not run; what came from a catalog has no other way. */
+/** Why a program cannot run; a program from a catalog has no alternative. */
 export const unusable = (reason: string | undefined, extension?: string) =>
   extension === undefined
     ? SandboxErrors.sandbox_unusable(reason)
@@ -96,21 +98,21 @@ export interface ProgramCommand {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** A command with the sandbox around it. */
+/** A command enclosed in a sandbox. */
 export interface EnclosedProgram {
   readonly argv: string[]
   readonly cwd: string
   readonly env: Record<string, string>
-  /** To be called when it has ended: puts aside what would run code outside. */
+  /** Must be called when the command has ended: moves files aside that would run code outside of the sandbox. */
   ended(): Promise<void>
 }
 
 export interface ConfinementApi {
   readonly points: SandboxPoints
-  /** How programs run that are started on behalf of a session, which is no weaker than its own sandbox; undefined: it has none. */
+  /** Confinement for programs started on behalf of a session, at least as strict as its own sandbox; undefined if it has none. */
   ofSession(id: string): ProgramSandbox | undefined
   /**
-   * Puts a sandbox around a program; `id` names it in the names of files that are put aside, and is used by one at a time.
+   * Encloses a program in a sandbox. `id` is part of the names of files moved aside; only one program may use it at a time.
    * Throws `sandbox_unusable` (422), `sandbox_profile_not_found` (422).
    */
   encloseProgram(id: string, sandbox: ProgramSandbox, command: ProgramCommand): Promise<EnclosedProgram>

@@ -1,9 +1,9 @@
 import { inOrder, type Mount, mountArgs } from './mounts.js'
 
 /**
- * Namespaces of every sandbox, the strictest set that works here first. Without capabilities root inside is nobody outside. A PID
- * namespace ends with its first process, so that nothing outlives it; `--new-session` is left out, because the daemon starts every
- * process in a session without a terminal, and a signal to its group has to reach it.
+ * Namespaces of a sandbox, strictest set first. Root without capabilities has no privileges outside. A PID namespace ends with its
+ * first process, so no process outlives it. `--new-session` is omitted: the daemon already starts each process in a session
+ * without a terminal, and signals to its process group must reach it.
  */
 export const NAMESPACES: readonly (readonly string[])[] = [
   ['--unshare-user', '--disable-userns'],
@@ -19,25 +19,25 @@ export const NAMESPACES: readonly (readonly string[])[] = [
   '--die-with-parent',
 ])
 
-/** Variables that lead to what is outside: sockets of a desktop, of keys, of containers. */
+/** Variables that refer to resources outside: sockets of a desktop, of key agents, of containers. */
 const OUTSIDE =
   /^(?:SSH_AUTH_SOCK|SSH_AGENT_PID|GPG_AGENT_INFO|DBUS_.*|XDG_RUNTIME_DIR|XAUTHORITY|DISPLAY|WAYLAND_.*|DOCKER_.*|CONTAINER_HOST|GNOME_KEYRING_.*|SVC_HOME|SUDO_.*|KRB5CCNAME)$/
 
-/** Code that Node would load before a program, and that is not seen inside. */
+/** Options for modules that Node loads before a program; their files are not visible inside. */
 const LOADS = /(?:^|\s)(?:-r|--require|--import|--loader|--experimental-loader)\b/
 
-/** What a command of a sandbox is put into. */
+/** The sandbox for a command. */
 export interface Enclosure {
   /** Absolute path of bubblewrap. */
   readonly program: string
   readonly namespaces: readonly string[]
   readonly network: 'host' | 'none'
   readonly mounts: readonly Mount[]
-  /** On top of what the command has. */
+  /** Variables in addition to those of the command. */
   readonly env: Readonly<Record<string, string>>
 }
 
-/** A command as it is started inside. */
+/** A command wrapped to run inside a sandbox. */
 export function enclosed(
   { program, namespaces, network, mounts, env }: Enclosure,
   command: { readonly argv: readonly string[]; readonly cwd: string; readonly env: Readonly<Record<string, string>> },
@@ -51,10 +51,10 @@ export function enclosed(
       ...namespaces,
       ...(network === 'none' ? ['--unshare-net'] : []),
       ...inOrder(mounts).flatMap(mountArgs),
-      // After the places of the system, whose folders these two are.
+      // After the system mounts, because these two are folders within them.
       '--proc',
       '/proc',
-      // Root inside may write them without a capability, and what they set is that of the host.
+      // Root inside could write these without a capability and change settings of the host.
       ...['/proc/sys', '/proc/sysrq-trigger'].flatMap(file => ['--ro-bind-try', file, file]),
       '--dev',
       '/dev',

@@ -5,12 +5,12 @@ import type { Support } from './probe.js'
 
 const item = { id: 'sandboxes', category: 'sandboxes', title: 'Sandboxes' }
 
-/** Doctor: whether sandboxes work, and what weakens them. */
+/** Doctor items: whether sandboxes work, and what weakens them. */
 export function sandboxItems(found: {
-  /** Absent: still being tried. */
+  /** Undefined while the probe is running. */
   readonly support: Support | undefined
   readonly problems: readonly { readonly name: string; readonly problem: string }[]
-  /** `defaults.sandbox` is `none`. */
+  /** Whether `defaults.sandbox` is `none`. */
   readonly isOff: boolean
   readonly trustsOwnUser: boolean
 }): DiagnosticItem[] {

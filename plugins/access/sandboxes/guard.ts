@@ -3,24 +3,24 @@ import path from 'node:path'
 import { readRegularFile } from '../../../kernel/kit/read-file.js'
 import type { Mount } from './mounts.js'
 
-/** What git runs code for, or where it is told to look for that. */
+/** Files through which git runs code, or finds such files. */
 const GIT = ['hooks', 'config', 'config.worktree', 'commondir']
 const LINE_BYTES = 4096
 
-/** What of a folder would run code outside later, and how it was before a sandbox was started. */
+/** Paths of a folder that could later run code outside, with their state before a sandbox started. */
 export interface Guard {
   readonly root: string
-  /** Paths below it that did not exist: what is there afterwards is put aside. */
+  /** Paths below the root that did not exist; files that appear there are moved aside. */
   readonly absent: readonly string[]
-  /** Paths below it that were links, and where they led. */
+  /** Links below the root, with their targets. */
   readonly links: readonly (readonly [path: string, target: string])[]
 }
 
 /**
- * Looks at paths below a folder. What exists is read-only inside, and the folders on the way to it cannot be renamed; the rest
- * is told of in the guard.
- * @param root canonical
- * @param paths relative to it
+ * Inspects paths below a folder. Existing ones become read-only inside, and their parent folders cannot be renamed. Missing ones
+ * and links are recorded in the guard.
+ * @param root canonical path
+ * @param paths relative to the root
  */
 export async function guard(
   root: string,
@@ -51,12 +51,12 @@ export async function guard(
   return { mounts, guard: { root, absent, links }, places: paths.map(wanted => path.join(root, wanted)) }
 }
 
-/** Paths of a workspace that make git run code. */
+/** Paths below a git folder that can make git run code. */
 export const gitPaths = (below = '.git'): readonly string[] => GIT.map(name => `${below}/${name}`)
 
 /**
- * The repository of a worktree lies elsewhere, and says that this is one of its worktrees; undefined for anything else. Both
- * paths are canonical: the folder that all its worktrees share, and the one of this worktree in it.
+ * The repository of a git worktree at `root`, if it lists this worktree in turn; undefined otherwise. Both paths are canonical:
+ * the folder shared by all worktrees, and the folder of this worktree within it.
  */
 export async function worktreeOf(root: string): Promise<{ common: string; own: string } | undefined> {
   const line = async (file: string, ...start: string[]) => {
@@ -81,8 +81,8 @@ export async function worktreeOf(root: string): Promise<{ common: string; own: s
 }
 
 /**
- * Puts aside what came to be at guarded paths, under a name of its own beside them, and sets links back. No link is followed:
- * what runs inside could have made one. Returns what was put aside, absolute.
+ * Moves new files at guarded paths aside, to a new name next to them, and restores links. Links are never followed, because a
+ * process inside could have created them. Returns the absolute paths of the moved files.
  * @param mark part of the new names
  */
 export async function cleanUp({ root, absent, links }: Guard, mark: string): Promise<string[]> {

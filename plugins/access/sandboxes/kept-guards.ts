@@ -4,8 +4,8 @@ import { messageOf, type PluginKernel } from '../../../kernel/plugin.js'
 import { cleanUp, type Guard } from './guard.js'
 
 /**
- * Guards by the session, or the program, whose processes may still run: a daemon that was killed cleans up after them when it
- * starts again.
+ * Guards of sessions and programs whose processes may still run. They are stored, so that the next start can clean up after a
+ * killed daemon.
  */
 export const guardTable = `CREATE TABLE sandboxes_guard (
   session_id TEXT PRIMARY KEY,
@@ -14,24 +14,24 @@ export const guardTable = `CREATE TABLE sandboxes_guard (
 
 export const kept = table('sandboxes_guard', { session_id: column.text(), guards: column.json<readonly Guard[]>() })
 
-/** What is looked after when the processes of a sandbox have ended. */
+/** Cleans up guarded paths after the processes of a sandbox have ended. */
 export class KeptGuards {
   readonly #turns = new SerialBy()
 
   constructor(private readonly kernel: Pick<PluginKernel, 'db' | 'log'>) {}
 
-  /** After the end of an earlier daemon. */
+  /** Cleans up after an earlier daemon. */
   async start(): Promise<void> {
     for (const { session_id: id } of kept.all(this.kernel.db)) await this.release(id)
   }
 
-  /** Those of processes that are about to start, after what earlier ones left is put aside. */
+  /** Stores the guards of processes that are about to start, after cleaning up after earlier ones. */
   async keep(id: string, guards: readonly Guard[]): Promise<void> {
     await this.putAside(id)
     await this.kernel.db.tx(t => kept.replace(t, { session_id: id, guards }))
   }
 
-  /** Puts aside what was left; one at a time, for the end of a process and that of its session come together. */
+  /** Moves remaining files aside. Serialized, because the end of a process and the end of its session coincide. */
   putAside(id: string, first: () => Promise<unknown> = async () => {}): Promise<void> {
     return this.#turns.run(id, async () => {
       await first()
@@ -39,7 +39,7 @@ export class KeptGuards {
     })
   }
 
-  /** Nothing of it runs any more. */
+  /** Cleans up after the last process and deletes the guards. */
   async release(id: string, first?: () => Promise<unknown>): Promise<void> {
     await this.putAside(id, first)
     await this.kernel.db.tx(t => kept.delete(t, { session_id: id }))

@@ -1,23 +1,23 @@
 import path from 'node:path'
 
-/** One place of the file system that the processes in a sandbox see. */
+/** A path that is visible to the processes in a sandbox. */
 export type Mount =
-  /** What is there, readable or writable too. */
+  /** An existing path, read-only or writable. */
   | { readonly kind: 'read' | 'write'; readonly path: string }
   /** An empty folder in memory, or an empty file. */
   | { readonly kind: 'empty' | 'blank'; readonly path: string }
   | { readonly kind: 'link'; readonly path: string; readonly target: string }
 
-/** At one place the first of them wins. */
+/** Precedence of mounts at the same path, highest first. */
 const ORDER = ['blank', 'write', 'read', 'link', 'empty'] as const
 
-/** Is `inner` the folder `outer` or something below it; both canonical. */
+/** Whether `inner` is `outer` or lies below it; both paths are canonical. */
 export const contains = (outer: string, inner: string): boolean =>
   inner === outer || inner.startsWith(outer.endsWith(path.sep) ? outer : outer + path.sep)
 
 /**
- * What is mounted, in that order: the longest path that contains a file says how it is seen. Each place is named once, and
- * `blank`, which hides a single file, wins over everything. A link in a folder that is shown is there already.
+ * Mounts in mount order: the longest mount path that contains a file determines its visibility. Each path occurs once. `blank`
+ * hides a single file and has the highest precedence. A link within a visible folder needs no mount of its own.
  */
 export function inOrder(mounts: readonly Mount[]): readonly Mount[] {
   const best = new Map<string, Mount>()
@@ -34,7 +34,7 @@ export function inOrder(mounts: readonly Mount[]): readonly Mount[] {
   return sorted.filter(mount => mount.kind !== 'link' || !isThere(mount))
 }
 
-/** The mounts with further folders that are read. */
+/** The mounts with additional readable folders. */
 export const showing = (
   mounts: readonly Mount[],
   folders: readonly string[],
@@ -46,13 +46,13 @@ export const showing = (
     ...kept.map((folder): Mount => ({ kind: 'write', path: folder })),
   ])
 
-/** Whether a file is seen through these mounts. */
+/** Whether a file is visible through these mounts. */
 export function isSeen(mounts: readonly Mount[], file: string): boolean {
   const over = inOrder(mounts).findLast(mount => contains(mount.path, file))
   return over?.kind === 'read' || over?.kind === 'write'
 }
 
-/** How files are seen through these mounts: those of the host, to be written or read; `own` ones of the sandbox; or not at all. */
+/** The visibility of files through these mounts: writable or readable on the host, private to the sandbox (`own`), or hidden. */
 export function sightOf(mounts: readonly Mount[]): (file: string) => 'write' | 'read' | 'own' | undefined {
   const ordered = inOrder(mounts)
   return file => {
@@ -61,7 +61,7 @@ export function sightOf(mounts: readonly Mount[]): (file: string) => 'write' | '
   }
 }
 
-/** A mount as bubblewrap is told of it. */
+/** Arguments of bubblewrap for a mount. */
 export function mountArgs(mount: Mount): string[] {
   switch (mount.kind) {
     case 'read':

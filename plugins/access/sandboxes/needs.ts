@@ -5,7 +5,7 @@ import { Workspaces } from '../../desk/workspaces/api.js'
 import { Processes } from '../../platform/processes/api.js'
 import { Sessions } from '../../work/sessions/api.js'
 
-/** What the plugin requires. */
+/** APIs that the plugin requires. */
 export const needs = {
   sessions: Sessions,
   providers: Providers,

@@ -7,11 +7,11 @@ import { SandboxErrors } from './api.js'
 import { type Enclosure, enclosed } from './bubblewrap.js'
 import { contains } from './mounts.js'
 
-/** Bytes that are told of each output of a command; the rest is read and dropped, so that the command goes on. */
+/** Bytes kept of each output stream of a command. The rest is read and dropped, so that the command does not block. */
 const TOLD_BYTES = 256 * 1024
-/** Commands that run in one sandbox at the same time, beside those of its agent. */
+/** Most concurrent commands in one sandbox, in addition to those of its agent. */
 const MAX_COMMANDS = 8
-/** Of the agent's environment, what says where things are: neither its keys nor who it is. */
+/** Variables passed on from the agent's environment: paths and locale, but no keys and no identity. */
 const PASSED = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TZ', 'TERM'] as const
 
 /** A command for a sandbox. */
@@ -22,7 +22,7 @@ export interface Exec {
   readonly signal: AbortSignal
 }
 
-/** Where the processes of a session run, as long as its agent does, and commands that others run there. */
+/** The sandbox of a session while its agent runs, and the commands that other callers run in it. */
 export class OpenSandbox {
   readonly #running = new Set<ProcessHandle>()
   #closed = false
@@ -42,7 +42,7 @@ export class OpenSandbox {
     return this.place.enclosure.mounts
   }
 
-  /** Canonical folders that are worked in. */
+  /** Canonical work folders. */
   get roots(): readonly string[] {
     return this.place.roots
   }
@@ -51,7 +51,10 @@ export class OpenSandbox {
     return this.#running.size
   }
 
-  /** Runs a command to its end. Throws `sandbox_crowded` (409), `sandbox_folder_outside` (422), `sandbox_command_unstarted` (422). */
+  /**
+   * Runs a command and waits for its end. Throws `sandbox_crowded` (409), `sandbox_folder_outside` (422),
+   * `sandbox_command_unstarted` (422).
+   */
   async exec({ argv, cwd, timeoutMs, signal }: Exec): Promise<ExecInSandboxReply> {
     const { sessionId, enclosure } = this.place
     const folder = await this.#folder(cwd)
@@ -95,7 +98,7 @@ export class OpenSandbox {
     }
   }
 
-  /** Nothing is started any more, and what runs is ended. */
+  /** Prevents new commands and stops running ones. */
   async close(): Promise<void> {
     this.#closed = true
     await Promise.all([...this.#running].map(handle => handle.stop({ graceMs: 0, termMs: 0 })))

@@ -19,24 +19,24 @@ const SYSTEM = [
   '/nix/store',
   '/gnu/store',
 ]
-/** What a daemon of root could read of it, and no agent needs. */
+/** Files that a daemon running as root could read, and no agent needs. */
 const SECRETS = ['/etc/shadow', '/etc/shadow-', '/etc/gshadow', '/etc/gshadow-', '/etc/sudoers']
-/** Places that are empty folders of its own in every sandbox. */
+/** Folders that are empty and private in every sandbox. */
 const EMPTY = ['/tmp', '/var/tmp', '/run']
 
-/** What has to be known to say what a session sees. */
+/** Inputs for the view of a session. */
 export interface Place {
   readonly argv: readonly string[]
-  /** Servers that the agent starts, as the protocol has them. */
+  /** MCP servers that the agent starts, in the format of the protocol. */
   readonly mcpServers: readonly unknown[]
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
   readonly roots: readonly string[]
-  /** Absent: it is no program of an agent, and has no files of its own. */
+  /** Undefined for a program that is not an agent and has no files of its own. */
   readonly provider: Provider | undefined
-  /** All of them, for the files by which they run code. */
+  /** All providers, for the files through which their programs run code. */
   readonly providers: readonly Provider[]
-  /** Program of a command line. */
+  /** The provider of a command line's program. */
   programOf(argv: readonly string[]): Provider | undefined
   readonly userHome: string
   readonly daemonHome: string
@@ -48,15 +48,15 @@ export interface Place {
   readonly workspaces: readonly string[]
 }
 
-/** What a session sees, and what is looked after when its processes have ended. */
+/** The mounts of a session, and the guards for cleaning up after its processes. */
 export interface View {
   readonly mounts: readonly Mount[]
   readonly guards: readonly Guard[]
-  /** Everything that the guards are about, absolute. */
+  /** Absolute paths covered by the guards. */
   readonly guarded: readonly string[]
 }
 
-/** Why a folder cannot be that of a sandboxed agent: it would hide nothing. */
+/** Why a sandbox cannot protect a folder: it contains a home, which would not be hidden. */
 export function tooWide(roots: readonly string[], homes: readonly string[]): string | undefined {
   const wide = roots.find(root => homes.some(home => contains(root, home)))
   return (
@@ -64,7 +64,7 @@ export function tooWide(roots: readonly string[], homes: readonly string[]): str
   )
 }
 
-/** Everything that the processes of a session see: the system, their program, their workspace, their own files. */
+/** Everything visible to the processes of a session: the system, their program, their workspace and their own files. */
 export async function viewOf(place: Place): Promise<View> {
   const { roots, daemonHome, bin, socket } = place
   const { argv, env: assigned } = unwrapped(place.argv)
@@ -104,7 +104,7 @@ export async function viewOf(place: Place): Promise<View> {
   }
 }
 
-/** Command lines of MCP servers, whose programs the agent has to be able to run. */
+/** Command lines of MCP servers, which the agent must be able to run. */
 function serverCommands(servers: readonly unknown[]): readonly (readonly string[])[] {
   return servers.flatMap(server => {
     const { command, args = [] } = Object(server) as { command?: unknown; args?: unknown }
@@ -112,7 +112,7 @@ function serverCommands(servers: readonly unknown[]): readonly (readonly string[
   })
 }
 
-/** The folders of the system that there are; links among them stay links. */
+/** The existing system folders; links among them stay links. */
 async function systemMounts(): Promise<Mount[]> {
   const mounts: Mount[] = [{ kind: 'link', path: '/var/run', target: '../run' }]
   for (const folder of SYSTEM) {
@@ -127,7 +127,7 @@ async function systemMounts(): Promise<Mount[]> {
   return mounts
 }
 
-/** What the agent's program keeps in the home, and in folders that its variables name; and its home, if it has one of its own. */
+/** Files of the agent's program in the home and in folders named by variables, and its separate home, if it has one. */
 async function ownFiles(
   provider: Provider | undefined,
   home: string,
@@ -140,7 +140,7 @@ async function ownFiles(
   const mounts: Mount[] = []
   for (const file of wanted) {
     if (!path.isAbsolute(file)) continue
-    // What it writes on its first run has to be there on the second one.
+    // Created now, so that files written by the first run exist for the second one.
     if (path.extname(file) !== '.json') await mkdir(file, { recursive: true, mode: 0o700 }).catch(() => {})
     const found = await lstat(file).catch(() => undefined)
     const place = found && (await real(file))
@@ -177,5 +177,5 @@ async function guardsOf(
   return guarded
 }
 
-/** The canonical path; of what is not there, the path itself. */
+/** The canonical path; a missing path is returned unchanged. */
 export const real = (file: string) => realpath(file).catch(() => file)

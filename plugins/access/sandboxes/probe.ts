@@ -2,17 +2,17 @@ import { type Clock, messageOf, within } from '../../../kernel/plugin.js'
 import { keep, OutputStart, type ProcessesApi } from '../../platform/processes/api.js'
 import { NAMESPACES } from './bubblewrap.js'
 
-/** Milliseconds that a try has. */
+/** Milliseconds before an attempt times out. */
 const DEADLINE_MS = 5000
 const SAID_BYTES = 300
 const INSTALL = 'install it: apt-get install bubblewrap'
 
-/** Whether sandboxes can be started here, and with which namespaces. */
+/** Whether sandboxes work here, and with which namespaces. */
 export type Support =
   | { readonly works: true; readonly program: string; readonly namespaces: readonly string[] }
   | { readonly works: false; readonly reason: string }
 
-/** Starts a sandbox around nothing, with ever fewer namespaces, and says which of them work. */
+/** Starts trial sandboxes, with fewer namespaces each time, and reports the first set that works. */
 export async function probe(
   processes: ProcessesApi,
   clock: Clock,
@@ -32,7 +32,7 @@ export async function probe(
   return { works: false, reason: `${program} cannot start a sandbox: ${reason}${hint}` }
 }
 
-/** What it said when it failed; undefined when it works. */
+/** The error output of a failed attempt; undefined on success. */
 async function attempt(
   processes: ProcessesApi,
   clock: Clock,

@@ -1,19 +1,19 @@
 import type { SandboxProfile } from '../../../schemas/settings/entries.js'
 import { DEFAULT_PROFILE } from './api.js'
 
-/** The one backend that there is. */
+/** The only backend. */
 export const BACKEND = 'bubblewrap'
 
-/** What a profile comes to. */
+/** A resolved profile. */
 export interface Profile {
   readonly name: string
   readonly network: 'host' | 'none'
   readonly env: Readonly<Record<string, string>>
-  /** References to secrets by variable. */
+  /** References to secrets, by variable. */
   readonly secrets: Readonly<Record<string, string>>
 }
 
-/** A profile by name, or why it cannot be used: what it asks for and is not enforced is never passed over. */
+/** A profile by name, or why it cannot be used: a request that is not enforced is never ignored. */
 export function profileOf(
   name: string,
   entries: Readonly<Record<string, SandboxProfile>>,

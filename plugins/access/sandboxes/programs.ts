@@ -5,14 +5,14 @@ import { openRegularFileSync } from '../../../kernel/kit/read-file.js'
 import { contains, type Mount } from './mounts.js'
 
 const FIRST_LINE = 256
-/** Bytes of a script of a shell that are looked through. */
+/** Most bytes of a shell script that are searched. */
 const SCRIPT = 64 * 1024
 const SHELLS = new Set(['sh', 'bash', 'dash', 'ksh', 'zsh'])
 const MARKERS = ['package.json', 'extension.json', 'pyproject.toml', 'pyvenv.cfg', 'conda-meta']
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** A command line behind `env NAME=value …`, and the variables that stand before it. */
+/** The command line after `env NAME=value …`, and the variables set by it. */
 export function unwrapped(argv: readonly string[]): { argv: readonly string[]; env: Readonly<Record<string, string>> } {
   if (path.basename(argv[0] ?? '') !== 'env') return { argv, env: {} }
   const end = argv.findIndex((word, at) => at > 0 && !/^\w+=/.test(word))
@@ -21,13 +21,13 @@ export function unwrapped(argv: readonly string[]): { argv: readonly string[]; e
   return { argv: argv.slice(end), env: Object.fromEntries(pairs) }
 }
 
-/** Where programs are looked for, and what of them may be shown. */
+/** Search path for programs, and limits on the mounts for them. */
 export interface ProgramSearch {
   readonly cwd: string
   readonly env: Env
-  /** Folders that no mount may contain whole: homes, folders of temporary files. */
+  /** Folders that no mount may contain completely: homes and folders of temporary files. */
   readonly closed: readonly string[]
-  /** Folders in which the agent can write: what a script there names is its choice, and is not shown for it. */
+  /** Folders writable by the agent: paths in a script there are under its control, so they get no mounts. */
   readonly writable: readonly string[]
 }
 
@@ -37,8 +37,8 @@ interface Look extends Pick<ProgramSearch, 'cwd' | 'writable'> {
 }
 
 /**
- * What has to be readable for a program to run: its file, the package that it belongs to, its interpreter, what a script of a
- * shell hands over to, the folders of PATH.
+ * Read mounts that a program needs: its file, its package, its interpreter, programs that a shell script executes, and the folders
+ * of PATH.
  */
 export async function programMounts(
   argv: readonly string[],
@@ -71,14 +71,14 @@ async function fileMounts(file: string, look: Look, level = 0): Promise<Mount[]>
   return [...own, ...(await Promise.all(next.map(one => fileMounts(one, look, level + 1)))).flat()]
 }
 
-/** Files that a script of a shell runs instead of itself, as wrappers do that package managers and people write. */
+/** Programs that a shell script replaces itself with, as wrappers by package managers and people do. */
 function handedOver(script: string): string[] {
   const lines = startOf(script, SCRIPT).match(/^\s*exec\s.*$/gm) ?? []
   const words = lines.flatMap(line => [...line.matchAll(/'([^']*)'|"([^"]*)"|([^\s'"]+)/g)])
   return words.map(([, single, double, bare]) => single ?? double ?? bare ?? '').filter(word => path.isAbsolute(word))
 }
 
-/** The folder that a program needs whole, or the file alone. */
+/** The folder that a program needs completely, or only its file. */
 async function packageOf(file: string, isWide: (folder: string) => boolean): Promise<string> {
   const modules = `${path.sep}node_modules${path.sep}`
   const at = file.indexOf(modules)
@@ -86,13 +86,13 @@ async function packageOf(file: string, isWide: (folder: string) => boolean): Pro
   for (let folder = path.dirname(file); !isWide(folder); folder = path.dirname(folder)) {
     for (const marker of MARKERS) if (await isRoot(path.join(folder, marker))) return folder
   }
-  // An interpreter brings its library beside its folder: <prefix>/bin/python, <prefix>/lib.
+  // An interpreter has its library next to its folder: <prefix>/bin/python, <prefix>/lib.
   const prefix = path.dirname(path.dirname(file))
   const isPrefix = path.basename(path.dirname(file)) === 'bin' && !isWide(prefix) && !isWide(path.dirname(prefix))
   return isPrefix && (await isThere(path.join(prefix, 'lib'))) ? prefix : file
 }
 
-/** A package.json without a name says of what kind the modules beside it are, and belongs to the package around it. */
+/** A package.json without a name only sets the type of the modules next to it and belongs to an enclosing package. */
 const isRoot = async (marker: string) =>
   (await isThere(marker)) && (path.basename(marker) !== 'package.json' || /"name"\s*:/.test(startOf(marker, SCRIPT)))
 
@@ -102,7 +102,7 @@ const isThere = (file: string) =>
     () => false,
   )
 
-/** Of a script by its first line. */
+/** The interpreter in the first line of a script. */
 async function interpreterOf(file: string, search: readonly string[], cwd: string): Promise<string | undefined> {
   const first = /^#! *([^\n]*)\n/.exec(startOf(file, FIRST_LINE))?.[1]
   const [program = '', ...args] = first?.trim().split(/\s+/) ?? []
@@ -110,7 +110,7 @@ async function interpreterOf(file: string, search: readonly string[], cwd: strin
   return name ? found(name, search, cwd) : undefined
 }
 
-/** The first bytes of a file; empty for a program that may be run and not read, which is no script. */
+/** The first bytes of a file; empty for an executable that is not readable, which cannot be a script. */
 function startOf(file: string, bytes: number): string {
   const start = Buffer.alloc(bytes)
   try {
@@ -134,13 +134,13 @@ async function found(command: string, search: readonly string[], cwd: string): P
   return undefined
 }
 
-/** A link is seen as one: what it belongs to is found from where it leads. */
+/** A link stays a link inside; its package is found from its target. */
 async function linksTo(file: string, real: string): Promise<Mount[]> {
   const isLink = (await lstat(file).catch(() => undefined))?.isSymbolicLink() ?? false
   return isLink ? linkAt(file, real) : []
 }
 
-/** At its canonical place: its folder may be reached by a link too, as `/bin` is. */
+/** Uses the canonical folder, which may itself be reached through a link, such as `/bin`. */
 async function linkAt(named: string, target: string): Promise<Mount[]> {
   const folder = await realpath(path.dirname(named)).catch(() => path.dirname(named))
   const place = path.join(folder, path.basename(named))

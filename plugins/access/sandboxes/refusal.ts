@@ -3,7 +3,7 @@ import type { Fault } from '../../../kernel/plugin.js'
 import type { NewSession } from '../../work/sessions/api.js'
 import { SandboxErrors } from './api.js'
 
-/** The refusal of a session that would run in a sandbox by default, with every way on. */
+/** The refusal of a session that requires a sandbox by default, with all alternatives. */
 export function refusalOf({ unattended, permissions, session }: NewSession, reason: string): Fault {
   const kind = unattended
     ? 'a session of a job'

@@ -25,10 +25,10 @@ const sandbox = collectionOf<SandboxesService>(about)({
   missing: SandboxErrors.sandbox_not_found,
 })
 
-/** Seconds that a command has where nothing else is said. */
+/** Default time limit of a command in seconds. */
 const EXEC_SECONDS = 60
 
-/** Routes over the sandboxes of sessions. */
+/** Routes for the sandboxes of sessions. */
 export const sandboxRoutes: readonly Route<SandboxesService>[] = [
   sandbox.list({
     summary: 'List the sandboxes of active sessions',

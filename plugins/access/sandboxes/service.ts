@@ -34,17 +34,17 @@ import { BACKEND, type Profile, profileOf } from './profiles.js'
 import { refusalOf } from './refusal.js'
 import { DefaultSandbox, Sandboxes } from './settings.js'
 
-/** Milliseconds after which a machine without sandboxes is looked at again. */
+/** Milliseconds before a failed probe is repeated. */
 const AGAIN_MS = 10_000
-/** Milliseconds that doctor waits for the first trial. */
+/** Longest wait in milliseconds of doctor for the first probe. */
 const CHECK_MS = 4000
 type Sandboxed = Extract<SessionConfinement, { kind: 'sandbox' }>
 
-/** Which sessions run in a sandbox, and what they see in it. */
+/** Chooses the sandboxes of sessions and applies them. */
 export class SandboxesService {
   readonly points: HooksOf<typeof points>
   readonly #guards: KeptGuards
-  /** By session, as long as its agent runs. */
+  /** Open sandboxes by session, while the agent runs. */
   readonly #open = new Map<string, OpenSandbox>()
   #support: { readonly at: number; readonly found: Promise<Support> } | undefined
 
@@ -57,7 +57,7 @@ export class SandboxesService {
     return this.#guards.start()
   }
 
-  /** Whether sandboxes can be started here. What works is asked once. */
+  /** Whether sandboxes work here. A successful probe is not repeated. */
   async support(): Promise<Support> {
     const { clock, needs, home } = this.kernel
     const now = clock.monotonic()
@@ -68,7 +68,7 @@ export class SandboxesService {
     return found
   }
 
-  /** Decides how a new session is confined. */
+  /** Chooses the confinement of a new session. */
   async choose(about: NewSession): Promise<Fault | undefined> {
     const { needs, config } = this.kernel
     const workspace = needs.workspaces.get(about.session.workspaceId)
@@ -89,7 +89,7 @@ export class SandboxesService {
     if (inherited && isWeaker(profile, inherited)) return SandboxErrors.sandbox_weaker()
     const reason = await this.#obstacle(workspace ? [workspace.rootDir, ...workspace.addDirs] : [])
     if (reason !== undefined) {
-      // Nobody asked for one: who wants the session all the same says so.
+      // The sandbox was a default, so the refusal explains how to proceed without one.
       const isOwnWish = asked !== undefined || inherited !== undefined
       return isOwnWish ? unusable(reason, owner?.confined ? owner.name : undefined) : refusalOf(about, reason)
     }
@@ -97,7 +97,7 @@ export class SandboxesService {
     return undefined
   }
 
-  /** Puts the sandbox of a session around its commands. */
+  /** Wraps the commands of a session in its sandbox. */
   async enclose(launch: SessionLaunch): Promise<Fault | undefined> {
     const { session, confinement, roots } = launch
     if (confinement?.kind !== 'sandbox') return undefined
@@ -120,7 +120,7 @@ export class SandboxesService {
       socket: launch.env.SVC_SOCKET,
       workspaces: needs.workspaces.list().map(({ rootDir }) => rootDir),
     })
-    // The network is the one that it was made with, whatever the profile says by now.
+    // The network is that of the session's creation, even if the profile has changed since.
     const enclosure = {
       ...support,
       mounts: view.mounts,
@@ -128,7 +128,7 @@ export class SandboxesService {
       env: { ...profile.env, ...(await this.#secrets(profile)) },
     }
     await this.#guards.keep(session.id, view.guards)
-    // Its socket and its keys stay the agent's own.
+    // Commands of other callers get neither the agent's socket nor its secrets.
     const shared = view.mounts.filter(({ path }) => path !== launch.env.SVC_SOCKET)
     const place = { sessionId: session.id, env: launch.env, roots: await Promise.all(roots.map(real)) }
     const enclosureOfOthers = { ...enclosure, mounts: shared, env: profile.env }
@@ -148,12 +148,12 @@ export class SandboxesService {
     if (session.confinement?.kind === 'sandbox') void this.points.stop.call(session)
   }
 
-  /** Nothing of a session runs any more. */
+  /** Cleans up when no process of a session runs any more. */
   async release(id: string): Promise<void> {
     await this.#guards.release(id, () => this.#closed(id))
   }
 
-  /** Doctor: whether sandboxes work, and what weakens them. */
+  /** Doctor items: whether sandboxes work, and what weakens them. */
   async check(): Promise<DiagnosticItem[]> {
     const support = await within(this.kernel.clock, CHECK_MS, this.support()).catch(() => undefined)
     const { config } = this.kernel
@@ -174,7 +174,7 @@ export class SandboxesService {
     return 'problem' in found ? { ...found, fault: SandboxErrors.sandbox_unusable(found.problem) } : found
   }
 
-  /** Why these folders cannot be worked on in a sandbox here. */
+  /** Why these folders cannot be used in a sandbox here. */
   async #obstacle(roots: readonly string[]): Promise<string | undefined> {
     const support = await this.support()
     if (!support.works) return support.reason
@@ -197,7 +197,7 @@ export class SandboxesService {
       .sort((a, b) => (a.session_id < b.session_id ? -1 : 1))
   }
 
-  /** One of them, with what is seen inside. Throws `sandbox_not_found` (404). */
+  /** The sandbox of a session, with its mounts. Throws `sandbox_not_found` (404). */
   info(id: string): SandboxReply {
     const session = this.kernel.needs.sessions.get(id)
     const told = session && session.state !== 'stopped' ? this.#told(session) : undefined
@@ -207,7 +207,10 @@ export class SandboxesService {
     return { sandbox: { ...told, mounts, commands: open?.commands ?? 0 } }
   }
 
-  /** Runs a command where the agent of a session runs. Throws `sandbox_not_found` (404), `sandbox_not_running` (409) and its own. */
+  /**
+   * Runs a command in the sandbox of a session. Throws `sandbox_not_found` (404), `sandbox_not_running` (409) and faults of {@link
+   * OpenSandbox.exec}.
+   */
   exec(id: string, command: Exec): Promise<ExecInSandboxReply> {
     this.info(id)
     const open = this.#open.get(id)
@@ -223,7 +226,7 @@ export class SandboxesService {
     return { ...about, backend, profile, network, state }
   }
 
-  /** What others run inside ends before anything is put aside. */
+  /** Ends commands of other callers first, then moves guarded files aside. */
   #cleanUp(id: string, opened: OpenSandbox): Promise<void> {
     return this.#guards.putAside(id, () => this.#closed(id, opened))
   }
@@ -233,7 +236,7 @@ export class SandboxesService {
     await opened?.close()
   }
 
-  /** How programs run that are started for a session outside of its own processes; undefined: it has no sandbox. */
+  /** Confinement for programs started on behalf of a session; undefined if the session has no sandbox. */
   ofSession(id: string): ProgramSandbox | undefined {
     const { confinement } = this.kernel.needs.sessions.get(id) ?? {}
     if (confinement?.kind !== 'sandbox') return undefined
@@ -241,7 +244,7 @@ export class SandboxesService {
     return { profile, network, roots: this.#open.get(id)?.roots ?? [] }
   }
 
-  /** Puts a sandbox around a program that is no agent. Throws `sandbox_unusable` (422), `sandbox_profile_not_found` (422). */
+  /** Encloses a program that is not an agent. Throws `sandbox_unusable` (422), `sandbox_profile_not_found` (422). */
   async encloseProgram(id: string, sandbox: ProgramSandbox, command: ProgramCommand): Promise<EnclosedProgram> {
     const profile = this.#profile(sandbox.profile)
     if ('problem' in profile) throw profile.fault
@@ -267,7 +270,7 @@ export class SandboxesService {
   }
 }
 
-/** The network is what one profile can have more of than another. */
+/** Profiles differ in strictness only by their network. */
 const isWeaker = ({ network }: Profile, inherited: Sandboxed) => network === 'host' && inherited.network === 'none'
 
 const userHome = (env: Readonly<Record<string, string | undefined>>) => env.HOME || os.homedir()

@@ -4,7 +4,7 @@ import type { Setting } from '../../../kernel/plugin.js'
 import { SandboxProfile } from '../../../schemas/settings/entries.js'
 
 const NAME = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'a name of a-z, 0-9, _ and -'))
-/** Variables name secrets and never hold one. */
+/** Variables may contain references to secrets, but never secrets. */
 const Profile = v.pipe(
   SandboxProfile,
   v.check(
@@ -23,7 +23,7 @@ export const Sandboxes: Setting<Record<string, SandboxProfile>> = {
   merge: 'by-name',
 }
 
-/** The profile of sessions in workspaces that name none; empty: only jobs, spawned sessions and `approve-all` have one. */
+/** The profile of sessions in workspaces without one. Empty: only jobs, spawned sessions and `approve-all` use a sandbox. */
 export const DefaultSandbox: Setting<string> = {
   path: 'defaults.sandbox',
   section: 'general',

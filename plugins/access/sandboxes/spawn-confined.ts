@@ -8,8 +8,8 @@ type SpawnKernel = Pick<
 >
 
 /**
- * Starts a program in a sandbox, never without one; `id` as {@link ConfinementApi.encloseProgram} has it.
- * @throws Fault `sandbox_unusable`, `sandbox_profile_not_found`; an Error where the plugin `sandboxes` does not run
+ * Starts a program in a sandbox, never without one. For `id`, see {@link ConfinementApi.encloseProgram}.
+ * @throws Fault `sandbox_unusable`, `sandbox_profile_not_found`; an Error if the plugin `sandboxes` does not run
  */
 export async function spawnConfined(
   { needs, log }: SpawnKernel,
