@@ -3,13 +3,13 @@ import { defineErrors, token } from '../../../kernel/plugin.js'
 import type { WorkspaceTrust } from '../../../schemas/workspaces/trust.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
 
-/** Whether files of workspaces may run code. Somebody else may have written them: a cloned repository brings its own. */
+/** Whether files of a workspace may run code. They may be foreign: a cloned repository contains its own. */
 export interface TrustApi {
-  /** Of the files as they are now. @throws Fault `trust_unreadable` */
+  /** Trust in the current files. @throws Fault `trust_unreadable` */
   of(workspace: Workspace): Promise<WorkspaceTrust>
-  /** Trusted as it is now, or without any file that could run code. Never throws: what cannot be read is not trusted. */
+  /** Whether the current files are trusted or cannot run code. Never throws: unreadable files are not trusted. */
   allows(workspace: Workspace): Promise<boolean>
-  /** Does work that writes files of the workspace on behalf of the operator: trust that there was before is kept. */
+  /** Runs `work`, which writes files of the workspace on behalf of the operator, and preserves existing trust. */
   keeping<T>(workspace: Workspace, work: () => Promise<T>): Promise<T>
 }
 

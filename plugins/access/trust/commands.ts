@@ -3,7 +3,7 @@ import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type { WorkspaceTrustReply } from '../../../schemas/workspaces/trust.js'
 
-/** `workspace trust`: names the files, and trusts them as they are. */
+/** `workspace trust`: lists the files and trusts their current content. */
 export async function run({ client, out, args, cwd }: CommandContext): Promise<void> {
   const named = String(args.workspace)
   const workspace = /^\.|\//.test(named) ? path.resolve(cwd, named) : named

@@ -8,34 +8,34 @@ import { TrustErrors } from './api.js'
 import { namedBy } from './named-files.js'
 import { stringsIn } from './names.js'
 
-/** Bounds of what is looked at: more is not trusted. */
+/** Limits of the search; a workspace beyond them is not trusted. */
 const MOST_FILES = 5000
 const MOST_BYTES = 64 * 1024 * 1024
 const DEEPEST = 16
 
-/** Folders of which every file counts, unless it is {@link HARMLESS}. */
+/** Folders whose files all count, except {@link HARMLESS} ones. */
 const FOLDERS = ['.svc', '.agents/skills', '.claude/skills']
-/** Files beside them that say which programs are started. */
+/** Files in the root that define which programs are started. */
 const FILES = ['.mcp.json']
 
 /**
- * Paths that run nothing as long as no other file names them: the identity of the folder, memories, and texts that an agent is
- * only told. Each is matched whole, and only where it is no link.
+ * Paths that run no code unless another file refers to them: the identity of the folder, memories, and texts that are only shown
+ * to an agent. Each is matched as a whole, and only if it is not a link.
  */
 const HARMLESS: Readonly<Record<'file' | 'folder', RegExp>> = {
   file: /^\.svc\/(?:workspace\.toml|(?:agents\/[^/]+\/)?(?:SOUL|HEARTBEAT)\.md)$/,
   folder: /^\.svc\/memory$/,
 }
 
-/** The files of a workspace that may run code, and a digest over their names and contents. */
+/** The files of a workspace that may run code, with a digest of their names and contents. */
 export interface TrustedFiles {
   readonly files: readonly string[]
   readonly digest: string
 }
 
 /**
- * Everything in the folders of a workspace that make code run, and every file of it that these name.
- * @param home the daemon's own folder: what lies in it belongs to no workspace, except for its folder `scratch`
+ * Collects all files in the folders that can run code, and all files of the workspace that these refer to.
+ * @param home the daemon's home; its files belong to no workspace, except those in its folder `scratch`
  * @throws Fault `trust_unreadable`
  */
 export async function filesOf(
@@ -48,34 +48,34 @@ export async function filesOf(
     if (root === undefined) continue
     const shown = (inside: string) => (at === 0 ? inside : path.join(given, inside))
     for (const inside of FOLDERS) await walk.covered(path.join(root, inside), { root, inside, shown })
-    // A server file counts in the folder of the workspace itself; nobody reads one elsewhere.
+    // A server file counts only in the root of the workspace; it is not read elsewhere.
     for (const inside of at === 0 ? FILES : []) await walk.entry(path.join(root, inside), { root, inside, shown })
     await walk.named(root, shown)
   }
   return { files: walk.files, digest: `sha256:${walk.hash.digest('hex')}` }
 }
 
-/** Where a file is, seen from the root that it was found below. */
+/** A path relative to the root in which it was found. */
 interface Where {
   readonly root: string
-  /** Its path as it was come by; a link has the path of the link. */
+  /** Relative path as found; for a link, the path of the link itself. */
   readonly inside: string
-  /** How a path below the root is told. */
+  /** Formats a path below the root for display. */
   readonly shown: (inside: string) => string
 }
 
 class Walk {
   readonly files: string[] = []
   readonly hash = createHash('sha256')
-  /** Canonical paths that count already. */
+  /** Canonical paths that were already counted. */
   readonly #counted = new Set<string>()
-  /** What files of the root that is looked at name. */
+  /** Texts in files of the current root that may name other files. */
   #names: { readonly folder: string; readonly strings: readonly string[] }[] = []
   #bytes = 0
 
   constructor(private readonly home: string) {}
 
-  /** One of {@link FOLDERS}; where it is a link that leads out of the root, what lies there counts. */
+  /** Collects one of {@link FOLDERS}. If it is a link that leads out of the root, the files at its target count. */
   async covered(folder: string, where: Where): Promise<void> {
     const real = await realpath(folder).catch(() => undefined)
     if (real === undefined || isInside(real, where.root)) return this.#folder(folder, where)
@@ -104,7 +104,7 @@ class Walk {
     if (!found) return
     const kind = found.isDirectory() ? 'folder' : found.isFile() ? 'file' : undefined
     if (kind && HARMLESS[kind].test(where.inside)) return
-    // A link is followed as long as it stays inside, as those who read definitions follow it.
+    // A link is followed while it stays within the root, as readers of definitions do.
     const real = await realpath(file).catch(() => undefined)
     if (real !== undefined && this.#isOfDaemon(real, where)) return
     if (real === undefined || !isInside(real, where.root))
@@ -115,7 +115,7 @@ class Walk {
     if (bytes) this.#names.push({ folder: path.dirname(real), strings: stringsIn(where.inside, bytes) })
   }
 
-  /** What the files so far name counts as well, wherever below the root it lies. */
+  /** Collects the files that earlier files refer to, anywhere below the root. */
   async named(root: string, shown: Where['shown']): Promise<void> {
     const found = new Set<string>()
     for (const { folder, strings } of this.#names) {
@@ -149,11 +149,11 @@ class Walk {
     this.files.push(shown(inside))
     this.#bytes += bytes.length
     if (this.files.length > MOST_FILES || this.#bytes > MOST_BYTES) throw tooMuch()
-    // Lengths come first: no two lists of files have the same bytes.
+    // The length precedes the content, so that different lists of files never hash the same bytes.
     this.hash.update(JSON.stringify([kind, shown(inside), bytes.length])).update(bytes)
   }
 
-  /** A workspace that lies in the daemon's folder itself is looked at like any other. */
+  /** Whether a file belongs to the daemon. A workspace that itself lies in the daemon's home has no such files. */
   #isOfDaemon(real: string, { root }: Where): boolean {
     if (!isInside(real, this.home) || isInside(root, this.home)) return false
     return !isInside(real, path.join(this.home, 'scratch'))

@@ -11,7 +11,7 @@ import { trustUndo } from './undo.js'
 const route = routeOf<TrustService>(describe('Workspaces'))
 const workspace = { name: 'workspace', summary: 'id, name or path of a workspace' } as const
 
-/** Whether what the files of a workspace say may run code. */
+/** Decides whether the files of a workspace may run code. */
 export default definePlugin({
   name: 'trust',
   version: '0.1.0',

@@ -4,16 +4,16 @@ import { readRegularFile } from '../../../kernel/kit/read-file.js'
 import { isInside } from '../../desk/workspaces/api.js'
 import { stringsIn } from './names.js'
 
-/** Folders named in one file that paths in it may be relative to. */
+/** Most base folders for relative paths in one file. */
 const MOST_BASES = 16
 
-/** With which file of its folder a program begins that is named without one. */
+/** Entry files of a folder that is used as a program. */
 const ENTRY = /^(?:package\.json|(?:index|main|__main__|__init__)\.\w+|(?:GNU)?[Mm]akefile|[Jj]ustfile)$/
-/** Programs that run what such a file says. */
+/** Programs that run such an entry file. */
 const RUNS_ENTRY = /^(?:npm|pnpm|yarn|bun|make|gmake|just)$/
 const MODULE = /^\w+(?:\.\w+)+$/
 
-/** Where a file that names others lies. */
+/** The location of a file that refers to others. */
 interface Namer {
   /** Canonical. */
   readonly root: string
@@ -21,8 +21,8 @@ interface Namer {
 }
 
 /**
- * Files below the root that a file names: by a path from the root, from its own folder, or from a folder that it names. A program
- * may be named without its ending or as a module; of a folder that is named the files directly in it count.
+ * Files below the root that a file refers to: by a path from the root, from its own folder, or from a folder that it names. A
+ * program may be named without its extension or as a module. For a named folder, the files directly in it count.
  */
 export async function namedBy(strings: readonly string[], { root, folder }: Namer): Promise<Set<string>> {
   const search = new Search(root)
@@ -44,11 +44,11 @@ class Search {
 
   constructor(private readonly root: string) {}
 
-  /** The path that a text could mean; undefined where that is not below the root. */
+  /** The path that a text may mean; undefined if it is not below the root. */
   place(base: string, text: string): string | undefined {
     if (text.includes('\0')) return undefined
     const isOfRoot = path.isAbsolute(text) && isInside(path.normalize(text), this.root)
-    // What follows a variable looks absolute: `${workspace}/tools/run.sh`.
+    // The part after a variable looks absolute, as in `${workspace}/tools/run.sh`.
     const place = isOfRoot ? path.normalize(text) : path.join(base, text)
     return isInside(place, this.root) ? place.replace(/(.)\/$/, '$1') : undefined
   }
@@ -60,7 +60,7 @@ class Search {
       if (place === undefined) continue
       const kind = await this.kindOf(place)
       if (kind === 'file') this.found.add(place)
-      // The root itself, and a word that happens to be a folder (`npm run build`), are named for what begins in them.
+      // For the root itself, and for a word that is also a folder (`npm run build`), only entry files count.
       if (kind === 'folder') await this.#folder(place, place === this.root || !/[/.]/.test(text) ? ENTRY : /^/)
       if (kind !== 'file' && place !== this.root) await this.#withEnding(place)
     }
@@ -83,7 +83,7 @@ class Search {
     }
   }
 
-  /** The files that a package says it begins with, and those of its scripts. */
+  /** The entry files and scripts of a package. */
   async #package(file: string): Promise<void> {
     const bytes = await readRegularFile(file, { maxBytes: 1024 * 1024 }).catch(() => undefined)
     for (const one of bytes ? stringsIn(file, bytes) : []) {
@@ -92,7 +92,7 @@ class Search {
     }
   }
 
-  /** Files of this name with an ending. */
+  /** Files with this name and any extension. */
   async #withEnding(place: string): Promise<void> {
     const start = `${path.basename(place)}.`
     for (const name of await this.#namesIn(path.dirname(place))) {

@@ -2,16 +2,16 @@ import { type ParseError, parse } from 'jsonc-parser'
 import { parse as parseToml } from 'smol-toml'
 import { headValues, parseHead, splitFrontmatter } from '../../../kernel/kit/frontmatter.js'
 
-/** A larger file is no declaration. */
+/** Largest size in bytes of a declaration. */
 const MOST_BYTES = 1024 * 1024
-/** Of files that are no declaration (scripts, say), only small ones are searched, and only for what has the form of a path. */
+/** Largest size in bytes of other files, such as scripts. These are only searched for texts in the form of a path. */
 const SCRIPT_BYTES = 64 * 1024
 const LONGEST = 1024
-/** The name of a variable, which names no file; its default value may. */
+/** The name of a variable is not a file name, but its default value may be. */
 const VARIABLE = /\$\{?\w+(?::?-)?/g
 const SEPARATORS = /[\s'"`;|&()<>=,:${}[\]]+/
 
-/** Every text in a file that could name another file: values as the syntax of the file reads them, and their words. */
+/** All texts in a file that may name another file: parsed values, and the words in them. */
 export function stringsIn(name: string, bytes: Buffer): readonly string[] {
   if (bytes.length > MOST_BYTES || bytes.includes(0)) return []
   const text = bytes.toString().replace(/^\uFEFF/, '')
@@ -29,21 +29,21 @@ export function stringsIn(name: string, bytes: Buffer): readonly string[] {
 }
 
 /**
- * The texts that a file declares; undefined for a file of another kind. One with a fault in it declares nothing that is used, but
- * as others may be more patient its text counts.
+ * The texts that a file declares; undefined for other kinds of files. A malformed declaration counts with its whole text: this
+ * program does not use it, but more lenient parsers may.
  */
 function valuesIn(name: string, text: string): readonly string[] | undefined {
   if (/\.jsonc?$/i.test(name)) {
-    // The parser is recursive: it fails on a text that is nested too deeply.
+    // The recursive parser fails on deeply nested texts.
     return orElse(() => jsonValues(text), [text])
   }
   if (/\.ya?ml$/i.test(name)) return yamlValues(text) ?? [text]
   if (/\.toml$/i.test(name)) return orElse(() => textsOf(parseToml(text)), [text])
   if (!/\.md$/i.test(name)) return undefined
-  // Blank lines before a head, and line ends of any kind, are read by those who use these files.
+  // The programs that read these files accept leading blank lines and any line endings.
   const split = splitFrontmatter(text.replace(/\r\n?/g, '\n').trimStart())
   if (split === 'none') return []
-  // The body and the description are told to an agent, and name files that nothing runs.
+  // The body and the description are shown to an agent; files that they mention are not run.
   return split === 'open' ? [text] : (yamlValues(split.head, 'description') ?? [split.head])
 }
 

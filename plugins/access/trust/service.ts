@@ -16,10 +16,12 @@ export const trustTable = `CREATE TABLE trust_workspace (
 
 const { text, time } = column
 
-/** Trusted workspaces: the digest of their files, who decided and when. */
+/** Trusted workspaces: the digest of their files, and who granted trust when. */
 export const trusted = table('trust_workspace', { workspace_id: text(), digest: text(), actor: text(), at: time() })
 
-/** Which workspaces may run code: an operator's decision about a digest, kept where no file of the workspace can change it. */
+/**
+ * Trust of workspaces: an operator's decision about a digest, stored outside of the workspace, where its files cannot change it.
+ */
 export class TrustService implements TrustApi {
   readonly #writes = new SerialBy()
 
@@ -48,7 +50,7 @@ export class TrustService implements TrustApi {
     return state === 'empty' || state === 'trusted'
   }
 
-  /** One writer at a time: otherwise one would take the other's change for somebody else's. */
+  /** Serialized per workspace: otherwise one writer would take another's change for a foreign one. */
   keeping<T>(workspace: Workspace, work: () => Promise<T>): Promise<T> {
     return this.#writes.run(workspace.id, async () => {
       const isAllowed = await this.allows(workspace)
@@ -87,7 +89,7 @@ export class TrustService implements TrustApi {
     await this.kernel.db.tx(t => trusted.delete(t, { workspace_id: id }))
   }
 
-  /** Skills of a workspace bring hooks, which are in force or not from now on. */
+  /** Trust enables or disables the hooks of a workspace's skills. */
   async #tell(): Promise<void> {
     await this.kernel.needs.hooks.current?.refresh()
   }

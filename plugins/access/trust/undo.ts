@@ -5,7 +5,7 @@ import type { Undo } from '../../desk/changes/api.js'
 const trustIn = (state: unknown): WorkspaceTrust | undefined => Object(state).trust
 const pathOf = (id = '') => `/api/workspaces/${encodeURIComponent(id)}/trust`
 
-/** The way back from trust and from its end. Trust in files that have changed since is for a person who looks at them. */
+/** Undo of granted or revoked trust. If the files have changed since, a person has to review them. */
 export const trustUndo: Undo = {
   by: 'custom',
   of: 'trust',
