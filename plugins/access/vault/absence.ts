@@ -1,15 +1,15 @@
-/** An owner of secrets that a file declares, as a table of its plugin remembers it. */
+/** An owner of secrets that a file declares, as stored in a table of its plugin. */
 export interface Remembered {
-  /** When it was first missed, in epoch milliseconds. Null: it is there. 0: somebody deletes it, so that nothing has to be waited for. */
+  /** Epoch milliseconds since it is missing. Null: it exists. 0: it was deleted explicitly, so no waiting time applies. */
   readonly missing_since: number | null
 }
 
 /**
- * Tells what is gone from what is only missed: an editor, a branch that is checked out or a restored backup can take a file away
- * for a moment.
- * @param isThere undefined: that cannot be told now, and nothing changes
+ * Distinguishes deleted owners from temporarily missing ones: an editor, a branch checkout or a restore may remove a file for a
+ * moment.
+ * @param isThere undefined if unknown: the row stays unchanged
  * @param now epoch milliseconds
- * @param graceMs how long something has to be missing before it is gone
+ * @param graceMs time after which a missing owner counts as deleted
  */
 export function absent<R extends Remembered>(
   rows: readonly R[],
@@ -27,7 +27,7 @@ export function absent<R extends Remembered>(
     if (there) {
       if (since !== null) back.push(row)
     } else if (since === 0 || (since !== null && now - since >= graceMs)) gone.push(row)
-    // A clock that was set back must not make it wait for longer.
+    // Restart the waiting time if the clock was set back.
     else if (since === null || since > now) missed.push(row)
   }
   return { missed, back, gone }

@@ -6,7 +6,7 @@ import type { VaultSecret } from '../../../schemas/vault.js'
 
 export { absent, type Remembered } from './absence.js'
 
-/** First part of each path; a secret of one is read by the plugins that `consumers.ts` names for it. */
+/** First part of each path; `consumers.ts` lists the plugins with access to each namespace. */
 export const NAMESPACES = [
   'providers',
   'bridges',
@@ -23,56 +23,56 @@ export type Namespace = (typeof NAMESPACES)[number]
 
 const PATH = new RegExp(`^(?:${NAMESPACES.join('|')})/[a-z0-9][a-z0-9_.-]*(?:/[A-Za-z0-9][A-Za-z0-9_.-]*)*$`)
 
-/** The path that a reference names, `mcp/global/github/env/TOKEN`; undefined for any other text. */
+/** The path in a reference, such as `mcp/global/github/env/TOKEN`; undefined for any other text. */
 export function vaultPath(reference: string): string | undefined {
   const { scheme, rest } = parseSecretRef(reference) ?? {}
   return scheme === 'vault' && rest !== undefined && PATH.test(rest) ? rest : undefined
 }
 
 export interface PutOptions {
-  /** A label; default that which the secret has, of a new one `secret`. */
+  /** A label. Default: that of the existing secret, or `secret` for a new one. */
   readonly kind?: string | undefined
-  /** Also a value of 4 to 7 bytes, whatever ordinary text it occurs in. */
+  /** Accepts a value of 4 to 7 bytes, although it may occur in ordinary text. */
   readonly allowShort?: boolean | undefined
-  /** Who is recorded for it; default the plugin that asks. */
+  /** Recorded actor of the change; default: the calling plugin. */
   readonly actor?: Actor | undefined
 }
 
-/** The secrets of one consumer. Every reference of another's is refused with `vault_namespace_foreign`. */
+/** The secrets of one consumer. References of other consumers are refused with `vault_namespace_foreign`. */
 export interface VaultApi {
   /**
-   * The value, or undefined where there is none. It is hidden in all that leaves the daemon before it is handed out.
-   * @throws Fault `vault_namespace_foreign`, `vault_secret_damaged`, or what {@link VaultErrors} says of the key
+   * The value, or undefined if it does not exist. It is hidden from all output of the daemon before it is returned.
+   * @throws Fault `vault_namespace_foreign`, `vault_secret_damaged`, or {@link VaultErrors} of the key
    */
   reveal(reference: string): Promise<string | undefined>
   /** Hides a value, then stores it. @throws Fault `vault_value_short`, `vault_value_invalid`, `vault_full` and those of reveal */
   put(reference: string, value: string, options?: PutOptions): Promise<VaultSecret>
-  /** Whether there was one. */
+  /** Deletes a secret; returns whether it existed. */
   delete(reference: string, actor?: Actor): Promise<boolean>
   /**
-   * Deletes the secret of a path, `providers/claude`, and all below it, in the transaction that deletes their owner. Secrets of
-   * `providers/claude-two` stay. A path that no reference can have has no secrets.
+   * Deletes the secret at a path, such as `providers/claude`, and all secrets below it, in the transaction that deletes their
+   * owner. Secrets of `providers/claude-two` stay. A path that is not a valid reference has no secrets.
    * @throws Fault `vault_namespace_foreign`
    */
   forget(t: Tx, path: string): void
-  /** What is stored below a path, `providers/claude/`, without values. */
+  /** Metadata of all secrets below a path, such as `providers/claude/`, without values. */
   list(below: string): VaultSecret[]
 }
 
-/** Something that can be deleted and has secrets of its own, which are deleted with it. */
+/** An object whose secrets are deleted together with it. */
 export interface SecretOwner {
-  /** `session`, `bridge` … */
+  /** Kind of object, such as `session` or `bridge`. */
   readonly what: string
   /**
-   * Tells of the deletion in its transaction: a record of this kind is deleted, or an event of this name says so of its
-   * subject. Absent: the plugin calls {@link VaultApi.forget} itself.
+   * How the vault detects the deletion, within its transaction: a deleted record of this kind, or an event of this name with the
+   * owner as subject. Absent: the plugin calls {@link VaultApi.forget} itself.
    */
   readonly deleted?: { readonly record: string } | { readonly event: string }
-  /** Paths of its own secrets, as {@link VaultApi.forget} takes them. A secret elsewhere that it only refers to is not its own. */
+  /** Paths of its own secrets, as for {@link VaultApi.forget}; without secrets elsewhere that it only refers to. */
   readonly paths: (id: string) => readonly string[]
 }
 
-/** All owners of secrets; a plugin contributes those whose secrets it may use. */
+/** All owners of secrets; a plugin may only contribute owners of secrets that it has access to. */
 export const SecretOwners = registry<SecretOwner>(
   'vault.owners@1',
   v.looseObject({
@@ -82,7 +82,7 @@ export const SecretOwners = registry<SecretOwner>(
   }),
 )
 
-/** The vault as the plugin that requires it sees it. */
+/** The vault, confined to the plugin that requires it. */
 export const Vault = token<VaultApi>('vault@1')
 
 const Changed = v.object({ ref: v.string(), kind: v.string(), version: v.number() })
@@ -90,7 +90,7 @@ const Changed = v.object({ ref: v.string(), kind: v.string(), version: v.number(
 export const VaultSecretPut = event('vault.secret_put', Changed)
 /** A secret is gone. */
 export const VaultSecretDeleted = event('vault.secret_deleted', Changed)
-/** Every secret is sealed with another key than before. */
+/** All secrets are sealed with a new key. */
 export const VaultKeyRotated = event('vault.key_rotated', v.object({ key_id: v.string(), resealed: v.number() }))
 
 export const VaultErrors = defineErrors({

@@ -5,14 +5,14 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const FORM = 'aes-gcm:'
 
-/** A key, and the fingerprint by which records say that they are sealed with it. */
+/** A key with the fingerprint that records store for it. */
 export interface VaultKey {
-  /** 16 hex; tells nothing of the key. */
+  /** 16 hex digits that reveal nothing about the key. */
   readonly id: string
   readonly secret: KeyObject
 }
 
-/** What a value is bound to: sealed for one, it cannot be opened as another. */
+/** The reference and version that a value is bound to: it cannot be opened under others. */
 export interface Bound {
   readonly ref: string
   readonly version: number
@@ -23,13 +23,13 @@ export function vaultKey(bytes: Buffer): VaultKey {
   return { id, secret: createSecretKey(bytes) }
 }
 
-/** Base64 of 32 random bytes, the form in which a key is kept. */
+/** A new key: 32 random bytes in base64, the stored form of a key. */
 export const newKeyText = (): string => randomBytes(KEY_BYTES).toString('base64')
 
-/** A key in that form. */
+/** A key in its stored form. */
 export const textOfKey = ({ secret }: VaultKey): string => secret.export().toString('base64')
 
-/** The key of such a text; undefined for any other. */
+/** Parses a key in its stored form; undefined for any other text. */
 export function keyOfText(text: string): VaultKey | undefined {
   const trimmed = text.trim()
   const bytes = Buffer.from(trimmed, 'base64')
@@ -37,7 +37,7 @@ export function keyOfText(text: string): VaultKey | undefined {
   return isOne ? vaultKey(bytes) : undefined
 }
 
-/** `aes-gcm:` and base64 of nonce, ciphertext and tag. */
+/** Seals a value: `aes-gcm:` and base64 of nonce, ciphertext and tag. */
 export function seal({ secret }: VaultKey, bound: Bound, value: string): string {
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv('aes-256-gcm', secret, nonce)
@@ -46,12 +46,12 @@ export function seal({ secret }: VaultKey, bound: Bound, value: string): string 
   return FORM + sealed.toString('base64')
 }
 
-/** The value; undefined when one bit of it, or what it is bound to, is not what was sealed. */
+/** Opens a sealed value; undefined if the value or its binding was modified. */
 export function open({ secret }: VaultKey, bound: Bound, text: string): string | undefined {
   if (!text.startsWith(FORM)) return undefined
   const sealed = Buffer.from(text.slice(FORM.length), 'base64')
   if (sealed.length < NONCE_BYTES + TAG_BYTES) return undefined
-  // Decoding skips what is no base64, and bits at the end that stand for nothing: what was stored is compared as it is.
+  // Decoding ignores invalid characters and unused trailing bits, so the text must equal its canonical encoding.
   if (FORM + sealed.toString('base64') !== text) return undefined
   const cipher = createDecipheriv('aes-256-gcm', secret, sealed.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
   cipher.setAAD(associated(bound))
@@ -63,5 +63,5 @@ export function open({ secret }: VaultKey, bound: Bound, text: string): string |
   }
 }
 
-/** No reference has a line break, so that no two pairs are one text. */
+/** A reference contains no line break, so different pairs have different texts. */
 const associated = ({ ref, version }: Bound): Buffer => Buffer.from(`${ref}\n${version}`)

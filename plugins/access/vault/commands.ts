@@ -2,7 +2,7 @@ import { command } from '../../../kernel/kit/commands/command-line.js'
 import type { CommandContext } from '../../../kernel/plugin.js'
 import type { VaultSecretReply } from '../../../schemas/vault.js'
 
-/** `svc vault put <ref>`: the value comes from a prompt or a pipe, for arguments are shown to everybody on the machine. */
+/** `svc vault put <ref>`: reads the value from a prompt or a pipe, because all local users can see command arguments. */
 export async function runPut(context: CommandContext): Promise<void> {
   const { client, out, options, args } = context
   const { ref = '' } = args
@@ -18,7 +18,7 @@ export async function runPut(context: CommandContext): Promise<void> {
   out.line(`stored ${reply.secret.ref}, version ${reply.secret.version}`)
 }
 
-/** Refuses a wrong reference before somebody types a value for it. */
+/** Checks the reference before the prompt for its value. */
 async function checkReference({ client }: CommandContext, ref: string): Promise<void> {
   await client.request('GET', `/api/vault/secrets/metadata?${new URLSearchParams({ ref })}`).catch(error => {
     if (error.code !== 'vault_secret_not_found') throw error
@@ -27,7 +27,7 @@ async function checkReference({ client }: CommandContext, ref: string): Promise<
 
 async function readValue({ unseen, stdin, options, fault }: CommandContext, ref: string): Promise<string> {
   const typed = unseen && !options['value-stdin'] ? await unseen(`value of ${ref}: `) : await stdin()
-  // Of what `echo` writes, one line break at the end is not part of the value.
+  // The final line break, as `echo` writes it, is not part of the value.
   const value = typed?.replace(/\r?\n$/, '')
   if (value) return value
   return fault('usage', 'no value was given: type it, or hand it to standard input', command('vault put', ref))

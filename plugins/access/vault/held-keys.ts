@@ -4,10 +4,10 @@ import { open, seal, textOfKey } from './cipher.js'
 import type { KeyRing, Keys } from './keys.js'
 import { isAnySealedWith, rowsSealedWith, secrets } from './rows.js'
 
-/** Secrets that are sealed anew in one transaction. */
+/** Secrets resealed in one transaction. */
 const BATCH = 100
 
-/** The keys in use: read once, for as long as they open what is stored. `hide` is told the text of each. */
+/** The keys in use, read once and kept while they open the stored secrets. Calls `hide` with the text of each key. */
 export class HeldKeys {
   #ring: KeyRing | undefined
   readonly #hidden = new Set<string>()
@@ -18,7 +18,7 @@ export class HeldKeys {
     private readonly hide: (text: string) => void,
   ) {}
 
-  /** Undefined while there is neither a key nor a secret. @throws Fault of keys */
+  /** Undefined if there is neither a key nor a secret. @throws Fault of keys */
   get(): KeyRing | undefined {
     return this.#ring ?? this.#use(this.#read())
   }
@@ -30,34 +30,34 @@ export class HeldKeys {
     return ring
   }
 
-  /** Makes one where there is none yet. @throws Fault of keys */
+  /** Creates a key if there is none yet. @throws Fault of keys */
   make(): KeyRing {
     const ring = this.get() ?? this.keys.create()
     this.#use(ring)
     return ring
   }
 
-  /** Why no secret can be used; undefined when they can, or when there is none yet. */
+  /** Why no secret can be used; undefined if secrets are usable or there are none yet. */
   problem(): Fault | undefined {
     return faultIn(() => this.get())
   }
 
-  /** The same of what lies on the disk now, which is what the next start finds. */
+  /** Like {@link problem}, for the key on disk, which the next start will use. */
   diskProblem(): Fault | undefined {
     return faultIn(() => this.#read()) ?? this.problem()
   }
 
-  /** @returns secrets that were sealed anew @throws Fault `vault_key_external`, and those of keys */
+  /** @returns number of resealed secrets @throws Fault `vault_key_external`, and those of keys */
   async rotate(): Promise<number> {
-    // One that was not finished comes first: there are never three keys.
+    // Finishes an interrupted rotation first: there are never three keys.
     if (this.make().before) await this.finish()
     this.#use(this.keys.begin(this.must().current))
     return this.finish()
   }
 
   /**
-   * Seals what the key before sealed with the current one, and forgets the key before. Each batch is one transaction, so that a
-   * crash leaves every secret under one of the two keys, both of which are still there.
+   * Reseals the remaining secrets of the former key with the current one, then removes the former key. Each batch is one
+   * transaction, so that after a crash every secret is sealed with one of two keys that both still exist.
    */
   async finish(): Promise<number> {
     const { current, before, source } = this.must()
@@ -67,7 +67,7 @@ export class HeldKeys {
         const rows = rowsSealedWith(t, before.id, BATCH)
         for (const row of rows) {
           const value = open(before, row, row.sealed)
-          // One that is damaged stays so under either key.
+          // A damaged value stays as it is.
           const sealed = value === undefined ? row.sealed : seal(current, row, value)
           secrets.update(t, { ref: row.ref }, { key_id: current.id, sealed })
         }

@@ -21,7 +21,7 @@ import type { VaultService } from './service.js'
 const route = routeOf<VaultService>(describe('Vault'))
 const { contribute, tap } = surfaceOf<VaultService>()
 
-/** Errors of a key that cannot be used. */
+/** Errors about an unusable key. */
 const ofKeys = [
   VaultErrors.vault_key_missing,
   VaultErrors.vault_key_readable,

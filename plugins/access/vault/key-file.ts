@@ -6,15 +6,15 @@ import { faultOf, messageOf } from '../../../kernel/plugin.js'
 import { VaultErrors } from './api.js'
 import { keyOfText, type VaultKey } from './cipher.js'
 
-/** A key has 44 characters; what is longer is none. */
+/** A key has 44 characters; a longer file is invalid. */
 const MAX_BYTES = 256
 
-/** Whom a file must be closed to. The system guards the files of its credentials itself, and shows them by its own rules. */
+/** Required protection of a file. The system protects its own credential files with different permissions. */
 export type Guard = 'own' | 'system'
 
 /**
- * The key in a file; undefined when there is none.
- * @throws Fault `vault_key_readable`, `vault_key_invalid`, `vault_key_unreadable`; the text of the file is in none of them
+ * Reads the key in a file; undefined if there is no file.
+ * @throws Fault `vault_key_readable`, `vault_key_invalid`, `vault_key_unreadable`; none contains the text of the file
  */
 export function readKeyFile(file: string, guard: Guard = 'own'): VaultKey | undefined {
   const text = readText(file, guard)
@@ -33,7 +33,7 @@ function readText(file: string, guard: Guard): string | undefined {
     throw VaultErrors.vault_key_unreadable(`${file} cannot be read: ${messageOf(error)}`, { next: faultOf(error).next })
   }
   try {
-    // Of the file that is read, not of what lay there a moment before.
+    // Checks the open file, because the path could have been replaced before.
     const { mode, uid } = fstatSync(handle)
     if (guard === 'own') mustBeClosed(file, mode, uid)
     const buffer = Buffer.alloc(MAX_BYTES)
@@ -56,11 +56,11 @@ function mustBeClosed(file: string, mode: number, uid: number): void {
   })
 }
 
-/** Writes a key to a file of mode 0600, whole or not at all. Durable when it returns. @throws Fault `vault_key_unreadable` */
+/** Atomically writes a key to a file of mode 0600. Durable when it returns. @throws Fault `vault_key_unreadable` */
 export function writeKeyFile(file: string, text: string): void {
   const draft = `${file}.tmp`
   guarded(file, () => {
-    // Left by a crash. A new file, for one that was there keeps its mode and whoever has it open.
+    // Removes the remains of a crash: an existing file would keep its mode and its open readers.
     rmSync(draft, { force: true })
     const handle = openSync(draft, 'wx', 0o600)
     try {
@@ -73,7 +73,7 @@ export function writeKeyFile(file: string, text: string): void {
   })
 }
 
-/** Puts one file in the place of another. Durable when it returns. @throws Fault `vault_key_unreadable` */
+/** Replaces a file by another one. Durable when it returns. @throws Fault `vault_key_unreadable` */
 export function moveKeyFile(from: string, to: string): void {
   guarded(to, () => replace(from, to))
 }

@@ -5,16 +5,16 @@ import { VaultErrors } from './api.js'
 import { keyOfText, newKeyText, textOfKey, type VaultKey } from './cipher.js'
 import { moveKeyFile, readKeyFile, writeKeyFile } from './key-file.js'
 
-/** Names of a key, and of the one before it while secrets are sealed anew, where something outside hands them to the daemon. */
+/** Names of the key and of the former key (during a rotation) in the environment and in credentials. */
 const VARIABLE = WITHHELD[0]
 const VARIABLE_BEFORE = WITHHELD[1]
 const CREDENTIAL = 'svc-vault-key'
 const CREDENTIAL_BEFORE = 'svc-vault-key-previous'
 
-/** Where the key comes from, strongest first. */
+/** Source of the key, in order of precedence. */
 export type KeySource = 'environment' | 'credential' | 'file'
 
-/** The keys that the daemon has: new values are sealed with `current`, `before` opens what is not sealed anew yet. */
+/** The keys of the daemon: `current` seals new values, `before` opens values that are not resealed yet. */
 export interface KeyRing {
   readonly source: KeySource
   readonly current: VaultKey
@@ -24,9 +24,9 @@ export interface KeyRing {
 type Env = Readonly<Record<string, string | undefined>>
 
 /**
- * Finds, makes and changes the key. A rotation of the key file is two steps on the disk: `vault.key.next` is there from its
- * begin, and takes the place of `vault.key` when nothing is sealed with that any more. So a crash at any moment leaves all keys
- * that something is sealed with, and whoever finds `vault.key.next` goes on.
+ * Finds, creates and rotates the key. A rotation of the key file has two steps on disk: `vault.key.next` is created at the start,
+ * and replaces `vault.key` once no secret is sealed with the old key. A crash at any moment leaves all keys in use; the next start
+ * finds `vault.key.next` and continues.
  */
 export class Keys {
   readonly file: string
@@ -40,13 +40,13 @@ export class Keys {
     this.#next = `${this.file}.next`
   }
 
-  /** Where the key comes from; it need not be there yet. */
+  /** Source of the key, which may not exist yet. */
   get source(): KeySource {
     if (this.env[VARIABLE]) return 'environment'
     return this.#credential(CREDENTIAL) ? 'credential' : 'file'
   }
 
-  /** The keys as they are now; undefined when there is none yet. @throws Fault: {@link VaultErrors} of keys */
+  /** The current keys; undefined if there is none yet. @throws Fault: {@link VaultErrors} of keys */
   read(): KeyRing | undefined {
     const { source } = this
     switch (source) {
@@ -65,15 +65,15 @@ export class Keys {
     }
   }
 
-  /** Makes the key file. Durable when it returns. */
+  /** Creates the key file. Durable when it returns. */
   create(): KeyRing {
     writeKeyFile(this.file, newKeyText())
     return this.read() as KeyRing
   }
 
   /**
-   * Begins a rotation: from now on there are two keys.
-   * @param held the key in use; its file is written anew where it is gone, or was changed or opened to others meanwhile
+   * Starts a rotation: from now on there are two keys.
+   * @param held the key in use; its file is written again if it is missing, changed or readable by others
    * @throws Fault `vault_key_external`
    */
   begin(held: VaultKey): KeyRing {
@@ -92,7 +92,7 @@ export class Keys {
     }
   }
 
-  /** Ends it, when nothing is sealed with the key before. A key that comes from outside has no such step. */
+  /** Ends a rotation once no secret uses the former key. Does nothing for a key from outside. */
   finish(): void {
     if (this.source === 'file' && readKeyFile(this.#next)) moveKeyFile(this.#next, this.file)
   }

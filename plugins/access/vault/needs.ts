@@ -1,6 +1,6 @@
 import type { KernelOf } from '../../../kernel/plugin.js'
 import { Events } from '../../platform/events/api.js'
 
-/** What the plugin requires. */
+/** APIs that the plugin requires. */
 export const needs = { events: Events }
 export type K = KernelOf<typeof needs>

@@ -5,20 +5,20 @@ import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../desk/daemon/api.js'
 import type { KeySource } from './keys.js'
 
-/** Secrets that are named one by one. */
+/** Most secrets that are listed individually. */
 const NAMED = 20
 
 /** Why a secret cannot be opened. */
 export type Damage = 'vault_secret_damaged' | 'vault_key_wrong'
 
-/** What the vault knows of itself. */
+/** The state of the vault. */
 interface Known {
   readonly damaged: ReadonlyMap<string, Damage>
   readonly count: number
   readonly keySource: KeySource
 }
 
-/** What doctor says: the key, then each secret that cannot be opened. */
+/** Doctor items: the key, then each secret that cannot be opened. */
 export function vaultItems(problem: Fault | undefined, { damaged, count, keySource }: Known): DiagnosticItem[] {
   const common = { category: 'vault', severity: 'error' } as const
   const items = [...damaged].slice(0, NAMED).map(([ref, code]) =>
@@ -62,7 +62,7 @@ const texts: Readonly<Record<Damage, string>> = {
   vault_key_wrong: 'it is sealed with a key that the daemon does not have; put that key back, or store its value again',
 }
 
-/** Its part of the status member `health`, which is degraded while a secret cannot be used. */
+/** The vault's part of the status member `health`; degraded while a secret is unusable. */
 export function vaultHealth(
   problem: Fault | undefined,
   { damaged, count, keySource }: Known,

@@ -14,7 +14,7 @@ export const migrations: readonly Migration[] = [
 
 const { flag, integer, text, time } = column
 
-/** Secrets; `key_id` is the fingerprint of the key that one is sealed with, and `allow_short` says that it has fewer than 8 bytes. */
+/** Stored secrets. `key_id` is the fingerprint of the sealing key; `allow_short` permits a value of less than 8 bytes. */
 export const secrets = table('vault_secret', {
   ref: text(),
   kind: text(),
@@ -27,26 +27,26 @@ export const secrets = table('vault_secret', {
 })
 export type SecretRow = RowOf<typeof secrets>
 
-/** The end of what begins with a text: no character of a reference sorts after this one. */
+/** Upper bound for a prefix search: no character of a reference sorts after this one. */
 const LAST = '\u{10ffff}'
 
-/** By reference, those that begin with a text. */
+/** Secrets whose references start with a prefix, sorted by reference. */
 export const listRows = (db: Reads, prefix: string): SecretRow[] =>
   secrets.query(db, 'WHERE ref >= ? AND ref < ? ORDER BY ref', [prefix, prefix + LAST])
 
-/** The one of a reference, and all below it. */
+/** The secret with a reference, and all secrets below it. */
 export const rowsOf = (db: Reads, ref: string): SecretRow[] => [...secrets.all(db, { ref }), ...listRows(db, `${ref}/`)]
 
-/** The next ones behind a reference. */
+/** The next secrets after a reference. */
 export const rowsAfter = (db: Reads, ref: string, limit: number): SecretRow[] =>
   secrets.query(db, 'WHERE ref > ? ORDER BY ref LIMIT +?', [ref, limit])
 
-/** Some that are sealed with a key. */
+/** Up to `limit` secrets sealed with a key. */
 export const rowsSealedWith = (db: Reads, keyId: string, limit: number): SecretRow[] =>
   secrets.query(db, 'WHERE key_id = ? LIMIT +?', [keyId, limit])
 
 export const countRows = (db: Reads): number => Number(db.row('SELECT count(*) FROM vault_secret')?.[0])
 
-/** Whether there is one that a key of these can open. */
+/** Whether any secret is sealed with one of these keys. */
 export const isAnySealedWith = (db: Reads, keyIds: readonly string[]): boolean =>
   keyIds.some(id => db.row('SELECT 1 FROM vault_secret WHERE key_id = ? LIMIT 1', [id]) !== undefined)

@@ -27,23 +27,23 @@ import type { K } from './needs.js'
 import { type Damage, vaultHealth, vaultItems } from './report.js'
 import { countRows, listRows, rowsAfter, rowsOf, type SecretRow, secrets } from './rows.js'
 
-/** Secrets that are stored at most: all of their values are looked for in all that leaves the daemon. */
+/** Most stored secrets: all output of the daemon is searched for all of their values. */
 const MAX_SECRETS = 50_000
-/** Secrets that are opened before others get their turn of the event loop, a start among them: about half a millisecond. */
+/** Secrets opened per turn of the event loop, about half a millisecond, so that a start is not delayed. */
 const SLICE = 20
 const DEFAULT_KIND = 'secret'
 const SCHEME = 'vault:'
 
-/** Secrets in a table of the catalog, sealed with a key that is not in it. */
+/** Secrets in a table of the catalog, sealed with a key outside of it. */
 export class VaultService {
   readonly hidden = new HiddenValues()
-  /** Secrets that cannot be opened, and why. Complete when {@link hideAll} is done. */
+  /** Secrets that cannot be opened, with the reason. Complete after {@link hideAll}. */
   readonly damaged = new Map<string, Damage>()
   readonly #keys: HeldKeys
   readonly #rotations = new Serial()
   #hiding: Promise<void> | undefined
 
-  /** Answers for references `vault:…`, each asker's own alone. */
+  /** Resolves `vault:…` references, for each consumer only its own. */
   readonly resolver: SecretResolver = {
     scheme: 'vault',
     resolve: (rest, asker) => this.for({ name: asker }).reveal(`${SCHEME}${rest}`),
@@ -56,13 +56,13 @@ export class VaultService {
     })
   }
 
-  /** A key that cannot be used stops no start: everything that needs no secret runs. */
+  /** Logs an unusable key but does not prevent the start: everything that needs no secret still runs. */
   start(): void {
     const problem = this.#keys.problem()
     if (problem) this.kernel.log.error(`no secret can be used: ${problem.message}`, { code: problem.code })
   }
 
-  /** Hides all values, goes on with a rotation that a crash ended, then waits for its end. */
+  /** Hides all values, resumes a rotation that a crash interrupted, then waits for the abort signal. */
   async run(signal: AbortSignal): Promise<void> {
     await this.hideAll()
     await this.#rotations.run(async () => {
@@ -73,7 +73,7 @@ export class VaultService {
     if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
   }
 
-  /** The vault as a consumer may use it. */
+  /** The vault with the access rights of a consumer. */
   for(consumer: { readonly name: string; readonly actor?: Actor }): VaultApi {
     const own = (reference: string): string => {
       if (mayUse(consumer.name, checkedPath(reference))) return reference
@@ -93,7 +93,7 @@ export class VaultService {
 
   /** @throws Fault, see {@link VaultApi.reveal} */
   async reveal(ref: string): Promise<string | undefined> {
-    // Who is handed one value may know others: none is handed out before all are hidden.
+    // A consumer with one value may know others, so all values are hidden before any is returned.
     await this.hideAll()
     const row = secrets.get(this.kernel.db, { ref })
     if (!row) return undefined
@@ -114,7 +114,7 @@ export class VaultService {
         if (!before && countRows(t) >= MAX_SECRETS)
           throw VaultErrors.vault_full(`the vault has ${MAX_SECRETS} secrets, and takes no more`)
         const version = (before?.version ?? 0) + 1
-        // Of this moment: a rotation may have begun meanwhile.
+        // Read here, because a rotation may have started meanwhile.
         const { current } = this.#keys.must()
         const now = clock.now()
         const row: SecretRow = {
@@ -135,13 +135,13 @@ export class VaultService {
       this.damaged.delete(ref)
       return this.#shape(row)
     } catch (error) {
-      // Whether a failing disk has it is not known: then it stays hidden.
+      // After a disk error, the value may have been stored, so it stays hidden.
       if (faultOf(error).code.startsWith('vault_')) forget()
       throw error
     }
   }
 
-  /** Whether there was one. @throws Fault `vault_ref_invalid` */
+  /** Deletes a secret; returns whether it existed. @throws Fault `vault_ref_invalid` */
   async delete(ref: string, actor?: Actor): Promise<boolean> {
     checkedPath(ref)
     const found = await this.kernel.db.tx(t => {
@@ -157,14 +157,14 @@ export class VaultService {
     return found
   }
 
-  /** A record is deleted: the secrets of what it was go in the same transaction. */
+  /** Deletes the secrets of a deleted record, in the same transaction. */
   written(t: Tx, { change }: Written): void {
     if (change.verb !== 'delete') return
     const { kind, id } = change.before
     this.#forgetOwned(t, deleted => 'record' in deleted && deleted.record === kind, id)
   }
 
-  /** The same of an owner whose deletion an event tells of. */
+  /** Like {@link written}, for an owner whose deletion an event reports. */
   told(t: Tx, { name, subject }: StoredEvent): undefined {
     if (subject !== undefined) this.#forgetOwned(t, deleted => 'event' in deleted && deleted.event === name, subject)
   }
@@ -175,7 +175,7 @@ export class VaultService {
         for (const path of this.#pathsOf(owner, entry, id)) this.#forget(t, { name: owner }, path)
   }
 
-  /** A plugin that names secrets of another one must not keep anybody from deleting a record: these stay. */
+  /** Foreign paths are logged and kept: a plugin's mistake must not prevent the deletion of a record. */
   #pathsOf(owner: string, entry: SecretOwner, id: string): readonly string[] {
     try {
       const paths = entry.paths(id)
@@ -188,7 +188,7 @@ export class VaultService {
     }
   }
 
-  /** Its own rights, not those of `t`: the owner may write no table of the vault. */
+  /** Uses the vault's own rights instead of those of `t`: the owner may not write tables of the vault. */
   #forget(t: Tx, { name, actor }: { readonly name: string; readonly actor?: Actor }, path: string): void {
     if (vaultPath(`${SCHEME}${path}`) === undefined) return
     if (!mayForget(name, path)) throw VaultErrors.vault_namespace_foreign(`${name} must not use ${SCHEME}${path}`)
@@ -211,7 +211,7 @@ export class VaultService {
     if (!(await this.delete(ref, actor))) throw VaultErrors.vault_secret_not_found(`the vault has no secret ${ref}`)
   }
 
-  /** What is told of a secret. @throws Fault `vault_ref_invalid`, `vault_secret_not_found` */
+  /** Metadata of a secret. @throws Fault `vault_ref_invalid`, `vault_secret_not_found` */
   async metadata(ref: string): Promise<VaultSecret> {
     checkedPath(ref)
     await this.hideAll()
@@ -220,7 +220,7 @@ export class VaultService {
     return this.#shape(row)
   }
 
-  /** By reference. @throws Fault `vault_namespace_invalid` */
+  /** Metadata of secrets, sorted by reference. @throws Fault `vault_namespace_invalid` */
   async list({ prefix = '', namespace }: VaultSecretsQuery): Promise<VaultSecret[]> {
     if (namespace !== undefined && !(NAMESPACES as readonly string[]).includes(namespace))
       throw VaultErrors.vault_namespace_invalid(`${shown(namespace)} is no namespace of the vault`)
@@ -230,7 +230,7 @@ export class VaultService {
     return namespace === undefined ? all : all.filter(secret => secret.namespace === namespace)
   }
 
-  /** Seals everything with a new key. Values stay readable all the time. @throws Fault `vault_key_external`, those of keys */
+  /** Reseals all secrets with a new key; they stay readable meanwhile. @throws Fault `vault_key_external`, those of keys */
   rotate(actor: Actor): Promise<{ key_id: string; resealed: number }> {
     return this.#rotations.run(async () => {
       const resealed = await this.#keys.rotate()
@@ -241,9 +241,9 @@ export class VaultService {
     })
   }
 
-  /** Hides the value of every secret, a slice at a time; once in the life of the service. */
+  /** Hides the values of all secrets, in slices; runs once in the life of the service. */
   async hideAll(): Promise<void> {
-    // With no key nothing can be opened, and nothing told; it is tried again when somebody asks.
+    // Without a key no value can be opened or revealed; the next call tries again.
     if (this.#keys.problem() || !this.#keys.get()) return
     this.#hiding ??= this.#hideRows()
     await this.#hiding
@@ -281,7 +281,7 @@ export class VaultService {
     }
   }
 
-  /** The value of a row, hidden; undefined when it cannot be opened, which is noted. */
+  /** Opens and hides the value of a row; undefined if it cannot be opened, which is recorded in {@link damaged}. */
   #open({ current, before }: KeyRing, row: SecretRow): string | undefined {
     const key = [current, before].find(one => one?.id === row.key_id)
     const value = key && open(key, row, row.sealed)
@@ -303,7 +303,7 @@ export class VaultService {
   }
 
   #hide(ref: string, value: string, short: boolean): () => void {
-    // U+FFFD marks text that was damaged on its way here; a secret with it would not work.
+    // U+FFFD marks text that was damaged in transit; such a secret would not work.
     if (value.includes('\0') || /[\p{Surrogate}\ufffd]/u.test(value))
       throw VaultErrors.vault_value_invalid('the value has a NUL or is no text', { next: 'store bytes as base64' })
     try {
@@ -327,7 +327,7 @@ type Deleted = NonNullable<SecretOwner['deleted']>
 
 const by = (actor: Actor | undefined) => (actor ? { actor } : {})
 
-/** What the contract has for values that cannot be hidden. */
+/** Faults of the contract for values that cannot be hidden. */
 const refusals: Readonly<Record<string, (short: boolean) => Fault>> = {
   secret_too_long: () =>
     VaultErrors.vault_value_invalid('the value is longer than 64 KiB', { next: 'store the part of it that is secret' }),
@@ -337,7 +337,7 @@ const refusals: Readonly<Record<string, (short: boolean) => Fault>> = {
       : VaultErrors.vault_value_short(),
 }
 
-/** @throws Fault `vault_ref_invalid`; the text may be the secret itself, and is not repeated */
+/** @throws Fault `vault_ref_invalid`, without the text, which may be the secret itself */
 function checkedPath(ref: string): string {
   const path = vaultPath(ref)
   if (path === undefined) throw VaultErrors.vault_ref_invalid()
