@@ -72,7 +72,7 @@ export interface SecretOwner {
   readonly paths: (id: string) => readonly string[]
 }
 
-/** All owners of secrets; a plugin may only contribute owners of secrets that it has access to. */
+/** All owners of secrets; a plugin contributes those whose secrets it may use. */
 export const SecretOwners = registry<SecretOwner>(
   'vault.owners@1',
   v.looseObject({

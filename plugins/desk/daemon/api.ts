@@ -103,7 +103,7 @@ export const Checks = registry<Check>(
   v.looseObject({ id: v.string(), category: v.string(), run: v.function(), probe: v.optional(v.function()) }),
 )
 
-/** Names that are valid in `plugins.disabled` and `plugins.replace` although no running plugin has them. */
+/** Tells names that `plugins.disabled` and `plugins.replace` may hold although no plugin has them, or none that runs. */
 export const KnownNames = registry<() => readonly string[]>('daemon.known_names@1', v.function())
 
 /** How urgent an item is. */

@@ -74,7 +74,7 @@ export const isElsewhere = (
   { kind, id }: { readonly kind: RecordScope['kind']; readonly id?: string | undefined },
 ): boolean => maxScope?.kind === 'workspace' && kind === 'workspace' && id !== maxScope.id
 
-/** A member of the workspace detail, contributed by the plugin that owns the data. */
+/** A member of the workspace detail, contributed by the plugin that has it. */
 export interface DetailMember {
   readonly member: 'agents' | 'providers' | 'sessions' | 'skills'
   readonly read: (workspace: Workspace) => Awaitable<readonly unknown[]>
