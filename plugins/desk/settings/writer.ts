@@ -141,7 +141,7 @@ export class SettingsWriter {
     const lifecycle = lifecycleOf(changesOf(configuration.known, plan))
     const outcome = await this.#made(keys, lifecycle, plan.desired, actor.id, target, about, async () => {
       const { rest } = await configuration.rewrite(rewrite, { overlay, actor })
-      // The remaining mistakes are reported as another problem.
+      // The configuration must report the remaining mistakes instead of the corrected one.
       await configuration.reload()
       return rest.length === 0 ? [] : [stillInvalid(rest)]
     })
