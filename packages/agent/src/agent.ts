@@ -25,12 +25,12 @@ import type { Settings } from './settings.js'
 import { reasonOf, shortened } from './text.js'
 import { McpServers } from './tools/mcp.js'
 
-/** Milliseconds that the opening of a session waits for the list of models. */
+/** Milliseconds that opening a session waits for the list of models. */
 const MODELS_MS = 1500
 const MAX_MODEL = 256
 const MAX_SESSIONS = 64
 
-/** Where a session works, and what it is given. */
+/** The working folders of a session and its MCP servers. */
 export interface Place {
   readonly cwd: string
   readonly mcpServers?: readonly McpServer[] | null
@@ -80,7 +80,7 @@ export class SvcAgent {
     return { sessionId: session.id, ...(await this.#offered(session)) }
   }
 
-  /** Opens a stored session again; with a client it is told what was said. The answer has to come after the last of it. */
+  /** Reopens a stored session. With a client, the conversation is replayed to it; the response must follow the last update. */
   async load(id: string, place: Place, client?: AgentContext) {
     if (this.#sessions.get(id)?.running) throw turnRunning(id)
     const stored = await this.#store.load(id)
@@ -91,7 +91,7 @@ export class SvcAgent {
     return this.#offered(session)
   }
 
-  /** Another session that begins with the conversation of this one, wherever that is: open here, or stored. */
+  /** Opens a new session with a copy of this conversation, which may be open here or only stored. */
   async fork(id: string, place: Place) {
     const from = this.#sessions.get(id)
     if (from?.running) throw turnRunning(id)
@@ -135,7 +135,7 @@ export class SvcAgent {
     }
   }
 
-  /** A notification, so there is nobody to tell when no turn runs. */
+  /** A notification has no reply: without a running turn it does nothing. */
   cancel(sessionId: string): void {
     this.#sessions.get(sessionId)?.running?.abort(new Error('cancelled'))
   }
@@ -150,7 +150,7 @@ export class SvcAgent {
     this.#store.save(transcriptOf(session))
   }
 
-  /** Any name is taken: whether there is such a model the endpoint knows, and says so in the next turn. */
+  /** Accepts any name: only the endpoint knows whether the model exists, and its error appears in the next turn. */
   async setModel(sessionId: string, model: unknown): Promise<{ configOptions: SessionConfigOption[] }> {
     const session = this.#session(sessionId)
     if (typeof model !== 'string' || model.trim() === '' || model.length > MAX_MODEL) {
@@ -171,7 +171,7 @@ export class SvcAgent {
     await session.mcp.close()
   }
 
-  /** Ends all turns and everything that was started. */
+  /** Cancels all turns and closes all MCP servers. */
   async close(): Promise<void> {
     for (const { running } of this.#sessions.values()) running?.abort(new Error('cancelled'))
     await Promise.allSettled(this.#turns)
@@ -206,7 +206,7 @@ export class SvcAgent {
     return session
   }
 
-  /** Modes, and models in both forms that clients know. */
+  /** Modes, and the models in both forms that clients support. */
   async #offered(session: Session) {
     const late = new Promise<readonly []>(resolve => setTimeout(resolve, MODELS_MS, []).unref())
     const listed = await Promise.race([this.#endpoint.models(), late])
@@ -240,7 +240,7 @@ async function folderOf(folder: string): Promise<string> {
   return canonical
 }
 
-/** Tells a client what was said and done in a loaded session. */
+/** Replays the messages and tool calls of a loaded session to a client. */
 async function replay({ id, messages }: Session, client: AgentContext): Promise<void> {
   const tell = (update: object) =>
     client.notify(methods.client.session.update, { sessionId: id, update } as Parameters<typeof client.notify>[1])
@@ -267,7 +267,7 @@ function turnRunning(sessionId: string): RequestError {
   return RequestError.invalidRequest({ code: 'turn_running', sessionId }, hint)
 }
 
-/** A failed turn for the client: words for a person, and which problem it was. */
+/** The error of a failed turn for the client: a readable message and the problem code. */
 function refusal(error: unknown): RequestError {
   if (error instanceof RequestError) return error
   if (!(error instanceof EndpointFailure)) return new RequestError(-32603, `the agent failed: ${reasonOf(error)}`)

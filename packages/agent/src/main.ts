@@ -1,11 +1,11 @@
-// The agent of this package as a program: ACP on stdin and stdout, what there is to log on stderr.
+// The agent of this package as a program: ACP on stdin and stdout, logs on stderr.
 import { Readable, Writable } from 'node:stream'
 import { agent, methods, ndJsonStream } from '@agentclientprotocol/sdk/unstable'
 import { SvcAgent } from './agent.js'
 import { settingsOf } from './settings.js'
 import { reasonOf } from './text.js'
 
-/** Parameters of the method that came before the option `model`; clients use it still. */
+/** Parameters of the method that preceded the option `model`; some clients still use it. */
 const modelParams = (params: unknown) => {
   const { sessionId, modelId } = (params ?? {}) as { sessionId?: unknown; modelId?: unknown }
   return { sessionId: String(sessionId), modelId }
@@ -31,10 +31,10 @@ async function main(): Promise<void> {
       return {}
     })
     .onRequest(methods.agent.session.prompt, ({ params, client, signal }) => own.prompt(params, client, signal))
-    // Handlers are tried in this order, one tick each: cancel after prompt, so that it cannot overtake one sent before it.
+    // Handlers are tried in order, one tick each. Cancel comes after prompt, so that it cannot overtake a prompt sent before it.
     .onNotification(methods.agent.session.cancel, ({ params }) => own.cancel(params.sessionId))
     .connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>))
-  // The end of stdin closes the connection; the client is gone, and nobody else would end this process.
+  // The end of stdin closes the connection. Without its client this process must exit by itself.
   await connection.closed
   await own.close()
   process.exit(0)

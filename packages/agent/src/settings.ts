@@ -1,36 +1,39 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 
-/** The endpoint that answers, and where conversations are kept. */
+/** The endpoint, and the folder of stored conversations. */
 export interface Settings {
-  /** Undefined: nobody has said which; a prompt says so in words. */
+  /** Undefined if not configured; a prompt then fails with instructions. */
   readonly baseUrl: string | undefined
   readonly apiKey: string | undefined
-  /** Undefined: the first that the endpoint lists. */
+  /** Undefined: the first model that the endpoint lists. */
   readonly model: string | undefined
-  /** Tokens of the model's window. Undefined: what the endpoint says, else {@link DEFAULT_WINDOW}. */
+  /** Context window in tokens. Undefined: that of the endpoint, else {@link DEFAULT_WINDOW}. */
   readonly window: number | undefined
   /** Folder of the transcripts. */
   readonly stateFolder: string
-  /** Milliseconds that the endpoint has to begin an answer: a model may have to be loaded first. */
+  /** Milliseconds until an answer must begin; long, because a model may have to be loaded first. */
   readonly silenceMs: number
-  /** Milliseconds without a byte in the middle of an answer after which its stream is given up. */
+  /** Milliseconds without data after which a stream is given up. */
   readonly stallMs: number
-  /** Name under which the endpoint is configured, for the words of errors. */
+  /** Name of the configured endpoint, for error messages. */
   readonly endpointName: string
 }
 
-/** Tokens; what small local models have at least. */
+/** Tokens; small local models have at least this window. */
 export const DEFAULT_WINDOW = 32_768
 const MIN_WINDOW = 1024
 const MAX_WINDOW = 16_777_216
 const SILENCE_MS = 300_000
 const STALL_MS = 120_000
 
-/** Variables that hold what no command of the model may see. */
+/** Variables that are withheld from the model's commands. */
 export const SECRET_VARIABLES: readonly string[] = ['OPENAI_API_KEY']
 
-/** Reads the settings from the environment. Throws with words for a person when one of them cannot be used. */
+/**
+ * Reads the settings from the environment.
+ * @throws With a message for a person if a setting is invalid.
+ */
 export function settingsOf(env: NodeJS.ProcessEnv): Settings {
   const text = (name: string) => env[name]?.trim() || undefined
   return {
@@ -64,7 +67,7 @@ function whole(name: string, value: string | undefined, min: number, max: number
   throw new Error(`${name} is no whole number from ${min} to ${max}`)
 }
 
-/** The folder that the caller names, else XDG's place for state. */
+/** The folder that the caller names, else a folder below the XDG state folder. */
 function stateFolder(env: NodeJS.ProcessEnv): string {
   const named = env.SVC_AGENT_STATE
   if (named && isAbsolute(named)) return named

@@ -3,10 +3,10 @@ export function clip(text: string, max: number): string {
   return text.length <= max ? text : text.slice(0, max).replace(/[\uD800-\uDBFF]$/, '')
 }
 
-/** The same, with a mark where something was cut. */
+/** The same, with an ellipsis where text was cut. */
 export const shortened = (text: string, max: number): string => (text.length > max ? `${clip(text, max)}…` : text)
 
-/** Head and tail of a text of more than `max` characters, with words for what is left out between. */
+/** The head and tail of a text of more than `max` characters, with a note in place of the middle. */
 export function headAndTail(text: string, max: number): string {
   if (text.length <= max) return text
   const head = Math.floor(max / 4)
@@ -14,7 +14,7 @@ export function headAndTail(text: string, max: number): string {
   return `${clip(text, head)}\n[… ${left} characters left out …]\n${text.slice(text.length - (max - head))}`
 }
 
-/** What an error says, on one line, without its last full stop. */
+/** The message of an error on one line, without its final full stop. */
 export function reasonOf(error: unknown): string {
   const { message } = (error ?? {}) as { message?: unknown }
   const text = typeof message === 'string' ? message : String(error)

@@ -37,16 +37,16 @@ import { describe, isTokenRefused, isUnseen, pauseOf } from './failures.js'
 import { Gateway } from './gateway.js'
 import { Places } from './places.js'
 
-/** Longest text of one message, in code points. */
+/** Maximum length of one message in code points. */
 const LONGEST = 2000
-/** Discord asks for a heartbeat every 41 s, and the library replaces a connection that misses one. */
+/** Discord expects a heartbeat every 41 s, and the library replaces a connection that misses one. */
 const DEAF_MS = 180_000
-/** Direct conversations that are looked at after a new session begins. */
+/** Direct conversations that are caught up after a new session. */
 const MOST_DIRECT = 50
-/** Refusals of an event for which another attempt is of no use. */
+/** Event errors for which a retry is useless. */
 const HOPELESS = new Set(['bridge_event_invalid', 'invalid_params'])
 
-/** Opens one instance: it connects to the gateway, and connects again, until it is closed. */
+/** Opens one instance, which keeps its gateway connection until it is closed. */
 export function openDiscord(instance: Instance, host: Host, timing: Timing = realTiming): Adapter {
   return new DiscordBridge(configOf(instance), host, timing)
 }
@@ -56,12 +56,12 @@ class DiscordBridge implements Adapter {
   readonly #positions: Positions
   readonly #client: DiscordClient
   readonly #running: Promise<void>
-  /** Events of one channel stay in their order while their files are fetched. */
+  /** Serialises the events of one channel while their files are fetched. */
   readonly #order = new Map<string, Promise<unknown>>()
   #gateway: Gateway | undefined
   #me: APIUser | undefined
   #isLive = false
-  /** Discord does not hand over the text of messages, for this reason. */
+  /** Why Discord withholds the text of messages; undefined: it does not. */
   #withoutContent: string | undefined
   readonly #standing: Standing
 
@@ -165,7 +165,7 @@ class DiscordBridge implements Adapter {
     }
   }
 
-  /** The gateway from its first connection until Discord refuses it or it is closed. */
+  /** Runs the gateway until Discord refuses the bot or the instance is closed. */
   async #connect(): Promise<void> {
     const wantsContent = this.config.content && this.#withoutContent !== CONTENT_OFF
     const gateway = new Gateway(this.config.token, this.#client.rest, wantsContent, this.timing, {
@@ -206,7 +206,7 @@ class DiscordBridge implements Adapter {
     this.#inOrder(message.channel_id, () => this.#message(message, isNew, this.#me as APIUser))
   }
 
-  /** Does what concerns one channel one after the other. */
+  /** Runs the work of one channel sequentially. */
   #inOrder(channel: string, work: () => Promise<void>): void {
     const before = this.#order.get(channel) ?? Promise.resolve()
     const handled = before.then(work).catch(error => this.host.log(`a message is not understood: ${messageOf(error)}`))
@@ -216,14 +216,14 @@ class DiscordBridge implements Adapter {
     })
   }
 
-  /** A channel has messages that no connection brought; those that come now wait for them. */
+  /** Fetches the messages of a channel that were missed while disconnected; new messages wait for it. */
   #behind(place: Place, last: string): void {
     const at = this.#positions.of(keyOf(place))
     if (at === undefined) this.#positions.begin(keyOf(place), last)
     else if (isAfter(last, at)) this.#inOrder(place.channel, () => this.#catchUp(place, at))
   }
 
-  /** A new session says nothing of what was written directly before it. */
+  /** Discord does not replay direct messages that were sent before a new session. */
   #directBehind(): void {
     const direct = this.#positions.places().filter(place => place.startsWith(`${DIRECT}/`))
     for (const place of direct.slice(0, MOST_DIRECT)) {
@@ -233,7 +233,7 @@ class DiscordBridge implements Adapter {
     }
   }
 
-  /** Fetches what was written since a message, the oldest first. */
+  /** Fetches the messages after `since`, the oldest first. */
   async #catchUp(place: Place, since: string): Promise<void> {
     const me = this.#me as APIUser
     try {
@@ -244,13 +244,13 @@ class DiscordBridge implements Adapter {
         await this.#message(whole, true, me)
       }
     } catch (error) {
-      // The bot may see the channel no more, or never could.
+      // The bot has no access to the channel, or has lost it.
       if (isUnseen(error)) this.#positions.forget(keyOf(place))
       this.host.log(`what was written in ${place.channel} meanwhile is not fetched: ${describe(error)}`)
     }
   }
 
-  /** Resolves when the event was handed over; the library of adapters keeps it until the daemon has it. */
+  /** Resolves once the event was handed over; bridge-kit keeps it until the daemon has it. */
   async #message(message: GatewayMessage, isNew: boolean, me: APIUser): Promise<void> {
     const taken = () => {
       if (isNew) this.#positions.taken(keyOf(placeOf(message)), message.id)
@@ -274,7 +274,10 @@ class DiscordBridge implements Adapter {
     return this.#complete(event, isNew ? message : undefined)
   }
 
-  /** Discord brings no event again: it is kept here until the daemon has it. Resolves with whether nothing is left to be done. */
+  /**
+   * Retries until the daemon has the event, because Discord does not send it again. Resolves with whether nothing remains to be
+   * done.
+   */
   async #ingest(event: InboundEvent): Promise<boolean> {
     const { signal } = this.host
     for (let failures = 1; !signal.aborted; failures++) {
@@ -310,7 +313,7 @@ class DiscordBridge implements Adapter {
     return this.#places.addressOf(channel)
   }
 
-  /** A message came without its words. */
+  /** A message arrived without its text. */
   #emptied(): void {
     if (this.#withoutContent !== undefined || !this.config.content) return
     this.#withoutContent = CONTENT_EMPTY
@@ -331,7 +334,7 @@ class DiscordBridge implements Adapter {
   }
 }
 
-/** A channel of a server, or one of direct messages. */
+/** A channel of a server, or a direct-message channel. */
 interface Place {
   readonly guild: string | undefined
   readonly channel: string
@@ -355,7 +358,7 @@ const CONTENT_EMPTY =
 
 const isContentRefused = (error: unknown): boolean => /disallowed intents/i.test(messageOf(error))
 
-/** The state in which an error leaves the instance until it is restarted. */
+/** The state that an unrecoverable error leaves the instance in until its restart; undefined: the error is transient. */
 function problemOf(error: unknown): StateReport | undefined {
   if (error instanceof InstanceProblem) return error.state
   if (isTokenRefused(error) || /authentication failed/i.test(messageOf(error)))

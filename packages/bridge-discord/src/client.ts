@@ -20,22 +20,22 @@ import type { DiscordConfig } from './config.js'
 import { codeOf, deliveryFailure, describe, isTokenRefused, isUnseen, pauseOf } from './failures.js'
 import type { Places } from './places.js'
 
-/** A message is answered within this, beside a short pause: the daemon waits 5 s for the result. */
+/** Timeout of a message; with a short pause it stays below the 5 s that the daemon waits. */
 const SEND_MS = 3500
-/** A pause that Discord asks for and that is waited for; a longer one is told to the daemon. */
+/** The longest rate-limit pause that is waited out; a longer one is reported to the daemon. */
 const MOST_WAIT_MS = 1000
 const FILE_MS = 20_000
 const MOST_BYTES = 8 * 1024 * 1024
 const MOST_BYTES_IN_ALL = 2 * MOST_BYTES
 const MOST_FILES = 10
-/** Pages of 100 messages in which our own is looked for. */
+/** Pages of 100 messages that are searched for our own message. */
 const MOST_PAGES = 10
 const SECOND_LOOK_MS = 4000
 const MOST_NONCES = 500
-/** Pages of 100 messages that are fetched after a time without connection, and how old they are at most. */
+/** Pages of 100 messages that are fetched after a disconnection, and their maximum age. */
 const MOST_MISSED_PAGES = 5
 const OLDEST_MS = 24 * 60 * 60_000
-/** First millisecond of the ids of Discord. */
+/** The epoch of Discord ids, in epoch milliseconds. */
 const EPOCH = 1_420_070_400_000
 const ID = /^\d{1,25}$/
 
@@ -43,7 +43,7 @@ const ID = /^\d{1,25}$/
 export class DiscordClient {
   readonly rest: REST
   readonly api: API
-  /** Own messages that the gateway told of, by their nonce. */
+  /** Own messages reported by the gateway: ids by nonce. */
   readonly #own = new Map<string, string>()
 
   constructor(
@@ -55,7 +55,7 @@ export class DiscordClient {
     this.rest = new REST({
       api: config.apiUrl,
       version: '10',
-      // The daemon repeats, and knows what may be repeated.
+      // The daemon retries: only it knows which calls are safe to repeat.
       retries: 0,
       timeout: SEND_MS,
       rejectOnRateLimit: ({ retryAfter, timeToReset, sublimitTimeout }) =>
@@ -66,18 +66,18 @@ export class DiscordClient {
     this.api = new API(this.rest)
   }
 
-  /** Sends a message that carries the nonce, and returns its id. */
+  /** Sends a message with the nonce and returns its id. */
   async post({ target, text, nonce, part, reply_to_message_id: replyTo }: Delivery): Promise<string> {
     try {
       const channel = await this.#channelOf(target)
       const sent = await this.api.channels.createMessage(channel, {
         content: text,
         nonce: markOf(nonce),
-        // A repetition within a few minutes returns the message that is there.
+        // Within a few minutes, a repeated nonce returns the existing message.
         enforce_nonce: true,
         allowed_mentions: NOBODY,
         flags: MessageFlags.SuppressEmbeds,
-        // Only the first part points at the question.
+        // Only the first part is a reply to the question.
         ...(part === 0 && replyTo !== undefined && ID.test(replyTo)
           ? { message_reference: { message_id: replyTo, fail_if_not_exists: false } }
           : {}),
@@ -88,7 +88,7 @@ export class DiscordClient {
     }
   }
 
-  /** Shows for ten seconds that the bot writes. */
+  /** Shows for ten seconds that the bot is typing. */
   async typing({ target }: Pick<Delivery, 'target'>): Promise<void> {
     try {
       await this.api.channels.showTyping(await this.#channelOf(target))
@@ -110,12 +110,12 @@ export class DiscordClient {
     try {
       await this.api.channels.deleteMessage(await this.#channelOf(target), message)
     } catch (error) {
-      // It is gone, by an attempt whose answer was lost perhaps.
+      // The message is already gone, perhaps by an attempt whose reply was lost.
       if (codeOf(error) !== 10008) throw deliveryFailure(error, true)
     }
   }
 
-  /** Remembers an own message, which the gateway brings as well. */
+  /** Records an own message reported by the gateway. */
   learnOwn({ id, nonce }: Pick<APIMessage, 'id' | 'nonce'>): void {
     if (nonce === undefined) return
     this.#own.set(String(nonce), id)
@@ -126,12 +126,12 @@ export class DiscordClient {
     }
   }
 
-  /** Looks for the message with the nonce: in what the gateway brought, then among the last ones of the bot in the channel. */
+  /** Searches for the message with the nonce: first in the gateway's reports, then in the bot's recent messages in the channel. */
   async find(delivery: Delivery, since: number, me: string): Promise<SettleResult> {
     try {
       const first = await this.#look(delivery, since, me)
       if (first.outcome !== 'absent') return first
-      // A request that was cut off may still be carried out.
+      // An aborted request may still take effect, so the search runs twice.
       await this.timing.sleep(SECOND_LOOK_MS, this.host.signal)
       return await this.#look(delivery, since, me)
     } catch (error) {
@@ -149,7 +149,7 @@ export class DiscordClient {
     for (let page = 0; page < MOST_PAGES; page++) {
       const found = await this.api.channels.getMessages(channel, { after, limit: 100 })
       const own = found.filter(({ author }) => author.id === me)
-      // Where Discord does not list nonces, the same words since then are the message.
+      // If Discord lists no nonces, an own message with the same text since then counts as the message.
       const match = own.find(one =>
         one.nonce === undefined ? one.content === text.trim() : String(one.nonce) === mark,
       )
@@ -160,7 +160,7 @@ export class DiscordClient {
     return { outcome: 'unknown' }
   }
 
-  /** Messages of a channel after one of them, the oldest first: those of a day, and not more than some hundreds. */
+  /** Messages of a channel after `message`, the oldest first: at most a day old and a few hundred. */
   async *since(channel: string, message: string): AsyncGenerator<APIMessage> {
     const earliest = snowflakeOf(Date.now() - OLDEST_MS)
     let after = isAfter(message, earliest) ? message : earliest
@@ -178,7 +178,7 @@ export class DiscordClient {
     this.host.log(`more was written in ${channel} than is fetched`)
   }
 
-  /** Files of a message, and words for those that cannot be had. */
+  /** The files of a message, and a note for each file that is unavailable. */
   async files(
     files: readonly APIAttachment[],
   ): Promise<{ readonly attachments: Attachment[]; readonly missing: string[] }> {
@@ -213,7 +213,7 @@ export class DiscordClient {
     }
   }
 
-  /** The channel of an address; that of a person is opened. */
+  /** The channel of an address; a direct-message channel is opened if needed. */
   async #channelOf({ group_id: group, peer_id: peer, thread_id: thread }: Address): Promise<string> {
     const channel = thread ?? group
     const id = channel ?? peer ?? ''
@@ -223,7 +223,7 @@ export class DiscordClient {
     const known = this.places.directOf(id)
     if (known !== undefined) return known
     const opened = await this.api.users.createDM(id).catch((error: unknown) => {
-      // Nothing was sent yet.
+      // The message was not sent yet.
       throw deliveryFailure(error, true)
     })
     this.places.learnPerson(id, opened.id)
@@ -231,13 +231,13 @@ export class DiscordClient {
   }
 }
 
-/** An agent mentions nobody, and an answer does not notify whom it answers. */
+/** An agent's message notifies nobody, not even the author of the message it replies to. */
 const NOBODY = { parse: [], replied_user: false }
 
-/** The nonce as Discord takes it, at most 25 characters. */
+/** The nonce in Discord's form, at most 25 characters. */
 export const markOf = (nonce: string): string => createHash('sha256').update(nonce).digest('base64url').slice(0, 24)
 
-/** The smallest id of a message of that time. */
+/** The smallest message id at a time. */
 const snowflakeOf = (ms: number): string => String(BigInt(Math.max(0, Math.floor(ms) - EPOCH)) << 22n)
 
 function isDiscord(address: URL, api: string): boolean {

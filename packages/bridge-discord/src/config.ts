@@ -1,10 +1,10 @@
 import { type Instance, settingsOf } from '../../bridge-kit/src/index.js'
 
-/** How the adapter reaches Discord, checked. */
+/** Validated settings of an instance. */
 export interface DiscordConfig {
   readonly token: string
   readonly apiUrl: string
-  /** The text of messages that do not mention the bot is asked for. */
+  /** Request the text of messages that do not mention the bot. */
   readonly content: boolean
 }
 

@@ -7,10 +7,10 @@ export type GatewayMessage = APIMessage & {
   readonly member?: { readonly nick?: string | null }
 }
 
-/** Messages that people write; the others say what happened to a channel. */
+/** Messages that people write; other types report changes of a channel. */
 const WRITTEN: ReadonlySet<MessageType> = new Set([MessageType.Default, MessageType.Reply])
 
-/** The event in a message; undefined: there is none for the daemon. */
+/** The event in a message; undefined: the message is not for the daemon. */
 export function messageEvent(message: GatewayMessage, place: Address, me: APIUser): InboundEvent | undefined {
   const { author, content = '', type, webhook_id: webhook, referenced_message: answered } = message
   if (author.id === me.id || !WRITTEN.has(type)) return undefined
@@ -26,7 +26,7 @@ export function messageEvent(message: GatewayMessage, place: Address, me: APIUse
       id: author.id,
       username: author.username,
       ...(nick ? { display_name: nick } : {}),
-      // A webhook may take any name.
+      // A webhook may use any name.
       authenticated: webhook === undefined,
       ...(author.bot || webhook !== undefined ? { is_bot: true } : {}),
     },
@@ -40,14 +40,14 @@ export function messageEvent(message: GatewayMessage, place: Address, me: APIUse
   }
 }
 
-/** An edit; Discord also reports one when it has fetched the preview of a link. */
+/** The event of an edit. Discord also reports an edit when it has loaded the preview of a link. */
 export function editEvent(message: GatewayMessage, place: Address, me: APIUser): InboundEvent | undefined {
   if (!message.edited_timestamp || !message.author) return undefined
   const event = messageEvent(message, place, me)
   return event && { ...event, family: 'edit', idempotency_key: `${event.idempotency_key}:${message.edited_timestamp}` }
 }
 
-/** Whether a message has no words although it is of a person: Discord leaves them out without the intent. */
+/** Whether the text of a person's message is missing, as it is without the message content intent. */
 export function isWithoutContent(message: GatewayMessage, me: APIUser): boolean {
   const {
     author,
@@ -64,7 +64,7 @@ export function isWithoutContent(message: GatewayMessage, me: APIUser): boolean 
   return content === '' && !hasOther && WRITTEN.has(type) && author.id !== me.id && !author.bot
 }
 
-/** A text of Discord as a person reads it, without the name of the bot before it. */
+/** The readable form of a text, without a leading mention of the bot. */
 export function readable(content: string, mentions: readonly APIUser[], me: APIUser): string {
   const rest = content.trim().replace(new RegExp(`^<@!?${me.id}>[\\s,:]*`), '')
   const names = new Map(mentions.map(user => [user.id, user.global_name ?? user.username]))

@@ -1,14 +1,14 @@
 import { DiscordAPIError, HTTPError, RateLimitError } from '@discordjs/rest'
 import { clip, NotSent, type NotSentKind } from '../../bridge-kit/src/index.js'
 
-/** Codes of Discord for what is not there. */
+/** Discord's codes for missing objects. */
 const UNKNOWN = new Set([10003, 10004, 10008, 10013, 50033])
-/** Codes for what the bot may not do. */
+/** Discord's codes for missing permissions. */
 const DENIED = new Set([50001, 50005, 50007, 50013, 50083, 160005, 40333])
-/** Errors of Node after which a request surely never went out. */
+/** Node errors that prove that a request was not sent. */
 const NOT_CONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
 
-/** What to do about an error that has a remedy. */
+/** Remedies by error code. */
 const REMEDY: Readonly<Record<number, string>> = {
   50001: ': give the role of the bot the permission View Channel',
   50007: ': the person takes no direct messages of the bot',
@@ -19,21 +19,21 @@ const REMEDY: Readonly<Record<number, string>> = {
 /** Whether Discord refuses the token. */
 export const isTokenRefused = (error: unknown): boolean => error instanceof DiscordAPIError && error.status === 401
 
-/** Whether the bot may not see a channel, or it is gone. */
+/** Whether a channel is gone or not visible to the bot. */
 export const isUnseen = (error: unknown): boolean =>
   error instanceof DiscordAPIError && (error.status === 403 || error.status === 404)
 
-/** Discord's code of an error; undefined: it is none of Discord's. */
+/** Discord's code of an error; undefined: the error is not from Discord. */
 export const codeOf = (error: unknown): number | undefined =>
   error instanceof DiscordAPIError ? Number(error.code) : undefined
 
-/** Milliseconds that Discord wants to be left alone for. */
+/** Milliseconds that a rate limit demands. */
 export function pauseOf(error: unknown): number | undefined {
   if (!(error instanceof RateLimitError)) return undefined
   return Math.max(error.retryAfter, error.timeToReset, error.sublimitTimeout, 0)
 }
 
-/** An error as it may be shown. */
+/** The displayed form of an error. */
 export function describe(error: unknown): string {
   if (error instanceof DiscordAPIError) {
     const text = error.rawError && 'message' in error.rawError ? error.rawError.message : error.message
@@ -47,7 +47,7 @@ export function describe(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** What a failed call means for a delivery: a {@link NotSent} where it surely did nothing, or may be repeated without harm; else an Error. */
+/** The delivery error of a failed call: a {@link NotSent} if it had no effect or may be repeated safely; else an Error. */
 export function deliveryFailure(error: unknown, isRepeatable: boolean): Error {
   if (error instanceof NotSent) return error
   const why = describe(error)

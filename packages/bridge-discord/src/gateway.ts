@@ -3,23 +3,26 @@ import type { REST } from '@discordjs/rest'
 import { type SessionInfo, WebSocketShardEvents as Shard, WebSocketManager } from '@discordjs/ws'
 import type { Timing } from '../../bridge-kit/src/index.js'
 
-/** From the beginning until Discord says that the session is ready. */
+/** Time limit from the connection until the session is ready. */
 const READY_MS = 60_000
 /** Codes with which Discord refuses a bot; the library reports an error for each. */
 const REFUSED: ReadonlySet<number> = new Set([4004, 4010, 4011, 4012, 4013, 4014])
 
-/** What a gateway tells the bridge. */
+/** Events of a gateway for the bridge. */
 export interface GatewayEvents {
   dispatch(payload: GatewayDispatchPayload): void
-  /** The connection is there. @param isNew of a new session, which does not bring what happened before */
+  /**
+   * The connection is ready.
+   * @param isNew Whether this is a new session, which does not replay earlier events
+   */
   live(me: APIUser, isNew: boolean): void
-  /** The connection is gone; the library opens the next one. */
+  /** The connection is lost; the library reconnects. */
   lost(why: string): void
 }
 
-/** The connection of one bot to the gateway, which the library opens again by itself until it is closed or Discord refuses it. */
+/** The gateway connection of one bot. The library reconnects until it is closed or Discord refuses the bot. */
 export class Gateway {
-  /** Rejects with why Discord refuses the bot; resolves when it is closed. */
+  /** Rejects with the reason if Discord refuses the bot; resolves when closed. */
   readonly ended: Promise<void>
   #end: (error?: Error) => void = () => {}
   #session: SessionInfo | null = null
@@ -48,7 +51,7 @@ export class Gateway {
       shardCount: 1,
       helloTimeout: 20_000,
       handshakeTimeout: 15_000,
-      // The library's own store is one for all bots of a process.
+      // The library's default store is shared by all bots of a process.
       retrieveSessionInfo: () => this.#session,
       updateSessionInfo: (_, session) => {
         this.#session = session

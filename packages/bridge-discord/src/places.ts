@@ -12,7 +12,7 @@ const THREADS: ReadonlySet<ChannelType> = new Set([
   ChannelType.PublicThread,
   ChannelType.PrivateThread,
 ])
-/** Channels in which a bot can write. */
+/** Types of channels that a bot can write to. */
 const ROOMS: ReadonlySet<ChannelType> = new Set([ChannelType.GuildText, ChannelType.GuildAnnouncement])
 
 interface Place {
@@ -30,18 +30,18 @@ interface AnyChannel {
   readonly guild_id?: string
 }
 
-/** Servers, channels and threads that the gateway told of, and the people who wrote directly. */
+/** Servers, channels and threads reported by the gateway, and the senders of direct messages. */
 export class Places {
   readonly #places = new Map<string, Place>()
   readonly #guilds = new Map<string, string>()
-  /** Channel of direct messages and name by person. */
+  /** Direct-message channel and name by person. */
   readonly #people = new Map<string, { readonly channel: string; readonly name: string }>()
 
   get guilds(): number {
     return this.#guilds.size
   }
 
-  /** Takes what an event of the gateway says about places. */
+  /** Updates the known places from a gateway event. */
   learn(payload: GatewayDispatchPayload): void {
     switch (payload.t) {
       case Events.GuildCreate: {
@@ -76,7 +76,7 @@ export class Places {
     return this.#places.has(channel)
   }
 
-  /** The address of a channel of a server: a thread stands below its channel. */
+  /** The address of a server channel; a thread is addressed below its parent channel. */
   addressOf(channel: string): Address {
     const place = this.#places.get(channel)
     if (!place || !THREADS.has(place.type) || place.parent === undefined) return { group_id: channel }

@@ -9,7 +9,7 @@ import { domainOf } from './addresses.js'
  */
 export function isAuthenticated({ headers }: Email, from: string, trusted: string | undefined): boolean {
   if (trusted === undefined) return false
-  // Receivers disagree about which of two From headers is shown and verified.
+  // Mail programs disagree on which of two From headers is shown and verified.
   if (headers.filter(({ key }) => key === 'from').length !== 1) return false
   const results = headers
     .filter(({ key }) => key === 'authentication-results')
@@ -53,7 +53,7 @@ function parse(header: string): Results {
   return { authservId: head.trim().split(/\s+/)[0] ?? '', methods }
 }
 
-/** Comments may hold anything, semicolons and results included; so may quoted strings, which are emptied when they do. */
+/** Comments and quoted strings may contain separators and results; comments are removed, and such strings are emptied. */
 function withoutComments(text: string): string {
   let depth = 0
   let quoted = false

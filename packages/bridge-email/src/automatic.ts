@@ -1,9 +1,9 @@
 import type { Email } from 'postal-mime'
 
-/** Local parts that no person writes from. */
+/** Local parts of automatic senders. */
 const MACHINES = /^(?:mailer-daemon|postmaster|no-?reply|do-?not-?reply|bounces?|listserv|majordomo)(?:[+.=-].*)?$/i
 
-/** Headers whose presence alone says that a machine or a list sent the message. */
+/** Headers that occur only in automatic or list messages. */
 const TELLING = [
   'list-id',
   'list-post',
@@ -18,8 +18,8 @@ const TELLING = [
 ]
 
 /**
- * Why a message counts as automatic (RFC 3834 and what responders in use send); undefined: a person wrote it. Nothing answers an
- * automatic message, otherwise two responders answer each other forever.
+ * Why a message counts as automatic (RFC 3834 and common responders); undefined: a person wrote it. Automatic messages get no
+ * answer, otherwise two responders would answer each other forever.
  */
 export function automaticBecause({ headers }: Email, from: string): string | undefined {
   const values = (key: string) => headers.filter(header => header.key === key).map(({ value }) => value.trim())

@@ -2,21 +2,21 @@ import type { Email } from 'postal-mime'
 import { clip } from '../../bridge-kit/src/index.js'
 import { isMessageId, messageIds, ownId } from './addresses.js'
 
-/** A mail that was sent and did not arrive. */
+/** A sent mail that was not delivered. */
 export interface Bounce {
-  /** Its Message-ID, one of ours. */
+  /** Message-ID of the sent mail. */
   readonly id: string
   readonly reason: string
 }
 
-/** Bytes of each part of a report that are read. */
+/** Bytes read of each part of a report. */
 const MOST_BYTES = 64 * 1024
 const MOST_FIELDS = 200
 const LONGEST_REASON = 400
 
 /**
- * What a report of delivery (RFC 3464) says of messages of the address: those that failed; none for one that is only late, or is of
- * a message of somebody else. Undefined: the message is no such report. A report is never a question.
+ * The failed mails of the address in a delivery report (RFC 3464); empty if the report is about a delay or another sender's mail.
+ * Undefined: not a delivery report. A report is never treated as a prompt.
  */
 export function bouncesOf(email: Email, address: string): readonly Bounce[] | undefined {
   const type = email.headers.find(({ key }) => key === 'content-type')?.value ?? ''
@@ -34,7 +34,7 @@ export function bouncesOf(email: Email, address: string): readonly Bounce[] | un
   const failed = recipients.filter(fields => /^failed\b/i.test(fields.get('action') ?? ''))
   if (failed.length === 0) return []
   const [returned] = blocksOf(text(/^(?:message\/(?:global|rfc822)|(?:text|message)\/(?:rfc822|global)-headers)$/i))
-  // Without the message that came back, some servers answer it.
+  // Some servers omit the returned message; the report then replies to it.
   const named = [returned?.get('message-id'), email.inReplyTo, email.references].flatMap(messageIds)
   const id = named.find(one => isMessageId(one) && ownId(one, address))
   return id === undefined
@@ -47,7 +47,10 @@ export function bouncesOf(email: Email, address: string): readonly Bounce[] | un
       ]
 }
 
-/** Fields of the blocks of a text that blank lines separate, each the first time that it occurs, continued lines joined. */
+/**
+ * The header fields of each block of a text; blank lines separate blocks. The first occurrence of a field counts; folded lines are
+ * joined.
+ */
 function blocksOf(text: string): ReadonlyMap<string, string>[] {
   return text.split(/\r?\n[ \t]*\r?\n/).flatMap(block => {
     const fields = new Map<string, string>()
@@ -60,7 +63,7 @@ function blocksOf(text: string): ReadonlyMap<string, string>[] {
   })
 }
 
-/** @param words of the report for people, which alone hold the answer of the server where the fields do not */
+/** @param words The readable part of the report, for reports whose fields lack the server's reply */
 function reasonOf(fields: ReadonlyMap<string, string>, words: string): string {
   // `rfc822; ann@example.test`, `smtp; 550 no such user`
   const value = (name: string) => (fields.get(name) ?? '').replace(/^[\w.-]+\s*;\s*/, '')

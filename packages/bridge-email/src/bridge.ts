@@ -21,7 +21,7 @@ import { hasMessage, Mailbox } from './mailbox.js'
 import { PositionFile } from './position.js'
 import { compose, send, tryLogin } from './sending.js'
 
-/** Opens one instance: it connects, and connects again, until it is closed. */
+/** Opens one instance, which reconnects until it is closed. */
 export function openEmail(instance: Instance, host: Host, timing: Timing = realTiming): Adapter {
   return new EmailBridge(configOf(instance), new PositionFile(host.dataDir, instance.id), host, timing)
 }
@@ -31,7 +31,7 @@ class EmailBridge implements Adapter {
   readonly #standing: Standing
   readonly #running: Promise<void>
   #watching: Promise<void> = Promise.resolve()
-  /** Why nothing can be sent. */
+  /** Why sending is impossible; undefined: it works. */
   #mute: string | undefined
 
   constructor(
@@ -47,7 +47,7 @@ class EmailBridge implements Adapter {
   async deliver(delivery: Delivery): Promise<DeliveryResult> {
     const { event, target } = delivery
     if (event === 'delete') throw new NotSent('unsupported_capability', 'a sent e-mail cannot be deleted')
-    // A growing answer is sent when it is whole.
+    // A partial answer is not sent.
     if (event !== 'final' && event !== 'error') return { status: 'delivered' }
     const subject = this.position.subjectOf(target.thread_id)
     const message = await compose(delivery, this.config, subject)
@@ -64,7 +64,7 @@ class EmailBridge implements Adapter {
     if (sentFolder === undefined) return { outcome: 'unknown', final: true }
     const id = answerId(nonce, address)
     const found = await hasMessage(this.config, sentFolder, id)
-    // The copy is made after the message was sent: that it is missing says nothing.
+    // The copy is stored after the message was sent, so a missing copy proves nothing.
     return found ? { outcome: 'delivered', remote_message_id: id } : { outcome: 'unknown' }
   }
 
@@ -128,11 +128,11 @@ class EmailBridge implements Adapter {
   async close(): Promise<void> {
     this.#mailbox?.close()
     await this.#running
-    // A position that is being saved is saved.
+    // Waits for a position that is being saved.
     await this.#watching
   }
 
-  /** One connection from its beginning to its end; resolves with why it ended. */
+  /** Runs one connection; resolves with why it ended. */
   async #connect(): Promise<string> {
     const mailbox = await Mailbox.open(this.config, this.position, this.host, this.timing)
     this.#mailbox = mailbox

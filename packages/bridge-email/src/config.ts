@@ -4,7 +4,7 @@ import { type OauthConfig, Tokens } from './tokens.js'
 
 export type Security = 'tls' | 'starttls' | 'none'
 
-/** One server and the login there. */
+/** A server and its login. */
 export interface ServerConfig {
   readonly host: string
   readonly port: number
@@ -14,12 +14,12 @@ export interface ServerConfig {
   readonly login: Login
 }
 
-/** What proves who the bot is. */
+/** The credentials of a login. */
 export type Login =
   | { readonly kind: 'password'; readonly password: string }
   | { readonly kind: 'oauth2'; readonly tokens: Tokens }
 
-/** Settings of a mailbox, checked. */
+/** Validated settings of a mailbox. */
 export interface EmailConfig {
   readonly address: string
   /** All addresses of the bot in lower case, {@link address} included. */
@@ -28,7 +28,7 @@ export interface EmailConfig {
   readonly imap: ServerConfig
   readonly smtp: ServerConfig
   readonly verify: boolean
-  /** Authorities that may sign the certificates of the servers; undefined: those of Node. */
+  /** Trusted certificate authorities of the servers; undefined: those of Node. */
   readonly authorities: readonly string[] | undefined
   readonly mailbox: string
   readonly trustedAuthservId: string | undefined
@@ -123,7 +123,7 @@ export function configOf(instance: Instance): EmailConfig {
   }
 }
 
-/** A refresh token goes there: over TLS, or nowhere. */
+/** The refresh token is sent to this URL, so it must use TLS or loopback. */
 function tokenUrlOf(value: unknown): string {
   const url = typeof value === 'string' && value.length <= 2048 ? URL.parse(value) : null
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK.test(url.hostname))

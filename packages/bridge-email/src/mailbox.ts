@@ -12,23 +12,23 @@ import type { EmailConfig, ServerConfig } from './config.js'
 import { type Reading, read } from './message.js'
 import { after, type Position, type PositionFile, renumbered } from './position.js'
 
-/** The server answers a command within this, or the connection is dead. */
+/** Time limit of a command; beyond it the connection counts as dead. */
 const ANSWER_MS = 20_000
-/** A message may take longer. */
+/** Time limit to fetch a message. */
 const FETCH_MS = 60_000
-/** Bytes of a message that are read. */
+/** Bytes read of a message. */
 const LONGEST_SOURCE = 16 * 1024 * 1024
-/** How often a message is asked for that the server lists and does not hand out. */
+/** Attempts to fetch a message that the server lists but does not return. */
 const MOST_EMPTY = 5
 const AGAIN_MS = 1000
-/** Codes of a refused login that say that the server is busy. */
+/** Response codes of a refused login that mean that the server is busy. */
 const BUSY = new Set(['UNAVAILABLE', 'LIMIT', 'INUSE', 'SERVERBUG', 'CONTACTADMIN'])
 
 const DAY_MS = 24 * 60 * 60_000
 
-/** One connection to the server, with the folder open that is watched. */
+/** One connection to the server with the watched folder open. */
 export class Mailbox {
-  /** Resolves with the reason when the connection is over. */
+  /** Resolves with the reason when the connection ends. */
   readonly ended: Promise<string>
   #end: (why: string) => void = () => {}
   #over = false
@@ -62,7 +62,10 @@ export class Mailbox {
     })
   }
 
-  /** Connects and opens the folder. @throws InstanceProblem the login or the folder does not exist */
+  /**
+   * Connects and opens the folder.
+   * @throws InstanceProblem If the login is refused or the folder does not exist
+   */
   static async open(config: EmailConfig, position: PositionFile, host: Host, timing: Timing): Promise<Mailbox> {
     const token = await tokenOf(config.imap)
     const client = clientOf(config, token)
@@ -80,12 +83,12 @@ export class Mailbox {
     }
   }
 
-  /** When the server was last heard of. */
+  /** Time of the server's last sign of life. */
   get lastHeard(): number {
     return this.#lastHeard
   }
 
-  /** Hands on what arrives until the connection is over. Rejects when the daemon or the server fails. */
+  /** Hands arriving messages to the daemon until the connection ends. Rejects when the daemon or the server fails. */
   async watch(): Promise<void> {
     while (!this.#over) {
       await this.#pull()
@@ -93,7 +96,7 @@ export class Mailbox {
     }
   }
 
-  /** Asks the server whether it is there. */
+  /** Checks that the server responds. */
   alive(): Promise<void> {
     return this.#answered(this.client.noop(), ANSWER_MS)
   }
@@ -130,7 +133,7 @@ export class Mailbox {
     }
   }
 
-  /** Time and key of the latest message that is there at the beginning; the time is that of the server. */
+  /** Server time and key of the newest message at the first start. */
   async #latest(messages: number): Promise<Pick<Position, 'receivedAt' | 'keys'>> {
     if (messages === 0) return { receivedAt: 0, keys: [] }
     const found = await this.#fetch('*', {})
@@ -146,14 +149,14 @@ export class Mailbox {
     return this.#answered(this.client.fetchOne(range, query, options), FETCH_MS)
   }
 
-  /** Reads what is new, in its order. The position advances only over messages that the daemon has. */
+  /** Reads new messages in order. The position advances only past messages that the daemon has. */
   async #pull(): Promise<void> {
     for (const uid of await this.#newUids()) {
       if (this.#over) return
       const fetched = await this.#fetch(String(uid), { uid: true })
       const position = this.position.current as Position
       if (!fetched || fetched.source === undefined || fetched.source.length === 0) {
-        // An empty FETCH says nothing of the message: it is asked for again, and the position stays.
+        // An empty FETCH reply says nothing about the message: it is fetched again, and the position does not advance.
         const times = (this.#empty.get(uid) ?? 0) + 1
         this.#empty.set(uid, times)
         if (times < MOST_EMPTY) {
@@ -187,7 +190,7 @@ export class Mailbox {
     const query: SearchObject = { uid: `${uid + 1}:*` }
     if (resync !== undefined && uid + 1 < resync.below) query.since = new Date(resync.olderThan - 2 * DAY_MS)
     const found = await this.#answered(this.client.search(query, { uid: true }), ANSWER_MS)
-    // `n:*` names the last message even if its UID is lower.
+    // `n:*` always includes the last message, even if its UID is lower.
     return (Array.isArray(found) ? found : []).filter(one => one > uid).sort((a, b) => a - b)
   }
 
@@ -216,14 +219,14 @@ export class Mailbox {
         this.host.log(`message ${uid} is refused: ${error.message}`)
       }
     }
-    // Another connection reads the folder by now; it finds the message, and the daemon knows it.
+    // Another connection may have opened the folder; it reads this message again, and the daemon ignores the duplicate.
     if (this.#over) return
     await this.position.save(after(this.position.current as Position, uid, { ...at, key }))
     if (this.config.markSeen)
       await this.#answered(this.client.messageFlagsAdd(String(uid), ['\\Seen'], { uid: true }), ANSWER_MS)
   }
 
-  /** Tells the daemon of a mail that did not arrive. Rejects when it has to be told again. */
+  /** Reports a bounce to the daemon. Rejects if the report must be repeated. */
   async #returned({ id, reason }: Bounce): Promise<void> {
     try {
       const outcome = await this.host.reportDelivery({ remote_message_id: id, status: 'failed', reason })
@@ -235,8 +238,8 @@ export class Mailbox {
   }
 
   /**
-   * Waits for the server to say that something arrived, at most for the period, and asks then whether it is still there: a
-   * connection that a router forgot looks like one on which nothing happens, and some servers stop telling.
+   * Waits for the server's notification, at most for the poll period, then checks that the server responds: a connection dropped by
+   * a router looks idle, and some servers stop sending notifications.
    */
   async #idle(): Promise<void> {
     if (this.#over || this.#arrived) return
@@ -245,7 +248,7 @@ export class Mailbox {
     })
     const timeout = new AbortController()
     const sleep = (ms: number) => this.timing.sleep(ms, timeout.signal).catch(() => {})
-    // Another command ends IDLE, and a server may refuse it at once.
+    // Any other command ends IDLE, and a server may refuse IDLE at once.
     const idling = this.client
       .idle()
       .catch(() => {})
@@ -255,7 +258,7 @@ export class Mailbox {
     if (!this.#over) await this.alive()
   }
 
-  /** The result of a command; the connection is closed where none comes in time. */
+  /** The result of a command; a timeout closes the connection. */
   async #answered<T>(command: Promise<T>, ms: number): Promise<T> {
     const timeout = new AbortController()
     const late = this.timing.sleep(ms, timeout.signal).then(() => {
@@ -277,7 +280,7 @@ export class Mailbox {
   }
 }
 
-/** Whether a folder has a message with the Message-ID; a connection of its own leaves the watched one alone. */
+/** Whether a folder contains a Message-ID. Uses its own connection, so that the watched folder stays selected. */
 export async function hasMessage(config: EmailConfig, folder: string, messageId: string): Promise<boolean> {
   const token = await tokenOf(config.imap)
   const client = clientOf(config, token)
@@ -325,7 +328,7 @@ async function connect(client: ImapFlow, { imap }: EmailConfig, token: string): 
     if (tls !== undefined) throw new Error(tls)
     const { authenticationFailed: refused, serverResponseCode: code = '' } = error as Partial<AuthenticationFailure>
     if (refused !== true || BUSY.has(code)) throw error
-    // A token may end before its time.
+    // A token may be revoked before it expires.
     if (login.kind === 'oauth2' && login.tokens.refused(token)) throw error
     const what = login.kind === 'oauth2' ? 'oauth_refresh_token' : 'password'
     const message = `${imap.host} refuses the login of ${imap.user}. Bind another ${what}: svc bridge secret-bindings put <id> ${what}`

@@ -1,2 +1,2 @@
-/** Name and version, as the manifest beside this folder says them. */
+/** Name and version; they must match the manifest. */
 export const manifest = { name: 'bridge-email', version: '0.1.0' }

@@ -9,22 +9,22 @@ import { type Bounce, bouncesOf } from './bounce.js'
 import type { EmailConfig } from './config.js'
 import { textOfHtml, withoutQuotes } from './text.js'
 
-/** All files of a message together, decoded. */
+/** Decoded bytes of all files of a message. */
 const MOST_ATTACHED = 8 * 1024 * 1024
 const MOST_FILES = 20
 
-/** A message as it came from the server. */
+/** A message as received from the server. */
 export interface Raw {
   readonly source: Buffer
-  /** Bytes on the server; more than the source has where it was cut. */
+  /** Size on the server; larger than the source if the source was cut. */
   readonly size: number
   readonly receivedAt?: number
 }
 
-/** What a message is to the bridge. `unusable`: nothing to hand on, with the reason. */
+/** The result of reading a message. `unusable`: nothing to hand on, with the reason. */
 export type Reading =
   | { readonly kind: 'event'; readonly event: InboundEvent; readonly thread: string; readonly subject: string }
-  /** A report about mail that was sent. */
+  /** A delivery report about sent mail. */
   | { readonly kind: 'report'; readonly bounces: readonly Bounce[] }
   | { readonly kind: 'unusable'; readonly reason: string }
 
@@ -51,7 +51,7 @@ export async function read(raw: Raw, config: EmailConfig): Promise<Reading> {
   const { attachments, refused } = attachmentsOf(email)
   const body = withoutQuotes(bodyOf(email))
   const cut = raw.size > raw.source.length ? [`[the message of ${raw.size} bytes was cut]`] : []
-  // Only the first message of a thread says something new by its subject.
+  // In replies the subject adds nothing.
   const text = [inReplyTo === undefined ? subject : '', body, ...refused, ...cut]
     .filter(part => part !== '')
     .join('\n\n')
@@ -86,7 +86,10 @@ const addresses = (list: readonly Address[]): string[] =>
     .slice(0, 200)
     .flatMap(one => (one.address === undefined ? one.group.map(({ address }) => address) : [one.address]))
 
-/** The same for a message that arrives twice, and no other one; a sender cannot take the key of another sender. */
+/**
+ * Identical for a repeated message, and distinct otherwise. The sender is part of the key, so that nobody can take another sender's
+ * key.
+ */
 function keyOf(email: Email, messageId: string | undefined, from: string): string {
   const own = messageId ?? [email.date, email.subject, email.text, email.html].join('\n')
   return createHash('sha256')

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** How far a mailbox was read. UIDs count only together with their UIDVALIDITY. */
+/** The read position in a mailbox. UIDs are valid only with their UIDVALIDITY. */
 export interface Position {
   readonly uidValidity: string
   /** The highest UID that the daemon has. */
   readonly uid: number
-  /** When the server received that message, in epoch milliseconds: what is left when UIDVALIDITY changes. */
+  /** When the server received that message, in epoch milliseconds; still valid when UIDVALIDITY changes. */
   readonly receivedAt: number
   /** Keys of the latest messages. */
   readonly keys: readonly string[]
@@ -36,12 +36,12 @@ export function after(
   }
 }
 
-/** The position in a mailbox whose UIDs were given anew: all of them are looked at, what is older or known is not read again. */
+/** The position after the UIDs were reassigned: all messages are listed, but older or known ones are not read again. */
 export function renumbered(position: Position, uidValidity: string, uidNext: number): Position {
   return { ...position, uidValidity, uid: 0, resync: { below: uidNext, olderThan: position.receivedAt } }
 }
 
-/** Keeps the position of one instance in a file, in memory alone where there is no folder. */
+/** Stores the position of one instance in a file, or only in memory if there is no folder. */
 export class PositionFile {
   readonly #path: string | undefined
   #current: Position | undefined
@@ -55,7 +55,7 @@ export class PositionFile {
     this.#path = folder === undefined ? undefined : join(folder, `position-${name}.json`)
   }
 
-  /** It outlasts the process. */
+  /** Whether the position survives a restart. */
   get lasting(): boolean {
     return this.#path !== undefined
   }
@@ -75,12 +75,12 @@ export class PositionFile {
     return this.#current
   }
 
-  /** Subject of a thread. */
+  /** The subject of a thread. */
   subjectOf(thread: string | undefined): string | undefined {
     return thread === undefined ? undefined : this.#subjects.get(thread)
   }
 
-  /** Remembers the subject of a thread; the next {@link save} keeps it. */
+  /** Records the subject of a thread; the next {@link save} stores it. */
   remember(thread: string, subject: string): void {
     if (subject === '') return
     this.#subjects.delete(thread)
@@ -91,7 +91,7 @@ export class PositionFile {
     }
   }
 
-  /** Resolves when it is on the disk. */
+  /** Resolves when the position is on the disk. */
   save(next: Omit<Position, 'subjects'>): Promise<void> {
     const saved = this.#saves.then(() => this.#save(next))
     this.#saves = saved.catch(() => {})
@@ -117,7 +117,7 @@ export class PositionFile {
   }
 }
 
-/** A file that is not whole is none: the mailbox is read from its end then, as at first. */
+/** An incomplete file is ignored: reading then starts at the end of the mailbox, as on the first start. */
 function parsed(text: string): Position | undefined {
   try {
     const { uidValidity, uid, receivedAt, keys, subjects, resync } = JSON.parse(text) as Position

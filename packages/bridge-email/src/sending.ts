@@ -16,7 +16,7 @@ import type { EmailConfig } from './config.js'
 
 const CONNECT_MS = 10_000
 const SILENCE_MS = 30_000
-/** How long a server wants to be left alone that accepts no mail for now, greylisting for example. */
+/** Retry delay when a server temporarily refuses mail, as in greylisting. */
 const LATER_MS = 60_000
 const LONGEST_SUBJECT = 120
 
@@ -27,7 +27,10 @@ export interface Composed {
   readonly bytes: Buffer
 }
 
-/** Composes an answer. @throws NotSent the target is no address */
+/**
+ * Composes an answer.
+ * @throws NotSent If the target is not an address
+ */
 export async function compose(delivery: Delivery, config: EmailConfig, subject: string | undefined): Promise<Composed> {
   const { target, text, nonce, reply_to_message_id: replyTo } = delivery
   const to = target.peer_id ?? ''
@@ -45,7 +48,7 @@ export async function compose(delivery: Delivery, config: EmailConfig, subject: 
     messageId: `<${id}>`,
     ...(inReplyTo === undefined ? {} : { inReplyTo, references }),
     headers: {
-      // Responders keep silent then, among them other bots of this kind.
+      // Tells auto-responders, other bots included, not to answer.
       'Auto-Submitted': inReplyTo === undefined ? 'auto-generated' : 'auto-replied',
       'X-Auto-Response-Suppress': 'All',
     },
@@ -65,13 +68,16 @@ function subjectOf(subject: string | undefined, text: string): string {
   return subject === undefined || /^re:/i.test(short) ? short : `Re: ${short}`
 }
 
-/** Sends a message in a connection of its own; `unknown` only between the beginning of the content and the reply to it. */
+/**
+ * Sends a message over its own connection. The result is `unknown` only if the connection fails between the start of the content
+ * and the server's reply to it.
+ */
 export async function send(message: Composed, config: EmailConfig): Promise<DeliveryResult> {
   let begun = false
   const session = new SmtpSession(config)
   try {
     await session.open()
-    // The library reads the content once the server has asked for it.
+    // The library reads the content only after the server accepts DATA.
     const content = new Readable({
       read() {
         begun = true
@@ -89,7 +95,7 @@ export async function send(message: Composed, config: EmailConfig): Promise<Deli
   }
 }
 
-/** Logs in to the SMTP server and sends nothing. Rejects with the reason for which it cannot. */
+/** Logs in to the SMTP server without sending. Rejects with the reason if it fails. */
 export async function tryLogin(config: EmailConfig): Promise<void> {
   const session = new SmtpSession(config)
   try {
@@ -99,7 +105,7 @@ export async function tryLogin(config: EmailConfig): Promise<void> {
   }
 }
 
-/** What the library says of a failure. */
+/** Errors of the SMTP library. */
 interface SmtpError extends Error {
   readonly code?: string
   readonly responseCode?: number
@@ -107,7 +113,7 @@ interface SmtpError extends Error {
 
 class SmtpSession {
   readonly connection: SMTPConnection
-  /** Rejects when the connection is over. */
+  /** Rejects when the connection ends. */
   readonly #over: Promise<never>
 
   constructor(private readonly config: EmailConfig) {
@@ -147,14 +153,14 @@ class SmtpSession {
       await this.whole(done => this.connection.login({ user, oauth2 }, done))
       login.tokens.taken(token)
     } catch (error) {
-      // A token may end before its time: the next attempt has another one.
+      // A token may be revoked before it expires; the next attempt uses a new one.
       if ((error as SmtpError).code === 'EAUTH' && login.tokens.refused(token))
         throw new NotSent('transient_delivery_failure', `${host} does not take the access token any more`)
       throw error
     }
   }
 
-  /** One step of the conversation; it fails with the connection. */
+  /** Runs one SMTP step; rejects when the connection ends. */
   whole<T>(step: (done: (error?: Error | null, result?: T) => void) => void): Promise<T | undefined> {
     const stepped = new Promise<T | undefined>((resolve, reject) => {
       step((error, result) => (error ? reject(error) : resolve(result)))
@@ -168,7 +174,7 @@ class SmtpSession {
   }
 }
 
-/** An access token as the library asks for it. */
+/** An access token in the form that the library expects. */
 const bearer = (user: string, token: string) => ({
   getToken: (renew: boolean, done: (error: Error | null, token?: string) => void) =>
     renew ? done(new Error('the access token is refused')) : done(null, token),
@@ -176,13 +182,13 @@ const bearer = (user: string, token: string) => ({
     Buffer.from(`user=${user}\x01auth=Bearer ${value}\x01\x01`, 'utf8').toString('base64'),
 })
 
-/** What became of a message whose sending failed. */
+/** The delivery result of a failed attempt. */
 function failed(error: SmtpError, begun: boolean, { smtp }: EmailConfig): DeliveryResult {
   if (error instanceof NotSent) return error.toResult()
   if (error instanceof InstanceProblem) return new NotSent('missing_token', error.message).toResult()
   const { code, responseCode } = error
   const said = clip(`${smtp.host}: ${messageOf(error)}`.replace(/\s+/g, ' '), 300)
-  // A reply of the server is final; without one the message may have been taken once its content was on the way.
+  // A server reply is final. Without one, the message may have been accepted once its content was being sent.
   if (responseCode === undefined && begun) return { status: 'unknown', message: said }
   const later = { retryAfterMs: LATER_MS }
   if (code === 'EAUTH' && !(responseCode !== undefined && responseCode < 500))

@@ -1,11 +1,11 @@
 import { clip } from '../../bridge-kit/src/index.js'
-/** Longest body that is read; longer ones are cut. */
+/** Characters read of a body. */
 export const LONGEST_BODY = 200_000
 
 const BLOCKS = /^(?:p|div|br|tr|table|ul|ol|li|h[1-6]|hr|pre|section|article|header|footer|blockquote)$/
-/** Elements whose content is left out: what is not shown, and what is quoted. */
+/** Elements that are dropped: invisible and quoted content. */
 const SKIPPED = /^(?:head|style|script|title|template|svg|noscript|blockquote)$/
-/** Containers in which mail programs put what is quoted. */
+/** Containers of quoted content in common mail programs. */
 const QUOTES =
   /\b(?:gmail_quote|yahoo_quoted|moz-cite-prefix|protonmail_quote)\b|\bid=["']?(?:divRplyFwdMsg|appendonsend)/i
 
@@ -35,7 +35,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   eacute: 'é',
 }
 
-/** The text of an HTML message: lines of its blocks, links with their address, nothing that is not shown, nothing quoted. */
+/** The visible text of an HTML message without quotes: one line per block, links with their address. */
 export function textOfHtml(html: string): string {
   const source = clip(html, LONGEST_BODY * 5)
   const written = new HtmlText()
@@ -66,7 +66,7 @@ export function textOfHtml(html: string): string {
     .trim()
 }
 
-/** What tags add to a text. */
+/** Collects the text of HTML elements. */
 class HtmlText {
   text = ''
   #link: string | undefined
@@ -95,7 +95,7 @@ function after(source: string, what: string, from: number): number {
   return found === -1 ? source.length : found + what.length
 }
 
-/** Behind the end of an element whose content is left out; elements of the same name may be inside. */
+/** The index after the end tag of a dropped element; elements of the same name may be nested. */
 function endOf(source: string, element: string, from: number): number {
   const tags = new RegExp(`<(/?)${element}\\b[^>]*>`, 'gi')
   tags.lastIndex = from
@@ -115,19 +115,19 @@ function decode(text: string): string {
   })
 }
 
-/** Lines with which mail programs announce what they quote, in the languages of most of them. */
+/** Lines that introduce a quote in common mail programs and languages. */
 const ORIGINAL =
   /^\s*(?:-{2,}\s*(?:Original Message|Original-Nachricht|Ursprüngliche Nachricht|Message d'origine|Mensaje original|Forwarded message)\s*-{2,}|_{20,})\s*$/i
 const ATTRIBUTION = /(?:wrote|writes|schrieb|a écrit|escribió|ha scritto|schreef|skrev)\b[^:]{0,200}:\s*$/i
-/** Beginnings with which the line is known even where the quote itself is gone, as with HTML. */
+/** Beginnings of such a line, for HTML mails whose quote was already removed. */
 const ANNOUNCES = /^\s*(?:On|Am|Le|El|Il|Op|Den)\b.*\d/
 const HEADER_BLOCK = /^\s*\*?(?:From|Von|De|Da):\*?\s.+/i
 const HEADER_NEXT =
   /^\s*\*?(?:Sent|Date|To|Subject|Gesendet|An|Datum|Betreff|Envoyé|À|Objet|Enviado|Para|Asunto):\*?\s/i
 
 /**
- * A text without what it quotes at its end and without its signature. Quotes between own lines stay, for the lines refer to them.
- * A text that is nothing but a quote stays as it is.
+ * The text without trailing quotes and signature. Quotes between the sender's lines stay, because the lines refer to them. A text
+ * that is only a quote stays as it is.
  */
 export function withoutQuotes(text: string): string {
   const lines = clip(text, LONGEST_BODY).replace(/\r\n?/g, '\n').split('\n')
@@ -144,7 +144,7 @@ function endOfOwn(lines: readonly string[]): number {
     if (ORIGINAL.test(line)) return at
     if (HEADER_BLOCK.test(line) && lines.slice(at + 1, at + 4).filter(next => HEADER_NEXT.test(next)).length >= 2)
       return at
-    // The attribution may be broken into two lines. What follows it to the end is quoted, else it is text of its own.
+    // An attribution may span two lines. It counts only if everything after it is quoted.
     for (const length of [1, 2]) {
       const joined = lines.slice(at, at + length).join(' ')
       if (ATTRIBUTION.test(joined) && onlyQuoted(lines, at + length, ANNOUNCES.test(joined) ? 0 : 1)) return at
@@ -153,7 +153,7 @@ function endOfOwn(lines: readonly string[]): number {
   return lines.length
 }
 
-/** Nothing but quotes, blank lines and a signature, with at least so many lines of quotes. */
+/** Whether the rest is only quotes, blank lines and a signature, with at least `least` quoted lines. */
 function onlyQuoted(lines: readonly string[], from: number, least: number): boolean {
   let quotes = 0
   for (let at = from; at < lines.length; at++) {

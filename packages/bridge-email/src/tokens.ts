@@ -1,22 +1,22 @@
 import { http, InstanceProblem } from '../../bridge-kit/src/index.js'
 
-/** How access tokens are got: by a refresh token, that a person once allowed (RFC 6749, section 6). */
+/** Client settings for access tokens from a refresh token (RFC 6749, section 6). */
 export interface OauthConfig {
   readonly tokenUrl: string
   readonly clientId: string
-  /** Absent: a client without one, as programs that are installed have it. */
+  /** Undefined for a public client, such as an installed program. */
   readonly clientSecret: string | undefined
   readonly refreshToken: string
   readonly scope: string | undefined
 }
 
-/** A token that is valid for less is replaced before it is used. */
+/** A token is replaced when it expires within this time. */
 const MARGIN_MS = 60_000
-/** Of a server that names no time. */
+/** Default lifetime if the server states none. */
 const USUAL_S = 3600
 const TIMEOUT_MS = 10_000
 const MOST_BYTES = 64 * 1024
-/** Errors after which only a person can help. */
+/** OAuth errors that need the operator. */
 const REFUSED = new Set([
   'invalid_grant',
   'invalid_client',
@@ -26,7 +26,7 @@ const REFUSED = new Set([
 ])
 const TOKEN = /^[\x21-\x7e]{1,16384}$/
 
-/** The access token of one account, fetched when it is needed and kept until shortly before it expires. */
+/** The access token of one account, fetched on demand and cached until shortly before it expires. */
 export class Tokens {
   #token: { readonly value: string; readonly until: number } | undefined
   #refreshToken: string
@@ -39,7 +39,10 @@ export class Tokens {
     this.#refreshToken = config.refreshToken
   }
 
-  /** A token that is valid for some time. @throws InstanceProblem the server refuses the refresh token or the client */
+  /**
+   * A valid access token.
+   * @throws InstanceProblem If the server refuses the refresh token or the client
+   */
   get(): Promise<string> {
     if (this.#token && this.now() < this.#token.until - MARGIN_MS) return Promise.resolve(this.#token.value)
     this.#fetching ??= this.#fetch().finally(() => {
@@ -48,7 +51,10 @@ export class Tokens {
     return this.#fetching
   }
 
-  /** A server did not take the token; returns whether it was an old one, so that a new one is worth a try. */
+  /**
+   * Reports a refused token.
+   * @returns Whether it was accepted before, so that a new token is worth a try.
+   */
   refused(token: string): boolean {
     if (this.#token?.value !== token) return true
     const isOld = this.#usedBefore === token
@@ -56,7 +62,7 @@ export class Tokens {
     return isOld
   }
 
-  /** A server took the token. */
+  /** Reports an accepted token. */
   taken(token: string): void {
     this.#usedBefore = token
   }
@@ -91,7 +97,7 @@ export class Tokens {
       throw new Error(`${host} gave no access token: status ${status}`)
     const ms = (typeof seconds === 'number' && seconds > 0 ? seconds : USUAL_S) * 1000
     this.#token = { value, until: this.now() + ms }
-    // Some servers give a new one each time; the old one may end with it.
+    // Some servers rotate the refresh token and invalidate the old one.
     if (typeof next === 'string' && TOKEN.test(next)) this.#refreshToken = next
     return value
   }

@@ -12,11 +12,11 @@ import {
 } from '../../bridge-kit/src/index.js'
 
 const SCOPE = 'https://www.googleapis.com/auth/chat.bot'
-/** A token is replaced so long before its end. */
+/** A token is replaced this long before it expires. */
 const RENEW_MS = 5 * 60_000
 const LONGEST_TOKEN_MS = 60 * 60_000
 const FILE_MS = 20_000
-/** Waits after a quota, which come without a time; each is longer than the one before. */
+/** Back-off for quota errors, which name no delay. */
 const QUOTA = { baseMs: 5000, capMs: 60_000 }
 
 /** A service account, from its JSON key. */
@@ -27,7 +27,7 @@ export interface ServiceAccount {
   readonly tokenUrl: string
 }
 
-/** Google Chat refused a request, for a reason that is not its quota nor the login. */
+/** Google Chat refused a request for a reason other than quota or login. */
 export class ChatError extends Error {
   override readonly name = 'ChatError'
   constructor(
@@ -51,15 +51,15 @@ export class GchatApi {
   ) {}
 
   /**
-   * The answer to a request.
-   * @throws NotSent quota, login, connection: it surely had no effect
-   * @throws ChatError Google Chat refused it
-   * @throws Error it is not known whether it had an effect
+   * Sends a request and returns the response.
+   * @throws NotSent On quota, login or connection errors: the request had no effect
+   * @throws ChatError If Google Chat refused it
+   * @throws Error If it may have had an effect
    */
   async call(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object) {
     const isCached = this.#token !== undefined
     let reply = await this.#send(method, path, body)
-    // A token may end before its time.
+    // A token may be revoked before it expires.
     if (reply.status === 401 && isCached) {
       this.#token = undefined
       reply = await this.#send(method, path, body)
@@ -67,7 +67,10 @@ export class GchatApi {
     return this.#resultOf(reply)
   }
 
-  /** The bytes of a file in base64; undefined: there are more than that. @throws Error it cannot be fetched */
+  /**
+   * The bytes of a file in base64; undefined: the file is larger.
+   * @throws Error If the download fails
+   */
   async file(resource: string, mostBytes: number): Promise<string | undefined> {
     const path = resource.split('/').map(encodeURIComponent).join('/')
     const response = await fetch(`${this.url}/v1/media/${path}?alt=media`, {
@@ -124,7 +127,7 @@ export class GchatApi {
       }).toString(),
       signal: this.signal,
     }).catch(error => {
-      // Nothing was asked of Google Chat yet.
+      // The request was not sent yet.
       throw error instanceof NotSent ? error : new NotSent('transient_delivery_failure', (error as Error).message)
     })
     const { access_token: value, expires_in: seconds, error, error_description: why } = objectOf(reply.text)
@@ -147,7 +150,10 @@ export class GchatApi {
   }
 }
 
-/** Reads the JSON key of a service account. @throws InstanceProblem it is none */
+/**
+ * Parses the JSON key of a service account.
+ * @throws InstanceProblem If it is invalid
+ */
 export function serviceAccountOf(json: string): ServiceAccount {
   const { type, client_email: email, private_key: key, private_key_id: keyId, token_uri: tokenUrl } = objectOf(json)
   try {

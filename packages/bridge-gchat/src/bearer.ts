@@ -3,15 +3,16 @@ import { JwtRefused, RemoteKeys, verifyJwt } from '../../bridge-kit/src/index.js
 const CHAT = 'chat@system.gserviceaccount.com'
 const GOOGLE = ['https://accounts.google.com', 'accounts.google.com']
 
-/** Whom events have to be for. */
+/** Accepted audiences of events. */
 export interface Audience {
   readonly projectNumber: string | undefined
   readonly url: string | undefined
 }
 
 /**
- * Checks the token of an event. With a project number the token has to name the project: as audience, signed by Google Chat itself, or
- * as the account of its add-ons. Without one it has to name the address of the endpoint, which an app of another project can do as well.
+ * Verifies the token of an event. With a project number, the token must name the project: as audience of a token signed by Google
+ * Chat, or as the service account of its add-ons. Without one, it must name the endpoint's URL, which an app of another project can
+ * do as well.
  */
 export class Bearer {
   readonly #ofChat: RemoteKeys
@@ -26,7 +27,10 @@ export class Bearer {
     this.#ofGoogle = new RemoteKeys(`${keysUrl}/oauth2/v3/certs`, signal)
   }
 
-  /** @throws JwtRefused it is not valid @throws Error the keys of Google cannot be fetched */
+  /**
+   * @throws JwtRefused If the token is invalid
+   * @throws Error If Google's keys cannot be fetched
+   */
   async check(authorization: string, now: number): Promise<void> {
     const [, token = ''] = /^Bearer ([\w.-]+)$/i.exec(authorization) ?? []
     const { projectNumber, url } = this.audience
@@ -48,7 +52,7 @@ export class Bearer {
   }
 }
 
-/** Whether a token says that it is of Google's login. Which keys are asked depends on it, and nothing else. */
+/** Whether a token claims to be a Google OpenID token. This only selects the keys that verify it. */
 function isOpenId(token: string): boolean {
   try {
     const { iss } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'))

@@ -39,13 +39,13 @@ import { clientId, isMessage, isSpace, messageIn, type Place, placeOf, threadKey
 import { LONGEST, quiet } from './text.js'
 
 const MOST_BYTES = 2 * 1024 * 1024
-/** Google Chat waits 30 s for an answer. */
+/** Google Chat waits 30 s for a response. */
 const WAIT_MS = 25_000
-/** Bytes of all files of a message that the daemon takes. */
+/** Bytes of all files of a message that the daemon accepts. */
 const MOST_FILE_BYTES = 8 * 1024 * 1024
 const MOST_PAGES = 10
 const MOST_REMEMBERED = 2000
-/** An answer with any other body is shown as a message. */
+/** Any other response body would be shown as a message. */
 const SEEN: WebhookReply = { status: 200, body: {} }
 
 interface GchatConfig {
@@ -56,7 +56,7 @@ interface GchatConfig {
   readonly projectNumber: string | undefined
 }
 
-/** Opens one instance: it listens, and asks for its spaces, again and again until Google Chat answers. */
+/** Opens one instance: it listens and retries to list its spaces until Google Chat responds. */
 export async function openGchat(instance: Instance, host: Host, timing: Timing = realTiming): Promise<Adapter> {
   const bridge = new GchatBridge(configOf(instance), host, timing)
   await bridge.open()
@@ -68,9 +68,9 @@ class GchatBridge implements Adapter {
   readonly #bearer: Bearer
   readonly #standing: Standing
   readonly #arrivals: Arrivals
-  /** Spaces that were heard of, with the name of the person of a direct message, which a list of spaces lacks. */
+  /** Known spaces, with the person's name for direct messages, which the list of spaces lacks. */
   readonly #spaces = new Map<string, SpaceOf>()
-  /** Direct messages by their person. */
+  /** Direct-message spaces by person. */
   readonly #direct = new Map<string, string>()
   #close: () => Promise<void> = async () => {}
   #hasHeard = false
@@ -110,7 +110,7 @@ class GchatBridge implements Adapter {
     }
   }
 
-  /** Exact: the id of the message is known before it is made, and a second one with it is refused. */
+  /** Exact: the message id is chosen before the creation, and Google Chat refuses a duplicate. */
   async settle({ nonce, target }: Unsettled): Promise<SettleResult> {
     const { space } = await placeOf(target, user => this.#directWith(user))
     const found = await this.#find(space, nonce)
@@ -182,7 +182,7 @@ class GchatBridge implements Adapter {
         : { status: 'unknown', message: 'Google Chat names no message' }
     } catch (error) {
       if (!(error instanceof ChatError) || error.status !== 409) throw error
-      // An earlier attempt made it.
+      // An earlier attempt has created the message.
       const made = await this.#find(place.space, nonce)
       if (made === undefined) throw error
       await this.#change(made, message)
@@ -195,12 +195,12 @@ class GchatBridge implements Adapter {
       await this.#api.call('PATCH', `${name}?updateMask=text`, message)
     } catch (error) {
       if (error instanceof NotSent || error instanceof ChatError) throw error
-      // A change may be made twice.
+      // An update is idempotent.
       throw new NotSent('transient_delivery_failure', messageOf(error))
     }
   }
 
-  /** The name of the message of a nonce. */
+  /** The name of the message with a nonce. */
   async #find(space: string, nonce: string): Promise<string | undefined> {
     const found = await this.#api.call('GET', `${space}/messages/${clientId(nonce)}`).catch(unlessMissing)
     if (found === undefined) return undefined
@@ -248,7 +248,7 @@ class GchatBridge implements Adapter {
     return reply.status === 200 ? SEEN : reply
   }
 
-  /** The event with its files, or with words that stand for those that cannot be had. */
+  /** The event with its files; a note replaces each file that is unavailable. */
   async #withFiles(event: InboundEvent, files: readonly FileOf[]): Promise<InboundEvent> {
     const attachments: Attachment[] = []
     const words = [event.text]
@@ -265,7 +265,7 @@ class GchatBridge implements Adapter {
     return { ...event, text: words.filter(Boolean).join('\n'), attachments }
   }
 
-  /** The bytes of a file in base64; empty: it cannot be had, undefined: it is too large. */
+  /** The bytes of a file in base64. Empty: unavailable; undefined: too large. */
   async #fileOf(resource: string, mostBytes: number): Promise<string | undefined> {
     try {
       return await this.#api.file(resource, mostBytes)
@@ -276,7 +276,7 @@ class GchatBridge implements Adapter {
   }
 }
 
-/** The thread of a new message. Parts of a notification share one, which the first of them begins. */
+/** The thread of a new message. All parts of a notification share the thread that its first part creates. */
 function threadFor({ space, thread, isDirect }: Place, { delivery_id: id }: Delivery) {
   if (isDirect) return { reply: '', thread: {} }
   const to = thread === undefined ? { threadKey: threadKey(id) } : { name: `${space}/threads/${thread}` }

@@ -2,24 +2,24 @@ import { createHash } from 'node:crypto'
 import { clip, fileName, type InboundEvent } from '../../bridge-kit/src/index.js'
 import { isMessage, isSpace, isUser, threadOf } from './places.js'
 
-/** A file of a message that was uploaded to Google Chat. */
+/** A file uploaded to Google Chat with a message. */
 export interface FileOf {
   readonly resource: string
   readonly name: string
   readonly type: string
 }
 
-/** A space that an event is from. */
+/** The space of an event. */
 export interface SpaceOf {
   readonly name: string
   readonly isDirect: boolean
   readonly title: string
 }
 
-/** What an event says. */
+/** The parsed content of an event. */
 export interface Reading {
   readonly space?: SpaceOf
-  /** The app is no longer in the space. */
+  /** The app was removed from the space. */
   readonly isRemoved?: boolean
   readonly event?: InboundEvent
   readonly files?: readonly FileOf[]
@@ -35,7 +35,7 @@ interface Space {
   readonly name?: unknown
   readonly displayName?: unknown
   readonly spaceType?: unknown
-  /** Of older events. */
+  /** Fields of the older event format. */
   readonly type?: unknown
   readonly spaceThreadingState?: unknown
 }
@@ -61,7 +61,7 @@ interface Event {
 }
 
 const TYPES = new Set(['MESSAGE', 'APP_COMMAND', 'ADDED_TO_SPACE', 'REMOVED_FROM_SPACE', 'CARD_CLICKED'])
-/** Payloads of the format of Google Workspace add-ons. */
+/** Payloads of the Google Workspace add-on format. */
 const PAYLOADS = {
   messagePayload: 'MESSAGE',
   appCommandPayload: 'APP_COMMAND',
@@ -72,7 +72,7 @@ const PAYLOADS = {
 const MOST_FILES = 10
 const RESOURCE = /^[A-Za-z0-9_=+-][A-Za-z0-9_=+/.-]{0,2000}$/
 
-/** Reads an event, in the format of Chat apps or in that of add-ons. Undefined: it is of another kind. */
+/** Reads an event in the Chat app or add-on format. Undefined: another kind of event. */
 export function readEvent(payload: Readonly<Record<string, unknown>>): Reading | undefined {
   const event = 'chat' in payload ? fromAddOn(payload) : fromChat(payload)
   const { space, message } = event ?? {}
@@ -81,7 +81,7 @@ export function readEvent(payload: Readonly<Record<string, unknown>>): Reading |
   const from = spaceOf(at, event.user)
   if (event.type === 'REMOVED_FROM_SPACE') return { space: from, isRemoved: true }
   if (event.type === 'CARD_CLICKED') return { space: from, ...clicked(event, from) }
-  // An app that is added by a mention gets the message with that event.
+  // If an app is added by a mention, this event carries the message.
   return message ? { space: from, ...written(message, event, from, at) } : { space: from }
 }
 
@@ -119,7 +119,7 @@ function written(message: Message, { type, user }: Event, from: SpaceOf, space: 
   const isCommand = type === 'APP_COMMAND' || (typeof slashCommand === 'object' && slashCommand !== null)
   const quoted = message.quotedMessageMetadata?.name
   const at = typeof createTime === 'string' ? Date.parse(createTime) : Number.NaN
-  // Without its name, by which the app is mentioned; a command stands only in the whole text.
+  // The text without the app's mention; a command occurs only in the full text.
   const said = isCommand ? textOf(text).replace(/^[^/]*(?=\/)/, '') : textOf(argumentText ?? text)
   return {
     files: filesOf(attachment),
@@ -130,7 +130,7 @@ function written(message: Message, { type, user }: Event, from: SpaceOf, space: 
       message_id: name,
       ...(isMessage(quoted) ? { reply_to_message_id: quoted } : {}),
       text: said.trim(),
-      // In a space an app hears only what mentions it.
+      // In a space, an app receives only messages that mention it.
       addressed: true,
       ...(Number.isFinite(at) ? { received_at: at } : {}),
     },
@@ -160,7 +160,7 @@ function whence({ name, displayName, email, type }: User, from: SpaceOf, thread:
       id: String(name),
       ...(textOf(email) === '' ? {} : { username: textOf(email) }),
       ...(textOf(displayName) === '' ? {} : { display_name: textOf(displayName) }),
-      // Google has signed it.
+      // Verified by Google's signature.
       authenticated: true,
       ...(type === 'BOT' ? { is_bot: true } : {}),
     },
@@ -183,7 +183,7 @@ function filesOf(value: unknown): readonly FileOf[] {
     const resource = textOf(attachmentDataRef?.resourceName)
     const name = fileName(textOf(contentName), 'file')
     const type = clip(textOf(contentType), 255) || 'application/octet-stream'
-    // A file in Drive has none.
+    // A Drive file has no resource name.
     return [{ resource: RESOURCE.test(resource) && !resource.includes('..') ? resource : '', name, type }]
   })
 }

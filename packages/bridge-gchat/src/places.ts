@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { type Address, clip, NotSent } from '../../bridge-kit/src/index.js'
 
-/** Where a message is shown: a space, which a direct message is as well, and its thread. */
+/** A space, which may be a direct message, and a thread in it. */
 export interface Place {
   readonly space: string
   readonly thread?: string
-  /** Only spaces with a name have threads. */
+  /** Direct messages have no threads. */
   readonly isDirect: boolean
 }
 
@@ -19,7 +19,7 @@ export const isSpace = (value: unknown): value is string => typeof value === 'st
 export const isUser = (value: unknown): value is string => typeof value === 'string' && USER.test(value)
 export const isMessage = (value: unknown): value is string => typeof value === 'string' && MESSAGE.test(value)
 
-/** The id of a thread of a space, from its name. */
+/** The thread id in the resource name of a thread. */
 export function threadOf(space: string, name: unknown): string | undefined {
   const prefix = `${space}/threads/`
   if (typeof name !== 'string' || !name.startsWith(prefix)) return undefined
@@ -28,8 +28,8 @@ export function threadOf(space: string, name: unknown): string | undefined {
 }
 
 /**
- * The place of an address; a person stands for the direct message with them, which `find` looks up.
- * @throws NotSent it is none: nothing of an address becomes part of a URL unchecked
+ * The place of an address; `find` looks up the direct message with a person.
+ * @throws NotSent If the address is invalid: only checked values become part of a URL
  */
 export async function placeOf(address: Address, find: (user: string) => Promise<string>): Promise<Place> {
   const { group_id: group, peer_id: peer = '', thread_id: thread } = address
@@ -43,7 +43,10 @@ export async function placeOf(address: Address, find: (user: string) => Promise<
   return { space: given, isDirect: group === undefined, ...(thread === undefined ? {} : { thread }) }
 }
 
-/** The name of a message that is to be changed. @throws NotSent it is none of the space */
+/**
+ * The name of a message to change.
+ * @throws NotSent If it is not in the space
+ */
 export function messageIn(space: string, name: string): string {
   const [, of] = MESSAGE.exec(name) ?? []
   if (of !== space)
@@ -51,10 +54,10 @@ export function messageIn(space: string, name: string): string {
   return name
 }
 
-/** The id that a message is given when it is made: the same at each attempt, so that it is made once. */
+/** The client-assigned message id: identical in each attempt, so that the message is created only once. */
 export const clientId = (nonce: string): string => `client-${digest(nonce)}`
 
-/** A key by which the parts of one notification share a thread. */
+/** The thread key that the parts of one notification share. */
 export const threadKey = (deliveryId: string): string => `svc-${digest(deliveryId)}`
 
 const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 40)

@@ -1,11 +1,8 @@
-/** Longest text of a message. */
+/** Maximum length of a message. */
 export const LONGEST = 4096
 
-/** The beginning of a mention, also behind an entity of HTML, which Markdown decodes. */
+/** The start of a mention, also with an HTML entity, which Markdown decodes. */
 const MENTION = /(?:<|&(?:lt|#0*60|#x0*3c);?)(?=\s*users\/)/gi
 
-/**
- * A text in which no person and not everyone is mentioned: another character that looks alike stands before `users/`. The text does
- * not become longer.
- */
+/** Disables mentions: a lookalike character replaces the bracket before `users/`. The length does not grow. */
 export const quiet = (text: string): string => text.replace(MENTION, '‹')

@@ -1,21 +1,21 @@
 import { type HttpReply, http, InstanceProblem, NotSent, objectOf, signJwt } from '../../bridge-kit/src/index.js'
 
-/** How the bot proves who it is. */
+/** The credentials of the bot. */
 export type Credentials =
   | { readonly kind: 'token'; readonly token: string }
   | { readonly kind: 'app'; readonly appId: string; readonly privateKey: string }
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-/** Waits of GitHub without a time. */
+/** Delay after a GitHub rate limit that names none. */
 const RATE_LIMIT_MS = 60_000
 const LONGEST_WAIT_MS = 60 * 60_000
-/** A token of an installation is replaced so long before its end. */
+/** An installation token is replaced this long before it expires. */
 const RENEW_MS = 5 * 60_000
 
-/** The REST API of GitHub for one instance. */
+/** The GitHub REST API for one instance. */
 export class GithubApi {
-  /** Tokens of the installations by repository, with their end in epoch milliseconds. */
+  /** Installation tokens by repository; `until` in epoch milliseconds. */
   readonly #tokens = new Map<string, { readonly token: string; readonly until: number }>()
 
   constructor(
@@ -24,7 +24,7 @@ export class GithubApi {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** Login of the bot, and the name by which it is mentioned. */
+  /** The login of the bot, and its name in mentions. */
   async whoAmI(): Promise<{ readonly login: string; readonly mention: string }> {
     if (this.credentials.kind === 'token') {
       const { login } = await this.#json('GET', '/user', this.credentials.token)
@@ -40,12 +40,12 @@ export class GithubApi {
     return this.credentials.kind === 'app'
   }
 
-  /** A request about the app itself. Replies as {@link call}. */
+  /** A request about the app itself; responses as in {@link call}. */
   async asApp(method: Method, path: string): Promise<HttpReply> {
     return this.#call(method, path, this.#appToken())
   }
 
-  /** A request about a repository. Replies of any status but those of limits and refused logins. */
+  /** A request about a repository. Returns responses of any status except rate limits and refused logins. */
   async call(method: Method, repository: string, path: string, body?: unknown): Promise<HttpReply> {
     return this.#call(method, path, await this.#tokenFor(repository), body)
   }
@@ -65,7 +65,7 @@ export class GithubApi {
     return token
   }
 
-  /** Ten minutes are allowed; the clocks may differ by one. */
+  /** GitHub allows ten minutes; one minute each is reserved for clock skew. */
   #appToken(): string {
     if (this.credentials.kind !== 'app') throw new Error('no app')
     const now = Math.floor(Date.now() / 1000)
@@ -101,7 +101,7 @@ export class GithubApi {
   }
 }
 
-/** Milliseconds that a reply wants to be waited, if it is one of a primary or secondary rate limit. */
+/** Milliseconds to wait if the response is a primary or secondary rate limit. */
 export function limitOf({ status, headers, text, retryAfterMs }: HttpReply): number | undefined {
   if (status !== 403 && status !== 429) return undefined
   if (retryAfterMs !== undefined) return retryAfterMs
@@ -112,7 +112,10 @@ export function limitOf({ status, headers, text, retryAfterMs }: HttpReply): num
   return status === 429 || /rate limit/i.test(text) ? RATE_LIMIT_MS : undefined
 }
 
-/** Checks that a key can sign. @throws InstanceProblem it cannot */
+/**
+ * Checks that a key can sign.
+ * @throws InstanceProblem If it cannot
+ */
 export function checkKey(privateKey: string): void {
   try {
     signJwt({}, privateKey)

@@ -34,15 +34,15 @@ import { Missed } from './missed.js'
 import { addressOf, commentPath, commentsPath, creationPath, type Place, placeOf, REPOSITORY } from './places.js'
 import { bodyOf, marker } from './text.js'
 
-/** GitHub sends up to 25 MB; a comment has at most 64 KiB. */
+/** GitHub sends up to 25 MB, but a comment has at most 64 KiB. */
 const MOST_BYTES = 5 * 1024 * 1024
 const EVENTS = new Set(['issue_comment', 'issues', 'pull_request_review_comment'])
 /**
- * A request that was cut off may have its effect half a minute later; before, a missing comment says nothing. The daemon's time
- * lies a minute before the attempt.
+ * An aborted request may take effect half a minute later, so a missing comment proves nothing before that. The daemon's time is up
+ * to a minute before the attempt.
  */
 const SETTLED_MS = 120_000
-/** Clocks of this machine and of GitHub may differ by this much. */
+/** Allowed clock skew between this machine and GitHub. */
 const SKEW_MS = 5 * 60_000
 const MOST_PAGES = 10
 
@@ -55,7 +55,7 @@ interface GithubConfig {
   readonly targets: readonly Place[]
 }
 
-/** Opens one instance: it listens, and finds out who it is, again and again until GitHub answers. */
+/** Opens one instance: it listens and retries to look up its own login until GitHub responds. */
 export async function openGithub(instance: Instance, host: Host, timing: Timing = realTiming): Promise<Adapter> {
   const bridge = new GithubBridge(configOf(instance), host, timing)
   await bridge.open()
@@ -104,7 +104,7 @@ class GithubBridge implements Adapter {
         return reply.status === 404 ? { status: 'delivered' } : resultOf(reply, false, id)
       }
       const body = { body: bodyOf(text, nonce, target.peer_id) }
-      // A change may be made twice, a comment may not.
+      // An update is idempotent, a creation is not.
       const reply =
         id === undefined
           ? await this.#api.call('POST', repository, creationPath(place), body)
@@ -179,7 +179,7 @@ class GithubBridge implements Adapter {
     if (!/^[A-Za-z0-9-]{1,64}$/.test(guid)) return { status: 400, body: { error: 'X-GitHub-Delivery is no id' } }
     this.#pinged = true
     if (!EVENTS.has(kind)) return { status: 200, body: { ignored: clip(kind, 64) } }
-    // Without knowing itself the bot would answer itself.
+    // Without its own login the bot would answer its own comments.
     if (!this.#self) return { status: 503, body: { error: 'not connected to GitHub yet' } }
     const payload = objectOf(body.toString('utf8'))
     const reading = readEvent(kind, guid, payload, this.#self, this.config.repositories)
@@ -192,7 +192,7 @@ class GithubBridge implements Adapter {
   }
 }
 
-/** What GitHub made of a comment. */
+/** The delivery result of GitHub's response. */
 function resultOf({ status, text }: HttpReply, creates: boolean, id: string | undefined): DeliveryResult {
   const answer = objectOf(text)
   if (status >= 200 && status < 300) {

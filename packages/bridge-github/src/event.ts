@@ -2,11 +2,11 @@ import type { InboundEvent } from '../../bridge-kit/src/index.js'
 import { addressOf, type Place, REPOSITORY } from './places.js'
 import { mentions, withoutMention } from './text.js'
 
-/** Who the bot is. */
+/** The identity of the bot. */
 export interface Self {
-  /** As comments name their author: `name`, or `name[bot]` of an app. */
+  /** The login as comment author: `name`, or `name[bot]` for an app. */
   readonly login: string
-  /** As it is mentioned. */
+  /** The name in mentions. */
   readonly mention: string
 }
 
@@ -30,7 +30,7 @@ interface Payload {
   readonly repository?: { readonly full_name?: unknown }
 }
 
-/** What a webhook says. `ignored`: it is fine and nothing for the daemon, with the reason. */
+/** The content of a webhook. `ignored`: valid but not for the daemon, with the reason. */
 export type Reading = { readonly event: InboundEvent } | { readonly ignored: string }
 
 /** Reads an event of the kinds `issue_comment`, `issues` and `pull_request_review_comment`. */
@@ -53,7 +53,7 @@ export function readEvent(
   const number = kind === 'pull_request_review_comment' ? pull?.number : issue?.number
   if (!isId(id) || !isId(number) || !isId(user?.id) || typeof user?.login !== 'string')
     return { ignored: 'it lacks an id' }
-  // What the bot wrote comes back as an event.
+  // GitHub also reports the bot's own comments.
   if (user.login.toLowerCase() === self.login.toLowerCase()) return { ignored: 'the bot itself wrote it' }
   const place: Place =
     kind === 'pull_request_review_comment'
@@ -73,7 +73,7 @@ export function readEvent(
         id: String(user.id),
         username: user.login,
         display_name: user.login,
-        // GitHub has signed it.
+        // Verified by GitHub's signature.
         authenticated: true,
         ...(user.type === 'Bot' ? { is_bot: true } : {}),
       },

@@ -3,17 +3,17 @@ import type { GithubApi } from './api.js'
 
 /** GitHub keeps deliveries for three days. */
 const OLDEST_MS = 3 * 24 * 60 * 60_000
-/** One of this age may be on its way still. */
+/** A younger delivery may still be in progress. */
 const YOUNGEST_MS = 60_000
-/** How often failed deliveries are looked for: a proxy may have been away while the process was not. */
+/** Interval of the search for failed deliveries: the proxy may have been down while this process ran. */
 const AGAIN_MS = 60 * 60_000
 const MOST_PAGES = 10
 const MOST_AGAIN = 100
 const MOST_REPOSITORIES = 20
-/** An event that failed so often is left alone. */
+/** After this many failed attempts an event is given up. */
 const MOST_ATTEMPTS = 5
 
-/** One attempt of GitHub to send an event. */
+/** One delivery attempt of GitHub. */
 interface Attempt {
   readonly id?: unknown
   readonly guid?: unknown
@@ -22,17 +22,17 @@ interface Attempt {
   readonly event?: unknown
 }
 
-/** What {@link Missed} needs to know of its bridge. */
+/** Settings of {@link Missed}. */
 export interface Hooks {
   readonly publicUrl: string | undefined
   readonly repositories: ReadonlySet<string> | undefined
-  /** Events that the bridge takes. */
+  /** Event types that the bridge handles. */
   readonly events: ReadonlySet<string>
 }
 
-/** Has GitHub send again what it could not deliver: it does not do so by itself. */
+/** Redelivers failed webhook deliveries, because GitHub does not retry by itself. */
 export class Missed {
-  /** Why failed deliveries are not seen, and what to do; undefined: they are, or it is not known yet. */
+  /** Why failed deliveries cannot be listed, with the remedy; undefined: they can, or it is not known yet. */
   problem: string | undefined
 
   constructor(
@@ -42,7 +42,7 @@ export class Missed {
     private readonly timing: Timing,
   ) {}
 
-  /** Looks for failed deliveries now and every hour until the instance is closed. */
+  /** Redelivers failed deliveries now and every hour until the instance is closed. */
   async run(): Promise<void> {
     const { signal } = this.host
     while (!signal.aborted) {
@@ -104,7 +104,7 @@ export class Missed {
 
 const BY_HAND = 'Events that GitHub could not deliver are sent again by Redeliver in the settings of the webhook.'
 
-/** Attempts to repeat, the oldest first: the latest one of each event without an acknowledgement. */
+/** The attempts to redeliver, the oldest first: the latest attempt of each event that was never acknowledged. */
 export function failedOf(attempts: readonly Attempt[], events: ReadonlySet<string>): readonly number[] {
   const byEvent = new Map<string, Attempt[]>()
   for (const attempt of attempts) {
@@ -128,7 +128,7 @@ export function failedOf(attempts: readonly Attempt[], events: ReadonlySet<strin
 const isAcknowledged = ({ status_code: status }: Attempt): boolean =>
   typeof status === 'number' && status >= 200 && status < 300
 
-/** Milliseconds since an attempt; NaN where it does not say when it was. */
+/** Age of an attempt in milliseconds; NaN without a date. */
 const ageOf = ({ delivered_at: at }: Attempt): number => Date.now() - Date.parse(String(at))
 
 function nextOf({ headers }: HttpReply): string | undefined {

@@ -13,7 +13,10 @@ export function addressOf(place: Place): Required<Pick<Address, 'group_id' | 'th
   return { group_id: place.repository, thread_id: thread }
 }
 
-/** The place of an address. @throws NotSent it is none: nothing of an address becomes part of a URL unchecked */
+/**
+ * The place of an address.
+ * @throws NotSent If the address is invalid: only checked values become part of a URL
+ */
 export function placeOf({ group_id: repository = '', thread_id: thread = '' }: Address): Place {
   const [, number, root] = /^(\d{1,10})(?:\/(\d{1,15}))?$/.exec(thread) ?? []
   if (!REPOSITORY.test(repository) || number === undefined)
@@ -25,17 +28,20 @@ export function placeOf({ group_id: repository = '', thread_id: thread = '' }: A
   return root === undefined ? { kind: 'issue', ...at } : { kind: 'review', ...at, root: Number(root) }
 }
 
-/** Path of the comments of a place, for listing. */
+/** API path that lists the comments of a place. */
 export function commentsPath({ kind, repository, number }: Place): string {
   return `/repos/${repository}/${kind === 'issue' ? 'issues' : 'pulls'}/${number}/comments`
 }
 
-/** Path with which a comment is made. */
+/** API path that creates a comment. */
 export function creationPath(place: Place): string {
   return place.kind === 'issue' ? commentsPath(place) : `${commentsPath(place)}/${place.root}/replies`
 }
 
-/** Path of one comment. @throws NotSent the id is none */
+/**
+ * API path of one comment.
+ * @throws NotSent If the id is invalid
+ */
 export function commentPath({ kind, repository }: Place, id: string): string {
   if (!/^\d{1,15}$/.test(id)) throw new NotSent('unknown_destination', `${JSON.stringify(clip(id, 40))} is no comment`)
   return `/repos/${repository}/${kind === 'issue' ? 'issues' : 'pulls'}/comments/${id}`

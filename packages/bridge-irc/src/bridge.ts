@@ -18,12 +18,12 @@ import { configOf, type IrcConfig } from './config.js'
 import { type Heard, IrcConnection, maskOf } from './connection.js'
 import { addressedText, isTarget, plain } from './lines.js'
 
-/** How often a channel that is not joined and a nick that was taken are tried again. */
+/** Retry interval for channels that are not joined and for a nick in use. */
 const AGAIN_MS = 25_000
-/** Channels that a verification looks at; the daemon takes 100 checks. */
+/** Channels checked by a verification; the daemon accepts 100 checks. */
 const MOST_CHECKED = 90
 
-/** Opens one instance: it connects, and connects again, until it is closed. */
+/** Opens one instance, which reconnects until it is closed. */
 export function openIrc(instance: Instance, host: Host, timing: Timing = realTiming): Adapter {
   return new IrcBridge(configOf(instance), host, timing)
 }
@@ -45,7 +45,7 @@ class IrcBridge implements Adapter {
   async deliver(delivery: Delivery): Promise<DeliveryResult> {
     const { event, target, text } = delivery
     if (event === 'delete') throw new NotSent('unsupported_capability', 'IRC has no deletion')
-    // A growing answer is sent when it is whole.
+    // A partial answer is not sent.
     if (event === 'start' || event === 'delta' || event === 'resume') return { status: 'delivered' }
     const { nick, account } = peerOf(target.peer_id ?? '')
     const to = target.group_id ?? nick
@@ -106,7 +106,7 @@ class IrcBridge implements Adapter {
     await this.#running
   }
 
-  /** One connection from its beginning to its end; resolves with why it ended. */
+  /** Runs one connection; resolves with why it ended. */
   async #connect(): Promise<string> {
     const events = { heard: (heard: Heard) => this.#heard(heard), changed: () => this.#tell() }
     const connection = await IrcConnection.open(this.config, events, this.timing, this.host.signal)
@@ -129,7 +129,7 @@ class IrcBridge implements Adapter {
     }
   }
 
-  /** Reports how the connection stands. */
+  /** Reports the state of the connection. */
   #tell(): void {
     const connection = this.#connection
     if (!connection) return
@@ -160,7 +160,7 @@ class IrcBridge implements Adapter {
         idempotency_key: heard.key,
         family: 'message',
         sender: {
-          // No account has a `!` in its name: a mask is never taken for one.
+          // Account names contain no `!`, so a mask cannot be mistaken for an account.
           id: account ?? maskOf(connection.lower(nick), ident, hostname),
           username: nick,
           display_name: nick,
@@ -185,7 +185,7 @@ class IrcBridge implements Adapter {
   }
 }
 
-/** A person as a peer: the nick, and the account that it had where the network knows one. */
+/** Splits a peer id into the nick and, if the network knew one, the account. */
 function peerOf(peer: string): { readonly nick: string; readonly account: string | undefined } {
   const at = peer.indexOf('!')
   return at === -1 ? { nick: peer, account: undefined } : { nick: peer.slice(0, at), account: peer.slice(at + 1) }

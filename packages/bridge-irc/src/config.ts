@@ -1,12 +1,12 @@
 import { authoritiesOf, clip, type Instance, InstanceProblem, unbound } from '../../bridge-kit/src/index.js'
 
-/** How the adapter reaches its network, checked. */
+/** Validated settings of an instance. */
 export interface IrcConfig {
   readonly host: string
   readonly port: number
   readonly tls: boolean
   readonly verify: boolean
-  /** Authorities that may sign the certificate of the server; undefined: those of Node. */
+  /** Trusted certificate authorities of the server; undefined: those of Node. */
   readonly ca: readonly string[] | undefined
   readonly nick: string
   readonly username: string
@@ -16,9 +16,9 @@ export interface IrcConfig {
   readonly password: string | undefined
   readonly serverPassword: string | undefined
   readonly channels: readonly string[]
-  /** By the channel as it stands in the configuration. */
+  /** Channel keys by channel name as configured. */
   readonly keys: ReadonlyMap<string, string>
-  /** Lines that may go at once, and lines a minute in the long run. */
+  /** Burst of lines, and sustained lines per minute. */
   readonly burst: number
   readonly linesPerMinute: number
   readonly pingSeconds: number
@@ -27,7 +27,7 @@ export interface IrcConfig {
 const NICK = /^[A-Za-z[\]\\`_^{|}][A-Za-z0-9[\]\\`_^{|}-]{0,62}$/
 const CHANNEL = /^[#&+!][^\p{Cc} ,:]{1,199}$/u
 const KEY = /^[^\p{Cc}\s,:][^\p{Cc}\s,]{0,49}$/u
-// A line break in any of them would be a command of its own.
+// A line break would start another command.
 const ONE_WORD = /^[^\p{Cc} ]+$/u
 const ONE_LINE = /^\P{Cc}+$/u
 
@@ -53,7 +53,7 @@ export function configOf(instance: Instance): IrcConfig {
   if (!Array.isArray(channels) || channels.length > 100) throw wrong('channels', channels)
   for (const channel of channels)
     if (typeof channel !== 'string' || !CHANNEL.test(channel)) {
-      // What follows a blank would be its key, which is not shown.
+      // The text after a blank may be the channel's key, which must not be shown.
       const keyed = typeof channel === 'string' && /^[#&+!]\S+ /.test(channel)
       throw keyed
         ? problem(`provider_config.channels: bind the keys of channels as secret channel_keys`)
@@ -68,7 +68,7 @@ export function configOf(instance: Instance): IrcConfig {
   const tls = flag('tls', true)
   const nick = text('nick', '', NICK)
   const password = secret('password')
-  // A setting of the name `auth` would be taken for a secret.
+  // A setting named `auth` would be treated as a secret.
   const auth = config.login ?? (password === undefined ? 'none' : 'sasl')
   if (auth !== 'sasl' && auth !== 'nickserv' && auth !== 'none') throw wrong('login', auth)
   if (auth !== 'none' && password === undefined)
@@ -94,7 +94,7 @@ export function configOf(instance: Instance): IrcConfig {
   }
 }
 
-/** Keys of channels, `#ops key`, one a line or with commas between. The text is a secret: no part of it is shown. */
+/** Parses channel keys, `#ops key`, separated by line breaks or commas. The text is secret: errors show no part of it. */
 function keysOf(text: string, channels: readonly string[]): Map<string, string> {
   const keys = new Map<string, string>()
   for (const [at, line] of text

@@ -14,22 +14,22 @@ import { FloodControl } from './flood.js'
 import { type Prefix, privmsgLines } from './lines.js'
 import { Transport } from './transport.js'
 
-/** From the beginning of a connection until the server has registered it. */
+/** Time limit from the connection to the registration. */
 const REGISTER_MS = 30_000
-/** The server answers within this, or it is gone. */
+/** Time limit of an answer; beyond it the server counts as gone. */
 const ANSWER_MS = 20_000
-/** A delivery whose last line would wait longer is told to come again. */
+/** A delivery whose last line would wait longer is refused with a retry delay. */
 const MOST_WAIT_MS = 1500
-/** A server that sends more without the end of a line is broken. */
+/** Bytes of an unterminated line after which a server counts as broken. */
 const LONGEST_INPUT = 64 * 1024
 const MOST_ALTERNATIVES = 5
-/** NickServ has so long to say that it knows us before channels are joined all the same. */
+/** Wait for NickServ's confirmation before channels are joined anyway. */
 const IDENTIFY_MS = 3000
-/** How long the account behind a mask is believed without a new look. */
+/** How long a looked-up account of a mask is cached. */
 const ACCOUNT_MS = 60_000
 const MOST_ACCOUNTS = 2000
 
-/** Numerics with which a server refuses a message, with the kind of failure. */
+/** Numerics that refuse a message, with the kind of failure. */
 const REFUSED: Readonly<Record<string, 'unknown_destination' | 'permission_denied' | 'transient_delivery_failure'>> = {
   '401': 'unknown_destination',
   '402': 'unknown_destination',
@@ -46,7 +46,7 @@ const REFUSED: Readonly<Record<string, 'unknown_destination' | 'permission_denie
   '489': 'permission_denied',
   '531': 'permission_denied',
 }
-/** Numerics with which a server refuses a JOIN. */
+/** Numerics that refuse a JOIN, with the reason. */
 const NOT_JOINED: Readonly<Record<string, string>> = {
   '403': '',
   '405': 'the bot is in too many channels',
@@ -62,21 +62,21 @@ const NOT_JOINED: Readonly<Record<string, string>> = {
   '489': 'only encrypted connections may enter',
   '520': '',
 }
-/** What a server asks that it be left alone for. */
+/** Back-off after the server refused messages for flooding. */
 const SLOW_DOWN_MS = 60_000
 
-/** A line that a person wrote. */
+/** A line written by a person. */
 export interface Heard extends Spoken {
-  /** The same for a repetition by the platform. */
+  /** Identical when the platform repeats the line. */
   readonly key: string
-  /** Services account of the sender; undefined: none, or the server does not say. */
+  /** Services account of the sender; undefined: none or unknown. */
   readonly loggedInAs: string | undefined
 }
 
-/** What a connection tells the bridge. */
+/** Events of a connection for the bridge. */
 export interface ConnectionEvents {
   heard(heard: Heard): void
-  /** Channels were joined or left, or the nick changed. */
+  /** A channel was joined or left, or the nick changed. */
   changed(): void
 }
 
@@ -85,13 +85,13 @@ interface Delivering {
   readonly refusals: { readonly kind: (typeof REFUSED)[string]; readonly text: string }[]
 }
 
-/** One connection to a network, from its registration to its end. */
+/** One connection to a network, from registration to its end. */
 export class IrcConnection {
-  /** Why it is over. */
+  /** Resolves with the reason when the connection ends. */
   readonly ended: Promise<string>
-  /** When the server was last heard. */
+  /** Time of the last data from the server. */
   lastHeard: number
-  /** Why a channel of the configuration is not joined. */
+  /** Configured channels that are not joined, with the reason. */
   readonly refusedChannels = new Map<string, string>()
   readonly #client = new irc.Client()
   readonly #epoch = randomBytes(6).toString('hex')
@@ -126,7 +126,7 @@ export class IrcConnection {
     })
   }
 
-  /** Connects and registers. Rejects with an InstanceProblem when the account is refused, else with an Error that says why. */
+  /** Connects and registers. Rejects with an InstanceProblem if the account is refused, else with an Error. */
   static async open(
     config: IrcConfig,
     events: ConnectionEvents,
@@ -154,7 +154,7 @@ export class IrcConnection {
     return this.#client.network.name ?? ''
   }
 
-  /** Channels that it is in, as the network writes them. */
+  /** Joined channels, as the network spells them. */
   get channels(): readonly string[] {
     return [...this.#joined.values()]
   }
@@ -174,33 +174,33 @@ export class IrcConnection {
     this.#write(key === undefined ? `JOIN ${channel}` : `JOIN ${channel} ${key}`)
   }
 
-  /** Asks for the nick of the configuration again. */
+  /** Requests the configured nick again. */
   regainNick(): void {
     if (this.lower(this.nick) !== this.lower(this.config.nick)) this.#write(`NICK ${this.config.nick}`)
   }
 
-  /** Ends it; the server hears a QUIT. */
+  /** Quits and closes the connection. */
   close(why: string): void {
     this.#reason = why
     if (this.#client.connected) this.#client.quit('bye')
-    // A server that does not answer the QUIT is not waited for, nor one that never took the connection.
+    // Closes without waiting long for a server that does not answer QUIT or never accepted the connection.
     setTimeout(() => this.#client.connection.end(undefined, true), this.#client.connected ? 500 : 0).unref()
     if (!this.#client.connected) this.#client.emit('close')
   }
 
-  /** Sends the lines of a text, one delivery after the other, and says what the server made of them. */
+  /** Sends the lines of a text, one delivery after the other, and returns the server's verdict. */
   say(target: string, text: string): Promise<DeliveryResult> {
     const turn = this.#deliveries.then(() => this.#say(target, text))
     this.#deliveries = turn.catch(() => {})
     return turn
   }
 
-  /** Services account of whoever has the nick now. */
+  /** Services account of the nick's current owner. */
   async accountOf(nick: string): Promise<string | undefined> {
     return (await this.#lookUp(nick))?.account
   }
 
-  /** Sends a PING and waits for its PONG: the server has processed all that went before it. */
+  /** Sends a PING and waits for its PONG, which proves that the server has processed everything before it. */
   async roundTrip(): Promise<void> {
     const token = `svc-${++this.#tokens}`
     const timeout = new AbortController()
@@ -225,7 +225,7 @@ export class IrcConnection {
   async #say(target: string, text: string): Promise<DeliveryResult> {
     const lines = privmsgLines(text, target, this.#prefix, this.config.burst)
     if (lines.length === 0) return { status: 'delivered' }
-    // All of its lines go in time, or none: one that took longer than the daemon waits would count as unknown.
+    // Either all lines are sent in time or none: a delivery that exceeds the daemon's time limit would count as unknown.
     const wait = this.#flood.waitFor(lines.length)
     if (wait > MOST_WAIT_MS)
       throw new NotSent('transient_delivery_failure', 'flood control', { retryAfterMs: wait - MOST_WAIT_MS / 2 })
@@ -272,7 +272,7 @@ export class IrcConnection {
       nick: config.nick,
       username: config.username,
       gecos: config.realname,
-      // An empty account keeps the password of the server from being tried as that of an account.
+      // An empty account prevents the library from using the server password for SASL.
       account: config.auth === 'sasl' ? { account: config.account, password: config.password } : {},
       ...(config.serverPassword === undefined ? {} : { password: config.serverPassword }),
       sasl_disconnect_on_fail: true,
@@ -334,7 +334,7 @@ export class IrcConnection {
       if (inbound) this.lastHeard = this.timing.now()
     })
     client.on('raw socket connected', (socket: Socket) => {
-      // A line and the PING behind it would wait for each other's acknowledgement.
+      // With Nagle's algorithm, a line and the PING after it would wait for each other's acknowledgement.
       socket.setNoDelay(true)
       socket.on('data', () => {
         if ((client.connection.transport?.incoming_buffer?.length ?? 0) > LONGEST_INPUT) socket.destroy()
@@ -403,7 +403,7 @@ export class IrcConnection {
 
   #spoken(spoken: Spoken): void {
     if (spoken.from_server || this.#isMe(spoken.nick)) return
-    // What a bouncer or the server plays back was heard before, or is not meant for now.
+    // Playback of a bouncer or the server: such lines are old and may have been handled before.
     if (/playback|history/.test(spoken.batch?.type ?? '')) return
     const { nick, target, message, tags } = spoken
     const hash = createHash('sha256').update(`${nick}\n${target}\n${message}`).digest('hex').slice(0, 12)
@@ -420,13 +420,13 @@ export class IrcConnection {
     const known = this.#accounts.get(mask)
     if (known && this.timing.now() - known.at < ACCOUNT_MS) return known.account
     const found = await this.#lookUp(nick).catch(() => undefined)
-    // Another person may have the nick by now.
+    // The nick may belong to another person by now.
     const same = found !== undefined && found.user === ident && found.host === hostname
     this.#remember(mask, same ? found.account : undefined)
     return same ? found.account : undefined
   }
 
-  /** One WHOIS after the other; PONG says that it is answered, whatever the server made of it. */
+  /** Sends one WHOIS at a time; the PONG marks its end, even if the server ignored it. */
   #lookUp(nick: string): Promise<{ user: string; host: string; account: string | undefined } | undefined> {
     const turn = this.#lookUps.then(async () => {
       const asked = { nick, user: '', host: '', account: undefined }
@@ -454,7 +454,7 @@ export class IrcConnection {
       if (this.lower(mask.slice(0, mask.indexOf('!'))) === this.lower(nick)) this.#accounts.delete(mask)
   }
 
-  /** No line goes that would be two. */
+  /** Refuses a line break, which would start a second command. */
   #write(line: string): void {
     if (/[\r\n\0]/.test(line)) throw new Error('a line of IRC with a line break')
     this.#client.connection.write(line)
@@ -466,16 +466,16 @@ interface Joined {
   readonly ident: string
   readonly hostname: string
   readonly channel: string
-  /** False: not logged in; absent: the server does not say. */
+  /** False: not logged in; absent: unknown. */
   readonly account?: string | false
 }
 
-/** Nick, user and host in one. */
+/** `nick!user@host` */
 export const maskOf = (nick: string, ident: string, hostname: string): string => `${nick}!${ident}@${hostname}`
 
 function saslProblem(reason: string): Error {
   if (reason === 'capability_missing') return new Error('the server offers no SASL; set login to nickserv, or to none')
-  // The services may be away for a moment; only these say that the account or its password is wrong.
+  // Other failures may be temporary; only these mean a wrong account or password.
   if (reason !== 'fail' && reason !== 'nick_locked') return new Error(`SASL: ${reason}`)
   return new InstanceProblem({
     status: 'auth_required',

@@ -1,6 +1,6 @@
 import type { Timing } from '../../bridge-kit/src/index.js'
 
-/** A bucket of lines that may be written: a burst, then a rate. The server cuts off a client that goes beyond its own. */
+/** Token bucket for lines: a burst, then a sustained rate. The server disconnects clients that exceed its own limit. */
 export class FloodControl {
   #lines: number
   #at: number
@@ -14,7 +14,7 @@ export class FloodControl {
     this.#at = timing.now()
   }
 
-  /** Milliseconds until so many lines could be written. */
+  /** Milliseconds until `lines` can be written. */
   waitFor(lines: number): number {
     const now = this.timing.now()
     this.#lines = Math.min(this.burst, this.#lines + ((now - this.#at) * this.perMinute) / 60_000)

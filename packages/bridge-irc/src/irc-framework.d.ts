@@ -46,7 +46,7 @@ declare module 'irc-framework' {
   }
 }
 
-/** Its connection of TCP or TLS. */
+/** Its TCP or TLS transport. */
 declare module 'irc-framework/src/transports/net.js' {
   import type { EventEmitter } from 'node:events'
   import type { Socket } from 'node:net'

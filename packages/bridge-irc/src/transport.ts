@@ -4,7 +4,7 @@ import Net from 'irc-framework/src/transports/net.js'
 
 const CONNECTING = 1
 
-/** The connection of the library, which itself knows of no authorities but those of Node. */
+/** The library's transport with configurable certificate authorities. */
 export class Transport extends Net {
   override connect(): void {
     const { tls: isEncrypted, host, port, ca, rejectUnauthorized } = this.options
@@ -16,7 +16,7 @@ export class Transport extends Net {
     this.requested_disconnect = false
     this.incoming_buffer = Buffer.alloc(0)
     this.state = CONNECTING
-    // The name is checked against the certificate with and without SNI, which has no room for an address.
+    // The certificate is checked against the name even without SNI, which cannot carry an IP address.
     const servername = isIP(host) === 0 ? { servername: host } : {}
     const authorities = ca === undefined ? {} : { ca: [...ca] }
     this.socket = tls.connect({ host, port, rejectUnauthorized, ...servername, ...authorities })

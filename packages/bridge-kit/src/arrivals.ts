@@ -1,27 +1,27 @@
 import type { Host, InboundEvent, IngestResult } from './types.js'
 
-/** Events that are remembered, so that a repetition fetches no file again. */
+/** Recent events that are remembered, so that a repetition fetches no file again. */
 const MOST = 1000
 
 /**
- * Hands events to the daemon in the order in which they came, although the files of some have to be fetched first. A repetition of an
- * event joins it.
+ * Hands events to the daemon in order of arrival, even if files have to be fetched first. A repeated event shares the first one's
+ * result.
  */
 export class Arrivals {
   readonly #known = new Map<string, Promise<IngestResult>>()
-  /** What came last in each conversation. */
+  /** The latest event of each conversation. */
   readonly #last = new Map<string, Promise<unknown>>()
 
   constructor(private readonly host: Pick<Host, 'ingest'>) {}
 
-  /** @param complete adds the files of the event; it must not reject */
+  /** @param complete Adds the files of the event; it must not reject */
   take(event: InboundEvent, complete?: (event: InboundEvent) => Promise<InboundEvent>): Promise<IngestResult> {
     const { idempotency_key: key } = event
     const before = this.#known.get(key)
     if (before) return before
     const result = this.#inTurn(event, complete)
     remember(this.#known, key, result, MOST)
-    // An event that was not taken may come again.
+    // After a failure the event may be repeated.
     result.catch(() => this.#known.delete(key))
     return result
   }
@@ -42,7 +42,7 @@ export class Arrivals {
   }
 }
 
-/** Keeps a value, and forgets the oldest ones beyond a number. */
+/** Adds an entry and evicts the oldest ones beyond the limit. */
 export function remember<T>(map: Map<string, T>, key: string, value: T, most: number): void {
   map.delete(key)
   map.set(key, value)

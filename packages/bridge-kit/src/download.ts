@@ -1,5 +1,5 @@
 import { clip } from './text.js'
-/** The body of a response; undefined when it has more bytes than that, which then are not read. */
+/** The body of a response; undefined if it exceeds `most` bytes, in which case the rest is not read. */
 export async function bytesOf(response: Response, most: number): Promise<Buffer | undefined> {
   const parts: Uint8Array[] = []
   let bytes = 0
@@ -12,10 +12,10 @@ export async function bytesOf(response: Response, most: number): Promise<Buffer 
   return Buffer.concat(parts)
 }
 
-/** A name of a file that is no path and fits into a line. */
+/** A file name without path separators and control characters. */
 export function fileName(name: string | undefined, fallback: string): string {
   return clip((name ?? '').replace(/[\p{Cc}/\\]/gu, '_'), 200) || fallback
 }
 
-/** The words that stand for a file which is not handed on. */
+/** The note in place of a file that is not attached. */
 export const fileMissing = (name: string, why: string): string => `[The file ${name} is not attached: ${why}.]`

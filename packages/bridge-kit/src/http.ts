@@ -9,7 +9,7 @@ export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
   readonly timeoutMs?: number
-  /** Bytes of the answer that are read; a longer one is an error. */
+  /** Maximum bytes of the response; a longer one is an error. */
   readonly mostBytes?: number
   readonly signal?: AbortSignal
 }
@@ -18,22 +18,22 @@ export interface HttpReply {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** Of the header Retry-After. */
+  /** From the header Retry-After. */
   readonly retryAfterMs: number | undefined
 }
 
-/** Less than the time that the daemon has for a delivery. */
+/** Less than the daemon's time limit for a delivery. */
 const TIMEOUT_MS = 4500
 const MOST_BYTES = 4 * 1024 * 1024
 
-/** Failures of a connection that came before the request was on its way. */
+/** Connection errors that occur before a request is sent. */
 const BEFORE =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|EPROTO|CERT_|ERR_TLS|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/
 
 /**
- * Sends a request and reads the answer, without following a redirect: what is signed or secret goes to the named address alone.
- * @throws NotSent the request surely did not arrive
- * @throws Error it is not known whether it did
+ * Sends a request and reads the response. Redirects are not followed, so that signed and secret data reaches only the given URL.
+ * @throws NotSent If the request was not sent
+ * @throws Error If it may have been received
  */
 export async function http(request: HttpRequest): Promise<HttpReply> {
   const { method, url, headers = {}, body, timeoutMs = TIMEOUT_MS, mostBytes = MOST_BYTES, signal } = request
@@ -68,13 +68,13 @@ async function textOf(response: Response, mostBytes: number): Promise<string> {
   return Buffer.concat(parts).toString('utf8')
 }
 
-/** Whether two secrets are the same, compared in constant time. */
+/** Compares two secrets in constant time. */
 export function isSame(one: string, other: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
   return timingSafeEqual(digest(one), digest(other))
 }
 
-/** The object of a JSON text; an empty one where it is none. */
+/** Parses a JSON object; any other text gives an empty object. */
 export function objectOf(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text)

@@ -4,19 +4,19 @@ import { clip, split } from './text.js'
 import { type Backoff, backoffMs, type Timing } from './timing.js'
 import { type Attachment, type InboundEvent, IngestRefused, type IngestResult } from './types.js'
 
-/** Bounds of what waits for the daemon, of one instance. */
+/** Limit of events that wait for the daemon, per instance. */
 const MOST_WAITING = 1000
-/** Requests that the daemon answers at once, for all conversations; it answers 64 of one process. */
+/** Concurrent requests to the daemon over all conversations; it handles 64 of one process. */
 const AT_ONCE = 16
-/** How long a key is remembered: platforms repeat within seconds, and the daemon knows for a day. */
+/** How long a key is remembered: platforms repeat within seconds, and the daemon deduplicates for a day. */
 const REMEMBERED_MS = 5 * 60_000
 const MOST_REMEMBERED = 10_000
-/** Attempts for an event which the daemon fails to take for a reason that it does not name. */
+/** Attempts for an event when the daemon fails with an unknown reason. */
 const MOST_FAILURES = 8
 
-/** Reasons for which an event is sent again until it is taken. */
+/** Error reasons after which an event is retried until it is accepted. */
 const NOT_NOW = new Set(['bridge_not_accepting', 'too_many_requests', 'rate_limited', 'not_initialized'])
-/** Reasons that stay. */
+/** Permanent error reasons. */
 const NEVER = new Set([
   'bridge_not_found',
   'bridge_event_invalid',
@@ -26,11 +26,11 @@ const NEVER = new Set([
   'method_unavailable',
 ])
 
-/** Characters of a text and of a name that the daemon takes. */
+/** Characters of a text and of a name that the daemon accepts. */
 const LONGEST_TEXT = 1024 * 1024
 const LONGEST_NAME = 512
 const CUT = '… (cut)'
-/** A longer line ends the process; the request around the event takes some of it. */
+/** A longer line would end the process; the margin is for the rest of the request. */
 const LONGEST_EVENT = 8 * 1024 * 1024 - 4096
 const MOST_FILES = 10
 
@@ -41,7 +41,7 @@ interface Known {
   readonly at: number
 }
 
-/** Hands the events of one instance to the daemon, each once, those of one conversation in their order. */
+/** Hands the events of one instance to the daemon: each once, and in order within a conversation. */
 export class Inbox {
   readonly #conversations = new Map<string, Promise<unknown>>()
   readonly #known = new Map<string, Known>()
@@ -67,7 +67,7 @@ export class Inbox {
       this.#waiting--
     })
     this.#known.set(event.idempotency_key, { result, at: this.timing.now() })
-    // An event that was not taken may come again.
+    // After a failure the event may be repeated.
     result.catch(() => this.#known.delete(event.idempotency_key))
     return result
   }
@@ -84,7 +84,7 @@ export class Inbox {
     return turn
   }
 
-  /** Asks the daemon until it takes what it is told. Rejects with {@link IngestRefused}. */
+  /** Retries a request until the daemon accepts it. Rejects with {@link IngestRefused}. */
   async untilTaken(ask: () => Promise<unknown>): Promise<unknown> {
     let failures = 0
     for (let attempt = 1; ; attempt++) {
@@ -113,7 +113,7 @@ export class Inbox {
     }
   }
 
-  /** Keys are in the order of their time. */
+  /** Keys are in insertion order, the oldest first. */
   #forget(): void {
     const now = this.timing.now()
     for (const [key, { at }] of this.#known) {
@@ -123,7 +123,7 @@ export class Inbox {
   }
 }
 
-/** An event within the limits of the daemon; text beyond them is cut, so that the rest arrives. */
+/** The event within the daemon's limits; longer text is cut, so that the rest arrives. */
 function bounded(event: InboundEvent): InboundEvent {
   const { attachments = [], ...rest } = event
   const short = withText(rest)
@@ -131,7 +131,7 @@ function bounded(event: InboundEvent): InboundEvent {
   const [kept, missing]: [Attachment[], string[]] = [[], []]
   for (const file of attachments) {
     const size = bytesOf(file) + 1
-    // Some room is for the words that stand for files which come later.
+    // Reserves room for the notes about files that are dropped later.
     const why =
       kept.length >= MOST_FILES
         ? `a message has at most ${MOST_FILES} files`
@@ -150,7 +150,7 @@ function bounded(event: InboundEvent): InboundEvent {
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
 
-/** An event with the part of its text that the daemon takes. */
+/** The event with its texts cut to the daemon's limits. */
 function withText(event: InboundEvent): InboundEvent {
   const { text, sender } = event
   const name = (value: string | undefined) => clip(value ?? '', LONGEST_NAME) || undefined

@@ -2,22 +2,22 @@ import { createPublicKey, createSign, type KeyObject } from 'node:crypto'
 import { jwtVerify } from 'jose'
 import { type HttpReply, http, objectOf } from './http.js'
 
-/** What a token says, after its signature was checked. */
+/** The contents of a token with a verified signature. */
 export interface VerifiedJwt {
   readonly claims: Readonly<Record<string, unknown>>
-  /** Members of the JSON Web Key that signed it; empty where the keys are certificates. */
+  /** Members of the JSON Web Key that signed it; empty for certificates. */
   readonly key: Readonly<Record<string, unknown>>
 }
 
-/** Whom a token has to come from and be for. Of a list one has to match. */
+/** Accepted issuers and audiences; one entry of each list has to match. */
 export interface ExpectedJwt {
   readonly issuers: readonly string[]
   readonly audiences: readonly string[]
-  /** The present time in epoch milliseconds. */
+  /** Current time in epoch milliseconds. */
   readonly now: number
 }
 
-/** A token is not valid: the request that carries it is refused with 401. */
+/** An invalid token: the request is refused with 401. */
 export class JwtRefused extends Error {
   override readonly name = 'JwtRefused'
 }
@@ -27,13 +27,13 @@ interface PublicKey {
   readonly members: Readonly<Record<string, unknown>>
 }
 
-/** Clocks may differ by this much. */
+/** Allowed clock skew. */
 const LEEWAY_MS = 5 * 60_000
 const LONGEST_TOKEN = 16 * 1024
 const LEAST_BITS = 2048
-/** An unknown key makes the list be fetched again this often, so that forged tokens cause no flood of requests. */
+/** Minimum interval between fetches for unknown keys, so that forged tokens cause no request flood. */
 const UNKNOWN_MS = 60_000
-/** Wait after a fetch that failed while there are no keys at all. */
+/** Wait after a failed fetch while no keys are known. */
 const FAILED_MS = 5000
 const DEFAULT_AGE_MS = 60 * 60_000
 const LEAST_AGE_MS = 60_000
@@ -42,9 +42,8 @@ const MOST_KEYS = 200
 const MOST_BYTES = 1024 * 1024
 
 /**
- * Public keys of an issuer by their id, from a JSON Web Key Set or from an object of certificates in PEM by id. They are cached for
- * as long as `Cache-Control` says, and fetched again for an unknown id at most once a minute. Keys that cannot be renewed serve on
- * for a day.
+ * Public keys of an issuer by id, from a JSON Web Key Set or an object of PEM certificates. They are cached as `Cache-Control`
+ * allows, and fetched for an unknown id at most once a minute. If a renewal fails, the cached keys are used for another day.
  */
 export class RemoteKeys {
   #keys: ReadonlyMap<string, PublicKey> = new Map()
@@ -54,20 +53,20 @@ export class RemoteKeys {
   #failure: Error | undefined
   #fetching: Promise<void> | undefined
 
-  /** @param url the address of the keys, or a function that finds it out */
+  /** @param url URL of the keys, or a function that discovers it */
   constructor(
     private readonly url: string | (() => Promise<string>),
     private readonly signal?: AbortSignal,
   ) {}
 
   /**
-   * The key of an id; undefined: the issuer has none.
-   * @throws Error the keys cannot be fetched, so that nothing is known
+   * The key of an id; undefined: the issuer has no such key.
+   * @throws Error If the keys cannot be fetched
    */
   async get(id: string, now: number): Promise<PublicKey | undefined> {
     if (now >= this.#freshUntil && now - this.#triedAt >= this.#pauseMs) await this.#fetch(now)
     if (!this.#keys.has(id) && now - this.#triedAt >= this.#pauseMs) await this.#fetch(now)
-    // Another request may be fetching.
+    // Another request may already be fetching.
     if (!this.#keys.has(id)) await this.#fetching
     const isUsable = now - this.#fetchedAt < LONGEST_AGE_MS
     if (!isUsable && this.#failure) throw this.#failure
@@ -113,7 +112,7 @@ export class RemoteKeys {
   }
 }
 
-/** How long a reply may be cached, within bounds. */
+/** How long a response may be cached, within limits. */
 function ageOf({ headers }: HttpReply): number {
   const [, seconds] = /(?:^|[\s,])max-age=(\d{1,9})/i.exec(headers.get('cache-control') ?? '') ?? []
   const age = seconds === undefined ? DEFAULT_AGE_MS : Number(seconds) * 1000
@@ -133,7 +132,7 @@ function keysOf(text: string): ReadonlyMap<string, PublicKey> {
   return found
 }
 
-/** A key that can check RS256; undefined where the value is none, for sets hold keys of other kinds too. */
+/** A key that verifies RS256; undefined for keys of other kinds, which key sets also contain. */
 function publicKeyOf(value: unknown): PublicKey | undefined {
   try {
     const isPem = typeof value === 'string'
@@ -149,9 +148,9 @@ function publicKeyOf(value: unknown): PublicKey | undefined {
 }
 
 /**
- * Checks a JSON Web Token that was signed with RS256: its form, key, signature, issuer, audience and times.
- * @throws JwtRefused it is not valid
- * @throws Error the keys of the issuer cannot be fetched: the sender has to try again
+ * Verifies a JSON Web Token signed with RS256: form, signature, issuer, audience and times.
+ * @throws JwtRefused If it is invalid
+ * @throws Error If the issuer's keys cannot be fetched: the sender has to retry
  */
 export async function verifyJwt(token: string, keys: RemoteKeys, expected: ExpectedJwt): Promise<VerifiedJwt> {
   if (token.length > LONGEST_TOKEN) throw new JwtRefused('the token is too long')
@@ -175,7 +174,7 @@ export async function verifyJwt(token: string, keys: RemoteKeys, expected: Expec
   }
 }
 
-/** Nothing is known of a token, because the keys of its issuer cannot be fetched. */
+/** The token cannot be verified because the issuer's keys cannot be fetched. */
 class KeysUnknown extends Error {
   constructor(override readonly cause: unknown) {
     super('the keys cannot be fetched')
@@ -184,8 +183,8 @@ class KeysUnknown extends Error {
 
 /**
  * Signs claims with RS256.
- * @param privateKey an RSA key in PEM
- * @throws Error the key is none
+ * @param privateKey RSA key in PEM
+ * @throws Error If the key is invalid
  */
 export function signJwt(
   claims: Readonly<Record<string, unknown>>,

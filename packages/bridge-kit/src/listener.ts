@@ -3,27 +3,27 @@ import { isIP } from 'node:net'
 import { clip } from './text.js'
 import { type Host, type InboundEvent, IngestRefused, type Instance, InstanceProblem } from './types.js'
 
-/** What arrives at a webhook. */
+/** A request to a webhook. */
 export interface WebhookRequest {
   readonly method: string
-  /** One value of each header, names in lower case. */
+  /** One value per header; names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly query: URLSearchParams
   readonly body: Buffer
 }
 
-/** The answer; without a body it is empty. */
+/** The response; without `body` and `text` it is empty. */
 export interface WebhookReply {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
-  /** Sent as it is, in place of a body. */
+  /** Sent verbatim instead of a JSON body. */
   readonly text?: string
 }
 
 export type WebhookHandler = (request: WebhookRequest) => Promise<WebhookReply>
 
-/** Where an instance listens, and under which address the platform reaches it. */
+/** The local address and path of an instance, and its public URL. */
 export interface ListenConfig {
   readonly host: string
   readonly port: number
@@ -32,15 +32,15 @@ export interface ListenConfig {
 }
 
 const DEFAULT_MOST_BYTES = 1024 * 1024
-/** A client that sends slower than this is cut off. */
+/** Time limit of a request; slower clients are cut off. */
 const REQUEST_MS = 15_000
-/** Requests of one listener that are answered at once. */
+/** Concurrent requests per listener. */
 const AT_ONCE = 64
 
 /**
- * Reads `listen_addr`, `path` and `public_url` of `provider_config`. A listener is for a proxy on this machine, which encrypts:
- * only loopback addresses are allowed.
- * @throws InstanceProblem what is wrong with them
+ * Reads `listen_addr`, `path` and `public_url` of `provider_config`. Only loopback addresses are allowed: a proxy on this machine
+ * has to terminate TLS.
+ * @throws InstanceProblem If a setting is invalid
  */
 export function listenConfigOf({ config }: Instance): ListenConfig {
   const { listen_addr: address, path, public_url: publicUrl } = config
@@ -62,7 +62,7 @@ const wrong = (key: string, value: unknown, wanted: string) =>
     message: `provider_config.${key}: ${clip(JSON.stringify(value) ?? 'absent', 80)} is not ${wanted}`,
   })
 
-/** How long a sender waits for the daemon; platforms give up after ten seconds. */
+/** How long a request waits for the daemon; platforms give up after ten seconds. */
 const WAIT_MS = 9000
 const RETRY_SECONDS = 5
 
@@ -72,19 +72,19 @@ const LATER: WebhookReply = {
   body: { error: 'not accepted now; send it again with the same id' },
 }
 
-/** Hands an event to the daemon. The reply says 200 when it is durable there, 503 when the sender has to repeat it. */
+/** Hands an event to the daemon. Responds 200 once the event is durable, 503 if the sender has to repeat it. */
 export function taken(host: Host, event: InboundEvent, waitMs = WAIT_MS): Promise<WebhookReply> {
   return durable(host.ingest(event), waitMs)
 }
 
-/** The reply to a request of which something is on its way to the daemon; see {@link taken}. */
+/** The response to a request whose work is handed to the daemon; see {@link taken}. */
 export async function durable(work: Promise<unknown>, waitMs = WAIT_MS): Promise<WebhookReply> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<undefined>(resolve => {
     timer = setTimeout(() => resolve(undefined), waitMs)
   })
   try {
-    // A repetition of the request joins what still waits.
+    // A repeated request shares the pending work.
     const result = await Promise.race([work, late])
     return result === undefined ? LATER : { status: 200, body: result }
   } catch (error) {
@@ -105,17 +105,20 @@ interface Shared {
   >
 }
 
-/** Listeners by address: instances with paths of their own share one. */
+/** Listeners by address: instances with different paths share one. */
 const shared = new Map<string, Shared>()
 
-/** Listens for requests to one path. Resolves when it does. @throws InstanceProblem the address or the path is in use */
+/**
+ * Listens for requests to one path; resolves once it does.
+ * @throws InstanceProblem If the address or the path is in use
+ */
 export async function listen(
   { host, port, path }: ListenConfig,
   handler: WebhookHandler,
   mostBytes = DEFAULT_MOST_BYTES,
   methods: readonly string[] = ['POST'],
 ): Promise<{ readonly port: number; close(): Promise<void> }> {
-  // Port 0 is another one each time.
+  // Port 0 selects a new port each time, so it is never shared.
   const key = port === 0 ? `${host}:0:${path}:${Math.random()}` : `${host}:${port}`
   const entry = shared.get(key) ?? begin(host, port, key)
   if (entry.paths.has(path)) throw inUse(`${host}:${port}${path} belongs to another instance`)
@@ -172,7 +175,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, paths:
     const fields = new URLSearchParams(query)
     reply(response, await found.handler({ method, headers: Object.fromEntries(single), query: fields, body }))
   } catch {
-    // What failed is for the log of the handler, not for the sender.
+    // Error details go to the handler's log, not to the sender.
     reply(response, { status: 500 })
   }
 }
@@ -194,7 +197,7 @@ function reply(response: ServerResponse, { status, headers = {}, body, text: pla
   const text = plain ?? (body === undefined ? '' : JSON.stringify(body))
   const kind = plain === undefined ? 'application/json' : 'text/plain; charset=utf-8'
   const type = text === '' ? {} : { 'content-type': kind, 'x-content-type-options': 'nosniff' }
-  // The rest of a body that is too long is not read.
+  // The rest of an oversized body is not read, so the connection is closed.
   const close = status === 413 ? { connection: 'close' } : {}
   response.writeHead(status, { ...type, ...close, ...headers, 'content-length': Buffer.byteLength(text) }).end(text)
 }

@@ -1,11 +1,11 @@
-/** A piece of a line of Markdown. */
+/** An inline element of Markdown. */
 export type Inline =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'code'; readonly text: string }
   | { readonly type: 'bold' | 'italic' | 'strike'; readonly inner: readonly Inline[] }
   | { readonly type: 'link'; readonly url: string; readonly inner: readonly Inline[] }
 
-/** Lines of words, or a fence of code. */
+/** Lines of text, or a fenced code block. */
 export type Block =
   | { readonly type: 'words'; readonly inner: readonly Inline[] }
   | { readonly type: 'fence'; readonly code: string; readonly language: string }
@@ -25,12 +25,12 @@ const INLINE = new RegExp(
   ].join('|'),
   'gm',
 )
-/** Styles in styles; what is deeper stays text. */
+/** Maximum nesting of styles; deeper markup stays text. */
 const DEPTH = 4
 
 /**
- * The parts of Markdown that chats can show: fences, code, bold, italic, strike, links over HTTP, headings as bold. All else stays
- * text. A fence without an end goes on to the end of the text.
+ * Parses the Markdown that chats can show: fences, code, bold, italic, strike, HTTP links, and headings as bold. Everything else
+ * stays text. An unclosed fence extends to the end.
  */
 export function markdown(text: string): readonly Block[] {
   const blocks: Block[] = []

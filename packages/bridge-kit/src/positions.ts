@@ -2,23 +2,23 @@ import { messageOf } from './running.js'
 import type { Timing } from './timing.js'
 import type { Host } from './types.js'
 
-/** Places that are remembered; all of them fit into one value of the daemon. */
+/** Remembered places; all of them fit into one value of the daemon. */
 const MOST_PLACES = 600
-/** Positions are kept at most so often. */
+/** Minimum interval between saves. */
 const SAVE_MS = 500
 const KEY = 'positions'
 
 interface Place {
-  /** The newest message below which the daemon has all of them. */
+  /** The daemon has all messages up to this id. */
   at: string
-  /** Messages on their way to the daemon, and those above {@link at} that it has. */
+  /** Messages being handed to the daemon, and messages above {@link at} that it already has. */
   readonly open: Set<string>
   readonly done: Set<string>
 }
 
 /**
- * How far each place of a platform was read, over restarts: what came meanwhile is asked for from there on. A position passes over no
- * message that the daemon does not have. Ids of messages grow with time: digits, with a point perhaps.
+ * The read position of each place of a platform, kept over restarts, so that missed messages can be fetched. A position never
+ * passes a message that the daemon lacks. Message ids must grow with time: digits, optionally with a point.
  */
 export class Positions {
   readonly #places = new Map<string, Place>()
@@ -30,41 +30,41 @@ export class Positions {
     private readonly timing: Timing,
   ) {}
 
-  /** Reads what an earlier process kept. */
+  /** Loads the positions of an earlier process. */
   async load(): Promise<void> {
     const kept = Object(await this.host.values.get(KEY)) as Readonly<Record<string, unknown>>
     for (const [place, at] of Object.entries(kept))
       if (typeof at === 'string' && isId(at)) this.#places.set(place, { at, open: new Set(), done: new Set() })
   }
 
-  /** Id of the newest message that was read; undefined: nothing is known of the place. */
+  /** Id of the newest read message; undefined: the place is unknown. */
   of(place: string): string | undefined {
     return this.#places.get(place)?.at
   }
 
-  /** Places, those that were used last first. */
+  /** Places, the most recently used first. */
   places(): readonly string[] {
     return [...this.#places.keys()].reverse()
   }
 
-  /** Where nothing is known of a place, it counts as read up to a message. */
+  /** Starts an unknown place at a message. */
   begin(place: string, at: string): void {
     if (this.#places.has(place) || !isId(at)) return
     this.#put(place, { at, open: new Set(), done: new Set() })
     this.#save()
   }
 
-  /** A message is on its way to the daemon. */
+  /** Records that a message is being handed to the daemon. */
   taking(place: string, id: string): void {
     if (!isId(id)) return
     const known = this.#places.get(place)
-    // The position before it is not known; smaller ids count as read.
+    // Without a known position, all smaller ids count as read.
     const one = known ?? { at: before(id), open: new Set<string>(), done: new Set<string>() }
     if (isAfter(id, one.at)) one.open.add(id)
     this.#put(place, one)
   }
 
-  /** Until it is released a position stays where it is: what was missed above it is not known yet. */
+  /** Freezes a position until it is released, because messages missed above it are not known yet. */
   hold(place: string): () => void {
     const one = this.#places.get(place)
     if (!one) return () => {}
@@ -76,7 +76,7 @@ export class Positions {
     }
   }
 
-  /** The daemon has a message, or nothing is to be done with it. */
+  /** Records that the daemon has a message or that it needs no handling. */
   taken(place: string, id: string): void {
     const one = this.#places.get(place)
     if (!one?.open.delete(id)) return
@@ -119,19 +119,19 @@ export class Positions {
     if (this.host.signal.aborted) return
     this.#changed = false
     const all = Object.fromEntries([...this.#places].map(([place, { at }]) => [place, at]))
-    // What is not kept is asked for again, and the daemon knows it.
+    // After a failed save the messages are fetched again, and the daemon ignores the duplicates.
     await this.host.values.put(KEY, all).catch(error => this.host.log(`positions are not kept: ${messageOf(error)}`))
   }
 }
 
 const isId = (id: string): boolean => /^\d{1,25}(?:\.\d{1,10})?$/.test(id)
 
-/** Whether one id is that of a later message than another. */
+/** Whether `id` is later than `other`. */
 export const isAfter = (id: string, other: string): boolean => compare(id, other) > 0
 
 const compare = (a: string, b: string): number => a.length - b.length || (a < b ? -1 : a > b ? 1 : 0)
 
-/** An id below another one, and above all that are smaller by more than one. */
+/** The id directly below another. */
 function before(id: string): string {
   const digits = String(BigInt(id.replace('.', '')) - 1n).padStart(id.replace('.', '').length, '0')
   const point = id.indexOf('.')

@@ -1,9 +1,9 @@
 import type { Readable, Writable } from 'node:stream'
 
-/** What the daemon may do before the connection is taken for broken. */
+/** Maximum characters of one line from the daemon; a longer one breaks the connection. */
 const LONGEST_LINE = 16 * 1024 * 1024
 
-/** An error that the other side answered. */
+/** An error response of the other side. */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
   constructor(
@@ -14,13 +14,13 @@ export class RpcError extends Error {
     super(message)
   }
 
-  /** The stable name of the error. */
+  /** The stable error code. */
   get reason(): string {
     const { code } = (this.data ?? {}) as { code?: unknown }
     return typeof code === 'string' ? code : ''
   }
 
-  /** Milliseconds after which the other side wants to be asked again. */
+  /** Milliseconds after which the request may be repeated. */
   get retryAfterMs(): number | undefined {
     const { retry_after_ms: ms } = (this.data ?? {}) as { retry_after_ms?: unknown }
     return typeof ms === 'number' && Number.isFinite(ms) && ms >= 0 ? ms : undefined
@@ -35,9 +35,9 @@ interface Message {
   readonly error?: { readonly code?: unknown; readonly message?: unknown; readonly data?: unknown }
 }
 
-/** JSON-RPC 2.0 over two streams, a message a line, requests in both directions at once. */
+/** JSON-RPC 2.0 over two streams: one message per line, concurrent requests in both directions. */
 export class RpcConnection {
-  /** Resolves when the other side has closed its end, or sent something that is no message. */
+  /** Resolves with the reason when the other side closes the stream or sends an invalid message. */
   readonly closed: Promise<string>
   #close: (why: string) => void = () => {}
   #over: string | undefined
@@ -56,7 +56,7 @@ export class RpcConnection {
     void this.#read(input)
   }
 
-  /** Asks the other side. Rejects with its {@link RpcError}, or with an Error when the connection is over. */
+  /** Sends a request. Rejects with the {@link RpcError} of the response, or with an Error when the connection ends. */
   request(method: string, params: unknown): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.#over !== undefined) throw new Error(this.#over)

@@ -18,16 +18,16 @@ const METHODS = [
 
 const PROTOCOL = '1'
 
-/** What an adapter is made of. */
+/** Definition of an adapter. */
 export interface Bridge {
-  /** Name and version of the extension, as its manifest says them. */
+  /** Name and version, as in the manifest of the extension. */
   readonly name: string
   readonly version: string
-  /** Connects one instance. It may resolve before the platform answers, and reports then by `host.report`. */
+  /** Opens one instance. It may resolve before the platform responds; `host.report` then reports the state. */
   readonly open: Open
 }
 
-/** Where the daemon is, and what tells the time; for tests. */
+/** Streams and clock; tests replace them. */
 export interface Surroundings {
   readonly input?: Readable
   readonly output?: Writable
@@ -43,8 +43,8 @@ interface Initialize {
 }
 
 /**
- * Serves the daemon on standard input and output until it asks to shut down or is gone; resolves then, all instances closed.
- * What the code of the adapter prints goes to standard error, for standard output is the protocol.
+ * Serves the daemon on standard input and output; resolves after a shutdown request or the end of input, with all instances closed.
+ * The console is redirected to standard error, because standard output carries the protocol.
  */
 export async function runBridge(bridge: Bridge, surroundings: Surroundings = {}): Promise<void> {
   const { input = process.stdin, output = process.stdout, timing = realTiming } = surroundings
@@ -61,7 +61,7 @@ class Served {
   readonly #running = new Map<string, Running>()
   #dataDir: string | undefined
   #purpose: Host['purpose'] = 'service'
-  /** Changes of the set of instances, one after the other. */
+  /** Serialises changes of the set of instances. */
   #changes: Promise<void> = Promise.resolve()
 
   constructor(
@@ -112,7 +112,7 @@ class Served {
     this.#dataDir = runtime?.data_dir
     this.#purpose = runtime?.bridge?.purpose === 'control' ? 'control' : 'service'
     const { provides = [], granted_permissions: permissions = [] } = capabilities ?? {}
-    // The answer goes first: the daemon waits a few seconds for it, and takes no report before.
+    // The response is sent first: the daemon waits only a few seconds for it and accepts no report before.
     this.#changes = this.#changes.then(() => new Promise(resolve => setImmediate(resolve)))
     void this.#set(runtime?.bridge?.managed_instances ?? [])
     return {
@@ -132,7 +132,7 @@ class Served {
     return deaf.length === 0 ? { healthy: true } : { healthy: false, message: deaf.join('; ') }
   }
 
-  /** Makes these the instances that run; one that did not change stays as it is. */
+  /** Opens and closes instances to match the wanted set; unchanged ones keep running. */
   #set(wanted: readonly ManagedInstance[]): Promise<void> {
     const change = this.#changes.then(() => this.#change(wanted))
     this.#changes = change.catch(error => void process.stderr.write(`${messageOf(error)}\n`))

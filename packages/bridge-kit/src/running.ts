@@ -18,7 +18,7 @@ import {
   type Values,
 } from './types.js'
 
-/** An instance with its secrets, as it stands in the protocol. */
+/** An instance with its secrets, in the form of the protocol. */
 export interface ManagedInstance {
   readonly instance: {
     readonly id: string
@@ -31,20 +31,20 @@ export interface ManagedInstance {
   readonly bound_secrets?: readonly { readonly binding_name: string; readonly kind?: string; readonly value: string }[]
 }
 
-/** How an adapter is opened. */
+/** Opens an adapter for one instance. */
 export type Open = (instance: Instance, host: Host) => Adapter | Promise<Adapter>
 
-/** One may take so long to close. */
+/** Time limit for closing an instance. */
 const CLOSE_MS = 5000
 
-/** States that lead to others only through `starting`. */
+/** States that can only be left through `starting`. */
 const RESTARTS: readonly StateReport['status'][] = ['auth_required', 'error']
 
-/** Attempts for a value while the daemon takes no more calls. */
+/** Attempts for a value call while the daemon refuses calls. */
 const VALUE_ATTEMPTS = 8
 const BUSY = new Set(['rate_limited', 'too_many_requests', 'not_initialized'])
 
-/** One open instance: its adapter, its inbox, its reports. */
+/** One open instance with its adapter, inbox and reports. */
 export class Running implements Host {
   readonly #abort = new AbortController()
   readonly #inbox: Inbox
@@ -72,7 +72,7 @@ export class Running implements Host {
     return this.#abort.signal
   }
 
-  /** Opens the adapter; a failure is reported as the state of the instance. */
+  /** Opens the adapter; a failure becomes the reported state of the instance. */
   open(open: Open): Promise<void> {
     this.#opened = this.#open(open)
     return this.#opened
@@ -162,7 +162,7 @@ export class Running implements Host {
     }
   }
 
-  /** Instances of one extension share its values, so each has keys of its own. */
+  /** Instances of one extension share its values, so each key is prefixed with the instance. */
   #value(method: string, key: string, more: object = {}): Promise<unknown> {
     const params = { key: `${this.managed.instance.id}/${key}`, ...more }
     return retrying(() => this.connection.request(method, params), {
@@ -206,7 +206,7 @@ function instanceOf({ instance, bound_secrets: secrets = [] }: ManagedInstance):
   }
 }
 
-/** The message of whatever was thrown. */
+/** The message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

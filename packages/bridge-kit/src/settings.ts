@@ -1,17 +1,17 @@
 import { clip } from './text.js'
 import { type Instance, InstanceProblem } from './types.js'
 
-/** Reads members of `provider_config` and secrets. Each call throws an {@link InstanceProblem} that names what does not do. */
+/** Typed reads of `provider_config` and secrets. Each throws an {@link InstanceProblem} that names the invalid value. */
 export interface Settings {
   text(key: string, fallback: string, form: RegExp): string
   flag(key: string, fallback: boolean): boolean
   integer(key: string, fallback: number, least: number, most: number): number
   texts(key: string, form: RegExp, most: number): readonly string[]
-  /** The address of a server, without a slash at its end. */
+  /** A server URL without a trailing slash. */
   url(key: string, fallback: string, schemes: readonly string[]): string
-  /** The address of an API, which is encrypted unless it is on this machine. */
+  /** An API URL, which must use TLS unless it is on this machine. */
   api(key: string, fallback: string): string
-  /** @param hint where to get the value */
+  /** @param hint Where to get the value */
   secret(slot: string, form: RegExp, hint: string): string
 }
 
@@ -68,7 +68,10 @@ export function settingsOf(instance: Instance): Settings {
   }
 }
 
-/** Says that a secret is missing, and how to bind it. @param slots the needed ones, or one of several */
+/**
+ * The problem of a missing secret, with the command to bind it.
+ * @param slots All of them are alternatives
+ */
 export function unbound({ id }: Instance, slots: readonly string[], hint?: string): InstanceProblem {
   const why = `no secret is bound to ${slots.join(' or ')}${hint === undefined ? '' : `: ${hint}`}`
   const message = `${why}. Bind it: svc bridge secret-bindings put ${id} ${slots[0]}`

@@ -3,10 +3,10 @@ import { clip } from './text.js'
 import { backoffMs, type Timing } from './timing.js'
 import { type Check, type Host, InstanceProblem, NotSent, type StateReport } from './types.js'
 
-/** A connection that lasted this long starts the back-off anew. */
+/** A connection that lasted this long resets the back-off. */
 const STABLE_MS = 60_000
 
-/** How an instance stands, by what its requests or its connection tell; it is reported when it changes. */
+/** The state of an instance, derived from its requests or its connection and reported on change. */
 export class Standing {
   #last: StateReport | undefined
   #begun = false
@@ -18,15 +18,16 @@ export class Standing {
     private readonly publicUrl?: string,
   ) {}
 
-  /** Why the last connection ended, for the end of a sentence; empty where there was none. */
+  /** Why the last connection ended, as the end of a message; empty if there was none. */
   get lastAttempt(): string {
     return this.#why === '' ? '' : clip(` The last attempt: ${this.#why}`, 1000)
   }
 
   /**
-   * Keeps a connection until the instance is closed: opens it anew after each end, with growing waits.
-   * @param name what the connection is to
-   * @param connect resolves with why it ended, or rejects; an {@link InstanceProblem} needs the operator and ends it
+   * Keeps a connection until the instance is closed: reopens it after each end, with back-off.
+   * @param name The other end of the connection
+   * @param connect Resolves with why the connection ended, or rejects; an {@link InstanceProblem} needs the operator and stops the
+   * retries
    */
   async keep(name: string, connect: () => Promise<string>): Promise<void> {
     const { signal } = this.host
@@ -48,8 +49,8 @@ export class Standing {
   }
 
   /**
-   * Makes the first call of an instance until it succeeds, after which the instance is ready. Refused credentials end it: they need
-   * the operator, and binding others opens the instance anew.
+   * Retries the first call of an instance until it succeeds; the instance is then ready. Refused credentials stop the retries,
+   * because the operator has to bind others, which reopens the instance.
    */
   async begin(first: () => Promise<void>): Promise<void> {
     const { signal } = this.host
@@ -69,13 +70,13 @@ export class Standing {
     }
   }
 
-  /** A call succeeded. */
+  /** Records a successful call. */
   well(): void {
     if (!this.#begun) return
     this.report({ status: 'ready', ...(this.publicUrl === undefined ? {} : { webhook_public_url: this.publicUrl }) })
   }
 
-  /** A call failed. A refusal that concerns one message alone changes nothing. */
+  /** Records a failed call. A refusal of a single message does not change the state. */
   failed(error: unknown): void {
     this.#failed(error, false)
   }
@@ -90,7 +91,7 @@ export class Standing {
     }
   }
 
-  /** What was reported last. */
+  /** The last reported state. */
   get last(): StateReport | undefined {
     return this.#last
   }
@@ -102,13 +103,13 @@ export class Standing {
   }
 }
 
-/** Says that nothing was heard for longer than that; undefined: it was. */
+/** A message if the last sign of life is more than `mostMs` ago; else undefined. */
 export function silence(name: string, lastHeard: number, mostMs: number, timing: Timing): string | undefined {
   const silentMs = timing.now() - lastHeard
   return silentMs > mostMs ? `nothing was heard of ${name} for ${Math.round(silentMs / 1000)} s` : undefined
 }
 
-/** Checks of an instance with a webhook: whether its login works, and whether an event has come. */
+/** Checks of a webhook instance: whether its login works and whether an event has arrived. */
 export async function checksOf(
   platform: string,
   login: () => Promise<string | undefined>,
@@ -130,7 +131,10 @@ export async function checksOf(
   ]
 }
 
-/** The check of a webhook that a person registers at the platform. @param how what to do there with the address */
+/**
+ * The check of a webhook that a person has to register at the platform.
+ * @param how The instructions for a URL
+ */
 export function webhookCheck(publicUrl: string | undefined, how: (url: string) => string): Check {
   return publicUrl === undefined
     ? { check: 'webhook.registered', status: 'warn', remediation: 'Set provider_config.public_url.' }

@@ -1,7 +1,7 @@
-/** What counts as one in the limit of a text. */
+/** The unit of a text limit. */
 export type TextUnit = 'bytes' | 'utf16' | 'code_points'
 
-/** Length of a text in a unit. */
+/** The length of a text in a unit. */
 export function measure(text: string, unit: TextUnit): number {
   if (unit === 'bytes') return Buffer.byteLength(text)
   if (unit === 'utf16') return text.length
@@ -22,12 +22,12 @@ const sizes: Readonly<Record<TextUnit, (character: string) => number>> = {
   code_points: () => 1,
 }
 
-/** Characters that belong to the one before: combining marks, variation selectors, skin tones, joiners. */
+/** Characters that attach to the one before: combining marks, variation selectors, skin tones, joiners. */
 const CONTINUES = /^(?:\p{M}|\p{Emoji_Modifier}|\u200d)/u
 
 /**
- * How many UTF-16 units of the text fit into the limit, without cutting a character, nor a mark from its letter where the text
- * has another place. At least one character.
+ * How many UTF-16 units of the text fit into the limit without splitting a character or, if possible, separating a mark from its
+ * letter. At least one character.
  */
 function fitting(text: string, limit: number, unit: TextUnit): number {
   const size = sizes[unit]
@@ -44,8 +44,8 @@ function fitting(text: string, limit: number, unit: TextUnit): number {
 }
 
 /**
- * Cuts a text into pieces within the limit: at the end of a line, else behind a space, else between characters. What separated
- * two pieces is gone, everything else is kept.
+ * Splits a text into pieces within the limit: at a line end, else after a space, else between characters. Only the separators
+ * between pieces are dropped.
  */
 export function split(text: string, limit: number, unit: TextUnit): string[] {
   const pieces: string[] = []
@@ -56,7 +56,7 @@ export function split(text: string, limit: number, unit: TextUnit): string[] {
       pieces.push(rest)
       break
     }
-    // A separator right behind the piece costs nothing.
+    // A separator right after the piece does not count.
     const head = clip(rest, most + 1)
     const newline = head.lastIndexOf('\n')
     const space = head.lastIndexOf(' ')
@@ -67,7 +67,9 @@ export function split(text: string, limit: number, unit: TextUnit): string[] {
   return pieces
 }
 
-/** Lines of a text for a platform that has none in a message; empty ones are gone, and control characters but tab. */
+/**
+ * The lines of a text, for platforms without line breaks in messages. Empty lines and control characters except tab are dropped.
+ */
 export function linesOf(text: string): string[] {
   return text
     .split(/\r\n|[\n\r\u2028\u2029]/)

@@ -1,23 +1,23 @@
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** Time and chance; tests hand in their own. */
+/** Clock and randomness; tests replace them. */
 export interface Timing {
-  /** Milliseconds of a clock that only runs forward. */
+  /** Milliseconds of a monotonic clock. */
   now(): number
-  /** Resolves after so many milliseconds; rejects when the signal aborts. */
+  /** Resolves after `ms` milliseconds; rejects when the signal aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** At least 0 and below 1. */
   random(): number
 }
 
-/** Those of this machine. */
+/** The clock and randomness of this machine. */
 export const realTiming: Timing = {
   now: () => performance.now(),
   sleep: (ms, signal) => wait(ms, undefined, signal ? { signal } : {}),
   random: Math.random,
 }
 
-/** How long waits grow. */
+/** Parameters of a back-off. */
 export interface Backoff {
   readonly baseMs: number
   readonly capMs: number
@@ -26,8 +26,8 @@ export interface Backoff {
 export const BACKOFF: Backoff = { baseMs: 500, capMs: 60_000 }
 
 /**
- * Milliseconds before the next attempt after so many failed ones: between half of the exponential back-off and all of it, so
- * that many that failed together do not try again together.
+ * Milliseconds before the next attempt: a random value between half and all of the exponential back-off, so that simultaneous
+ * failures do not retry simultaneously.
  */
 export function backoffMs(
   failures: number,
@@ -38,10 +38,10 @@ export function backoffMs(
   return Math.round(full / 2 + (full / 2) * timing.random())
 }
 
-/** A `Retry-After` is obeyed up to this; a platform that asks for more is broken. */
+/** The longest accepted `Retry-After`; a platform that demands more is broken. */
 const LONGEST_RETRY_MS = 60 * 60_000
 
-/** Milliseconds that a `Retry-After` header asks for, in seconds or as a date; undefined: it says nothing. */
+/** Milliseconds of a `Retry-After` header, given in seconds or as a date; undefined: absent or invalid. */
 export function retryAfterMs(header: string | null | undefined, nowEpochMs: number): number | undefined {
   if (header == null || header.trim() === '') return undefined
   const seconds = Number(header)
@@ -49,20 +49,20 @@ export function retryAfterMs(header: string | null | undefined, nowEpochMs: numb
   return Number.isFinite(ms) ? Math.min(LONGEST_RETRY_MS, Math.max(0, Math.ceil(ms))) : undefined
 }
 
-/** How {@link retrying} goes on. */
+/** Options of {@link retrying}. */
 export interface Retries {
-  /** The first one included. */
+  /** Including the first. */
   readonly attempts: number
   readonly signal?: AbortSignal
   readonly backoff?: Backoff
   readonly timing?: Timing
-  /** Whether an error may go away by itself; default: all may. */
+  /** Whether an error is worth a retry; default: all are. */
   readonly transient?: (error: unknown) => boolean
-  /** Milliseconds that the platform asked for with its error; authoritative. */
+  /** Milliseconds that the platform demanded with its error; overrides the back-off. */
   readonly retryAfter?: (error: unknown) => number | undefined
 }
 
-/** Calls until it succeeds, with growing waits or those that the platform asks for. Rejects with the last error. */
+/** Calls until success, with back-off or the delay demanded by the platform. Rejects with the last error. */
 export async function retrying<T>(call: (attempt: number) => Promise<T>, retries: Retries): Promise<T> {
   const { attempts, signal, backoff, timing = realTiming, transient = () => true, retryAfter } = retries
   for (let attempt = 1; ; attempt++) {

@@ -3,13 +3,13 @@ import { clip } from './text.js'
 import { InstanceProblem } from './types.js'
 
 const PEM = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+?)-----END CERTIFICATE-----/g
-/** Characters of all certificates together, and their number. */
+/** Characters of all certificates, and their number. */
 const LONGEST = 64 * 1024
 const MOST = 20
 
 /**
- * The certificates of a setting: PEM, one after the other; line breaks may have become blanks where a person typed them into one
- * line. Undefined: the text holds anything else, or none.
+ * The PEM certificates of a setting. Blanks are accepted in place of line breaks, because the value may have been typed as one
+ * line. Undefined: the text contains none, or anything else.
  */
 export function certificatesOf(text: string): readonly string[] | undefined {
   if (text.length > LONGEST) return undefined
@@ -26,7 +26,10 @@ export function certificatesOf(text: string): readonly string[] | undefined {
   return found
 }
 
-/** The authorities that `provider_config.tls_ca` names; undefined: those of Node. @throws InstanceProblem it holds anything else */
+/**
+ * The authorities in `provider_config.tls_ca`; undefined: those of Node.
+ * @throws InstanceProblem If it contains anything but certificates
+ */
 export function authoritiesOf(value: unknown): readonly string[] | undefined {
   if (value === undefined || value === '') return undefined
   const found = typeof value === 'string' ? certificatesOf(value) : undefined
@@ -44,9 +47,9 @@ const UNTRUSTED = new Set([
 ])
 
 /**
- * What is wrong with the encryption of a connection, and what to do; undefined: something else is wrong.
- * @param name for which the certificate has to be
- * @param setting where authorities that are trusted stand
+ * The TLS problem of a connection, with the remedy; undefined: another kind of error.
+ * @param name The name that the certificate must cover
+ * @param setting The setting of trusted authorities
  */
 export function tlsProblem(error: unknown, name: string, setting = 'tls_ca'): string | undefined {
   const { code = '', message = '' } = Object(error) as { code?: unknown; message?: unknown }

@@ -1,6 +1,6 @@
 import { clip, type HttpReply, http, NotSent, objectOf } from '../../bridge-kit/src/index.js'
 
-/** How the bot proves who it is. */
+/** The credentials of the bot. */
 export type Credentials =
   | { readonly kind: 'key'; readonly key: string }
   | { readonly kind: 'app'; readonly id: string; readonly secret: string }
@@ -9,7 +9,7 @@ const RATE_LIMIT_MS = 60_000
 const LONGEST_WAIT_MS = 60 * 60_000
 const RENEW_MS = 5 * 60_000
 
-/** An error that GraphQL answered, one of the request and not of limits or the login. */
+/** A GraphQL error other than a rate limit or refused login. */
 export class LinearError extends Error {
   override readonly name = 'LinearError'
   constructor(
@@ -35,10 +35,10 @@ export class LinearApi {
   ) {}
 
   /**
-   * Data of a query.
-   * @throws NotSent limits, login, connection: it surely had no effect
-   * @throws LinearError Linear refused it
-   * @throws Error it is not known whether it had an effect
+   * Runs a query and returns its data.
+   * @throws NotSent On limits, login or connection errors: the query had no effect
+   * @throws LinearError If Linear refused it
+   * @throws Error If it may have had an effect
    */
   async query(query: string, variables: Readonly<Record<string, unknown>> = {}): Promise<Record<string, unknown>> {
     const reply = await http({
@@ -66,7 +66,7 @@ export class LinearApi {
       body: new URLSearchParams(form).toString(),
       signal: this.signal,
     }).catch(error => {
-      // Nothing was asked of Linear yet.
+      // The query was not sent yet.
       throw error instanceof NotSent ? error : new NotSent('transient_delivery_failure', (error as Error).message)
     })
     const { access_token: value, expires_in: seconds } = objectOf(reply.text)
@@ -101,7 +101,7 @@ function dataOf(reply: HttpReply): Record<string, unknown> {
   return data as Record<string, unknown>
 }
 
-/** Epoch milliseconds; the documentation has said seconds as well. */
+/** Epoch milliseconds. Small values are seconds, as earlier documentation stated. */
 function resetOf(header: string | null): number {
   const time = Number(header ?? Number.NaN)
   return time < 1e12 ? time * 1000 : time

@@ -30,9 +30,9 @@ import { type Credentials, LinearApi, LinearError } from './api.js'
 import { readEvent, type Self } from './event.js'
 import { commentId, isIdentifier, issueOf, isUuid } from './ids.js'
 
-/** Linear waits five seconds, and tries again after a minute, an hour and six hours. */
+/** Linear waits five seconds, and retries after a minute, an hour and six hours. */
 const WAIT_MS = 4000
-/** The last of these attempts still counts; the daemon knows the key of an event for 24 hours. */
+/** Accepts the last of these retries; the daemon remembers event keys for 24 hours. */
 const TOLERANCE_MS = 8 * 60 * 60_000
 
 const WHO = 'query { viewer { id name displayName } }'
@@ -50,7 +50,7 @@ interface LinearConfig {
   readonly targets: readonly string[]
 }
 
-/** Opens one instance: it listens, and finds out who it is, again and again until Linear answers. */
+/** Opens one instance: it listens and retries to look up its own user until Linear responds. */
 export async function openLinear(instance: Instance, host: Host, timing: Timing = realTiming): Promise<Adapter> {
   const bridge = new LinearBridge(configOf(instance), host, timing)
   await bridge.open()
@@ -102,7 +102,7 @@ class LinearBridge implements Adapter {
     }
   }
 
-  /** Exact: the id of the comment is known before it is made, and a second comment with it is refused. */
+  /** Exact: the comment id is chosen before the creation, and Linear refuses a duplicate. */
   async settle({ nonce }: Unsettled): Promise<SettleResult> {
     const id = commentId(nonce)
     return (await this.#exists(id)) ? { outcome: 'delivered', remote_message_id: id } : { outcome: 'absent' }
@@ -151,7 +151,7 @@ class LinearBridge implements Adapter {
     try {
       await this.#api.query(CREATE, { input: { id: made, body, ...place } })
     } catch (error) {
-      // An earlier attempt may have made it.
+      // An earlier attempt may have created the comment.
       if (!(error instanceof LinearError) || !(await this.#exists(made))) throw error
       await this.#api.query(UPDATE, { id: made, input: { body } })
     }
@@ -178,14 +178,14 @@ class LinearBridge implements Adapter {
     const age = Math.abs(Date.now() - Number(payload.webhookTimestamp ?? Number.NaN))
     if (!(age <= TOLERANCE_MS)) return { status: 401, body: { error: 'webhookTimestamp is missing or too old' } }
     this.#heard = true
-    // Without knowing itself the bot would answer itself.
+    // Without its own user id the bot would answer its own comments.
     if (!this.#self) return { status: 503, body: { error: 'not connected to Linear yet' } }
     const reading = readEvent(payload, this.#self)
     return 'ignored' in reading ? { status: 200, body: reading } : taken(this.host, reading.event, WAIT_MS)
   }
 }
 
-/** A link to a profile is a mention: an agent notifies no person by it. */
+/** A profile link is a mention; an invisible character disables it, so that an agent notifies nobody. */
 const quiet = (text: string) => text.replace(/(linear\.app\/[\w-]{1,64}\/)(profiles\/)/gi, '$1\u200b$2')
 
 function unlessMissing(error: unknown): undefined {

@@ -2,10 +2,10 @@ import type { InboundEvent } from '../../bridge-kit/src/index.js'
 import { clip } from '../../bridge-kit/src/index.js'
 import { isUuid } from './ids.js'
 
-/** Who the bot is. */
+/** The identity of the bot. */
 export interface Self {
   readonly id: string
-  /** Names with which it is mentioned. */
+  /** Names in mentions. */
   readonly names: readonly string[]
 }
 
@@ -24,10 +24,10 @@ interface Payload {
   }
 }
 
-/** What a webhook says. `ignored`: it is fine and nothing for the daemon, with the reason. */
+/** The content of a webhook. `ignored`: valid but not for the daemon, with the reason. */
 export type Reading = { readonly event: InboundEvent } | { readonly ignored: string }
 
-/** Reads a comment. The key is made of what is signed: a request that is sent again under another id is the same event. */
+/** Reads a comment. The key uses only signed fields: a request repeated under another id is the same event. */
 export function readEvent(payload: unknown, self: Self): Reading {
   const { action, type, data } = (payload ?? {}) as Payload
   if (type !== 'Comment' || !data || (action !== 'create' && action !== 'update'))
@@ -46,10 +46,10 @@ export function readEvent(payload: unknown, self: Self): Reading {
       family: action === 'create' ? 'message' : 'edit',
       sender: {
         id: userId,
-        // A name is what its owner says, an address is verified.
+        // Names are chosen freely; email addresses are verified.
         ...(typeof user?.email === 'string' ? { username: clip(user.email, 200) } : {}),
         ...(name === undefined ? {} : { display_name: name }),
-        // Linear has signed it.
+        // Verified by Linear's signature.
         authenticated: true,
       },
       peer_id: userId,

@@ -1,6 +1,6 @@
 /*
- * What servers make of the streaming chat completions, brought to the one form that is read behind this: Ollama, llama.cpp,
- * vLLM, SGLang and the proxies before them differ in small things, each of which would end an answer.
+ * Normalises streaming chat completions. Ollama, llama.cpp, vLLM, SGLang and the proxies in front of them deviate in small ways,
+ * each of which would make the SDK fail the answer.
  */
 
 type Json = Record<string, unknown>
@@ -9,24 +9,24 @@ const isObject = (value: unknown): value is Json => typeof value === 'object' &&
 const objectsIn = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : [])
 const textIn = (value: unknown) => (typeof value === 'string' ? value : '')
 
-/** A call of a tool, as far as it has come. */
+/** A tool call as received so far. */
 interface OpenCall {
   readonly id: string
-  /** The id that the server has for it; several may have the same. */
+  /** The server's id of the call; it may not be unique. */
   readonly toldId: string
   readonly index: number
-  /** The index that the server has for it. */
+  /** The server's index of the call. */
   readonly told: unknown
   arguments: string
 }
 
-/** Reads the events of one answer. */
+/** Normalises the events of one answer. */
 class Answer {
   readonly #calls: OpenCall[] = []
   #hasContent = false
   #hasEnded = false
 
-  /** The data of an event in the common form; itself where it cannot be read. */
+  /** The data of an event in the common form; unparsable data is passed through. */
   data(text: string): string {
     if (text === '[DONE]') return this.#done()
     let value: unknown
@@ -36,17 +36,17 @@ class Answer {
       return text
     }
     if (!isObject(value)) return text
-    // A count that is none would spoil the answer that it came with.
+    // The SDK rejects an answer with invalid usage figures.
     if (value.usage !== undefined && !(isObject(value.usage) && Object.values(value.usage).some(Number.isFinite)))
       delete value.usage
-    // An event without a choice, as one that only counts tokens.
+    // An event without choices, such as one that only reports usage.
     if (value.choices === null) value.choices = []
     for (const choice of objectsIn(value.choices)) this.#mend(choice)
     return JSON.stringify(value)
   }
 
   #mend(choice: Json): void {
-    // Some answer whole, others write an empty reason until there is one.
+    // Some servers send the whole message instead of deltas; others send an empty finish reason until the last event.
     if (choice.delta === undefined && isObject(choice.message)) choice.delta = choice.message
     if (choice.finish_reason === '') choice.finish_reason = null
     if (choice.finish_reason) this.#hasEnded = true
@@ -57,7 +57,7 @@ class Answer {
     if (delta.tool_calls !== undefined) delta.tool_calls = objectsIn(delta.tool_calls).map(call => this.#callOf(call))
   }
 
-  /** One id and one index for each call: servers leave them out, repeat them, or have the same index for all. */
+  /** Assigns one id and one index to each call: servers omit them, repeat them, or use one index for all calls. */
   #callOf({ id, index, function: told, ...rest }: Json): Json {
     const said = isObject(told) ? told : rest
     const name = textIn(said.name)
@@ -81,18 +81,18 @@ class Answer {
     return { index: at, id: call.id, type: 'function', function: { name, arguments: args } }
   }
 
-  /** The call that a piece goes on with; undefined for a new one. */
+  /** The open call that a piece continues; undefined for a new call. */
   #known(id: string, index: unknown, name: string): OpenCall | undefined {
     const isSame = (call: OpenCall) => call.toldId === id && (typeof index !== 'number' || call.told === index)
     const same = id === '' ? undefined : this.#calls.findLast(isSame)
     if (same) return same
     const last = typeof index === 'number' ? this.#calls.findLast(call => call.told === index) : this.#calls.at(-1)
     if (!last || name === '') return last
-    // A name says that a call begins, unless the server says it with each piece of one.
+    // A name begins a new call, unless the server repeats the name in each piece.
     return id === '' && typeof index === 'number' && !isWhole(last.arguments) ? last : undefined
   }
 
-  /** The end of a stream whose server gave no reason for it, though it came to its end. */
+  /** Adds a finish reason to a stream that ended properly but without one. */
   #done(): string {
     if (this.#hasEnded || !this.#hasContent) return '[DONE]'
     const end = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }
@@ -101,7 +101,7 @@ class Answer {
 }
 
 function isWhole(json: string): boolean {
-  // Most pieces of one are told from it without a look at all of it.
+  // A cheap check first: most partial JSON does not end with a brace and need not be parsed.
   if (!json.endsWith('}')) return false
   try {
     JSON.parse(json)
@@ -111,7 +111,7 @@ function isWhole(json: string): boolean {
   }
 }
 
-/** Events of a stream in the common form. Comments that keep it alive are left out. */
+/** Converts the events of a stream to the common form. Keep-alive comments are dropped. */
 export function commonForm(): TransformStream<Uint8Array, Uint8Array> {
   const answer = new Answer()
   const decoder = new TextDecoder()
@@ -125,7 +125,7 @@ export function commonForm(): TransformStream<Uint8Array, Uint8Array> {
   }
   const line = (text: string): string => {
     if (text === '') return event()
-    // llama.cpp has written errors as a field of their own.
+    // llama.cpp has sent errors in an `error:` field.
     const [, field, value = ''] = /^(data|error): ?(.*)$/s.exec(text) ?? []
     if (field === 'data') data.push(value)
     if (field === 'error')
@@ -133,7 +133,7 @@ export function commonForm(): TransformStream<Uint8Array, Uint8Array> {
     return ''
   }
   const lines = (text: string, isLast: boolean) => {
-    // A line of megabytes comes in many pieces, and is looked through once.
+    // A line of megabytes arrives in many pieces. Only its end is searched for, so the scan stays linear.
     if (!isLast && !/[\r\n]/.test(text) && !rest.endsWith('\r')) {
       rest += text
       return ''
@@ -151,7 +151,7 @@ export function commonForm(): TransformStream<Uint8Array, Uint8Array> {
   })
 }
 
-/** A whole answer, where a stream was asked for, as the stream of it; undefined for what is no answer. */
+/** The stream form of a whole answer that was sent instead of a stream; undefined for any other text. */
 export function streamOfWhole(text: string): string | undefined {
   try {
     const value: unknown = JSON.parse(text)

@@ -12,17 +12,17 @@ const MAX_ID = 256
 /** A model that the endpoint lists. */
 export interface ListedModel {
   readonly id: string
-  /** Tokens, where the endpoint says. */
+  /** Context window in tokens, if the endpoint reports it. */
   readonly window: number | undefined
 }
 
-/** The endpoint of this process: its models, and a model to call. */
+/** The configured endpoint: its list of models, and the model to call. */
 export class Endpoint {
   #listed: Promise<readonly ListedModel[]> | undefined
 
   constructor(private readonly settings: Settings) {}
 
-  /** Models that it lists; empty where it lists none, or cannot be asked. Asked once, and again while there are none. */
+  /** Listed models; empty if the endpoint lists none or fails. Cached once the request succeeds. */
   models(): Promise<readonly ListedModel[]> {
     this.#listed ??= this.#list().catch(() => {
       this.#listed = undefined
@@ -31,7 +31,10 @@ export class Endpoint {
     return this.#listed
   }
 
-  /** The model that is meant: `chosen`, else that of the environment, else the first listed. Throws in words. */
+  /**
+   * The model to call: `chosen`, else that of the environment, else the first listed.
+   * @throws {EndpointFailure} If there is none.
+   */
   async modelName(chosen: string | undefined): Promise<string> {
     if (this.settings.baseUrl === undefined) throw notConfigured()
     const name = chosen ?? this.settings.model ?? (await this.models())[0]?.id
@@ -42,12 +45,12 @@ export class Endpoint {
     )
   }
 
-  /** Tokens that a model takes. */
+  /** Context window of a model in tokens. */
   async window(model: string): Promise<number> {
     return this.settings.window ?? (await this.models()).find(({ id }) => id === model)?.window ?? DEFAULT_WINDOW
   }
 
-  /** A model for one call, which counts into `seen` what it reads. */
+  /** The model for one call; `seen` counts what is read of the answer. */
   model(name: string, seen: Seen): LanguageModel {
     const { baseUrl, apiKey } = this.settings
     if (baseUrl === undefined) throw notConfigured()
@@ -96,7 +99,7 @@ function listedIn(body: unknown): readonly ListedModel[] {
   return models.slice(0, MAX_MODELS)
 }
 
-/** vLLM, llama.cpp and routers each have a name of their own for it. */
+/** vLLM, llama.cpp and routers each use another name for the context window. */
 function windowOf(item: object): number | undefined {
   const { max_model_len, context_length, context_window, meta } = item as Record<string, unknown>
   const inner = (meta ?? {}) as Record<string, unknown>

@@ -1,7 +1,7 @@
 import { APICallError } from 'ai'
 import { reasonOf, shortened } from '../text.js'
 
-/** Why an endpoint did not answer as it should. */
+/** Why a call of the endpoint failed. */
 export type EndpointProblem =
   | 'not_configured'
   | 'unauthorized'
@@ -17,20 +17,20 @@ export type EndpointProblem =
   | 'dropped'
   | 'too_much'
 
-/** A call of the endpoint that failed; the message is for a person. */
+/** A failed call of the endpoint; the message is for a person. */
 export class EndpointFailure extends Error {
   override readonly name = 'EndpointFailure'
   constructor(
     readonly problem: EndpointProblem,
     message: string,
-    /** Milliseconds that the endpoint wants to be left alone. */
+    /** Milliseconds to wait before the next call, as the endpoint demands. */
     readonly waitMs?: number,
   ) {
     super(message)
   }
 }
 
-/** What the words of a failure need to know. */
+/** Context that error messages include. */
 export interface FailureContext {
   readonly baseUrl: string
   readonly model: string
@@ -38,7 +38,7 @@ export interface FailureContext {
   readonly apiKey: string | undefined
 }
 
-/** Problems that another try may get past, while nothing of the answer has been shown. */
+/** Problems that are retried while no part of the answer has been shown. */
 export const PASSING: ReadonlySet<EndpointProblem> = new Set([
   'rate_limited',
   'broken',
@@ -47,14 +47,14 @@ export const PASSING: ReadonlySet<EndpointProblem> = new Set([
   'stalled',
 ])
 
-/** The longest a "too many requests" is waited out; beyond it the turn ends and says how long. */
+/** The longest rate limit that is waited out; beyond it the turn fails and states the wait. */
 export const MAX_WAIT_MS = 15_000
 
 const TOO_LONG = /context.{0,20}(?:length|window|size|limit)|maximum.{0,20}tokens|too many tokens|prompt is too long/i
 
-/** Puts whatever a call threw into words. Never contains the key. */
+/** Converts any error of a call into a readable failure. The message never contains the key. */
 export function failureOf(error: unknown, context: FailureContext): EndpointFailure {
-  // The SDK wraps what a stream failed with.
+  // The SDK wraps the error that failed a stream.
   for (let at = error, deep = 0; at instanceof Error && deep < 5; at = at.cause, deep++)
     if (at instanceof EndpointFailure) return at
   const { baseUrl, model, endpointName } = context
@@ -64,7 +64,7 @@ export function failureOf(error: unknown, context: FailureContext): EndpointFail
   if (cause !== undefined && !isAnswered) {
     return new EndpointFailure('unreachable', `the endpoint ${baseUrl} cannot be reached (${cause}): is it running?`)
   }
-  // The SDK hands on what a stream says of its failure as it stands there.
+  // The SDK passes on an error inside a stream as raw data, not as an Error.
   if (!(error instanceof Error)) {
     const text = `the endpoint ${baseUrl} failed in the middle of its answer: ${said(reasonOf(error))}`
     return new EndpointFailure('broken', text)
@@ -119,7 +119,7 @@ export function failureOf(error: unknown, context: FailureContext): EndpointFail
   return new EndpointFailure('refused', `the endpoint ${baseUrl} refuses the request (HTTP ${status})${because}`)
 }
 
-/** The message of an error body, whatever its shape; the body itself when it has none and is short. */
+/** The message of an error body in any known shape; the body itself if it has none and is short. */
 function messageIn(error: APICallError): string {
   const body = error.responseBody ?? ''
   try {
@@ -131,12 +131,12 @@ function messageIn(error: APICallError): string {
         : ((inner as { message?: unknown } | undefined)?.message ?? parsed.message ?? parsed.detail)
     if (typeof text === 'string') return text.replace(/\s+/g, ' ').trim()
   } catch {
-    // No JSON: a page of a proxy, for one.
+    // Not JSON, such as the error page of a proxy.
   }
   return /^\s*</.test(body) ? '' : body.replace(/\s+/g, ' ').trim()
 }
 
-/** Seconds or a date, as HTTP has it. */
+/** Milliseconds of `retry-after`, which is seconds or an HTTP date. */
 function waitOf(headers: Record<string, string> | undefined): number | undefined {
   const value = headers?.['retry-after']
   if (value === undefined) return undefined
@@ -145,7 +145,7 @@ function waitOf(headers: Record<string, string> | undefined): number | undefined
   return Number.isFinite(ms) && ms >= 0 ? Math.min(ms, 86_400_000) : undefined
 }
 
-/** The code of the system, `ECONNREFUSED` for one, however deep it lies. */
+/** The system error code, such as `ECONNREFUSED`, at any depth of the causes. */
 function errorCode(error: unknown): string | undefined {
   for (let at: unknown = error, deep = 0; at instanceof Error && deep < 5; at = at.cause, deep++) {
     const { code } = at as NodeJS.ErrnoException

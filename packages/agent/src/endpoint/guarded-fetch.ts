@@ -2,21 +2,21 @@ import type { Settings } from '../settings.js'
 import { commonForm, streamOfWhole } from './dialects.js'
 import { EndpointFailure } from './failures.js'
 
-/** Bytes of one answer; a stream that goes on beyond them is cut. */
+/** Bytes of one answer; a longer stream is cut. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024
-/** Bytes of an answer that comes whole, where a stream was asked for, and of a refusal, which is a message. */
+/** Bytes of a whole answer sent instead of a stream, and of an error body. */
 const MAX_WHOLE = 4 * 1024 * 1024
 const MAX_REFUSAL = 64 * 1024
 const STREAM = { 'content-type': 'text/event-stream' }
 
-/** What one call has seen of its answer. */
+/** Progress of one call's answer. */
 export interface Seen {
   bytes: number
 }
 
 /**
- * `fetch` for one call of the endpoint: an answer that is no stream, one without an end, and one that stops without a word
- * become failures in words. Redirects are refused, for the key would follow them.
+ * `fetch` for one call of the endpoint. Answers that are no stream, that are too long or that stop without data become readable
+ * failures. Redirects are refused because the key would follow them.
  */
 export function guardedFetch(
   baseUrl: string,
@@ -82,7 +82,7 @@ export function guardedFetch(
   }
 }
 
-/** The beginning of a body, of at most so many bytes. */
+/** The first `max` bytes of a body. */
 async function bounded(reply: Response, max: number): Promise<Response> {
   const parts: Uint8Array[] = []
   let bytes = 0

@@ -6,7 +6,7 @@ import { EndpointFailure, failureOf, MAX_WAIT_MS, PASSING } from './failures.js'
 import type { Seen } from './guarded-fetch.js'
 import { type Split, ThoughtTags } from './thought-tags.js'
 
-/** Characters of one answer that are taken; what goes on beyond them is cut off. */
+/** Maximum characters of one answer; the rest is cut off. */
 const MAX_TEXT = 400_000
 const MAX_THOUGHTS = 400_000
 const MAX_ARGUMENTS = 2_000_000
@@ -14,26 +14,26 @@ const MAX_CALLS = 64
 const MAX_TRIES = 3
 const FIRST_PAUSE_MS = 500
 
-/** A tool that the model wants to use. */
+/** A tool call requested by the model. */
 export interface WantedCall {
   readonly id: string
   readonly name: string
-  /** Parsed arguments; with `problem` whatever could be made of them. */
+  /** Parsed arguments; with `problem`, as much as could be parsed. */
   readonly input: unknown
-  /** Why it cannot be carried out: an unknown tool, arguments that are no JSON. For the model. */
+  /** Why the call cannot run, such as an unknown tool or invalid JSON. For the model. */
   readonly problem?: string
 }
 
-/** One answer of the model, as far as it came. */
+/** One answer of the model, as far as it was received. */
 export interface Answer {
   readonly text: string
   readonly calls: readonly WantedCall[]
   readonly finish: 'stop' | 'tools' | 'length' | 'filtered'
-  /** Tokens of the request and the answer, where the endpoint counts them. */
+  /** Tokens of the request and the answer, if the endpoint reports them. */
   readonly tokens: number | undefined
 }
 
-/** The answer broke off, or was cancelled; what came of it is worth keeping. */
+/** The answer broke off or was cancelled; the text received so far is kept. */
 export class BrokenAnswer extends Error {
   override readonly name = 'BrokenAnswer'
   constructor(
@@ -55,13 +55,15 @@ export interface CallRequest {
   readonly signal: AbortSignal
   text(delta: string): Promise<void>
   thought(delta: string): Promise<void>
-  /** A pause before another try, in words. */
+  /** Reports the pause before a retry. */
   waits(text: string): Promise<void>
 }
 
 /**
- * One answer of the model, streamed. Tries again where that may help and nothing was shown yet. Throws {@link EndpointFailure},
- * {@link BrokenAnswer} when text had come before, or the reason of the signal.
+ * Streams one answer of the model. Retries passing failures while nothing was shown yet.
+ * @throws {EndpointFailure}
+ * @throws {BrokenAnswer} If text had been received.
+ * @throws The reason of the signal.
  */
 export async function callModel(request: CallRequest): Promise<Answer> {
   for (let tries = 1; ; tries++) {
@@ -136,7 +138,7 @@ async function callOnce(request: CallRequest): Promise<Answer> {
             ...endOf(part.rawFinishReason, part.finishReason, calls),
             tokens: tokensOf(part.usage),
           }
-          // An answer that nobody ended is one that was cut on its way.
+          // Without a finish reason the stream was cut on its way.
           if (part.rawFinishReason === undefined) throw dropped(endpoint.failureContext(model).baseUrl, seen)
           break
       }
@@ -153,7 +155,7 @@ async function callOnce(request: CallRequest): Promise<Answer> {
         : failureOf(error, context)
     throw text === '' && thoughts === 0 ? failure : new BrokenAnswer(failure, text)
   } finally {
-    // Ends the stream of an answer that is read no further.
+    // Closes the stream of an answer that is not read to its end.
     cut.abort()
   }
 }
@@ -204,7 +206,7 @@ const dropped = (baseUrl: string, { bytes }: Seen) =>
       : `the stream from ${baseUrl} was dropped before the answer was complete; send the prompt again`,
   )
 
-/** How Node's fetch and the SDK say that an answer ended in its middle. */
+/** Whether Node's fetch or the SDK reports an answer cut in the middle. */
 function isTerminated(error: unknown): boolean {
   for (let at: unknown = error, deep = 0; at instanceof Error && deep < 5; at = at.cause, deep++) {
     if (

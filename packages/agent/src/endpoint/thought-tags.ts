@@ -1,4 +1,4 @@
-/** What a piece of an answer is made of. */
+/** The thought and the text in one piece of an answer. */
 export interface Split {
   readonly thought: string
   readonly text: string
@@ -6,17 +6,17 @@ export interface Split {
 
 const OPEN = /^\s*<think(?:ing)?>/
 const CLOSE = /<\/think(?:ing)?>\s*/
-/** No tag is longer. */
+/** The longest tag. */
 const LONGEST = '</thinking>'.length
 
 /**
- * Takes thoughts out of a streamed answer that begins with `<think>`: endpoints without a parser for the thoughts of their model send
- * them as text. A tag may come in several pieces, and one in the middle of an answer is a part of it.
+ * Extracts thoughts from a streamed answer that begins with `<think>`: endpoints without a reasoning parser send them as text. A
+ * tag may be split over pieces; a tag in the middle of an answer is text.
  */
 export class ThoughtTags {
   #state: 'beginning' | 'thinking' | 'closed' | 'answering' = 'beginning'
   #hasThought = false
-  /** Text that may be the beginning of a tag. */
+  /** Text that may be the start of a tag. */
   #held = ''
 
   take(delta: string): Split {
@@ -31,11 +31,11 @@ export class ThoughtTags {
       else return { thought, text: '' }
     }
     if (this.#state === 'thinking') {
-      // A line break behind the tag belongs to it.
+      // The line break after the tag belongs to the tag.
       if (!this.#hasThought) this.#held = this.#held.replace(/^\n/, '')
       this.#hasThought ||= this.#held !== ''
       const close = CLOSE.exec(this.#held)
-      // The last characters may be the beginning of the tag that closes.
+      // The last characters may be the start of the closing tag.
       const bracket = this.#held.lastIndexOf('<')
       const isOpen = bracket >= 0 && this.#held.length - bracket < LONGEST
       const upTo = close ? close.index : isOpen ? bracket : this.#held.length
@@ -55,7 +55,7 @@ export class ThoughtTags {
     return { thought, text }
   }
 
-  /** What is left when the answer is over. */
+  /** The held text, at the end of the answer. */
   end(): Split {
     const held = this.#held
     this.#held = ''
@@ -63,6 +63,6 @@ export class ThoughtTags {
   }
 }
 
-/** Whether more text could make this the tag that opens. */
+/** Whether more text could complete an opening tag. */
 const mayOpen = (text: string): boolean =>
   ['<think>', '<thinking>'].some(tag => tag.startsWith(text.trimStart())) && text.length < 64

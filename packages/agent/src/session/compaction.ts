@@ -4,7 +4,7 @@ import { callModel } from '../endpoint/model-call.js'
 import { headAndTail, shortened } from '../text.js'
 import { callsOf, imagesOf, resultsOf, textOf, tokensOf, userMessage } from './messages.js'
 
-/** Part of the window that a conversation may take before it is compacted, and that stays word for word. */
+/** Fractions of the window: compaction starts at FULL, and the newest KEPT stays verbatim. */
 const FULL = 0.75
 const KEPT = 0.25
 const CHARACTERS_A_TOKEN = 3
@@ -12,13 +12,13 @@ const SHORT_RESULT = 300
 const TASK = `Summarise the conversation of a coding agent with a person so that the agent can go on with nothing but your summary.
 Say what the person wants, in their words where they matter; what was found out and decided; which files were read and changed, and how; which commands ran and how they ended; what is left to do. Write no more than a page.`
 
-/** Whether a conversation, with what comes before it, is near the limit of a window. */
+/** Whether a conversation, with the system prompt, is near the limit of the window. */
 export const isNearLimit = (messages: readonly ModelMessage[], before: number, counted: number, window: number) =>
   Math.max(tokensOf(messages) + before, counted) > window * FULL
 
 /**
- * The same conversation, shorter: what is old as a summary of the model, or mechanically where it gives none; the newest part
- * word for word. Rejects only with the reason of the signal.
+ * A shorter conversation: the old part becomes a summary by the model, or a mechanical one if the model gives none; the newest part
+ * stays verbatim. Rejects only with the reason of the signal.
  */
 export async function compacted(
   messages: readonly ModelMessage[],
@@ -52,7 +52,7 @@ export async function compacted(
   return tokensOf(result) > window * FULL ? withShortResults(result) : result
 }
 
-/** Where the newest part begins: never between a call and its result. */
+/** The index where the verbatim part begins, never between a call and its result. */
 function cutOf(messages: readonly ModelMessage[], tokens: number): number {
   let at = messages.length
   let sum = 0
@@ -61,7 +61,7 @@ function cutOf(messages: readonly ModelMessage[], tokens: number): number {
     if (sum > tokens) break
     at--
   }
-  // At least the last answer of the model and what it called.
+  // Keeps at least the last answer of the model and the results of its calls.
   at = Math.min(
     at,
     Math.max(
@@ -73,7 +73,7 @@ function cutOf(messages: readonly ModelMessage[], tokens: number): number {
   return at
 }
 
-/** Results of tools cut to their beginnings, but for the newest. */
+/** Shortens all tool results but the newest. */
 function withShortResults(messages: readonly ModelMessage[]): ModelMessage[] {
   const newest = messages.findLastIndex(({ role }) => role === 'assistant')
   return messages.map((message, at) => {
@@ -99,7 +99,7 @@ function rendered(message: ModelMessage): string {
   return lines.join('\n')
 }
 
-/** What the person asked, and which calls were made: for a model that gives no summary. */
+/** A mechanical summary, for a model that gives none: the person's messages and the calls made. */
 function mechanical(messages: readonly ModelMessage[]): string {
   return messages
     .flatMap(message => {

@@ -3,23 +3,23 @@ import { clip, headAndTail } from '../text.js'
 
 type Part = Exclude<ModelMessage['content'], string>[number]
 
-/** Tokens of a text, roughly: models differ, and a guess on the safe side is enough. */
+/** Approximate tokens of a text; the estimate is conservative because models differ. */
 export const tokensOfText = (characters: number) => Math.ceil(characters / 3.5)
 
-/** What an image counts as, in characters: endpoints make so many tokens of its pixels, whatever its bytes are. */
+/** An image counts as a fixed number of characters: endpoints derive its tokens from pixels, not bytes. */
 const IMAGE_CHARACTERS = 'x'.repeat(5000)
 
-/** Characters of messages as JSON, where an image counts the same whatever its size. */
+/** Characters of messages as JSON, with a fixed count for each image. */
 export const charactersOf = (value: unknown): number =>
   JSON.stringify(value, function (this: { type?: unknown }, key, inner) {
     return key === 'image' && this.type === 'image' ? IMAGE_CHARACTERS : inner
   }).length
 
-/** Tokens of messages, roughly. */
+/** Approximate tokens of messages. */
 export const tokensOf = (messages: readonly ModelMessage[]) =>
   messages.reduce((sum, message) => sum + tokensOfText(charactersOf(message.content)) + 8, 0)
 
-/** An image of a prompt: base64, and its media type. */
+/** An image of a prompt: base64 and media type. */
 export interface PromptImage {
   readonly data: string
   readonly mediaType: string
@@ -38,7 +38,7 @@ export const userMessage = (text: string, images: readonly PromptImage[] = []): 
 
 export const assistantText = (text: string): ModelMessage => ({ role: 'assistant', content: [{ type: 'text', text }] })
 
-/** A call as the next requests repeat it. */
+/** A call as later requests repeat it. */
 export interface KeptCall {
   readonly id: string
   readonly name: string
@@ -53,7 +53,7 @@ export function assistantMessage(text: string, calls: readonly KeptCall[]): Mode
       ...calls.map(({ id, name, input }) => ({
         type: 'tool-call' as const,
         toolCallId: id,
-        // Endpoints refuse a conversation with a name or arguments that could not be carried out.
+        // Endpoints refuse a conversation that contains an invalid name or arguments.
         toolName: clip(name.replace(/[^\w-]/g, '_'), 64) || 'unknown',
         input: typeof input === 'object' && input !== null && !Array.isArray(input) ? input : {},
       })),
@@ -73,7 +73,7 @@ export const toolMessage = ({ id, name }: KeptCall, text: string): ModelMessage 
   ],
 })
 
-/** Arguments as they are kept: the text of a file that was written does not have to come with each later request. */
+/** Shortened arguments for the history: later requests need not repeat the text of a written file. */
 export function boundedInput(input: unknown, max: number): unknown {
   if (typeof input !== 'object' || input === null || JSON.stringify(input).length <= max) return input
   return Object.fromEntries(
@@ -90,7 +90,7 @@ const bounded = (value: unknown, max: number) => (JSON.stringify(value)?.length 
 
 const partsOf = (message: ModelMessage): readonly Part[] => (typeof message.content === 'string' ? [] : message.content)
 
-/** The text that a message says, without its calls. */
+/** The text of a message, without its calls. */
 export const textOf = (message: ModelMessage): string =>
   typeof message.content === 'string'
     ? message.content
@@ -104,7 +104,7 @@ export const imagesOf = (message: ModelMessage): readonly PromptImage[] =>
       : [],
   )
 
-/** The same messages with the newest images alone, `max` characters of base64 in all; words stand for the others. */
+/** The same messages with only the newest images, up to `max` base64 characters in all; a note replaces each older image. */
 export function withImages(messages: readonly ModelMessage[], max: number): ModelMessage[] {
   let left = max
   return messages
@@ -134,8 +134,8 @@ export const resultsOf = (message: ModelMessage) =>
   )
 
 /**
- * Messages that an endpoint takes: after each call its result, also when the process ended before there was one, no result
- * without its call, no two messages of the person in a row.
+ * Messages that endpoints accept: every call has a result, even if the process ended before it; no result lacks its call; no two
+ * user messages follow each other.
  */
 export function mended(
   messages: readonly ModelMessage[],
@@ -164,7 +164,7 @@ export function mended(
       ])
       continue
     }
-    // One without a word and without a call is refused by some.
+    // Some endpoints refuse an assistant message without text and calls.
     if (message.role === 'assistant' && textOf(message) === '' && callsOf(message).length === 0) continue
     result.push(message)
     open = callsOf(message).map(({ toolCallId, toolName, input }) => ({ id: toolCallId, name: toolName, input }))

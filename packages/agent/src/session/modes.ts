@@ -1,6 +1,6 @@
 import type { SessionMode } from '@agentclientprotocol/sdk/unstable'
 
-/** What may be done without a question. */
+/** Which actions need no approval. */
 export type Mode = 'ask' | 'plan' | 'auto'
 
 export const MODES: readonly (SessionMode & { readonly id: Mode })[] = [

@@ -4,13 +4,16 @@ import type { Prompt } from './turn.js'
 
 const MAX_TEXT = 2_000_000
 const MAX_IMAGES = 16
-/** Characters of base64 of one image. */
+/** Base64 characters of one image. */
 const MAX_IMAGE = 7_000_000
 const IMAGE_TYPE = /^image\/(?:png|jpeg|gif|webp)$/
-/** Nothing else: what looks like a URL would be fetched. */
+/** Strictly base64: the SDK would fetch a URL. */
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
-/** The blocks of a prompt as text and images; words stand for what a model cannot be given. Throws for one that is too long. */
+/**
+ * Converts the blocks of a prompt to text and images; a note replaces content that models cannot take.
+ * @throws If the prompt is too long.
+ */
 export function promptOf(blocks: readonly ContentBlock[]): Prompt {
   const images: PromptImage[] = []
   const text = blocks

@@ -8,22 +8,22 @@ import type { Transcript } from './transcript-store.js'
 export interface Session {
   readonly id: string
   readonly cwd: string
-  /** Canonical folders, the first of which is the workspace. */
+  /** Canonical folders; the first is the workspace. */
   readonly roots: readonly string[]
   mode: Mode
-  /** Chosen for this conversation; undefined: that of the environment. */
+  /** Chosen for this conversation; undefined: the model of the environment. */
   model: string | undefined
   turns: number
   /** The endpoint refused images for this model. */
   blind: boolean
   messages: ModelMessage[]
-  /** Tokens of the last request and its answer as the endpoint counted them. */
+  /** Tokens of the last request and its answer, as reported by the endpoint. */
   counted: number
   readonly read: ReadFiles
-  /** Answers "always" of the person, by what was asked for; they end with the process. */
+  /** The person's "always" answers, by subject; kept in memory only. */
   readonly decisions: Map<string, 'allowed' | 'rejected'>
   readonly mcp: McpServers
-  /** Ends the turn that runs. */
+  /** Cancels the running turn. */
   running: AbortController | undefined
 }
 

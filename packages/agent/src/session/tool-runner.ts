@@ -17,7 +17,7 @@ import { Refused } from '../workspace/places.js'
 import { boundedInput } from './messages.js'
 import type { Session } from './session.js'
 
-/** Characters of a result that the client is shown, and of arguments. */
+/** Characters of a result or of arguments that the client is shown. */
 const MAX_SHOWN = 16_000
 
 const OPTIONS: readonly PermissionOption[] = [
@@ -27,15 +27,15 @@ const OPTIONS: readonly PermissionOption[] = [
   { optionId: 'reject-always', name: 'Reject for this session', kind: 'reject_always' },
 ]
 
-/** How a call ended, for the loop of the turn. */
+/** The result of a call, for the turn. */
 export interface CallResult extends ToolResult {
-  /** It was not carried out. */
+  /** The call was not carried out. */
   readonly refused: boolean
-  /** It may have changed something. */
+  /** The call may have changed something. */
   readonly changed: boolean
 }
 
-/** Carries out the calls of one turn, and tells the client of each. */
+/** Runs the calls of one turn and reports each to the client. */
 export class ToolRunner {
   readonly #files: Files
 
@@ -49,7 +49,7 @@ export class ToolRunner {
     this.#files = new Files(client, capabilities, session.id, session.roots, session.read, controller.signal)
   }
 
-  /** Never rejects but with the reason of the signal; however it ends, the call does not stay open at the client. */
+  /** Rejects only with the reason of the signal. The call is closed at the client in every case. */
   async run(tool: Tool | undefined, call: WantedCall): Promise<CallResult> {
     const input = (typeof call.input === 'object' && call.input !== null ? call.input : {}) as Input
     const kind = tool?.kind ?? 'other'
@@ -57,7 +57,7 @@ export class ToolRunner {
       toolCallId: call.id,
       title: shortened(tool?.title(input) ?? `Unknown tool ${call.name}`, 240),
       kind,
-      // The name of a shell command's member is what clients look for.
+      // Clients look for the name of a shell command's member.
       rawInput: boundedInput(input, MAX_SHOWN),
     }
     await this.#update({ sessionUpdate: 'tool_call', ...head, status: 'pending' })
@@ -65,7 +65,7 @@ export class ToolRunner {
     let locations: ToolCallLocation[] = []
     const end = (status: 'completed' | 'failed', text: string) => {
       const content = { type: 'content' as const, content: { type: 'text' as const, text: shortened(text, MAX_SHOWN) } }
-      // A diff says it all; and one that was not carried out must not look as if it had been.
+      // A diff already shows a completed edit; a refused edit must not look as if it had been made.
       const isDiff = status === 'completed' && shown.some(({ type }) => type === 'diff')
       const kept = isDiff ? shown : [content]
       return this.#update({ sessionUpdate: 'tool_call_update', toolCallId: call.id, status, content: kept })
@@ -114,7 +114,10 @@ export class ToolRunner {
     return this.controller.signal
   }
 
-  /** Throws {@link Refused} unless the mode or the person allows it. A client that cannot ask has not allowed it. */
+  /**
+   * Asks the client if the mode requires it; a client that cannot ask allows nothing.
+   * @throws {Refused} Unless the mode or the person allows it.
+   */
   async #allowed(subject: string, toolCall: { readonly toolCallId: string } & Record<string, unknown>): Promise<void> {
     if (this.session.mode === 'plan') {
       throw new Refused('this is plan mode: nothing is changed and nothing runs. Say what you would do instead')
@@ -130,10 +133,10 @@ export class ToolRunner {
           this.#signal.throwIfAborted()
           throw new Refused(`nobody could be asked: ${reasonOf(error)}`)
         })
-      // The client answers so when the person cancels the whole turn, whichever message comes first.
+      // The client answers `cancelled` when the person cancels the turn, and this may arrive before session/cancel.
       if (outcome.outcome === 'cancelled') this.controller.abort(new Error('cancelled'))
       this.#signal.throwIfAborted()
-      // By kind, and an answer that was never offered allows nothing.
+      // Checked by kind: an option that was not offered allows nothing.
       const chosen = outcome.outcome === 'selected' ? outcome.optionId : ''
       const kind = OPTIONS.find(({ optionId }) => optionId === chosen)?.kind ?? 'reject_once'
       decision = kind.startsWith('allow') ? 'allowed' : 'rejected'

@@ -6,14 +6,14 @@ import { reasonOf } from '../text.js'
 import { readPlain } from '../workspace/plain-file.js'
 import { isMode, type Mode } from './modes.js'
 
-/** What outlives the process of a conversation. */
+/** The stored state of a conversation. */
 export interface Transcript {
   readonly id: string
   readonly cwd: string
   readonly mode: Mode
-  /** The model that was chosen for it. */
+  /** The model chosen for it. */
   readonly model: string | undefined
-  /** Turns so far: they make the ids of tool calls unique. */
+  /** Turns so far, which make the ids of tool calls unique. */
   readonly turns: number
   readonly messages: readonly ModelMessage[]
 }
@@ -24,13 +24,13 @@ const ID = /^svc-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export const newSessionId = () => `svc-${randomUUID()}`
 
-/** One file a conversation, for its owner alone; the oldest go when there are many. */
+/** One file per conversation, readable by its owner only. The oldest files are removed beyond a limit. */
 export class TranscriptStore {
   #told = false
 
   constructor(private readonly folder: string) {}
 
-  /** Replaces the file whole. A disk that cannot be written costs only a later `session/load`, and is told once. */
+  /** Replaces the whole file. A failed write only prevents a later `session/load`, and is logged once. */
   save(transcript: Transcript): void {
     const file = join(this.folder, `${transcript.id}.json`)
     try {
@@ -46,7 +46,7 @@ export class TranscriptStore {
     }
   }
 
-  /** Makes room for a new one. */
+  /** Makes room for a new file. */
   removeOldest(): void {
     try {
       const names = readdirSync(this.folder).filter(name => ID.test(name.replace(/\.json$/, '')))
@@ -58,11 +58,11 @@ export class TranscriptStore {
       files.sort((a, b) => b.at - a.at)
       for (const { name } of files.slice(MAX_FILES - 1)) rmSync(join(this.folder, name), { force: true })
     } catch {
-      // There is no folder yet.
+      // The folder does not exist yet.
     }
   }
 
-  /** Undefined when there is none of that id, or one that cannot be used, which goes to stderr. */
+  /** Undefined if there is no such transcript or it is unusable, which is logged to stderr. */
   async load(id: string): Promise<Transcript | undefined> {
     // The id comes from the client and becomes part of a path.
     if (!ID.test(id)) return undefined

@@ -28,38 +28,41 @@ import { ToolRunner } from './tool-runner.js'
 
 const TOOLS: readonly Tool[] = [read, grep, glob, edit, write, run, plan]
 
-/** Answers of the model in one turn. */
+/** Model answers in one turn. */
 const MAX_ANSWERS = 100
-/** The same call with the same result, without a change between: told to the model, then the end of the turn. */
+/**
+ * Identical calls with identical results and no change between them: at the first limit the model is warned, at the second the turn
+ * ends.
+ */
 const REPEATS_TOLD = 3
 const MAX_REPEATS = 6
-/** Calls in a row that could not be carried out. */
+/** Consecutive calls that could not be carried out. */
 const MAX_REFUSED = 10
 const MAX_OUTPUT = 48_000
 const MIN_OUTPUT = 2000
-/** Characters of base64 that a conversation may hold as images; older ones are left out. */
+/** Base64 characters of images in a conversation; older images are dropped. */
 const MAX_IMAGES = 8_000_000
-/** How endpoints say that a model takes no images. */
+/** How endpoints report that a model takes no images. */
 const NO_IMAGES = /image|multi-?modal|vision|mmproj|must be a string/i
 const CANCELLED = 'cancelled by the person'
 
-/** What a person asks: text, and images where there are some. */
+/** The text and images of a prompt. */
 export interface Prompt {
   readonly text: string
   readonly images: readonly PromptImage[]
 }
 
-/** What a turn needs besides its session. */
+/** The environment of a turn. */
 export interface TurnContext {
   readonly client: AgentContext
   readonly capabilities: ClientCapabilities
   readonly endpoint: Endpoint
   readonly controller: AbortController
-  /** Keeps the conversation as it stands now. */
+  /** Stores the conversation in its current state. */
   save(): void
 }
 
-/** One prompt and everything that comes of it. */
+/** One prompt and all answers and calls that follow from it. */
 export class Turn {
   readonly #repeats = new Map<string, number>()
   #refusedInRow = 0
@@ -69,7 +72,7 @@ export class Turn {
     private readonly session: Session,
   ) {}
 
-  /** Rejects with {@link EndpointFailure} in words, or with the reason of the signal; the conversation is whole in any case. */
+  /** Rejects with {@link EndpointFailure} or the reason of the signal. The conversation stays valid in every case. */
   async run({ text, images }: Prompt): Promise<StopReason> {
     const { session, context } = this
     session.messages = withImages([...session.messages, userMessage(text, images)], MAX_IMAGES)
@@ -85,7 +88,7 @@ export class Turn {
     } finally {
       const isCancelled = context.controller.signal.aborted
       session.messages = mended(session.messages, isCancelled ? CANCELLED : undefined)
-      // Or the model would take up what was cancelled together with the next prompt.
+      // Without an answer the model would continue the cancelled prompt together with the next.
       if (isCancelled && session.messages.at(-1)?.role === 'user')
         session.messages.push(assistantText(`[${CANCELLED}]`))
       context.save()
@@ -132,7 +135,7 @@ export class Turn {
         if (await this.#sees(error, model)) continue
         const isTooLong = error instanceof EndpointFailure && error.problem === 'context_too_long'
         if (!isTooLong || isCompacted) throw error
-        // Its window is smaller than was known; once, for a second time would not help.
+        // The window is smaller than assumed. Compacts only once, because a second compaction would not help.
         isCompacted = true
         await this.#compact(model, Math.min(window, Math.ceil(tokensUsed(session, before) / 2)))
         continue
@@ -161,7 +164,7 @@ export class Turn {
     return 'max_turn_requests'
   }
 
-  /** Whether it was images that the endpoint refused: from here on the model gets words for them. */
+  /** Whether the endpoint refused the images. If so, this session sends notes instead of images from now on. */
   async #sees(error: unknown, model: string): Promise<boolean> {
     const { session } = this
     if (session.blind || !(error instanceof EndpointFailure) || !session.messages.some(m => imagesOf(m).length > 0))
@@ -172,7 +175,10 @@ export class Turn {
     return true
   }
 
-  /** Runs one call and keeps its result. Returns why the turn ends with it, in words. */
+  /**
+   * Runs one call and keeps its result.
+   * @returns Why the turn must end, if it must.
+   */
   async #carryOut(runner: ToolRunner, tool: Tool | undefined, call: WantedCall): Promise<string | undefined> {
     const result = await runner.run(tool, call)
     if (result.changed) this.#repeats.clear()
@@ -234,7 +240,7 @@ const tokensUsed = ({ messages, counted }: Session, before: number) =>
 
 const digest = (...texts: readonly string[]) => createHash('sha256').update(JSON.stringify(texts)).digest('base64')
 
-/** Settles like `work`, or rejects with the signal's reason as soon as that aborts. */
+/** Settles like `work`, or rejects with the signal's reason once it aborts. */
 function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = new Promise<never>((_, reject) => {
     if (signal.aborted) reject(signal.reason)

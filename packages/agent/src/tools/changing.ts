@@ -4,7 +4,7 @@ import { MAX_FILE } from '../workspace/files.js'
 import { isInGitFolder, Refused } from '../workspace/places.js'
 import { flag, object, optionalWhole, shownMember, type Tool, type ToolContext, text, textIn, whole } from './tool.js'
 
-/** Characters of a file up to which a diff shows it whole; of a larger one only what is replaced. */
+/** Characters of a file up to which a diff shows the whole file; beyond it only the passage. */
 const MAX_DIFF = 100_000
 const MAX_COMMAND = 8000
 const DEFAULT_SECONDS = 120
@@ -49,7 +49,7 @@ export const edit: Tool = {
   },
 }
 
-/** `write`: a new file, or all of one that was read. */
+/** `write`: creates a file, or replaces a file that was read. */
 export const write: Tool = {
   name: 'write',
   description: 'Write a new file, or replace all of one that was read before. To change a part use edit.',
@@ -74,7 +74,7 @@ export const write: Tool = {
   },
 }
 
-/** `run`: a command of a shell. */
+/** `run`: runs a shell command. */
 export const run: Tool = {
   name: 'run',
   description: `Run a shell command in the workspace, its tests for one; at most ${MAX_SECONDS} s. Nothing can be typed into it.`,
@@ -111,7 +111,7 @@ async function placeToChange(path: unknown, { files }: ToolContext): Promise<str
 async function change(place: string, after: string, content: ToolCallContent, context: ToolContext): Promise<void> {
   await context.show({ content: [content], locations: [{ path: place }] })
   await context.allowed(`edit ${place}`)
-  // A person may have thought about it for long.
+  // The file may have changed while the person considered the request.
   if (await context.files.exists(place)) await context.files.unchanged(place)
   await context.files.write(place, after)
 }
@@ -123,7 +123,7 @@ const diff = (path: string, oldText: string | null, newText: string): ToolCallCo
   newText,
 })
 
-/** Models write \n also where the lines of a file end with \r\n. */
+/** Models write \n even if the file has \r\n line ends. */
 function asInFile(file: string, oldText: string, newText: string): readonly [string, string] {
   if (file.includes(oldText) || !file.includes('\r\n') || oldText.includes('\r')) return [oldText, newText]
   return [oldText.replaceAll('\n', '\r\n'), newText.replaceAll(/\r?\n/g, '\r\n')]

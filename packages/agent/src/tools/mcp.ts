@@ -13,7 +13,7 @@ const MAX_PAGES = 10
 const MAX_SCHEMA = 20_000
 const MAX_DESCRIPTION = 1000
 
-/** The MCP servers of one session: connected while the session opens, and waited for by its first turn. */
+/** The MCP servers of one session. They connect while the session opens; the first turn waits for them. */
 export class McpServers {
   readonly #clients: Client[] = []
   readonly #opened: Promise<{ readonly tools: readonly Tool[]; readonly missing: readonly string[] }>
@@ -26,7 +26,7 @@ export class McpServers {
     this.#opened = this.#open(servers)
   }
 
-  /** Tools of the servers that answer, and words for those that do not. Never rejects. */
+  /** Tools of the connected servers, and a note for each server that failed. Never rejects. */
   opened() {
     return this.#opened
   }
@@ -63,7 +63,7 @@ export class McpServers {
   }
 
   async #connectBy(server: McpServer, options: ClientOptions): Promise<Tool[]> {
-    // Loaded when there is a server: most sessions have none.
+    // Loaded on demand: most sessions have no server.
     const { Client } = await import('@modelcontextprotocol/client')
     const client = new Client({ name: 'svc-agent', version: '1.0.0' }, options)
     const limit = { timeout: CONNECT_MS }
@@ -105,7 +105,7 @@ export class McpServers {
     return new StdioClientTransport({
       command: server.command,
       args: [...server.args],
-      // Not the whole of this process: the key of the endpoint is in it.
+      // Not the environment of this process, which contains the endpoint's key.
       env: { ...getDefaultEnvironment(), ...Object.fromEntries(server.env.map(({ name, value }) => [name, value])) },
       cwd: this.cwd,
       stderr: 'ignore',
@@ -113,7 +113,7 @@ export class McpServers {
   }
 }
 
-/** The revision of the protocol without a handshake. A server that speaks it alone refuses the handshake with this code. */
+/** The protocol revision without a handshake. A server that supports only this revision refuses the handshake with this code. */
 const LATER_LINE = '2026-07-28'
 const REFUSAL = -32022
 
@@ -133,7 +133,7 @@ function toolOf(server: string, client: Client, { name, description = '', inputS
     parameters: inputSchema,
     title: () => `${shortened(server, 64)}: ${shortened(name, 64)}`,
     async run(input, { allowed, signal, maxOutput }) {
-      // What a server says of itself, that it only reads for one, is no promise: it is asked for each.
+      // A server's own hints, such as read-only, are not trusted: every call needs approval.
       await allowed(`mcp ${server} ${name}`)
       const options = { signal, timeout: CALL_MS }
       const result = await client.callTool({ name, arguments: { ...input } }, options).catch(error => {

@@ -7,7 +7,7 @@ const MAX_ENTRIES = 50
 const MAX_TEXT = 500
 const STATES = ['pending', 'in_progress', 'completed'] as const
 
-/** `plan`: the steps of a longer piece of work, for the person to see. */
+/** `plan`: shows the person the steps of longer work. */
 export const plan: Tool = {
   name: 'plan',
   description: 'Show the steps of work that takes several, and how far it is. Each call replaces the plan before.',

@@ -18,7 +18,7 @@ const MAX_LINES = 2000
 const MAX_FOUND = 200
 const MAX_LISTED = 500
 
-/** `read`: lines of a file; only what was read may be edited. */
+/** `read`: lines of a file. Only files that were read may be edited. */
 export const read: Tool = {
   name: 'read',
   description: `Read a text file of the workspace, at most ${MAX_LINES} lines at once. A file has to be read before it is edited.`,
@@ -74,7 +74,7 @@ export const grep: Tool = {
     for (const path of paths) {
       signal.throwIfAborted()
       for (const { line, text } of await linesMatching(path, matcher)) {
-        // What files say is the client's to give, also where a search finds it.
+        // The client controls access to file contents, also for search results.
         if (found.length === 0) await files.mayRead(path)
         const row = `${files.shown(path)}:${line}: ${clip(text, 300)}`
         size += row.length + 1
@@ -110,7 +110,7 @@ export const glob: Tool = {
 async function chosenFiles(where: string, pattern: string | undefined, { files, signal }: ToolContext) {
   const place = await files.place(where)
   const below = await filesBelow(place, signal)
-  // A file itself, where no folder was named.
+  // The path may be a file instead of a folder.
   const all = below.files.length === 0 && !below.isCut && (await files.exists(place)) ? [place] : below.files
   if (pattern === undefined) return { paths: all, isCut: below.isCut }
   const matching = new Matcher(globSource(pattern))

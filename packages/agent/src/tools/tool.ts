@@ -7,36 +7,39 @@ import { Refused } from '../workspace/places.js'
 /** Arguments of a call, as the model wrote them. */
 export type Input = Readonly<Record<string, unknown>>
 
-/** What a tool may do while it runs. Each method ends with the reason of the signal when the turn is cancelled. */
+/** Operations available to a running tool. Each rejects with the signal's reason when the turn is cancelled. */
 export interface ToolContext {
   readonly files: Files
   readonly signal: AbortSignal
-  /** Characters of a result that the model is given. */
+  /** Characters of a result that the model receives. */
   readonly maxOutput: number
-  /** Shows more of the call: what it is about to change. */
+  /** Updates the call at the client, such as with the pending change. */
   show(update: { readonly content?: ToolCallContent[]; readonly locations?: ToolCallLocation[] }): Promise<void>
-  /** Throws {@link Refused} unless the mode or the person allows it. `subject` is what "always" is remembered for. */
+  /**
+   * `subject` is the key under which an "always" answer is remembered.
+   * @throws {Refused} Unless the mode or the person allows it.
+   */
   allowed(subject: string): Promise<void>
   plan(entries: PlanEntry[]): Promise<void>
   run(line: string, timeoutMs: number): Promise<CommandResult>
 }
 
-/** What a tool did, for the model; `failed` shows it as such without being an error. */
+/** The result of a tool, for the model; `failed` marks a failure that is not an error of the tool. */
 export interface ToolResult {
   readonly text: string
   readonly failed?: boolean
 }
 
-/** One tool that the model is offered. */
+/** A tool offered to the model. */
 export interface Tool {
   readonly name: string
   readonly description: string
   readonly kind: ToolKind
   /** JSON Schema of its arguments. */
   readonly parameters: Readonly<Record<string, unknown>>
-  /** Words for a person, from arguments that were not judged yet. */
+  /** Title for a person, from arguments that are not validated yet. */
   title(input: Input): string
-  /** Throws {@link Refused} with words for the model. */
+  /** @throws {Refused} With a message for the model. */
   run(input: Input, context: ToolContext): Promise<ToolResult>
 }
 
@@ -50,7 +53,10 @@ export const object = (properties: Readonly<Record<string, object>>, required: r
   additionalProperties: false,
 })
 
-/** A text of the arguments. Throws {@link Refused}. */
+/**
+ * A string argument.
+ * @throws {Refused}
+ */
 export function textIn(input: Input, name: string): string {
   const value = input[name]
   if (typeof value !== 'string') throw new Refused(`${name} has to be a text`)
@@ -61,7 +67,10 @@ export function optionalText(input: Input, name: string): string | undefined {
   return input[name] === undefined || input[name] === null ? undefined : textIn(input, name)
 }
 
-/** A whole number of the arguments, which some models write as a text. Throws {@link Refused}. */
+/**
+ * A whole-number argument, which some models send as a string.
+ * @throws {Refused}
+ */
 export function optionalWhole(input: Input, name: string, max: number): number | undefined {
   const value = input[name]
   if (value === undefined || value === null) return undefined
@@ -70,7 +79,7 @@ export function optionalWhole(input: Input, name: string, max: number): number |
   return Math.min(number, max)
 }
 
-/** For titles: a member that may be anything. */
+/** A member of unvalidated arguments, shortened for a title. */
 export function shownMember(input: Input, name: string, max = 120): string {
   const value = input[name]
   const words = typeof value === 'string' ? value.replace(/\s+/g, ' ').trim() : ''

@@ -4,11 +4,11 @@ import { SECRET_VARIABLES } from '../settings.js'
 import { reasonOf } from '../text.js'
 import { Refused } from './places.js'
 
-/** Bytes of output that are kept while a command runs. */
+/** Bytes of output kept while a command runs. */
 const OUTPUT_BYTES = 256 * 1024
 
 export interface CommandResult {
-  /** Undefined: a signal ended it. */
+  /** Undefined if a signal ended it. */
   readonly exitCode: number | undefined
   readonly output: string
   readonly isTimedOut: boolean
@@ -18,18 +18,19 @@ export interface CommandRequest {
   readonly client: AgentContext
   readonly capabilities: ClientCapabilities
   readonly sessionId: string
-  /** Read by `/bin/sh`. */
+  /** Interpreted by `/bin/sh`. */
   readonly line: string
   readonly cwd: string
   readonly timeoutMs: number
   readonly signal: AbortSignal
-  /** A terminal of the client runs it. */
+  /** Called when a terminal of the client runs the command. */
   started(terminalId: string): Promise<void>
 }
 
 /**
- * Runs a command line in a terminal of the client, else as a process group of its own. Ends with it, with its time, or with
- * the signal; nothing of it is left running. The key of the endpoint is not in its environment. Throws {@link Refused}.
+ * Runs a command in a terminal of the client, else as a process group. The whole group is killed at its exit, at the timeout or on
+ * the signal. Its environment lacks the endpoint's key.
+ * @throws {Refused}
  */
 export function runCommand(request: CommandRequest): Promise<CommandResult> {
   return request.capabilities.terminal === true ? inTerminal(request) : inProcess(request)
@@ -46,7 +47,7 @@ async function inTerminal(request: CommandRequest): Promise<CommandResult> {
     outputByteLimit: OUTPUT_BYTES,
   })
   const terminal = await abortable(created, signal).catch(error => {
-    // One that comes after the turn was cancelled would run on with nobody to release it.
+    // A terminal created after the cancellation would run on, because nothing else releases it.
     created.then(late => late.release()).catch(() => {})
     signal.throwIfAborted()
     throw new Refused(`the client refuses: ${reasonOf(error)}`)
@@ -65,7 +66,7 @@ async function inTerminal(request: CommandRequest): Promise<CommandResult> {
     signal.throwIfAborted()
     throw new Refused(`the terminal of the client failed: ${reasonOf(error)}`)
   } finally {
-    // Also ends a command that still runs.
+    // Release also kills a running command.
     await terminal.release().catch(() => {})
   }
 }
@@ -89,7 +90,7 @@ function inProcess({ line, cwd, timeoutMs, signal }: CommandRequest): Promise<Co
       try {
         if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
       } catch {
-        // The group is gone.
+        // The group has exited.
       }
     }
     const timer = setTimeout(() => {
@@ -106,7 +107,7 @@ function inProcess({ line, cwd, timeoutMs, signal }: CommandRequest): Promise<Co
       ended()
       reject(new Refused(`the command cannot be started: ${reasonOf(error)}`))
     })
-    // What it left in the background may hold the pipes: with the shell its group ends.
+    // Background processes may keep the pipes open, so the group is killed when the shell exits.
     child.once('exit', kill)
     child.once('close', code => {
       ended()
@@ -116,7 +117,7 @@ function inProcess({ line, cwd, timeoutMs, signal }: CommandRequest): Promise<Co
   })
 }
 
-/** Settles like `work`, or rejects with the signal's reason as soon as that aborts. */
+/** Settles like `work`, or rejects with the signal's reason once it aborts. */
 function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason)

@@ -10,13 +10,13 @@ import { reasonOf } from '../text.js'
 import { Refused, resolveInside, shownPath } from './places.js'
 import { readPlain, writePlain } from './plain-file.js'
 
-/** Bytes of a file that is read or written. */
+/** Bytes of a file that may be read or written. */
 export const MAX_FILE = 4 * 1024 * 1024
 
-/** What the model has read, as it was then: only that may be edited. By canonical path; a process forgets it. */
+/** Digests of the files that the model has read, by canonical path: only unchanged ones may be edited. Kept in memory. */
 export type ReadFiles = Map<string, string>
 
-/** The files of a session, through the client where it has the method, else directly. Never outside of the roots. */
+/** File access of a session, through the client if it offers the method, else directly. Never outside of the roots. */
 export class Files {
   constructor(
     private readonly client: AgentContext,
@@ -31,7 +31,10 @@ export class Files {
     return this.capabilities.fs?.readTextFile === true
   }
 
-  /** Canonical path inside of the workspace. Throws {@link Refused}. */
+  /**
+   * Canonical path inside of the workspace.
+   * @throws {Refused}
+   */
   place(wanted: unknown): Promise<string> {
     return resolveInside(this.roots, wanted)
   }
@@ -40,14 +43,20 @@ export class Files {
     return shownPath(this.roots, canonical)
   }
 
-  /** The whole text of a file, noted as read. Throws {@link Refused} for what is no text file, or too large. */
+  /**
+   * The whole text of a file, which is then noted as read.
+   * @throws {Refused} If it is too large or no text file.
+   */
   async text(canonical: string): Promise<string> {
     const text = await this.#get(canonical)
     this.read.set(canonical, digest(text))
     return text
   }
 
-  /** The text of a file that the model has read and that is still the same. Throws {@link Refused}. */
+  /**
+   * The text of a file that was read and has not changed since.
+   * @throws {Refused}
+   */
   async unchanged(canonical: string): Promise<string> {
     const shown = this.shown(canonical)
     const known = this.read.get(canonical)
@@ -57,12 +66,15 @@ export class Files {
     return text
   }
 
-  /** Is something at this place. */
+  /** Whether the path exists. */
   async exists(canonical: string): Promise<boolean> {
     return (await lstat(canonical).catch(() => undefined)) !== undefined
   }
 
-  /** Replaces a file whole, and notes it as read. Throws {@link Refused}. */
+  /**
+   * Replaces a whole file and notes it as read.
+   * @throws {Refused}
+   */
   async write(canonical: string, text: string): Promise<void> {
     this.signal.throwIfAborted()
     if (Buffer.byteLength(text) > MAX_FILE) throw new Refused(`a file has at most ${MAX_FILE} bytes`)
@@ -70,14 +82,17 @@ export class Files {
       const params = { sessionId: this.sessionId, path: canonical, content: text }
       await this.#asked(() => this.client.request(methods.client.fs.writeTextFile, params, this.#cancellable()))
     } else {
-      // The folders may have become links since the path was judged.
+      // A folder may have become a symlink since the path was checked.
       if ((await this.place(canonical)) !== canonical) throw new Refused(`${this.shown(canonical)} has moved`)
       await writePlain(canonical, text)
     }
     this.read.set(canonical, digest(text))
   }
 
-  /** May files be read: the client's word on one of them, where it has the method. Throws {@link Refused}. */
+  /**
+   * Checks that files may be read, by a read of one line through the client if it offers the method.
+   * @throws {Refused}
+   */
   async mayRead(canonical: string): Promise<void> {
     if (!this.clientReads) return
     const params = { sessionId: this.sessionId, path: canonical, line: 1, limit: 1 }

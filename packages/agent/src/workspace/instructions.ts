@@ -14,7 +14,7 @@ const MODE_TEXTS: Readonly<Record<Mode, string>> = {
   auto: 'You may change files of the workspace and run commands without being asked.',
 }
 
-/** The texts that a workspace has for agents, each file once; links that lead outside of it are passed over. */
+/** The instruction files of a workspace, each once. Links that lead outside of it are skipped. */
 export async function workspaceInstructions(roots: readonly string[], max = MAX_TEXT): Promise<string> {
   const root = roots[0] ?? '/'
   const texts = new Map<string, string>()
@@ -30,7 +30,7 @@ export async function workspaceInstructions(roots: readonly string[], max = MAX_
     .join('\n\n')
 }
 
-/** What the model is told before the conversation. */
+/** The system prompt. */
 export async function systemPrompt(
   roots: readonly string[],
   mode: Mode,

@@ -3,19 +3,20 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 
 const MAX_PATH = 4096
 
-/** A tool cannot do what it is asked to; the message is for the model, and for a person who reads along. */
+/** A refused action of a tool; the message is for the model and for a person who reads along. */
 export class Refused extends Error {
   override readonly name = 'Refused'
 }
 
-/** Is `inner` the folder `outer` or something below it; both canonical. */
+/** Whether `inner` is the folder `outer` or below it; both canonical. */
 export function contains(outer: string, inner: string): boolean {
   return inner === outer || inner.startsWith(outer.endsWith(sep) ? outer : outer + sep)
 }
 
 /**
- * The canonical form of a path inside one of the roots, the first of which relative paths start from. Symlinks are resolved
- * before it is judged; of a path that does not exist the nearest existing ancestor. Throws {@link Refused}.
+ * The canonical form of a path inside one of the roots; relative paths start at the first root. Symlinks are resolved before the
+ * check; for a path that does not exist, those of its nearest existing ancestor.
+ * @throws {Refused}
  */
 export async function resolveInside(roots: readonly string[], wanted: unknown): Promise<string> {
   const [base] = roots
@@ -28,13 +29,13 @@ export async function resolveInside(roots: readonly string[], wanted: unknown): 
   return canonical
 }
 
-/** A path as people and the model read it: relative to the first root where it lies below it. */
+/** The displayed form of a path: relative to the first root if it lies below it. */
 export function shownPath(roots: readonly string[], canonical: string): string {
   const base = roots[0] ?? sep
   return contains(base, canonical) ? relative(base, canonical) || '.' : canonical
 }
 
-/** Does a path lie in the folder where git keeps hooks and settings, which run code without a question. */
+/** Whether a path lies in a `.git` folder, whose hooks and settings run code without approval. */
 export const isInGitFolder = (roots: readonly string[], canonical: string) =>
   shownPath(roots, canonical).split(sep).includes('.git')
 
@@ -47,7 +48,7 @@ async function canonicalOf(absolute: string, wanted: string): Promise<string> {
       const { code } = error as NodeJS.ErrnoException
       if (code === 'ENOTDIR') throw new Refused(`${wanted} goes through something that is no folder`)
       if (code !== 'ENOENT') throw new Refused(`${wanted} cannot be resolved (${code ?? 'unknown'})`)
-      // Writing to a link to nowhere would create what it points to, wherever that is.
+      // A write through a broken link would create its target, which may lie anywhere.
       if (await lstat(current).catch(() => undefined)) throw new Refused(`${wanted} goes through a broken link`)
       if (dirname(current) === current) throw new Refused(`${wanted} cannot be resolved`)
       missing.unshift(current.slice(dirname(current).length).replace(/^\/+/, ''))

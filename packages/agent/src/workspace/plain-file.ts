@@ -3,7 +3,10 @@ import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Refused } from './places.js'
 
-/** A link or a pipe may have taken the place of a file since it was looked at: the one is refused, the other not waited for. */
+/**
+ * A symlink or a pipe may have replaced the file since the check: O_NOFOLLOW refuses the link, O_NONBLOCK avoids waiting for a
+ * writer of the pipe.
+ */
 async function openPlain(canonical: string, flags: number): Promise<FileHandle> {
   const file = await open(canonical, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o644).catch(error => {
     throw new Refused(`${canonical} cannot be opened (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`)
@@ -13,7 +16,10 @@ async function openPlain(canonical: string, flags: number): Promise<FileHandle> 
   throw new Refused(`${canonical} is not a regular file`)
 }
 
-/** The bytes of a regular file. Throws {@link Refused}, also for one of more than `max` bytes. */
+/**
+ * The bytes of a regular file.
+ * @throws {Refused} Also if it has more than `max` bytes.
+ */
 export async function readPlain(canonical: string, max: number): Promise<Buffer> {
   await using file = await openPlain(canonical, constants.O_RDONLY)
   const { size } = await file.stat()
@@ -23,7 +29,10 @@ export async function readPlain(canonical: string, max: number): Promise<Buffer>
   return buffer.subarray(0, bytesRead)
 }
 
-/** Writes a regular file, with the folders that it lies in. Throws {@link Refused}. */
+/**
+ * Writes a regular file and creates its folders.
+ * @throws {Refused}
+ */
 export async function writePlain(canonical: string, text: string): Promise<void> {
   await mkdir(dirname(canonical), { recursive: true })
   await using file = await openPlain(canonical, constants.O_WRONLY | constants.O_CREAT)

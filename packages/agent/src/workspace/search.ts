@@ -6,14 +6,14 @@ import { clip } from '../text.js'
 import { Refused } from './places.js'
 import { readPlain } from './plain-file.js'
 
-/** Folders that hold nothing that anybody wrote here. */
+/** Skipped folders: version control and installed packages. */
 const PASSED_OVER = new Set(['.git', '.hg', '.svn', 'node_modules', '__pycache__', '.venv'])
 const MAX_ENTRIES = 20_000
 const MAX_DEPTH = 40
 const MAX_SEARCHED_BYTES = 1024 * 1024
 const MAX_LINE = 2000
 const MAX_PATTERN = 500
-/** Milliseconds for a pattern over one file and over all: some patterns never come to an end. */
+/** Milliseconds for a pattern, per file and in all: some patterns never finish. */
 const FILE_MS = 500
 const ALL_MS = 15_000
 
@@ -23,7 +23,7 @@ export interface Found {
   readonly text: string
 }
 
-/** Regular files below a folder, in order of their names; symlinks are not followed. */
+/** Regular files below a folder, sorted by name. Symlinks are not followed. */
 export async function filesBelow(
   folder: string,
   signal: AbortSignal,
@@ -49,10 +49,13 @@ export async function filesBelow(
   return { files, isCut: entries > MAX_ENTRIES }
 }
 
-/** A regular expression for whole relative paths out of a glob: `*`, `?`, `**` and `{a,b}`. Throws {@link Refused}. */
+/**
+ * Converts a glob over relative paths (`*`, `?`, `**`, `{a,b}`) to a regular expression.
+ * @throws {Refused}
+ */
 export function globSource(glob: string): string {
   if (glob.length === 0 || glob.length > MAX_PATTERN) throw new Refused(`a glob has 1 to ${MAX_PATTERN} characters`)
-  // A name alone is looked for everywhere.
+  // A glob without a slash matches in every folder.
   const whole = glob.includes('/') ? glob.replace(/^\.?\//, '') : `**/${glob}`
   let open = 0
   const source = whole.replace(/\*\*\/|\*+|\?|[{},]|[\\^$+.()|[\]]/g, token => {
@@ -68,7 +71,7 @@ export function globSource(glob: string): string {
   return `^${source}$`
 }
 
-/** Judges texts by a regular expression that gets only so long. */
+/** Matches texts against a regular expression, with a time limit. */
 export class Matcher {
   readonly #script = new Script(
     'const found = []; for (let i = 0; i < lines.length; i++) if (pattern.test(lines[i])) found.push(i); found',
@@ -77,7 +80,7 @@ export class Matcher {
   readonly #flags: string
   #left = ALL_MS
 
-  /** Throws {@link Refused} for what is no regular expression. */
+  /** @throws {Refused} If the regular expression is invalid. */
   constructor(source: string, isCaseBlind = false) {
     if (source.length === 0 || source.length > MAX_PATTERN) {
       throw new Refused(`a pattern has 1 to ${MAX_PATTERN} characters`)
@@ -96,14 +99,17 @@ export class Matcher {
     }
   }
 
-  /** Indexes of the lines that match. Throws {@link Refused} when it takes too long. */
+  /**
+   * Indexes of the matching lines.
+   * @throws {Refused} If matching takes too long.
+   */
   async indexes(lines: readonly string[]): Promise<readonly number[]> {
     await turn()
     const begun = performance.now()
     const context = createContext({ lines, pattern: new RegExp(this.#source, this.#flags) })
     try {
       if (this.#left <= 0) throw tooSlow()
-      // The array comes from another realm: it is copied into one of this.
+      // The array belongs to another realm, so it is copied.
       return Array.from(this.#script.runInContext(context, { timeout: FILE_MS }) as number[], Number)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw tooSlow()
@@ -114,7 +120,7 @@ export class Matcher {
   }
 }
 
-/** Lines of a text file that match; none for one that is too large or no text. */
+/** Matching lines of a text file; none if it is too large or binary. */
 export async function linesMatching(file: string, matcher: Matcher): Promise<readonly Omit<Found, 'path'>[]> {
   const bytes = await readPlain(file, MAX_SEARCHED_BYTES).catch(() => undefined)
   if (!bytes || bytes.subarray(0, 8192).includes(0)) return []
