@@ -8,7 +8,7 @@ export interface DiscordConfig {
   readonly content: boolean
 }
 
-/** Reads `provider_config` and the secrets. @throws InstanceProblem what is wrong with them */
+/** Reads `provider_config` and the secrets. @throws InstanceProblem If they are invalid */
 export function configOf(instance: Instance): DiscordConfig {
   const settings = settingsOf(instance)
   return {

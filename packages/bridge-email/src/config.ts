@@ -42,7 +42,7 @@ const ONE_WORD = /^[^\p{Cc}\s]{1,255}$/u
 const ONE_LINE = /^\P{Cc}{1,255}$/u
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/
 
-/** Reads `provider_config` and the secrets. @throws InstanceProblem what is wrong with them */
+/** Reads `provider_config` and the secrets. @throws InstanceProblem If they are invalid */
 export function configOf(instance: Instance): EmailConfig {
   const { config } = instance
   const optional = (key: string, form: RegExp): string | undefined => {

@@ -31,7 +31,7 @@ const KEY = /^[^\p{Cc}\s,:][^\p{Cc}\s,]{0,49}$/u
 const ONE_WORD = /^[^\p{Cc} ]+$/u
 const ONE_LINE = /^\P{Cc}+$/u
 
-/** Reads `provider_config` and the secrets. @throws InstanceProblem what is wrong with them */
+/** Reads `provider_config` and the secrets. @throws InstanceProblem If they are invalid */
 export function configOf(instance: Instance): IrcConfig {
   const { config } = instance
   const text = (key: string, fallback: string, form: RegExp): string => {

@@ -70,7 +70,7 @@ export function settingsOf(instance: Instance): Settings {
 
 /**
  * The problem of a missing secret, with the command to bind it.
- * @param slots All of them are alternatives
+ * @param slots The slot, or several alternatives
  */
 export function unbound({ id }: Instance, slots: readonly string[], hint?: string): InstanceProblem {
   const why = `no secret is bound to ${slots.join(' or ')}${hint === undefined ? '' : `: ${hint}`}`

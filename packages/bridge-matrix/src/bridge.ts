@@ -29,29 +29,29 @@ import { type Room, Rooms } from './rooms.js'
 import { BACKFILL_FILTER, eventsIn, isOwnJoin, type JoinedRoom, readSync, SYNC_FILTER, sinceJoin } from './sync.js'
 
 const CALL_MS = 15_000
-/** Beyond the time that the server holds a request for events. */
+/** Added to the long-poll time for the request timeout. */
 const GRACE_MS = 15_000
-/** An empty answer that comes faster is no long poll; so much is waited then. */
+/** An empty response that arrives faster is no long poll; the loop then waits this long. */
 const IDLE_MS = 1000
 const MOST_SYNC_BYTES = 32 * 1024 * 1024
 const MOST_PAGE_BYTES = 8 * 1024 * 1024
 const PAGE = 100
-/** Pages of older messages that are read after a time without connection, or when a message is looked for. */
+/** Pages of older messages that are read after a disconnection or to find a message. */
 const MOST_PAGES = 5
-/** A position without news is kept this often. */
+/** Interval at which a position without new events is saved. */
 const KEEP_MS = 10 * 60_000
 const MOST_OWN = 2000
-/** Bytes of a file that the daemon takes. */
+/** Bytes of a file that the daemon accepts. */
 const MOST_FILE_BYTES = 8 * 1024 * 1024
-/** Clocks of this machine and of the server may differ by this much. */
+/** Allowed clock skew between this machine and the server. */
 const SKEW_MS = 5 * 60_000
-/** Refusals of an event for which another attempt is of no use. */
+/** Event errors for which a retry is useless. */
 const HOPELESS = new Set(['bridge_event_invalid', 'invalid_params'])
 
 const ENCRYPTED =
   'This room is encrypted, and I cannot read encrypted messages. Please talk to me in a room without encryption.'
 
-/** Opens one instance: it asks for events until it is closed. */
+/** Opens one instance, which polls for events until it is closed. */
 export function openMatrix(instance: Instance, host: Host, timing: Timing = realTiming): Adapter {
   return new MatrixBridge(configOf(instance), host, timing)
 }
@@ -62,11 +62,11 @@ class MatrixBridge implements Adapter {
   readonly #running: Promise<void>
   /** Ids of events that the bot sent. */
   readonly #own = new Set<string>()
-  /** Rooms of the configuration that cannot be joined, with the reason. */
+  /** Configured rooms that could not be joined, with the reason. */
   readonly #unjoined = new Map<string, string>()
   #self: Self | undefined
   #rooms: Rooms | undefined
-  /** Up to which events the daemon has all. */
+  /** Sync position up to which the daemon has all events. */
   #since: string | undefined
   #keptAt = 0
   #askedAt: number | undefined
@@ -101,11 +101,11 @@ class MatrixBridge implements Adapter {
   }
 
   /**
-   * Looks for the message among what the bot sent lately. One that is not there may be sent again at once: its transaction has the
-   * same id then, so that the server makes one event of both.
+   * Searches for the message in the bot's recent messages. If it is missing, a retry is safe: it uses the same transaction id, so
+   * the server creates only one event.
    */
   async settle(unsettled: Unsettled): Promise<SettleResult> {
-    // A change may be made twice.
+    // An update is idempotent.
     if (unsettled.remote_message_id !== undefined) return { outcome: 'absent' }
     try {
       return await this.#find(unsettled)
@@ -175,7 +175,8 @@ class MatrixBridge implements Adapter {
     if ((await this.#rooms?.get(room))?.encrypted)
       throw new NotSent('unsupported_capability', 'the room is encrypted: use one without encryption')
     const { remote_message_id: id, nonce } = delivery
-    // The server makes one event of a message that is sent twice. A change back to an earlier text is another change.
+    // The server deduplicates a repeated message by its transaction id. A change needs a new id, because it may restore an earlier
+    // text.
     const transaction = id === undefined ? nonce : this.#transaction()
     const path = ['rooms', room, 'send', 'm.room.message', transaction]
     const { event_id: made } = await this.#client.call('PUT', path, { body: contentOf(delivery) })
@@ -188,7 +189,7 @@ class MatrixBridge implements Adapter {
   async #redact(room: string, id: string | undefined): Promise<string | undefined> {
     if (id === undefined) return undefined
     await this.#client.call('PUT', ['rooms', room, 'redact', id, this.#transaction()], { body: {} }).catch(error => {
-      // It is gone already.
+      // The message is already gone.
       if (!(error instanceof MatrixError && error.status === 404)) throw error
     })
     return id
@@ -224,10 +225,10 @@ class MatrixBridge implements Adapter {
     }
   }
 
-  /** Asks for events until an error. */
+  /** Polls for events until an error. */
   async #poll(): Promise<never> {
     const self = this.#self ?? (await this.#introduce())
-    // The first answer comes at once.
+    // The first response is immediate.
     for (let seconds = 0; ; seconds = this.config.pollSeconds) {
       const begun = this.timing.now()
       this.#askedAt = begun
@@ -237,7 +238,7 @@ class MatrixBridge implements Adapter {
       const { next, joined, invites } = readSync(answer, self.user)
       this.#answers++
       for (const { room, from } of invites) await this.#invited(room, from)
-      // What was said before the first start is not answered.
+      // Messages from before the first start get no answer.
       if (this.#since !== undefined) await this.#take(joined, this.#since)
       await this.#advance(next, joined.length > 0)
       this.#report({ status: 'ready' })
@@ -292,7 +293,7 @@ class MatrixBridge implements Adapter {
     }
   }
 
-  /** The position advances when the daemon has all messages before it. */
+  /** The position advances once the daemon has all messages before it. */
   async #advance(next: string, isNews: boolean): Promise<void> {
     const now = this.timing.now()
     if (this.#since === undefined || isNews || now - this.#keptAt > KEEP_MS) {
@@ -317,7 +318,7 @@ class MatrixBridge implements Adapter {
     }
   }
 
-  /** Hands the events of rooms to the daemon. Rejects unless all are durable there, or of no use. */
+  /** Hands the events of rooms to the daemon. Rejects unless all are durable or need no handling. */
   async #take(joined: readonly JoinedRoom[], since: string): Promise<void> {
     const taken: Promise<boolean>[] = []
     for (const one of joined) {
@@ -329,7 +330,7 @@ class MatrixBridge implements Adapter {
           await Promise.all(taken)
           throw error
         }
-        // The bot may have been put out of the room since.
+        // The bot may have been removed from the room meanwhile.
         this.host.log(`events of ${one.room} are not read: ${messageOf(error)}`)
       }
     }
@@ -364,7 +365,7 @@ class MatrixBridge implements Adapter {
     return found
   }
 
-  /** Events between those of an answer and the position before it, at most some pages. */
+  /** The events between a position and the start of a response, limited to some pages. */
   async #older(room: string, before: string, since: string): Promise<readonly RoomEvent[]> {
     const found: RoomEvent[] = []
     let from = before
@@ -380,7 +381,7 @@ class MatrixBridge implements Adapter {
     return found.reverse()
   }
 
-  /** A page of the events of a room, the latest first. */
+  /** One page of a room's events, the newest first. */
   async #page(room: string, query: Readonly<Record<string, string>>) {
     const answer = await this.#client.call('GET', ['rooms', room, 'messages'], {
       query: { dir: 'b', limit: String(PAGE), ...query },
@@ -404,7 +405,7 @@ class MatrixBridge implements Adapter {
     }
     const found = read(id => named.push(id) > 0 && this.#own.has(id))
     if (!found || found.addressed || named.length === 0) return found
-    // It may be about a message from before the last start.
+    // The event may refer to a message from before the last start.
     for (const id of named) await this.#learnOwn(room, id)
     return read(id => this.#own.has(id))
   }
@@ -418,7 +419,7 @@ class MatrixBridge implements Adapter {
     if (sender === this.#self?.user) this.#isOurs(id)
   }
 
-  /** Says once in a room that nothing is read there. */
+  /** Posts once in an encrypted room that messages cannot be read there. */
   async #tellEncrypted(room: string): Promise<void> {
     const key = `encrypted/${createHash('sha256').update(room).digest('hex').slice(0, 32)}`
     if ((await this.host.values.get(key)) !== undefined) return
@@ -431,7 +432,7 @@ class MatrixBridge implements Adapter {
     await this.host.values.put(key, true)
   }
 
-  /** Whether nothing has to be done with the event again. */
+  /** Resolves with whether the event needs no further handling. */
   #ingest(event: InboundEvent, file: FileOf | undefined): Promise<boolean> {
     const complete = file === undefined ? undefined : (one: InboundEvent) => this.#withFile(one, file)
     return this.#arrivals.take(event, complete).then(
@@ -444,7 +445,7 @@ class MatrixBridge implements Adapter {
     )
   }
 
-  /** The event with its file, or with words that stand for one that cannot be had. */
+  /** The event with its file; a note replaces a file that is unavailable. */
   async #withFile(event: InboundEvent, { name, type, at, size }: FileOf): Promise<InboundEvent> {
     const without = (why: string) => ({
       ...event,

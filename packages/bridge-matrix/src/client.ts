@@ -2,7 +2,7 @@ import { bytesOf, clip, type HttpReply, http, NotSent, objectOf } from '../../br
 import type { MatrixConfig } from './config.js'
 import type { FileOf } from './events.js'
 
-/** An error that the server answered. */
+/** An error response of the server. */
 export class MatrixError extends Error {
   override readonly name = 'MatrixError'
   constructor(
@@ -16,7 +16,7 @@ export class MatrixError extends Error {
   }
 }
 
-/** Wait of a limit without a time. */
+/** Delay after a rate limit that names none. */
 const RATE_LIMIT_MS = 5000
 const LONGEST_WAIT_MS = 60 * 60_000
 const FILE_MS = 20_000
@@ -36,10 +36,10 @@ export class MatrixClient {
   ) {}
 
   /**
-   * @param path its parts; each is encoded
-   * @throws MatrixError the server refused it
-   * @throws NotSent it did not arrive
-   * @throws Error it is not known whether it arrived
+   * @param path Segments, which are encoded
+   * @throws MatrixError If the server refused it
+   * @throws NotSent If it was not sent
+   * @throws Error If it may have arrived
    */
   async call(
     method: 'GET' | 'PUT' | 'POST',
@@ -65,12 +65,15 @@ export class MatrixClient {
     throw errorOf(reply)
   }
 
-  /** The bytes of a file in base64; undefined: there are more than that. @throws Error it cannot be fetched */
+  /**
+   * The bytes of a file in base64; undefined: the file is larger.
+   * @throws Error If the download fails
+   */
   async file({ server, media }: NonNullable<FileOf['at']>, mostBytes: number): Promise<string | undefined> {
     const name = `download/${encodeURIComponent(server)}/${encodeURIComponent(media)}`
-    // Servers from before Matrix 1.11 have them elsewhere.
+    // Servers before Matrix 1.11 use the second path.
     for (const path of ['client/v1/media', 'media/v3']) {
-      // A redirect to another host goes there without the token.
+      // fetch drops the token on a redirect to another host.
       const response = await fetch(`${this.config.homeserver}/_matrix/${path}/${name}`, {
         headers: { authorization: `Bearer ${this.config.token}` },
         signal: AbortSignal.any([this.signal, AbortSignal.timeout(FILE_MS)]),
@@ -101,15 +104,15 @@ const REFUSED = new Set([
   'M_USER_SUSPENDED',
 ])
 
-/** Whether the server refuses the token, or the account. */
+/** Whether the server refuses the token or the account. */
 export const isRefused = (error: unknown): boolean =>
   error instanceof MatrixError && (error.status === 401 || REFUSED.has(error.code))
 
-/** Whether another attempt may have another result. */
+/** Whether a retry may succeed. */
 export const isTransient = (error: unknown): boolean =>
   !(error instanceof MatrixError) || error.status >= 500 || error.retryAfterMs !== undefined
 
-/** What an error of a sending means for the delivery; one whose effect is not known stays as it is. */
+/** The delivery error of a failed call; errors with an unknown effect are returned unchanged. */
 export function failureOf(error: unknown): unknown {
   if (!(error instanceof MatrixError)) return error
   const { status, message, retryAfterMs } = error

@@ -1,33 +1,36 @@
 import { type Instance, InstanceProblem, settingsOf } from '../../bridge-kit/src/index.js'
 
-/** How an instance reaches its account, checked. */
+/** Validated settings of an instance. */
 export interface MatrixConfig {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly homeserver: string
   readonly token: string
   readonly rooms: readonly string[]
-  /** Ids of users, and `*:server`. */
+  /** User ids, and `*:server`. */
   readonly invitesFrom: readonly string[]
   readonly pollSeconds: number
-  /** The instance answers in rooms to what is not addressed to it as well. */
+  /** Answer messages in rooms that do not address the bot. */
   readonly answersAll: boolean
 }
 
 const HERE = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 const USER = /^@[^\s:]{1,200}:[^\s]{1,250}$/
 
-/** Whether a text is the id of a user. */
+/** Whether a text is a user id. */
 export const isUser = (text: unknown): text is string =>
   typeof text === 'string' && text.length <= 255 && USER.test(text)
 
-/** Whether a text is the id of a room; those of newer rooms name no server. */
+/** Whether a text is a room id; those of newer room versions name no server. */
 export const isRoom = (text: unknown): text is string => typeof text === 'string' && /^![\x21-\x7e]{1,254}$/.test(text)
 
-/** Whether a text is the id of an event. */
+/** Whether a text is an event id. */
 export const isEvent = (text: unknown): text is string =>
   typeof text === 'string' && /^\$[\x21-\x7e]{1,254}$/.test(text)
 
-/** Reads `provider_config` and the secret. @throws InstanceProblem what is wrong with them */
+/**
+ * Reads `provider_config` and the secret.
+ * @throws InstanceProblem If they are invalid
+ */
 export function configOf(instance: Instance): MatrixConfig {
   const settings = settingsOf(instance)
   const homeserver = settings.url('homeserver', '', ['https', 'http'])
@@ -57,7 +60,7 @@ export function configOf(instance: Instance): MatrixConfig {
   }
 }
 
-/** Whether the invites of a user are accepted. */
+/** Whether invites by a user are accepted. */
 export function mayInvite({ invitesFrom }: Pick<MatrixConfig, 'invitesFrom'>, user: string): boolean {
   const server = user.slice(user.indexOf(':') + 1)
   return invitesFrom.includes(user) || invitesFrom.includes(`*:${server}`)

@@ -2,15 +2,18 @@ import { clip, type Delivery, NotSent, split } from '../../bridge-kit/src/index.
 import { isEvent, isUser } from './config.js'
 import { styled } from './markup.js'
 
-/** Bytes that the content of an event may have: with what servers add, one has at most 65,536. */
+/** Bytes of an event's content; with the server's additions an event has at most 65,536. */
 const MOST_BYTES = 56_000
-/** Of the text that clients show which know no changes. */
+/** Characters of the fallback text for clients without edit support. */
 const LONGEST_FALLBACK = 300
 
-/** The member of a message by which it is found again, also with another access token. */
+/** The content member that identifies the bot's message, independent of the access token. */
 export const NONCE = 'svc.nonce'
 
-/** The content of a message, or of the change of one. @throws NotSent it cannot be one */
+/**
+ * The content of a message or of an edit.
+ * @throws NotSent If it is too large
+ */
 export function contentOf({
   text,
   nonce,
@@ -31,7 +34,7 @@ export function contentOf({
       'm.relates_to': { rel_type: 'm.replace', event_id: id },
     }
   }
-  // The person who is answered is notified, and no one that the text names.
+  // Notifies only the person who is answered, and nobody named in the text.
   const answered = target.group_id !== undefined && isUser(target.peer_id) ? { user_ids: [target.peer_id] } : {}
   const relation = relationOf(target.thread_id, reply)
   return { ...said, 'm.mentions': answered, [NONCE]: nonce, ...(relation ? { 'm.relates_to': relation } : {}) }

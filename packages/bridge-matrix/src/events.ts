@@ -1,7 +1,7 @@
 import { clip, fileName, type InboundEvent } from '../../bridge-kit/src/index.js'
 import { isEvent, isUser } from './config.js'
 
-/** An event of a room, as the server sends it. Nothing of it is checked yet. */
+/** A room event as sent by the server, unchecked. */
 export interface RoomEvent {
   readonly type?: unknown
   readonly event_id?: unknown
@@ -12,16 +12,16 @@ export interface RoomEvent {
   readonly unsigned?: { readonly transaction_id?: unknown; readonly prev_content?: { readonly membership?: unknown } }
 }
 
-/** Who the bot is. */
+/** The identity of the bot. */
 export interface Self {
   readonly user: string
   readonly name?: string
 }
 
-/** Where an event happened. */
+/** The context of an event. */
 export interface Where {
   readonly room: string
-  /** The bot and one other person are in the room. */
+  /** The room contains only the bot and one other person. */
   readonly direct: boolean
   /** Whether the bot wrote a message. */
   readonly isOwn: (event: string) => boolean
@@ -37,14 +37,14 @@ interface Relation {
 
 const FILES = new Set(['m.image', 'm.file', 'm.audio', 'm.video'])
 
-/** What an event of a room is for the daemon; undefined: nothing. */
+/** Converts a room event; undefined: the event is not for the daemon. */
 export function eventOf(event: RoomEvent, self: Self, where: Where): InboundEvent | undefined {
   const { type, event_id: id, sender, content, state_key: state } = event
   if (!isEvent(id) || !isUser(sender) || sender === self.user || state !== undefined) return undefined
   if (typeof content !== 'object' || content === null) return undefined
   const common = {
     idempotency_key: id,
-    // The servers of both vouch for the id; names can be chosen.
+    // Homeservers vouch for user ids; names are chosen freely.
     sender: { id: sender, authenticated: true },
     peer_id: sender,
     ...(where.direct ? {} : { group_id: where.room }),
@@ -85,7 +85,7 @@ function message(
   const text = textOf(said, isEvent(replyTo))
   if (text === undefined || (text === '' && isEdit)) return undefined
   const thread = relation.rel_type === 'm.thread' && isEvent(relation.event_id) ? relation.event_id : undefined
-  // In a thread the latest message is named for clients that know no threads.
+  // In a thread, the reply may only be a fallback for clients without threads.
   const isReply = isEvent(replyTo) && !(thread !== undefined && relation.is_falling_back === true)
   const own = (isReply && where.isOwn(replyTo)) || (thread !== undefined && where.isOwn(thread))
   return {
@@ -103,24 +103,24 @@ function message(
 function textOf(said: Readonly<Record<string, unknown>> | null, isReply: boolean): string | undefined {
   const { body, msgtype, filename } = said ?? {}
   if (typeof body !== 'string' || typeof msgtype !== 'string') return undefined
-  // With a name of its own the text of a file is a caption.
+  // If the file has its own name, the body is a caption.
   if (FILES.has(msgtype)) return typeof filename === 'string' && filename !== body ? body.trim() : ''
-  // Older clients quote in the text what they answer.
+  // Older clients quote the answered message in the body.
   const own = isReply ? body.replace(/^(?:> [^\n]*\n)+\n/, '') : body
   return own.trim() === '' ? undefined : own.trim()
 }
 
-/** A file that came with a message. */
+/** A file of a message. */
 export interface FileOf {
   readonly name: string
   readonly type: string
-  /** Where it is; undefined: its address is none, or it is encrypted. */
+  /** Undefined if the address is invalid or the file is encrypted. */
   readonly at: { readonly server: string; readonly media: string } | undefined
-  /** Bytes, as the sender says. */
+  /** Bytes, as stated by the sender. */
   readonly size: number
 }
 
-/** The file of a message; undefined: it has none. */
+/** The file of a message; undefined: none. */
 export function fileOf({ content }: RoomEvent): FileOf | undefined {
   const { body, msgtype, filename, url, info } = content ?? {}
   if (typeof msgtype !== 'string' || !FILES.has(msgtype)) return undefined
@@ -137,7 +137,7 @@ export function fileOf({ content }: RoomEvent): FileOf | undefined {
   }
 }
 
-/** Whether a message mentions the bot: clients say whom it mentions; without that, its name in the text counts. */
+/** Whether a message mentions the bot: by its mention list, or by the bot's name in the text if it has no list. */
 function names(said: Readonly<Record<string, unknown>> | null, text: string, self: Self): boolean {
   const mentions = said?.['m.mentions']
   if (typeof mentions === 'object' && mentions !== null) {
@@ -159,7 +159,7 @@ const namesOf = ({ user, name }: Self): readonly string[] => [
   user.slice(1).split(':')[0] ?? user,
 ]
 
-/** A text without the name of the bot with which it begins. */
+/** The text without a leading name of the bot. */
 function withoutMention(text: string, self: Self): string {
   for (const name of namesOf(self))
     for (const begin of [name, `@${name}`])

@@ -1,15 +1,15 @@
 import { type Block, type Inline, markdown } from '../../bridge-kit/src/index.js'
 
-/** A text as a message of Matrix has it. */
+/** A text in the form of a Matrix message. */
 export interface Styled {
   readonly body: string
-  /** HTML of it; absent where it has no styles. */
+  /** Formatted HTML; absent without styles. */
   readonly html?: string
 }
 
 const TAGS = { bold: 'strong', italic: 'em', strike: 'del' } as const
 
-/** Markdown as a message: all HTML in it is text, and nothing pings a room. */
+/** Converts Markdown: HTML in it is escaped, and room pings are disabled. */
 export function styled(text: string): Styled {
   const body = quiet(text.replace(/[^\P{Cc}\t\n]/gu, ''))
   const blocks = markdown(body)
@@ -17,7 +17,7 @@ export function styled(text: string): Styled {
   return blocks.every(isPlain) ? { body } : { body, html }
 }
 
-/** A text in which `@room` names no one. */
+/** Disables `@room` mentions. */
 const quiet = (text: string): string => text.replace(/@(?=room\b)/gi, '@\u200b')
 
 const isPlain = (block: Block): boolean => block.type === 'words' && block.inner.every(({ type }) => type === 'text')

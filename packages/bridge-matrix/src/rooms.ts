@@ -2,29 +2,29 @@ import { clip, type Host, messageOf, NotSent, type Target } from '../../bridge-k
 import { isTransient, type MatrixClient, MatrixError } from './client.js'
 import { isRoom, isUser } from './config.js'
 
-/** What the bot has to know of a room. */
+/** Cached state of a room. */
 export interface Room {
   readonly name?: string
   readonly encrypted: boolean
-  /** The other person of a room of two. */
+  /** The other member of a room with two members. */
   readonly peer?: string
 }
 
 const MOST_ROOMS = 1000
-/** Bytes of a list of members; a longer one is no direct chat. */
+/** Bytes of a member list; a longer one is not of a direct chat. */
 const MOST_BYTES = 1024 * 1024
-/** A room of more members does not become a direct chat. */
+/** A larger room is assumed to stay a group. */
 const MANY = 20
-/** New rooms that one list of targets asks for. */
+/** Unknown rooms that one list of targets looks up. */
 const MOST_ASKED = 50
 const MOST_TARGETS = 500
 
-/** The rooms of the account, asked for when they are needed first and again when they changed. */
+/** Room state, fetched on demand and again after a change. */
 export class Rooms {
   readonly #known = new Map<string, Promise<Room>>()
-  /** Rooms that the configuration names are never direct chats. */
+  /** Configured rooms, which are never direct chats. */
   readonly #fixed = new Set<string>()
-  /** Rooms with so many members that they are not listed again when one comes or goes. */
+  /** Rooms with many members, whose member list is not fetched again on joins and leaves. */
   readonly #large = new Set<string>()
   readonly #direct = new Map<string, string>()
 
@@ -34,7 +34,7 @@ export class Rooms {
     private readonly self: string,
   ) {}
 
-  /** Joins a room of the configuration. Resolves with its id. */
+  /** Joins a configured room and returns its id. */
   async join(name: string): Promise<string> {
     const { room_id: room } = await this.client.call('POST', ['join', name], { body: {} })
     if (!isRoom(room)) throw new Error(`the homeserver names no id of ${name}`)
@@ -56,17 +56,20 @@ export class Rooms {
     return asked
   }
 
-  /** A member, the name or the encryption of a room has changed. */
+  /** Discards the cached state after a change of members, name or encryption. */
   forget(room: string): void {
     this.#known.delete(room)
   }
 
-  /** The room of a direct chat with a person. @throws NotSent there is none */
+  /**
+   * The direct chat with a person.
+   * @throws NotSent If there is none
+   */
   async directOf(user: string): Promise<string> {
     const kept = this.#direct.get(user) ?? (await this.host.values.get(`direct/${user}`))
     if (isRoom(kept)) {
       this.#direct.set(user, kept)
-      // Another person may have come into the room since.
+      // Another person may have joined the room meanwhile.
       if ((await this.get(kept)).peer === user) return kept
     }
     throw new NotSent(
@@ -75,7 +78,7 @@ export class Rooms {
     )
   }
 
-  /** Remembers a direct chat; resolves when that is durable. */
+  /** Stores a direct chat; resolves when it is durable. */
   async learnDirect(user: string, room: string): Promise<void> {
     if (this.#direct.get(user) === room) return
     await this.host.values.put(`direct/${user}`, room)

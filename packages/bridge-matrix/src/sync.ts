@@ -9,14 +9,14 @@ const SEEN = [
   'm.room.name',
 ] as const
 
-/** State that is asked for when it is needed. */
+/** State events that only invalidate the cached room state. */
 const CHANGES: ReadonlySet<unknown> = new Set(['m.room.encryption', 'm.room.member', 'm.room.name'])
 
-/** Events of one room that come with one answer; what is older has to be asked for. */
+/** Events per room in one response; older events have to be fetched. */
 const AT_ONCE = 20
 const NONE = { types: [] }
 
-/** The filter of events that are asked for, as JSON. */
+/** The sync filter as JSON. */
 export const SYNC_FILTER = JSON.stringify({
   presence: NONE,
   account_data: NONE,
@@ -28,20 +28,20 @@ export const SYNC_FILTER = JSON.stringify({
   },
 })
 
-/** The filter of older events of a room. */
+/** The filter for older events of a room. */
 export const BACKFILL_FILTER = JSON.stringify({ types: SEEN, lazy_load_members: true })
 
-/** A room of which the account is a member, with what is new in it. */
+/** A joined room with its new events. */
 export interface JoinedRoom {
   readonly room: string
   readonly events: readonly RoomEvent[]
-  /** Where the events before these begin, if there are such. */
+  /** The position before these events; undefined: no events precede them. */
   readonly before: string | undefined
-  /** Its members, name or encryption may have changed. */
+  /** Members, name or encryption may have changed. */
   readonly changed: boolean
 }
 
-/** An answer of `/sync`, as far as it is read. */
+/** The parsed part of a `/sync` response. */
 export interface Synced {
   readonly next: string
   readonly joined: readonly JoinedRoom[]
@@ -51,11 +51,14 @@ export interface Synced {
 type Raw = Readonly<Record<string, unknown>>
 const objectIn = (value: unknown): Raw => (typeof value === 'object' && value !== null ? (value as Raw) : {})
 
-/** The events of a list, those that are objects. */
+/** The objects of a list of events. */
 export const eventsIn = (value: unknown): readonly RoomEvent[] =>
   (Array.isArray(value) ? value : []).filter(one => typeof one === 'object' && one !== null)
 
-/** Reads an answer of `/sync`. @throws Error it is none */
+/**
+ * Parses a `/sync` response.
+ * @throws Error If it is invalid
+ */
 export function readSync(answer: Raw, self: string): Synced {
   const { next_batch: next, rooms } = answer
   if (typeof next !== 'string' || next === '') throw new Error('the homeserver answered no events')
@@ -75,14 +78,14 @@ export function readSync(answer: Raw, self: string): Synced {
   return { next, joined, invites }
 }
 
-/** Whether the account came into the room by an event. */
+/** Whether the event is the account's own join. */
 export const isOwnJoin = ({ type, state_key: user, content, unsigned }: RoomEvent, self: string): boolean =>
   type === 'm.room.member' &&
   user === self &&
   content?.membership === 'join' &&
   unsigned?.prev_content?.membership !== 'join'
 
-/** Events since the account came into the room: what was said before was not said to it. */
+/** Events after the account's join: earlier messages were not addressed to it. */
 export function sinceJoin(events: readonly RoomEvent[], self: string): readonly RoomEvent[] {
   const at = events.findLastIndex(event => isOwnJoin(event, self))
   return events.slice(at + 1)

@@ -26,19 +26,19 @@ import { describe, isTokenRefused, pauseOf } from './failures.js'
 import { Missed } from './missed.js'
 import { type Envelope, SlackSocket } from './socket.js'
 
-/** Longest text of one message that Slack does not cut. */
+/** Maximum length of a message that Slack does not cut. */
 const LONGEST = 4000
-/** Slack counts an envelope as lost after 3 s, and sends it again. */
+/** Slack counts an envelope as lost after 3 s and sends it again. */
 const ACK_MS = 2800
-/** A connection on which Slack says nothing for so long is replaced. */
+/** A connection is replaced after this time without data from Slack. */
 const SILENCE_MS = 60_000
-/** A connection that lasted this long starts the back-off anew. */
+/** A connection that lasted this long resets the back-off. */
 const STABLE_MS = 60_000
-/** Slack repeats an event after a minute and after five: it does not reach a process that was away for longer. */
+/** After a longer gap, events may be lost: Slack repeats an event only after one and five minutes. */
 const GAP_MS = 30_000
-/** Refusals of an event for which another attempt is of no use. */
+/** Event errors for which a retry is useless. */
 const HOPELESS = new Set(['bridge_event_invalid', 'invalid_params'])
-/** Scopes of the bot, with what is lost without them. */
+/** Scopes of the bot, and how severe their absence is. */
 const SCOPES: readonly (readonly [scope: string, need: 'fail' | 'warn'])[] = [
   ['chat:write', 'fail'],
   ['app_mentions:read', 'fail'],
@@ -51,14 +51,14 @@ const SCOPES: readonly (readonly [scope: string, need: 'fail' | 'warn'])[] = [
   ['users:read', 'warn'],
 ]
 
-/** What tests make shorter. */
+/** Time limits that tests shorten. */
 export interface Limits {
   readonly silenceMs?: number
   readonly ackMs?: number
   readonly gapMs?: number
 }
 
-/** Opens one instance: it connects by Socket Mode, and connects again, until it is closed. */
+/** Opens one instance, which keeps a Socket Mode connection until it is closed. */
 export function openSlack(instance: Instance, host: Host, timing: Timing = realTiming, limits: Limits = {}): Adapter {
   return new SlackBridge(configOf(instance), host, timing, limits)
 }
@@ -68,9 +68,9 @@ class SlackBridge implements Adapter {
   readonly #missed: Missed
   #lastLive: number | undefined
   readonly #running: Promise<void>
-  /** Events that are on their way to the daemon: a repetition joins them. */
+  /** Events being handed to the daemon, which repeated events share. */
   readonly #taking = new Map<string, Promise<boolean>>()
-  /** Events of one conversation stay in their order while their files are fetched. */
+  /** Serialises the events of one conversation while their files are fetched. */
   readonly #order = new Map<string, Promise<unknown>>()
   #socket: SlackSocket | undefined
   #me: Me | undefined
@@ -165,7 +165,7 @@ class SlackBridge implements Adapter {
         return
       }
       if (this.timing.now() - begun > STABLE_MS) failures = 0
-      // Slack moves a connection every few hours; that is no failure.
+      // Slack replaces connections every few hours, which is not a failure.
       if (typeof why === 'string' && MOVED.test(why) && failures === 0) {
         failures = 1
         continue
@@ -180,7 +180,7 @@ class SlackBridge implements Adapter {
     }
   }
 
-  /** One connection from its beginning to its end; resolves with why it ended. */
+  /** Runs one connection; resolves with why it ended. */
   async #connect(): Promise<string> {
     this.#me ??= await this.#client.me()
     const me = this.#me
@@ -194,12 +194,12 @@ class SlackBridge implements Adapter {
     if (gapMs > (this.limits.gapMs ?? GAP_MS))
       this.#missed.fetch((message, channel) => this.#fetched(message, channel, me))
     return socket.ended.finally(() => {
-      // On a connection that was deaf at last nothing came either.
+      // Nothing was received during the silence before the end either.
       this.#lastLive = this.timing.now() - socket.silentMs
     })
   }
 
-  /** Acknowledges an envelope when the daemon has it; one that takes longer than Slack waits comes again. */
+  /** Acknowledges an envelope once the daemon has it. If this takes too long, Slack sends the envelope again. */
   async #take({ type, body, ack }: Envelope, me: Me): Promise<void> {
     let found: Found | undefined
     try {
@@ -218,7 +218,7 @@ class SlackBridge implements Adapter {
     if (isTaken) await ack()
   }
 
-  /** A message out of the history of a channel. */
+  /** Handles a message from the history of a channel. */
   async #fetched(message: SlackMessage, channel: string, me: Me): Promise<boolean> {
     const kind = channel.startsWith('D') ? { channel_type: 'im' } : {}
     const event = { ...message, type: 'message', channel, ...kind }
@@ -236,7 +236,7 @@ class SlackBridge implements Adapter {
     return taken
   }
 
-  /** Resolves with whether nothing has to be done with the event again. */
+  /** Resolves with whether the event needs no further handling. */
   async #ingest({ event, files, direct }: Found): Promise<boolean> {
     if (direct) this.#client.learn(direct.user, direct.channel)
     const conversation = event.group_id ?? event.peer_id ?? ''
@@ -248,7 +248,7 @@ class SlackBridge implements Adapter {
     return this.#untilTaken(complete)
   }
 
-  /** Slack repeats an event for some minutes alone: it is kept here until the daemon has it. */
+  /** Retries until the daemon has the event, because Slack repeats an event only for some minutes. */
   async #untilTaken(event: InboundEvent): Promise<boolean> {
     const { signal } = this.host
     for (let failures = 1; !signal.aborted; failures++) {
@@ -265,7 +265,7 @@ class SlackBridge implements Adapter {
     return false
   }
 
-  /** Adds the name of the sender and the files. */
+  /** Adds the sender's name and the files. */
   async #complete(event: InboundEvent, files: Found['files']): Promise<InboundEvent> {
     const { sender } = event
     const name = sender.username ?? (sender.authenticated ? await this.#client.nameOf(sender.id) : undefined)
@@ -281,10 +281,10 @@ class SlackBridge implements Adapter {
 }
 
 const TS = /^\d{1,20}\.\d{1,10}$/
-/** Why Slack ends a connection that is to be opened anew. */
+/** Reasons for which Slack replaces a connection. */
 const MOVED = /^Slack: (?:refresh_requested|warning)$/
 
-/** The state in which an error leaves the instance until it is restarted. */
+/** The state that an unrecoverable error leaves the instance in until its restart; undefined: the error is transient. */
 function refusalOf(error: unknown): StateReport | undefined {
   if (error === 'Slack: link_disabled')
     return {

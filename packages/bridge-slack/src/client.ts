@@ -19,21 +19,21 @@ import { deliveryFailure, describe, slackCode } from './failures.js'
 import { silent } from './socket.js'
 import { mrkdwn } from './text.js'
 
-/** A message is answered within this: the daemon waits 5 s for the result. */
+/** Timeout of a message, below the 5 s that the daemon waits. */
 const SEND_MS = 4500
-/** Slack takes about one message a second in a channel. */
+/** Slack's limit of about one message per second and channel. */
 const CHANNEL_MS = 1000
-/** A message that would wait longer is told to come again. */
+/** A message that would wait longer is refused with a retry delay. */
 const MOST_WAIT_MS = 1200
 const MOST_CHANNELS = 2000
-/** What a mark of ours is called in the metadata of a message. */
+/** Metadata event type that identifies the bot's deliveries. */
 const MARK = 'svc_delivery'
-/** Pages of 200 messages in which our own is looked for. */
+/** Pages of 200 messages that are searched for our own message. */
 const MOST_PAGES = 10
-/** Pages of 200 messages that are fetched after a time without connection. */
+/** Pages of 200 messages that are fetched after a disconnection. */
 const MOST_MISSED_PAGES = 5
 const TS = /^\d{1,20}\.\d{1,10}$/
-/** A request that was cut off may still be carried out: the platform is looked at twice, so much apart. */
+/** An aborted request may still take effect, so the search runs twice with this pause. */
 const SECOND_LOOK_MS = 4000
 const FILE_MS = 20_000
 const MOST_BYTES = 8 * 1024 * 1024
@@ -42,7 +42,7 @@ const MOST_BYTES_IN_ALL = 2 * MOST_BYTES
 /** The Web API with the token of the bot. */
 export class SlackClient {
   readonly web: WebClient
-  /** Channels of direct messages by person. */
+  /** Direct-message channels by person. */
   readonly #direct = new Map<string, string>()
   readonly #next = new Map<string, number>()
   readonly #names = new Map<string, string>()
@@ -56,7 +56,7 @@ export class SlackClient {
     this.web = new WebClient(config.botToken, {
       slackApiUrl: `${config.apiUrl}/`,
       logger: silent,
-      // The daemon repeats, and knows what may be repeated.
+      // The daemon retries: only it knows which calls are safe to repeat.
       retryConfig: { retries: 0 },
       rejectRateLimitedCalls: true,
       timeout: SEND_MS,
@@ -75,12 +75,12 @@ export class SlackClient {
     return { team, teamName, user, name, bot }
   }
 
-  /** Remembers the channel of direct messages with a person. */
+  /** Records the direct-message channel of a person. */
   learn(user: string, channel: string): void {
     put(this.#direct, user, channel)
   }
 
-  /** Sends a message that carries the nonce, and returns its id. */
+  /** Sends a message with the nonce and returns its id. */
   async post({ target, text, nonce, reply_to_message_id: replyTo }: Delivery): Promise<string> {
     try {
       const channel = await this.#channelOf(target)
@@ -125,12 +125,12 @@ export class SlackClient {
     try {
       await this.web.chat.delete({ channel: await this.#channelOf(target), ts })
     } catch (error) {
-      // It is gone, by an attempt whose answer was lost perhaps.
+      // The message is already gone, perhaps by an attempt whose reply was lost.
       if (slackCode(error) !== 'message_not_found') throw deliveryFailure(error, true)
     }
   }
 
-  /** Looks for the message with the nonce among the last ones of its channel or thread. */
+  /** Searches for the message with the nonce in the recent messages of its channel or thread. */
   async find(delivery: Delivery, since: number): Promise<SettleResult> {
     try {
       const first = await this.#look(delivery, since)
@@ -168,7 +168,7 @@ export class SlackClient {
     return { outcome: 'unknown' }
   }
 
-  /** Messages of a channel or thread after one, the oldest first; not more than a thousand. */
+  /** Messages of a channel or thread after `oldest`, the oldest first; at most a thousand. */
   async since({ channel, thread }: Place, oldest: string): Promise<readonly SlackMessage[]> {
     const all: SlackMessage[] = []
     let cursor: string | undefined
@@ -183,12 +183,12 @@ export class SlackClient {
       if (!cursor) break
     }
     if (cursor) this.host.log(`more was written in ${channel} than is fetched`)
-    // A thread is listed with the message that it is below.
+    // Slack lists a thread together with its parent message.
     const since = all.filter(({ ts = '' }) => TS.test(ts) && isAfter(ts, oldest))
     return since.sort((a, b) => (isAfter(String(a.ts), String(b.ts)) ? 1 : -1))
   }
 
-  /** Channels that the bot is in, and the people it has heard in direct messages. */
+  /** Channels of the bot, and the senders of direct messages. */
   async targets(me: Me): Promise<readonly Target[]> {
     const targets: Target[] = []
     let cursor = ''
@@ -220,7 +220,7 @@ export class SlackClient {
     return targets
   }
 
-  /** The name of a person; undefined where the app may not look it up. */
+  /** The name of a person; undefined if the app may not look it up. */
   async nameOf(user: string): Promise<string | undefined> {
     const known = this.#names.get(user)
     if (known !== undefined || !this.#readsNames) return known
@@ -235,7 +235,7 @@ export class SlackClient {
     }
   }
 
-  /** Files of a message, and words for those that cannot be had. */
+  /** The files of a message, and a note for each file that is unavailable. */
   async files(
     files: readonly SlackFile[],
   ): Promise<{ readonly attachments: Attachment[]; readonly missing: string[] }> {
@@ -259,7 +259,7 @@ export class SlackClient {
 
   async #download(file: SlackFile, most: number): Promise<Buffer> {
     const address = file.url_private_download ?? file.url_private ?? ''
-    // The token goes to Slack alone: the address of a file may be one of another service.
+    // Only Slack may receive the token, and a file may be on another service.
     if (!URL.canParse(address) || !isSlack(new URL(address), this.config.apiUrl))
       throw new Missing('it is kept by another service')
     if ((file.size ?? 0) > most) throw new Missing(TOO_LARGE)
@@ -268,7 +268,7 @@ export class SlackClient {
       signal: AbortSignal.any([this.host.signal, AbortSignal.timeout(FILE_MS)]),
       redirect: 'manual',
     })
-    // Without the scope Slack answers with the page for logging in.
+    // Without the scope, Slack returns its login page.
     const isPage = (response.headers.get('content-type') ?? '').startsWith('text/html') && file.mimetype !== 'text/html'
     if (response.status === 302 || response.status === 403 || isPage) {
       await response.body?.cancel().catch(() => {})
@@ -280,7 +280,7 @@ export class SlackClient {
     return bytes
   }
 
-  /** The channel of an address; that of a person is opened. */
+  /** The channel of an address; a direct-message channel is opened if needed. */
   async #channelOf({ group_id: group, peer_id: peer }: Delivery['target']): Promise<string> {
     const id = group ?? peer ?? ''
     if (!/^[A-Z][A-Z0-9]{1,40}$/.test(id))
@@ -289,7 +289,7 @@ export class SlackClient {
     const known = this.#direct.get(id)
     if (known !== undefined) return known
     const opened = await this.web.conversations.open({ users: id }).catch(error => {
-      // Nothing was sent yet.
+      // The message was not sent yet.
       throw deliveryFailure(error, true)
     })
     const channel = opened.channel?.id
@@ -298,7 +298,7 @@ export class SlackClient {
     return channel
   }
 
-  /** Resolves when the next message of a channel may go. */
+  /** Resolves when the next message to a channel may be sent. */
   async #turn(channel: string): Promise<void> {
     const now = this.timing.now()
     const at = Math.max(now, this.#next.get(channel) ?? 0)
@@ -316,7 +316,7 @@ interface Marked {
   readonly metadata?: { readonly event_type?: string; readonly event_payload?: { readonly nonce?: unknown } }
 }
 
-/** A file that cannot be had, for a reason that people are told. */
+/** An unavailable file, with a reason for people. */
 class Missing extends Error {}
 const TOO_LARGE = 'it is larger than 8 MiB'
 

@@ -1,15 +1,15 @@
 import { type Instance, settingsOf } from '../../bridge-kit/src/index.js'
 
-/** How the adapter reaches its workspace, checked. */
+/** Validated settings of an instance. */
 export interface SlackConfig {
   readonly botToken: string
   readonly appToken: string
   readonly apiUrl: string
-  /** A message in a channel begins a thread. */
+  /** Answer a channel message in a thread. */
   readonly threads: boolean
 }
 
-/** Reads `provider_config` and the secrets. @throws InstanceProblem what is wrong with them */
+/** Reads `provider_config` and the secrets. @throws InstanceProblem If they are invalid */
 export function configOf(instance: Instance): SlackConfig {
   const settings = settingsOf(instance)
   return {

@@ -2,7 +2,7 @@ import type { InboundEvent } from '../../bridge-kit/src/index.js'
 import { clip } from '../../bridge-kit/src/index.js'
 import { names, readable } from './text.js'
 
-/** Who the bot is. */
+/** The identity of the bot. */
 export interface Me {
   readonly team: string
   readonly teamName: string
@@ -28,17 +28,17 @@ export interface Place {
   readonly thread?: string
 }
 
-/** What an envelope is about; `files` still have to be fetched. */
+/** The event in an envelope; its files are not fetched yet. */
 export interface Found {
   readonly event: InboundEvent
   readonly files: readonly SlackFile[]
-  /** Of a message. */
+  /** Set for messages. */
   readonly place?: Place
-  /** The channel of a direct message, with the person it belongs to. */
+  /** For a direct message: its channel and its person. */
   readonly direct?: { readonly user: string; readonly channel: string }
 }
 
-/** A message as Slack brings it, and as it lists it. */
+/** A message in an event or in a history. */
 export interface SlackMessage {
   readonly type?: string
   readonly subtype?: string
@@ -61,11 +61,11 @@ export interface SlackMessage {
   readonly item_user?: string
 }
 
-/** Messages that people and bots write; other subtypes say what happened to a channel. */
+/** Subtypes of written messages; other subtypes report changes of a channel. */
 const WRITTEN = new Set([undefined, 'bot_message', 'file_share', 'me_message', 'thread_broadcast'])
 const MOST_FILES = 10
 
-/** The event in an envelope of one type; undefined: there is none for the daemon. */
+/** The event in an envelope of one type; undefined: the envelope is not for the daemon. */
 export function foundIn(type: string, body: unknown, me: Me, threads: boolean): Found | undefined {
   if (type === 'events_api') {
     const { event_id: id, event } = (body ?? {}) as { event_id?: string; event?: SlackMessage }
@@ -91,7 +91,7 @@ function message(event: SlackMessage, me: Me, threads: boolean): Found | undefin
   const thread = event.thread_ts ?? (isDirect || !threads ? undefined : ts)
   return {
     event: {
-      // A mention comes twice, as a message and as a mention, with different ids.
+      // Slack sends a mention twice with different ids: as a message and as a mention.
       idempotency_key: `${me.team}:${channel}:${ts}`,
       family: 'message',
       sender: {
@@ -115,7 +115,7 @@ function message(event: SlackMessage, me: Me, threads: boolean): Found | undefin
   }
 }
 
-/** An edit by a person; Slack also reports one when it has fetched the preview of a link. */
+/** The event of an edit. Slack also reports an edit when it has loaded the preview of a link. */
 function changed(event: SlackMessage, id: string | undefined, me: Me, threads: boolean): Found | undefined {
   const { message: now, previous_message: before, channel, channel_type: kind } = event
   if (!now || now.text === before?.text) return undefined

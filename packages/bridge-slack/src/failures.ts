@@ -1,7 +1,7 @@
 import { WebAPIHTTPError, WebAPIPlatformError, WebAPIRateLimitedError, WebAPIRequestError } from '@slack/web-api'
 import { NotSent, type NotSentKind } from '../../bridge-kit/src/index.js'
 
-/** Errors of Slack that say that a token or its workspace does not do any more. */
+/** Slack errors that mean that a token or its workspace is no longer valid. */
 const TOKEN = new Set([
   'invalid_auth',
   'not_authed',
@@ -39,12 +39,12 @@ const DENIED = new Set([
   'team_access_not_granted',
   'as_user_not_supported',
 ])
-/** A request that ended so may have been carried out. */
+/** Slack errors after which the request may have taken effect. */
 const UNCERTAIN = new Set(['internal_error', 'fatal_error', 'request_timeout', 'service_unavailable'])
-/** Errors of Node after which a request surely never went out. */
+/** Node errors that prove that a request was not sent. */
 const NOT_CONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
 
-/** What to do about an error that has a remedy. */
+/** Remedies by error code. */
 const REMEDY: Readonly<Record<string, string>> = {
   not_in_channel: ': invite the bot to the channel with /invite @name',
   channel_not_found: ': the bot sees no such channel; invite it with /invite @name',
@@ -52,18 +52,18 @@ const REMEDY: Readonly<Record<string, string>> = {
   messages_tab_disabled: ': turn on App Home, Messages Tab, in the settings of the app',
 }
 
-/** Slack's name of an error; undefined: it is none of Slack's. */
+/** Slack's code of an error; undefined: the error is not from Slack. */
 export const slackCode = (error: unknown): string | undefined =>
   error instanceof WebAPIPlatformError ? error.data.error : undefined
 
 /** Whether Slack refuses a token. */
 export const isTokenRefused = (error: unknown): boolean => TOKEN.has(slackCode(error) ?? '')
 
-/** Milliseconds that Slack wants to be left alone for. */
+/** Milliseconds that a rate limit demands. */
 export const pauseOf = (error: unknown): number | undefined =>
   error instanceof WebAPIRateLimitedError ? error.retryAfter * 1000 : undefined
 
-/** An error as it may be shown. */
+/** The displayed form of an error. */
 export function describe(error: unknown): string {
   const code = slackCode(error)
   if (error instanceof WebAPIPlatformError && code !== undefined) {
@@ -78,7 +78,7 @@ export function describe(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** What a failed call means for a delivery: a {@link NotSent} where it surely did nothing, or may be repeated without harm; else an Error. */
+/** The delivery error of a failed call: a {@link NotSent} if it had no effect or may be repeated safely; else an Error. */
 export function deliveryFailure(error: unknown, isRepeatable: boolean): Error {
   if (error instanceof NotSent) return error
   const why = describe(error)

@@ -3,12 +3,12 @@ import type { SlackClient } from './client.js'
 import type { Found, Place, SlackMessage } from './events.js'
 import { describe, isTokenRefused, pauseOf, slackCode } from './failures.js'
 
-/** Channels and threads that are looked at after a time without connection, those that were used last first. */
+/** Channels and threads that are caught up after a disconnection, the most recently used first. */
 const MOST_PLACES = 40
 const OLDEST_MS = 24 * 60 * 60_000
 const ATTEMPTS = 8
 
-/** Where a channel or thread was read up to, and what was written since: Slack repeats an event for six minutes, and never later. */
+/** Tracks the read position of channels and threads and fetches missed messages: Slack repeats an event for only six minutes. */
 export class Missed {
   readonly #positions: Positions
   #running: Promise<void> = Promise.resolve()
@@ -25,13 +25,13 @@ export class Missed {
     return this.#positions.load().catch(error => this.host.log(`positions are not known: ${describe(error)}`))
   }
 
-  /** An event is on its way to the daemon; `taken` resolves with whether nothing has to be done with it again. */
+  /** Tracks an event; `taken` resolves with whether it needs no further handling. */
   watch({ place, event }: Found, taken: Promise<boolean>): void {
     const { message_id: ts } = event
     if (place === undefined || ts === undefined || event.family !== 'message') return
     const key = keyOf(place)
     this.#positions.taking(key, ts)
-    // What is said to the bot begins a thread, in which people go on.
+    // A message to the bot starts a thread, whose later messages may be missed too.
     if (event.addressed && place.thread === undefined && event.thread_id !== undefined)
       this.#positions.begin(keyOf({ ...place, thread: ts }), ts)
     void taken.then(
@@ -40,7 +40,7 @@ export class Missed {
     )
   }
 
-  /** Fetches what was written meanwhile, the oldest of each place first, and hands it on. */
+  /** Fetches missed messages, the oldest of each place first, and hands them on. */
   fetch(hand: (message: SlackMessage, channel: string) => Promise<boolean>): void {
     const places = this.#positions
       .places()
@@ -70,7 +70,7 @@ export class Missed {
         void hand(message, place.channel).then(isTaken => isTaken && this.#positions.taken(key, ts))
       }
     } catch (error) {
-      // The bot was put out of the channel, or lacks the scope for its history.
+      // The bot was removed from the channel or lacks the history scope.
       if (slackCode(error) !== undefined && !isTokenRefused(error)) this.#positions.forget(key)
       this.host.log(`what was written in ${key} meanwhile is not fetched: ${describe(error)}`)
     }

@@ -6,17 +6,17 @@ import type { Timing } from '../../bridge-kit/src/index.js'
 import { clip } from '../../bridge-kit/src/index.js'
 import type { SlackConfig } from './config.js'
 
-/** From the request for an address until Slack says hello. */
+/** Time limit from the address request to Slack's hello. */
 const OPEN_MS = 20_000
 const CALL_MS = 10_000
-/** Frames of an event are small; a server that sends more is broken. */
+/** Limit of envelopes being handled. */
 const MOST_WAITING = 1000
 
-/** An envelope of Slack: an event, a command, a pressed button. */
+/** An envelope of Slack: an event, a command, or a pressed button. */
 export interface Envelope {
   readonly type: string
   readonly body: unknown
-  /** Tells Slack that it was taken. */
+  /** Acknowledges the envelope. */
   ack(): Promise<void>
 }
 
@@ -24,7 +24,7 @@ interface Received extends Envelope {
   readonly ack: (response?: Record<string, unknown>) => Promise<void>
 }
 
-/** Nothing of the library is logged: its texts hold messages of people and addresses that open the connection. */
+/** Disables the library's log, which contains messages of people and addresses that open the connection. */
 export const silent = {
   debug: () => {},
   info: () => {},
@@ -36,11 +36,11 @@ export const silent = {
 }
 
 /**
- * One connection of Socket Mode, from its beginning to its end; the bridge opens the next one. The library's own reconnection
- * is off: it throws where nothing can catch it when a token is revoked, and waits up to 30 s for a peer that is gone.
+ * One Socket Mode connection; the bridge opens the next one. The library's reconnection is disabled: after a token is revoked it
+ * throws where nothing can catch, and it waits up to 30 s for a dead peer.
  */
 export class SlackSocket {
-  /** Why it is over. */
+  /** Resolves with the reason when the connection ends. */
   readonly ended: Promise<string>
   readonly #client: SocketModeClient
   readonly #agent: Agent
@@ -77,7 +77,7 @@ export class SlackSocket {
     })
   }
 
-  /** Connects and waits for the hello. Rejects with the error of Slack, or with one that says what did not come. */
+  /** Connects and waits for the hello. Rejects with Slack's error, or with one that names the missing step. */
   static async open(
     config: SlackConfig,
     timing: Timing,
@@ -98,18 +98,18 @@ export class SlackSocket {
     }
   }
 
-  /** Milliseconds since the last frame of Slack. */
+  /** Milliseconds since the last frame from Slack. */
   get silentMs(): number {
     return this.timing.now() - this.#heardAt
   }
 
-  /** Ends it at once: Slack does not close the connection by itself. */
+  /** Closes the connection at once, because Slack does not close it by itself. */
   close(why: string): void {
     if (this.#over.signal.aborted) return
     this.#over.abort()
     unsubscribe(PING, this.#ping)
     this.#client.removeAllListeners()
-    // The library ends what it has when it sees that the connection is gone; asked to disconnect, it would wait 30 s for Slack.
+    // The library cleans up when its sockets are gone; its own disconnect would wait 30 s for Slack.
     for (const socket of this.#sockets) socket.destroy()
     void this.#agent.destroy().catch(() => {})
     this.#end(why)
@@ -121,14 +121,14 @@ export class SlackSocket {
     client.on('authenticated', ({ url }: { url?: string }) => {
       this.#url = url ?? ''
     })
-    // Before the library, which would wait 30 s for Slack to close what Slack has ended.
+    // Handled before the library, which would wait 30 s for Slack to close the connection.
     const handlers = client.listeners('ws_message') as ((data: unknown, isBinary: boolean) => unknown)[]
     client.removeAllListeners('ws_message')
     client.on('ws_message', (data: unknown, isBinary: boolean) => {
       this.#heardAt = this.timing.now()
       const reason = endOf(data)
       if (reason !== undefined) this.close(`Slack: ${reason}`)
-      // It rejects for a frame that is no envelope.
+      // The library rejects invalid frames.
       else for (const handler of handlers) void Promise.resolve(handler.call(client, data, isBinary)).catch(() => {})
     })
     client.on('slack_event', (received: Received) => void this.#receive(received))
@@ -152,7 +152,7 @@ export class SlackSocket {
     void this.#watch()
   }
 
-  /** A connection may stay open while nothing comes through it any more: Slack pings every few seconds. */
+  /** Detects a dead connection by silence: Slack pings every few seconds. */
   async #watch(): Promise<void> {
     const { signal } = this.#over
     while (!signal.aborted) {
@@ -163,7 +163,7 @@ export class SlackSocket {
   }
 
   async #receive({ type, body, ack }: Received): Promise<void> {
-    // What is not acknowledged comes again.
+    // An envelope without acknowledgement is sent again.
     if (this.#waiting >= MOST_WAITING || this.#over.signal.aborted) return
     this.#waiting++
     try {
@@ -195,7 +195,7 @@ export class SlackSocket {
   }
 }
 
-/** Why Slack moves or ends a connection, when a frame says so. */
+/** The reason in a frame with which Slack ends or replaces a connection. */
 function endOf(data: unknown): string | undefined {
   if (typeof data !== 'string' || !data.includes('"disconnect"')) return undefined
   try {
@@ -206,5 +206,5 @@ function endOf(data: unknown): string | undefined {
   }
 }
 
-/** Where the library of connections tells of pings, of all connections in this process. */
+/** Diagnostics channel that reports the pings of all connections in this process. */
 const PING = 'undici:websocket:ping'

@@ -1,9 +1,9 @@
 import { type Inline, markdown } from '../../bridge-kit/src/index.js'
 
-/** Characters of which Slack makes commands. */
+/** Escapes the characters of Slack's control sequences. */
 const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
 
-/** A text of Markdown as mrkdwn. Each `<` is escaped, so that nothing in it mentions a person, a group or a channel. */
+/** Converts Markdown to mrkdwn. Every `<` is escaped, so that the text cannot mention a person, group or channel. */
 export function mrkdwn(text: string): string {
   const blocks = markdown(text).map(block =>
     block.type === 'words' ? inner(block.inner) : `\`\`\`\n${escaped(block.code)}\n\`\`\``,
@@ -31,7 +31,7 @@ function inline(one: Inline): string {
   }
 }
 
-/** A text of Slack as a person reads it, without the name of the bot before it. */
+/** The readable form of a text, without a leading mention of the bot. */
 export function readable(text: string, bot: string): string {
   const rest = text.trim().startsWith(`<@${bot}`) ? text.trim().replace(/^<@[^>]*>[\s,:]*/, '') : text
   const words = (rest.trim() === '' ? text : rest)
@@ -47,5 +47,5 @@ export function readable(text: string, bot: string): string {
   return words.replace(/&lt;/g, '<').replace(/&gt;/g, '>').replace(/&amp;/g, '&').trim()
 }
 
-/** Whether a text names the bot. */
+/** Whether a text mentions the bot. */
 export const names = (text: string, bot: string): boolean => text.includes(`<@${bot}>`) || text.includes(`<@${bot}|`)

@@ -12,7 +12,7 @@ interface Account {
   readonly role?: unknown
 }
 
-/** An activity of the Bot Framework, as far as it is read. Nothing of it is checked yet. */
+/** The used members of a Bot Framework activity, unchecked. */
 export interface Activity {
   readonly type?: unknown
   readonly id?: unknown
@@ -40,24 +40,24 @@ export interface Activity {
   readonly reactionsAdded?: unknown
 }
 
-/** What an activity says: the place where it happened, and an event for the daemon or why there is none. */
+/** The parsed activity: its place, and either an event for the daemon or why there is none. */
 export type Reading =
   | { readonly place: Place | undefined; readonly event: InboundEvent; readonly files: readonly FileOf[] }
   | { readonly place: Place | undefined; readonly ignored: string }
 
-/** An id of the Bot Framework; it stands in URLs only encoded. */
+/** A Bot Framework id; it must be encoded in URLs. */
 const ID = /^[\x21-\x7e]{1,400}$/
 const LONGEST_KEY = 400
 
-/** Whether all tenants that an activity names are this one, and it names one. */
+/** Whether an activity names a tenant, and no tenant but this one. */
 export function isOfTenant({ conversation, channelData }: Activity, tenant: string): boolean {
   const named = [conversation?.tenantId, channelData?.tenant?.id].filter(id => id !== undefined && id !== null)
   return named.length > 0 && named.every(id => typeof id === 'string' && id.toLowerCase() === tenant)
 }
 
 /**
- * Reads an activity whose sender was checked.
- * @param service address of its Bot Connector
+ * Reads an activity whose sender was verified.
+ * @param service URL of its Bot Connector
  */
 export function readActivity(activity: Activity, appId: string, service: string): Reading {
   const { type, conversation, from } = activity
@@ -116,7 +116,7 @@ function reaction(
     message_id: replyToId,
     action_id: name,
     text: `:${name}:`,
-    // A bot hears of reactions to its own messages alone.
+    // A bot receives only reactions to its own messages.
     addressed: true,
   }
   return { event, files: [] }
@@ -145,13 +145,13 @@ function placeOf(
   return { kind, conversation: id, service, group_id: id, ...(isName(name) ? { name: clip(name, 200) } : {}) }
 }
 
-/** Names can be chosen, and two persons may have the same: only the id tells who somebody is. */
+/** Names are chosen freely and may be shared: only the id identifies a person. */
 function senderOf({ id, name, aadObjectId, role }: Account): InboundEvent['sender'] {
   const account = isId(aadObjectId) ? aadObjectId.toLowerCase() : undefined
   return {
     id: account ?? String(id),
     ...(isName(name) ? { display_name: clip(name, 200) } : {}),
-    // Guests of a meeting have no account.
+    // Meeting guests have no account.
     authenticated: account !== undefined,
     ...(role === 'bot' || String(id).startsWith('28:') ? { is_bot: true } : {}),
   }

@@ -3,12 +3,12 @@ import type { TeamsConfig } from './config.js'
 import type { FileOf } from './files.js'
 
 const SCOPE = 'https://api.botframework.com/.default'
-/** A token is replaced so long before its end. */
+/** A token is replaced this long before it expires. */
 const RENEW_MS = 5 * 60_000
 const FILE_MS = 8000
-/** Wait of a limit without a time. */
+/** Delay after a rate limit that names none. */
 const RATE_LIMIT_MS = 5000
-/** Answers after which Microsoft wants a request to be sent again. */
+/** Statuses after which Microsoft demands a retry. */
 const AGAIN = new Set([412, 502, 503, 504])
 
 /** The Bot Connector for one bot. */
@@ -22,8 +22,8 @@ export class TeamsApi {
   ) {}
 
   /**
-   * A token of the bot, from the cache while it is valid.
-   * @throws NotSent the login is refused, or not possible now
+   * A cached or new token of the bot.
+   * @throws NotSent If the login is refused or fails
    */
   token(): Promise<string> {
     if (this.#token && this.#token.until - RENEW_MS > Date.now()) return Promise.resolve(this.#token.value)
@@ -34,20 +34,23 @@ export class TeamsApi {
   }
 
   /**
-   * A request about a conversation. Its answer is one of success.
-   * @param service an address that `connectorOf` has checked: it gets the token
-   * @throws NotSent it was refused
-   * @throws Error it is not known whether it was done
+   * A request about a conversation. Returns successful responses only.
+   * @param service A URL checked by `connectorOf`, because it receives the token
+   * @throws NotSent If it was refused
+   * @throws Error If it may have had an effect
    */
   async call(method: 'POST' | 'PUT' | 'DELETE', service: string, path: string, body?: unknown): Promise<HttpReply> {
     const reply = await this.#send(method, service + path, body)
     if (reply.status !== 401) return checked(reply, method)
-    // The token may have been revoked before its end.
+    // The token may have been revoked before it expired.
     this.#token = undefined
     return checked(await this.#send(method, service + path, body), method)
   }
 
-  /** The bytes of a file; undefined: there are more than that. @throws Error it cannot be fetched */
+  /**
+   * The bytes of a file; undefined: the file is larger.
+   * @throws Error If the download fails
+   */
   async file(
     { url = '', isOwn }: FileOf,
     mostBytes: number,
@@ -92,7 +95,7 @@ export class TeamsApi {
       signal: this.signal,
     }).catch(error => {
       if (error instanceof NotSent) throw error
-      // A message that waits for a token was surely not sent.
+      // Without a token the message was not sent.
       throw new NotSent('transient_delivery_failure', (error as Error).message)
     })
     const { access_token: value, expires_in: seconds, error, error_codes: codes } = objectOf(reply.text)
@@ -135,7 +138,7 @@ function checked(reply: HttpReply, method: string): HttpReply {
   if (AGAIN.has(status))
     throw new NotSent('transient_delivery_failure', message, retryAfterMs === undefined ? {} : { retryAfterMs })
   if (status < 500) throw new NotSent('unsupported_capability', message)
-  // A change may be made twice, a message may not.
+  // A change is idempotent, a new message is not.
   if (method !== 'POST') throw new NotSent('transient_delivery_failure', message)
   throw new Error(message)
 }

@@ -37,14 +37,14 @@ import { MOST_BYTES, quiet } from './text.js'
 
 const ISSUER = 'https://api.botframework.com'
 const CHANNEL = 'msteams'
-/** Bytes of all files of a message that the daemon takes. */
+/** Bytes of all files of a message that the daemon accepts. */
 const MOST_FILE_BYTES = 8 * 1024 * 1024
-/** The Bot Connector waits 15 s for an answer. */
+/** The Bot Connector waits 15 s for a response. */
 const WAIT_MS = 12_000
 const MESSAGE_ID = /^[\x21-\x7e]{1,200}$/
 const THREAD = /^\d{1,20}$/
 
-/** Opens one instance: it listens, and gets a token, again and again until Microsoft answers. */
+/** Opens one instance: it listens and retries to get a token until Microsoft responds. */
 export async function openTeams(instance: Instance, host: Host, timing: Timing = realTiming): Promise<Adapter> {
   const bridge = new TeamsBridge(configOf(instance), host, timing)
   await bridge.open()
@@ -132,14 +132,14 @@ class TeamsBridge implements Adapter {
     return this.#close()
   }
 
-  /** Makes, changes or deletes one message. Resolves with the id of a new one. */
+  /** Creates, changes or deletes one message. Resolves with the id of a new message. */
   async #send(delivery: Delivery, place: Place): Promise<string | undefined> {
     const { event, target, text, remote_message_id: id, reply_to_message_id: replyTo } = delivery
     const { service } = place
     const { thread_id: thread } = target
     if (thread !== undefined && !THREAD.test(thread))
       throw new NotSent('unknown_destination', `${JSON.stringify(clip(thread, 80))} is no thread of Teams`)
-    // A post of a channel is the root of its thread.
+    // A channel post is the root of its thread.
     const root = place.kind === 'channel' ? (thread ?? id) : undefined
     const conversation = root === undefined ? place.conversation : `${place.conversation};messageid=${root}`
     const path = `/v3/conversations/${encodeURIComponent(conversation)}/activities`
@@ -162,7 +162,7 @@ class TeamsBridge implements Adapter {
     return idOf(objectOf(made).id)
   }
 
-  /** A new post of a channel, with a thread of its own. */
+  /** Creates a channel post, which starts a thread. */
   async #post({ service, conversation }: Place, activity: object): Promise<string | undefined> {
     const { text } = await this.#api.call('POST', service, '/v3/conversations', {
       isGroup: true,
@@ -177,7 +177,7 @@ class TeamsBridge implements Adapter {
 
   async #delete(service: string, path: string): Promise<void> {
     await this.#api.call('DELETE', service, path).catch(error => {
-      // It is gone already.
+      // The message is already gone.
       if (!(error instanceof NotSent && error.kind === 'unknown_destination')) throw error
     })
   }
@@ -201,7 +201,7 @@ class TeamsBridge implements Adapter {
     return this.#took(activity, service)
   }
 
-  /** Address of the Bot Connector of an activity whose token is valid, or why it is refused. */
+  /** The Bot Connector URL of an activity with a valid token, or why the activity is refused. */
   #serviceOf(activity: Activity, { claims, key }: VerifiedJwt): string | { readonly error: string } {
     const { channelId, serviceUrl } = activity
     const { endorsements } = key
@@ -220,9 +220,9 @@ class TeamsBridge implements Adapter {
 
   async #took(activity: Activity, service: string): Promise<WebhookReply> {
     const reading = readActivity(activity, this.config.appId, service)
-    // The answer may go out after a restart: where it goes is durable first.
+    // The answer may be sent after a restart, so the place is stored first.
     if (reading.place) await this.#places.learn(reading.place)
-    // Nothing that the bot sends has buttons; an invocation has to be answered all the same.
+    // The bot sends no buttons, but an invocation must be acknowledged.
     if (activity.type === 'invoke') return { status: 200, body: {} }
     if ('ignored' in reading) return { status: 200, body: { ignored: reading.ignored } }
     const { event, files } = reading
@@ -231,7 +231,7 @@ class TeamsBridge implements Adapter {
     return reply.status === 200 ? { status: 200, body: {} } : reply
   }
 
-  /** The event with its files, or with words that stand for those that cannot be had. */
+  /** The event with its files; a note replaces each file that is unavailable. */
   async #withFiles(event: InboundEvent, files: readonly FileOf[]): Promise<InboundEvent> {
     const attachments: Attachment[] = []
     const words = [event.text]
@@ -249,7 +249,7 @@ class TeamsBridge implements Adapter {
     return { ...event, text, ...(attachments.length === 0 ? {} : { attachments }) }
   }
 
-  /** A file, or why it cannot be had. */
+  /** The file, or why it is unavailable. */
   async #fileOf(file: FileOf, mostBytes: number) {
     if (file.url === undefined) return 'it is not where files of Teams are'
     try {
@@ -262,7 +262,7 @@ class TeamsBridge implements Adapter {
     }
   }
 
-  /** Where the keys are, as the OpenID configuration says it. */
+  /** The URL of the signing keys, from the OpenID configuration. */
   async #keysUrl(): Promise<string> {
     const { openIdUrl } = this.config
     const reply = await http({ method: 'GET', url: openIdUrl, signal: this.host.signal })

@@ -6,27 +6,27 @@ import {
   settingsOf,
 } from '../../bridge-kit/src/index.js'
 
-/** What an instance of Teams needs, checked. */
+/** Validated settings of an instance. */
 export interface TeamsConfig {
   readonly listen: ListenConfig
   readonly appId: string
   readonly password: string
-  /** Tenant of the app, or that of the Bot Framework for apps of many tenants. */
+  /** The app's tenant, or that of the Bot Framework for multi-tenant apps. */
   readonly authority: string
-  /** The tenant whose messages count. */
+  /** The tenant whose messages are accepted. */
   readonly tenant: string
   readonly loginUrl: string
   readonly openIdUrl: string
-  /** A Bot Connector that is not one of Microsoft's, without a slash at its end. */
+  /** A configured Bot Connector that is not Microsoft's, without a trailing slash. */
   readonly serviceUrl: string | undefined
-  /** The instance answers in rooms to what is not addressed to it as well. */
+  /** Answer messages in rooms that do not address the bot. */
   readonly answersAll: boolean
 }
 
 const GUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 const HERE = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
-/** Reads `provider_config` and the secrets. @throws InstanceProblem what is wrong with them */
+/** Reads `provider_config` and the secrets. @throws InstanceProblem If they are invalid */
 export function configOf(instance: Instance): TeamsConfig {
   const settings = settingsOf(instance)
   const url = (key: string, fallback: string): string => {
@@ -58,12 +58,12 @@ export function configOf(instance: Instance): TeamsConfig {
   }
 }
 
-/** Hosts of the Bot Connector for Teams; the token of the bot goes to no other. */
+/** Bot Connector hosts for Teams; no other host may receive the token. */
 const HOSTS = /^(?:smba\.trafficmanager\.net|(?:[a-z0-9-]+\.)+(?:botframework\.com|teams\.microsoft\.com))$/
 
 /**
- * The address of a Bot Connector, without a slash at its end; undefined: it is none that may have the token of the bot.
- * @param own a Bot Connector of the configuration
+ * The Bot Connector URL without a trailing slash; undefined: it may not receive the bot's token.
+ * @param own A configured Bot Connector
  */
 export function connectorOf(serviceUrl: unknown, own: string | undefined): string | undefined {
   if (typeof serviceUrl !== 'string' || serviceUrl.length > 500 || !URL.canParse(serviceUrl)) return undefined

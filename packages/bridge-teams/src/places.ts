@@ -2,28 +2,28 @@ import { createHash } from 'node:crypto'
 import { type Address, clip, type Host, messageOf, NotSent, type Target } from '../../bridge-kit/src/index.js'
 import { connectorOf } from './config.js'
 
-/** A conversation that the bot has heard of, and how it is reached: Teams has no list of them. */
+/** A known conversation and its connector: Teams offers no list. */
 export interface Place extends Address {
   readonly kind: 'personal' | 'groupChat' | 'channel'
-  /** Of the conversation at the Bot Connector, without a thread. */
+  /** Id of the conversation at the Bot Connector, without a thread. */
   readonly conversation: string
-  /** Address of its Bot Connector, without a slash at its end. */
+  /** Bot Connector URL without a trailing slash. */
   readonly service: string
   readonly name?: string
 }
 
-/** A group of places is one value of the daemon, which has at most 64 KiB. */
+/** Each group of places is one value of the daemon, which is limited to 64 KiB. */
 const GROUPS = 16
 const MOST_BYTES = 60_000
 
 const keyOf = ({ group_id: group, peer_id: peer }: Address): string =>
   group === undefined ? `peer:${peer ?? ''}` : `group:${group}`
 
-/** The known conversations of one instance; they outlast the process. */
+/** The known conversations of one instance, kept over restarts. */
 export class Places {
-  /** Groups by their number, each with its places by key, the ones that changed last at the end. */
+  /** Groups by number; the places of each in order of change, the latest last. */
   readonly #groups = new Map<number, Promise<Map<string, Place>>>()
-  /** Changes of a group, one after the other. */
+  /** Serialises the changes of each group. */
   readonly #changes = new Map<number, Promise<void>>()
 
   constructor(
@@ -31,17 +31,20 @@ export class Places {
     private readonly ownService: string | undefined,
   ) {}
 
-  /** The conversation of an address. @throws NotSent there is none */
+  /**
+   * The conversation of an address.
+   * @throws NotSent If it is unknown
+   */
   async get(target: Address): Promise<Place> {
     const key = keyOf(target)
     const place = (await this.#group(numberOf(key))).get(key)
-    // The configuration may name another address since.
+    // The stored URL may no longer be allowed by the configuration.
     if (place && connectorOf(place.service, this.ownService) !== undefined) return place
     const message = `${JSON.stringify(clip(key, 120))} is not known: a person has to write to the bot, or the bot has to be added there`
     throw new NotSent('unknown_destination', message)
   }
 
-  /** Remembers a conversation; resolves when that is durable, or the daemon did not take it. */
+  /** Stores a conversation; resolves when it is durable or the daemon has refused it. */
   learn(place: Place): Promise<void> {
     const key = keyOf(place)
     const number = numberOf(key)

@@ -1,7 +1,7 @@
-/** Bytes of a message that Teams takes; the limit of the manifest stays below it in UTF-8 and in UTF-16. */
+/** Teams' limit of a message in bytes; the manifest's limit stays below it in UTF-8 and in UTF-16. */
 export const MOST_BYTES = 28 * 1024
 
-/** A text in which nothing is a mention, even together with the entities of another message. */
+/** Disables mentions, which other entities could otherwise complete. */
 export function quiet(text: string): string {
   return text.replace(/<(?=\s*\/?\s*at\b)/gi, '<\u200b')
 }
@@ -14,7 +14,7 @@ interface Mention {
 
 const MOST_ENTITIES = 200
 
-/** What a person wrote: without the mentions of the bot, others as @name; and whether the bot is mentioned. */
+/** The text of a message: mentions of the bot removed, others as @name; and whether the bot is mentioned. */
 export function heard(
   text: string,
   entities: unknown,

@@ -26,20 +26,23 @@ import { eventOf, UPDATES } from './events.js'
 import { conflictOf, describe, isTokenRefused, pauseOf } from './failures.js'
 import { Places } from './places.js'
 
-/** Longest text of one message, in UTF-16 units. */
+/** Maximum length of one message in UTF-16 units. */
 const LONGEST = 4096
 const CALL_MS = 15_000
-/** Beyond the time that Telegram holds a request for updates. */
+/** Added to the long-poll time for the request timeout. */
 const GRACE_MS = 15_000
-/** An empty answer that comes faster is no long poll; so much is waited then. */
+/** An empty response that arrives faster is no long poll; the loop then waits this long. */
 const IDLE_MS = 1000
-/** Conflicts until the other program counts as lasting, each within this time of the one before: a request that was cut off makes one. */
+/**
+ * Consecutive conflicts, each within this time of the previous one, after which another program counts as polling permanently: an
+ * aborted request alone causes one conflict.
+ */
 const MOST_CONFLICTS = 3
 const CONFLICTS_MS = 120_000
-/** Refusals of an event for which another attempt is of no use. */
+/** Event errors for which a retry is useless. */
 const HOPELESS = new Set(['bridge_event_invalid', 'invalid_params'])
 
-/** Opens one instance: it asks for updates until it is closed. */
+/** Opens one instance, which polls for updates until it is closed. */
 export function openTelegram(instance: Instance, host: Host, timing: Timing = realTiming): Adapter {
   return new TelegramBridge(configOf(instance), host, timing)
 }
@@ -49,10 +52,10 @@ class TelegramBridge implements Adapter {
   readonly #places = new Places()
   readonly #running: Promise<void>
   #me: UserFromGetMe | undefined
-  /** When updates were asked for that have not come yet. */
+  /** Start time of the pending poll. */
   #askedAt: number | undefined
   #answers = 0
-  /** Of the first update that is not durable in the daemon; undefined: before the first one. */
+  /** Offset of the first update that the daemon lacks; undefined before the first update. */
   #offset: number | undefined
   #conflicts = 0
   #conflictAt = 0
@@ -165,7 +168,7 @@ class TelegramBridge implements Adapter {
     }
   }
 
-  /** The state in which an error leaves the instance until it is restarted. */
+  /** The state that an unrecoverable error leaves the instance in until its restart; undefined: the error is transient. */
   #problemOf(error: unknown): StateReport | undefined {
     if (error instanceof InstanceProblem) return error.state
     if (isTokenRefused(error)) {
@@ -181,11 +184,11 @@ class TelegramBridge implements Adapter {
     return { status: 'error', reason: 'tenant_config_invalid', message: CONFLICT }
   }
 
-  /** Asks for updates until an error. */
+  /** Polls for updates until an error. */
   async #poll(): Promise<never> {
     const { api } = this.#client
     this.#me ??= await api.getMe(this.#client.within(CALL_MS))
-    // The first answer comes at once and proves that the updates are ours.
+    // The first response is immediate and proves that no other program polls.
     for (let seconds = 0; ; seconds = this.config.pollSeconds) {
       const begun = this.timing.now()
       this.#askedAt = begun
@@ -214,7 +217,7 @@ class TelegramBridge implements Adapter {
     }
   }
 
-  /** Hands updates to the daemon; the offset goes on to the first that is not durable there. */
+  /** Hands updates to the daemon and advances the offset to the first one that is not durable. */
   async #take(updates: readonly Update[], me: UserFromGetMe): Promise<void> {
     const taken: Promise<boolean>[] = []
     for (const update of updates) {
@@ -227,7 +230,7 @@ class TelegramBridge implements Adapter {
     if (first !== -1) throw new Error('the daemon does not take an update')
   }
 
-  /** Whether nothing has to be done with the event again. */
+  /** Resolves with whether the event needs no further handling. */
   #ingest(event: InboundEvent): Promise<boolean> {
     return this.host.ingest(event).then(
       () => true,
@@ -267,7 +270,10 @@ const WEBHOOK =
 const CONFLICT =
   'another program asks for the updates of this bot with the same token: stop it, or make a new token with /revoke at @BotFather and bind it, and restart the bridge'
 
-/** The chat and topic of an address. @throws NotSent for what is none */
+/**
+ * The chat and topic of an address.
+ * @throws NotSent If the address is invalid
+ */
 function placeOf({ group_id: group, peer_id: peer, thread_id: thread }: Address): Place {
   const chat = group ?? peer ?? ''
   if (!isChat(chat))

@@ -1,5 +1,5 @@
 import type { Message } from 'grammy/types'
-// Its entry for browsers: that for Node brings node-fetch, which uses what Node deprecates.
+// The browser entry: the Node entry uses node-fetch, which relies on deprecated Node APIs.
 import { Api } from 'grammy/web'
 import { Agent, fetch as send } from 'undici'
 import {
@@ -17,16 +17,16 @@ import { type FileOf, fileOf } from './events.js'
 import { deliveryFailure, describe, isBadMarkup, isUnmodified, successorOf } from './failures.js'
 import { type Styled, styled, unstyled } from './markup.js'
 
-/** A message is answered within this: the daemon waits 5 s for the result. */
+/** Timeout of a message, below the 5 s that the daemon waits. */
 const SEND_MS = 4500
 const FILE_MS = 30_000
-/** Bytes of one file that the daemon takes. */
+/** Bytes of one file that the daemon accepts. */
 const MOST_BYTES = 8 * 1024 * 1024
 
 type Signal = Parameters<Api['getMe']>[0]
 type ApiFetch = NonNullable<NonNullable<ConstructorParameters<typeof Api>[1]>['fetch']>
 
-/** Where a message is shown. */
+/** A chat and a topic in it. */
 export interface Place {
   readonly chat: string
   readonly topic: number | undefined
@@ -36,11 +36,11 @@ export interface Place {
 export class TelegramClient {
   readonly api: Api
   /**
-   * Each message has a connection of its own: one that was idle may be closed at the other end, and a message that goes into it
-   * would count as possibly sent.
+   * Uses a new connection for each message: the other end may have closed an idle one, and a message written to it would count as
+   * possibly sent.
    */
   readonly #sending: Api
-  /** Groups that have become supergroups, with their new ids. */
+  /** Groups that became supergroups, with their new ids. */
   readonly #moved = new Map<string, string>()
 
   constructor(
@@ -49,14 +49,14 @@ export class TelegramClient {
     private readonly timing: Timing,
   ) {
     const options = { apiRoot: config.apiRoot, timeoutSeconds: config.pollSeconds + 30 }
-    // Without pipelining no connection is kept.
+    // pipelining: 0 disables keep-alive.
     const dispatcher = new Agent({ pipelining: 0 })
     const alone = (url: string, init: object) => send(url, { ...init, dispatcher })
     this.api = new Api(config.token, options)
     this.#sending = new Api(config.token, { ...options, fetch: alone as unknown as ApiFetch })
   }
 
-  /** A signal that aborts after so many milliseconds, or when the instance is closed. */
+  /** A signal that aborts after `ms` milliseconds or when the instance is closed. */
   within(ms: number): Signal {
     return AbortSignal.any([this.host.signal, AbortSignal.timeout(ms)]) as unknown as Signal
   }
@@ -90,7 +90,7 @@ export class TelegramClient {
     })
   }
 
-  /** Shows for five seconds that the bot writes. */
+  /** Shows for five seconds that the bot is typing. */
   async typing({ chat, topic }: Place): Promise<void> {
     const more = topic === undefined ? {} : { message_thread_id: topic }
     try {
@@ -108,7 +108,7 @@ export class TelegramClient {
     }
   }
 
-  /** The file of a message, or the words that stand for one that cannot be had. */
+  /** The file of a message, or a note if it is unavailable. */
   async fileIn(message: Message): Promise<Attachment | string | undefined> {
     const file = fileOf(message)
     if (!file) return undefined
@@ -139,7 +139,7 @@ export class TelegramClient {
     return (await bytesOf(response, MOST_BYTES))?.toString('base64')
   }
 
-  /** Makes a call with the styles of a text, and plain when Telegram does not take those; follows a group that moved. */
+  /** Makes a call with the styled text, and again unstyled if Telegram refuses the markup; follows a moved group. */
   async #marked<T>(
     text: string,
     isRepeatable: boolean,
@@ -162,7 +162,10 @@ export class TelegramClient {
   }
 }
 
-/** The number that a message or topic has. @throws NotSent for what is none */
+/**
+ * The numeric id of a message or topic.
+ * @throws NotSent If it is invalid
+ */
 export function numberOf(id: string, what: string): number {
   if (/^\d{1,15}$/.test(id)) return Number(id)
   throw new NotSent('unknown_destination', `${JSON.stringify(clip(id, 80))} is no ${what} of Telegram`)

@@ -1,23 +1,23 @@
 import { type Instance, settingsOf } from '../../bridge-kit/src/index.js'
 
-/** How the adapter reaches its bot, checked. */
+/** Validated settings of an instance. */
 export interface TelegramConfig {
   readonly token: string
   readonly apiRoot: string
   readonly pollSeconds: number
   readonly replaceWebhook: boolean
   readonly chats: readonly string[]
-  /** The instance answers in groups to what is not addressed to it as well. */
+  /** Answer messages in groups that do not address the bot. */
   readonly answersAll: boolean
 }
 
 const TOKEN = /^\d{1,20}:[A-Za-z0-9_-]{1,100}$/
 const CHAT = /^(?:-?\d{1,20}|@[A-Za-z]\w{3,63})$/
 
-/** Whether a text names a chat of Telegram. */
+/** Whether a text is a Telegram chat id or name. */
 export const isChat = (text: string): boolean => CHAT.test(text)
 
-/** Reads `provider_config` and the secrets. @throws InstanceProblem what is wrong with them */
+/** Reads `provider_config` and the secrets. @throws InstanceProblem If they are invalid */
 export function configOf(instance: Instance): TelegramConfig {
   const settings = settingsOf(instance)
   const { reply } = (instance.config.group ?? {}) as { readonly reply?: unknown }

@@ -1,7 +1,7 @@
 import type { Chat, Message, MessageEntity, Update, User, UserFromGetMe } from 'grammy/types'
 import { clip, fileName, type InboundEvent } from '../../bridge-kit/src/index.js'
 
-/** Kinds of updates that are asked for. */
+/** Requested kinds of updates. */
 export const UPDATES = [
   'message',
   'edited_message',
@@ -11,7 +11,7 @@ export const UPDATES = [
   'my_chat_member',
 ] as const
 
-/** The event in an update; undefined: there is none for the daemon. */
+/** The event in an update; undefined: the update is not for the daemon. */
 export function eventOf(update: Update, me: UserFromGetMe): InboundEvent | undefined {
   const key = `${me.id}:${update.update_id}`
   const query = update.callback_query
@@ -44,7 +44,7 @@ function messageEvent(message: Message, key: string, me: UserFromGetMe): Inbound
   if (words.text === '' && fileOf(message) === undefined) return undefined
   const { named, text, isCommand } = addressing(words, me)
   const answered = message.reply_to_message
-  // The first message of a topic stands behind each message in it.
+  // Every message of a topic refers to the topic's first message, which is not a reply.
   const isReply = answered !== undefined && !('forum_topic_created' in answered)
   return {
     idempotency_key: key,
@@ -60,7 +60,7 @@ function messageEvent(message: Message, key: string, me: UserFromGetMe): Inbound
   }
 }
 
-/** A file of a message, the largest of the sizes of a photo. */
+/** A file of a message; of a photo, its largest size. */
 export interface FileOf {
   readonly id: string
   readonly name: string
@@ -68,7 +68,7 @@ export interface FileOf {
   readonly size: number | undefined
 }
 
-/** The file that came with a message. */
+/** The file of a message. */
 export function fileOf(message: Message): FileOf | undefined {
   const photo = message.photo?.at(-1)
   if (photo) return named(photo, 'photo.jpg', 'image/jpeg')
@@ -98,7 +98,7 @@ function named(file: AnyFile, name: string, type: string): FileOf {
   }
 }
 
-/** The name under which a chat is shown. */
+/** The displayed name of a chat. */
 export function titleOf(chat: Chat): string {
   if (chat.type !== 'private') return clip(chat.title || String(chat.id), 200)
   return nameOf(chat) || chat.username || String(chat.id)
@@ -118,7 +118,7 @@ function senderOf(user: User): InboundEvent['sender'] {
   }
 }
 
-/** A channel, or a group whose administrators write in its name: Telegram does not say which person it was. */
+/** The sender is a channel, or an anonymous group administrator: Telegram does not name the person. */
 function senderOfChat(chat: Chat): InboundEvent['sender'] {
   const { username } = chat as { readonly username?: string }
   return {
@@ -135,7 +135,7 @@ function placeOf(chat: Chat, sender: string, thread: string | undefined) {
   return { group_id: String(chat.id), peer_id: sender, ...topic }
 }
 
-/** The forum topic; in other groups the same member numbers chains of replies. */
+/** The forum topic. In other groups this member is the id of a reply chain. */
 function threadOf(message: Message): string | undefined {
   const { is_topic_message: isTopic, message_thread_id: id } = message
   return isTopic && id !== undefined ? String(id) : undefined
@@ -151,7 +151,7 @@ const wordsOf = ({ text, caption, entities, caption_entities: more }: Message): 
   entities: (text === undefined ? more : entities) ?? [],
 })
 
-/** Whether a text names the bot, and the text without the name where it stands first. */
+/** Whether a text addresses the bot, and the text without a leading mention. */
 function addressing({ text, entities }: Words, me: UserFromGetMe) {
   const name = `@${me.username}`.toLowerCase()
   const isName = (words: string) => words.toLowerCase() === name
@@ -166,7 +166,7 @@ function addressing({ text, entities }: Words, me: UserFromGetMe) {
       const isMine = at !== -1 && isName(words.slice(at))
       if (isMine) isNamed = true
       if (entity.offset !== 0) continue
-      // A command for another bot is a text as any other.
+      // A command for another bot is plain text.
       isCommand = at === -1 || isMine
       if (isMine) rest = words.slice(0, at) + text.slice(entity.length)
     } else if (isMention) {

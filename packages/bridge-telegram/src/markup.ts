@@ -1,18 +1,18 @@
 import type { MessageEntity } from 'grammy/types'
 import { type Inline, markdown } from '../../bridge-kit/src/index.js'
 
-/** A text as Telegram shows it: the words, and where in them, in UTF-16 units, which style is. */
+/** Text with Telegram's style entities; offsets in UTF-16 units. */
 export interface Styled {
   readonly text: string
   readonly entities: readonly MessageEntity[]
 }
 
-/** A name that Telegram would make a mention of. */
+/** A name that Telegram would treat as a mention. */
 const MENTION = /(?<![\w@/.-])@[A-Za-z]\w{3,31}/g
-/** Telegram ignores further styles. */
+/** Maximum entities; Telegram ignores further ones. */
 const MOST = 100
 
-/** A text of Markdown as Telegram takes it. A mention is shown as code, so that an agent notifies no person by a name. */
+/** Converts Markdown to Telegram entities. Mentions become code, so that an agent notifies nobody. */
 export function styled(text: string): Styled {
   const target = new Target()
   for (const block of markdown(text)) {
@@ -23,7 +23,7 @@ export function styled(text: string): Styled {
   return target.done()
 }
 
-/** A text as it is, with nothing but the mentions taken out of force. */
+/** The plain text with only its mentions disabled. */
 export function unstyled(text: string): Styled {
   const target = new Target()
   target.addText(text)

@@ -5,7 +5,7 @@ import { titleOf } from './events.js'
 
 const MOST_PLACES = 1000
 
-/** Chats that the bot has heard of: Telegram has no list of them. */
+/** Known chats: Telegram offers no list. */
 export class Places {
   readonly #targets = new Map<string, Target>()
 
@@ -13,7 +13,7 @@ export class Places {
     return this.#targets.has(chat)
   }
 
-  /** Remembers a chat; under a name of the configuration where it has one. */
+  /** Adds a chat, under its configured name if it has one. */
   add(chat: Chat, name = String(chat.id)): void {
     const id = String(chat.id)
     const isPerson = chat.type === 'private'
@@ -24,7 +24,7 @@ export class Places {
     })
   }
 
-  /** Remembers the chat of an update, its topic too, and forgets one that the bot is no longer in. */
+  /** Records the chat and topic of an update, and forgets a chat that the bot has left. */
   learn(update: Update): void {
     const { my_chat_member: membership } = update
     if (membership) {

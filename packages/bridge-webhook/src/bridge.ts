@@ -21,7 +21,7 @@ import {
 import { BadEvent, eventOf } from './event.js'
 import { keyOf, signed, verified } from './signature.js'
 
-/** An event with files. */
+/** Maximum size of a request, which may contain files. */
 const MOST_BYTES = 12 * 1024 * 1024
 const LEAST_KEY_BYTES = 24
 
@@ -34,7 +34,7 @@ interface WebhookConfig {
   readonly trustSenders: boolean
 }
 
-/** Opens one instance: it listens until it is closed. */
+/** Opens one instance, which listens until it is closed. */
 export async function openWebhook(instance: Instance, host: Host): Promise<Adapter> {
   const bridge = new WebhookBridge(configOf(instance), host)
   await bridge.listen()
@@ -62,7 +62,7 @@ class WebhookBridge implements Adapter {
     if (url === undefined) throw new NotSent('unknown_destination', 'provider_config.delivery_url is not set')
     const { event, target, nonce, bridge_instance_id, delivery_id, part, text, reply_to_message_id } = delivery
     if (event === 'delete') throw new NotSent('unsupported_capability', 'a webhook cannot be taken back')
-    // A growing answer is sent when it is whole.
+    // A partial answer is not sent.
     if (event !== 'final' && event !== 'error') return { status: 'delivered' }
     const body = JSON.stringify({
       type: 'message',
@@ -137,7 +137,7 @@ class WebhookBridge implements Adapter {
   }
 }
 
-/** What the receiver made of an answer. */
+/** The delivery result of the receiver's response. */
 function resultOf({ status, text, retryAfterMs }: HttpReply): DeliveryResult {
   const message = `the receiver answered ${status}`
   if (status >= 200 && status < 300) {

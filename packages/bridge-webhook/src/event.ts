@@ -5,12 +5,15 @@ const LONGEST_ID = 256
 const MOST_FILES = 10
 const MOST_ATTACHED = 5 * 1024 * 1024
 
-/** Why a body is no event. */
+/** An invalid event, with the reason. */
 export class BadEvent extends Error {
   override readonly name = 'BadEvent'
 }
 
-/** Reads the body of a request, see the README of the package. @throws BadEvent the first member that is wrong */
+/**
+ * Parses the body of a request; the format is in the README of the package.
+ * @throws BadEvent Names the first invalid member
+ */
 export function eventOf(body: Buffer, id: string, trustSenders: boolean): InboundEvent {
   const event = objectIn(parsed(body), 'the body')
   const sender = objectIn(event.sender, 'sender')

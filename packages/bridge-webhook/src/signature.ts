@@ -2,24 +2,24 @@ import { createHmac } from 'node:crypto'
 import { isHmac, type WebhookRequest } from '../../bridge-kit/src/index.js'
 
 const ID = /^[\x21-\x7e]{1,128}$/
-/** Signatures in one header; a sender has two while it changes its secret. */
+/** Signatures in one header; a sender may use two while it rotates its secret. */
 const MOST_SIGNATURES = 8
 
-/** The bytes of a secret: base64 behind `whsec_`, else the text itself. */
+/** The bytes of a secret: base64 after `whsec_`, else the text itself. */
 export function keyOf(secret: string): Buffer {
   return secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : Buffer.from(secret)
 }
 
-/** Headers of a signed request, as Standard Webhooks has them. */
+/** Headers of a signed request (Standard Webhooks). */
 export function signed(key: Buffer, id: string, seconds: number, body: string): Record<string, string> {
   const signature = createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64')
   return { 'webhook-id': id, 'webhook-timestamp': String(seconds), 'webhook-signature': `v1,${signature}` }
 }
 
-/** What the headers of a request say: its id, or why it is refused. */
+/** The verified id of a request, or why it is refused. */
 export type Verified = { readonly id: string } | { readonly refused: string }
 
-/** Verifies signature and age of a request. Repetitions of one id are for the receiver of the event to find. */
+/** Verifies the signature and age of a request. Repeated ids are left to the daemon, which deduplicates events. */
 export function verified(
   key: Buffer,
   { headers, body }: Pick<WebhookRequest, 'headers' | 'body'>,

@@ -10,13 +10,13 @@ import {
 } from '../../bridge-kit/src/index.js'
 import type { Media } from './event.js'
 
-/** Bytes of one file that the daemon takes. */
+/** Bytes of one file that the daemon accepts. */
 const MOST_FILE_BYTES = 8 * 1024 * 1024
 const FILE_MS = 20_000
-/** Where Meta keeps files; the token goes nowhere else. */
+/** Meta's file hosts; no other host may receive the token. */
 const FILE_HOST = /(?:^|\.)(?:fbsbx\.com|fbcdn\.net|facebook\.com|whatsapp\.net)$/
 
-/** Waits after errors of limits, which come without a time. */
+/** Delays in milliseconds after rate limits, which name none, by error code. */
 const WAITS: Readonly<Record<number, number>> = {
   4: 60_000,
   80007: 60_000,
@@ -26,9 +26,9 @@ const WAITS: Readonly<Record<number, number>> = {
   131057: 60_000,
   133016: 60_000,
 }
-/** Errors after which the same request may succeed. */
+/** Error codes after which a retry may succeed. */
 const TRANSIENT = new Set([1, 2, 131000, 131016])
-/** What the other errors mean for a message, with what to do. */
+/** Other error codes: kind of failure and remedy. */
 const MEANINGS: Readonly<Record<number, readonly [NotSentKind, string]>> = {
   131047: [
     'permission_denied',
@@ -62,7 +62,10 @@ export class WhatsappApi {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** The number as people see it. @throws NotSent, Error it cannot be asked */
+  /**
+   * The displayed phone number.
+   * @throws NotSent, Error If the lookup fails
+   */
   async whoAmI(): Promise<string> {
     const reply = await this.#call('GET', `/${this.number}?fields=display_phone_number,verified_name`)
     const { display_phone_number: shown } = objectOf(reply.text)
@@ -70,7 +73,7 @@ export class WhatsappApi {
     return typeof shown === 'string' ? shown : this.number
   }
 
-  /** Sends one text. Its id is that of the message. */
+  /** Sends one text. The result carries the message id. */
   async send(to: object, text: string, replyTo: string | undefined): Promise<DeliveryResult> {
     const reply = await this.#call('POST', `/${this.number}/messages`, {
       messaging_product: 'whatsapp',
@@ -91,7 +94,10 @@ export class WhatsappApi {
       : { status: 'unknown', message: 'WhatsApp names no message' }
   }
 
-  /** The bytes of a file in base64, or why there are none. @throws Error it cannot be fetched */
+  /**
+   * The bytes of a file in base64, or why it is unavailable.
+   * @throws Error If the download fails
+   */
   async file({ id }: Media): Promise<{ readonly data: string } | { readonly missing: string }> {
     const reply = await this.#call('GET', `/${id}?phone_number_id=${this.number}`)
     if (reply.status !== 200) throw failureOf(reply)
@@ -129,7 +135,7 @@ export class WhatsappApi {
   }
 }
 
-/** What a reply that is no success means: a {@link NotSent} where the request surely had no effect. */
+/** The error of an unsuccessful response: a {@link NotSent} if the request had no effect. */
 function failureOf({ status, text, retryAfterMs }: HttpReply): Error {
   const { error } = objectOf(text) as { error?: { code?: unknown; message?: unknown; error_data?: unknown } }
   const code = Number(error?.code) || 0
@@ -142,7 +148,7 @@ function failureOf({ status, text, retryAfterMs }: HttpReply): Error {
   return status >= 300 && status < 500 ? new NotSent('unsupported_capability', said) : new Error(said)
 }
 
-/** What an error of WhatsApp means for a message that was not sent because of it. */
+/** The error of a message refused with a WhatsApp error code. */
 export function refusalOf(code: number, details: string, retryAfterMs?: number): NotSent {
   const said = ['WhatsApp refuses it:', code || '', details].filter(Boolean).join(' ')
   if (code === 190) return new NotSent('missing_token', `${said}: bind a valid access_token of a system user`)

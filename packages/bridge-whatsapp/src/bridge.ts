@@ -46,7 +46,7 @@ interface WhatsappConfig {
   readonly targets: readonly string[]
 }
 
-/** Opens one instance: it listens, and asks for its number, again and again until WhatsApp answers. */
+/** Opens one instance: it listens and retries to look up its number until WhatsApp responds. */
 export async function openWhatsapp(instance: Instance, host: Host, timing: Timing = realTiming): Promise<Adapter> {
   const bridge = new WhatsappBridge(configOf(instance), host, timing)
   await bridge.open()
@@ -58,10 +58,10 @@ class WhatsappBridge implements Adapter {
   readonly #standing: Standing
   #close: () => Promise<void> = async () => {}
   #hasHeard = false
-  /** Numbers whose events come here although they are of other instances. */
+  /** Foreign numbers whose events arrive here although they belong to other instances. */
   readonly #strangers = new Set<string>()
   readonly #arrivals: Arrivals
-  /** Messages that did not arrive, while the daemon is told. */
+  /** Delivery failures being reported to the daemon. */
   readonly #reports = new Map<string, Promise<unknown>>()
 
   constructor(
@@ -138,14 +138,14 @@ class WhatsappBridge implements Adapter {
     const messages = readings.flatMap(one => ('ignored' in one ? [] : [this.#take(one)]))
     const failures = statuses.flatMap(one => (one.status === 'failed' ? [this.#failed(one)] : []))
     const replies = await Promise.all([...messages, ...failures])
-    // What is durable already is not taken twice when Meta repeats all of them.
+    // When Meta repeats the whole request, the daemon ignores the parts that are already durable.
     const later = replies.find(({ status }) => status === 503)
     if (later) return later
     const ignored = readings.flatMap(one => ('ignored' in one ? [one.ignored] : []))
     return { status: 200, body: { taken: messages.length, ignored, ...(others.length > 0 ? { others } : {}) } }
   }
 
-  /** The request with which Meta asks whether the address is wanted. */
+  /** Meta's verification request for the webhook URL. */
   #verified(query: URLSearchParams): WebhookReply {
     const [mode, token = '', challenge = ''] = ['mode', 'verify_token', 'challenge'].map(
       name => query.get(`hub.${name}`) ?? '',
@@ -160,7 +160,7 @@ class WhatsappBridge implements Adapter {
     return durable(this.#arrivals.take(event, complete))
   }
 
-  /** The event with its file, or with words that stand for one that cannot be had. */
+  /** The event with its file; a note replaces a file that is unavailable. */
   async #withFile(event: InboundEvent, media: Media): Promise<InboundEvent> {
     let why = 'WhatsApp did not hand it over'
     try {
@@ -179,7 +179,7 @@ class WhatsappBridge implements Adapter {
     return { ...event, text: [event.text, fileMissing(media.name, why)].filter(Boolean).join('\n') }
   }
 
-  /** WhatsApp takes nearly every message, and says in a status why it did not arrive. */
+  /** WhatsApp accepts almost every message and reports failures later in a status. */
   #failed({ id, code, message }: Status): Promise<WebhookReply> {
     let report = this.#reports.get(id)
     if (!report) {
@@ -199,7 +199,10 @@ class WhatsappBridge implements Adapter {
   }
 }
 
-/** Whom a message goes to, as the API names it. @throws NotSent the address is none */
+/**
+ * The recipient in the form of the API.
+ * @throws NotSent If the address is invalid
+ */
 function recipientOf({ group_id: group, peer_id: peer = '' }: Address): object {
   if (group !== undefined) {
     if (isGroup(group)) return { recipient_type: 'group', to: group }

@@ -1,25 +1,25 @@
 import { clip, fileName, type InboundEvent } from '../../bridge-kit/src/index.js'
 
-/** A file of a message, which is fetched by its id. */
+/** A file of a message, fetched by its id. */
 export interface Media {
   readonly id: string
   readonly name: string
   readonly type: string
 }
 
-/** What a webhook says of one message. `ignored`: it is fine and nothing for the daemon, with the reason. */
+/** One message of a webhook. `ignored`: valid but not for the daemon, with the reason. */
 export type Reading = { readonly event: InboundEvent; readonly media?: Media } | { readonly ignored: string }
 
-/** What a webhook says of a message that was sent. */
+/** The status of a sent message. */
 export interface Status {
   readonly id: string
   readonly status: 'sent' | 'delivered' | 'read' | 'failed'
-  /** Why it failed. */
+  /** The error code of a failure. */
   readonly code: number
   readonly message: string
 }
 
-/** What a webhook says, in its order. */
+/** The contents of a webhook, in order. */
 export interface Update {
   readonly readings: readonly Reading[]
   readonly statuses: readonly Status[]
@@ -44,7 +44,7 @@ interface Contact {
 interface Message {
   readonly id?: unknown
   readonly from?: unknown
-  /** Of a person who hides the number behind a username. */
+  /** Set if the person hides the number behind a username. */
   readonly from_user_id?: unknown
   readonly group_id?: unknown
   readonly timestamp?: unknown
@@ -53,13 +53,13 @@ interface Message {
   readonly [kind: string]: unknown
 }
 
-/** Messages and statuses of one request; Meta sends up to a thousand. */
+/** Limit of messages and statuses per request; Meta sends up to a thousand. */
 const MOST = 2000
 const ID = /^[\x21-\x7e]{1,256}$/
-/** A phone number, or the id that WhatsApp gives a person for one business. */
+/** A phone number, or the business-scoped id of a person. */
 const PERSON = /^(?:\d{3,20}|[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128})$/
 const GROUP = /^[A-Za-z0-9@._=+/-]{1,200}$/
-/** What the buttons of a permission question say. */
+/** Button ids of a permission question. */
 const DECISION = /^(?:allow|deny):/
 
 export const isPerson = (text: string): boolean => PERSON.test(text)
@@ -113,7 +113,7 @@ function readMessage(message: Message, contacts: readonly Contact[], own: string
         id: person,
         ...(textOf(profile?.username) === '' ? {} : { username: textOf(profile?.username) }),
         ...(textOf(profile?.name) === '' ? {} : { display_name: textOf(profile?.name) }),
-        // Meta has signed it.
+        // Verified by Meta's signature.
         authenticated: true,
       },
       peer_id: person,
@@ -133,7 +133,7 @@ interface Content {
   readonly family?: InboundEvent['family']
   readonly media?: Media
   readonly action?: string
-  /** The message that a reaction is about. */
+  /** The message that a reaction refers to. */
   readonly about?: string
 }
 
@@ -178,7 +178,7 @@ function contentOf(message: Message): Content | { readonly ignored: string } {
   return { ignored: `the type ${clip(kind, 64)}` }
 }
 
-/** A button is what a person says, unless it answers a permission question. */
+/** A button press counts as text, unless it answers a permission question. */
 function pressed(id: unknown, title: unknown): Content {
   const action = clip(textOf(id), 512)
   return DECISION.test(action) ? { text: textOf(title), family: 'action', action } : { text: textOf(title) || action }

@@ -1,14 +1,14 @@
 import { type Inline, markdown } from '../../bridge-kit/src/index.js'
 
-/** Longest text of a message. */
+/** Maximum length of a message. */
 export const LONGEST = 4096
 
-/** Names by which WhatsApp mentions: a number, or everyone. */
+/** Mentions in WhatsApp: a number, or everyone. */
 const MENTION = /@(?=\+?\d|all\b|everyone\b)/gi
 
 /**
- * A text of Markdown in WhatsApp's markup. An `@` that would mention a person becomes a wide one, which is not longer and notifies
- * no one. A text that the markup makes too long stays as it is.
+ * Converts Markdown to WhatsApp's markup. A fullwidth character replaces each `@` of a mention, which notifies nobody and is not
+ * longer. If the markup makes the text too long, the text is returned without it.
  */
 export function marked(text: string): string {
   const rich = markdown(text)

@@ -1,19 +1,19 @@
 import { jid } from '@xmpp/client-core'
 import { sayable } from './stanzas.js'
 
-/** A JID without its resource. */
+/** The bare JID, without the resource. */
 export const bareOf = (address: string): string => {
   const slash = address.indexOf('/')
   return (slash === -1 ? address : address.slice(0, slash)).toLowerCase()
 }
 
-/** Resource of a JID: in a room the nick. */
+/** The resource of a JID, which in a room is the nick. */
 export const resourceOf = (address: string): string => {
   const slash = address.indexOf('/')
   return slash === -1 ? '' : address.slice(slash + 1)
 }
 
-/** An address to which a message may go. */
+/** Whether an address is a valid recipient. */
 export function isAddress(address: string): boolean {
   if (sayable(address) !== address || address.length > 1024) return false
   try {

@@ -23,16 +23,16 @@ import { configOf, type XmppConfig } from './config.js'
 import { type Heard, XmppConnection } from './connection.js'
 import { hasId, NS, occupantIdOf } from './stanzas.js'
 
-/** How often a room that is not joined is tried again. */
+/** Retry interval for rooms that are not joined. */
 const AGAIN_MS = 25_000
-/** Rooms that a verification looks at; the daemon takes 100 checks. */
+/** Rooms checked by a verification; the daemon accepts 100 checks. */
 const MOST_CHECKED = 90
-/** A question about a message waits so long for a connection. */
+/** How long a lookup waits for a connection. */
 const CONNECTED_MS = 20_000
-/** How far the clocks of the server and of this machine may differ. */
+/** Allowed clock skew between the server and this machine. */
 const SKEW_MS = 5 * 60_000
 
-/** Opens one instance: it connects, and connects again, until it is closed. */
+/** Opens one instance, which reconnects until it is closed. */
 export function openXmpp(instance: Instance, host: Host, timing: Timing = realTiming): Adapter {
   return new XmppBridge(configOf(instance), host, timing)
 }
@@ -41,10 +41,10 @@ class XmppBridge implements Adapter {
   #connection: XmppConnection | undefined
   readonly #standing: Standing
   readonly #running: Promise<void>
-  /** Events wait here for what the archive knows of the time before them. */
+  /** Live events wait here until the archive of earlier messages was read. */
   #inbound: Promise<void> = Promise.resolve()
   #waiters: (() => void)[] = []
-  /** Those of the latest connection; it may be lost by now. */
+  /** Rooms of the latest connection, which may already be lost. */
   #rooms: XmppConnection['rooms'] | undefined
   #since = 0
   #lostAt: number | undefined
@@ -82,7 +82,7 @@ class XmppBridge implements Adapter {
     const { to, type } = this.#destination(unsettled)
     const room = type === 'groupchat' ? to : undefined
     const id = idOf(unsettled)
-    // In a room nobody can speak under our nick; another one cannot choose what the server writes into our own archive.
+    // In a room, only the bot can use its nick; in the account's own archive, only the server can write.
     const ours = ({ stanza }: Heard) => {
       const from = stanza.attrs.from ?? this.config.account
       const mine = room === undefined ? bareOf(from) === this.config.account : bareOf(from) === room
@@ -154,7 +154,7 @@ class XmppBridge implements Adapter {
     return { to, type: target.group_id === undefined ? 'chat' : 'groupchat' }
   }
 
-  /** The connection, which may be on its way. */
+  /** The current connection, or the next one. */
   async #connected(): Promise<XmppConnection> {
     const timeout = new AbortController()
     const late = this.timing.sleep(CONNECTED_MS, timeout.signal).catch(() => {})
@@ -169,7 +169,7 @@ class XmppBridge implements Adapter {
     return this.#connection
   }
 
-  /** One connection from its beginning to its end; resolves with why it ended. */
+  /** Runs one connection; resolves with why it ended. */
   async #connect(): Promise<string> {
     const { signal } = this.host
     try {
@@ -187,7 +187,7 @@ class XmppBridge implements Adapter {
       this.#rooms = connection.rooms
       this.#since = Math.max(Date.now() - this.config.catchUpMs, (this.#lostAt ?? 0) - SKEW_MS)
       this.#whileReading(this.#catchUp())
-      // A server hands over what it kept for one who was away, and keeps it no longer.
+      // Presence makes the server deliver and forget stored offline messages, so a check does not announce it.
       if (this.host.purpose === 'service') await connection.announce()
       await connection.rooms.join()
       this.#tell()
@@ -203,7 +203,7 @@ class XmppBridge implements Adapter {
     }
   }
 
-  /** Messages that came while there was no connection; the daemon knows those that it has had. */
+  /** Fetches messages missed while disconnected; the daemon ignores those it already has. */
   async #catchUp(room?: string): Promise<void> {
     const connection = this.#connection
     if (!connection || this.config.catchUpMs === 0 || !(await connection.archives(room))) return
@@ -216,7 +216,7 @@ class XmppBridge implements Adapter {
     }
   }
 
-  /** What comes meanwhile is handled afterwards: it is younger than what the archive has. */
+  /** Delays live events until the archive was read, because they are newer. */
   #whileReading(reading: Promise<void>): void {
     const read = reading.catch(error => this.host.log(`an archive was not read: ${messageOf(error)}`))
     this.#inbound = this.#inbound.then(() => read)
@@ -229,7 +229,7 @@ class XmppBridge implements Adapter {
     }
   }
 
-  /** Reports how the connection stands. */
+  /** Reports the state of the connection. */
   #tell(): void {
     const missing = this.#connection?.rooms.missing()
     if (missing === undefined) return
@@ -239,14 +239,14 @@ class XmppBridge implements Adapter {
     )
   }
 
-  /** @param past of a message out of an archive: who said it, where the room knows that */
+  /** @param past For a message from an archive: the sender, if the room knows it */
   #heard({ stanza, archived, at, past }: Heard & { readonly past?: { readonly person: string | undefined } }): void {
     const rooms = this.#rooms
     const { from = this.config.account, type = 'normal', id } = stanza.attrs
     const body = stanza.getChildText('body') ?? ''
     if (!rooms || body.trim() === '' || !['chat', 'normal', 'groupchat'].includes(type)) return
     const bare = bareOf(from)
-    // Copies of what our own account says elsewhere, and what nobody but its reader can read.
+    // Skips copies of the account's own messages and end-to-end encrypted ones.
     if (
       bare === this.config.account ||
       rooms.isMine(from) ||
@@ -256,7 +256,7 @@ class XmppBridge implements Adapter {
     const inRoom = type === 'groupchat'
     if (inRoom && (!rooms.has(bare) || resourceOf(from) === '' || isHistory(stanza, bare))) return
     const occupant = rooms.has(bare)
-    // Another person may have the nick by now than had it then.
+    // The nick may belong to another person by now.
     const person = occupant ? (past ? past.person : rooms.addressBehind(from)) : bare
     const nick = rooms.nickIn(bare)
     const named = inRoom ? addressed(body, nick) : body
@@ -269,7 +269,7 @@ class XmppBridge implements Adapter {
         sender: {
           id: person ?? `${bare}/${resourceOf(from)}`,
           ...(occupant ? { username: resourceOf(from), display_name: resourceOf(from) } : { username: bare }),
-          // The server vouches for a sender's JID; a nick in a room that hides it is no identity.
+          // The server vouches for a JID; a nick in a room that hides JIDs is no identity.
           authenticated: person !== undefined,
         },
         peer_id: inRoom ? (person ?? `${bare}/${resourceOf(from)}`) : occupant ? `${bare}/${resourceOf(from)}` : bare,
@@ -284,13 +284,13 @@ class XmppBridge implements Adapter {
   }
 }
 
-/** Id of the stanza of a delivery: the nonce, and for a correction the nonce with what it says. */
+/** Stanza id of a delivery: the nonce; for a correction also a digest of the text. */
 function idOf({ nonce, text, remote_message_id: remote }: Delivery): string {
   if (remote === undefined) return nonce
   return `${nonce}.${createHash('sha256').update(text).digest('hex').slice(0, 12)}`
 }
 
-/** A room replays what was said before we came; a sender may name an older time of its own. */
+/** Whether a room replays the message. A sender may claim an old time, so only the room's own delay counts. */
 function isHistory(stanza: Element, room: string): boolean {
   const delays = stanza.getChildren('delay', NS.delay)
   return delays.some(({ attrs }) => attrs.from === undefined || bareOf(attrs.from) === room)
@@ -303,7 +303,7 @@ function keyOf(stanza: Element, bare: string, archived: string | undefined): str
   return `id:${createHash('sha256').update(said).digest('hex').slice(0, 32)}`
 }
 
-/** What follows when a text is addressed to the nick, `nick: text` or `@nick text`; undefined: it is not. */
+/** The text after `nick: ` or `@nick `; undefined: it is not addressed to the nick. */
 function addressed(text: string, nick: string): string | undefined {
   const at = text.startsWith('@') ? 1 : 0
   if (text.slice(at, at + nick.length).toLowerCase() !== nick.toLowerCase()) return undefined

@@ -21,23 +21,23 @@ import { NS } from './stanzas.js'
 /** Bytes of one stanza; a server that sends more is broken. */
 const LONGEST_STANZA = 16 * 1024 * 1024
 
-/** What a client is made with. */
+/** Options of a client. */
 export interface ClientOptions {
   readonly config: XmppConfig
   readonly service: string
   readonly timeoutMs: number
-  /** Something came. */
+  /** Called on any received data. */
   readonly heard: () => void
-  /** The server went beyond a bound. */
+  /** Called when the server exceeds a limit. */
   readonly tooMuch: (what: string) => void
-  /** Makes the error of a login that is not begun. */
+  /** Creates the error for a login that is not attempted. */
   readonly refuse: (why: string) => Error
 }
 
 /**
- * A client of one connection. It is composed of parts of @xmpp/client without its stream management: that counts stanzas wrongly
- * when some come while it is being enabled, and sends again by itself after a resumption what the daemon settles and sends again,
- * too. Nor does it connect again by itself. A login binds exactly the resource of the configuration.
+ * A client for one connection, composed of parts of @xmpp/client. Stream management is left out: it miscounts stanzas that arrive
+ * while it is being enabled, and after a resumption it resends messages that the daemon settles and resends as well. Reconnection
+ * is left out too. A login binds exactly the configured resource.
  */
 export function createClient(options: ClientOptions): { readonly client: Client; readonly iq: IqCaller } {
   const { config, service, timeoutMs, heard, tooMuch, refuse } = options
@@ -57,7 +57,7 @@ export function createClient(options: ClientOptions): { readonly client: Client;
   const saslFactory = new Factory()
   scram(saslFactory)
   plain(saslFactory)
-  // The order is that of the negotiation.
+  // Registered in the order of the negotiation.
   streamFeatures.use('starttls', NS.tls, async (_: unknown, next: () => unknown) => {
     const { socket } = entity
     if (!config.encrypted || !canUpgrade(socket)) return next()
@@ -74,7 +74,7 @@ export function createClient(options: ClientOptions): { readonly client: Client;
     await authenticate({ username: config.username, password: config.password }, mechanism)
   })
   resourceBinding({ iqCaller: iq, streamFeatures }, config.resource)
-  // The library decodes each packet by itself, which breaks characters that two packets share.
+  // The library decodes each packet separately, which breaks characters split over two packets.
   const decoder = new StringDecoder('utf8')
   let bytes = 0
   entity._onData = data => {
@@ -86,7 +86,7 @@ export function createClient(options: ClientOptions): { readonly client: Client;
   entity.on('element', () => {
     bytes = 0
   })
-  // A message and the question behind it would wait for each other's acknowledgement.
+  // With Nagle's algorithm, a message and the ping after it would wait for each other's acknowledgement.
   entity.on('connect', () => {
     entity.socket?.setNoDelay?.(true)
     entity.socket?.socket?.setNoDelay(true)
@@ -95,8 +95,8 @@ export function createClient(options: ClientOptions): { readonly client: Client;
 }
 
 /**
- * The certificate has to be for the domain of the account: the host that is connected to comes from the DNS, or serves many
- * domains. The library itself checks the host when TLS comes first, and names no domain to a server that has to choose.
+ * TLS options that check the certificate against the account's domain: the host may come from the DNS or serve many domains. The
+ * library alone would check the host in direct TLS, and send no SNI to servers that need it.
  */
 function encryptionOf({ domain, authorities }: XmppConfig): TlsOptions {
   return {
@@ -106,7 +106,7 @@ function encryptionOf({ domain, authorities }: XmppConfig): TlsOptions {
   }
 }
 
-/** Where the server of the account is, as its domain says in the DNS unless the configuration does. */
+/** The server's address: as configured, else from the domain's DNS records. */
 export async function serviceOf({ service, domain }: XmppConfig): Promise<string> {
   if (service !== undefined) return service
   const records = await resolveSrv(`_xmpp-client._tcp.${domain}`).catch(() => [])

@@ -2,20 +2,20 @@ import { createHash } from 'node:crypto'
 import { jid } from '@xmpp/client-core'
 import { authoritiesOf, clip, type Instance, InstanceProblem, unbound } from '../../bridge-kit/src/index.js'
 
-/** How the adapter reaches its account, checked. */
+/** Validated settings of an instance. */
 export interface XmppConfig {
   /** Bare JID of the account. */
   readonly account: string
   readonly username: string
   readonly domain: string
   readonly password: string
-  /** `xmpp://host:port`, or `xmpps://host:port` with TLS from the start; undefined: the DNS says it. */
+  /** `xmpp://host:port`, or `xmpps://host:port` for direct TLS; undefined: looked up in the DNS. */
   readonly service: string | undefined
-  /** The connection has to be encrypted before the password is used. */
+  /** Require encryption before the password is sent. */
   readonly encrypted: boolean
-  /** Authorities that may sign the certificate of the server; undefined: those of Node. */
+  /** Trusted certificate authorities of the server; undefined: those of Node. */
   readonly authorities: readonly string[] | undefined
-  /** The same at each start: a new connection displaces the one before, so that nothing more comes of that. */
+  /** Identical at each start, so that a new connection replaces the previous one. */
   readonly resource: string
   readonly nick: string
   readonly rooms: readonly string[]
@@ -27,7 +27,7 @@ const BARE = /^[^\p{Cc}\s@/"&'<>:]{1,255}@[^\p{Cc}\s@/"&'<>:]{1,255}$/u
 const HOST = /^[^\p{Cc}\s/@]{1,255}$/u
 const NICK = /^[^\p{Cc}\n]{1,100}$/u
 
-/** Reads `provider_config` and the secrets. @throws InstanceProblem what is wrong with them */
+/** Reads `provider_config` and the secrets. @throws InstanceProblem If they are invalid */
 export function configOf(instance: Instance): XmppConfig {
   const { config } = instance
   const text = (key: string, fallback: string | undefined, form: RegExp): string => {

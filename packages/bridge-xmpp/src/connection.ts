@@ -8,26 +8,26 @@ import type { XmppConfig } from './config.js'
 import { Rooms } from './rooms.js'
 import { archiveId, archiveQuery, errorOf, hasId, messageOf, NS, type RsmPage } from './stanzas.js'
 
-/** From the beginning of a connection until it is bound. */
+/** Time limit from the connection to the bound resource. */
 const LOGIN_MS = 30_000
-/** A server answers a query within this, a room shows a message within this. */
+/** Time limit of a query, and of a room's reflection of a message. */
 const ANSWER_MS = 15_000
-/** Pages of an archive that are read for one question. */
+/** Pages read of an archive per search. */
 const MOST_PAGES = 20
 
-/** A message of the platform, live or out of an archive. */
+/** A message, live or from an archive. */
 export interface Heard {
   readonly stanza: Element
-  /** Id of it in its archive, where there is one. */
+  /** Its archive id, if it is archived. */
   readonly archived: string | undefined
-  /** Epoch milliseconds that an archive or a server names. */
+  /** Epoch milliseconds stated by an archive or a server. */
   readonly at: number | undefined
 }
 
-/** What a connection tells the bridge. */
+/** Events of a connection for the bridge. */
 export interface ConnectionEvents {
   heard(heard: Heard): void
-  /** Rooms were left, or the one that is named was joined. */
+  /** Rooms were left, or the named room was joined. */
   changed(joined?: string): void
 }
 
@@ -37,9 +37,9 @@ interface Pending {
   readonly failed: (error: Error) => void
 }
 
-/** One connection of an account, from its login to its end. */
+/** One connection of an account, from login to end. */
 export class XmppConnection {
-  /** Why it is over. */
+  /** Resolves with the reason when the connection ends. */
   readonly ended: Promise<string>
   readonly rooms: Rooms
   lastHeard: number
@@ -78,7 +78,7 @@ export class XmppConnection {
     this.#listen()
   }
 
-  /** Logs in. Rejects with an InstanceProblem when the account is refused, else with an Error that says why. */
+  /** Logs in. Rejects with an InstanceProblem if the account is refused, else with an Error. */
   static async open(
     config: XmppConfig,
     events: ConnectionEvents,
@@ -102,19 +102,19 @@ export class XmppConnection {
     }
   }
 
-  /** Tells the server that it takes messages. */
+  /** Sends presence, so that the server delivers messages. */
   announce(): Promise<void> {
     return this.#send(xml('presence'))
   }
 
-  /** Ends it and resolves when it is over. */
+  /** Closes the connection; resolves when it has ended. */
   async close(): Promise<void> {
     this.#finish('closed')
     await Promise.race([this.#client.stop().catch(() => {}), this.timing.sleep(1000).catch(() => {})])
     this.#destroy()
   }
 
-  /** Sends a message and waits until the server has it: a room shows it, an error would have come. */
+  /** Sends a message and waits until the server has accepted it: a room reflects it, and an error would have arrived. */
   async say(
     to: string,
     type: 'chat' | 'groupchat',
@@ -128,7 +128,7 @@ export class XmppConnection {
     answer.catch(() => {})
     try {
       await this.#send(messageOf(to, type, id, text, replaces))
-      // Errors of the server come before what it answers later; a room reflects what it passes on.
+      // Server errors arrive before the reply to a later ping; a room reflects accepted messages.
       const taken = type === 'groupchat' ? answer : Promise.race([answer, this.roundTrip()])
       await this.#within(ANSWER_MS, taken, 'the message')
       if (type === 'chat') await Promise.race([answer, Promise.resolve()])
@@ -138,23 +138,23 @@ export class XmppConnection {
     return { status: 'delivered', remote_message_id: replaces ?? id }
   }
 
-  /** Shows that the bot writes (XEP-0085); a message that follows ends that. It is not stored for those who are away. */
+  /** Shows that the bot is typing (XEP-0085) until its next message. The notification is not stored for offline contacts. */
   async compose(to: string, type: 'chat' | 'groupchat'): Promise<void> {
     const hint = xml('no-store', { xmlns: NS.hints })
     await this.#send(xml('message', { to, type }, xml('composing', { xmlns: NS.chatStates }), hint))
   }
 
-  /** Asks the server for a sign of life: it has processed all that went before. */
+  /** Pings the server: its reply proves that everything before was processed. */
   async roundTrip(): Promise<void> {
     await this.#ask(xml('iq', { type: 'get', to: this.config.domain }, xml('ping', { xmlns: NS.ping }))).catch(
       error => {
-        // An error is a sign of life as well.
+        // An error is a reply as well.
         if (!isStanzaError(error)) throw error
       },
     )
   }
 
-  /** Whether an archive keeps everything that is sent; only then the absence of a message means something. */
+  /** Whether an archive keeps all messages; only then does a missing message prove anything. */
   async archives(room?: string): Promise<boolean> {
     const to = room ?? this.config.account
     const info = await this.#ask(xml('iq', { type: 'get', to }, xml('query', { xmlns: NS.info })))
@@ -166,7 +166,7 @@ export class XmppConnection {
     return answer?.attrs.default === 'always' && (answer.getChild('never')?.getChildElements().length ?? 0) === 0
   }
 
-  /** Features of a room: who may see addresses, whether it is archived. */
+  /** Features of a room, such as visible addresses and an archive. */
   async roomInfo(room: string): Promise<ReadonlySet<string>> {
     const info = await this.#ask(xml('iq', { type: 'get', to: room }, xml('query', { xmlns: NS.info })))
     const features = info.getChild('query', NS.info)?.getChildren('feature') ?? []
@@ -174,8 +174,8 @@ export class XmppConnection {
   }
 
   /**
-   * Looks through an archive, that of the account or of a room, from a time on, the newest page first; stops when `until` says so.
-   * Resolves with what it found in the order of time, and whether it has seen all of it.
+   * Searches the archive of the account or of a room from `since`, the newest page first, until `until` returns true. Resolves with
+   * the messages in chronological order and whether the search was complete.
    */
   async search(
     query: { readonly room?: string; readonly with?: string; readonly since: number },
@@ -198,7 +198,7 @@ export class XmppConnection {
     return { found, whole: false }
   }
 
-  /** A server that is gone without a word is noticed by its silence. */
+  /** Detects a dead server by its silence. */
   async #keepAlive(): Promise<void> {
     const { signal } = this.#over
     const ms = this.config.pingSeconds * 1000
@@ -248,7 +248,7 @@ export class XmppConnection {
   }
 
   #stanza(stanza: Element): void {
-    // A machine between the two can write anything before the encryption begins.
+    // Data received before encryption may be forged by a machine in the middle.
     if (this.config.encrypted && !this.#client.isSecure()) return
     if (stanza.name === 'presence') this.rooms.presence(stanza)
     if (stanza.name !== 'message') return
@@ -274,7 +274,7 @@ export class XmppConnection {
 
   #archived(from: string, result: Element): void {
     const collected = this.#archives.get(result.attrs.queryid ?? '')
-    // Nobody but the archive itself may say what is in it.
+    // Only the archive itself may send its messages.
     if (collected?.of !== bareOf(from)) return
     const forwarded = result.getChild('forwarded', NS.forward)
     const stanza = forwarded?.getChild('message')
@@ -298,7 +298,7 @@ export class XmppConnection {
     await this.#client.send(stanza)
   }
 
-  /** Rejects when it takes longer, and when the connection ends before. */
+  /** Rejects on timeout and when the connection ends. */
   async #within<T>(ms: number, work: Promise<T>, what: string): Promise<T> {
     const timeout = new AbortController()
     const late = this.timing.sleep(ms, timeout.signal).then(() => {
@@ -324,7 +324,7 @@ export class XmppConnection {
     if (why !== 'closed') this.#destroy()
   }
 
-  /** A connection whose server is silent does not end by itself. */
+  /** A connection to a silent server does not close by itself. */
   #destroy(): void {
     const { socket } = this.#client
     socket?.socket?.destroy()
@@ -336,7 +336,7 @@ export class XmppConnection {
     return this.#problem
   }
 
-  /** Why the account cannot be used, where it is not only the network. */
+  /** Why the account is unusable; undefined: at most a network error. */
   get problem(): InstanceProblem | undefined {
     return this.#problem
   }

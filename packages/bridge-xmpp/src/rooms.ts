@@ -6,20 +6,20 @@ import { errorOf, NS, occupantIdOf } from './stanzas.js'
 const MOST_OCCUPANTS = 5000
 const MOST_ALTERNATIVES = 5
 
-/** A room of the configuration. */
+/** A configured room. */
 interface Room {
-  /** Our nick there. */
+  /** The bot's nick in the room. */
   nick: string
   joined: boolean
   refused: string | undefined
-  /** Real bare JIDs by nick, of those whose address the room shows. */
+  /** Bare JIDs by nick; undefined for a hidden address. */
   readonly occupants: Map<string, string | undefined>
-  /** The same by the ids of occupants. */
+  /** Bare JIDs by occupant id. */
   readonly byId: Map<string, string>
   alternatives: number
 }
 
-/** The rooms of one connection: which are joined, and who is in them. */
+/** The rooms of one connection, with their occupants. */
 export class Rooms {
   readonly #rooms: Map<string, Room>
 
@@ -43,7 +43,7 @@ export class Rooms {
     )
   }
 
-  /** Enters all rooms that are not joined; nothing of their past is asked for. */
+  /** Joins all rooms that are not joined, without their history. */
   async join(): Promise<void> {
     for (const [address, room] of this.#rooms) {
       if (room.joined) continue
@@ -60,7 +60,7 @@ export class Rooms {
     return this.#rooms.get(address)?.joined === true
   }
 
-  /** Those that it is not in, each with why. */
+  /** Rooms that are not joined, with the reason. */
   missing(): readonly (readonly [address: string, why: string])[] {
     return [...this.#rooms].flatMap(([address, room]) =>
       room.joined ? [] : [[address, room.refused ?? 'not joined yet'] as const],
@@ -75,17 +75,17 @@ export class Rooms {
     return this.#rooms.get(address)?.nick ?? this.config.nick
   }
 
-  /** Whether an address is our own in a room. */
+  /** Whether an address is the bot's own in a room. */
   isMine(from: string): boolean {
     return this.#rooms.get(bareOf(from))?.nick === resourceOf(from)
   }
 
-  /** Bare JID behind a nick, where the room shows it. */
+  /** The bare JID behind a nick, if the room shows it. */
   addressBehind(from: string): string | undefined {
     return this.#rooms.get(bareOf(from))?.occupants.get(resourceOf(from))
   }
 
-  /** The same by the id of an occupant who is there now. Only of a room that has these ids: in another one anybody could choose it. */
+  /** The bare JID of a present occupant, by occupant id. Only rooms with occupant ids: elsewhere a client could choose the id. */
   addressOfOccupant(room: string, id: string): string | undefined {
     return this.#rooms.get(room)?.byId.get(id)
   }
@@ -113,7 +113,7 @@ export class Rooms {
     const id = occupantIdOf(stanza)
     if (id !== undefined && real !== undefined && room.byId.size < MOST_OCCUPANTS) room.byId.set(id, bareOf(real))
     if (!codes.has('110') || room.joined) return
-    // The room may have given another nick.
+    // The room may have assigned another nick.
     room.nick = nick
     room.joined = true
     room.refused = undefined

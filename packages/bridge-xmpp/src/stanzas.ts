@@ -22,13 +22,13 @@ export const NS = {
   stanzas: 'urn:ietf:params:xml:ns:xmpp-stanzas',
 } as const
 
-/** What XML cannot say: a server ends the stream of a client that sends it. */
+/** Removes characters that XML forbids: a server closes the stream of a client that sends them. */
 export function sayable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what XML 1.0 does not allow
   return text.replace(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]|\p{Cs}/gu, '')
 }
 
-/** A message with a body; `replaces` is the id of the one that it corrects. */
+/** A message with a body; `replaces` is the id of the message that it corrects. */
 export function messageOf(
   to: string,
   type: 'chat' | 'groupchat',
@@ -42,30 +42,30 @@ export function messageOf(
     xml('body', {}, sayable(text)),
     xml('origin-id', { xmlns: NS.sid, id }),
     replaces === undefined ? undefined : xml('replace', { xmlns: NS.correct, id: replaces }),
-    // Whatever the sender of the archive prefers: a delivery is looked for there.
+    // Requests archiving, because deliveries are looked up in the archive.
     xml('store', { xmlns: NS.hints }),
   )
 }
 
-/** Id that an archive gave a stanza, of the archive named: anybody else can write such an element, too. */
+/** The id assigned by the archive `by`. Other entities can add such elements, which are ignored. */
 export function archiveId(stanza: Element, by: string): string | undefined {
   return stanza.getChildren('stanza-id', NS.sid).find(({ attrs }) => attrs.by === by)?.attrs.id
 }
 
 /**
- * Id that a room gave an occupant, the same under each nick (XEP-0421). A room with the feature removes those that clients write; the
- * address that an archive shows beside it can be forged where a room hid addresses at that time.
+ * The occupant id that a room assigned, constant over nick changes (XEP-0421). A room with this feature removes ids set by clients.
+ * The address that an archive shows can be forged if the room hid addresses then.
  */
 export function occupantIdOf(stanza: Element): string | undefined {
   const found = stanza.getChildren('occupant-id', NS.occupantId)
   return found.length === 1 ? found[0]?.attrs.id : undefined
 }
 
-/** Whether one of the ids of a stanza is this one. */
+/** Whether a stanza carries an id. */
 export const hasId = (stanza: Element, id: string): boolean =>
   stanza.attrs.id === id || stanza.getChild('origin-id', NS.sid)?.attrs.id === id
 
-/** Conditions of error stanzas that stay. */
+/** Permanent conditions of error stanzas. */
 const PERMANENT: Readonly<Record<string, NotSentKind>> = {
   'item-not-found': 'unknown_destination',
   'service-unavailable': 'unknown_destination',
@@ -84,12 +84,12 @@ const PERMANENT: Readonly<Record<string, NotSentKind>> = {
   'feature-not-implemented': 'unsupported_capability',
 }
 
-/** What an error stanza says. */
+/** The failure that an error stanza describes. */
 export function errorOf(stanza: Element): { readonly kind: NotSentKind; readonly text: string } {
   const error = stanza.getChild('error')
   const condition = error?.getChildElements().find(child => child.getNS() === NS.stanzas && child.name !== 'text')?.name
   const said = error?.getChildText('text') ?? ''
-  // The recipient may be offline, or its server away for a moment.
+  // The recipient may be offline, or its server temporarily unreachable.
   const kind = error?.attrs.type === 'wait' ? undefined : PERMANENT[condition ?? '']
   return {
     kind: kind ?? 'transient_delivery_failure',
@@ -118,5 +118,5 @@ export function archiveQuery(queryId: string, fields: Readonly<Record<string, st
   )
 }
 
-/** Where a page of an archive begins; an empty `before` is the newest one. */
+/** The start of an archive page; an empty `before` is the newest page. */
 export type RsmPage = { readonly before: string } | { readonly after: string }

@@ -1,4 +1,4 @@
-/** The parts of @xmpp that the adapter is composed of; the packages have no types. */
+/** The used parts of @xmpp; the packages have no types. */
 declare module '@xmpp/client-core' {
   import type { EventEmitter } from 'node:events'
 
@@ -32,7 +32,7 @@ declare module '@xmpp/client-core' {
   export function jid(address: string): Jid
 
   export interface Socket {
-    /** Of a connection that began with TLS. */
+    /** Set for direct TLS. */
     readonly socket?: { destroy(): void; setNoDelay(on: boolean): void } | null
     destroy?(): void
     setNoDelay?(on: boolean): void
@@ -152,7 +152,7 @@ declare module '@xmpp/resource-binding' {
   ): void
 }
 
-/** What the persons of the tests use. */
+/** Used by the test clients. */
 declare module '@xmpp/client' {
   import type { Client, Element } from '@xmpp/client-core'
 

@@ -1,6 +1,6 @@
 import type { SessionMode } from '@agentclientprotocol/sdk/unstable'
 
-/** Which actions need no approval. */
+/** Approval policy of a session's tool calls. */
 export type Mode = 'ask' | 'plan' | 'auto'
 
 export const MODES: readonly (SessionMode & { readonly id: Mode })[] = [
