@@ -2,19 +2,19 @@
 import * as v from 'valibot'
 import { Integer, maybeTimestamp, Page, queryInteger, StringMap } from './kernel/common.js'
 
-/** Where a definition lies: in the home or in a workspace. */
+/** Location of a definition: the home or a workspace. */
 export const AgentOrigin = v.picklist(['global', 'workspace'])
 export type AgentOrigin = v.InferOutput<typeof AgentOrigin>
 
-/** How much a model is to think. */
+/** Reasoning effort of a model. */
 export const ReasoningEffort = v.picklist(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
 export type ReasoningEffort = v.InferOutput<typeof ReasoningEffort>
 
-/** What an agent may do without asking for permission. */
+/** Approval policy of an agent's actions. */
 export const PermissionMode = v.picklist(['deny-all', 'approve-reads', 'approve-all'])
 export type PermissionMode = v.InferOutput<typeof PermissionMode>
 
-/** How the daemon logs in to an MCP server; never a secret. */
+/** OAuth settings of an MCP server; they contain no secret. */
 export const McpAuth = v.object({
   authorization_url: v.optional(v.string()),
   client_id: v.optional(v.string()),
@@ -28,7 +28,7 @@ export const McpAuth = v.object({
 })
 export type McpAuth = v.InferOutput<typeof McpAuth>
 
-/** An MCP server that an agent brings along. */
+/** An MCP server declared by an agent. */
 export const McpServer = v.object({
   name: v.string(),
   args: v.optional(v.array(v.string())),
@@ -38,25 +38,25 @@ export const McpServer = v.object({
   secret_env: v.optional(StringMap),
   transport: v.optional(v.string()),
   url: v.optional(v.string()),
-  /** The sandbox profile in which its program runs. */
+  /** Sandbox profile of its program. */
   sandbox: v.optional(v.string()),
-  /** A session is refused when it cannot start. */
+  /** Refuse the session if the server cannot start. */
   required: v.optional(v.boolean()),
-  /** Durations: how long it may take to start, and one call of a tool. */
+  /** Time limits of the start and of a tool call, as durations. */
   start_timeout: v.optional(v.string()),
   call_timeout: v.optional(v.string()),
 })
 export type McpServer = v.InferOutput<typeof McpServer>
 
-/** Skills switched off for one agent. */
+/** Skills disabled for one agent. */
 export const AgentSkills = v.strictObject({ disabled: v.optional(v.array(v.string())) })
 export type AgentSkills = v.InferOutput<typeof AgentSkills>
 
-/** What is wrong with a definition file. */
+/** A problem of a definition file. */
 export const AgentDiagnostic = v.object({ error_kind: v.string(), message: v.string(), path: v.string() })
 export type AgentDiagnostic = v.InferOutput<typeof AgentDiagnostic>
 
-/** Provider and model after all defaults, and where each came from. */
+/** Provider and model after all defaults, and the source of each. */
 export const EffectiveRuntime = v.object({
   model: v.optional(v.string()),
   provider: v.string(),
@@ -69,7 +69,7 @@ export const EffectiveRuntime = v.object({
 })
 export type EffectiveRuntime = v.InferOutput<typeof EffectiveRuntime>
 
-/** An agent definition as it is in force. */
+/** An agent definition with all defaults applied. */
 export const Agent = v.object({
   name: v.string(),
   category_path: v.optional(v.array(v.string())),
@@ -82,7 +82,7 @@ export const Agent = v.object({
   model: v.optional(v.string()),
   origin: AgentOrigin,
   permissions: v.optional(v.string()),
-  /** The mode in force: that of the definition, else `permissions.mode`. */
+  /** Permission mode of the definition, else `permissions.mode`. */
   effective_permissions: v.optional(PermissionMode),
   prompt: v.string(),
   provider: v.string(),
@@ -94,7 +94,7 @@ export const Agent = v.object({
 })
 export type Agent = v.InferOutput<typeof Agent>
 
-/** The fields of a definition that a request may write. */
+/** Members of a definition that a request may write. */
 export const AgentInput = v.strictObject({
   name: v.pipe(v.string(), v.trim()),
   category_path: v.optional(v.array(v.string())),
@@ -111,7 +111,7 @@ export const AgentInput = v.strictObject({
 })
 export type AgentInput = v.InferOutput<typeof AgentInput>
 
-/** What a copy is to have differently. */
+/** Members that a copy changes. */
 export const AgentOverrides = v.strictObject({
   category_path: v.optional(v.array(v.string())),
   command: v.optional(v.string()),
@@ -127,7 +127,7 @@ export const AgentOverrides = v.strictObject({
 })
 export type AgentOverrides = v.InferOutput<typeof AgentOverrides>
 
-/** Sessions of one agent, counted. */
+/** Session counts of one agent. */
 export const AgentActivity = v.object({
   active: Integer,
   failed: Integer,
@@ -137,11 +137,11 @@ export const AgentActivity = v.object({
 })
 export type AgentActivity = v.InferOutput<typeof AgentActivity>
 
-/** One line of the catalog. */
+/** One entry of the catalog. */
 export const AgentCatalogEntry = v.object({ agent: Agent, sessions: v.nullish(AgentActivity) })
 export type AgentCatalogEntry = v.InferOutput<typeof AgentCatalogEntry>
 
-/** Counts over everything that the filters leave, whatever the page. */
+/** Counts over all filtered entries, on all pages. */
 export const AgentFacets = v.object({
   active: Integer,
   categories: v.array(v.string()),
@@ -154,7 +154,7 @@ export type AgentFacets = v.InferOutput<typeof AgentFacets>
 export const ListAgentsQuery = v.object({ workspace: v.optional(v.string()) })
 export type ListAgentsQuery = v.InferOutput<typeof ListAgentsQuery>
 
-/** GET /api/agents; `diagnostics` tells of definitions that are left out because they are not valid. */
+/** GET /api/agents; `diagnostics` lists invalid definitions, which are left out. */
 export const ListAgentsReply = v.object({
   agents: v.array(Agent),
   diagnostics: v.optional(v.array(AgentDiagnostic)),
@@ -194,7 +194,7 @@ export const CreateAgentBody = v.strictObject({
 })
 export type CreateAgentBody = v.InferOutput<typeof CreateAgentBody>
 
-/** PUT /api/agents/{name}; a digest that no longer holds is a conflict. */
+/** PUT /api/agents/{name}; an outdated digest is a conflict. */
 export const PutAgentBody = v.strictObject({
   agent: AgentInput,
   expected_digest: v.optional(v.string()),
@@ -211,7 +211,7 @@ export const DuplicateAgentBody = v.strictObject({
 })
 export type DuplicateAgentBody = v.InferOutput<typeof DuplicateAgentBody>
 
-/** DELETE /api/agents/{name}; `unshadowed_origin` is where the definition lies that is in force now. */
+/** DELETE /api/agents/{name}; `unshadowed_origin` is the location of the definition that now applies. */
 export const DeleteAgentReply = v.object({
   name: v.string(),
   origin: AgentOrigin,

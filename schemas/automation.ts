@@ -19,7 +19,7 @@ import { Integer, Page, queryBoolean, queryInteger, StringMap, Timestamp } from 
 
 export * from './automation/definitions.js'
 
-/** Query members that the lists of jobs and triggers share. */
+/** Query members shared by the lists of jobs and triggers. */
 const listing = {
   scope: v.optional(v.pipe(AutomationScope, v.description('filter by scope'))),
   workspace_id: v.optional(v.pipe(v.string(), v.description('filter by workspace id'))),
@@ -41,7 +41,7 @@ export type ListJobsQuery = v.InferOutput<typeof ListJobsQuery>
 export const ListJobsReply = v.object({ jobs: v.array(Job), page: Page })
 export type ListJobsReply = v.InferOutput<typeof ListJobsReply>
 
-/** GET of one job; POST and PATCH also say what will be in its way. */
+/** GET of one job; POST and PATCH also return warnings about what would prevent its runs. */
 export const JobReply = v.object({ job: Job, warnings: v.optional(v.array(v.string())) })
 export type JobReply = v.InferOutput<typeof JobReply>
 
@@ -223,7 +223,7 @@ export const TestTriggerReply = v.object({
     path: v.string(),
     headers: StringMap,
     body: v.string(),
-    /** When the signature is too old; null where the scheme signs no time. */
+    /** When the signature expires; null if the scheme does not sign a time. */
     expires_at: v.nullable(Timestamp),
   }),
 })
@@ -232,7 +232,7 @@ export type TestTriggerReply = v.InferOutput<typeof TestTriggerReply>
 /** Reply to a webhook delivery. */
 export const WebhookReply = v.object({
   result: v.object({ matched: Integer, runs: v.optional(v.array(Run)) }),
-  /** For a sender that tests the endpoint: the value that it sent. */
+  /** Echo of the value with which the sender tests the endpoint. */
   challenge: v.optional(v.string()),
 })
 export type WebhookReply = v.InferOutput<typeof WebhookReply>

@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import { Integer, queryInteger, Timestamp } from './kernel/common.js'
 
-/** A conversation that is bound to a session. */
+/** A conversation bound to a session. */
 export const BridgeRoute = v.object({
   agent_name: v.string(),
   bridge_instance_id: v.string(),
@@ -31,7 +31,7 @@ const State = v.picklist([
   'failed',
 ])
 
-/** A message on its way to a platform, or one that was. */
+/** A message sent, or to be sent, to a platform. */
 export const BridgeDelivery = v.object({
   id: v.string(),
   bridge_instance_id: v.string(),

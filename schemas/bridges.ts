@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { CountMap, Integer, JsonMap, maybeTimestamp, Page, queryInteger, Timestamp } from './kernel/common.js'
 import { DiagnosticItem } from './kernel/diagnostic.js'
 
-/** Bridge instances by state. */
+/** Bridge instances by status. */
 export const BridgeStatusCounts = v.object({
   auth_required: Integer,
   degraded: Integer,
@@ -14,7 +14,7 @@ export const BridgeStatusCounts = v.object({
 })
 export type BridgeStatusCounts = v.InferOutput<typeof BridgeStatusCounts>
 
-/** All bridge instances together. */
+/** Totals over all bridge instances. */
 export const BridgeTotals = v.object({
   auth_failures_total: Integer,
   delivery_backlog: Integer,
@@ -39,11 +39,11 @@ const Reason = v.picklist([
 const DmPolicy = v.picklist(['open', 'allowlist', 'pairing'])
 const Scope = v.picklist(['global', 'workspace'])
 
-/** Why an instance is degraded, or waits for a secret. */
+/** Why an instance is degraded or waits for a secret. */
 export const BridgeDegradation = v.object({ reason: Reason, message: v.optional(v.string()) })
 export type BridgeDegradation = v.InferOutput<typeof BridgeDegradation>
 
-/** Which parts of an address distinguish conversations. */
+/** Address parts that separate conversations. */
 const Routing = v.object({ include_group: v.boolean(), include_peer: v.boolean(), include_thread: v.boolean() })
 
 const Progress = v.object({
@@ -61,11 +61,11 @@ const Defaults = v.objectWithRest(
     progress: v.optional(Progress),
     thread_id: v.optional(v.string()),
   },
-  // Further members are texts; the document of the contract has the other as well.
+  // The union covers the type of every member; additional members are strings.
   v.union([Mode, v.string(), Progress]),
 )
 
-/** A connection of a messaging platform to the daemon. */
+/** A connection between a messaging platform and the daemon. */
 export const Bridge = v.object({
   id: v.string(),
   display_name: v.string(),
@@ -88,7 +88,7 @@ export const Bridge = v.object({
 })
 export type Bridge = v.InferOutput<typeof Bridge>
 
-/** A problem of an instance, and the next step. */
+/** A problem of an instance with the next step. */
 export const BridgeDiagnostic = v.object({
   kind: v.picklist([
     'unknown_destination',
@@ -108,7 +108,7 @@ export const BridgeDiagnostic = v.object({
 })
 export type BridgeDiagnostic = v.InferOutput<typeof BridgeDiagnostic>
 
-/** How an instance is doing. */
+/** Health of an instance. */
 export const BridgeHealth = v.object({
   bridge_instance_id: v.string(),
   status: BridgeStatus,
@@ -136,7 +136,7 @@ const where = {
   workspace: v.optional(v.pipe(v.string(), v.description('only those of this workspace: id, name or path'))),
 }
 
-/** A larger page is cut to the largest one. */
+/** A larger limit is reduced to the maximum. */
 const Limit = v.pipe(
   queryInteger(0),
   v.transform(limit => Math.min(limit, 200)),
@@ -164,7 +164,7 @@ export type ListBridgesQuery = v.InferOutput<typeof ListBridgesQuery>
 
 const HealthMap = v.record(v.string(), BridgeHealth)
 
-/** GET /api/bridges. The facets count what the other filters leave, on all pages. */
+/** GET /api/bridges. The facets count all pages and ignore only the filter of their own member. */
 export const ListBridgesReply = v.object({
   bridges: v.array(Bridge),
   bridge_health: HealthMap,
@@ -192,7 +192,7 @@ const DefaultsBody = v.nullish(
         ),
         thread_id: v.optional(v.string()),
       },
-      // The document of the contract has it so; further members that are no text are refused.
+      // The union covers the type of every member; additional members must be strings.
       v.union([Mode, v.string(), Progress]),
     ),
     v.description('where a message goes that answers nothing: {"group_id":"#ops"}'),
@@ -248,10 +248,10 @@ export const BridgeHealthQuery = v.object({
 })
 export type BridgeHealthQuery = v.InferOutput<typeof BridgeHealthQuery>
 
-/** GET /api/bridges/health/stream: all of them in the first frame, then those that changed. */
+/** GET /api/bridges/health/stream: the first frame has all bridges, later ones only changes. */
 export const BridgeHealthChange = v.object({
   bridge_health: HealthMap,
-  /** Ids of those that were deleted. */
+  /** Ids of deleted bridges. */
   deleted: v.optional(v.array(v.string())),
   generated_at: Timestamp,
 })
@@ -275,7 +275,7 @@ export const BridgeProviderInfo = v.object({
   state: v.string(),
   health: v.string(),
   health_message: v.optional(v.string()),
-  /** Its rooms have threads, which can be conversations of their own. */
+  /** The platform has threads, which can be separate conversations. */
   threads: v.boolean(),
   config_schema: v.nullish(v.object({ schema: v.optional(v.string()), version: v.optional(v.string()) })),
   secret_slots: v.optional(
@@ -293,7 +293,7 @@ export const PlatformManifestQuery = v.object({
   instance: v.pipe(v.string(), v.description('id of the bridge that the app is for')),
 })
 
-/** Parts of the manifest of an app; `url` where the platform sends events to. */
+/** Features in the manifest of an app; `url` is where the platform sends events. */
 const features = <Url extends v.GenericSchema<string | undefined>>(url: Url) => ({
   bot_user: v.object({ display_name: v.string(), always_online: v.boolean() }),
   slash_commands: v.array(
@@ -313,7 +313,10 @@ const manifest = <Url extends v.GenericSchema<string | undefined>>(url: Url) => 
   }),
 })
 
-/** The manifest of an app as the platform takes it. An app that connects itself has no addresses: empty ones are refused there. */
+/**
+ * The manifest of an app in the platform's form. An app that opens the connection itself has no URLs, because the platform refuses
+ * empty ones.
+ */
 export const AppManifest = v.object({
   ...manifest(v.optional(v.string())),
   features: v.object({
@@ -327,7 +330,7 @@ export const AppManifest = v.object({
 })
 export type AppManifest = v.InferOutput<typeof AppManifest>
 
-/** The manifest in the form of the older route: an address that there is not is empty. */
+/** The manifest in the form of the older route: a missing URL is empty. */
 export const PlatformManifest = v.object({ ...manifest(v.string()), features: v.object(features(v.string())) })
 export type PlatformManifest = v.InferOutput<typeof PlatformManifest>
 
@@ -339,7 +342,7 @@ export type AppManifestReply = v.InferOutput<typeof AppManifestReply>
 export const PlatformManifestReply = v.object({ manifest: PlatformManifest })
 export type PlatformManifestReply = v.InferOutput<typeof PlatformManifestReply>
 
-/** A secret slot that has a value. */
+/** A secret slot with a value. */
 export const BridgeSecretBinding = v.object({
   bridge_instance_id: v.string(),
   binding_name: v.string(),
@@ -358,7 +361,7 @@ export type BridgeSecretBindingsReply = v.InferOutput<typeof BridgeSecretBinding
 export const PutBridgeSecretBody = v.strictObject({
   kind: v.pipe(v.string(), v.minLength(1), v.maxLength(64)),
   secret_ref: v.pipe(v.string(), v.maxLength(512)),
-  /** Absent: the secret that the vault has there. */
+  /** Absent: use the secret already stored in the vault. */
   secret_value: v.nullish(v.string()),
 })
 export type PutBridgeSecretBody = v.InferOutput<typeof PutBridgeSecretBody>
@@ -367,7 +370,7 @@ export type PutBridgeSecretBody = v.InferOutput<typeof PutBridgeSecretBody>
 export const BridgeSecretBindingReply = v.object({ binding: BridgeSecretBinding })
 export type BridgeSecretBindingReply = v.InferOutput<typeof BridgeSecretBindingReply>
 
-/** A room or person that the platform has named. */
+/** A room or person reported by the platform. */
 export const BridgeTarget = v.object({
   bridge_id: v.string(),
   canonical_route: v.string(),
@@ -405,20 +408,20 @@ export const ResolveBridgeTargetBody = v.strictObject({
 })
 export type ResolveBridgeTargetBody = v.InferOutput<typeof ResolveBridgeTargetBody>
 
-/** POST /api/bridges/{id}/resolve. 404: nothing is called so; 422: several are. */
+/** POST /api/bridges/{id}/resolve. 404: no match; 422: several matches. */
 export const ResolveBridgeTargetReply = v.object({
   result: v.object({
     match: v.nullish(BridgeTarget),
     candidates: v.optional(v.array(BridgeTarget)),
     ambiguous: v.boolean(),
-    /** 1: by its route, 2: by an id in it, 3: by its whole name, 4: by a part of its name. */
+    /** How the name matched. 1: route, 2: id in the route, 3: full name, 4: part of the name. */
     step: Integer,
   }),
   diagnostic: v.nullish(DiagnosticItem),
 })
 export type ResolveBridgeTargetReply = v.InferOutput<typeof ResolveBridgeTargetReply>
 
-/** The refusal of POST /api/bridges/{id}/resolve. */
+/** Error reply of POST /api/bridges/{id}/resolve. */
 export const ResolveBridgeTargetFailure = v.object({
   ...ResolveBridgeTargetReply.entries,
   error: v.string(),
@@ -428,7 +431,7 @@ export type ResolveBridgeTargetFailure = v.InferOutput<typeof ResolveBridgeTarge
 
 const part = v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(256)))
 
-/** Where a test message goes. Without peer and group: the delivery defaults. */
+/** Destination of a test message. Without peer and group: the delivery defaults. */
 export const BridgeTestTarget = v.strictObject({
   bridge_instance_id: v.optional(v.string()),
   peer_id: part,
@@ -462,7 +465,7 @@ const DeliveryTarget = v.object({
   mode: v.optional(Mode),
 })
 
-/** POST /api/bridges/{id}/test-delivery: what a delivery would do. */
+/** POST /api/bridges/{id}/test-delivery: the delivery that would be made. */
 export const TestDeliveryReply = v.object({
   delivery_target: DeliveryTarget,
   message: v.optional(v.string()),

@@ -9,11 +9,11 @@ const maybeText = v.optional(text)
 export const BundleScope = v.picklist(['global', 'workspace'])
 export type BundleScope = v.InferOutput<typeof BundleScope>
 
-/** A channel that a profile declares; nobody takes part in it by that. */
+/** A channel declared by a profile; the declaration adds no participants. */
 export const BundleChannel = v.object({ name: text, description: maybeText, primary: v.optional(v.boolean()) })
 export type BundleChannel = v.InferOutput<typeof BundleChannel>
 
-/** A profile as the catalog shows it. */
+/** A profile in the catalog. */
 export const BundleProfile = v.object({
   name: text,
   description: maybeText,
@@ -60,15 +60,15 @@ export const BundleActivationPatch = v.strictObject({
 })
 export type BundleActivationPatch = v.InferOutput<typeof BundleActivationPatch>
 
-/** A record that an activation has. */
+/** A record created by an activation. */
 export const InventoryItem = v.object({ resource_kind: text, resource_id: text, resource_name: text })
 export type InventoryItem = v.InferOutput<typeof InventoryItem>
 
-/** What the runtime has not taken up, and why. */
+/** A resource that the runtime could not apply, with the reason. */
 export const ActivationDiagnostic = v.object({ resource_kind: text, resource_id: text, message: text })
 export type ActivationDiagnostic = v.InferOutput<typeof ActivationDiagnostic>
 
-/** One active profile with what it projected. */
+/** An active profile and its projected resources. */
 export const BundleActivation = v.object({
   id: text,
   extension_name: text,
@@ -79,7 +79,7 @@ export const BundleActivation = v.object({
   scope: text,
   workspace_id: maybeText,
   version: Integer,
-  /** The profile changed since the activation was made or updated; what is projected is its new content. */
+  /** The profile changed since the activation was made or updated; the projected resources follow the new profile. */
   spec_drift: v.boolean(),
   network_requirement_digest: maybeText,
   network_requirement_confirmed_at: maybeText,
@@ -140,7 +140,7 @@ export type BundleActivationReply = v.InferOutput<typeof BundleActivationReply>
 export const ListBundleActivationsReply = v.object({ activations: v.array(BundleActivation) })
 export type ListBundleActivationsReply = v.InferOutput<typeof ListBundleActivationsReply>
 
-/** A channel and who declares it. */
+/** A channel and its declaring activation. */
 export const DeclaredChannel = v.object({
   name: text,
   description: maybeText,

@@ -24,7 +24,7 @@ export * from './daemon/health.js'
 export * from './daemon/plugins.js'
 export * from './daemon/status.js'
 
-/** GET /api/status; a workspace narrows the diagnostics of skills. */
+/** GET /api/status; a workspace limits the skill diagnostics to it. */
 export const StatusQuery = v.object({
   workspace_id: v.optional(v.string()),
   workspace: v.optional(v.string()),
@@ -52,13 +52,13 @@ export const StatusReply = v.object({
 })
 export type StatusReply = v.InferOutput<typeof StatusReply>
 
-/** Which daemon this is. */
+/** Identity of the daemon. */
 export const DaemonIdentity = v.object({
   http_host: v.string(),
-  /** Why TCP is not served; absent while it is. */
+  /** Why TCP is not served; absent if it is. */
   http_off: v.optional(v.string()),
   http_port: Integer,
-  /** TCP speaks TLS only. */
+  /** TCP accepts only TLS. */
   http_tls: v.optional(v.boolean()),
   pid: Integer,
   started_at: Timestamp,
@@ -67,11 +67,11 @@ export const DaemonIdentity = v.object({
 })
 export type DaemonIdentity = v.InferOutput<typeof DaemonIdentity>
 
-/** GET /api/status/identity, cheap enough to be asked often. */
+/** GET /api/status/identity, cheap enough for frequent polling. */
 export const IdentityReply = v.object({ daemon: DaemonIdentity, schema_version: v.string() })
 export type IdentityReply = v.InferOutput<typeof IdentityReply>
 
-/** GET /api/doctor: ids or categories, separated by commas; `quiet` leaves out what is well. */
+/** GET /api/doctor: ids or categories, separated by commas; `quiet` omits passed checks. */
 export const DoctorQuery = v.object({
   only: v.optional(v.string()),
   exclude: v.optional(v.string()),
@@ -85,7 +85,7 @@ export const DoctorQuery = v.object({
 })
 export type DoctorQuery = v.InferOutput<typeof DoctorQuery>
 
-/** Findings, counted. */
+/** Counts of findings. */
 export const DoctorSummary = v.object({ counts_by_severity: CountMap, total: Integer })
 export type DoctorSummary = v.InferOutput<typeof DoctorSummary>
 
@@ -108,14 +108,14 @@ export type AdmissionState = v.InferOutput<typeof AdmissionState>
 export const DrainReply = v.object({ state: AdmissionState })
 export type DrainReply = v.InferOutput<typeof DrainReply>
 
-/** GET /api/db/status: the catalog's files and what was done since it was opened. */
+/** GET /api/db/status: files of the catalog, and counters since it was opened. */
 export const DbStatusReply = v.object({
   status: v.picklist(['ok', 'failed']),
-  /** What ended it, once it has failed. */
+  /** The fatal error of a failed catalog. */
   error: v.optional(v.string()),
   path: v.string(),
   bytes: Integer,
-  /** Of the log that the next checkpoint moves into the database. */
+  /** Bytes of the log that the next checkpoint moves into the database. */
   wal_bytes: Integer,
   transactions: Integer,
   syncs: Integer,
@@ -128,31 +128,31 @@ export type DbStatusReply = v.InferOutput<typeof DbStatusReply>
 export const DbCheckpointReply = v.object({ moved_bytes: Integer, bytes: Integer })
 export type DbCheckpointReply = v.InferOutput<typeof DbCheckpointReply>
 
-/** GET /api/db/size: what takes room in the home, the largest first. */
+/** GET /api/db/size: disk usage of the home, the largest items first. */
 export const DbSizeReply = v.object({
   database_bytes: Integer,
-  /** Of the database, the pages that no table uses. */
+  /** Bytes of unused pages in the database. */
   free_bytes: Integer,
   home_bytes: Integer,
-  /** False where the home has more files than are counted. */
+  /** False if the home has too many files to count. */
   complete: v.boolean(),
   items: v.array(
     v.object({
       kind: v.picklist(['table', 'free', 'folder', 'file']),
       /** Table, folder or file. */
       name: v.string(),
-      /** Plugin of a table. */
+      /** Plugin that owns a table. */
       owner: v.optional(v.string()),
       /** Rows, pages or files. */
       entries: Integer,
-      /** Of a table with its indexes: its share of the pages, estimated from the sizes of its values. */
+      /** A table's bytes include its indexes: its share of the pages, estimated from the sizes of its values. */
       bytes: Integer,
     }),
   ),
 })
 export type DbSizeReply = v.InferOutput<typeof DbSizeReply>
 
-/** GET /api/db/verify, and what `svc db verify` finds on a stopped home. */
+/** GET /api/db/verify, and the result of `svc db verify` on a stopped home. */
 export const DbVerifyReply = v.object({
   status: v.picklist(['ok', 'damaged']),
   checked: v.array(
@@ -160,7 +160,7 @@ export const DbVerifyReply = v.object({
       kind: v.picklist(['database', 'table', 'journal']),
       /** File, table or folder. */
       name: v.string(),
-      /** Rows or records that could be read. */
+      /** Readable rows or records. */
       entries: Integer,
       problems: v.array(v.string()),
     }),
@@ -168,6 +168,6 @@ export const DbVerifyReply = v.object({
 })
 export type DbVerifyReply = v.InferOutput<typeof DbVerifyReply>
 
-/** GET /api/openapi.json: the document of everything that is routed now. */
+/** GET /api/openapi.json: the OpenAPI document of all current routes. */
 export const OpenApiReply = v.looseObject({ openapi: v.string() })
 export type OpenApiReply = v.InferOutput<typeof OpenApiReply>

@@ -21,7 +21,7 @@ export function durationText(ms: number): string {
   return `${ms / UNITS[unit]}${unit}`
 }
 
-/** A duration, handed on as milliseconds. */
+/** A duration, parsed to milliseconds. */
 export const Duration = v.pipe(
   v.string(),
   v.regex(DURATION, 'a duration like 30s, 1h30m or 7d'),
@@ -30,7 +30,7 @@ export const Duration = v.pipe(
   v.maxValue(LONGEST_MS, 'a duration of at most ten years'),
 )
 
-/** A duration that is handed on as it was written. */
+/** A duration, kept as text. */
 export const DurationText = v.pipe(
   v.string(),
   v.regex(DURATION, 'a duration like 30s, 1h30m or 7d'),

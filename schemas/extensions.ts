@@ -8,7 +8,7 @@ const text = v.optional(v.string())
 const texts = v.optional(v.array(v.string()))
 const items = v.optional(v.array(DiagnosticItem))
 
-/** Where an installed copy came from. */
+/** Source of an installed copy. */
 export const Provenance = v.object({
   allow_unverified: v.boolean(),
   archive_digest_sha256: text,
@@ -29,7 +29,7 @@ export type Provenance = v.InferOutput<typeof Provenance>
 
 const ShippedItem = v.object({ id: v.string(), kind: v.string(), live: v.boolean(), name: v.string() })
 
-/** An extension and how it is. */
+/** An extension and its state. */
 export const Extension = v.object({
   actions: texts,
   bundles: v.optional(v.array(v.object({ description: text, name: v.string(), profiles: texts }))),
@@ -39,15 +39,15 @@ export const Extension = v.object({
   enabled: v.boolean(),
   health: text,
   health_message: text,
-  /** Version in its folder, where that is not what runs. */
+  /** Version in its folder, if another version runs. */
   folder_version: text,
-  /** What it brings; of one extension, not in lists. */
+  /** Its contents; only in replies about one extension. */
   items: v.optional(v.array(ShippedItem)),
   last_error: text,
   marketplace: v.nullish(MarketplaceEntry),
   missing_env: texts,
   name: v.string(),
-  /** Of a link of a developer: its folder. */
+  /** Folder of a developer link. */
   origin_path: text,
   pid: v.optional(Integer),
   provenance: v.nullish(Provenance),
@@ -58,7 +58,7 @@ export const Extension = v.object({
   type: v.string(),
   uptime_seconds: v.optional(Integer),
   version: v.string(),
-  /** Of a link of a developer: the workspace in which it counts, `*` for all. */
+  /** Workspace of a developer link; `*` for all. */
   workspace_id: text,
 })
 export type Extension = v.InferOutput<typeof Extension>
@@ -67,7 +67,7 @@ export type Extension = v.InferOutput<typeof Extension>
 export const ListExtensionsReply = v.object({ extensions: v.array(Extension) })
 export type ListExtensionsReply = v.InferOutput<typeof ListExtensionsReply>
 
-/** One extension; also what enabling and disabling answer. */
+/** One extension; also the reply to enable and disable. */
 export const ExtensionReply = v.object({ extension: Extension })
 export type ExtensionReply = v.InferOutput<typeof ExtensionReply>
 
@@ -102,7 +102,7 @@ export type ExtensionCommandsQuery = v.InferOutput<typeof ExtensionCommandsQuery
 
 const bound = v.nullish(v.number())
 
-/** GET /api/extensions/commands: commands of tools, and the groups in which they stand. */
+/** GET /api/extensions/commands: commands of tools, and their groups. */
 export const ExtensionCommandsReply = v.object({
   commands: v.array(
     v.object({
@@ -133,7 +133,7 @@ export const ExtensionCommandsReply = v.object({
 })
 export type ExtensionCommandsReply = v.InferOutput<typeof ExtensionCommandsReply>
 
-/** Of a link to a build: id, name or path of its workspace, `*` of one to all; without it what is installed is meant. */
+/** For a developer link: id, name or path of its workspace, or `*` for a link to all. Absent: the installed extension. */
 export const ExtensionWorkspaceQuery = v.strictObject({ workspace: text })
 export type ExtensionWorkspaceQuery = v.InferOutput<typeof ExtensionWorkspaceQuery>
 
@@ -145,14 +145,14 @@ export const LinkExtensionBody = v.strictObject({
 })
 export type LinkExtensionBody = v.InferOutput<typeof LinkExtensionBody>
 
-/** POST /api/extensions/{name}/reload; without a hash whatever is there is taken. */
+/** POST /api/extensions/{name}/reload; without a hash any current build is accepted. */
 export const ReloadExtensionBody = v.strictObject({
   confirm_network_digest: text,
   generation_hash: text,
 })
 export type ReloadExtensionBody = v.InferOutput<typeof ReloadExtensionBody>
 
-/** An extension as its developer sees it. */
+/** An extension with details for its developer. */
 export const DevExtension = v.object({
   bound_env_keys: texts,
   capabilities: texts,
@@ -192,7 +192,7 @@ export const DevExtension = v.object({
 })
 export type DevExtension = v.InferOutput<typeof DevExtension>
 
-/** Link and reload. */
+/** Reply to link and reload. */
 export const DevExtensionReply = v.object({ extension: DevExtension })
 export type DevExtensionReply = v.InferOutput<typeof DevExtensionReply>
 
@@ -237,7 +237,7 @@ export const ExtensionPreviewReply = v.object({
 })
 export type ExtensionPreviewReply = v.InferOutput<typeof ExtensionPreviewReply>
 
-/** Names of secrets and whether they are there; never a value. */
+/** Names of secrets and whether they are set; never their values. */
 export const ExtensionSecretsReply = v.object({
   bindings: v.array(v.object({ env_name: v.string(), header_name: text, mcp_server: text, stale: v.boolean() })),
   bound_env_keys: v.array(v.string()),

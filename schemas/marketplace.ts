@@ -1,4 +1,4 @@
-/** What comes from a marketplace. */
+/** Marketplaces: catalogs, their entries, and installations. */
 import * as v from 'valibot'
 import { Integer, queryInteger, Timestamp } from './kernel/common.js'
 import { DiagnosticItem } from './kernel/diagnostic.js'
@@ -7,7 +7,7 @@ import { ApplyOutcome } from './settings.js'
 
 const text = v.optional(v.string())
 
-/** Why something from outside was let in. */
+/** Why external content was trusted. */
 export const Trust = v.object({
   allow_unverified: v.boolean(),
   checksum_verified: v.boolean(),
@@ -17,7 +17,7 @@ export const Trust = v.object({
 })
 export type Trust = v.InferOutput<typeof Trust>
 
-/** What a marketplace says of an entry. */
+/** An entry as described by its marketplace. */
 export const MarketplaceEntry = v.object({
   author: text,
   description: v.string(),
@@ -42,7 +42,7 @@ export const MarketplaceEntry = v.object({
 })
 export type MarketplaceEntry = v.InferOutput<typeof MarketplaceEntry>
 
-/** Kinds that a catalog has a feed of. */
+/** Kinds of catalog feeds. */
 export const FeedKind = v.picklist(['mcp', 'extension', 'skill'])
 export type FeedKind = v.InferOutput<typeof FeedKind>
 export const MarketplaceKind = v.picklist([...FeedKind.options, 'bundle'])
@@ -181,7 +181,7 @@ export type SkillUpdateResult = v.InferOutput<typeof SkillUpdateResult>
 export const SkillRemoveResult = v.object({ name: v.string(), slug: v.string(), path: v.string(), status: v.string() })
 export type SkillRemoveResult = v.InferOutput<typeof SkillRemoveResult>
 
-/** A value, or the place in the vault where one is. */
+/** A value, or a reference to a value in the vault. */
 const Given = v.union([
   v.strictObject({ value: v.pipe(v.string(), v.maxLength(32_768)) }),
   v.strictObject({ vault_ref: v.pipe(v.string(), v.maxLength(512)) }),
@@ -191,7 +191,7 @@ export type Given = v.InferOutput<typeof Given>
 /** POST /api/settings/mcp-servers/install. */
 export const InstallMcpServerBody = v.strictObject({
   entry_id: slug,
-  /** Default: that of the entry. */
+  /** Default: the name of the entry. */
   name: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(128))),
   scope: McpScope,
   workspace_id: v.optional(v.pipe(v.string(), v.maxLength(4096))),
@@ -206,7 +206,7 @@ export type InstallMcpServerBody = v.InferOutput<typeof InstallMcpServerBody>
 export const InstallMcpServerReply = v.object({
   apply: ApplyOutcome,
   mcp_server: McpServerView,
-  /** `authorize`: somebody has to log in to it. */
+  /** `authorize`: the server requires a login. */
   next_step: v.picklist(['none', 'authorize']),
   warnings: v.optional(v.array(DiagnosticItem)),
 })

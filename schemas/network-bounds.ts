@@ -1,12 +1,15 @@
-/** How far parts in the network go. */
+/** Comparison of network participation requests. */
 import { durationMs } from './duration.js'
 import type { ParticipationBounds, ParticipationRequest } from './network.js'
 
-/** A bound as a number: a count, or milliseconds; NaN for what is no duration. */
+/** A bound as a number: a count, or milliseconds; NaN for an invalid duration. */
 export const boundAmount = (value: number | string): number =>
   typeof value === 'number' ? value : (durationMs(value) ?? Number.NaN)
 
-/** The first bound that allows more than before, or is not comparable; undefined: none. A longer window allows fewer wakes. */
+/**
+ * The first bound that is wider than before or not comparable; undefined: none. A longer window is narrower, because it allows
+ * fewer wakes.
+ */
 export function widenedBound(
   before: ParticipationBounds,
   after: ParticipationBounds,
@@ -17,7 +20,7 @@ export function widenedBound(
   })
 }
 
-/** Does a request ask for more than the one before? A bound that it leaves out stays as it was. */
+/** Whether a request asks for more than the previous one. An omitted bound keeps its value. */
 export function isWider(request: ParticipationRequest, before: ParticipationRequest): boolean {
   if (request.mode !== 'live') return false
   if (before.mode !== 'live' || channelOf(before) !== channelOf(request)) return true

@@ -1,4 +1,4 @@
-/** The schemas of the network that other areas need. */
+/** Network schemas used by other areas. */
 import * as v from 'valibot'
 import { Integer } from './kernel/common.js'
 
@@ -21,7 +21,7 @@ export type ParticipationBounds = v.InferOutput<typeof ParticipationBounds>
 export const LocalParticipationRequest = v.strictObject({ mode: v.optional(v.literal('local')) })
 export type LocalParticipationRequest = v.InferOutput<typeof LocalParticipationRequest>
 
-/** Takes part in a channel that has a name. */
+/** Takes part in a named channel. */
 export const NamedParticipationRequest = v.strictObject({
   mode: v.literal('live'),
   channel_strategy: v.literal('named'),
@@ -45,7 +45,7 @@ export const ParticipationRequest = v.variant('mode', [
 ])
 export type ParticipationRequest = v.InferOutput<typeof ParticipationRequest>
 
-/** What decided about the participation. */
+/** Source of the participation. */
 export const ParticipationSource = v.picklist([
   'explicit_request',
   'task_profile',
@@ -58,11 +58,11 @@ export type ParticipationSource = v.InferOutput<typeof ParticipationSource>
 
 const version = v.literal('network-participation/v1')
 
-/** No part in the network, and who decided so. */
+/** No participation, and its source. */
 export const LocalParticipation = v.object({ mode: v.literal('local'), source: ParticipationSource, version })
 export type LocalParticipation = v.InferOutput<typeof LocalParticipation>
 
-/** A part in one channel, with every bound settled. */
+/** Participation in one channel, with all bounds resolved. */
 export const LiveParticipation = v.object({
   bounds: v.object({
     coalesce_window: v.string(),
@@ -99,7 +99,7 @@ export const DeclaredChannel = v.object({
 })
 export type DeclaredChannel = v.InferOutput<typeof DeclaredChannel>
 
-/** Messages of one kind, counted. */
+/** Message counts of one kind. */
 export const NetworkKindMetrics = v.object({
   kind: v.string(),
   delivered: v.optional(Integer),
@@ -109,7 +109,7 @@ export const NetworkKindMetrics = v.object({
 })
 export type NetworkKindMetrics = v.InferOutput<typeof NetworkKindMetrics>
 
-/** The network as a whole. */
+/** State of the network. */
 export const NetworkStatus = v.object({
   channels: v.optional(Integer),
   conversation_messages: v.optional(Integer),

@@ -1,4 +1,4 @@
-/** Attention, notification presets, and messages of tasks that end. */
+/** Attention, notification presets, and notifications about ended tasks. */
 import * as v from 'valibot'
 import { DurationText } from './duration.js'
 import { Integer, maybeTimestamp, queryBoolean, queryInteger, Timestamp } from './kernel/common.js'
@@ -6,7 +6,7 @@ import { TaskActor } from './tasks/definitions.js'
 
 const some = (max: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(max))
 
-/** Name of a view of the notifications with receipts and enablement of its own. */
+/** Name of a notification profile, which has its own receipts and enabled state. */
 export const ProfileName = v.pipe(
   v.string(),
   v.regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'a name of a-z, 0-9, _ and -, at most 64 characters'),
@@ -17,7 +17,7 @@ export const PresetName = v.pipe(
   v.regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'a name of a-z, 0-9, _ and -, at most 64 characters'),
 )
 
-/** Where a preset sends. */
+/** Destination of a preset. */
 export const PresetTarget = v.strictObject({
   bridge_id: v.pipe(some(128), v.description('id of a bridge, or its display name where no other bridge has it')),
   canonical_route: v.optional(
@@ -36,7 +36,7 @@ export type PresetTarget = v.InferOutput<typeof PresetTarget>
 const zone = v.pipe(v.string(), v.minLength(1), v.maxLength(64), v.description('IANA time zone'))
 const timeOfDay = v.pipe(v.string(), v.regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/, 'a time of day like 22:00'))
 
-/** Hours in which messages wait; afterwards one message lists what happened in them. */
+/** Hours in which messages are held back; one message afterwards summarises them. */
 export const QuietHours = v.strictObject({ from: timeOfDay, to: timeOfDay, time_zone: zone })
 export type QuietHours = v.InferOutput<typeof QuietHours>
 
@@ -54,7 +54,7 @@ const cooldown = v.optional(
 )
 const SubjectRules = v.strictObject({ ...pace, cooldown })
 
-/** When a preset sends, beside its events and its filter. */
+/** When a preset sends, besides its events and filter. */
 export const PresetRules = v.strictObject({
   ...pace,
   cooldown,
@@ -76,13 +76,13 @@ const events = v.pipe(v.array(v.pipe(v.string(), v.maxLength(200))), v.maxLength
 const filter = v.pipe(v.string(), v.maxLength(4096))
 const targets = v.pipe(v.array(PresetTarget), v.maxLength(50))
 
-/** How the messages of a preset to one target stand. */
+/** Delivery state of a preset for one target. */
 export const PresetTargetState = v.object({
   bridge_id: v.string(),
   bridge_name: v.optional(v.string()),
   canonical_route: v.optional(v.string()),
   display_name: v.optional(v.string()),
-  /** Position in the event log up to which events are done with; absent: the preset is disabled. */
+  /** Position in the event log up to which events are handled; absent if the preset is disabled. */
   position: v.optional(Integer),
   last_delivery_id: v.optional(v.string()),
   last_queued_at: v.optional(Timestamp),
@@ -92,7 +92,7 @@ export const PresetTargetState = v.object({
 
 export type PresetTargetState = v.InferOutput<typeof PresetTargetState>
 
-/** A rule which events are sent to which rooms. */
+/** A rule that sends selected events to rooms. */
 export const Preset = v.object({
   name: v.string(),
   built_in: v.boolean(),
@@ -100,7 +100,7 @@ export const Preset = v.object({
   events: v.array(v.string()),
   filter: v.optional(v.string()),
   targets: v.array(PresetTarget),
-  /** The targets as people call them. */
+  /** Display names of the targets. */
   target_names: v.array(v.string()),
   rules: v.optional(PresetRules),
   profile: v.optional(v.string()),
@@ -141,7 +141,7 @@ export const CreatePresetBody = v.strictObject({
 })
 export type CreatePresetBody = v.InferOutput<typeof CreatePresetBody>
 
-/** Members that are absent or null stay. */
+/** Absent or null members keep their values. */
 export const UpdatePresetBody = v.strictObject({
   events: v.nullish(events),
   filter: v.nullish(filter),
@@ -155,7 +155,7 @@ export const EnablementBody = v.strictObject({ enabled: v.boolean(), profile: Pr
 export const PresetEnablement = v.object({ enabled: v.boolean(), name: v.string(), profile: v.string() })
 export type PresetEnablement = v.InferOutput<typeof PresetEnablement>
 
-/** Kinds of what is in the attention list. */
+/** Kinds of attention items. */
 export const ATTENTION_KINDS = [
   'permission',
   'question',
@@ -171,7 +171,7 @@ export const ATTENTION_KINDS = [
   'finished',
 ] as const
 
-/** What a person is asked for by an item. */
+/** Actions that an item requests from a person. */
 export const REQUEST_KINDS = ['decide', 'answer', 'approve', 'review', 'repair', 'login', 'resend', 'read'] as const
 
 /** Something that needs a person, or that finished unseen. */
@@ -201,14 +201,14 @@ export const AttentionItem = v.object({
 })
 export type AttentionItem = v.InferOutput<typeof AttentionItem>
 
-/** GET /api/notifications/attention: the newest first, at most 100; the counts and the snapshot cover all. */
+/** GET /api/notifications/attention: at most 100 items, the newest first; counts and snapshot cover all items. */
 export const Attention = v.object({
   finished: Integer,
   needs_you: Integer,
   total: Integer,
   snapshot: v.string(),
   items: v.array(AttentionItem),
-  /** How many items are not listed. */
+  /** The number of unlisted items. */
   notes: v.optional(v.array(v.string())),
 })
 export type Attention = v.InferOutput<typeof Attention>
@@ -240,7 +240,7 @@ export const AcknowledgeBody = v.strictObject({
 })
 export type AcknowledgeBody = v.InferOutput<typeof AcknowledgeBody>
 
-/** A room that is told when a task ends. */
+/** A room that is notified when a task ends. */
 export const TaskSubscription = v.object({
   subscription_id: v.string(),
   task_id: v.string(),

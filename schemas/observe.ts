@@ -23,12 +23,12 @@ const Freshness = v.object({
   observed_at: Timestamp,
 })
 
-/** Something that waits for the caller. */
+/** Something that needs the caller. */
 export const AttentionItem = v.object({
   kind: v.picklist(['approval', 'failure', 'needs_input']),
   title: v.string(),
   detail: v.optional(v.string()),
-  /** What the caller can do about it. */
+  /** Actions available to the caller. */
   actions: v.array(v.string()),
   occurred_at: Timestamp,
   run_id: v.optional(v.string()),
@@ -48,7 +48,7 @@ export const Overview = v.object({
   attention: v.object({ total: Integer, by_kind: CountMap, items: v.array(AttentionItem) }),
   freshness: Freshness,
   today: v.object({ runs_completed: Integer, runs_failed: Integer, tasks_closed: Integer }),
-  /** Ended runs of tasks and of jobs and triggers; a run that was handed to a task counts as the run of the task. */
+  /** Ended runs of tasks, jobs and triggers; a run delegated to a task counts once, as the run of the task. */
   outcomes: v.object({
     window_days: Integer,
     completed: Integer,
@@ -63,7 +63,7 @@ export const Overview = v.object({
     window_days: Integer,
     buckets: v.array(PulseBucket),
     busiest: v.nullish(PulseBucket),
-    /** From its creation to its last activity. */
+    /** Measured from creation to last activity. */
     longest_session: v.nullish(
       v.object({ session_id: v.string(), agent_name: v.string(), date: v.string(), duration_seconds: Integer }),
     ),
@@ -71,16 +71,16 @@ export const Overview = v.object({
   usage: v.object({
     window_days: Integer,
     total_tokens: Integer,
-    /** What agents report; null where no agent reports cost. */
+    /** Cost as reported by agents; null if none reports it. */
     estimated_cost: v.nullish(v.number()),
     cost_currency: v.optional(v.string()),
-    /** `actual`: of all use; `estimated`: of a part of it; `unknown`: of none. */
+    /** Coverage of the cost. `actual`: all usage; `estimated`: part of it; `unknown`: none. */
     cost_status: v.optional(v.picklist(['actual', 'estimated', 'included', 'unknown'])),
     days: v.array(v.object({ date: v.string(), tokens: Integer })),
-    /** The agents that used most in the last 30 days, and their part of all tokens. */
+    /** Agents with the highest usage of the last 30 days, and their share of all tokens. */
     agent_share: v.array(v.object({ agent_name: v.string(), tokens: Integer, fraction: v.number() })),
     retention_days: Integer,
-    /** The window is longer than use is kept. */
+    /** The window exceeds the retention of usage data. */
     truncated: v.boolean(),
   }),
   network: v.object({ messages_today: Integer }),

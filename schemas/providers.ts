@@ -4,7 +4,7 @@ import { ReasoningEffort } from './agents.js'
 import { Integer, maybeTimestamp, queryBoolean } from './kernel/common.js'
 import { ApplyOutcome } from './settings.js'
 
-/** A provider as a workspace sees it. */
+/** A provider in a workspace. */
 export const WorkspaceProvider = v.object({
   name: v.string(),
   auth_mode: v.optional(v.string()),
@@ -16,7 +16,7 @@ export const WorkspaceProvider = v.object({
 })
 export type WorkspaceProvider = v.InferOutput<typeof WorkspaceProvider>
 
-/** Whether a provider is ready to be used, and the command that makes it so. */
+/** Whether a provider is ready, and the command to run if it is not. */
 export const ProviderAuthStatus = v.object({
   code: v.optional(v.string()),
   env_policy: v.string(),
@@ -36,17 +36,17 @@ export const Provider = v.object({
   auth_status: ProviderAuthStatus,
   default: v.boolean(),
   display_name: v.optional(v.string()),
-  /** Command and arguments of its processes; absent where each agent names its own. */
+  /** Command and arguments of its processes; absent if each agent defines its own. */
   command: v.optional(v.string()),
-  /** What a person types to install it. */
+  /** Command to install it. */
   install_command: v.optional(v.string()),
-  /** Where the command was found. */
+  /** Path of the command. */
   executable: v.optional(v.string()),
   version: v.optional(v.string()),
 })
 export type Provider = v.InferOutput<typeof Provider>
 
-/** How the command ended that asks for the login; what it printed may hold secrets and is not kept. */
+/** Result of the login check; its output may contain secrets and is not kept. */
 export const AuthProbe = v.object({
   duration_ms: Integer,
   exit_code: Integer,
@@ -65,7 +65,7 @@ export const ModelCost = v.object({
 })
 export type ModelCost = v.InferOutput<typeof ModelCost>
 
-/** One source that knows a model. */
+/** A source that lists a model. */
 export const ModelOrigin = v.object({
   last_error: v.optional(v.string()),
   priority: Integer,
@@ -104,7 +104,7 @@ export const Model = v.object({
 })
 export type Model = v.InferOutput<typeof Model>
 
-/** Where models are learnt from, and how fresh that is. */
+/** A source of models and its freshness. */
 export const ModelSource = v.object({
   last_error: v.optional(v.string()),
   last_refresh: v.optional(v.string()),
@@ -122,7 +122,7 @@ export type ModelSource = v.InferOutput<typeof ModelSource>
 
 /** GET /api/providers. */
 export const ListProvidersQuery = v.object({
-  /** PATH of the caller, who may have installed a program since the daemon started. */
+  /** PATH of the caller, which may contain programs installed after the daemon started. */
   search_path: v.optional(v.pipe(v.string(), v.maxLength(16_384), v.description('additional PATH to search'))),
 })
 export type ListProvidersQuery = v.InferOutput<typeof ListProvidersQuery>
@@ -178,7 +178,7 @@ export const RefreshModelsReply = v.object({
 })
 export type RefreshModelsReply = v.InferOutput<typeof RefreshModelsReply>
 
-/** How fresh the sources are. */
+/** Freshness of the sources. */
 export const ListModelSourcesReply = v.object({ sources: v.array(ModelSource) })
 export type ListModelSourcesReply = v.InferOutput<typeof ListModelSourcesReply>
 
@@ -200,7 +200,7 @@ export type CurateModelReply = v.InferOutput<typeof CurateModelReply>
 export const ListOpenAiModelsQuery = v.object({ provider_id: v.optional(v.string()) })
 export type ListOpenAiModelsQuery = v.InferOutput<typeof ListOpenAiModelsQuery>
 
-/** A model in the common chat-API shape, ours below `service`. */
+/** A model in the OpenAI-compatible form; members of svc are in `service`. */
 export const OpenAiModel = v.object({
   id: v.string(),
   created: Integer,
@@ -232,7 +232,7 @@ export type OpenAiModel = v.InferOutput<typeof OpenAiModel>
 export const ListOpenAiModelsReply = v.object({ data: v.array(OpenAiModel), object: v.string() })
 export type ListOpenAiModelsReply = v.InferOutput<typeof ListOpenAiModelsReply>
 
-/** A refusal of GET /api/openai/v1/models. */
+/** Error reply of GET /api/openai/v1/models. */
 export const OpenAiErrorBody = v.object({
   error: v.object({
     code: v.string(),

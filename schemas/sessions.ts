@@ -1,4 +1,4 @@
-/** Sessions: the routes. … stands for /api/workspaces/{workspace_id}/sessions/{session_id}. */
+/** Routes of sessions. In comments, … abbreviates /api/workspaces/{workspace_id}/sessions/{session_id}. */
 import * as v from 'valibot'
 import { PermissionMode, ReasoningEffort } from './agents.js'
 import { Integer, Page, queryBoolean, queryInteger, Timestamp } from './kernel/common.js'
@@ -39,7 +39,7 @@ export const ListSessionsQuery = v.object({
   agent: v.optional(v.string()),
   q: v.optional(v.string()),
   resumable: v.optional(queryBoolean()),
-  /** Those in the archive in the place of the others. */
+  /** List archived sessions instead of the others. */
   archived: v.optional(queryBoolean()),
   sort: v.optional(v.picklist(['recent', 'last_activity'])),
   cursor: v.optional(v.string()),
@@ -57,11 +57,11 @@ export const CreateSessionBody = v.strictObject({
   agent_name: v.optional(v.string()),
   model: v.optional(v.string()),
   network_participation: v.nullish(ParticipationRequest),
-  /** Instead of the mode of the agent, for this session alone. */
+  /** Overrides the agent's permission mode for this session. */
   permissions: v.optional(PermissionMode),
   prompt: v.optional(v.string()),
   provider: v.optional(v.string()),
-  /** Profile of the sandbox that it has to run in; `none`: in none. Default: as the configuration says. */
+  /** Sandbox profile; `none`: no sandbox. Default: as configured. */
   sandbox: v.optional(v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9_-]{0,63}$/))),
   reasoning_effort: v.optional(ReasoningEffort),
   speed: v.optional(Speed),
@@ -87,8 +87,8 @@ export const SessionOwnerReply = v.object({
 export type SessionOwnerReply = v.InferOutput<typeof SessionOwnerReply>
 
 /**
- * PATCH of a session: another name, or the one that it has (empty for none) and from now on another permission mode, or another mode of
- * the agent's own until its process ends.
+ * PATCH of a session: changes its name (empty for none), its permission mode from now on, or the agent's own mode until its process
+ * ends.
  */
 export const PatchSessionBody = v.strictObject({
   name: v.string(),
@@ -143,7 +143,7 @@ export const TranscriptReply = v.object({
 })
 export type TranscriptReply = v.InferOutput<typeof TranscriptReply>
 
-/** GET …/stream: frames of the transcript, or the stored events as they are. */
+/** GET …/stream: frames of the transcript, or the raw stored events. */
 export const SessionStreamQuery = v.object({
   after_sequence: v.optional(queryInteger(0)),
   frames: v.optional(v.picklist(['raw', 'transcript'])),
@@ -153,7 +153,7 @@ export const SessionStreamQuery = v.object({
 })
 export type SessionStreamQuery = v.InferOutput<typeof SessionStreamQuery>
 
-/** Headers of GET …/stream: where a reader goes on. */
+/** Headers of GET …/stream: the position to resume after. */
 export const SessionStreamHeaders = v.object({ 'last-event-id': v.optional(v.string()) })
 export type SessionStreamHeaders = v.InferOutput<typeof SessionStreamHeaders>
 
@@ -181,7 +181,7 @@ export type SessionHealthReply = v.InferOutput<typeof SessionHealthReply>
 export const RepairSessionQuery = v.object({ dry_run: v.optional(queryBoolean()), force: v.optional(queryBoolean()) })
 export type RepairSessionQuery = v.InferOutput<typeof RepairSessionQuery>
 
-/** Something that was added to an interrupted transcript, or would be. */
+/** A repair of an interrupted transcript, made or proposed. */
 export const RepairAction = v.object({
   code: v.string(),
   event_id: v.optional(v.string()),
@@ -192,7 +192,7 @@ export const RepairAction = v.object({
 })
 export type RepairAction = v.InferOutput<typeof RepairAction>
 
-/** Something that does not fit together. */
+/** An inconsistency. */
 export const RepairIssue = v.object({
   code: v.string(),
   detail: v.optional(v.string()),
@@ -222,7 +222,7 @@ export const WaitSessionBody = v.strictObject({
 })
 export type WaitSessionBody = v.InferOutput<typeof WaitSessionBody>
 
-/** POST …/wait; `resume_id` goes on waiting where this left off. */
+/** POST …/wait; `resume_id` continues an unfinished wait. */
 export const WaitSessionReply = v.object({
   outcome: v.string(),
   resume_id: v.optional(v.string()),
@@ -238,7 +238,7 @@ export type WaitSessionReply = v.InferOutput<typeof WaitSessionReply>
 export const AttachSessionBody = v.strictObject({
   attached_to: v.optional(v.string()),
   ttl_seconds: v.optional(Integer),
-  /** Attach also where somebody else does, who is attached no longer. */
+  /** Attach even if another client is attached, which is then detached. */
   take_over: v.optional(v.boolean()),
 })
 export type AttachSessionBody = v.InferOutput<typeof AttachSessionBody>
@@ -271,7 +271,7 @@ export const SessionUsageReply = v.object({
     total_tokens: v.nullish(Integer),
     turn_count: Integer,
   }),
-  /** Of the newest days on which it worked, UTC. */
+  /** The most recent active days, UTC. */
   days: v.optional(
     v.array(
       v.object({

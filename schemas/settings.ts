@@ -1,4 +1,4 @@
-/** Settings: what a change came to, its records, keys with their layers. */
+/** Settings: results of changes, apply records, and keys with their layers. */
 import * as v from 'valibot'
 import { Integer, maybeTimestamp, queryInteger, Timestamp } from './kernel/common.js'
 import { DiagnosticItem } from './kernel/diagnostic.js'
@@ -24,7 +24,7 @@ export const ApplyLifecycle = v.picklist([
 ])
 export type ApplyLifecycle = v.InferOutput<typeof ApplyLifecycle>
 
-/** What became of a change of settings. */
+/** Outcome of a settings change. */
 export const ApplyOutcome = v.object({
   active_config_hash: v.string(),
   active_generation: Integer,
@@ -65,7 +65,7 @@ export const ApplyOutcome = v.object({
 })
 export type ApplyOutcome = v.InferOutput<typeof ApplyOutcome>
 
-/** When a change of settings takes effect, and what is left to do until it has. */
+/** The step that completes a settings change. */
 export const NextAction = v.picklist(['none', 'restart-daemon', 'new-session', 'retry'])
 export type NextAction = v.InferOutput<typeof NextAction>
 
@@ -73,7 +73,7 @@ export type NextAction = v.InferOutput<typeof NextAction>
 export const ApplyStatus = v.picklist(['pending_apply', 'applied', 'blocked', 'failed'])
 export type ApplyStatus = v.InferOutput<typeof ApplyStatus>
 
-/** One change of settings: who made it and what became of it. */
+/** A settings change with its actor and outcome. */
 export const ApplyEntry = v.object({
   id: v.string(),
   active_config_hash: v.string(),
@@ -84,7 +84,7 @@ export const ApplyEntry = v.object({
   diagnostics: v.optional(v.array(DiagnosticItem)),
   diff_class: ApplyLifecycle,
   generation: Integer,
-  /** Keys that changed, never their values. */
+  /** Changed keys, never their values. */
   keys: v.optional(v.array(v.string())),
   lifecycle: ApplyLifecycle,
   next_action: NextAction,
@@ -106,29 +106,29 @@ export type ListApplyQuery = v.InferOutput<typeof ListApplyQuery>
 export const ListApplyReply = v.object({ entries: v.array(ApplyEntry) })
 export type ListApplyReply = v.InferOutput<typeof ListApplyReply>
 
-/** What one layer says of a key. */
+/** The value of a key in one layer. */
 export const SettingLayer = v.object({
   layer: v.picklist(['default', 'file', 'overlay', 'environment']),
-  /** `config.json:12`, or the name of a variable. */
+  /** `config.json:12`, or the name of an environment variable. */
   where: v.string(),
   value: v.unknown(),
 })
 export type SettingLayer = v.InferOutput<typeof SettingLayer>
 
-/** A key with its value in force and where that comes from. */
+/** A key with its effective value and source. */
 export const SettingKey = v.object({
   key: v.string(),
   section: v.string(),
   value: v.unknown(),
   default: v.unknown(),
-  /** The layer that decides. */
+  /** The deciding layer. */
   source: v.string(),
   lifecycle: ApplyLifecycle,
-  /** Set while another value waits for the next start. */
+  /** A value that takes effect at the next start. */
   pending: v.optional(v.unknown()),
   layers: v.optional(v.array(SettingLayer)),
   description: v.optional(v.string()),
-  /** The only values that it can have, where they are few. */
+  /** Allowed values, if they are few. */
   choices: v.optional(v.array(v.string())),
 })
 export type SettingKey = v.InferOutput<typeof SettingKey>
@@ -153,13 +153,13 @@ export const ListKeysReply = v.object({
 })
 export type ListKeysReply = v.InferOutput<typeof ListKeysReply>
 
-/** PATCH /api/settings/keys: one write of several keys of one file. A change without a value removes the key. */
+/** PATCH /api/settings/keys: changes several keys of one file in a single write. A change without a value removes the key. */
 export const PatchKeysBody = v.strictObject({
   changes: v.pipe(
     v.array(
       v.strictObject({
         key: v.pipe(v.string(), v.minLength(1), v.maxLength(256)),
-        /** An entry of a map of named things. */
+        /** Name of a map entry. */
         name: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(128))),
         value: v.optional(v.unknown()),
       }),
@@ -170,25 +170,25 @@ export const PatchKeysBody = v.strictObject({
   target: v.optional(SettingsWriteTarget),
   workspace_id: v.optional(v.string()),
   agent_name: v.optional(v.string()),
-  /** Only says what the changes would come to. */
+  /** Report the result without writing. */
   dry_run: v.optional(v.boolean()),
 })
 export type PatchKeysBody = v.InferOutput<typeof PatchKeysBody>
 
-/** POST /api/settings/validate: a text as `config.json` would have it. */
+/** POST /api/settings/validate: a text in the format of `config.json`. */
 export const ValidateSettingsBody = v.strictObject({ text: v.pipe(v.string(), v.maxLength(1024 * 1024)) })
 export type ValidateSettingsBody = v.InferOutput<typeof ValidateSettingsBody>
 
-/** POST /api/settings/validate, and GET /api/settings/check of the file as it is. */
+/** POST /api/settings/validate, and GET /api/settings/check of the current file. */
 export const ValidateSettingsReply = v.object({
   valid: v.boolean(),
-  /** What is wrong, with the line. */
+  /** The first problem, with its line. */
   problem: v.optional(v.string()),
-  /** Keys whose value waits for the next start. */
+  /** Keys with a value that takes effect at the next start. */
   pending: v.array(v.string()),
   /** Keys that no plugin owns. */
   unowned: v.array(v.string()),
-  /** Entries of maps that are not valid and therefore not used, each with its line. */
+  /** Invalid map entries, which are ignored, with their lines. */
   left_out: v.optional(v.array(v.string())),
 })
 export type ValidateSettingsReply = v.InferOutput<typeof ValidateSettingsReply>

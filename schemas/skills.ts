@@ -1,8 +1,8 @@
-/** Skills: instructions for agents, where they come from, and what keeps one from being used. */
+/** Skills: instructions for agents, their sources, and why a skill is inactive. */
 import * as v from 'valibot'
 import { JsonMap, Timestamp } from './kernel/common.js'
 
-/** Why a skill is not active here. */
+/** Why a skill is inactive in this context. */
 export const ActivationReason = v.object({
   code: v.picklist([
     'platform_mismatch',
@@ -19,7 +19,7 @@ export const ActivationReason = v.object({
 })
 export type ActivationReason = v.InferOutput<typeof ActivationReason>
 
-/** What discovery found about one skill. */
+/** A discovery diagnostic of one skill. */
 export const SkillDiagnostic = v.object({
   name: v.string(),
   activation_reasons: v.optional(v.array(ActivationReason)),
@@ -85,13 +85,13 @@ export type Skill = v.InferOutput<typeof Skill>
 
 const reference = v.optional(v.pipe(v.string(), v.maxLength(4096)))
 
-/** For whom: a workspace by id, name or path, and an agent by name. */
+/** Context of the request: a workspace by id, name or path, and an agent by name. */
 export const SkillContext = v.object({ workspace: reference, for_agent: reference })
 export type SkillContext = v.InferOutput<typeof SkillContext>
 
 export const ListSkillsReply = v.object({
   skills: v.array(Skill),
-  /** Files that should be skills and cannot be read as one. */
+  /** Files that could not be read as a skill. */
   diagnostics: v.optional(v.array(SkillDiagnostic)),
 })
 export type ListSkillsReply = v.InferOutput<typeof ListSkillsReply>

@@ -1,4 +1,4 @@
-/** Tasks, their runs, and the leases under which agents hold runs. */
+/** Tasks, their runs, and leases on runs. */
 export * from './tasks/budgets.js'
 export * from './tasks/bundle.js'
 export * from './tasks/definitions.js'

@@ -1,4 +1,4 @@
-/** Tools, toolsets, approvals, remembered decisions, artifacts. */
+/** Tools, toolsets, approvals, remembered decisions and artifacts. */
 import * as v from 'valibot'
 import { Integer, JsonMap, queryInteger } from './kernel/common.js'
 import { ReasonCode, Risk, reasons, SourceKind, strings, Tool, ToolErrorCode } from './tools/tool.js'
@@ -6,7 +6,7 @@ import { ReasonCode, Risk, reasons, SourceKind, strings, Tool, ToolErrorCode } f
 export * from './tools/approvals.js'
 export { MAX_INPUT_BYTES, ReasonCode, Tool, ToolErrorCode } from './tools/tool.js'
 
-/** Query of lists: for whom. `workspace` is an id, a name or a path. */
+/** Context of list queries. `workspace` is an id, a name or a path. */
 export const ToolPlaceQuery = v.object({
   workspace_id: v.optional(v.string()),
   workspace: v.optional(v.string()),
@@ -30,13 +30,13 @@ export type ListToolsQuery = v.InferOutput<typeof ListToolsQuery>
 export const SessionToolsQuery = v.object({ agent_name: v.optional(v.string()) })
 export const ListToolsReply = v.object({
   tools: v.array(Tool),
-  /** What a narrowed list leaves out. */
+  /** Notes about entries left out of a filtered list. */
   notes: v.optional(v.array(v.string())),
 })
 export type ListToolsReply = v.InferOutput<typeof ListToolsReply>
 export const ToolReply = v.object({ tool: Tool })
 
-/** POST …/tools/search; an empty query gives the list. */
+/** POST …/tools/search; an empty query returns all tools. */
 export const SearchToolsBody = v.strictObject({
   agent_name: v.optional(v.string()),
   limit: v.optional(v.pipe(Integer, v.minValue(1))),
@@ -71,7 +71,7 @@ const Artifact = v.pipe(
   v.title('ToolArtifact'),
 )
 
-/** What a call gave, or the part of it that is handed over. */
+/** The result of a call, or the returned part of it. */
 export const ToolResultWire = v.pipe(
   v.object({
     artifacts: v.optional(v.array(Artifact)),
@@ -93,7 +93,7 @@ export const ToolResultWire = v.pipe(
     redactions: v.optional(v.array(v.object({ bytes: v.optional(Integer), path: v.string(), reason: ReasonCode }))),
     structured: v.optional(v.unknown()),
     truncated: v.boolean(),
-    /** The tool tells of a failure of its own. */
+    /** The tool reported a failure. */
     is_error: v.optional(v.boolean()),
   }),
   v.title('ToolResult'),
@@ -144,7 +144,7 @@ export const InvokeToolReply = v.object({
 })
 export type InvokeToolReply = v.InferOutput<typeof InvokeToolReply>
 
-/** How the routes of tools tell of faults. */
+/** Error body of the tool routes. */
 export const ToolErrorBody = v.pipe(
   v.object({
     error: v.object({
@@ -161,7 +161,7 @@ export const ToolErrorBody = v.pipe(
 )
 export type ToolErrorBody = v.InferOutput<typeof ToolErrorBody>
 
-/** Bytes of a stored result. */
+/** A range of a stored result, in bytes. */
 export const ArtifactQuery = v.object({
   offset: v.optional(queryInteger(0)),
   limit: v.optional(queryInteger(1, 1024 * 1024)),
@@ -178,7 +178,7 @@ export const ArtifactReply = v.object({
 })
 export type ArtifactReply = v.InferOutput<typeof ArtifactReply>
 
-/** A named set of tools; `expanded_tools` holds those of its nested sets as well, sorted. */
+/** A named set of tools; `expanded_tools` also includes nested sets, sorted. */
 export const Toolset = v.pipe(
   v.object({
     expanded_tools: strings,

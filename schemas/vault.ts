@@ -1,4 +1,4 @@
-/** Secrets of the vault: what is told of them is never their value. */
+/** Secrets of the vault. Replies never contain their values. */
 import * as v from 'valibot'
 import { Integer, Timestamp } from './kernel/common.js'
 
@@ -8,9 +8,9 @@ export const VaultSecret = v.object({
   ref: v.string(),
   namespace: v.string(),
   kind: v.optional(v.string()),
-  /** It can be opened: false where its record is damaged, or sealed with a key that the daemon does not have. */
+  /** False if its record is damaged or encrypted with a key that the daemon lacks. */
   present: v.boolean(),
-  /** Rises with each value. */
+  /** Incremented with each new value. */
   version: v.optional(Integer),
   created_at: Timestamp,
   updated_at: Timestamp,
@@ -19,7 +19,7 @@ export type VaultSecret = v.InferOutput<typeof VaultSecret>
 
 /** GET /api/vault/secrets. */
 export const VaultSecretsQuery = v.object({
-  /** What the reference begins with. */
+  /** Prefix of the reference. */
   prefix: v.optional(v.pipe(v.string(), v.maxLength(600))),
   namespace: v.optional(v.pipe(v.string(), v.maxLength(64))),
 })
@@ -33,9 +33,9 @@ export type VaultSecretsReply = v.InferOutput<typeof VaultSecretsReply>
 export const PutVaultSecretBody = v.strictObject({
   ref: v.pipe(v.string(), v.trim(), v.maxLength(600)),
   secret_value: v.string(),
-  /** A label such as `token` or `password`; when it is left out, the secret keeps the one it has. */
+  /** A label such as `token` or `password`; default: the secret's current label. */
   kind: v.optional(v.pipe(v.string(), v.regex(/^[\w.-]{1,64}$/))),
-  /** Also a value of 4 to 7 bytes, which is hidden wherever these bytes occur. */
+  /** Allow a value of 4 to 7 bytes, which is then redacted wherever these bytes occur. */
   allow_short: v.optional(v.boolean()),
 })
 export type PutVaultSecretBody = v.InferOutput<typeof PutVaultSecretBody>
@@ -44,7 +44,7 @@ export type PutVaultSecretBody = v.InferOutput<typeof PutVaultSecretBody>
 export const VaultSecretReply = v.object({ secret: VaultSecret })
 export type VaultSecretReply = v.InferOutput<typeof VaultSecretReply>
 
-/** Names the secret that a request is about. */
+/** Reference of the requested secret. */
 export const VaultRefQuery = v.object({ ref: v.pipe(v.string(), v.trim(), v.maxLength(600)) })
 export type VaultRefQuery = v.InferOutput<typeof VaultRefQuery>
 
@@ -52,7 +52,7 @@ export type VaultRefQuery = v.InferOutput<typeof VaultRefQuery>
 export const RotateVaultReply = v.object({
   /** Fingerprint of the new key. */
   key_id: v.string(),
-  /** Secrets that were sealed anew. */
+  /** Number of re-encrypted secrets. */
   resealed: Integer,
 })
 export type RotateVaultReply = v.InferOutput<typeof RotateVaultReply>

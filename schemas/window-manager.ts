@@ -8,7 +8,7 @@ import { WindowPreferences } from './window-manager/preferences.js'
 export * from './window-manager/document.js'
 export * from './window-manager/preferences.js'
 
-/** Commands, as the contract names them. */
+/** Command names of the contract. */
 export const WindowManagerCommand = v.picklist([
   'desktop.create',
   'desktop.update',
@@ -32,14 +32,14 @@ export const WindowManagerCommand = v.picklist([
 ])
 export type WindowManagerCommand = v.InferOutput<typeof WindowManagerCommand>
 
-/** Who asked for a change; the daemon's own account of the caller where it is left out. */
+/** Actor of a change; default: the authenticated caller. */
 export const WindowManagerActor = v.strictObject({
   id: v.optional(v.pipe(v.string(), v.maxLength(256))),
   kind: v.optional(v.pipe(v.string(), v.maxLength(64))),
 })
 export type WindowManagerActor = v.InferOutput<typeof WindowManagerActor>
 
-/** A command that was done: what it changed, before and after. Desktops and windows that it left alone are not in it. */
+/** An executed command with its changes, before and after. Unchanged desktops and windows are left out. */
 export const HistoryEntry = v.pipe(
   v.object({
     actor: WindowManagerActor,
@@ -53,11 +53,11 @@ export const HistoryEntry = v.pipe(
 )
 export type HistoryEntry = v.InferOutput<typeof HistoryEntry>
 
-/** Entries from the oldest to the one that is next. */
+/** Entries in order; the last one is next. */
 export const WindowHistory = v.object({ undo: v.array(HistoryEntry), redo: v.array(HistoryEntry) })
 export type WindowHistory = v.InferOutput<typeof WindowHistory>
 
-/** GET of the state; replies of commands have of each history the entry that is next. */
+/** GET of the state; replies to commands contain only the next entry of each history. */
 export const WindowManagerState = v.pipe(
   v.object({
     workspace_id: v.string(),
@@ -67,7 +67,7 @@ export const WindowManagerState = v.pipe(
     desktops: v.array(Desktop),
     windows: v.record(v.string(), Window),
     overrides: Overrides,
-    /** What holds here: the settings with the overrides over them. In the state and in snapshots of the stream. */
+    /** Effective preferences: settings with the overrides applied. In the state and in stream snapshots. */
     preferences: v.optional(WindowPreferences),
     history: WindowHistory,
   }),
@@ -75,11 +75,11 @@ export const WindowManagerState = v.pipe(
 )
 export type WindowManagerState = v.InferOutput<typeof WindowManagerState>
 
-/** One thing that is wrong with a document, and where. */
+/** A problem of a document, with its path. */
 export const WindowDiagnostic = v.object({ code: v.string(), message: v.string(), path: v.optional(v.string()) })
 export type WindowDiagnostic = v.InferOutput<typeof WindowDiagnostic>
 
-/** Ids of what a command changed, made or removed. */
+/** Ids changed, created or removed by a command. */
 export const WindowChanges = v.pipe(
   v.object({
     client_ids: v.optional(v.array(v.string())),
@@ -92,7 +92,7 @@ export const WindowChanges = v.pipe(
 )
 export type WindowChanges = v.InferOutput<typeof WindowChanges>
 
-/** A screen that shows the workspace now. */
+/** A screen that currently shows the workspace. */
 export const WindowClient = v.pipe(
   v.object({
     client_id: v.string(),
@@ -126,7 +126,7 @@ export const WindowManagerErrorCode = v.picklist([
 ])
 export type WindowManagerErrorCode = v.InferOutput<typeof WindowManagerErrorCode>
 
-/** What a command was written for and is no longer there. */
+/** A precondition of a command that no longer holds. */
 export const RebaseConflict = v.object({
   code: v.string(),
   entity_id: v.optional(v.string()),
@@ -134,7 +134,7 @@ export const RebaseConflict = v.object({
 })
 export type RebaseConflict = v.InferOutput<typeof RebaseConflict>
 
-/** Refusals of the window manager have a form of their own. */
+/** Error body of the window manager. */
 export const WindowManagerErrorBody = v.pipe(
   v.object({
     code: WindowManagerErrorCode,
@@ -149,7 +149,7 @@ export const WindowManagerErrorBody = v.pipe(
 )
 export type WindowManagerErrorBody = v.InferOutput<typeof WindowManagerErrorBody>
 
-/** What a command relies on. With it a stale command is done all the same while all of that is there. */
+/** Preconditions of a command. A stale command with them still runs if all of them hold. */
 export const Rebase = v.strictObject({
   boundary_index: v.nullish(Integer),
   source_node_id: v.nullish(v.string()),
@@ -176,7 +176,7 @@ export const WindowCommandBody = v.strictObject({
 })
 export type WindowCommandBody = v.InferOutput<typeof WindowCommandBody>
 
-/** What a command did; `applied` is false when there was nothing to change. */
+/** Result of a command; `applied` is false if nothing changed. */
 export const WindowCommandReply = v.object({
   applied: v.boolean(),
   changes: WindowChanges,
@@ -187,7 +187,7 @@ export const WindowCommandReply = v.object({
 })
 export type WindowCommandReply = v.InferOutput<typeof WindowCommandReply>
 
-/** What a command would do. */
+/** Predicted result of a command. */
 export const WindowPreviewReply = v.object({
   changed: v.boolean(),
   changes: WindowChanges,
@@ -201,7 +201,7 @@ export type WindowPreviewReply = v.InferOutput<typeof WindowPreviewReply>
 export const PutLayoutBody = v.strictObject({ ...writeHead, document: LayoutDocument })
 export type PutLayoutBody = v.InferOutput<typeof PutLayoutBody>
 
-/** POST of a document that is to be judged. */
+/** POST of a document to validate. */
 export const ValidateLayoutBody = v.strictObject({ document: LayoutDocument, workspace_id: v.optional(v.string()) })
 export type ValidateLayoutBody = v.InferOutput<typeof ValidateLayoutBody>
 
@@ -215,7 +215,7 @@ export type ValidateLayoutReply = v.InferOutput<typeof ValidateLayoutReply>
 export const ListWindowClientsReply = v.object({ clients: v.array(WindowClient), workspace_id: v.string() })
 export type ListWindowClientsReply = v.InferOutput<typeof ListWindowClientsReply>
 
-/** POST of a client; with the id of one that is attached it is refreshed. */
+/** POST of a client; the id of an attached client refreshes it. */
 export const AttachClientBody = v.strictObject({
   active_desktop_id: v.optional(v.string()),
   client_id: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(64))),
@@ -240,14 +240,14 @@ export type PutLayoutProfileBody = v.InferOutput<typeof PutLayoutProfileBody>
 export const DeleteLayoutProfileBody = v.strictObject({ expected_version: Integer })
 export type DeleteLayoutProfileBody = v.InferOutput<typeof DeleteLayoutProfileBody>
 
-/** GET of the stream. A reader that knows revision N gets what came after it, or a snapshot where that is gone. */
+/** GET of the stream. A reader at revision N gets later events, or a snapshot if these are no longer available. */
 export const WindowStreamQuery = v.object({
   after_revision: v.optional(queryInteger(0)),
   client_id: v.optional(v.string()),
 })
 export type WindowStreamQuery = v.InferOutput<typeof WindowStreamQuery>
 
-/** A command that was done, as readers of the stream are told. */
+/** An executed command in the stream. */
 export const WindowStreamEvent = v.object({
   actor: WindowManagerActor,
   changes: WindowChanges,

@@ -5,7 +5,7 @@ import { Timestamp } from './kernel/common.js'
 import { WorkspaceProvider } from './providers.js'
 import { Session } from './sessions/session.js'
 
-/** A folder that agents work in. */
+/** A working folder of agents. */
 export const Workspace = v.object({
   id: v.string(),
   name: v.string(),
@@ -18,11 +18,11 @@ export const Workspace = v.object({
 })
 export type Workspace = v.InferOutput<typeof Workspace>
 
-/** A skill that a workspace sees. */
+/** A skill available in a workspace. */
 export const WorkspaceSkill = v.object({ name: v.string(), dir: v.string(), source: v.string() })
 export type WorkspaceSkill = v.InferOutput<typeof WorkspaceSkill>
 
-/** GET /api/workspaces/{id}: a workspace and what it sees. */
+/** GET /api/workspaces/{id}: a workspace with its agents and skills. */
 export const WorkspaceDetail = v.object({
   agents: v.optional(v.array(Agent)),
   providers: v.optional(v.array(WorkspaceProvider)),
@@ -56,7 +56,7 @@ export const CreateWorkspaceBody = v.strictObject({
 })
 export type CreateWorkspaceBody = v.InferOutput<typeof CreateWorkspaceBody>
 
-/** POST /api/workspaces/resolve: the workspace that a path lies in. */
+/** POST /api/workspaces/resolve: the workspace that contains a path. */
 export const ResolveWorkspaceBody = v.strictObject({ path: v.string() })
 export type ResolveWorkspaceBody = v.InferOutput<typeof ResolveWorkspaceBody>
 

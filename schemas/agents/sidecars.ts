@@ -1,23 +1,23 @@
-/** What lies beside an agent's definition: its persona and its heartbeat policy, and the wake-ups that follow from that. */
+/** Files beside an agent definition: the persona, the heartbeat policy, and the resulting wake-ups. */
 import * as v from 'valibot'
 import { Integer, maybeTimestamp, queryBoolean, queryInteger, Timestamp } from '../kernel/common.js'
 import { PolicyDiagnostic, WakeEvent } from '../sessions/inspection.js'
 import { SessionHealth } from '../sessions/session.js'
 import { WakeReason, WakeResult, WakeState } from '../sessions/wake.js'
 
-/** `inactive`: valid, and switched off by itself or by the configuration. */
+/** `inactive`: valid, but disabled by the file or the configuration. */
 export const ValidationStatus = v.picklist(['missing', 'inactive', 'valid', 'invalid'])
 export type ValidationStatus = v.InferOutput<typeof ValidationStatus>
 
-/** `HH:MM` to `HH:MM` on the clocks of a zone; an end that is not after the start is on the next day. */
+/** `HH:MM` to `HH:MM` in a time zone; an end that is not after the start is on the next day. */
 export const TimeWindow = v.object({ start: v.string(), end: v.string(), timezone: v.string() })
 export type TimeWindow = v.InferOutput<typeof TimeWindow>
 
-/** What a wake-up tells besides the guidance. */
+/** Contents of a wake-up prompt besides the guidance. */
 export const HeartbeatContext = v.object({ include: v.optional(v.array(v.string())) })
 export type HeartbeatContext = v.InferOutput<typeof HeartbeatContext>
 
-/** The preferences in force: clamped, and without what the configuration ignores. */
+/** Effective preferences: clamped, and without those that the configuration ignores. */
 export const HeartbeatPreferences = v.object({
   active_hours: v.optional(v.array(TimeWindow)),
   context: HeartbeatContext,
@@ -26,7 +26,7 @@ export const HeartbeatPreferences = v.object({
 })
 export type HeartbeatPreferences = v.InferOutput<typeof HeartbeatPreferences>
 
-/** The head of a HEARTBEAT.md file as it is written. */
+/** Frontmatter of a HEARTBEAT.md file as written. */
 export const HeartbeatFrontmatter = v.object({
   version: Integer,
   enabled: v.boolean(),
@@ -40,7 +40,7 @@ export const HeartbeatFrontmatter = v.object({
 })
 export type HeartbeatFrontmatter = v.InferOutput<typeof HeartbeatFrontmatter>
 
-/** Bytes: of the text, of the whole file, and of what a prompt is given of the text. */
+/** Byte limits of the text, of the whole file, and of the text in a prompt. */
 export const SidecarLimits = v.object({
   context_projection_bytes: v.optional(Integer),
   max_body_bytes: Integer,
@@ -65,7 +65,7 @@ export const HeartbeatConfigSubset = v.object({
 })
 export type HeartbeatConfigSubset = v.InferOutput<typeof HeartbeatConfigSubset>
 
-/** GET /api/agents/{name}/heartbeat: the policy of an agent as it is in force. */
+/** GET /api/agents/{name}/heartbeat: the effective policy of an agent. */
 export const Heartbeat = v.object({
   active: v.boolean(),
   agent_name: v.optional(v.string()),
@@ -103,7 +103,7 @@ export const Heartbeat = v.object({
 })
 export type Heartbeat = v.InferOutput<typeof Heartbeat>
 
-/** The head of a SOUL.md file. */
+/** Frontmatter of a SOUL.md file. */
 export const SoulFrontmatter = v.object({
   version: v.optional(v.string()),
   role: v.optional(v.string()),
@@ -116,7 +116,7 @@ export const SoulFrontmatter = v.object({
 })
 export type SoulFrontmatter = v.InferOutput<typeof SoulFrontmatter>
 
-/** GET /api/agents/{name}/soul: the persona of an agent as it is in force. */
+/** GET /api/agents/{name}/soul: the effective persona of an agent. */
 export const Soul = v.object({
   active: v.boolean(),
   agent_name: v.optional(v.string()),
@@ -176,7 +176,7 @@ export const SoulRevision = v.object({
 export type SoulRevision = v.InferOutput<typeof SoulRevision>
 
 const workspace = { workspace_id: v.optional(v.string()) }
-/** Empty or absent: there is no file yet. */
+/** Empty or absent if there is no file yet. */
 const expected = { expected_digest: v.optional(v.string(), '') }
 const once = { idempotency_key: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(200))) }
 
@@ -184,7 +184,7 @@ const once = { idempotency_key: v.optional(v.pipe(v.string(), v.minLength(1), v.
 export const SidecarQuery = v.object(workspace)
 export type SidecarQuery = v.InferOutput<typeof SidecarQuery>
 
-/** PUT: the whole text of the file. */
+/** PUT: the complete file. */
 export const WriteSidecarBody = v.strictObject({ body: v.string(), ...expected, ...once, ...workspace })
 export type WriteSidecarBody = v.InferOutput<typeof WriteSidecarBody>
 
@@ -196,11 +196,11 @@ export type DeleteSidecarBody = v.InferOutput<typeof DeleteSidecarBody>
 export const ValidateHeartbeatBody = v.strictObject({ body: v.string(), ...workspace })
 export type ValidateHeartbeatBody = v.InferOutput<typeof ValidateHeartbeatBody>
 
-/** POST …/validate of a persona; without a text the stored one is checked. */
+/** POST …/validate of a persona; without a body the stored persona is validated. */
 export const ValidateSoulBody = v.strictObject({ body: v.optional(v.string()), ...workspace })
 export type ValidateSoulBody = v.InferOutput<typeof ValidateSoulBody>
 
-/** POST …/rollback of a policy: to a revision, or to the newest one with a digest. */
+/** POST …/rollback of a policy to a revision, or to the newest revision with a digest. */
 export const RollbackHeartbeatBody = v.strictObject({
   revision_id: v.optional(v.string()),
   target_digest: v.optional(v.string()),
@@ -214,7 +214,7 @@ export type RollbackHeartbeatBody = v.InferOutput<typeof RollbackHeartbeatBody>
 export const RollbackSoulBody = v.strictObject({ revision_id: v.string(), ...expected, ...once, ...workspace })
 export type RollbackSoulBody = v.InferOutput<typeof RollbackSoulBody>
 
-/** POST …/soul/refresh: the persona of an agent as its session is to have it from now on. */
+/** POST …/soul/refresh: applies the agent's current persona to its session. */
 export const RefreshSoulBody = v.strictObject({ ...expected, ...once })
 export type RefreshSoulBody = v.InferOutput<typeof RefreshSoulBody>
 
@@ -232,7 +232,7 @@ export type HeartbeatHistoryReply = v.InferOutput<typeof HeartbeatHistoryReply>
 export const SoulHistoryReply = v.object({ ...next, revisions: v.array(SoulRevision) })
 export type SoulHistoryReply = v.InferOutput<typeof SoulHistoryReply>
 
-/** A change of a policy: what is in force after it, and its entry in the history. */
+/** Reply to a change of a policy: the effective policy and the new revision. */
 export const HeartbeatChangeReply = v.object({ heartbeat: Heartbeat, revision: HeartbeatRevision })
 export type HeartbeatChangeReply = v.InferOutput<typeof HeartbeatChangeReply>
 export const SoulChangeReply = v.object({ soul: Soul, revision: SoulRevision })
@@ -247,7 +247,7 @@ export const HeartbeatStatusQuery = v.object({
 })
 export type HeartbeatStatusQuery = v.InferOutput<typeof HeartbeatStatusQuery>
 
-/** GET …/heartbeat/status: whether a policy is at work, and what came of it. */
+/** GET …/heartbeat/status: whether the policy is active, and its recent results. */
 export const HeartbeatStatus = v.object({
   active: v.boolean(),
   agent_name: v.string(),
@@ -269,7 +269,7 @@ export const HeartbeatStatus = v.object({
 })
 export type HeartbeatStatus = v.InferOutput<typeof HeartbeatStatus>
 
-/** Who asks for a wake-up. */
+/** Source of a wake-up request. */
 export const WakeSource = v.picklist(['scheduler', 'manual', 'harness_reentry'])
 export type WakeSource = v.InferOutput<typeof WakeSource>
 
@@ -283,7 +283,7 @@ export const WakeBody = v.strictObject({
 })
 export type WakeBody = v.InferOutput<typeof WakeBody>
 
-/** What was decided about a wake-up, and why. */
+/** The decision about a wake-up, with the reason. */
 export const WakeDecision = v.object({
   config_digest: v.optional(v.string()),
   diagnostics: v.optional(v.array(PolicyDiagnostic)),

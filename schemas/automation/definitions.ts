@@ -8,7 +8,7 @@ import { Owner } from '../tasks.js'
 export const AutomationScope = v.picklist(['global', 'workspace'])
 export type AutomationScope = v.InferOutput<typeof AutomationScope>
 
-/** Who wrote a definition: the configuration, a package, or a request. */
+/** Source of a definition: the configuration, a package, or a request. */
 export const AutomationSource = v.picklist(['config', 'package', 'dynamic'])
 export type AutomationSource = v.InferOutput<typeof AutomationSource>
 
@@ -40,7 +40,7 @@ export const Retry = v.strictObject({
 })
 export type Retry = v.InferOutput<typeof Retry>
 
-/** When a job is due. */
+/** When a job runs. */
 export const Schedule = v.strictObject({
   catch_up_policy: v.optional(CatchUpPolicy),
   expr: v.optional(v.string()),
@@ -48,7 +48,7 @@ export const Schedule = v.strictObject({
   misfire_grace_seconds: v.optional(Integer),
   mode: ScheduleMode,
   time: v.optional(v.string()),
-  /** IANA name; of `cron` alone. */
+  /** IANA name; only for `cron`. */
   timezone: v.optional(v.string()),
 })
 export type Schedule = v.InferOutput<typeof Schedule>
@@ -179,7 +179,7 @@ export const Trigger = v.object({
   /** Path to POST deliveries to. */
   webhook_endpoint: v.optional(v.string()),
   webhook_id: v.optional(v.string()),
-  /** Whether a body that is signed alone is accepted again under a new delivery id. */
+  /** Accept a repeated body under a new delivery id, if the signature covers only the body. */
   webhook_allow_repeat: v.optional(v.boolean()),
   webhook_scheme: v.optional(WebhookScheme),
   webhook_secret_ref: v.optional(v.string()),

@@ -56,7 +56,7 @@ export const SimulatedOccasion = v.object({
   /** Jobs only: the scheduled occurrence and the ID of its run. */
   scheduled_at: v.optional(Timestamp),
   run_id: v.optional(v.string()),
-  /** Catch-up: this run stands for all occurrences missed since then. */
+  /** Catch-up: this run covers all occurrences missed since then. */
   missed_since: v.optional(Timestamp),
   /** Fire limit reached: occurrences before this time are skipped. */
   resumes_at: v.optional(Timestamp),
@@ -66,7 +66,7 @@ export const SimulatedOccasion = v.object({
 })
 export type SimulatedOccasion = v.InferOutput<typeof SimulatedOccasion>
 
-/** A job or trigger that would not fire, and why. */
+/** A job or trigger that would not fire, with the reason. */
 const Silent = v.object({
   job_id: v.optional(v.string()),
   trigger_id: v.optional(v.string()),

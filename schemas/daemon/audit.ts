@@ -6,27 +6,27 @@ export const AuditEntry = v.object({
   /** Position in the chain, from 1, without gaps. */
   seq: Integer,
   at: Timestamp,
-  /** `record.put`, `record.deleted`, `config.changed`, `audit.pruned`, or the name of an event. */
+  /** `record.put`, `record.deleted`, `config.changed`, `audit.pruned`, or an event name. */
   action: v.string(),
-  /** What was changed: `kind/id` of a record, else what the event is about. */
+  /** The changed object: `kind/id` of a record, else the subject of the event. */
   subject: v.string(),
-  /** Of the record afterwards; of a removed one, the last. */
+  /** Version of the record after the change; of a removed record its last version. */
   version: v.optional(Integer),
   actor: v.object({ kind: v.string(), id: v.string() }),
-  /** The way that the request of the actor came. */
+  /** Channel of the actor's request. */
   origin: v.optional(v.string()),
   /** Session of the agent for which the operator acted, as `agent_session/<id>`. */
   on_behalf_of: v.optional(v.string()),
-  /** Id of the request or event that led to it. */
+  /** Id of the request or event that caused it. */
   cause: v.optional(v.string()),
   /** Method and path template of that request. */
   request: v.optional(v.string()),
-  /** Id of the event that tells of it. */
+  /** Id of the corresponding event. */
   event: v.optional(v.string()),
-  /** Keyed digests of what was there before and afterwards: equal content of this home has equal digests. */
+  /** Keyed digests before and after the change: equal content in this home has equal digests. */
   before: v.optional(v.string()),
   after: v.optional(v.string()),
-  /** SHA-256, hex, of the hash before and of everything above. */
+  /** SHA-256, hex, over the previous hash and all members above. */
   hash: v.string(),
 })
 export type AuditEntry = v.InferOutput<typeof AuditEntry>
@@ -49,14 +49,14 @@ export type AuditReply = v.InferOutput<typeof AuditReply>
 
 export const VerifyAuditQuery = v.object({ expect: v.optional(v.string()) })
 
-/** Whether the chain is whole, from its checkpoint to its newest entry. */
+/** Whether the chain is intact from its checkpoint to its newest entry. */
 export const VerifyAuditReply = v.object({
   status: v.picklist(['ok', 'broken']),
   checked: Integer,
-  /** The oldest entry that is kept, and the newest; absent while there is none. */
+  /** The oldest and the newest kept entry; absent if there is none. */
   first: v.optional(Integer),
   last: v.optional(Integer),
-  /** Hash of the newest entry: whoever keeps it elsewhere finds out later whether the chain up to here was replaced. */
+  /** Hash of the newest entry: a copy kept elsewhere later proves that the chain up to here was not replaced. */
   head: v.optional(v.string()),
   broken: v.optional(v.object({ seq: Integer, problem: v.string() })),
 })
@@ -77,13 +77,13 @@ export const WhyStep = v.object({
 })
 export type WhyStep = v.InferOutput<typeof WhyStep>
 
-/** From an outcome back to what began it. */
+/** The causal chain from an outcome back to its origin. */
 export const WhyReply = v.object({
   id: v.string(),
   chain: v.array(WhyStep),
-  /** Whether the chain reaches its beginning: a request, or the daemon itself. */
+  /** Whether the chain reaches its origin: a request, or the daemon itself. */
   complete: v.boolean(),
-  /** Where it ends, and why there. */
+  /** Where the chain ends, and why. */
   end: v.string(),
 })
 export type WhyReply = v.InferOutput<typeof WhyReply>

@@ -1,8 +1,8 @@
-/** Tokens and keys of callers, and what each caller may do. */
+/** Tokens and keys of callers, and the access of each caller. */
 import * as v from 'valibot'
 import { Timestamp } from '../kernel/common.js'
 
-/** Error body of the routes about keys; `code` and `details` as everywhere, but `details` is one text. */
+/** Error body of the key routes; as elsewhere, except that `details` is a string. */
 export const AuthError = v.object({ error: v.string(), details: v.optional(v.string()), code: v.optional(v.string()) })
 export type AuthError = v.InferOutput<typeof AuthError>
 
@@ -31,7 +31,7 @@ export const GenerateBody = v.strictObject({
   ),
 })
 
-/** POST /api/v0/auth/generate: the only time that the key is shown. */
+/** POST /api/v0/auth/generate: the only reply that contains the key. */
 export const GenerateReply = v.object({
   data: v.object({ api_key: v.string(), id: v.string() }),
   message: v.string(),
@@ -44,15 +44,15 @@ export const AuthMessage = v.object({ message: v.string() })
 const Access = v.picklist(['yes', 'local', 'token', 'own', 'no'])
 
 /**
- * What the callers may do on one route; `local`: not where TCP is bound beyond loopback, `token`: with the operator token, `own`: on
- * what is its own.
+ * Access to one route by caller. `local`: unless TCP is bound beyond loopback; `token`: with the operator token; `own`: on its own
+ * objects.
  */
 export const RouteAccess = v.object({
   method: v.string(),
   path: v.string(),
   plugin: v.string(),
   runs_code: v.boolean(),
-  /** Decides who may call it; `access` says what that comes to. */
+  /** Determines the access, which `access` spells out. */
   class: v.picklist(['public', 'ordinary', 'privileged', 'credentials']),
   access: v.object({
     socket: Access,

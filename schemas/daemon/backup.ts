@@ -2,27 +2,27 @@
 import * as v from 'valibot'
 import { Integer, Timestamp } from '../kernel/common.js'
 
-/** `upgrade`: made by the daemon before the first start of a version with another schema. */
+/** `upgrade`: made automatically before the first start of a version with another schema. */
 export const BackupKind = v.picklist(['manual', 'upgrade'])
 export type BackupKind = v.InferOutput<typeof BackupKind>
 
 /** A backup in a folder of backups. */
 export const Backup = v.object({
-  /** Name of its file. */
+  /** File name. */
   name: v.string(),
   path: v.string(),
   created_at: Timestamp,
-  /** Size of its file. */
+  /** File size. */
   bytes: Integer,
-  /** What it takes beyond older backups of its folder: its file, and the chunks that none of those needs. */
+  /** Additional disk usage in its folder: its file, and the chunks that no older backup uses. */
   added_bytes: Integer,
-  /** What a copy of it takes that needs no chunks. */
+  /** Size of a self-contained copy. */
   whole_bytes: Integer,
   kind: BackupKind,
   encrypted: v.boolean(),
-  /** Chunks that it needs are missing: it cannot be restored. */
+  /** Chunks are missing, so it cannot be restored. */
   incomplete: v.optional(v.literal(true)),
-  /** When its content was last checked against its hashes; absent: not since it was made or changed. */
+  /** When its content was last verified against its hashes; absent if not since it was made or changed. */
   verified_at: v.optional(Timestamp),
 })
 export type Backup = v.InferOutput<typeof Backup>
@@ -30,45 +30,45 @@ export type Backup = v.InferOutput<typeof Backup>
 /** GET /api/backups: the newest first. */
 export const ListBackupsReply = v.object({
   backups: v.array(Backup),
-  /** Where they are. */
+  /** Folder of the backups. */
   folder: v.string(),
-  /** Made in this folder beyond this number, the oldest are removed. */
+  /** Number of backups kept in this folder; the oldest are removed beyond it. */
   keep: Integer,
 })
 export type ListBackupsReply = v.InferOutput<typeof ListBackupsReply>
 
 /** POST /api/backups */
 export const CreateBackupBody = v.strictObject({
-  /** Absolute path of the file, or of a folder that is there; default: a new file in the folder of `backup.folder`. */
+  /** Absolute path of the file or of an existing folder; default: a new file in the folder of `backup.folder`. */
   output: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(4096))),
-  /** Recipients of age (`age1…`), any of whom can read the backup. */
+  /** age recipients (`age1…`), any of whom can decrypt the backup. */
   encrypt_to: v.optional(v.pipe(v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(4096))), v.maxLength(20))),
   /** Encrypts the backup with this passphrase. */
   passphrase: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(1024))),
-  /** Puts the key of the vault into the backup; without it secrets cannot be read after a restore on another machine. */
+  /** Include the vault key; without it, secrets are unreadable after a restore on another machine. */
   include_vault_key: v.optional(v.boolean()),
 })
 export type CreateBackupBody = v.InferOutput<typeof CreateBackupBody>
 
-/** What was made. */
+/** The created backup. */
 export const BackupReply = v.object({
   backup: Backup,
   files: Integer,
-  /** Files of the home that are not in it, and why; at most 50 are named. */
+  /** Files that were left out, with the reason; at most 50. */
   left_out: v.array(v.object({ path: v.string(), why: v.string() })),
-  /** Whether the key of the vault is in it. */
+  /** Whether the backup contains the vault key. */
   vault_key: v.boolean(),
-  /** Backups that were removed since there are more than are kept. */
+  /** Older backups removed beyond the number kept. */
   removed: v.array(v.string()),
 })
 export type BackupReply = v.InferOutput<typeof BackupReply>
 
-/** Why a restored home waits. */
+/** The backup that a held home was restored from. */
 export const HeldHome = v.object({
   restored_at: Timestamp,
-  /** Name of the file that it was restored from. */
+  /** Name of the backup file. */
   backup: v.string(),
-  /** When that was made. */
+  /** Creation time of the backup. */
   backup_created_at: Timestamp,
 })
 export type HeldHome = v.InferOutput<typeof HeldHome>
@@ -77,7 +77,7 @@ export type HeldHome = v.InferOutput<typeof HeldHome>
 export const HoldReply = v.object({
   held: v.boolean(),
   hold: v.optional(HeldHome),
-  /** Ends the hold. */
+  /** The command that ends the hold. */
   command: v.optional(v.string()),
 })
 export type HoldReply = v.InferOutput<typeof HoldReply>

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { queryInteger, Timestamp } from '../kernel/common.js'
 
-/** A request that changes something, as it would be sent. */
+/** A changing request, as it would be sent. */
 export const PlanBody = v.strictObject({
   method: v.picklist(['POST', 'PUT', 'PATCH', 'DELETE']),
   /** Path and query below `/api/`. */
@@ -10,36 +10,39 @@ export const PlanBody = v.strictObject({
 })
 export type PlanBody = v.InferOutput<typeof PlanBody>
 
-/** One member that a request would give another value; the values as JSON, cut after 200 characters. */
+/** A member that a request would change; values as JSON, cut after 200 characters. */
 export const PlannedMember = v.object({
   /** Dotted path. */
   member: v.string(),
-  /** Absent where there is no such member yet. */
+  /** Absent if the member does not exist yet. */
   before: v.optional(v.string()),
-  /** Absent where it would be removed. */
+  /** Absent if the member would be removed. */
   after: v.optional(v.string()),
 })
 export type PlannedMember = v.InferOutput<typeof PlannedMember>
 
-/** What a request would change. */
+/** The changes that a request would make. */
 export const Plan = v.object({
-  /** Digest of the request and of the present state of what it changes: as the header `svc-plan` of the request it refuses another state. */
+  /**
+   * Digest of the request and the current state of its subject. Sent as header `svc-plan`, it makes the request fail if the state
+   * has changed.
+   */
   digest: v.string(),
   method: v.string(),
   path: v.string(),
-  /** What the route does. */
+  /** Summary of the route. */
   summary: v.string(),
-  /** `jobs.changed`, as the audit calls it. */
+  /** The audit action, such as `jobs.changed`. */
   action: v.string(),
   subject: v.string(),
-  /** Paths by which the present state was read; absent where the request makes something new. */
+  /** Paths that returned the current state; absent if the request creates something. */
   reads: v.optional(v.array(v.string())),
-  /** Whether there is something at these paths; absent where nothing was read. */
+  /** Whether these paths exist; absent if nothing was read. */
   exists: v.optional(v.boolean()),
   members: v.array(PlannedMember),
-  /** What a person should know beside the members, such as a schedule in words. */
+  /** Notes for people besides the members, such as a schedule in words. */
   notes: v.optional(v.array(v.string())),
-  /** The request only reads, or checks what it is given. */
+  /** The request only reads or validates. */
   changes_nothing: v.boolean(),
   can_be_undone: v.boolean(),
   /** Why it cannot be undone. */
@@ -51,16 +54,16 @@ export const PlanReply = v.object({ plan: Plan })
 export const ChangeState = v.picklist(['undoable', 'kept', 'undone'])
 export type ChangeState = v.InferOutput<typeof ChangeState>
 
-/** A request of the control plane that succeeded. */
+/** A successful request of the control plane. */
 export const ControlChange = v.object({
-  /** Of the request: `req_` and 16 hex. */
+  /** Request id: `req_` and 16 hex digits. */
   id: v.string(),
   at: Timestamp,
   action: v.string(),
   subject: v.string(),
   request: v.string(),
   actor: v.object({ kind: v.string(), id: v.string() }),
-  /** `undoable`; `kept`: it cannot be undone, `reason` says why; `undone` by the request `undone_by`. */
+  /** `undoable`; `kept`: cannot be undone, for the given `reason`; `undone`: by the request `undone_by`. */
   state: ChangeState,
   reason: v.optional(v.string()),
   undone_by: v.optional(v.string()),
@@ -72,24 +75,24 @@ export type ListChangesQuery = v.InferOutput<typeof ListChangesQuery>
 /** The newest first. */
 export const ListChangesReply = v.object({ changes: v.array(ControlChange) })
 
-/** A change with what it changed. */
+/** A change with its changed members. */
 export const ControlChangeDetail = v.object({ ...ControlChange.entries, members: v.array(PlannedMember) })
 export type ControlChangeDetail = v.InferOutput<typeof ControlChangeDetail>
 export const ChangeReply = v.object({ change: ControlChangeDetail })
 
 export const UndoBody = v.strictObject({
-  /** Undoes it although what it changed was changed again since then. */
+  /** Undo even if later changes were made to the same object. */
   force: v.optional(v.boolean()),
 })
 export const UndoReply = v.object({
   change: ControlChange,
-  /** The request that put back what was there before. */
+  /** The request that restored the previous state. */
   request: v.string(),
-  /** What was created again under another id. */
+  /** Id of an object that was recreated under another id. */
   made: v.optional(v.string()),
-  /** Id of the change that undid it, which can be undone itself. */
+  /** Id of the undoing change, which can be undone itself. */
   undone_by: v.string(),
-  /** Members that are not as they were before. */
+  /** Members that could not be restored. */
   differs: v.array(v.string()),
 })
 export type UndoReply = v.InferOutput<typeof UndoReply>

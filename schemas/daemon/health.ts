@@ -27,7 +27,7 @@ export const HealthActivity = v.object({
 })
 export type HealthActivity = v.InferOutput<typeof HealthActivity>
 
-/** Whether the command of an agent can be run. */
+/** Whether the command of an agent is available. */
 export const AgentProbe = v.object({
   agent_name: v.optional(v.string()),
   checked_at: Timestamp,
@@ -40,7 +40,7 @@ export const AgentProbe = v.object({
 })
 export type AgentProbe = v.InferOutput<typeof AgentProbe>
 
-/** A session that failed lately. */
+/** A session that failed recently. */
 export const RecentFailure = v.object({
   agent_name: v.optional(v.string()),
   crash_bundle_path: v.optional(v.string()),
@@ -63,7 +63,7 @@ export const FailureTotals = v.object({
 })
 export type FailureTotals = v.InferOutput<typeof FailureTotals>
 
-/** What the stores take up, in bytes. */
+/** Bytes used by the stores. */
 export const PersistenceHealth = v.object({
   global_db_size_bytes: Integer,
   session_db_size_bytes: Integer,
@@ -71,15 +71,15 @@ export const PersistenceHealth = v.object({
 })
 export type PersistenceHealth = v.InferOutput<typeof PersistenceHealth>
 
-/** Room on the file system of the home; `full` while new work is refused with 507. */
+/** Disk space of the home's file system; `full` while new work is refused with 507. */
 export const DiskHealth = v.object({
   status: v.picklist(['ok', 'full']),
-  /** Bytes; absent where the system does not tell. */
+  /** Bytes; absent if the system does not report them. */
   free_bytes: v.optional(Integer),
 })
 export type DiskHealth = v.InferOutput<typeof DiskHealth>
 
-/** What the last sweep removed. */
+/** Result of the last retention sweep. */
 export const RetentionHealth = v.object({
   deleted_event_summaries: Integer,
   deleted_permission_log_rows: Integer,
@@ -95,7 +95,7 @@ export const RetentionHealth = v.object({
 })
 export type RetentionHealth = v.InferOutput<typeof RetentionHealth>
 
-/** A record that its kind's reconciler could not apply; it stays stored and is tried again. */
+/** A record that its kind's reconciler could not apply; it stays stored and is retried. */
 export const QuarantinedRecord = v.object({
   kind: v.string(),
   id: v.string(),
@@ -105,12 +105,12 @@ export const QuarantinedRecord = v.object({
 })
 export type QuarantinedRecord = v.InferOutput<typeof QuarantinedRecord>
 
-/** A kind of records: how many there are and whether the runtime follows them. */
+/** A kind of records: its count, and whether the runtime applies it. */
 export const KindStatus = v.object({
   kind: v.string(),
-  /** False: no plugin knows the kind, its records are stored as they are. */
+  /** False: no plugin registered the kind, so its records are stored unchecked. */
   registered: v.boolean(),
-  /** False: nothing runs by these records; they are stored and listed, and at most read when somebody asks. */
+  /** False: no reconciler applies these records; they are only stored and read on demand. */
   projected: v.boolean(),
   records: Integer,
   pending: Integer,
@@ -119,14 +119,14 @@ export const KindStatus = v.object({
 })
 export type KindStatus = v.InferOutput<typeof KindStatus>
 
-/** Whether the runtime follows the stored records; `failing` names the kinds where it does not. */
+/** Whether the runtime applies the stored records; `failing` names the kinds that it could not apply. */
 export const ReconcileStatus = v.object({
   status: v.string(),
   failing: v.array(v.string()),
-  /** Kinds of stored records that were checked, and that nothing makes a runtime of yet. */
+  /** Kinds of validated records that no reconciler applies. */
   unprojected: v.array(v.string()),
   kinds: v.array(KindStatus),
-  /** The first 100. */
+  /** At most 100. */
   quarantined: v.array(QuarantinedRecord),
 })
 export type ReconcileStatus = v.InferOutput<typeof ReconcileStatus>
@@ -144,15 +144,15 @@ export type PluginStatus = v.InferOutput<typeof PluginStatus>
 export const VaultHealth = v.object({
   status: v.picklist(['ok', 'degraded']),
   secrets: Integer,
-  /** Secrets whose records cannot be opened. */
+  /** Secrets with unreadable records. */
   damaged: Integer,
   key_source: v.picklist(['environment', 'credential', 'file']),
-  /** Why no secret can be opened. */
+  /** Why no secret can be decrypted. */
   code: v.optional(v.string()),
 })
 export type VaultHealth = v.InferOutput<typeof VaultHealth>
 
-/** How the daemon is. */
+/** Health of the daemon. */
 export const StatusHealth = v.object({
   active_agents: Integer,
   active_sessions: Integer,

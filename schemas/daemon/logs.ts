@@ -3,12 +3,12 @@ import * as v from 'valibot'
 import { DurationText } from '../duration.js'
 import { Integer, queryBoolean, queryInteger, Timestamp } from '../kernel/common.js'
 
-/** Events of one reply at most. */
+/** Maximum events in one reply. */
 export const MOST_LOG_EVENTS = 1000
 
 const text = (description: string) => v.optional(v.pipe(v.string(), v.maxLength(256), v.description(description)))
 
-/** Members of a query that say which events are meant. */
+/** Query members that filter events. */
 const filters = {
   workspace_id: text('only events of this workspace: ID, name or path'),
   session_id: text('only events of this session'),
@@ -95,9 +95,9 @@ export const LogsReply = v.object({
 })
 export type LogsReply = v.InferOutput<typeof LogsReply>
 
-/** What a reader of the stream missed: retention removed events, or the log began anew. */
+/** Events missed by a reader of the stream: removed by retention (`gap`), or lost because the log restarted (`reset`). */
 export const LogsMissed = v.object({ reason: v.picklist(['gap', 'reset']), from: Integer, to: Integer })
 export type LogsMissed = v.InferOutput<typeof LogsMissed>
 
-/** A frame of the stream: an event under its type, or `gap` and `reset` with what the reader missed. */
+/** A frame of the stream: an event under its type, or `gap` or `reset` with the missed range. */
 export const LogsFrame = v.object({ id: v.string(), event: v.string(), data: v.union([LogEvent, LogsMissed]) })

@@ -1,4 +1,4 @@
-/** Plugins and what they hold: `svc plugin list`, `svc plugin show`. */
+/** Plugins and their resources: `svc plugin list`, `svc plugin show`. */
 import * as v from 'valibot'
 import { Integer, queryBoolean, Timestamp } from '../kernel/common.js'
 
@@ -6,24 +6,24 @@ const base = {
   name: v.string(),
   version: v.string(),
   state: v.picklist(['active', 'waiting', 'failed', 'disabled']),
-  /** Why it does not run. */
+  /** Why it is not running. */
   reason: v.optional(v.string()),
-  /** The plugin that runs in its place. */
+  /** The plugin that replaces it. */
   replaced_by: v.optional(v.string()),
 }
 
-/** A plugin in a list: how much it holds, how often it failed. */
+/** A plugin in a list, with counts of its resources and faults. */
 export const PluginSummary = v.object({ ...base, holds: Integer, faults: Integer })
 export type PluginSummary = v.InferOutput<typeof PluginSummary>
 
-/** What a plugin did wrong, and how often the same. */
+/** A repeated fault of a plugin. */
 export const PluginFault = v.object({ at: Timestamp, count: Integer, where: v.string(), error: v.string() })
 export type PluginFault = v.InferOutput<typeof PluginFault>
 
-/** What a plugin offers to others. */
+/** Something that a plugin offers to others. */
 export const PluginOffer = v.object({
   /**
-   * `hook` is one that it made, `tapped` the members of its service that lead others to one. `entries` says that it fills a registry of
+   * `hook`: a hook that it created; `tapped`: members of its service that run hooks. `entries`: it contributes to a registry of
    * another plugin.
    */
   what: v.picklist([
@@ -43,23 +43,23 @@ export const PluginOffer = v.object({
   ]),
   name: v.string(),
   about: v.optional(v.string()),
-  /** Plugins that require it, tap it or contribute to it now. */
+  /** Active plugins that require it, tap it or contribute to it. */
   used_by: v.optional(v.array(v.string())),
 })
 export type PluginOffer = v.InferOutput<typeof PluginOffer>
 
-/** All that is known of a plugin. */
+/** All details of a plugin. */
 export const PluginDetail = v.object({
   ...base,
-  /** Tokens; one that it can do without ends in `?`. */
+  /** Required tokens; an optional one ends in `?`. */
   requires: v.array(v.string()),
   provides: v.optional(v.string()),
-  /** Registries that it contributes to and that nobody who runs declares: what it contributes waits. */
+  /** Registries that it contributes to but that no active plugin declares; the contributions wait. */
   unclaimed: v.array(v.string()),
-  /** Taps, loops, processes and whatever else goes when it goes, oldest first. */
+  /** Taps, loops, processes and other resources that end with it, the oldest first. */
   holds: v.array(v.string()),
   faults: v.array(PluginFault),
-  /** Only where it is asked for. */
+  /** Only on request. */
   surface: v.optional(v.array(PluginOffer)),
 })
 export type PluginDetail = v.InferOutput<typeof PluginDetail>

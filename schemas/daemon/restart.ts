@@ -1,11 +1,11 @@
 import * as v from 'valibot'
 import { Integer, Timestamp } from '../kernel/common.js'
 
-/** How far a restart of the daemon is. */
+/** Phase of a daemon restart. */
 export const RestartStatus = v.picklist(['pending', 'stopping', 'waiting_release', 'starting', 'ready', 'failed'])
 export type RestartStatus = v.InferOutput<typeof RestartStatus>
 
-/** One restart of the daemon. `old_*` is the daemon that asked for it, `new_pid` the one that took its place. */
+/** One restart. `old_*` is the daemon that was asked to restart, `new_pid` its successor. */
 export const RestartOperation = v.object({
   operation_id: v.string(),
   status: RestartStatus,
@@ -22,7 +22,7 @@ export const RestartOperation = v.object({
 })
 export type RestartOperation = v.InferOutput<typeof RestartOperation>
 
-/** Reply to a request for a restart; a second request is answered with the operation that is open. */
+/** Reply to a restart request; a second request returns the open operation. */
 export const RestartTriggered = v.object({
   operation_id: v.string(),
   status: RestartStatus,

@@ -6,7 +6,7 @@ import { CountMap, Integer, maybeTimestamp, Timestamp } from '../kernel/common.j
 import { NetworkStatus } from '../network.js'
 import { SkillDiagnostic } from '../skills.js'
 
-/** The migrations of one plugin: how many, and a digest over them. */
+/** Count and digest of one plugin's migrations. */
 export const SchemaStream = v.object({
   applied_count: Integer,
   stream: v.string(),
@@ -19,14 +19,14 @@ export type SchemaStream = v.InferOutput<typeof SchemaStream>
 export const StatusDaemon = v.object({
   active_sessions: Integer,
   http_host: v.string(),
-  /** Why TCP is not served; absent while it is. */
+  /** Why TCP is not served; absent if it is. */
   http_off: v.optional(v.string()),
   http_port: Integer,
   network: v.nullish(NetworkStatus),
   pid: Integer,
-  /** Why no extension runs; absent when they do. */
+  /** Why no extension runs; absent if extensions run. */
   safe_mode: v.optional(v.string()),
-  /** Why no work begins: the home was restored from a backup and is not confirmed. */
+  /** Why no work starts: the home was restored from a backup and not confirmed yet. */
   held: v.optional(v.string()),
   schema_streams: v.array(SchemaStream),
   socket: v.string(),
@@ -38,18 +38,18 @@ export const StatusDaemon = v.object({
 })
 export type StatusDaemon = v.InferOutput<typeof StatusDaemon>
 
-/** Sessions, counted. */
+/** Session counts. */
 export const StatusSessions = v.object({
   active: Integer,
   by_badge: v.optional(CountMap),
   by_status: v.optional(CountMap),
   total: Integer,
-  /** `unavailable` where the plugin that fills this member is absent. */
+  /** `unavailable` if the plugin behind this member is absent. */
   status: v.optional(v.string()),
 })
 export type StatusSessions = v.InferOutput<typeof StatusSessions>
 
-/** A session whose process does not answer. */
+/** A session with an unresponsive process. */
 export const SubprocessVerdict = v.object({
   agent_name: v.string(),
   consecutive_failures: Integer,
@@ -60,7 +60,7 @@ export const SubprocessVerdict = v.object({
 })
 export type SubprocessVerdict = v.InferOutput<typeof SubprocessVerdict>
 
-/** Processes of agents; degraded while an active session reports a failed verdict. */
+/** Agent processes; degraded while an active session has a failed verdict. */
 export const SubprocessHealth = v.object({
   healthy: Integer,
   monitored: Integer,
@@ -70,7 +70,7 @@ export const SubprocessHealth = v.object({
 })
 export type SubprocessHealth = v.InferOutput<typeof SubprocessHealth>
 
-/** Memory; not a part of this service, so always its empty form. */
+/** Memory; svc has no such subsystem, so this member is always empty. */
 export const StatusMemory = v.object({
   configured: v.boolean(),
   dream_agent: v.optional(v.string()),
@@ -94,7 +94,7 @@ export const StatusMemory = v.object({
 })
 export type StatusMemory = v.InferOutput<typeof StatusMemory>
 
-/** Definitions, and how many of them are on. */
+/** Counts of all and of enabled definitions. */
 export const DefinitionTotals = v.object({ enabled: Integer, total: Integer })
 export type DefinitionTotals = v.InferOutput<typeof DefinitionTotals>
 
@@ -106,29 +106,29 @@ export const StatusAutomation = v.object({
   scheduled_jobs: v.optional(v.array(SchedulerState)),
   scheduler_running: v.boolean(),
   triggers: DefinitionTotals,
-  /** `unavailable` where the plugin that fills this member is absent. */
+  /** `unavailable` if the plugin behind this member is absent. */
   status: v.optional(v.string()),
 })
 export type StatusAutomation = v.InferOutput<typeof StatusAutomation>
 
-/** What went wrong since the last look: numbers of what was neither acknowledged nor is well again. */
+/** Counts of failures that are neither acknowledged nor resolved. */
 export const StatusAttention = v.object({
-  /** Jobs and triggers whose latest run failed. */
+  /** Jobs and triggers with a failed latest run. */
   failed: v.optional(Integer),
-  /** Jobs of which an occurrence was not run. */
+  /** Jobs with a skipped occurrence. */
   missed: v.optional(Integer),
-  /** Questions that nobody answered in time. */
+  /** Questions that expired without an answer. */
   expired: v.optional(Integer),
   summary: v.optional(v.string()),
   status: v.optional(v.string()),
 })
 export type StatusAttention = v.InferOutput<typeof StatusAttention>
 
-/** Tasks of one owner. */
+/** Task count of one owner. */
 export const TaskOwnerTotal = v.object({ count: Integer, owner_kind: v.string(), owner_ref: v.string() })
 export type TaskOwnerTotal = v.InferOutput<typeof TaskOwnerTotal>
 
-/** Runs that wait in one channel. */
+/** Queued runs in one channel. */
 export const QueueDepth = v.object({
   channel_id: v.optional(v.string()),
   count: Integer,
@@ -137,7 +137,7 @@ export const QueueDepth = v.object({
 })
 export type QueueDepth = v.InferOutput<typeof QueueDepth>
 
-/** Runs of one origin in one state. */
+/** Runs by origin and status. */
 export const RunTotal = v.object({
   channel_id: v.optional(v.string()),
   count: Integer,
@@ -146,7 +146,7 @@ export const RunTotal = v.object({
 })
 export type RunTotal = v.InferOutput<typeof RunTotal>
 
-/** A run that no longer moves. */
+/** A run without progress. */
 export const StuckRun = v.object({
   age_ms: Integer,
   channel_id: v.optional(v.string()),
@@ -158,7 +158,7 @@ export const StuckRun = v.object({
 })
 export type StuckRun = v.InferOutput<typeof StuckRun>
 
-/** Tasks of one scope in one state. */
+/** Tasks by scope and status. */
 export const TaskTotal = v.object({
   channel_id: v.optional(v.string()),
   count: Integer,
@@ -167,7 +167,7 @@ export const TaskTotal = v.object({
 })
 export type TaskTotal = v.InferOutput<typeof TaskTotal>
 
-/** What the start made of runs that it found. */
+/** How the last start handled unfinished runs. */
 export const TaskRecovery = v.object({ failed: Integer, marked_running: Integer, requeued: Integer })
 export type TaskRecovery = v.InferOutput<typeof TaskRecovery>
 
@@ -190,10 +190,10 @@ export const StatusTasks = v.object({
 })
 export type StatusTasks = v.InferOutput<typeof StatusTasks>
 
-/** Bridges, counted. */
+/** Bridge counts. */
 export const StatusBridges = v.object({
   ...BridgeTotals.entries,
-  /** `unavailable` where the plugin that fills this member is absent. */
+  /** `unavailable` if the plugin behind this member is absent. */
   status: v.optional(v.string()),
 })
 export type StatusBridges = v.InferOutput<typeof StatusBridges>
@@ -234,18 +234,18 @@ export const StatusMcpServer = v.object({
 })
 export type StatusMcpServer = v.InferOutput<typeof StatusMcpServer>
 
-/** Skills, counted. */
+/** Skill counts. */
 export const StatusSkills = v.object({
   diagnostics: v.optional(v.array(SkillDiagnostic)),
   disabled_count: Integer,
   discovered_count: Integer,
   runtime_available: v.boolean(),
-  /** `unavailable` where the plugin that fills this member is absent. */
+  /** `unavailable` if the plugin behind this member is absent. */
   status: v.optional(v.string()),
 })
 export type StatusSkills = v.InferOutput<typeof StatusSkills>
 
-/** The configuration and whether all of it is in force. */
+/** The configuration, and whether all of it is applied. */
 export const StatusConfig = v.object({
   apply_state: v.string(),
   config_file: v.optional(v.string()),
@@ -257,6 +257,6 @@ export const StatusConfig = v.object({
 })
 export type StatusConfig = v.InferOutput<typeof StatusConfig>
 
-/** Whether the log can be read. */
+/** Whether the log is readable. */
 export const StatusLogTail = v.object({ available: v.boolean(), status: v.string() })
 export type StatusLogTail = v.InferOutput<typeof StatusLogTail>

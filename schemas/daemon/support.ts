@@ -1,4 +1,4 @@
-/** Support bundles: POST /api/support/bundles and what follows from it. */
+/** Support bundles: POST /api/support/bundles and the related routes. */
 import * as v from 'valibot'
 import { Integer, maybeTimestamp, queryBoolean, Timestamp } from '../kernel/common.js'
 
@@ -14,7 +14,7 @@ export const SupportBundleQuery = v.object({
   wait: v.optional(v.pipe(queryBoolean(), v.description('reply when the operation has ended, after 25 s at most'))),
 })
 
-/** What the archive holds of one file, or why it does not. */
+/** A file of the archive, or why it is left out. */
 export const SupportArtifact = v.object({
   path: v.string(),
   bytes: Integer,
@@ -42,7 +42,7 @@ export type SupportManifest = v.InferOutput<typeof SupportManifest>
 export const SupportStatus = v.picklist(['pending', 'running', 'completed', 'failed'])
 export type SupportStatus = v.InferOutput<typeof SupportStatus>
 
-/** The making of a bundle. */
+/** The operation that creates a bundle. */
 export const SupportOperation = v.object({
   operation_id: v.string(),
   status: SupportStatus,

@@ -4,11 +4,11 @@ import { Integer, queryBoolean } from '../kernel/common.js'
 
 const text = v.optional(v.string())
 
-/** What an extension from a catalog may do besides, where the operator consents to it by name. */
+/** Additional permissions that a catalog extension gets only with the operator's explicit consent. */
 export const ConsentName = v.picklist(['bridge.read', 'bridge.write', 'session.write'])
 const allow = v.optional(v.pipe(v.array(ConsentName), v.maxLength(8)))
 
-/** POST /api/extensions. `tree_digest` is what a preview showed: anything else is refused. */
+/** POST /api/extensions. `tree_digest` comes from a preview: any other content is refused. */
 export const InstallExtensionBody = v.strictObject({
   allow_unverified: v.optional(v.boolean()),
   asset: text,
@@ -18,9 +18,9 @@ export const InstallExtensionBody = v.strictObject({
   source: text,
   version: text,
   tree_digest: text,
-  /** What a preview showed that it brings: the consent to that. */
+  /** Consent to the contents that a preview showed. */
   consent_digest: text,
-  /** Consents to what an extension from a catalog is granted only by name. */
+  /** Explicit consents for an extension from a catalog. */
   allow,
 })
 export type InstallExtensionBody = v.InferOutput<typeof InstallExtensionBody>
@@ -34,33 +34,33 @@ export const UpdateExtensionBody = v.strictObject({
   checksum: text,
   tree_digest: text,
   consent_digest: text,
-  /** Beside what the installed version was allowed. */
+  /** In addition to the consents of the installed version. */
   allow,
 })
 export type UpdateExtensionBody = v.InferOutput<typeof UpdateExtensionBody>
 
-/** POST /api/extensions/preview: of a source, or with `name` of the source of an installed extension. */
+/** POST /api/extensions/preview of a source, or with `name` of the source of an installed extension. */
 export const PreviewInstallBody = v.strictObject({ ...InstallExtensionBody.entries, name: text })
 export type PreviewInstallBody = v.InferOutput<typeof PreviewInstallBody>
 
-/** One thing that an extension brings: what of it runs, where it leads, and what it is given. */
+/** One part of an extension: what it runs, contacts and receives. */
 export const Brought = v.object({
   kind: v.string(),
   name: v.string(),
-  /** Command line of a program, as it is written. */
+  /** Command line of a program, as written. */
   runs: text,
-  /** Addresses that the daemon sends requests to. */
+  /** URLs that the daemon sends requests to. */
   reaches: v.optional(v.array(v.string())),
-  /** References to secrets and variables that it is given. */
+  /** References to secrets and variables that it receives. */
   given: v.optional(v.array(v.string())),
-  /** The sandbox profile that it names. */
+  /** Its sandbox profile. */
   sandbox: text,
-  /** When it runs, or what it may do. */
+  /** When it runs, or its permissions. */
   about: text,
 })
 export type Brought = v.InferOutput<typeof Brought>
 
-/** What installing or updating would do. */
+/** The effects of an installation or update. */
 export const InstallPreview = v.object({
   name: v.string(),
   description: v.string(),
@@ -79,21 +79,21 @@ export const InstallPreview = v.object({
   permissions_added: v.array(v.string()),
   permissions_removed: v.array(v.string()),
   permissions_dropped: v.array(v.string()),
-  /** Consents that it asks for and that only the operator gives, by name; those of them that are given. */
+  /** Explicit consents: those requested, and those already given. */
   consents_asked: v.array(ConsentName),
   consents_given: v.array(ConsentName),
   requires_env: v.array(v.string()),
-  /** Everything that runs, is reached or is given something; `new_brings` is what the installed version does not bring. */
+  /** All parts that run, contact or receive something; `new_brings` lacks those of the installed version. */
   brings: v.array(Brought),
   new_brings: v.array(Brought),
-  /** SHA-256 of `brings`, which an install repeats as the consent to it; empty where it brings nothing. */
+  /** SHA-256 of `brings`, which the installation repeats as consent; empty if there are no such parts. */
   consent_digest: v.string(),
-  /** Without the consent it is not installed. */
+  /** The installation requires the consent. */
   consent_required: v.boolean(),
   /** Its programs run in a sandbox. */
   sandboxed: v.boolean(),
   command: text,
-  /** `refused` with the code and the text of the refusal. */
+  /** `refused`: see the code and message in `refusal`. */
   decision: v.string(),
   refusal: v.optional(v.object({ code: v.string(), error: v.string() })),
 })
@@ -103,7 +103,7 @@ export type InstallPreview = v.InferOutput<typeof InstallPreview>
 export const InstallPreviewReply = v.object({ preview: InstallPreview })
 export type InstallPreviewReply = v.InferOutput<typeof InstallPreviewReply>
 
-/** POST /api/extensions/update: all that were installed, one after the other, to the first that fails. */
+/** POST /api/extensions/update: updates all installed extensions in turn; stops at the first failure. */
 export const UpdateAllBody = v.strictObject({ allow_unverified: v.optional(v.boolean()) })
 export type UpdateAllBody = v.InferOutput<typeof UpdateAllBody>
 
@@ -122,7 +122,7 @@ export const UpdateAllReply = v.object({
 })
 export type UpdateAllReply = v.InferOutput<typeof UpdateAllReply>
 
-/** DELETE /api/extensions/{name}. With `purge` its records, tables and bindings go as well. */
+/** DELETE /api/extensions/{name}. `purge` also removes its records, tables and bindings. */
 export const RemoveExtensionQuery = v.strictObject({
   purge: v.optional(queryBoolean()),
   workspace: v.optional(v.string()),

@@ -44,9 +44,9 @@ export const HookCatalogEntry = v.object({
   skill_source: v.optional(v.string()),
   workspace_id: v.optional(v.string()),
   shadowed_sources: v.optional(v.array(HookSourceName)),
-  /** Which agents and actions the event covers. */
+  /** Agents and actions that the event covers. */
   reach: v.string(),
-  /** Matcher values that match nothing known, and sessions in which a guard does not hold yet. */
+  /** Matcher values without any match, and sessions that a guard does not cover yet. */
   warnings: v.optional(v.array(v.string())),
 })
 export type HookCatalogEntry = v.InferOutput<typeof HookCatalogEntry>

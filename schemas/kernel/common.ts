@@ -14,7 +14,7 @@ const isTime = (text: string): boolean => {
   return new Date(midnight).getUTCDate() === Number(text.slice(8, 10)) && !Number.isNaN(Date.parse(text))
 }
 
-/** A point in time: ISO 8601 with seconds and offset; what the service itself writes is UTC, milliseconds, `Z`. */
+/** A point in time: ISO 8601 with seconds and offset. The daemon writes UTC with milliseconds and `Z`. */
 export const Timestamp = v.pipe(v.string(), v.isoTimestamp(expectedTime), v.check(isTime, expectedTime))
 export type Timestamp = v.InferOutput<typeof Timestamp>
 
@@ -34,7 +34,7 @@ export type StringMap = v.InferOutput<typeof StringMap>
 export const CountMap = v.record(v.string(), Integer)
 export type CountMap = v.InferOutput<typeof CountMap>
 
-/** A member that may be absent or null, the contract's form of "there is none": a timestamp that has not come yet. */
+/** A member that may be absent or null, such as the timestamp of a future event. */
 export const maybeTimestamp = v.nullish(Timestamp)
 
 /** Position and size of a page in a list. */
@@ -47,7 +47,7 @@ export const Page = v.object({
 export type Page = v.InferOutput<typeof Page>
 
 /**
- * An integer in a query string: digits with an optional minus sign, at most 15 of them, handed on as a number.
+ * An integer in a query string: an optional minus sign and at most 15 digits, parsed to a number.
  * @param min smallest value accepted
  * @param max largest value accepted
  */

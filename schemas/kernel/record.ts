@@ -5,7 +5,7 @@ import { Integer, queryInteger, Timestamp } from './common.js'
 export const ResourceScopeKind = v.picklist(['user', 'global', 'workspace'])
 export type ResourceScopeKind = v.InferOutput<typeof ResourceScopeKind>
 
-/** Where a record applies. Strict, since it is part of a request. */
+/** Where a record applies. Strict, because requests contain it. */
 export const ResourceScope = v.strictObject({ kind: ResourceScopeKind, id: v.optional(v.string()) })
 export type ResourceScope = v.InferOutput<typeof ResourceScope>
 
@@ -27,7 +27,7 @@ export const ResourceRecord = v.object({
 })
 export type ResourceRecord = v.InferOutput<typeof ResourceRecord>
 
-/** PUT of a record; no `expected_version` and 0 both mean that there is none yet. `spec` follows the kind's codec. */
+/** PUT of a record; `expected_version` 0 or absent means that the record must not exist. The kind's codec validates `spec`. */
 export const PutRecordBody = v.strictObject({
   expected_version: v.optional(Integer),
   scope: ResourceScope,
@@ -35,7 +35,7 @@ export const PutRecordBody = v.strictObject({
 })
 export type PutRecordBody = v.InferOutput<typeof PutRecordBody>
 
-/** DELETE of a record: always with the version that is to go. */
+/** DELETE of a record; the current version is required. */
 export const DeleteRecordBody = v.strictObject({ expected_version: Integer })
 export type DeleteRecordBody = v.InferOutput<typeof DeleteRecordBody>
 

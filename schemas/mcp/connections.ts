@@ -1,4 +1,4 @@
-/** The daemon as an MCP server: messages of the protocol, one request each. */
+/** The daemon as an MCP server: one request per protocol message. */
 import * as v from 'valibot'
 import { JsonMap } from '../kernel/common.js'
 
@@ -6,9 +6,9 @@ const Risk = v.picklist(['read', 'mutating', 'open_world', 'destructive'])
 
 /** POST /api/mcp/connections. */
 export const OpenMcpConnectionBody = v.strictObject({
-  /** Of the session whose agent connects; no other caller needs one. */
+  /** Nonce of the session whose agent connects; other callers need none. */
   nonce: v.optional(v.pipe(v.string(), v.maxLength(128))),
-  /** Tools of these risks are shown; default: those that only read. Without effect for agents, whose session decides. */
+  /** Risks of the tools to list; default: read-only tools. Ignored for agents, whose session decides. */
   risks: v.optional(v.pipe(v.array(Risk), v.maxLength(4))),
   workspace_id: v.optional(v.pipe(v.string(), v.maxLength(4096))),
 })
@@ -18,7 +18,7 @@ export const OpenMcpConnectionReply = v.object({ connection_id: v.string() })
 
 const connection_id = v.pipe(v.string(), v.maxLength(128))
 
-/** POST /api/mcp/messages: one message of JSON-RPC; its answer is one too. */
+/** POST /api/mcp/messages: one JSON-RPC message; so is the reply. */
 export const McpMessageBody = v.strictObject({ connection_id, message: JsonMap })
 
 /** POST /api/mcp/connections/close. */

@@ -1,4 +1,4 @@
-/** The schemas of what an agent says and hears in the channels of its own session, and of channels that are followed live. */
+/** Messages of an agent in its session's channels, and live streams of channels. */
 import * as v from 'valibot'
 import { JsonMap, queryBoolean, queryInteger, Timestamp } from '../kernel/common.js'
 import { CoordinationChannel } from '../tasks/run.js'
@@ -16,7 +16,7 @@ export const CoordinationKind = v.picklist([
 ])
 export type CoordinationKind = v.InferOutput<typeof CoordinationKind>
 
-/** What a coordination message is about. */
+/** Subject of a coordination message. */
 export const CoordinationMetadata = v.object({
   channel_id: v.string(),
   correlation_id: v.string(),
@@ -30,7 +30,7 @@ export type CoordinationMetadata = v.InferOutput<typeof CoordinationMetadata>
 
 const short = v.pipe(v.string(), v.maxLength(200))
 
-/** What an agent says that its message is about; what it leaves out is known of its session. */
+/** Subject of a message as stated by the agent; omitted members come from its session. */
 export const CoordinationAbout = v.strictObject({
   channel_id: v.optional(v.pipe(short, v.description('default: the channel of the request'))),
   correlation_id: v.optional(
@@ -49,7 +49,7 @@ export const CoordinationAbout = v.strictObject({
 })
 export type CoordinationAbout = v.InferOutput<typeof CoordinationAbout>
 
-/** A message in a channel of the session's own. */
+/** A message in a channel of the session. */
 export const CoordinationMessage = v.object({
   body: v.unknown(),
   channel_id: v.string(),
@@ -115,7 +115,7 @@ export const RunConversationQuery = v.object({
 })
 export type RunConversationQuery = v.InferOutput<typeof RunConversationQuery>
 
-/** What followers of a conversation get, one by one. */
+/** A change in the stream of a conversation. */
 export const ConversationChange = v.object({
   message: v.nullish(ConversationMessage),
   usage: v.nullish(ConversationUsage),
@@ -133,7 +133,7 @@ export const PromoteTaskBody = v.strictObject({
 export type PromoteTaskBody = v.InferOutput<typeof PromoteTaskBody>
 export const PromoteTaskReply = v.object({ origin: TaskLink, task: Task })
 
-/** The same as the server-sent event that it is; `id` is that of the message. */
+/** The change as a server-sent event; `id` is that of the message. */
 export const ConversationFrame = v.object({
   id: v.optional(v.string()),
   event: v.picklist(['message', 'usage']),

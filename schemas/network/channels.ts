@@ -1,11 +1,11 @@
-/** The schemas of channels, their peers and subscriptions. */
+/** Channels, their peers and subscriptions. */
 import * as v from 'valibot'
 import { Integer, JsonMap, maybeTimestamp, queryInteger } from '../kernel/common.js'
 import { Session } from '../sessions/session.js'
 
 const strings = v.array(v.string())
 
-/** What a peer tells of itself. */
+/** Self-description of a peer. */
 export const PeerCard = v.object({
   artifacts_supported: strings,
   capabilities: v.array(v.object({ id: v.string(), summary: v.string() })),
@@ -26,7 +26,7 @@ const peer = {
   session_id: v.nullish(v.string()),
 }
 
-/** Something that takes part in a channel. */
+/** A participant of a channel. */
 export const Peer = v.object({
   ...peer,
   channel: v.string(),
@@ -39,7 +39,7 @@ export const ListPeersQuery = v.object({
 })
 export const ListPeersReply = v.object({ peers: v.array(Peer) })
 
-/** Messages of a peer, counted. */
+/** Message counts of a peer. */
 export const PeerMetrics = v.object({
   delivered: v.optional(Integer),
   delivered_size_bytes: v.optional(Integer),
@@ -53,7 +53,7 @@ export const PeerMetrics = v.object({
 })
 export type PeerMetrics = v.InferOutput<typeof PeerMetrics>
 
-/** A capability in full. */
+/** A full capability. */
 export const Capability = v.object({
   id: v.string(),
   outcome: v.string(),
@@ -99,7 +99,7 @@ const channel = {
   workspace_id: v.optional(v.string()),
 }
 
-/** Where peers of a workspace talk. */
+/** A channel for the peers of a workspace. */
 export const Channel = v.object(channel)
 export type Channel = v.InferOutput<typeof Channel>
 
@@ -112,7 +112,7 @@ export const ChannelDetail = v.object({
 export type ChannelDetail = v.InferOutput<typeof ChannelDetail>
 export const ChannelReply = v.object({ channel: ChannelDetail })
 
-/** A thread or direct room in which something was said lately. */
+/** A recently active thread or direct room. */
 export const ChannelRecent = v.object({
   channel: v.string(),
   container_id: v.string(),
@@ -164,7 +164,7 @@ export type UpdateChannelBody = v.InferOutput<typeof UpdateChannelBody>
 export const SubscriptionMode = v.picklist(['all', 'mentions', 'muted'])
 export type SubscriptionMode = v.InferOutput<typeof SubscriptionMode>
 
-/** What of a channel or thread comes to a session. */
+/** Delivery of a channel's or thread's messages to a session. */
 export const Subscription = v.object({
   channel: v.string(),
   mode: v.string(),

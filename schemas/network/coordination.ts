@@ -5,7 +5,7 @@ import { Integer, maybeTimestamp } from '../kernel/common.js'
 export const CoordinationScope = v.picklist(['workspace', 'task'])
 export type CoordinationScope = v.InferOutput<typeof CoordinationScope>
 
-/** Why a run is, or is not, to be asked whether its workspace coordinates; the first that holds. */
+/** Whether to ask for coordination in the workspace of a run, and why; the first applicable reason. */
 export const EligibilityReason = v.picklist([
   'already_enabled',
   'invitation_dismissed',

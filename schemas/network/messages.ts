@@ -1,4 +1,4 @@
-/** The schemas of messages between agents, and of the threads and direct rooms that hold them. */
+/** Messages between agents, and their threads and direct rooms. */
 import * as v from 'valibot'
 import { Integer, JsonMap, maybeTimestamp, Page, queryBoolean, queryInteger, Timestamp } from '../kernel/common.js'
 
@@ -8,7 +8,7 @@ export type MessageKind = v.InferOutput<typeof MessageKind>
 export const Surface = v.picklist(['thread', 'direct'])
 export type Surface = v.InferOutput<typeof Surface>
 
-/** A session that a message was for and that it did not wake. */
+/** An addressed session that the message did not wake. */
 export const NotWoken = v.object({
   peer_id: v.string(),
   reason: v.picklist(['not_live', 'depth_exceeded', 'budget_exhausted', 'network_disabled']),
@@ -16,7 +16,7 @@ export const NotWoken = v.object({
 })
 export type NotWoken = v.InferOutput<typeof NotWoken>
 
-/** A message as a conversation shows it. */
+/** A message in a conversation. */
 export const ConversationMessage = v.object({
   body: v.unknown(),
   channel: v.string(),
@@ -46,7 +46,7 @@ export const ConversationMessage = v.object({
 })
 export type ConversationMessage = v.InferOutput<typeof ConversationMessage>
 
-/** A message as it goes from one peer to others. */
+/** A message as exchanged between peers. */
 export const Envelope = v.object({
   body: v.unknown(),
   channel: v.string(),
@@ -71,7 +71,7 @@ export const Envelope = v.object({
 })
 export type Envelope = v.InferOutput<typeof Envelope>
 
-/** A message that a session is to send. */
+/** A message to send from a session. */
 export const SendMessageBody = v.strictObject({
   body: JsonMap,
   channel: v.string(),
@@ -98,7 +98,7 @@ export const SendMessageBody = v.strictObject({
 })
 export type SendMessageBody = v.InferOutput<typeof SendMessageBody>
 
-/** A message that was sent. */
+/** A sent message. */
 export const SentMessage = v.object({
   channel: v.string(),
   id: v.string(),
@@ -121,7 +121,7 @@ export const SentMessage = v.object({
 export type SentMessage = v.InferOutput<typeof SentMessage>
 export const SendMessageReply = v.object({ message: SentMessage })
 
-/** A conversation of a channel that all of its peers read. */
+/** A conversation visible to all peers of a channel. */
 export const Thread = v.object({
   channel: v.string(),
   message_count: Integer,
@@ -147,7 +147,7 @@ export const Thread = v.object({
 export type Thread = v.InferOutput<typeof Thread>
 export const ListThreadsReply = v.object({ page: Page, threads: v.array(Thread) })
 
-/** A task that was made of a thread. */
+/** A task created from a thread. */
 export const TaskLink = v.object({
   channel: v.string(),
   digest: v.string(),
@@ -161,7 +161,7 @@ export const TaskLink = v.object({
 })
 export type TaskLink = v.InferOutput<typeof TaskLink>
 
-/** What a thread has cost a session that messages of it were given to. */
+/** Cost of a thread for a session that received its messages. */
 export const SessionCost = v.object({
   session_id: v.string(),
   delivered_count: v.optional(Integer),
@@ -177,7 +177,7 @@ export const ThreadReply = v.object({
   task_links: v.optional(v.array(TaskLink)),
 })
 
-/** A conversation of two sessions. */
+/** A conversation between two sessions. */
 export const Direct = v.object({
   channel: v.string(),
   direct_id: v.string(),
@@ -206,7 +206,7 @@ export const ListMessagesReply = v.object({
 
 const limit = v.optional(v.pipe(queryInteger(1, 500), v.description('how many at most, 1 to 500 (default 50)')))
 
-/** Which conversations of a channel are listed. */
+/** Filter of a channel's conversations. */
 export const ListContainersQuery = v.object({
   session_id: v.optional(v.pipe(v.string(), v.description('only those that this session takes part in'))),
   query: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('a text in title or newest message'))),
@@ -217,7 +217,7 @@ export const ListContainersQuery = v.object({
 })
 export type ListContainersQuery = v.InferOutput<typeof ListContainersQuery>
 
-/** Which messages of a conversation are listed, the oldest first. */
+/** Filter of a conversation's messages, the oldest first. */
 export const ListMessagesQuery = v.object({
   before: v.optional(v.pipe(v.string(), v.description('only messages before this one, by its id'))),
   after: v.optional(v.pipe(v.string(), v.description('only messages after this one, by its id'))),
@@ -233,7 +233,7 @@ export const InboxReply = v.object({ messages: v.array(Envelope) })
 export const WorkState = v.picklist(['submitted', 'working', 'needs_input', 'completed', 'failed', 'canceled'])
 export type WorkState = v.InferOutput<typeof WorkState>
 
-/** A piece of work that one peer does for another. */
+/** Work that one peer does for another. */
 export const Work = v.object({
   channel: v.string(),
   state: WorkState,

@@ -1,4 +1,4 @@
-/** The schemas of tasks that daemons offer each other. */
+/** Tasks that daemons offer to each other. */
 import * as v from 'valibot'
 import { DurationText } from '../duration.js'
 import { Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
@@ -20,12 +20,12 @@ export const RemoteOffer = v.object({
 export type RemoteOffer = v.InferOutput<typeof RemoteOffer>
 export const RemoteOfferReply = v.object({ offer: RemoteOffer })
 
-/** Who works on offers of other daemons here; absent: offers are not taken. */
+/** The agent that works on offers from other daemons; absent: offers are refused. */
 export const OfferAcceptance = v.object({
   agent: v.string(),
   workspace: v.string(),
   at_once: Integer,
-  /** Empty: those of all peers. */
+  /** Accepted peers; empty: all. */
   peers: v.array(v.string()),
 })
 export type OfferAcceptance = v.InferOutput<typeof OfferAcceptance>

@@ -1,14 +1,14 @@
-/** The schemas of the connection to other daemons. */
+/** Connections to other daemons. */
 import * as v from 'valibot'
 import { Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
 import { OfferAcceptance } from './offers.js'
 
-/** The key that other daemons know this one by. */
+/** The key that identifies this daemon to others. */
 export const RemoteIdentity = v.object({ daemon: v.string(), public_key: v.string(), fingerprint: v.string() })
 export type RemoteIdentity = v.InferOutput<typeof RemoteIdentity>
 export const RemoteIdentityReply = v.object({ identity: RemoteIdentity })
 
-/** A daemon whose key the operator pinned. */
+/** A daemon with a key pinned by the operator. */
 export const RemotePeer = v.object({
   name: v.string(),
   daemon: v.string(),
@@ -24,13 +24,13 @@ export type RemotePeer = v.InferOutput<typeof RemotePeer>
 export const RemotePeerReply = v.object({ peer: RemotePeer })
 export const ListRemotePeersReply = v.object({ peers: v.array(RemotePeer) })
 
-/** A channel that is shared with the daemons of the realm. */
+/** A channel shared with the daemons of the realm. */
 export const RemoteChannel = v.object({ channel: v.string(), workspace_id: v.string(), shared_at: Timestamp })
 export type RemoteChannel = v.InferOutput<typeof RemoteChannel>
 export const RemoteChannelReply = v.object({ channel: RemoteChannel })
 export const ListRemoteChannelsReply = v.object({ channels: v.array(RemoteChannel) })
 
-/** What was refused, by daemon and reason. */
+/** Refused requests, by daemon and reason. */
 export const RemoteRefusal = v.object({
   peer: v.string(),
   reason_code: v.string(),
@@ -49,7 +49,7 @@ export const RemoteStatus = v.object({
   peers: v.array(RemotePeer),
   channels: v.array(RemoteChannel),
   refusals: v.array(RemoteRefusal),
-  /** Who works on tasks that peers offer; absent: offers are not taken. */
+  /** The agent that works on tasks offered by peers; absent: offers are refused. */
   accepts: v.nullish(OfferAcceptance),
 })
 export type RemoteStatus = v.InferOutput<typeof RemoteStatus>

@@ -1,8 +1,8 @@
-/** What wakes by messages cost. */
+/** Cost of wakes caused by messages. */
 import * as v from 'valibot'
 import { queryInteger } from '../kernel/common.js'
 
-/** Which wakes are listed. */
+/** Filter of the listed wakes. */
 export const NetworkUsageQuery = v.object({
   owner_kind: v.optional(
     v.pipe(

@@ -1,16 +1,16 @@
-/** Who holds a session, who looks at it, and what wants to be looked at. */
+/** Presence of viewers, and sessions that need attention. */
 import * as v from 'valibot'
 import { Integer } from '../kernel/common.js'
 
-/** POST …/presence: a viewer sees the session, or does so no longer; `lease_id` as it was answered before. */
+/** POST …/presence: a viewer starts or stops viewing the session; `lease_id` is that of the previous reply. */
 export const PresenceBody = v.strictObject({ visible: v.boolean(), lease_id: v.optional(v.string()) })
 export type PresenceBody = v.InferOutput<typeof PresenceBody>
 
-/** POST …/presence: what the viewer names when it says so again, within a minute. */
+/** POST …/presence: the lease, which the viewer renews within a minute. */
 export const PresenceReply = v.object({ lease_id: v.string() })
 export type PresenceReply = v.InferOutput<typeof PresenceReply>
 
-/** Sessions whose agent waits for a person, and those in which something ended that nobody has seen. */
+/** Counts of sessions whose agent waits for a person, and of sessions with unseen results. */
 const Counts = { needs_you: Integer, finished: Integer }
 
 /** GET /api/sessions/attention-summary. */
@@ -20,7 +20,7 @@ export const AttentionSummaryReply = v.object({
 })
 export type AttentionSummaryReply = v.InferOutput<typeof AttentionSummaryReply>
 
-/** A change of the list of sessions; `reset`: read the list again, what happened to it is not known any more. */
+/** A change of the session list; `reset`: changes were lost, so read the list again. */
 export const CatalogChange = v.object({
   kind: v.picklist(['created', 'updated', 'stopped', 'removed', 'reset']),
   session_id: v.string(),

@@ -1,4 +1,4 @@
-/** Questions of agents, commands that they offer, and what a returning reader wants to know. */
+/** Questions and commands of agents, and the recap for a returning reader. */
 import * as v from 'valibot'
 import { Integer, queryInteger, Timestamp } from '../kernel/common.js'
 import { TaskRun } from '../tasks/run.js'
@@ -6,20 +6,20 @@ import { TranscriptMessage } from './events.js'
 import { CommandSource } from './prompts.js'
 import { Session } from './session.js'
 
-/** A question of an agent that waits for a person; without `choices` a text is wanted. */
+/** A question of an agent to a person; without `choices` the answer is text. */
 export const Clarification = v.object({
   agent_name: v.string(),
   asked_at: Timestamp,
   choices: v.optional(v.array(v.string())),
-  /** When the agent goes on without an answer. */
+  /** When the agent continues without an answer. */
   deadline: Timestamp,
-  /** What a typed answer has to be; absent: a text, or one of the choices. */
+  /** Type of a typed answer; absent: text, or one of the choices. */
   type: v.optional(v.picklist(['string', 'number', 'integer', 'boolean'])),
-  /** It may be skipped. */
+  /** The question may be skipped. */
   optional: v.optional(v.boolean()),
-  /** Several of the choices may be given. */
+  /** Several choices may be selected. */
   multiple: v.optional(v.boolean()),
-  /** Of a form, whose fields are asked one after the other: which of them it is, and how many there are. */
+  /** For a form, whose fields are asked in turn: the number of this field and of all fields. */
   position: v.optional(Integer),
   total: v.optional(Integer),
   question: v.string(),
@@ -35,7 +35,7 @@ export type ListClarificationsReply = v.InferOutput<typeof ListClarificationsRep
 const MAX_CHOICES = 50
 const MAX_SECONDS = 3600
 
-/** POST …/clarifications: a question to the person of a session; with `choices` one of them is the answer, otherwise a text. */
+/** POST …/clarifications: asks the person of a session; with `choices` the answer is one of them, otherwise text. */
 export const AskClarificationBody = v.strictObject({
   question: v.pipe(v.string(), v.regex(/\S/, 'a question has words'), v.maxLength(2000)),
   choices: v.optional(
@@ -50,7 +50,7 @@ export const AskClarificationBody = v.strictObject({
 })
 export type AskClarificationBody = v.InferOutput<typeof AskClarificationBody>
 
-/** POST …/clarifications: what the person answered; `fallback`: nobody did, and whoever asks goes on by itself. */
+/** POST …/clarifications: the person's answer; `fallback`: no answer in time, so the caller continues without one. */
 export const AskClarificationReply = v.object({
   request_id: v.string(),
   choice: v.nullable(Integer),
@@ -60,14 +60,14 @@ export const AskClarificationReply = v.object({
 })
 export type AskClarificationReply = v.InferOutput<typeof AskClarificationReply>
 
-/** POST …/clarifications/{request_id}/answer: one or several of the choices, a text, or none. */
+/** POST …/clarifications/{request_id}/answer: one or several choices, text, or none. */
 export const AnswerClarificationBody = v.strictObject({
   choice_index: v.nullish(Integer),
   /** For a question with `multiple`. */
   choice_indexes: v.optional(v.pipe(v.array(Integer), v.maxLength(MAX_CHOICES))),
-  /** Leaves an optional question without an answer. */
+  /** Skip an optional question. */
   skip: v.optional(v.boolean()),
-  /** Answers neither this question nor the rest of its form. */
+  /** Decline this question and the rest of its form. */
   decline: v.optional(v.boolean()),
   text: v.optional(v.pipe(v.string(), v.maxLength(10_000))),
 })
@@ -97,19 +97,19 @@ export const ListCommandsReply = v.object({
       unavailable_reason: v.optional(v.string()),
     }),
   ),
-  /** Another one when the commands are. */
+  /** Changes with the commands. */
   revision: v.string(),
 })
 export type ListCommandsReply = v.InferOutput<typeof ListCommandsReply>
 
-/** GET …/recap: the newest `limit` messages, 6 unless told, at most 50. */
+/** GET …/recap: the newest `limit` messages; default 6, at most 50. */
 export const RecapQuery = v.object({ limit: v.optional(queryInteger(0)) })
 export type RecapQuery = v.InferOutput<typeof RecapQuery>
 
 /** GET …/recap. */
 export const RecapReply = v.object({
   recap: v.object({
-    /** What it works on for a task; null: nothing. */
+    /** The task run that the session works on; null: none. */
     active_run: v.nullable(TaskRun),
     pending_inputs: Integer,
     pending_markers: Integer,
@@ -118,7 +118,7 @@ export const RecapReply = v.object({
         kind: v.string(),
         occurred_at: Timestamp,
         summary: v.string(),
-        /** Code and message of the failure that it tells of. */
+        /** Code and message of the related failure. */
         diagnostic: v.optional(v.unknown()),
         evidence: v.optional(v.record(v.string(), v.unknown())),
       }),

@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
 import { SessionFailure, StopReason } from './session.js'
 
-/** The prompt of a goal that an event belongs to. */
+/** The goal prompt that an event belongs to. */
 export const GoalPrompt = v.object({
   kind: v.picklist(['goal-work', 'goal-continuation', 'goal-compaction']),
   generation: Integer,
@@ -16,7 +16,7 @@ export const GoalPrompt = v.object({
 })
 export type GoalPrompt = v.InferOutput<typeof GoalPrompt>
 
-/** One stored event; `sequence` rises by one and is never given twice in a generation. */
+/** A stored event; within a generation, `sequence` increments by one and is never reused. */
 export const SessionEvent = v.object({
   id: v.string(),
   actor_id: v.optional(v.string()),
@@ -68,7 +68,7 @@ export const MessagePart = v.object({
 })
 export type MessagePart = v.InferOutput<typeof MessagePart>
 
-/** A message as a person sees it. */
+/** A message in the transcript. */
 export const TranscriptMessage = v.object({
   id: v.string(),
   metadata: v.optional(v.unknown()),
@@ -77,11 +77,11 @@ export const TranscriptMessage = v.object({
 })
 export type TranscriptMessage = v.InferOutput<typeof TranscriptMessage>
 
-/** A message, and the events from `start_sequence` to `sequence` that it was made of. */
+/** A message, built from the events `start_sequence` to `sequence`. */
 export const TranscriptEntry = v.object({ message: TranscriptMessage, sequence: Integer, start_sequence: Integer })
 export type TranscriptEntry = v.InferOutput<typeof TranscriptEntry>
 
-/** Entries that are new or changed. */
+/** New or changed entries. */
 export const TranscriptDelta = v.object({
   cursor: Integer,
   entries: v.array(TranscriptEntry),
@@ -95,7 +95,7 @@ export const TranscriptDelta = v.object({
 })
 export type TranscriptDelta = v.InferOutput<typeof TranscriptDelta>
 
-/** The end of the transcript; `reset` when what the reader had no longer holds, with the `reason`. */
+/** The end of the transcript; `reset` if the reader's state is invalid, with the `reason`. */
 export const TranscriptSnapshot = v.object({
   entries: v.array(TranscriptEntry),
   epoch: Integer,
@@ -121,7 +121,7 @@ export const GoalSnapshotChanged = v.object({
 })
 export type GoalSnapshotChanged = v.InferOutput<typeof GoalSnapshotChanged>
 
-/** The payload of each frame of the stream under its event name; a frame carries one. */
+/** Payloads of stream frames by event name; each frame has one. */
 export const SessionStreamFrames = v.object({
   goal_snapshot_changed: v.nullish(GoalSnapshotChanged),
   raw: v.nullish(SessionEvent),
@@ -131,7 +131,7 @@ export const SessionStreamFrames = v.object({
 })
 export type SessionStreamFrames = v.InferOutput<typeof SessionStreamFrames>
 
-/** One frame of the stream; stored events as they are come under the name of their type. */
+/** One frame of the stream; raw stored events use their type as the event name. */
 export const SessionStreamFrame = v.variant('event', [
   v.object({ id: v.string(), event: v.literal('transcript_delta'), data: TranscriptDelta }),
   v.object({ id: v.string(), event: v.literal('transcript_snapshot'), data: TranscriptSnapshot }),

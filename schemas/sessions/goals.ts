@@ -1,8 +1,8 @@
-/** What sessions need of goals. */
+/** Goals of sessions. */
 import * as v from 'valibot'
 import { Integer, Timestamp } from '../kernel/common.js'
 
-/** Why a goal did not do what was asked. */
+/** Why a goal command had no effect. */
 export const GoalReason = v.picklist([
   'goal_not_active',
   'goal_replace_required',
@@ -39,11 +39,11 @@ export const GoalReason = v.picklist([
 ])
 export type GoalReason = v.InferOutput<typeof GoalReason>
 
-/** How a goal stands. */
+/** Status of a goal. */
 export const GoalStatus = v.picklist(['active', 'paused', 'blocked', 'usage-limited', 'budget-limited', 'complete'])
 export type GoalStatus = v.InferOutput<typeof GoalStatus>
 
-/** How the run of a goal stands. */
+/** Status of a goal's run. */
 export const GoalRunStatus = v.picklist([
   'queued',
   'running',
@@ -60,7 +60,7 @@ export const GoalRunStatus = v.picklist([
 ])
 export type GoalRunStatus = v.InferOutput<typeof GoalRunStatus>
 
-/** How full the context of the model is. */
+/** Usage of the model's context window. */
 export const GoalContext = v.object({
   nudge_ratio: v.number(),
   ratio: v.nullable(v.number()),
@@ -71,7 +71,7 @@ export const GoalContext = v.object({
 })
 export type GoalContext = v.InferOutput<typeof GoalContext>
 
-/** What the judge said last. */
+/** Latest verdict of the judge. */
 export const GoalVerdict = v.object({
   blocking_issues: v.array(v.object({ id: v.string(), note: v.string() })),
   evaluated_at: Timestamp,
@@ -103,7 +103,7 @@ export type GoalSnapshot = v.InferOutput<typeof GoalSnapshot>
 export const SessionGoalReply = v.object({ goal: v.nullable(GoalSnapshot) })
 export type SessionGoalReply = v.InferOutput<typeof SessionGoalReply>
 
-/** What a goal command came to. */
+/** Result of a goal command. */
 export const GoalOutcome = v.object({
   outcome: v.picklist(['started', 'replaced', 'status', 'paused', 'resumed', 'cleared', 'error']),
   reason_code: v.nullable(GoalReason),

@@ -1,8 +1,8 @@
-/** What waits for a person, over all sessions and tasks. */
+/** Items of all sessions and tasks that need a person. */
 import * as v from 'valibot'
 import { Timestamp } from '../kernel/common.js'
 
-/** A pending request of an agent: for permission, or a question in words. */
+/** A pending permission request or question of an agent. */
 export const InboxQuestion = v.object({
   session_id: v.string(),
   session_name: v.optional(v.string()),
@@ -11,26 +11,26 @@ export const InboxQuestion = v.object({
   workspace_path: v.string(),
   interaction_id: v.string(),
   turn_id: v.string(),
-  /** Of the tool call: `edit`, `execute` …; `question` for one in words. */
+  /** Kind of the tool call, such as `edit` or `execute`; `question` for a question. */
   kind: v.string(),
   title: v.string(),
-  /** Absent where the title is the command. */
+  /** Absent if the title is the command. */
   command: v.optional(v.string()),
-  /** Paths outside of the workspace that it is about. */
+  /** Affected paths outside of the workspace. */
   outside: v.optional(v.array(v.string())),
-  /** Files that would change, each with its lines. */
+  /** Files that would change, with line counts. */
   changes: v.optional(v.array(v.string())),
-  /** What to run to see all of it. */
+  /** Command that shows all of it. */
   show: v.optional(v.string()),
-  /** What to run to answer it. */
+  /** Command that answers it. */
   answer: v.string(),
   created_at: Timestamp,
-  /** When the agent goes on without an answer; a permission is then rejected once. */
+  /** When the agent continues without an answer; a permission request is then rejected once. */
   expires_at: Timestamp,
 })
 export type InboxQuestion = v.InferOutput<typeof InboxQuestion>
 
-/** A task that goes on when a person has approved it, looked at what went wrong, or reviewed a run that no reviewer was found for. */
+/** A task that needs a person: an approval, a failure to resolve, or a review without a reviewer. */
 export const InboxTask = v.object({
   task_id: v.string(),
   /** The run that needs attention or a review. */
@@ -38,27 +38,27 @@ export const InboxTask = v.object({
   workspace_id: v.optional(v.string()),
   kind: v.picklist(['approval', 'attention', 'review']),
   title: v.string(),
-  /** What to run. */
+  /** Command to run. */
   command: v.string(),
   created_at: Timestamp,
 })
 export type InboxTask = v.InferOutput<typeof InboxTask>
 
-/** A job or trigger that somebody suggests and nobody has accepted or dismissed. */
+/** A suggested job or trigger that is neither accepted nor dismissed. */
 export const InboxSuggestion = v.object({
   suggestion_id: v.string(),
   workspace_id: v.string(),
   kind: v.literal('suggestion'),
   title: v.string(),
-  /** What to run. */
+  /** Command to run. */
   command: v.string(),
   created_at: Timestamp,
 })
 export type InboxSuggestion = v.InferOutput<typeof InboxSuggestion>
 
-/** What went wrong while nobody looked: listed until it is well again or acknowledged. */
+/** An unseen failure, listed until it is resolved or acknowledged. */
 export const InboxMishap = v.object({
-  /** Of the item in the list of attention. */
+  /** Id of the attention item. */
   item_id: v.string(),
   kind: v.pipe(
     v.picklist(['failed', 'missed', 'expired']),
@@ -68,9 +68,9 @@ export const InboxMishap = v.object({
   workspace_id: v.optional(v.string()),
   session_id: v.optional(v.string()),
   agent_name: v.optional(v.string()),
-  /** What to run to see more of it. */
+  /** Command that shows more. */
   show: v.optional(v.string()),
-  /** What to run when it was seen. */
+  /** Command that acknowledges it. */
   command: v.string(),
   created_at: Timestamp,
 })

@@ -1,11 +1,11 @@
-/** What can be asked about one session: what waits for a person, and the whole of its state. */
+/** Pending interactions and the full state of one session. */
 import * as v from 'valibot'
 import { Integer, queryBoolean, Timestamp } from '../kernel/common.js'
 import { PendingInteraction } from './runtime.js'
 import { SessionHealth } from './session.js'
 import { WakeReason, WakeResult, WakeState } from './wake.js'
 
-/** What became of a question to a person; `orphaned`: its agent ended before the answer. */
+/** Outcome of a question to a person; `orphaned`: its agent ended before the answer. */
 export const InteractionStatus = v.picklist(['pending', 'orphaned', 'resolved', 'timed_out', 'canceled'])
 export type InteractionStatus = v.InferOutput<typeof InteractionStatus>
 
@@ -13,15 +13,15 @@ export type InteractionStatus = v.InferOutput<typeof InteractionStatus>
 export const ListInteractionsQuery = v.object({ status: v.optional(InteractionStatus) })
 export type ListInteractionsQuery = v.InferOutput<typeof ListInteractionsQuery>
 
-/** GET …/interactions: the newest, ascending. */
+/** GET …/interactions: the newest ones, in ascending order. */
 export const ListInteractionsReply = v.object({ interactions: v.array(PendingInteraction) })
 export type ListInteractionsReply = v.InferOutput<typeof ListInteractionsReply>
 
-/** GET …/interactions/{interaction_id}: with all of it while it is pending, else as much as the journal has. */
+/** GET …/interactions/{interaction_id}: complete while it is pending, afterwards only what the journal keeps. */
 export const InteractionReply = v.object({ interaction: PendingInteraction })
 export type InteractionReply = v.InferOutput<typeof InteractionReply>
 
-/** Something about the wake-up policy of the agent that a person should know. */
+/** A notice about the agent's wake-up policy. */
 export const PolicyDiagnostic = v.object({
   code: v.string(),
   column: v.optional(Integer),
@@ -35,7 +35,7 @@ export const PolicyDiagnostic = v.object({
 })
 export type PolicyDiagnostic = v.InferOutput<typeof PolicyDiagnostic>
 
-/** One wake-up that was tried. */
+/** One attempted wake-up. */
 export const WakeEvent = v.object({
   id: v.string(),
   agent_name: v.optional(v.string()),

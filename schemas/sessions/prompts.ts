@@ -1,14 +1,14 @@
-/** Prompts, their queue, and permission. */
+/** Prompts, their queue, and permissions. */
 import * as v from 'valibot'
 import { Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
 import { GoalOutcome } from './goals.js'
 import { RuntimeSelection } from './runtime.js'
 
-/** What happens to a prompt while a turn runs: wait, cancel the turn, or go along with its next tool result. */
+/** Handling of a prompt during a turn: wait, cancel the turn, or be added to its next tool result. */
 export const PromptMode = v.picklist(['queue', 'interrupt', 'steer'])
 export type PromptMode = v.InferOutput<typeof PromptMode>
 
-/** A message in the form of the AI SDK; of several the last one of role `user` is the prompt. */
+/** A message in the AI SDK form; of several, the last one of role `user` is the prompt. */
 export const PromptMessage = v.strictObject({
   id: v.optional(v.string()),
   role: v.string(),
@@ -19,20 +19,20 @@ export type PromptMessage = v.InferOutput<typeof PromptMessage>
 
 const told = (max: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(max))
 
-/** A person as a platform knows them. */
+/** A person as identified by a platform. */
 export const PromptedFor = v.strictObject({
   id: told(256),
   name: told(256),
-  /** By what they wrote: `slack`. */
+  /** The platform, such as `slack`. */
   via: told(64),
 })
 
 /**
- * POST …/prompt. The text comes as `text`, as `message` or as `messages`; everything else may be left out. The
- * identities are minted when missing, and only a given key makes a repetition a replay.
+ * POST …/prompt. The text is in `text`, `message` or `messages`; other members are optional. Missing ids are generated; only a
+ * request with its own key can be replayed.
  */
 export const PromptBody = v.strictObject({
-  /** The person outside of the daemon for whom it is prompted. */
+  /** The person outside of the daemon who sent the prompt. */
   on_behalf_of: v.optional(PromptedFor),
   text: v.optional(v.string()),
   message: v.optional(v.string()),
@@ -41,13 +41,13 @@ export const PromptBody = v.strictObject({
   messageId: v.optional(v.string()),
   idempotency_key: v.optional(v.string()),
   mode: v.optional(PromptMode),
-  /** Ids of stored files that go along with it. */
+  /** Ids of stored files to attach. */
   attachments: v.optional(v.pipe(v.array(v.string()), v.maxLength(10))),
   runtime: v.nullish(RuntimeSelection),
 })
 export type PromptBody = v.InferOutput<typeof PromptBody>
 
-/** What became of a prompt: sent, queued, staged, or replayed. */
+/** Outcome of a prompt: sent, queued, staged, or replayed. */
 export const PromptReceipt = v.object({
   canceled_queued_entries: v.optional(Integer),
   estimated_send_at: maybeTimestamp,
@@ -69,7 +69,7 @@ export const PromptReceipt = v.object({
 })
 export type PromptReceipt = v.InferOutput<typeof PromptReceipt>
 
-/** POST …/prompt; the second form answers a prompt that was a goal command. */
+/** POST …/prompt; the second form is the reply to a goal command. */
 export const PromptReply = v.union([v.object({ prompt: PromptReceipt }), GoalOutcome])
 export type PromptReply = v.InferOutput<typeof PromptReply>
 
@@ -85,7 +85,7 @@ export const CancelPromptReply = v.object({
 })
 export type CancelPromptReply = v.InferOutput<typeof CancelPromptReply>
 
-/** A file that goes along with a prompt; sizes in bytes and pixels. */
+/** A file attached to a prompt; sizes in bytes and pixels. */
 export const PromptAttachment = v.object({
   id: v.string(),
   kind: v.string(),
@@ -104,7 +104,7 @@ export const AttachmentReply = v.object({
 })
 export type AttachmentReply = v.InferOutput<typeof AttachmentReply>
 
-/** Where a command comes from. */
+/** Source of a command. */
 export const CommandSource = v.object({
   id: v.optional(v.string()),
   kind: v.string(),
@@ -113,7 +113,7 @@ export const CommandSource = v.object({
 })
 export type CommandSource = v.InferOutput<typeof CommandSource>
 
-/** A skill that the text calls, and where in the text it does. */
+/** A skill invocation in the text, with its position. */
 export const SkillInvocation = v.object({
   name: v.string(),
   command_id: v.string(),
@@ -124,7 +124,7 @@ export const SkillInvocation = v.object({
 })
 export type SkillInvocation = v.InferOutput<typeof SkillInvocation>
 
-/** A prompt that waits for the turn to end. */
+/** A prompt queued until the turn ends. */
 export const QueuedPrompt = v.object({
   id: v.string(),
   attachments: v.optional(v.array(PromptAttachment)),
@@ -143,11 +143,11 @@ export const QueuedPrompt = v.object({
 })
 export type QueuedPrompt = v.InferOutput<typeof QueuedPrompt>
 
-/** GET …/prompt/queue, first in first out. */
+/** GET …/prompt/queue, the oldest first. */
 export const ListQueuedPromptsReply = v.object({ inputs: v.array(QueuedPrompt) })
 export type ListQueuedPromptsReply = v.InferOutput<typeof ListQueuedPromptsReply>
 
-/** PUT …/prompt/queue/{queue_entry_id}: another text for a prompt that still waits. */
+/** PUT …/prompt/queue/{queue_entry_id}: replaces the text of a queued prompt. */
 export const PutQueuedPromptBody = v.strictObject({
   text: v.string(),
   message_id: v.string(),
@@ -159,7 +159,7 @@ export type PutQueuedPromptBody = v.InferOutput<typeof PutQueuedPromptBody>
 export const QueuedPromptReply = v.object({ input: QueuedPrompt })
 export type QueuedPromptReply = v.InferOutput<typeof QueuedPromptReply>
 
-/** POST …/prompt/queue/{queue_entry_id}/steer: a queued prompt goes along with the turn that is named. */
+/** POST …/prompt/queue/{queue_entry_id}/steer: adds a queued prompt to the given turn. */
 export const SteerQueuedPromptBody = v.strictObject({
   expected_turn_id: v.string(),
   text: v.string(),
@@ -180,7 +180,7 @@ export const SteerQueuedPromptReply = v.object({
 })
 export type SteerQueuedPromptReply = v.InferOutput<typeof SteerQueuedPromptReply>
 
-/** Answers to a request for permission. */
+/** Answers to a permission request. */
 export const PermissionDecision = v.picklist(['allow-once', 'allow-always', 'reject-once', 'reject-always'])
 export type PermissionDecision = v.InferOutput<typeof PermissionDecision>
 

@@ -1,37 +1,37 @@
-/** What a question to a person shows: what would be run, and what would change. */
+/** Preview in a question to a person: the command to run and the changes to files. */
 import * as v from 'valibot'
 import { Integer } from '../kernel/common.js'
 
-/** What would become of one file. */
+/** The change of one file. */
 export const QuestionDiff = v.object({
   path: v.string(),
   is_new: v.optional(v.boolean()),
-  /** Lines in all, those that are hidden included. */
+  /** All lines, including hidden ones. */
   added: Integer,
   removed: Integer,
-  /** Hunks of a unified diff, without the lines that name the file. */
+  /** Hunks of a unified diff, without file headers. */
   patch: v.string(),
-  /** Lines of the diff that `patch` leaves out. */
+  /** Lines of the diff left out of `patch`. */
   hidden_lines: Integer,
 })
 export type QuestionDiff = v.InferOutput<typeof QuestionDiff>
 
-/** What of a question is left out; the interaction itself has all of it while it is pending. */
+/** Parts left out of a question; a pending interaction still has all of them. */
 export const QuestionHidden = v.object({
-  /** Files whose diff is left out altogether. */
+  /** Files without any diff. */
   files: Integer,
-  /** Lines of diffs, those of the files that are left out included. */
+  /** Hidden diff lines, including those of files without a diff. */
   lines: Integer,
-  /** Characters of the command, the title and of long lines. */
+  /** Hidden characters of the command, the title and long lines. */
   characters: Integer,
 })
 export type QuestionHidden = v.InferOutput<typeof QuestionHidden>
 
-/** Members of an interaction that say what it is about. */
+/** Members of an interaction that describe its subject. */
 export const questionMembers = {
   command: v.optional(v.string()),
   paths: v.optional(v.array(v.string())),
-  /** Those of the paths that lie outside of the workspace. */
+  /** Affected paths outside of the workspace. */
   outside: v.optional(v.array(v.string())),
   diffs: v.optional(v.array(QuestionDiff)),
   hidden: v.optional(QuestionHidden),

@@ -1,11 +1,11 @@
-/** Conversations that are cut back. */
+/** Rewinding and forking conversations. */
 import * as v from 'valibot'
 import { Integer } from '../kernel/common.js'
 import { SessionDetail } from './runtime.js'
 
 /**
- * POST …/rewind: back to before a prompt, named by the id of its entry in the transcript or by its message id. What is expected
- * of the transcript is that of a snapshot; null: whatever it is.
+ * POST …/rewind: removes a prompt and everything after it. The prompt is given by its transcript entry id or message id. The
+ * expected values are those of a snapshot; null accepts any.
  */
 export const RewindBody = v.strictObject({
   message_id: v.pipe(v.string(), v.minLength(1), v.maxLength(200)),
@@ -16,7 +16,7 @@ export const RewindBody = v.strictObject({
 })
 export type RewindBody = v.InferOutput<typeof RewindBody>
 
-/** POST …/worktree-fork: in a new worktree, or in one that the repository has. */
+/** POST …/worktree-fork into a new or an existing worktree of the repository. */
 export const ForkSessionBody = v.strictObject({
   confirmed: v.boolean(),
   new_worktree: v.nullish(v.strictObject({ name: v.optional(v.string()) })),
@@ -24,13 +24,13 @@ export const ForkSessionBody = v.strictObject({
 })
 export type ForkSessionBody = v.InferOutput<typeof ForkSessionBody>
 
-/** POST …/rewind: what was taken out, the text of the prompt, and the files that the removed turns changed and that stay so. */
+/** POST …/rewind: the removed part, the text of the prompt, and files changed by the removed turns, which are not reverted. */
 export const RewindSessionReply = v.object({
   rewind: v.object({
     archived_event_count: Integer,
     archived_from_sequence: Integer,
     archived_through_sequence: Integer,
-    /** As far as the agent told of them. */
+    /** Only changes reported by the agent. */
     changed_files: v.optional(v.array(v.string())),
     draft_text: v.string(),
     generation: Integer,

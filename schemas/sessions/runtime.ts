@@ -1,11 +1,11 @@
-/** The runtime behind a session, and the session with it. */
+/** The runtime of a session, and the session with it. */
 import * as v from 'valibot'
 import { ReasoningEffort } from '../agents.js'
 import { Integer, maybeTimestamp, queryInteger, Timestamp } from '../kernel/common.js'
 import { questionMembers } from './questions.js'
 import { ConfigOption, Session, SessionLineage, Speed, SpeedResolution } from './session.js'
 
-/** Provider and model for later prompts, or for one. */
+/** Provider and model for later prompts, or for one prompt. */
 export const RuntimeSelection = v.strictObject({
   model: v.optional(v.string()),
   provider: v.string(),
@@ -14,7 +14,7 @@ export const RuntimeSelection = v.strictObject({
 })
 export type RuntimeSelection = v.InferOutput<typeof RuntimeSelection>
 
-/** PUT …/runtime: `expected_revision` is the `selection_revision` that the caller knows, null: whatever it is. */
+/** PUT …/runtime: `expected_revision` is the last known `selection_revision`; null accepts any. */
 export const PutRuntimeBody = v.strictObject({ expected_revision: v.nullable(Integer), runtime: RuntimeSelection })
 export type PutRuntimeBody = v.InferOutput<typeof PutRuntimeBody>
 
@@ -22,7 +22,7 @@ export type PutRuntimeBody = v.InferOutput<typeof PutRuntimeBody>
 export const DeleteRuntimeQuery = v.object({ expected_revision: queryInteger(0) })
 export type DeleteRuntimeQuery = v.InferOutput<typeof DeleteRuntimeQuery>
 
-/** A question or a request for permission that waits for a person. */
+/** A question or permission request that waits for a person. */
 export const PendingInteraction = v.object({
   kind: v.string(),
   choices: v.optional(v.array(v.string())),
@@ -36,13 +36,13 @@ export const PendingInteraction = v.object({
   title: v.optional(v.string()),
   turn_id: v.optional(v.string()),
   created_at: Timestamp,
-  /** Of the tool call of a request for permission: `edit`, `execute` … */
+  /** Kind of the tool call of a permission request, such as `edit` or `execute`. */
   tool_kind: v.optional(v.string()),
   ...questionMembers,
 })
 export type PendingInteraction = v.InferOutput<typeof PendingInteraction>
 
-/** What the agent process can do, prompts included. */
+/** Capabilities of the agent process, including its prompts. */
 export const RuntimeCapabilities = v.object({
   config_options: v.optional(v.array(ConfigOption)),
   prompt_audio: v.boolean(),
@@ -53,7 +53,7 @@ export const RuntimeCapabilities = v.object({
 })
 export type RuntimeCapabilities = v.InferOutput<typeof RuntimeCapabilities>
 
-/** A restart of the agent process that is under way. */
+/** A restart of the agent process in progress. */
 export const RuntimeRecovery = v.object({
   attempt: Integer,
   generation: Integer,
@@ -65,7 +65,7 @@ export const RuntimeRecovery = v.object({
 })
 export type RuntimeRecovery = v.InferOutput<typeof RuntimeRecovery>
 
-/** The process behind a session: chosen, in effect, and its state. */
+/** The process of a session: selected and effective runtime, and state. */
 export const SessionRuntime = v.object({
   acp_caps: v.nullish(RuntimeCapabilities),
   acp_session_id: v.optional(v.string()),
@@ -88,7 +88,7 @@ export const SessionRuntime = v.object({
 })
 export type SessionRuntime = v.InferOutput<typeof SessionRuntime>
 
-/** A session with its runtime and what waits for an answer: the reply of routes that change a session. */
+/** A session with its runtime and pending interactions: the reply of routes that change a session. */
 export const SessionDetail = v.object({
   ...Session.entries,
   archived_at: v.nullable(Timestamp),

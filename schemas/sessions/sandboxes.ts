@@ -1,8 +1,8 @@
-/** /api/sandboxes: the sandboxes that sessions run in. */
+/** /api/sandboxes: the sandboxes of sessions. */
 import * as v from 'valibot'
 import { Integer } from '../kernel/common.js'
 
-/** The sandbox of one session; it is prepared until its agent runs. */
+/** The sandbox of one session, in state `prepared` until its agent runs. */
 export const Sandbox = v.object({
   sandbox_id: v.string(),
   session_id: v.string(),
@@ -20,13 +20,13 @@ export const ListSandboxesQuery = v.object({ workspace_id: v.optional(v.string()
 export const ListSandboxesReply = v.object({ sandboxes: v.array(Sandbox) })
 export type ListSandboxesReply = v.InferOutput<typeof ListSandboxesReply>
 
-/** GET /api/sandboxes/{session_id}: with what is seen inside, once it runs. */
+/** GET /api/sandboxes/{session_id}: includes the mounts and commands of a running sandbox. */
 export const SandboxReply = v.object({
   sandbox: v.object({
     ...Sandbox.entries,
-    /** The longest path that contains a file says how it is seen; what is below none of them is not there. */
+    /** The longest path that contains a file determines its access; other files do not exist in the sandbox. */
     mounts: v.array(v.object({ path: v.string(), access: v.picklist(['read', 'write', 'empty', 'link']) })),
-    /** Commands that run in it now, beside those of the agent. */
+    /** Running commands besides those of the agent. */
     commands: Integer,
   }),
 })
@@ -37,7 +37,7 @@ const MAX_ARGUMENT = 32_768
 const MAX_PATH = 4096
 const MAX_SECONDS = 600
 
-/** POST /api/sandboxes/{session_id}/exec: a command and its arguments; no shell reads them. */
+/** POST /api/sandboxes/{session_id}/exec: a command and its arguments, run without a shell. */
 export const ExecInSandboxBody = v.strictObject({
   argv: v.pipe(v.array(v.pipe(v.string(), v.maxLength(MAX_ARGUMENT))), v.minLength(1), v.maxLength(MAX_ARGUMENTS)),
   /** A folder of the workspace, absolute or relative to it; default: its root. */
@@ -53,7 +53,7 @@ export const ExecInSandboxReply = v.object({
   signal: v.nullable(v.string()),
   stdout: v.string(),
   stderr: v.string(),
-  /** More was written than is told. */
+  /** The output was longer than returned. */
   truncated: v.boolean(),
   timed_out: v.boolean(),
 })

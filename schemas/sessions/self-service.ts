@@ -1,4 +1,4 @@
-/** What an agent asks about its own session, and the sessions that it starts. */
+/** Requests of an agent about its own session and the sessions that it spawns. */
 import * as v from 'valibot'
 import { Integer, Timestamp } from '../kernel/common.js'
 import { ResolvedParticipation } from '../network.js'
@@ -26,7 +26,7 @@ const OwnWorkspace = v.object({
   name: v.optional(v.string()),
   root_dir: v.optional(v.string()),
 })
-/** What is left to the session: how many more children, how much deeper. */
+/** Remaining limits of the session: further children and depth. */
 const Limits = v.object({
   context_section_limit: Integer,
   max_active_task_leases: Integer,
@@ -77,7 +77,7 @@ export type CoordinatorConfigQuery = v.InferOutput<typeof CoordinatorConfigQuery
 export const CoordinatorConfigReply = v.object({ coordinator: CoordinatorConfig })
 export type CoordinatorConfigReply = v.InferOutput<typeof CoordinatorConfigReply>
 
-/** GET /api/agent/me. There are no capabilities yet that a session could have. */
+/** GET /api/agent/me. Sessions have no capabilities yet. */
 export const AgentMeReply = v.object({
   me: v.object({
     active_task_leases: v.array(TaskLease),
@@ -126,7 +126,7 @@ export const AgentContextReply = v.object({
 })
 export type AgentContextReply = v.InferOutput<typeof AgentContextReply>
 
-/** POST /api/agent/soul/validate: a text, or without one the stored persona; the agent and the workspace are the caller's. */
+/** POST /api/agent/soul/validate: validates a text, or else the stored persona; agent and workspace are the caller's. */
 export const ValidateOwnSoulBody = v.strictObject({
   agent_name: v.optional(v.string()),
   body: v.optional(v.string()),
@@ -137,7 +137,7 @@ export type ValidateOwnSoulBody = v.InferOutput<typeof ValidateOwnSoulBody>
 const line = v.pipe(v.string(), v.minLength(1), v.maxLength(200))
 const atoms = v.pipe(v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(4096))), v.maxLength(200))
 
-/** POST /api/agent/spawn. Every right is named; what is not named the child does not have. */
+/** POST /api/agent/spawn. The child has only the listed permissions. */
 export const SpawnBody = v.strictObject({
   agent_name: line,
   /** Stop the child when the caller's session stops. */
@@ -151,7 +151,7 @@ export const SpawnBody = v.strictObject({
       typeof atoms
     >,
   ),
-  /** Told to the child before its first prompt. */
+  /** Instructions for the child, placed before its first prompt. */
   prompt_overlay: v.optional(v.pipe(v.string(), v.maxLength(32_768))),
   provider: v.optional(line),
   spawn_role: v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_-]{0,63}$/, 'a name of a-z, 0-9, _ and -')),

@@ -4,11 +4,11 @@ import { PermissionMode, ReasoningEffort } from '../agents.js'
 import { Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
 import { ResolvedParticipation } from '../network.js'
 
-/** Life of a session. */
+/** Life-cycle state of a session. */
 export const SessionState = v.picklist(['starting', 'active', 'stopping', 'stopped'])
 export type SessionState = v.InferOutput<typeof SessionState>
 
-/** Who made a session. */
+/** Origin of a session. */
 export const SessionType = v.picklist(['user', 'dream', 'system', 'coordinator', 'spawned'])
 export type SessionType = v.InferOutput<typeof SessionType>
 
@@ -27,15 +27,15 @@ export const StopReason = v.picklist([
 ])
 export type StopReason = v.InferOutput<typeof StopReason>
 
-/** How fast a model is to answer. */
+/** Requested speed of a model. */
 export const Speed = v.picklist(['normal', 'fast'])
 export type Speed = v.InferOutput<typeof Speed>
 
-/** How well a session is. */
+/** Health of a session. */
 export const HealthLevel = v.picklist(['healthy', 'degraded', 'stale', 'dead', 'unknown'])
 export type HealthLevel = v.InferOutput<typeof HealthLevel>
 
-/** What a session is doing. */
+/** Activity of a session. */
 export const HealthState = v.picklist(['idle', 'prompting', 'stopped', 'detached'])
 export type HealthState = v.InferOutput<typeof HealthState>
 
@@ -51,7 +51,7 @@ export const WakeIneligibility = v.picklist([
 ])
 export type WakeIneligibility = v.InferOutput<typeof WakeIneligibility>
 
-/** A setting that the agent process offers. */
+/** A configuration option of the agent process. */
 export const ConfigOption = v.object({
   id: v.string(),
   kind: v.string(),
@@ -70,7 +70,7 @@ export const ConfigOption = v.object({
 })
 export type ConfigOption = v.InferOutput<typeof ConfigOption>
 
-/** What the agent process can do. */
+/** Capabilities of the agent process. */
 export const AcpCapabilities = v.object({
   config_options: v.optional(v.array(ConfigOption)),
   supported_modes: v.optional(v.array(v.string())),
@@ -78,7 +78,7 @@ export const AcpCapabilities = v.object({
 })
 export type AcpCapabilities = v.InferOutput<typeof AcpCapabilities>
 
-/** A slash command that the agent offers. */
+/** A slash command of the agent. */
 export const AvailableCommand = v.object({
   name: v.string(),
   description: v.string(),
@@ -86,7 +86,7 @@ export const AvailableCommand = v.object({
 })
 export type AvailableCommand = v.InferOutput<typeof AvailableCommand>
 
-/** What the current turn is doing; durations as their names say. */
+/** Activity of the current turn; member names state the unit of durations. */
 export const SessionActivity = v.object({
   current_tool: v.optional(v.string()),
   deadline_at: maybeTimestamp,
@@ -114,7 +114,7 @@ export const SessionFailure = v.object({
 })
 export type SessionFailure = v.InferOutput<typeof SessionFailure>
 
-/** Whether a session is well, attachable and can be woken. */
+/** Whether a session is healthy, attachable and can be woken. */
 export const SessionHealth = v.object({
   active_prompt: v.boolean(),
   agent_name: v.string(),
@@ -132,7 +132,7 @@ export const SessionHealth = v.object({
 })
 export type SessionHealth = v.InferOutput<typeof SessionHealth>
 
-/** What a spawned session may use, a part of what its parent may. */
+/** Permissions of a spawned session, a subset of its parent's. */
 export const PermissionPolicy = v.object({
   mcp_servers: v.array(v.string()),
   network_channels: v.array(v.string()),
@@ -143,7 +143,7 @@ export const PermissionPolicy = v.object({
 })
 export type PermissionPolicy = v.InferOutput<typeof PermissionPolicy>
 
-/** How many children a session may have, how deep, how long. */
+/** Limits of a session's children: number, depth and lifetime. */
 export const SpawnBudget = v.object({
   max_active_per_workspace: v.optional(Integer),
   max_children: Integer,
@@ -152,7 +152,7 @@ export const SpawnBudget = v.object({
 })
 export type SpawnBudget = v.InferOutput<typeof SpawnBudget>
 
-/** Where a session comes from. */
+/** Parent and root of a session. */
 export const SessionLineage = v.object({
   auto_stop_on_parent: v.boolean(),
   parent_session_id: v.optional(v.string()),
@@ -165,7 +165,7 @@ export const SessionLineage = v.object({
 })
 export type SessionLineage = v.InferOutput<typeof SessionLineage>
 
-/** The sandbox that a session runs in. */
+/** The sandbox of a session. */
 export const SessionSandbox = v.object({
   backend: v.optional(v.string()),
   instance_id: v.optional(v.string()),
@@ -177,7 +177,7 @@ export const SessionSandbox = v.object({
 })
 export type SessionSandbox = v.InferOutput<typeof SessionSandbox>
 
-/** What became of a wish for speed. */
+/** Outcome of a speed request. */
 export const SpeedResolution = v.object({
   reason: v.optional(v.picklist(['capability_absent', 'capability_ambiguous', 'value_ambiguous', 'provider_rejected'])),
   requested: Speed,
@@ -202,7 +202,7 @@ export const Session = v.object({
   health: v.nullish(SessionHealth),
   lineage: v.nullish(SessionLineage),
   model: v.optional(v.string()),
-  /** What the agent may do without asking, as it was at its last start. */
+  /** Permission mode at its last start. */
   permissions: v.optional(PermissionMode),
   provider: v.string(),
   reasoning_effort: v.optional(ReasoningEffort),

@@ -2,11 +2,11 @@
 import * as v from 'valibot'
 import { Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
 
-/** What a wake-up came to. */
+/** Outcome of a wake-up. */
 export const WakeResult = v.picklist(['sent', 'skipped', 'coalesced', 'rate_limited', 'failed'])
 export type WakeResult = v.InferOutput<typeof WakeResult>
 
-/** Why a wake-up was sent or left out. */
+/** Why a wake-up was sent or skipped. */
 export const WakeReason = v.picklist([
   'wake_sent',
   'heartbeat_disabled',
@@ -26,7 +26,7 @@ export const WakeReason = v.picklist([
 ])
 export type WakeReason = v.InferOutput<typeof WakeReason>
 
-/** The last wake-up of a session, and when the next may come. */
+/** The last wake-up of a session, and the earliest time of the next. */
 export const WakeState = v.object({
   agent_name: v.optional(v.string()),
   coalesced_count: Integer,

@@ -10,7 +10,7 @@ const amount = v.nullish(v.pipe(v.number(), v.minValue(0)))
 const count = v.nullish(v.pipe(Integer, v.minValue(0)))
 const variables = v.record(v.pipe(v.string(), v.maxLength(256)), line(32_768))
 
-/** A model that an operator describes by hand. */
+/** A manually described model. */
 export const CuratedModel = v.strictObject({
   id: v.pipe(line(256), v.minLength(1)),
   context_window: count,
@@ -33,7 +33,7 @@ export const CuratedModel = v.strictObject({
 })
 export type CuratedModel = v.InferOutput<typeof CuratedModel>
 
-/** A path below HOME: relative, and of no other folder. */
+/** A relative path that stays below HOME. */
 const belowHome = v.pipe(
   line(512),
   v.check(
@@ -44,40 +44,40 @@ const belowHome = v.pipe(
 const words = v.pipe(v.array(line(4096)), v.maxLength(64))
 const names = v.pipe(v.array(v.pipe(line(256), v.minLength(1))), v.maxLength(64))
 
-/** What an agent needs of the daemon: the members that the catalog states of the agents that it knows. */
+/** Requirements of an agent. For known agents the catalog states the same members. */
 const agentNeeds = {
-  /** Another provider, whose needs count where an entry states none of its own. */
+  /** Another provider, whose requirements apply where this entry has none. */
   like: v.optional(line(64)),
-  /** Further names of its program, and the packages of a registry that contain it. */
+  /** Alternative program names, and registry packages that contain the program. */
   programs: v.optional(names),
   packages: v.optional(names),
   install_command: v.optional(line(1024)),
-  /** Files and folders of its own below HOME, its login among them: a sandbox lets it write there. */
+  /** The agent's own files and folders below HOME, including its login; writable in a sandbox. */
   own_files: v.optional(v.pipe(v.array(belowHome), v.maxLength(64))),
-  /** Variables that name another folder for them. */
+  /** Variables that move this folder. */
   own_files_env: v.optional(names),
-  /** Files that make it run code at its next start, below HOME or in a workspace. */
+  /** Files that the agent executes at its next start, below HOME or in a workspace. */
   code_files: v.optional(v.pipe(v.array(belowHome), v.maxLength(64))),
-  /** Variables of its processes; no secrets. */
+  /** Environment of its processes; no secrets. */
   env: v.optional(v.pipe(variables, v.maxEntries(64))),
-  /** Variables that make it ask where its own defaults would not. */
+  /** Variables that make it ask for approval where it would not by default. */
   asking_env: v.optional(v.pipe(variables, v.maxEntries(64))),
-  /** Arguments and variables with which it does without a sandbox of its own, for a session in a sandbox that asks. */
+  /** Arguments and variables that disable the agent's own sandbox, for an asking session in a sandbox of svc. */
   sandboxed_args: v.optional(words),
-  /** What such a session tells the agent beside its instructions. */
+  /** Additional instructions for the agent in such a session. */
   sandboxed_note: v.optional(line(2048)),
-  /** Variables that hold its key, for a hint when one is withheld. */
+  /** Variables with its API key, for a hint when one is withheld. */
   key_variables: v.optional(names),
-  /** Ids of its own modes in which it asks, where these are other ones than agents mostly have. */
+  /** Mode ids of the agent that ask for approval, if they differ from the usual ones. */
   asking_modes: v.optional(names),
   never_asks: v.optional(v.boolean()),
-  /** Capabilities of a client that it is not offered, because it fails with them. */
+  /** Client capabilities that are not offered to the agent, because it fails with them. */
   withholds: v.optional(v.pipe(v.array(v.picklist(['fs', 'terminal', 'elicitation'])), v.maxLength(3))),
-  /** How it reaches MCP servers, where it reaches fewer than it says; empty: none. */
+  /** Usable MCP transports, if fewer than the agent claims; empty: none. */
   mcp_transports: v.optional(v.pipe(v.array(v.picklist(['stdio', 'http'])), v.maxLength(2))),
 }
 
-/** A provider as its entry in the configuration has it; values of secrets never stand in it. */
+/** A provider entry of the configuration; it never contains values of secrets. */
 export const ProviderSettings = v.strictObject({
   ...agentNeeds,
   auth_login_command: v.optional(line(1024)),
@@ -100,7 +100,7 @@ export const ProviderSettings = v.strictObject({
     ),
   ),
   display_name: v.optional(line(200)),
-  /** Names of variables of the daemon that its processes get although they look like secrets. */
+  /** Variables of the daemon that are passed to its processes although they look like secrets. */
   env_allow: v.optional(v.pipe(v.array(line(256)), v.maxLength(64))),
   env_policy: v.optional(v.picklist(['filtered', 'isolated'])),
   harness: v.optional(v.picklist(['acp', 'pi_acp'])),
@@ -153,7 +153,7 @@ export const PutProviderBody = v.strictObject({
 })
 export type PutProviderBody = v.InferOutput<typeof PutProviderBody>
 
-/** A provider: its entry, or what is built in, and whether it can run here. */
+/** A provider: its entry or built-in definition, and whether it can run here. */
 export const ProviderEntry = v.object({
   name: v.string(),
   auth_status: v.nullish(
@@ -199,7 +199,7 @@ export const ProviderEntry = v.object({
 })
 export type ProviderEntry = v.InferOutput<typeof ProviderEntry>
 
-/** Where and how the processes of an agent are confined. */
+/** Confinement of an agent's processes. */
 export const SandboxProfile = v.strictObject({
   backend: v.pipe(line(64), v.minLength(1)),
   daytona: v.nullish(
@@ -234,7 +234,7 @@ export type SandboxProfile = v.InferOutput<typeof SandboxProfile>
 export const PutSandboxBody = v.strictObject({ profile: SandboxProfile })
 export type PutSandboxBody = v.InferOutput<typeof PutSandboxBody>
 
-/** A sandbox profile and how many workspaces name it. */
+/** A sandbox profile and the number of workspaces that use it. */
 export const SandboxEntry = v.object({
   name: v.string(),
   profile: SandboxProfile,
@@ -243,7 +243,7 @@ export const SandboxEntry = v.object({
 })
 export type SandboxEntry = v.InferOutput<typeof SandboxEntry>
 
-/** How the daemon logs in to an MCP server over HTTP. */
+/** OAuth settings of an MCP server over HTTP. */
 const McpLogin = v.strictObject({
   type: v.optional(line(64)),
   registration: v.optional(v.picklist(['auto', 'pre_registered'])),
@@ -258,7 +258,7 @@ const McpLogin = v.strictObject({
 })
 const references = v.record(v.pipe(v.string(), v.maxLength(256)), line(512))
 
-/** Profile of the sandbox that a program runs in; `none`: in none of its own. */
+/** Sandbox profile of a program; `none`: no sandbox of its own. */
 export const SandboxName = v.optional(
   v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'the name of a sandbox profile, or `none`')),
 )
@@ -271,7 +271,7 @@ const McpTime = v.pipe(
   }, 'a duration from 1s to 1h'),
 )
 
-/** Whether a session can do without a server, and how long the server may take. */
+/** Whether a session requires the server, and the server's time limits. */
 export const McpServerPolicy = {
   required: v.optional(
     v.pipe(v.boolean(), v.description('refuse a session when the server cannot start; default: false')),
@@ -282,7 +282,7 @@ export const McpServerPolicy = {
   call_timeout: v.optional(v.pipe(McpTime, v.description('how long one call of a tool may take; default: 120s'))),
 }
 
-/** An MCP server of `mcp.json`: it has either `command` or `url`. */
+/** An MCP server in `mcp.json`, with either `command` or `url`. */
 export const McpSidecarServer = v.strictObject({
   command: v.optional(line(4096)),
   args: v.optional(v.array(line(32_768))),

@@ -100,7 +100,7 @@ export const HookDeclaration = v.strictObject({
   format: v.optional(v.picklist(['svc', 'claude'])),
 })
 
-/** A declaration without a matcher is for every event of its name. */
+/** A declaration without a matcher matches every event of its name. */
 export const PutHookBody = v.strictObject({
   declaration: v.strictObject({ ...HookDeclaration.entries, matcher: v.optional(HookMatcher, {}) }),
 })

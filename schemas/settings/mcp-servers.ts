@@ -1,4 +1,4 @@
-/** MCP servers as settings show and change them. */
+/** MCP servers in the settings API. */
 import * as v from 'valibot'
 import { McpAuth } from '../agents.js'
 import { Integer, maybeTimestamp, queryBoolean, Timestamp } from '../kernel/common.js'
@@ -9,11 +9,11 @@ const name = v.pipe(v.string(), v.minLength(1), v.maxLength(128))
 const line = (max: number) => v.pipe(v.string(), v.maxLength(max))
 const byName = (max: number) => v.record(line(256), line(max))
 
-/** Whose servers: those of everybody, or those of a workspace. */
+/** Global servers, or those of a workspace. */
 export const McpScope = v.picklist(['global', 'workspace'])
 export type McpScope = v.InferOutput<typeof McpScope>
 
-/** Whether the daemon is logged in to a server. */
+/** Login state of an MCP server. */
 export const McpAuthStatus = v.object({
   auth_type: v.optional(v.string()),
   authorization_url: v.optional(v.string()),
@@ -34,11 +34,11 @@ export const McpAuthStatus = v.object({
 })
 export type McpAuthStatus = v.InferOutput<typeof McpAuthStatus>
 
-/** A tool of a server, in short. */
+/** Summary of a server's tool. */
 export const McpServerTool = v.object({ id: v.string(), title: v.string(), description: v.string() })
 export type McpServerTool = v.InferOutput<typeof McpServerTool>
 
-/** An MCP server: where it is declared, and how it is. Values of variables and headers are never shown. */
+/** An MCP server with its declaration and state. Values of variables and headers are never shown. */
 export const McpServerView = v.object({
   name: v.string(),
   scope: v.picklist(['global', 'workspace', 'agent']),
@@ -46,7 +46,7 @@ export const McpServerView = v.object({
   transport: v.string(),
   command: v.optional(v.string()),
   args: v.optional(v.array(v.string())),
-  /** Profile of the sandbox that its declaration names. */
+  /** Sandbox profile in its declaration. */
   sandbox: v.optional(v.string()),
   ...McpServerPolicy,
   url: v.optional(v.string()),
@@ -72,9 +72,9 @@ export const McpServerView = v.object({
   /** The file, agent, skill or extension that declares it. */
   declared_in: v.string(),
   source_metadata: SourceMetadata,
-  /** Of one server alone. */
+  /** Only in replies about one server. */
   tools: v.optional(v.array(McpServerTool)),
-  /** Tools of it that cannot be used, and why. */
+  /** Unusable tools, with the reason. */
   refused_tools: v.optional(v.array(v.string())),
 })
 export type McpServerView = v.InferOutput<typeof McpServerView>
@@ -86,7 +86,7 @@ const place = {
 export const McpPlaceQuery = v.object(place)
 export type McpPlaceQuery = v.InferOutput<typeof McpPlaceQuery>
 
-/** GET /api/settings/mcp-servers/{name}: `probe` starts or reaches the server and lists its tools anew. */
+/** GET /api/settings/mcp-servers/{name}: `probe` connects to the server and lists its tools again. */
 export const ShowMcpServerQuery = v.object({
   ...place,
   probe: v.optional(v.pipe(queryBoolean(), v.description('connect to the server now and refresh its tools'))),
@@ -103,7 +103,7 @@ export const ListMcpServersReply = v.object({
   available_scopes: v.array(McpScope),
   workspace_id: v.optional(v.string()),
   mcp_servers: v.array(McpServerView),
-  /** Sources that cannot be read. */
+  /** Unreadable sources. */
   problems: v.optional(v.array(v.string())),
 })
 export type ListMcpServersReply = v.InferOutput<typeof ListMcpServersReply>
@@ -114,16 +114,16 @@ export type McpServerReply = v.InferOutput<typeof McpServerReply>
 /** PUT /api/settings/mcp-servers/{name}. */
 export const PutMcpServerBody = v.strictObject({
   server: v.strictObject({ name, ...McpSidecarServer.entries }),
-  /** Variables whose value stays as the file has it. */
+  /** Variables that keep their stored value. */
   preserve_env: v.optional(v.pipe(v.array(line(256)), v.maxLength(256))),
-  /** Secrets that stay as they are. */
+  /** Secrets that keep their stored value. */
   preserve_secrets: v.nullish(
     v.strictObject({
       oauth_client_secret: v.optional(v.boolean()),
       secret_env: v.optional(v.pipe(v.array(line(256)), v.maxLength(256))),
     }),
   ),
-  /** Secrets that go into the vault; the server names them by reference. */
+  /** Secrets to store in the vault; the server entry then refers to them. */
   secret_values: v.nullish(
     v.strictObject({
       oauth_client_secret: v.nullish(line(32_768)),
@@ -133,14 +133,14 @@ export const PutMcpServerBody = v.strictObject({
 })
 export type PutMcpServerBody = v.InferOutput<typeof PutMcpServerBody>
 
-/** Whose server is logged in to. */
+/** The scope of the server to log in to. */
 export const McpAuthQuery = v.object({ scope: McpScope, workspace_id: v.optional(line(4096)) })
 export type McpAuthQuery = v.InferOutput<typeof McpAuthQuery>
 
 /** POST /api/settings/mcp-servers/{name}/auth/begin. */
 export const BeginMcpAuthBody = v.strictObject({ mode: v.picklist(['automatic', 'manual']) })
 
-/** Where a person logs in, and until when. */
+/** The login URL and its expiry. */
 export const BeginMcpAuthReply = v.object({
   authorization_url: v.string(),
   callback_url: v.string(),

@@ -1,10 +1,10 @@
-/** What replies of sections have beside their configuration. */
+/** Members of section replies besides the configuration. */
 import * as v from 'valibot'
 import { Integer, maybeTimestamp } from '../kernel/common.js'
 import { SkillDiagnostic } from '../skills.js'
 import { HookEntry } from './hooks.js'
 
-/** Sections of settings as routes and replies name them. */
+/** Names of settings sections in routes and replies. */
 export const SettingsSection = v.picklist([
   'general',
   'memory',
@@ -21,7 +21,7 @@ export const SettingsSection = v.picklist([
 ])
 export type SettingsSection = v.InferOutput<typeof SettingsSection>
 
-/** Of a section that no subsystem reads. */
+/** Runtime state of a section without a subsystem. */
 export const UnreadRuntime = v.object({
   available: v.literal(false),
   status: v.literal('unavailable'),

@@ -3,14 +3,14 @@ import * as v from 'valibot'
 import { Integer, maybeTimestamp, Timestamp } from '../kernel/common.js'
 import { ResolvedParticipation } from '../network.js'
 
-/** Who a task belongs to. */
+/** Owner of a task. */
 export const Owner = v.strictObject({
   kind: v.picklist(['human', 'agent_session', 'automation', 'extension', 'network_peer', 'pool']),
   ref: v.string(),
 })
 export type Owner = v.InferOutput<typeof Owner>
 
-/** Who did something. */
+/** Actor of an operation. */
 export const TaskActor = v.object({
   kind: v.picklist(['human', 'agent_session', 'automation', 'extension', 'network_peer', 'daemon']),
   ref: v.string(),
@@ -41,7 +41,7 @@ export type TaskStatus = v.InferOutput<typeof TaskStatus>
 export const TaskPriority = v.picklist(['low', 'medium', 'high', 'urgent'])
 export type TaskPriority = v.InferOutput<typeof TaskPriority>
 
-/** Where a task belongs. */
+/** Scope of a task. */
 export const TaskScope = v.picklist(['global', 'workspace'])
 export type TaskScope = v.InferOutput<typeof TaskScope>
 
@@ -142,7 +142,7 @@ export const DependencyEdge = v.object({
 })
 export type DependencyEdge = v.InferOutput<typeof DependencyEdge>
 
-/** The same with the task that it depends on. */
+/** A dependency with the task that it refers to. */
 export const Dependency = v.object({ ...DependencyEdge.entries, depends_on: TaskSummary })
 export type Dependency = v.InferOutput<typeof Dependency>
 

@@ -17,7 +17,7 @@ const participants = {
   preferred_peer_ids: names,
 }
 
-/** Which sessions may claim the runs; with `select`, the daemon starts sessions of `agent_name`. */
+/** Sessions that may claim the runs; with `select`, the daemon starts sessions of `agent_name`. */
 export const WorkerProfile = v.strictObject({
   mode: v.picklist(['inherit', 'select']),
   agent_name: v.optional(v.string()),
@@ -38,10 +38,10 @@ export const CoordinatorProfile = v.strictObject({
   guidance: v.optional(v.string()),
 })
 
-/** Which agents may work on the task at all. */
+/** Agents that may work on the task. */
 export const ProfileParticipants = v.strictObject(participants)
 
-/** Which agents may review the runs. */
+/** Agents that may review the runs. */
 export const ReviewProfile = v.strictObject({
   ...participants,
   agent_name: v.optional(v.string()),
@@ -54,7 +54,7 @@ export const SandboxPolicy = v.strictObject({
   sandbox_ref: v.optional(v.pipe(v.string(), v.description('name of a sandbox profile, for mode ref'))),
 })
 
-/** Where a session started by the daemon works: in the workspace, in one named worktree, or in a new worktree per run. */
+/** Working folder of sessions started by the daemon: the workspace, one named worktree, or a new worktree per run. */
 export const WorktreePolicy = v.strictObject({
   mode: v.pipe(
     v.picklist(['inherit', 'none', 'ref', 'per_run']),

@@ -115,7 +115,7 @@ export type ClaimReply = v.InferOutput<typeof ClaimReply>
 export const LeaseReply = v.object({ lease: TaskLease })
 export type LeaseReply = v.InferOutput<typeof LeaseReply>
 
-/** `next`: what the request claimed with it, if it asked for that; null: nothing, and `next_refused` says why where that is known. */
+/** `next`: the run claimed by the same request, if it asked for one; null: none, with `next_refused` as the reason if known. */
 export const CompleteLeaseReply = v.object({
   lease: TaskLease,
   next: v.nullish(TaskClaim),

@@ -32,7 +32,7 @@ export const TimelineEntry = v.object({
   actor: TaskActor,
   origin: TaskOrigin,
   payload: v.optional(v.unknown()),
-  /** The part of the payload that people want to read. */
+  /** The readable part of the payload. */
   note: v.optional(v.string()),
   run: v.nullish(ActiveRun),
   task: TaskSummary,

@@ -1,9 +1,9 @@
-/** Questions to a person about a call, and what is remembered of the answers. */
+/** Approval requests for calls, and remembered decisions. */
 import * as v from 'valibot'
 import { Integer, Timestamp } from '../kernel/common.js'
 import { Risk, strings } from './tool.js'
 
-/** POST /api/tools/{id}/approvals; the input itself, or its digest. */
+/** POST /api/tools/{id}/approvals with the input or its digest. */
 export const MintApprovalBody = v.strictObject({
   agent_name: v.optional(v.string()),
   input: v.optional(v.unknown()),
@@ -37,7 +37,7 @@ const PendingApproval = v.object({
 export type PendingApproval = v.InferOutput<typeof PendingApproval>
 export const ListApprovalsReply = v.object({ approvals: v.array(PendingApproval) })
 
-/** State of one approval, and of the call that waits for it. */
+/** State of an approval and of the waiting call. */
 export const ApprovalReply = v.object({
   approval_status: v.string(),
   error: v.optional(v.unknown()),
@@ -54,7 +54,7 @@ export const DecideApprovalBody = v.strictObject({
 })
 export type DecideApprovalBody = v.InferOutput<typeof DecideApprovalBody>
 
-/** Errors of routes about approvals. */
+/** Error body of the approval routes. */
 export const ApprovalError = v.object({
   clients: strings,
   error: v.string(),
@@ -65,7 +65,7 @@ export const ApprovalError = v.object({
 
 export const WorkspaceIdQuery = v.object({ workspace_id: v.pipe(v.string(), v.minLength(1)) })
 
-/** A remembered decision. Without an agent it counts for all, without a digest for every input. */
+/** A remembered decision. Without an agent it applies to all agents, without a digest to all inputs. */
 export const Grant = v.pipe(
   v.object({
     agent_name: v.optional(v.string()),

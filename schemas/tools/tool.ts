@@ -1,8 +1,8 @@
-/** A tool as it is told of, and why it cannot be called. */
+/** A tool, and why it cannot be called. */
 import * as v from 'valibot'
 import { Integer } from '../kernel/common.js'
 
-/** Why a tool or toolset cannot be used, or a call was refused. */
+/** Why a tool or toolset is unavailable, or a call was refused. */
 export const ReasonCode = v.picklist([
   'approval_canceled',
   'approval_required',
@@ -79,10 +79,10 @@ export const SourceKind = v.picklist(['builtin', 'mcp', 'extension', 'dynamic'])
 export const reasons = v.optional(v.array(ReasonCode))
 export const strings = v.optional(v.array(v.string()))
 
-/** Largest input of a call, in bytes of its JSON; a body around it has some room more. */
+/** Maximum input of a call in bytes of JSON; the request body may be slightly larger. */
 export const MAX_INPUT_BYTES = 1024 * 1024
 
-/** A tool, whether it can be called, and by whom. */
+/** A tool, its availability, and its permitted callers. */
 export const Tool = v.pipe(
   v.object({
     availability: v.object({

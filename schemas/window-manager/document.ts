@@ -3,16 +3,16 @@ import * as v from 'valibot'
 import { Integer } from '../kernel/common.js'
 
 /**
- * One of these values. Others are text too: a document with one is not refused here but judged with all that is wrong with
- * it (`topology.*`), in one answer.
+ * Known values or any string: unknown values pass here, so that document validation reports all problems (`topology.*`) in one
+ * reply.
  */
 const judged = <const T extends readonly string[]>(values: T) => v.union([v.picklist(values), v.string()])
 
-/** Place and size as parts of the desktop, 0 to 1. */
+/** Position and size as fractions of the desktop, 0 to 1. */
 export const Rect = v.strictObject({ x: v.number(), y: v.number(), width: v.number(), height: v.number() })
 export type Rect = v.InferOutput<typeof Rect>
 
-/** A node of a layout tree: a window, a split into children with weights, or a stack of windows. */
+/** A node of a layout tree: a window, a weighted split, or a stack of windows. */
 export interface LayoutNode {
   id: string
   kind: string
@@ -38,7 +38,7 @@ export const LayoutNode: v.GenericSchema<LayoutNode> = v.pipe(
   v.title('LayoutNode'),
 )
 
-/** Tiled windows that share a frame. */
+/** Tiled windows in a common frame. */
 export const LayoutGroup = v.pipe(
   v.strictObject({ id: v.string(), frame: Rect, root: LayoutNode }),
   v.title('LayoutGroup'),
@@ -60,7 +60,7 @@ export const Desktop = v.pipe(
 )
 export type Desktop = v.InferOutput<typeof Desktop>
 
-/** Where a window that floats came from. */
+/** The tiled position that a floating window returns to. */
 export const ReturnAnchor = v.strictObject({
   desktop_id: v.string(),
   source_revision: Integer,
@@ -73,7 +73,7 @@ export const ReturnAnchor = v.strictObject({
 })
 export type ReturnAnchor = v.InferOutput<typeof ReturnAnchor>
 
-/** What a window shows. */
+/** The view in a window. */
 export const WindowRoute = v.strictObject({ pathname: v.string(), search: v.record(v.string(), v.unknown()) })
 export type WindowRoute = v.InferOutput<typeof WindowRoute>
 
@@ -102,7 +102,7 @@ const Gaps = v.strictObject({
   inner: v.number(),
 })
 
-/** What this workspace wants other than the settings say; an absent or null member means the setting. */
+/** Overrides of a workspace; an absent or null member uses the setting. */
 export const Overrides = v.pipe(
   v.strictObject({
     bindings: v.nullish(v.strictObject({ top_center: v.string(), bottom_center: v.string() })),
@@ -140,7 +140,7 @@ export const Arrangement = v.strictObject({
 })
 export type Arrangement = v.InferOutput<typeof Arrangement>
 
-/** A layout document: what is read, written and checked as one. */
+/** A layout document: the unit of reading, writing and validation. */
 export const LayoutDocument = v.strictObject({
   version: Integer,
   workspace_id: v.string(),
@@ -150,7 +150,7 @@ export const LayoutDocument = v.strictObject({
 })
 export type LayoutDocument = v.InferOutput<typeof LayoutDocument>
 
-/** A window of a layout that is given to somebody when it is applied. */
+/** A window of a layout that is assigned to a participant when the layout is applied. */
 export const ParticipantSlot = v.strictObject({
   id: v.string(),
   window_id: v.string(),
@@ -159,7 +159,7 @@ export const ParticipantSlot = v.strictObject({
 })
 export type ParticipantSlot = v.InferOutput<typeof ParticipantSlot>
 
-/** Spec of a record of kind `window_layout`, decoded strictly. */
+/** Spec of a `window_layout` record, decoded strictly. */
 export const WindowLayoutSpec = v.strictObject({
   version: Integer,
   id: v.string(),

@@ -1,4 +1,4 @@
-/** What the window manager goes by: section `window-manager` of the settings, and what a workspace wants otherwise. */
+/** Window manager preferences: section `window-manager` of the settings, and workspace overrides. */
 import * as v from 'valibot'
 
 const Binding = v.picklist(['none', 'reserved', 'zoom'])
@@ -6,9 +6,9 @@ const Modifier = v.picklist(['alt', 'control', 'meta', 'shift', 'none'])
 const Pixels = v.pipe(v.number(), v.minValue(0), v.maxValue(1000))
 const Key = v.pipe(v.string(), v.maxLength(100))
 
-/** Lengths are in pixels; `history_limit` counts commands, `repeat_ratios` are parts of the screen. */
+/** Lengths are in pixels; `history_limit` counts commands, `repeat_ratios` are fractions of the screen. */
 export const WindowPreferences = v.strictObject({
-  /** What happens to a window that is dragged to the middle of an edge. */
+  /** Action for a window dragged to the middle of an edge. */
   bindings: v.strictObject({ bottom_center: Binding, top_center: Binding }),
   desktop_transition: v.picklist(['slide', 'crossfade', 'instant']),
   drag_away_policy: v.picklist(['window', 'group']),
@@ -20,7 +20,7 @@ export const WindowPreferences = v.strictObject({
   history_limit: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1000)),
   new_window_policy: v.picklist(['floating', 'beside_focus']),
   raise_on_focus: v.boolean(),
-  /** Keys by the name of what they do. */
+  /** Keys by action name. */
   shortcuts: v.pipe(v.record(Key, Key), v.maxEntries(200)),
   small_viewport_policy: v.picklist(['stack', 'reject']),
   snap: v.strictObject({
