@@ -1,4 +1,4 @@
-// What dist/ is made of, as one digest: a build that would make the same again can be left out.
+// A digest of all inputs of dist/. An unchanged digest lets the build be skipped.
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,13 +18,13 @@ const inputs = [
   ],
   ...['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'],
 ]
-/** Files among them that the build writes itself. */
+/** Inputs that the build writes itself. */
 const written = new Set(['client/operations.ts', 'client/commands.ts', 'schemas/openapi.json'])
 
-/** Where the digest of the sources of a finished build stands. */
+/** File with the digest of the sources of the last finished build. */
 export const stampOf = root => join(root, 'dist/.built-from')
 
-/** The digest of all sources, and of the Node version, for which dist/ has compiled code. */
+/** Digest of all sources and of the Node version, because dist/ contains code compiled for it. */
 export function digestOfInputs(root) {
   const hash = createHash('sha256').update(process.version)
   const add = name => {
@@ -41,7 +41,7 @@ export function digestOfInputs(root) {
   return hash.digest('hex')
 }
 
-/** Whether dist/, and what the build writes beside it, is what these sources make. */
+/** Whether dist/ and the generated sources are up to date. */
 export function isBuilt(root) {
   const stamp = stampOf(root)
   return (

@@ -1,8 +1,7 @@
-// Builds dist/: `node scripts/build.mjs [--code]`. With `--code` there is no type check and there are no declarations.
+// Builds dist/: `node scripts/build.mjs [--code]`. `--code` skips the type check and the declarations.
 //
-// Entries that do not exist are skipped. Each file goes out by temporary file and rename, chunks before what imports
-// them, and one that is no longer made stays for a minute: a daemon that runs can still load its chunks, and two builds
-// at once do not disturb each other.
+// Entries that do not exist are skipped. Each file is written by temporary file and rename, chunks before their importers. Obsolete
+// files are kept for a minute, so that a running daemon can still load its chunks and concurrent builds do not disturb each other.
 import { spawn } from 'node:child_process'
 import {
   chmodSync,
@@ -31,7 +30,7 @@ const staleMs = 60_000
 const cache = join(dist, 'cache')
 const cacheMs = 20_000
 const commands = ['svc.cjs', ...['mcp', 'agent', 'report-agent', 'command-agent'].map(name => `bin/svc-${name}.cjs`)]
-/** Programs of dist/bin/, which the daemon puts on the path of what it starts, and the entries that they run. */
+/** Programs of dist/bin/, which the daemon adds to the PATH of its child processes, and their entries. */
 const launchers = {
   svc: 'front.cjs',
   'svc-mcp': 'bin/svc-mcp.cjs',
@@ -40,7 +39,7 @@ const launchers = {
   'svc-command-agent': 'bin/svc-command-agent.cjs',
 }
 
-/** What is run and not imported, one CommonJS file each: what loads modules costs Node twice as much to begin with. */
+/** Executed entries, one CommonJS file each: loading ES modules doubles Node's start time. */
 const programs = {
   svc: 'cli/svc.ts',
   daemon: 'cli/daemon.ts',
@@ -48,10 +47,10 @@ const programs = {
   'bin/svc-mcp': 'cli/mcp/svc-mcp.ts',
 }
 
-/** Runs before `svc.cjs`, and instead of it where it can answer: what it would load later is that file's. */
+/** Runs before `svc.cjs` and handles simple calls without it. Its deferred imports are those of `svc.cjs`. */
 const front = { front: 'cli/front.ts' }
 
-/** Sources by the name of what is made of them, without suffix. */
+/** Sources by output name without suffix. */
 function entries() {
   const wanted = {
     index: 'kernel/index.ts',
@@ -62,13 +61,13 @@ function entries() {
     client: 'client/index.ts',
     testing: 'testing/index.ts',
     'build-data': 'cli/build-data.ts',
-    // `svc` and `svc/plugin` of extensions of `apiVersion = 1`.
+    // `svc` and `svc/plugin` for extensions of `apiVersion = 1`.
     'version-one/svc': 'plugins/delivery/extensions/version-one/svc.ts',
     'version-one/plugin': 'plugins/delivery/extensions/version-one/plugin.ts',
   }
   for (const { name, folder, files } of pluginFolders(root)) {
     if (files.includes('api.ts')) wanted[`plugins/${name}`] = `${folder}/api.ts`
-    // Loaded by the command line alone, so that it does not have to load the plugin.
+    // Loaded only by the command line, which then need not load the plugin.
     if (files.includes('commands.ts')) wanted[`commands/${name}`] = `${folder}/commands.ts`
   }
   for (const name of filesBelow(join(root, 'schemas'))) {
@@ -89,8 +88,8 @@ function filesBelow(folder) {
 }
 
 /**
- * Agents with their libraries, one file each: nothing that the daemon loads grows by them, and a sandbox that shows the folder of
- * a program shows all of it.
+ * Agents with their libraries, one file each: they add nothing to the daemon's chunks, and a sandbox that mounts the program's
+ * folder contains the whole program.
  */
 const agentCode = {
   'bin/svc-agent': 'packages/agent/src/main.ts',
@@ -98,7 +97,7 @@ const agentCode = {
   'bin/svc-command-agent': 'examples/agents/command/agent.ts',
 }
 
-/** Extensions that come with the daemon: a file of code each with all its libraries, beside its manifest. */
+/** Extensions shipped with the daemon: one code file each with all its libraries, beside its manifest. */
 const packageFolder = join(root, 'packages')
 const bundledExtensions = (existsSync(packageFolder) ? readdirSync(packageFolder) : [])
   .filter(name => existsSync(join(packageFolder, name, 'extension.toml')))
@@ -107,23 +106,23 @@ const extensionCode = Object.fromEntries(
   bundledExtensions.map(name => [`extensions/${name}/main`, `packages/${name}/src/main.ts`]),
 )
 
-/** The library of adapters, one file that is copied into new ones: `svc/bridge`. */
+/** The bridge kit `svc/bridge`, one file that is copied into new adapters. */
 const library = { bridge: 'packages/bridge-kit/src/index.ts' }
 
-/** What the daemon runs; no chunk of any entry. */
+/** Code of the daemon, which shares no chunk with other entries. */
 const daemonCode = { 'run-daemon': 'cli/daemon/run-daemon.ts' }
 const daemonFile = join(dist, 'run-daemon.cjs')
 
 /**
- * What stays an import: Fastify's own compilers of schemas, which are never called and large, and koffi, which loads a binary that
+ * Modules that stay imports: Fastify's schema compilers, which are large and never called, and koffi, which loads a binary that
  * most daemons never need.
  */
 const external = ['./run-daemon.js', '@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler', 'koffi']
 
-/** The build of SQLite that the store loads, as files of dist/: the package of sql.js has fourteen more, of 30 MB. */
+/** The SQLite build that the store loads, copied to dist/: the sql.js package contains fourteen other builds, 30 MB in all. */
 const sqlite = ['sql-wasm.js', 'sql-wasm.wasm']
 
-/** Packages whose modules stand beside the CommonJS files that they name as their main, and where dist/ has the files of one. */
+/** Resolves packages with a CommonJS main file to their ES modules, and sql.js to the copies in dist/. */
 const packages = {
   name: 'packages',
   setup({ onLoad, onResolve }) {
@@ -133,7 +132,7 @@ const packages = {
     }))
     const installed = path => join(root, 'node_modules', path)
     onResolve({ filter: /^jsonc-parser$/ }, () => ({ path: installed('jsonc-parser/lib/esm/main.js') }))
-    // What is not used of a module is left out: of the one for traces, all that is for metrics and logs.
+    // Drops unused code of these modules, such as metrics and logs in the tracing packages.
     onResolve({ filter: /^@opentelemetry\/(api|core|otlp|resources|sdk)(-[a-z]+)?$/ }, ({ path }) => ({
       path: installed(`${path}/build/esm/index.js`),
       sideEffects: false,
@@ -141,7 +140,7 @@ const packages = {
   },
 }
 
-/** Packages are built in, for loading their many files takes longer than all else that a start does. */
+/** Packages are bundled, because loading their many files takes longer than the rest of a start. */
 function bundle(entryPoints, how) {
   return build({
     absWorkingDir: root,
@@ -154,7 +153,7 @@ function bundle(entryPoints, how) {
     external,
     legalComments: 'inline',
     sourcemap: 'linked',
-    // A stack needs names and lines alone; the sources of all packages would be a third of dist/.
+    // Stack traces need only names and lines; embedded package sources would be a third of dist/.
     sourcesContent: false,
     metafile: true,
     write: false,
@@ -163,7 +162,7 @@ function bundle(entryPoints, how) {
   })
 }
 
-/** Entries that share their modules: whatever two of them import is one instance. What is CommonJS needs a `require`. */
+/** Entries with shared chunks: a module imported by two of them is one instance. CommonJS code needs a `require`. */
 const shared = {
   chunkNames: 'chunks/[name]-[hash]',
   splitting: true,
@@ -175,8 +174,8 @@ const shared = {
 }
 
 /**
- * Instead of an `import()` of its own the file of the daemon has the one that it is given. And Fastify never listens: what it
- * would serve other protocols with is not loaded.
+ * In the daemon's file, `import()` is replaced by the function passed to it. Fastify never listens, so its servers for other
+ * protocols are not loaded.
  */
 const daemonOnly = {
   name: 'daemon only',
@@ -190,7 +189,7 @@ const daemonOnly = {
   },
 }
 
-/** One file each, without what is shared. */
+/** One self-contained file each. */
 const whole = {
   outExtension: { '.js': '.cjs' },
   format: 'cjs',
@@ -198,13 +197,12 @@ const whole = {
   banner: { js: "const moduleUrl = require('node:url').pathToFileURL(__filename).href" },
 }
 
-/** A call of the command line is mostly V8 reading it; names stay, for stacks tell them. */
+/** A CLI call mostly waits for V8 to parse its file, so it is minified. Names are kept for stack traces. */
 const short = { minifyWhitespace: true, minifySyntax: true }
 
 /**
- * clipanion as the command line needs it. `Cli` takes the standard streams as its default context when its module is evaluated,
- * and opening standard input takes a tenth of a short call; with DEBUG_CLI=1 it would print among the output. What judges
- * its schemas is loaded for commands that have one, and ours have none.
+ * Patches clipanion for the command line. Its `Cli` module opens standard input when loaded, which takes a tenth of a short call,
+ * and DEBUG_CLI=1 would print into the output. Its validation library is loaded only for commands with schemas, and svc has none.
  */
 const clipanion = {
   name: 'clipanion',
@@ -219,7 +217,7 @@ const clipanion = {
   },
 }
 
-/** Throws when the file has the text not exactly once: another version has to be looked at. */
+/** Throws unless the text occurs exactly once: a new version of the package needs another look. */
 function withReplaced(path, text, other) {
   const parts = readFileSync(path, 'utf8').split(text)
   if (parts.length !== 2) throw new Error(`${path} has ${text} ${parts.length - 1} times, not once`)
@@ -234,11 +232,11 @@ const nothingLater = {
   },
 }
 
-/** What `runCached` runs: a function instead of a module, for V8 caches scripts alone. */
+/** Code for `runCached`: a function instead of a module, because V8 caches only scripts. */
 const cached = {
   ...whole,
   charset: 'ascii',
-  // V8 keeps the text of all of it in memory. Lines stay short enough to find a place of a stack in.
+  // V8 keeps the whole source in memory, so it is minified. Short lines keep stack positions readable.
   minifyWhitespace: true,
   minifySyntax: true,
   lineLimit: 200,
@@ -251,14 +249,14 @@ async function buildCode() {
   const entryPoints = entries()
   const isData = ([name]) => name.startsWith('schemas/')
   const all = Object.entries(entryPoints)
-  // Schemas are data that nobody compares: built apart, they do not cut the code of a start into more and smaller files.
+  // Schemas are plain data without identity. Built apart, they do not split the code of a start into more and smaller chunks.
   const parts = await Promise.all([
     bundle(Object.fromEntries(all.filter(isData)), shared),
     bundle(Object.fromEntries(all.filter(entry => !isData(entry))), shared),
     bundle(existing(programs), { ...whole, ...short, plugins: [packages, clipanion] }),
     bundle(existing(front), { ...whole, ...short, plugins: [packages, nothingLater], banner: {} }),
     bundle(existing(agentCode), whole),
-    // Libraries look at the names of classes.
+    // Some libraries depend on class names.
     bundle(existing(extensionCode), { ...whole, keepNames: true, plugins: [packages] }),
     bundle(existing(library), { format: 'esm', sourcemap: false, plugins: [packages] }),
     bundle(existing(daemonCode), cached),
@@ -286,23 +284,23 @@ function makeExecutable(files, path) {
   if (code.contents.subarray(0, 2).toString() === '#!') return
   code.contents = Buffer.concat([Buffer.from('#!/usr/bin/env node\n'), code.contents])
   const map = files.find(file => file.path === `${path}.map`)
-  // One line more above everything: one empty line more in the mappings.
+  // The banner adds a line at the top, so the mappings start with one more empty line.
   const json = JSON.parse(map.contents.toString())
   map.contents = Buffer.from(JSON.stringify({ ...json, mappings: `;${json.mappings}` }))
 }
 
-/** A file and no link, since what a link points to is run under the rules of the folder it lies in. */
+/** A file instead of a symlink, because Node runs a link's target under the package.json of the target's folder. */
 function putLauncher(name, entry) {
   const bin = join(dist, 'bin')
   const load = entry.endsWith('.cjs') ? 'require' : 'import'
-  // Node 20 has no such cache, and to look for it takes time.
+  // Node 20 has no compile cache, and looking it up takes time.
   const cached = "if (parseInt(process.versions.node) >= 22) require('node:module').enableCompileCache()\n"
   const code = `#!/usr/bin/env node\n${entry === 'front.cjs' ? '' : cached}${load}('../${entry}')\n`
   put({ path: join(bin, 'package.json'), contents: Buffer.from('{ "type": "commonjs" }\n'), mode: 0o644 })
   put({ path: join(bin, name), contents: Buffer.from(code), mode: 0o755 })
 }
 
-/** The manifest of each extension, and the files that it names; the library of adapters in Python. */
+/** Copies each extension's manifest and the files that it names, and the Python bridge kit. */
 function putExtensions() {
   const python = join(root, 'packages/bridge-kit/python/svc_bridge.py')
   if (existsSync(python)) put({ path: join(dist, 'bridge/svc_bridge.py'), contents: readFileSync(python), mode: 0o644 })
@@ -322,7 +320,7 @@ function putSqlite() {
     put({ path: join(dist, 'sqlite', name), contents: readFileSync(join(root, sqliteFolder, name)), mode: 0o644 })
 }
 
-/** The licence of each package that is part of the build, beside it. */
+/** Copies the licence of each bundled package. */
 function putLicences(outputs) {
   const copied = existsSync(join(root, sqliteFolder)) ? [`${sqliteFolder}/${sqlite[0]}`] : []
   const inputs = [...copied, ...Object.values(outputs).flatMap(output => Object.keys(output.inputs))]
@@ -343,7 +341,7 @@ function putLicences(outputs) {
 function put({ path, contents, mode }) {
   if (existsSync(path) && readFileSync(path).equals(contents)) {
     chmodSync(path, mode)
-    // Tells a build that runs beside this one that the file is wanted.
+    // The new timestamp tells a concurrent build that the file is still in use.
     utimesSync(path, new Date(), new Date())
     return
   }
@@ -372,26 +370,26 @@ function removeStale(current) {
 
 const operationsFile = join(root, 'client/operations.ts')
 
-/** What the client is built with the first time, before there is a document to make its operations from. */
+/** An empty operations file for the first build of the client, before the OpenAPI document exists. */
 function beginOperations() {
   if (existsSync(operationsFile)) return
   const text = 'export interface Operations {}\nexport const routes = {} as const\n'
   put({ path: operationsFile, contents: Buffer.from(text), mode: 0o644 })
 }
 
-/** dist/commands.json, schemas/openapi.json, client/operations.ts and client/commands.ts, by what was just built. */
+/** Writes dist/commands.json, schemas/openapi.json, client/operations.ts and client/commands.ts with the code just built. */
 async function buildData(made) {
   if (!['index', 'plugins', 'build-data'].every(name => made.includes(name))) return
   const operations = () => readFileSync(operationsFile, 'utf8')
   const before = operations()
   await run('dist/build-data.js')
-  // The client was built with the operations as they had been.
+  // The client was built with outdated operations.
   if (operations() !== before) await buildCode()
 }
 
 /**
- * dist/cache: what V8 compiles in a first start, by starting a daemon on an empty home and taking what it keeps there. A
- * daemon of another Node, or where none can run now, makes its own.
+ * Fills dist/cache with V8's code cache of a first start: starts a daemon on an empty home and copies its cache. A daemon on
+ * another Node version, or after a build that could not run one, creates its own.
  */
 async function keepCodeCache() {
   if (!existsSync(daemonFile) || existsSync(cache)) return
@@ -422,7 +420,7 @@ async function checkAndDeclare() {
     await run(compiler, '--noEmit')
     if (!['kernel', 'schemas', 'plugins', 'client', 'testing'].some(folder => existsSync(join(root, folder)))) return
     await run(compiler, '-p', 'tsconfig.build.json', '--outDir', fresh)
-    // `svc/plugins/<name>` stays where it is, whatever group its plugin is in.
+    // `svc/plugins/<name>` does not depend on the plugin's group.
     for (const { name, group, files } of pluginFolders(root))
       if (files.includes('api.ts'))
         writeFileSync(join(fresh, `plugins/${name}.d.ts`), `export * from './${group}/${name}/api.js'\n`)

@@ -1,5 +1,5 @@
-// `node scripts/check-install.mjs`: packs this package, installs the archive globally into a temporary prefix, and runs what a
-// new user would on an empty home. Needs a build and the npm registry, for the dependencies. Exits with 1 when anything fails.
+// `node scripts/check-install.mjs`: packs this package, installs the archive globally into a temporary prefix, and runs a new
+// user's commands on an empty home. Needs a build and the npm registry for dependencies. Exits with 1 on any failure.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ const hello = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol
 const installMs = 180_000
 const stepMs = 60_000
 
-/** Nothing of the caller's but what npm and the programs are found by: a setting or a home of theirs must not help. */
+/** A minimal environment: the caller's settings or home must not affect the result. */
 const env = {
   PATH: `${join(prefix, 'bin')}:${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`,
   HOME: join(folder, 'user'),
@@ -32,7 +32,10 @@ function step(what, command, args, { timeout = stepMs, cwd = project, expect, ..
   return stdout
 }
 
-/** Every `svc/plugins/<name>`, and the other entries, as an author imports them: by Node, and by the compiler, which reads their types. */
+/**
+ * Imports every `svc/plugins/<name>` and the other entries as an author would: in Node, and in the compiler, which reads their
+ * types.
+ */
 function importEverything(npm, archive) {
   const author = join(folder, 'author')
   mkdirSync(author)
@@ -84,7 +87,7 @@ try {
   writeFileSync(join(project, 'main.js'), '// TODO: say hello\n')
   mkdirSync(join(env.HOME, '.svc'))
   writeFileSync(join(env.HOME, '.svc', 'config.json'), '{ "http": { "port": 0 } }')
-  // With the caller's settings, for the registry may be one of theirs.
+  // npm runs with the caller's environment, which may configure another registry.
   const npm = { env: process.env, timeout: installMs }
   const pack = ['pack', '--ignore-scripts', '--pack-destination', folder]
   const archive = step('npm pack', 'npm', pack, { ...npm, cwd: root })
@@ -105,7 +108,7 @@ try {
   step('svc run, from an empty home to a finished task', 'svc', run, { expect: /1 file changed:/ })
   if (!existsSync(join(project, 'svc-reports', 'report.md'))) throw new Error('svc run wrote no report')
   if (!existsSync(join(prefix, 'bin', 'svc-agent'))) throw new Error('the agent of the package is not installed')
-  // One file with all its libraries: it starts where none of them is installed, and ends with its input.
+  // The program is one file with all its libraries: it starts without installed packages and exits at the end of input.
   step('svc-agent', 'svc-agent', [], { input: `${hello}\n`, expect: /"name":"svc-agent"/ })
   step('svc doctor', 'svc', ['doctor'])
   importEverything(npm, join(folder, archive))

@@ -1,5 +1,5 @@
-// `node scripts/check-text.mjs`: where the sources cut a text at a bound with `.slice`, which can split a character of two
-// UTF-16 units; `clip` and `cut` of the kit do not. Whether something is a text only its type says. Part of `npm run check`.
+// `node scripts/check-text.mjs`: finds `.slice` calls that cut a text at a limit and may split a character of two UTF-16 units;
+// `clip` and `cut` of the kit do not. Uses types to recognise texts. Part of `npm run check`.
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,19 +8,19 @@ import { API } from 'typescript/unstable/sync'
 
 const FOLDERS = /^(?:kernel|plugins|cli|client|testing|packages|schemas)\//
 const METHODS = new Set(['slice', 'substring', 'substr'])
-/** Names of bounds; another second argument is a position that was found in the text, between two characters. */
+/** Names of limits. Any other second argument is assumed to be a position found in the text. */
 const BOUND = /^(?:[A-Z][A-Z0-9_]*|(?:max|limit|longest|most|room|width)\w*|\w*(?:Max|Limit))$/
-/** The shortest bound that is no format of its own, such as the ten characters of a date. */
+/** Shorter limits are formats, such as the ten characters of a date. */
 const SHORTEST = 20
-/** What has ASCII only. */
+/** Values that are always ASCII. */
 const ASCII = /\.digest\(|\.toString\('(?:hex|base64url)'\)|toISOString\(\)|\bsha256\b|_hash\b/
 
-/** Types of texts; `string[]` is none. */
+/** Types of texts, not of lists of texts. */
 const TEXT = /^(?:string|"[^"]*"|`[^`]*`)(?: \| (?:string|undefined|null|"[^"]*"))*$/
-/** Where the functions that do not split are. */
+/** Sources of the safe functions. */
 const EXCEPT = /^(?:kernel\/kit|packages\/(?:agent|bridge-kit)\/src)\/text\.ts$/
 
-/** A call that may split a character. */
+/** Whether an argument is a limit. */
 function isBound(node) {
   if (node.kind === SyntaxKind.NumericLiteral) return Number(node.text) >= SHORTEST
   if (node.kind === SyntaxKind.Identifier) return BOUND.test(node.text)
@@ -29,7 +29,7 @@ function isBound(node) {
   return false
 }
 
-/** Calls of the sources below `root` that may split a character. */
+/** Calls in the sources below `root` that may split a character. */
 export function unsafeCuts(root) {
   const api = new API({ cwd: root })
   try {

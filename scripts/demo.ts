@@ -19,8 +19,8 @@ import { findAddress } from '../cli/address.js'
 import { Client } from '../cli/client.js'
 import { inspectProcess, inspectProcesses } from '../plugins/platform/processes/inspect.js'
 
-// npm run demo [-- --keep]: the main job of svc on this repository, without an account and without a network. An agent
-// that comes with svc reports about a copy of the repository; it asks before it does anything, and is allowed to.
+// npm run demo [-- --keep]: demonstrates svc on this repository, without an account or network. The built-in agent reports on a
+// copy of the repository; its requests for approval are granted.
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const program = join(root, 'dist', 'bin', 'svc')
@@ -30,11 +30,11 @@ const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-demo-')))
 const user = join(folder, 'user')
 const home = join(user, '.svc')
 const copy = join(user, 'code', 'repository')
-// As on a machine of a new user: no SVC_HOME, and the project lies below the home.
+// Simulates a new user: no SVC_HOME, and the project is below the home.
 const { SVC_HOME: _, ...inherited } = process.env
 const env = { ...inherited, HOME: user, NO_COLOR: '1' }
 const client = new Client({ address: () => findAddress(env), signal: deadline })
-/** Processes that the daemon was seen to have, by pid, with their start times. */
+/** Observed processes of the daemon: start times by pid. */
 const started = new Map<number, string>()
 const children: ChildProcess[] = []
 
@@ -56,7 +56,7 @@ function svc(...args: string[]): string {
 
 const get = async <T>(path: string) => (await client.request('GET', path)) as T
 
-/** A clone where there is a history, else a copy of the files; returns what to say about it. */
+/** Clones the repository, or copies the files if there is no history; returns a note about it. */
 function copyRepository(): string {
   try {
     execFileSync('git', ['-C', root, 'rev-parse', '--verify', '--quiet', 'HEAD'], { stdio: 'ignore' })
@@ -93,20 +93,20 @@ async function waitFor<T>(what: string, look: () => Promise<T | undefined>): Pro
   }
 }
 
-/** The transcript as `svc session events --follow` prints it, line by line. */
+/** Prints the transcript with `svc session events --follow`. */
 function follow(session: string): ChildProcess {
   console.log(`   $ svc session events ${session} --follow`)
   const child = spawn(process.execPath, [program, 'session', 'events', session, '--follow'], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  // Reading is shown when it is done, one line a folder.
+  // Shows only completed reads.
   const going = /\[read\] (?:pending|in_progress)$/
   if (child.stdout) createInterface(child.stdout).on('line', line => going.test(line) || show(line))
   return child
 }
 
-/** Grants what the agent asks for, as it is asked, until the session stops. */
+/** Grants each permission request until the session stops. */
 async function grantAll(workspace: string, session: string, daemon: number): Promise<number> {
   const base = `/api/workspaces/${workspace}/sessions/${session}`
   let granted = 0
@@ -115,7 +115,7 @@ async function grantAll(workspace: string, session: string, daemon: number): Pro
     const { turn_id, content } = data as { turn_id: string; content: Record<string, unknown> }
     if (event !== 'permission' || content.status !== 'pending') continue
     noteProcesses(daemon)
-    // The question is to be seen above its answer.
+    // Lets the request be printed before its answer.
     await sleep(250)
     const body = { request_id: content.request_id, turn_id, decision: 'allow-once' }
     say('The agent asks for permission; it is allowed once')
@@ -127,7 +127,7 @@ async function grantAll(workspace: string, session: string, daemon: number): Pro
   return granted
 }
 
-/** Jobs run in a sandbox unless the configuration says otherwise. */
+/** Whether sandboxes work here; by default jobs run in one. */
 function hasSandboxes(): boolean {
   try {
     execFileSync('bwrap', ['--unshare-all', '--ro-bind', '/', '/', 'true'], { stdio: 'ignore' })

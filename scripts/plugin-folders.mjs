@@ -2,12 +2,12 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * The folders of the plugins, `plugins/<group>/<name>`, as everything finds them that goes through the tree: the build, tests and the
- * reference. A plugin is a folder with an `index.ts`.
+ * The folders of the plugins, `plugins/<group>/<name>`, for the build, the tests and the reference. A plugin is a folder with an
+ * `index.ts`.
  * @param {string} root folder of the package
  * @returns {{ name: string, group: string, folder: string, files: string[] }[]} `folder` relative to the root of the package,
- *   `files` its sources relative to it
- * @throws Error when two plugins have one name, for `svc/plugins/<name>` says nothing of a group
+ * `files` its sources relative to it
+ * @throws Error if two plugins have the same name, because `svc/plugins/<name>` has no group
  */
 export function pluginFolders(root) {
   const plugins = join(root, 'plugins')

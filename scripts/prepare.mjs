@@ -1,4 +1,4 @@
-// `npm ci`, `npm install -g .` and `npm pack` run this: it builds dist/, unless the same sources have been built already.
+// Run by `npm ci`, `npm install -g .` and `npm pack`: builds dist/ unless it is up to date.
 import { fileURLToPath } from 'node:url'
 import { isBuilt } from './build-inputs.mjs'
 

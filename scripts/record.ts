@@ -7,17 +7,17 @@ import { fileURLToPath } from 'node:url'
 import { TerminalScreen } from './record/screen.js'
 import { type Frame, svgOf } from './record/svg.js'
 
-// `npm run docs:recording [folder]`: what a terminal shows on an empty home. `run.svg` is `svc run` with the built-in agent, its
-// questions answered, animated; `board.svg` is `svc task board` with tasks that run, wait and are blocked.
+// `npm run docs:recording [folder]`: records a terminal on an empty home. `run.svg`: `svc run` with the built-in agent, its
+// questions answered, animated. `board.svg`: `svc task board` with running, waiting and blocked tasks.
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const columns = 80
-/** Milliseconds: between two keys, before an answer, and the shortest and the longest that a frame is shown. */
+/** Milliseconds between keys, before an answer, and the minimum and maximum duration of a frame. */
 const keyMs = 45
 const answerMs = 1200
 const shortestMs = 120
 const longestMs = 1500
-/** Milliseconds for the tasks of the board to come to where they are shown. */
+/** Time limit in milliseconds until the board shows the expected states. */
 const boardMs = 60_000
 
 const output = process.argv[2] ?? join(root, 'docs')
@@ -50,7 +50,7 @@ async function write(name: string, typed: string, rows: number): Promise<void> {
   console.log(`${join(output, name)}: ${frames.length} frames`)
 }
 
-/** A small repository for the agent to report on, and a home whose daemon takes any free port. */
+/** Creates a small repository for the agent, and a home whose daemon uses any free port. */
 function makeProject(): void {
   const files = {
     'home/config.json': '{ "http": { "port": 0 } }',
@@ -71,7 +71,10 @@ function makeProject(): void {
     execFileSync('git', [...identity, ...args], { cwd: project, env })
 }
 
-/** Tasks of a small site: one whose agent waits for an answer, one that waits for another, one that waits for a person. */
+/**
+ * Creates the tasks of a small site: one whose agent waits for an answer, one that waits for another task, and one that waits for a
+ * person.
+ */
 async function makeTasks(): Promise<void> {
   const create = (title: string) =>
     JSON.parse(call('task', 'create', title, '--workspace', '.', '--json')).task.id as string
@@ -119,7 +122,7 @@ async function record(typed: string, rows: number): Promise<Frame[]> {
     }
     screen.write(text)
     all += text
-    // A question stands there until it is answered; what is drawn meanwhile is no new one.
+    // The question stays on the screen until it is answered, and every redraw resets the timer.
     clearTimeout(answering)
     const line = screen.shown.at(-1)?.map(({ char }) => char)
     if (line?.join('').startsWith('Allow?')) answering = setTimeout(() => child.stdin.write('y\r'), answerMs)

@@ -1,5 +1,5 @@
-// Writes docs/reference, docs/configuration.md and test/contract/surface.txt from the code: `npm run docs:reference`; with
-// `-- --release`, as a part of a release, also test/contract/exports.txt. A test holds the committed pages against it.
+// Generates docs/reference, docs/configuration.md and test/contract/surface.txt from the code: `npm run docs:reference`; `--
+// --release` also generates test/contract/exports.txt. A test compares the committed files with the code.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { entrySources, exportsOf } from './reference/exports.js'

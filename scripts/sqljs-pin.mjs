@@ -1,5 +1,5 @@
-// Finds how the installed release build of sql.js names its file calls, by watching which import is called when, and prints
-// that with the SHA-256 of the wasm file: what kernel/store/sqlite-pin.ts has to say. `--json` prints it as JSON.
+// Finds the names of the file calls in the installed release build of sql.js by observing which import is called when, and prints
+// them with the SHA-256 of the wasm file, as kernel/store/sqlite-pin.ts needs them. `--json` prints JSON.
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import { createRequire } from 'node:module'
@@ -14,7 +14,7 @@ const folder = path.dirname(gluePath)
 const { version } = JSON.parse(fs.readFileSync(path.join(folder, '../package.json'), 'utf8'))
 const wasm = fs.readFileSync(path.join(folder, 'sql-wasm.wasm'))
 
-/** Every call of an import: phase, module, name, arguments, result, and what lay in memory where the arguments point. */
+/** Import calls: phase, module, name, arguments, result, and the memory that the arguments point to. */
 const calls = []
 let phase = 'load'
 let memory
@@ -24,7 +24,7 @@ const textAt = pointer => {
   if (typeof pointer !== 'number' || pointer <= 0 || pointer >= bytes.length) return ''
   return bytes.toString('latin1', pointer, Math.min(bytes.indexOf(0, pointer), pointer + 256))
 }
-/** Whether the one buffer of a vector of buffers holds the marker; false for anything that is no vector. */
+/** Whether the only buffer of a buffer vector contains the marker; false for any other argument. */
 const vectorHasMarker = pointer => {
   const bytes = Buffer.from(memory.buffer)
   if (typeof pointer !== 'number' || pointer <= 0 || pointer + 8 > bytes.length || pointer % 4 !== 0) return false
@@ -77,7 +77,7 @@ phase = 'close'
 const { filename } = db
 db.close()
 
-/** The one name that all calls with that property have. */
+/** The only import name among the calls that pass the test. */
 const only = (what, test) => {
   const names = [...new Set(calls.filter(test).map(call => call.name))]
   if (names.length !== 1) throw new Error(`${what}: expected one import, found ${names.join(', ') || 'none'}`)

@@ -1,10 +1,9 @@
-// Tries sessions with real agents and a real reader: `npm run test:real -- [--all] [codex] [claude] [ai] [tasks] [network] …`; without names those
-// of each change, with --all every agent. Installs them once, at the versions that test/real/agents.ts pins, into
-// $SVC_REAL_CACHE (default: the user's cache folder), runs test/real/real-agents.ts for each of them, AT_ONCE at a time, and
-// test/real/ai-sdk.ts, and for `tasks` and `network` test/real/task-fan-out.ts and test/real/network-peers.ts with the agents of each
-// change. No model is needed: they talk to
-// test/real/fake-model.mjs. What cannot be installed is named with the reason, and the others are tried. Exits with 1 when anything is
-// wrong, with 2 when something was not tried.
+// Tests sessions with real agents and a real reader: `npm run test:real -- [--all] [codex] [claude] [ai] [tasks] [network] …`.
+// Without names it runs the agents of each change, with --all every agent. Agents are installed once, at the versions pinned in
+// test/real/agents.ts, into $SVC_REAL_CACHE (default: the user's cache folder). Each agent runs test/real/real-agents.ts, AT_ONCE
+// at a time; `ai` runs test/real/ai-sdk.ts; `tasks` and `network` run test/real/task-fan-out.ts and test/real/network-peers.ts with
+// the agents of each change. No model is needed: agents talk to test/real/fake-model.mjs. A package that cannot be installed is
+// reported with the reason, and the others run. Exits with 1 on a failure, with 2 if something was not tested.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
@@ -14,12 +13,12 @@ import { type Cell, RESULT, withRun } from '../test/real/results.js'
 import { install, NotInstalled, root, type Tried } from './test-real/install.js'
 
 const TEST_MS = 900_000
-/** Agents that are tried at the same time: each is a daemon and up to four processes. */
+/** Concurrent agents: each needs a daemon and up to four processes. */
 const AT_ONCE = 3
 
-/** What reads the answer to a prompt in the form of the AI SDK. */
+/** The library that reads the prompt stream in the AI SDK form. */
 const READER: Tried = { package: 'ai', version: '7.0.173' }
-/** Agents of each change together, on the runs of one task and in a channel; they need a built daemon. */
+/** Tests in which the agents of each change share a task or a channel; they need a built daemon. */
 const TOGETHER: Readonly<Record<string, string>> = { tasks: 'task-fan-out.ts', network: 'network-peers.ts' }
 const tried: Readonly<Record<string, Tried>> = { ...realAgents, ai: READER }
 
@@ -48,16 +47,16 @@ async function tryAgent(name: string): Promise<boolean> {
   const last = code === null ? `  (ended after ${TEST_MS / 1000} s)` : ''
   console.log(`${passed ? 'ok  ' : 'FAIL'}  ${name}  ${seconds(begun)}${last}`)
   if (!passed) console.log(output.trimEnd())
-  // The test runner may have written before it on its line.
+  // The test runner may have written to the same line before it.
   const [, told] = new RegExp(`${RESULT}(.*)`).exec(output) ?? []
   if (told !== undefined) seen[name] = JSON.parse(told)
   return passed
 }
 
-/** What the agents of this run did. */
+/** Results of the agents in this run. */
 const seen: Record<string, Record<string, Cell>> = {}
 
-/** README and docs/agents.md have tables of what this file says. */
+/** Writes test/real/results.json, the source of the tables in README and docs/agents.md. */
 function writeResults(): void {
   const file = fileURLToPath(new URL('../test/real/results.json', import.meta.url))
   const before = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined

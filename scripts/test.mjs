@@ -1,16 +1,17 @@
-// Runs the tests: `node scripts/test.mjs [--no-build] [--proofs] [--without=path] [path or part of a name ...]`. Files whose first line
-// begins with `// proof` (kills, models, whole programs) run when they are named, and alone with `--proofs`.
+// Runs the tests: `node scripts/test.mjs [--no-build] [--proofs] [--without=path] [path or part of a name ...]`. Files whose first
+// line begins with `// proof` (kills, models, whole programs) run only if named; `--proofs` runs only them.
 //
-// All sources are bundled once (test/bundle.mjs). Some processes run one file after another; one whose first line says
-// `// alone`, or `// proof`, has a process for itself; `// unbundled` also one in which each module is a file. A file should
-// take no more than 60 s (or what a first line `// timeout: 120s` says) and is ended after three times that, with its process group,
-// which is killed when it is not needed any more. A file also fails when it has no test; when it leaves a process behind: one of its group, or (Linux) one that inherited its environment; when it changes what other files in its process see
-// (test/process-state.mjs); when Node warns that something it uses is deprecated; and when a daemon in it, or one that it started with the variables of
-// test/harness/watch-replies.mjs, answered something that is not by the contract. The last line counts tests, a failed file
-// counting as one at least.
+// All sources are bundled once (test/bundle.mjs). Several processes each run one file after another. A file whose first line begins
+// with `// alone` or `// proof` gets its own process, and one with `// unbundled` a process in which each module is a separate
+// file. A file should take at most 60 s, or the time in its first line, such as `// timeout: 120s`; after three times that its
+// process group is killed. A file also fails if it has no test; if it leaves a process behind, in its group or (Linux) with its
+// inherited environment; if it changes global state that other files see (test/process-state.mjs); if Node reports a deprecation;
+// or if a daemon that it runs violates the contract in a reply, which is recorded by test/harness/watch-replies.mjs. The last line
+// counts tests; a failed file counts as at least one.
 //
-// All temporary files are in a folder of the run, which goes with it. SVC_TEST_SHARE=1/2 runs every second file of that order: releases of Node share the files among them, others with each seed.
-// SVC_TEST_PROCESSES says how many files run at once. They run in the order of how long they took last, the longest first; with SVC_SEED in an order drawn from it.
+// All temporary files are in a folder that is removed at the end of the run. Files run in order of their last duration, the longest
+// first, or with SVC_SEED in an order derived from the seed. SVC_TEST_SHARE=1/2 runs every second file of that order: jobs for
+// different Node releases split the files, differently with each seed. SVC_TEST_PROCESSES is the number of concurrent files.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
@@ -34,10 +35,10 @@ import { root } from './test/sources.mjs'
 import { translateStacks } from './test/stacks.mjs'
 import { endAll, WorkerProcess, watcher } from './test/worker-process.mjs'
 
-/** One more than there are processors, for some files wait. */
+/** One more than the processors, because some files mostly wait. */
 const atOnce = Number(process.env.SVC_TEST_PROCESSES ?? Math.min(8, availableParallelism() + 1))
 const defaultSeconds = 60
-/** How many times as long as a file may take it is given: only one that hangs needs all of it, and a busy machine is slow. */
+/** Factor on a file's time limit before it is killed: only a hanging file needs it all, and a busy machine is slow. */
 const patience = 3
 const slowMs = 5000
 const durationsFile = join(root, 'node_modules/.cache/svc-test/durations.json')
@@ -80,20 +81,20 @@ async function main(args) {
 }
 
 /**
- * What the tests leave in the temporary folder goes with the run: a process that is killed removes nothing, and there are hundreds.
- * The name is short, for a path of a socket has 107 bytes. Other users of the machine write into it too.
+ * Creates the temporary folder of the run and removes it at exit, because killed processes remove nothing. The name is short: a
+ * socket path has at most 107 bytes. Other users of the machine write into it too.
  */
 function useTemporaryFolder() {
   const folder = mkdtempSync(join(tmpdir(), 't-'))
   chmodSync(folder, 0o1777)
   process.env.TMPDIR = folder
-  // Where test/harness/home-template.ts keeps catalogs for all processes of the run.
+  // test/harness/home-template.ts shares catalogs between the processes of the run here.
   process.env.SVC_TEST_TEMPLATES = join(folder, 'templates')
   mkdirSync(process.env.SVC_TEST_TEMPLATES)
   process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 2 }))
 }
 
-/** The longest first, or shuffled by the seed. */
+/** Longest first, or shuffled by the seed. */
 function inOrder(files, durations) {
   const seed = process.env.SVC_SEED
   const key = file => createHash('sha256').update(`${seed} ${file}`).digest('hex')
@@ -105,7 +106,9 @@ function inOrder(files, durations) {
   return files.sort((a, b) => (durations[b] ?? Infinity) - (durations[a] ?? Infinity) || a.localeCompare(b))
 }
 
-/** The files that are the turn of this run, by SVC_TEST_SHARE. The variable is removed: a runner that a test starts runs all its files. */
+/**
+ * The files of this run's share, by SVC_TEST_SHARE. The variable is removed, so that a runner started by a test runs all its files.
+ */
 function shareOf(files) {
   const [, turn, turns] = /^(\d+)\/(\d+)$/.exec(process.env.SVC_TEST_SHARE ?? '1/1') ?? []
   delete process.env.SVC_TEST_SHARE
@@ -113,7 +116,7 @@ function shareOf(files) {
   return files.filter((_, n) => n % turns === turn - 1)
 }
 
-/** Runs the files in some processes at once, each process file after file while it is fit to. */
+/** Runs the files in several processes; each process is reused while it is fit. */
 async function runAll(files, bundle, done) {
   const queue = [...files]
   const lane = async () => {
@@ -131,7 +134,7 @@ async function runAll(files, bundle, done) {
   await Promise.all(Array.from({ length: Math.min(atOnce, files.length) }, lane))
 }
 
-/** What the first line of a file asks for. */
+/** The rules in the first line of a file. */
 function rulesOf(file) {
   const [first = ''] = readFileSync(join(root, file), 'utf8').split('\n', 1)
   const seconds = Number(/^\/\/ .*\btimeout: (\d+)s\b/.exec(first)?.[1] ?? defaultSeconds)
@@ -139,7 +142,7 @@ function rulesOf(file) {
   return { seconds: seconds * patience, unbundled, alone: unbundled || /^\/\/ (?:proof|alone)\b/.test(first) }
 }
 
-/** What took longest, and what takes longer than a file should. */
+/** Reports the slowest files, and those above the time that a file should take. */
 function reportSlow(durations, ms) {
   const slowest = durations.sort(([, a], [, b]) => b - a).filter(([, ms], index) => ms > slowMs || index < 10)
   const seconds = ms => `${(ms / 1000).toFixed(1)} s`
@@ -212,10 +215,10 @@ async function runFile(file, worker, { alone, seconds, bundle }) {
   return { ...verdict(output, exit, problems.filter(Boolean)), ms, output: [output, ...lines].join('\n') }
 }
 
-/** The judge, loaded once: it compiles the schemas of the contract. */
+/** The reply checker, loaded once because it compiles the schemas of the contract. */
 let judging
 
-/** Lines about the replies in a file that are not by the contract; the file goes. */
+/** Contract violations in a file of recorded replies, as lines; removes the file. */
 async function judge(replies, bundle) {
   if (!watcher || !existsSync(replies)) return []
   judging ??= import(pathToFileURL(bundle).href).then(({ modules }) => modules['test/harness/judge-replies.ts']())
@@ -224,7 +227,7 @@ async function judge(replies, bundle) {
   return lines
 }
 
-/** Counts what uvu printed last, and finds what else is wrong with how the file ended. */
+/** Counts from the last summary of uvu, and all other problems with how the file ended. */
 function verdict(output, { code, signal }, problems) {
   const plain = stripVTControlCharacters(output)
   const count = name => Number([...plain.matchAll(new RegExp(`^\\s*${name}:\\s+(\\d+)$`, 'gm'))].at(-1)?.[1] ?? 0)

@@ -1,7 +1,7 @@
 /** A run of characters in one style. */
 export interface Cell {
   readonly char: string
-  /** SGR codes in force, as `1;31`; empty: plain. */
+  /** Active SGR codes, such as `1;31`; empty: no style. */
   readonly style: string
 }
 
@@ -10,7 +10,7 @@ const parts = new RegExp(`${esc}\\[[?\\d;]*[A-Za-z]|${esc}.|[^]`, 'gu')
 const control = new RegExp(`^${esc}\\[([?\\d;]*)([A-Za-z])$`)
 const blank: Cell = { char: ' ', style: '' }
 
-/** What a terminal shows: enough of one for a program that moves its cursor, erases and colours. */
+/** A minimal terminal: cursor movement, erasing and colours. */
 export class TerminalScreen {
   #lines: Cell[][] = [[]]
   #row = 0
@@ -22,7 +22,7 @@ export class TerminalScreen {
     readonly rows: number,
   ) {}
 
-  /** The rows that are shown, the newest last. */
+  /** The visible rows, the newest last. */
   get shown(): readonly (readonly Cell[])[] {
     const lines = this.#lines.slice(-this.rows)
     return lines.map(line => line.slice(0, lastFilled(line) + 1))

@@ -1,6 +1,6 @@
 import type { Cell } from './screen.js'
 
-/** What the terminal showed, and for how long. */
+/** A state of the terminal and its duration. */
 export interface Frame {
   readonly lines: readonly (readonly Cell[])[]
   /** Milliseconds. */
@@ -9,7 +9,7 @@ export interface Frame {
 
 const char = { width: 8.4, height: 18 }
 const margin = { x: 14, top: 40, bottom: 14 }
-/** Milliseconds that the last frame stands before all begins again. */
+/** Milliseconds that the last frame is shown before the animation restarts. */
 const lastMs = 6000
 const colours: Readonly<Record<string, string>> = {
   '1': 'font-weight="bold"',
@@ -22,7 +22,7 @@ const colours: Readonly<Record<string, string>> = {
   '36': 'fill="#76e3ea"',
 }
 
-/** An animated SVG of a terminal, without scripts and fonts of its own: each line once, and frames that use them. */
+/** An animated SVG of a terminal without scripts or embedded fonts: each distinct line is stored once, and frames refer to it. */
 export function svgOf(frames: readonly Frame[], columns: number, rows: number, title: string): string {
   const width = Math.ceil(columns * char.width + 2 * margin.x)
   const height = rows * char.height + margin.top + margin.bottom
@@ -47,7 +47,7 @@ export function svgOf(frames: readonly Frame[], columns: number, rows: number, t
     return { rule, group: `<g id="f${i}" class="f">${uses.join('')}</g>` }
   })
   const defs = [...lines].map(([text, id]) => `<text id="${id}" x="${margin.x}" xml:space="preserve">${text}</text>`)
-  // Where nothing is animated the last frame is shown.
+  // Without animation only the last frame is visible.
   const still = `#f${frames.length - 1}{visibility:visible}`
   const moving = `@media (prefers-reduced-motion:no-preference){\n${groups.map(({ rule }) => rule).join('\n')}\n}`
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escaped(title)}">
@@ -66,7 +66,7 @@ ${groups.map(({ group }) => group).join('\n')}
 
 const percent = (ms: number, total: number) => Number(((100 * ms) / total).toFixed(2))
 
-/** Runs of one style, each as wide as its characters whatever the font. */
+/** Text runs of one style, with a fixed width that does not depend on the font. */
 function lineText(cells: readonly Cell[]): string {
   const runs: { text: string; style: string; column: number }[] = []
   cells.forEach(({ char, style }, column) => {

@@ -7,7 +7,7 @@ const root = path.join(import.meta.dirname, '../..')
 
 export interface ApiValue {
   readonly name: string
-  /** The first sentence of its docstring. */
+  /** First sentence of the docstring. */
   readonly meaning: string
 }
 
@@ -22,7 +22,7 @@ export type ApiEntry = keyof typeof apiSources
 
 const read = (file: string) => readFileSync(path.join(root, file), 'utf8')
 
-/** The values, no types, that an entry exports, by name; entries name each in `export { … } from`. */
+/** The exported values of an entry, without types, by name; entries list each in `export { … } from`. */
 export function apiValues(entry: ApiEntry): ApiValue[] {
   const source = apiSources[entry]
   const values = [...read(source).matchAll(/^export \{([^}]*)\} from '([^']+)\.js'/gm)].flatMap(
@@ -37,7 +37,7 @@ export function apiValues(entry: ApiEntry): ApiValue[] {
   return values.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** A source with those that it hands on whole. */
+/** A source together with the modules that it re-exports. */
 function textOf(file: string): string {
   const text = read(file)
   const parts = [...text.matchAll(/^export \* from '([^']+)\.js'/gm)].map(([, part = '']) => `${part}.ts`)
@@ -50,7 +50,7 @@ function meaningOf(text: string, name: string): string {
   return /^.*?[.;:](?=\s|$)/.exec(comment)?.[0].replace(/[;:]$/, '.') ?? comment
 }
 
-/** Values that an entry may have at most: more than that no author reads. */
+/** Maximum values of an entry: authors do not read more. */
 export const mostValues: Readonly<Partial<Record<ApiEntry, number>>> = { 'svc/plugin': 60, 'svc/platform': 40 }
 
 const about: Readonly<Record<ApiEntry, string>> = {

@@ -1,4 +1,4 @@
-/** The prose of docs/configuration.md; the table of keys is made from the schemas. */
+/** The prose of docs/configuration.md; the table of keys is generated from the schemas. */
 export const configurationText = `~~~sh
 svc config list                       # every key, its value and where that comes from
 svc config get log.level

@@ -4,7 +4,7 @@ import { pluginFolders } from '../plugin-folders.mjs'
 
 const root = path.join(import.meta.dirname, '../..')
 
-/** The sources behind what programs and extensions import, by specifier. */
+/** Sources of the public entries by import specifier. */
 export function entrySources(): ReadonlyMap<string, string> {
   const schemas = readdirSync(path.join(root, 'schemas'), { recursive: true, encoding: 'utf8' })
   return new Map([
@@ -25,7 +25,10 @@ export function entrySources(): ReadonlyMap<string, string> {
   ])
 }
 
-/** Names that a source exports, values and types. @param file relative to `from` */
+/**
+ * Names exported by a source, values and types.
+ * @param file relative to `from`
+ */
 export function exportsOf(file: string, from = root): Set<string> {
   const names = new Set<string>()
   const text = readFileSync(path.join(from, file), 'utf8')
@@ -44,6 +47,6 @@ export function exportsOf(file: string, from = root): Set<string> {
   return names
 }
 
-/** A line for each name that can be imported: `svc/plugin definePlugin`. */
+/** One line per importable name: `svc/plugin definePlugin`. */
 export const exportLines = (entries: ReadonlyMap<string, string> = entrySources(), from = root): string[] =>
   [...entries].flatMap(([entry, file]) => [...exportsOf(file, from)].sort().map(name => `${entry} ${name}`))

@@ -1,7 +1,7 @@
 import { pointText } from '../../plugins/work/hooks/hook-events.js'
 import type { HookEvent } from '../../schemas/hooks.js'
 
-/** When each hook event is dispatched that is no hook of a table. */
+/** Dispatch times of hook events that are not in a table of hooks. */
 export const hookEventsText: { readonly [E in HookEvent]?: string } = {
   'session.post_stop': 'After a session stopped',
   'sandbox.sync.before': 'Before files are synchronized with a sandbox',
@@ -66,7 +66,7 @@ export const hookEventsText: { readonly [E in HookEvent]?: string } = {
   'window_manager.stack.activated': 'After a window of a stack was activated',
 }
 
-/** When a hook event is dispatched: the first sentence of the summary of its hook, or the text above. */
+/** When a hook event is dispatched: the first sentence of its hook's summary, or the text above. */
 export function hookEventText(event: HookEvent): string {
   const text = pointText(event)?.split(/\.(?: |$)/)[0] ?? hookEventsText[event]
   if (text === undefined) throw new Error(`nothing says when ${event} is dispatched`)

@@ -21,7 +21,7 @@ export interface PluginHook {
 /** An entry of a table of hooks in a source: `saving: gate<[workspace: Workspace]>(`. */
 const ENTRY = /^ {2}(\w+): (notify|announce|pipeline|gate|guard)(?=<)/gm
 
-/** The hooks that plugins have: their tables, and those that `api.ts` shows one by one. */
+/** The hooks of plugins: those in tables, and those that `api.ts` exposes individually. */
 export const pluginHooks = (): PluginHook[] =>
   apis().flatMap(({ plugin, text }) => [
     ...entriesIn(text).map(entry => ({ plugin, ...entry })),
@@ -63,7 +63,7 @@ function tapOf(kind: PluginHook['kind'], args: string): string {
   return `(${rest}) => Awaitable<Fault | ${parts[1] === undefined ? '' : `${parts[1]} | `}undefined>`
 }
 
-/** Type arguments, divided at the commas between them. */
+/** Splits type arguments at their top-level commas. */
 function partsOf(args: string): string[] {
   const parts = ['']
   let depth = 0

@@ -16,7 +16,7 @@ import { code, page, table } from './markdown.js'
 const routes = new Map(
   inTree.flatMap(({ surface }) => (surface.routes ?? []).map(route => [`${route.method} ${route.path}`, route])),
 )
-/** Methods that no route answers: what they do, and their parameters. */
+/** Methods without a route: description and parameters. */
 const own: Readonly<Record<string, readonly [about: string, parameters: v.GenericSchema]>> = {
   'resources/snapshot': ['Replace all records that the extension has of a kind', SnapshotParams],
   'sessions/subscribe': ['Get the events of a session as notifications `sessions/event`', SubscribeParams],

@@ -2,7 +2,7 @@ import { type ConversionConfig, toJsonSchema } from '@valibot/to-json-schema'
 import type * as v from 'valibot'
 import { code } from './markdown.js'
 
-/** As much of a JSON Schema as the pages tell. */
+/** The parts of a JSON Schema that the pages show. */
 export interface Json {
   readonly type?: string | readonly string[]
   readonly enum?: readonly unknown[]
@@ -23,14 +23,14 @@ export interface Json {
   readonly maxItems?: number
 }
 
-/** What a person writes; rules that are code are left out. */
+/** The schema of the input form; code rules are left out. */
 export function jsonOf(schema: v.GenericSchema): Json {
   const written: ConversionConfig = { typeMode: 'input', errorMode: 'ignore' }
   return toJsonSchema(schema, written) as Json
 }
 
 export interface Member {
-  /** Dotted; `[]` stands for an item of a list, `<name>` for a key of a table. */
+  /** Dotted path; `[]` marks an item of a list, `<name>` a key of a table. */
   readonly path: string
   readonly type: string
   readonly isRequired: boolean
@@ -38,7 +38,7 @@ export interface Member {
   readonly description: string
 }
 
-/** The members of an object, those of its tables below them. */
+/** The members of an object; members of nested tables follow their table. */
 export function membersOf(schema: Json, prefix = ''): Member[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, json]) => {
     const path = prefix + name
@@ -53,7 +53,7 @@ export function membersOf(schema: Json, prefix = ''): Member[] {
   })
 }
 
-/** An empty list or table is what is left out anyway. */
+/** An empty list or table is the same as an omitted one. */
 const isShown = (fallback: unknown) =>
   fallback !== undefined && !(typeof fallback === 'object' && Object.keys(fallback ?? {}).length === 0)
 
@@ -64,7 +64,7 @@ function below(json: Json, path: string): Member[] {
   return typeof values === 'object' ? below(values, `${path}.<name>`) : []
 }
 
-/** A type in words. */
+/** A readable type. */
 export function typeOf(json: Json): string {
   const { anyOf, oneOf, items, additionalProperties: values } = json
   if (json.const !== undefined) return code(JSON.stringify(json.const))

@@ -1,4 +1,4 @@
-/** What each key of a manifest is for, where its schema does not say so. A test asks for one of every key. */
+/** Descriptions of manifest keys whose schemas have none. A test requires one for every key. */
 export const manifestTexts: Readonly<Record<string, string>> = {
   name: '`things`, or `vendor.things`; with `main` it has a vendor. Lower-case letters, digits and `-`',
   version: 'Semantic version, `1.2.3`',

@@ -1,10 +1,10 @@
-/** A page: its title, where it comes from, and its sections. */
+/** A page with its title, origin and sections. */
 export function page(title: string, ...sections: readonly string[]): string {
   const origin = '<!-- Generated from the code by `npm run docs:reference`; edit the code instead. -->'
   return `${[`# ${title}`, origin, ...sections].join('\n\n')}\n`
 }
 
-/** A table; empty when there is no row. */
+/** A table; empty without rows. */
 export function table(headers: readonly string[], rows: readonly (readonly string[])[]): string {
   if (rows.length === 0) return ''
   const line = (cells: readonly string[]) => `| ${cells.map(cell).join(' | ')} |`
@@ -13,7 +13,7 @@ export function table(headers: readonly string[], rows: readonly (readonly strin
 
 export const code = (text: string) => `\`${text}\``
 
-/** A text on one line, whose bars do not end the cell. */
+/** The text of a cell: on one line, with bars escaped. */
 const cell = (text: string) => text.replace(/\s*\n\s*/g, ' ').replaceAll('|', '\\|')
 
 export const byName = <T>(nameOf: (item: T) => string) => {

@@ -2,7 +2,7 @@ import type { MetricDeclaration } from '../../plugins/reach/telemetry/api.js'
 import { declared } from '../../plugins/reach/telemetry/metrics/declared.js'
 import { code, page, table } from './markdown.js'
 
-/** The metrics of the package, under the names by which they are asked for. */
+/** The declared metrics, under their exposed names. */
 export function metricsPage(): string {
   const all: readonly MetricDeclaration[] = Object.values(declared)
   const rows = all.map(({ name, type, help, labels = [], bounds = [] }) => [

@@ -6,7 +6,7 @@ import { manifestPage } from './manifest.js'
 import { metricsPage } from './metrics.js'
 import { registriesPage } from './registries.js'
 
-/** The pages of docs/reference, by the names of their files. */
+/** The pages of docs/reference by file name. */
 export async function pages(): Promise<Record<string, string>> {
   return {
     'api.md': apiPage(),

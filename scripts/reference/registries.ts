@@ -6,7 +6,7 @@ export interface Registry {
   readonly id: string
   /** Name of the exported token. */
   readonly token: string
-  /** What authors import it from; of one that stays inside its plugin, nothing. */
+  /** Import specifier for authors; undefined for a registry private to its plugin. */
   readonly from: string | undefined
   /** Type of an entry. */
   readonly entry: string

@@ -1,4 +1,4 @@
-/** What each setting is for, by its path, where its schema does not say so. A test asks for one of every setting. */
+/** Descriptions of settings whose schemas have none, by path. A test requires one for every setting. */
 export const settingTexts: Readonly<Record<string, string>> = {
   'daemon.socket': 'Path of the Unix socket, relative to the home; empty: `daemon.sock`',
   'http.enabled': 'Whether TCP is served; `auto` is the same as true',

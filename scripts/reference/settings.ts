@@ -19,7 +19,7 @@ export interface SettingRow {
   readonly description: string
 }
 
-/** Every path of `config.json`; of a setting that is a table, its members. */
+/** Every path of `config.json`; a table setting is replaced by its members. */
 export const settingRows = (): SettingRow[] => {
   const kernel = Object.values(KernelSettings).map(setting => ({ owner: 'kernel', setting: setting as Setting }))
   const plugins = inTree.flatMap(({ name, surface }) =>
@@ -34,7 +34,7 @@ function rowsOf({ path: at, schema, default: value }: Setting): Omit<SettingRow,
   const json = jsonOf(schema as v.GenericSchema)
   const text = (key: string, own = '') => own || (settingTexts[key] ?? '')
   const members = membersOf(json, `${at}.`).filter(({ path: key }) => !/[[<]/.test(key))
-  // A table whose members are one value, a rate limit say, is told of as one.
+  // A table that is a single value, such as a rate limit, is one row.
   if (members.length === 0 || settingTexts[at] !== undefined)
     return [
       { path: at, type: typeOf(json), fallback: shown(value, typeOf(json)), description: text(at, json.description) },
@@ -45,7 +45,7 @@ function rowsOf({ path: at, schema, default: value }: Setting): Omit<SettingRow,
   })
 }
 
-/** A duration is kept as milliseconds and written as text. */
+/** A duration is stored in milliseconds but written as text. */
 function shown(value: unknown, type: string): string {
   if (typeof value === 'number' && type.startsWith('text'))
     return code(JSON.stringify(value === 0 ? '0' : durationText(value)))
@@ -58,7 +58,7 @@ const WHEN: Readonly<Record<Setting['apply'], string>> = {
   'session-rebind': 'for new sessions',
 }
 
-/** docs/configuration.md: how to change the configuration, and every key. */
+/** docs/configuration.md: how to change the configuration, and all keys. */
 export function configurationPage(): string {
   const example = readFileSync(path.join(import.meta.dirname, '../../examples/config.jsonc'), 'utf8').trimEnd()
   const rows = settingRows().map(({ path: at, type, fallback, apply, owner, description }) => [

@@ -20,10 +20,10 @@ export const kitSources = (): { readonly file: string; readonly text: string }[]
     .sort()
     .map(file => ({ file, text: readFileSync(path.join(kit, file), 'utf8') }))
 
-/** The `api.ts` of each plugin that has one: what others may import, and the only place where types of hooks are. */
+/** The public sources of each plugin: others may import only these, and hook types are declared only there. */
 export const apis = () => pluginSources().filter(({ file }) => ['api.ts', 'points.ts'].includes(file))
 
-/** The documentation comment that ends where a declaration begins, on one line. */
+/** The docstring directly before a declaration, on one line. */
 export function commentBefore(text: string, at: number): string {
   const [, inner = ''] = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*$/.exec(text.slice(0, at)) ?? []
   return inner
@@ -33,14 +33,14 @@ export function commentBefore(text: string, at: number): string {
     .trim()
 }
 
-/** The text between a bracket and the one that closes it, on one line. */
+/** The text between a bracket and its closing bracket, on one line. */
 export const bracketed = (text: string, open: number): string =>
   text
     .slice(open + 1, endOf(text, open))
     .replace(/\s+/g, ' ')
     .trim()
 
-/** Where the bracket is that closes another one; `=>` closes none. */
+/** The index of the closing bracket; the `>` of `=>` does not count. */
 export function endOf(text: string, open: number): number {
   let depth = 0
   for (let at = open; at < text.length; at++) {

@@ -13,8 +13,8 @@ export interface Document {
 }
 
 /**
- * A line for each operation of a document: method, path, and a short hash each of its parameters, body, replies and error codes, with
- * everything that they refer to. What a change of the code does to the contract is a diff of these lines.
+ * One line per operation of a document: method, path, and short hashes of its parameters, body, replies and error codes including
+ * referenced components. A contract change appears as a diff of these lines.
  */
 export function surfaceLines({ paths, components }: Document): string {
   const hash = (part: unknown): string =>
@@ -32,7 +32,9 @@ export function surfaceLines({ paths, components }: Document): string {
   return `${lines.sort().join('\n')}\n`
 }
 
-/** A part of the document with the components that it refers to, directly or through others, in an order that does not depend on theirs. */
+/**
+ * A part of the document with all components that it references, directly or indirectly, in an order independent of the document's.
+ */
 function whole(part: unknown, schemas: Readonly<Record<string, unknown>>): unknown {
   const found = new Map<string, unknown>()
   const visit = (value: unknown): void => {

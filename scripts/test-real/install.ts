@@ -1,4 +1,4 @@
-// Real agents come from the npm registry once, at the versions that test/real/agents.ts pins.
+// Installs real agents from the npm registry once, at the versions pinned in test/real/agents.ts.
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
@@ -10,23 +10,26 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 const INSTALL_MS = 180_000
 
-/** Where they are: $SVC_REAL_CACHE, else a folder of the user's cache. */
+/** Installation folder: $SVC_REAL_CACHE, else a folder in the user's cache. */
 export const root =
   process.env.SVC_REAL_CACHE ||
   path.join(process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache'), 'svc-real-agents')
 
-/** The registry does not give a package. */
+/** The registry does not provide a package. */
 export class NotInstalled extends Error {}
 
-/** A package that something is tried with. */
+/** A package under test. */
 export interface Tried {
   readonly package: string
   readonly version: string
-  /** What it needs beside it, by name. */
+  /** Versions of additional packages by name. */
   readonly with?: Readonly<Record<string, string>>
 }
 
-/** Installs a package unless it is there at its version; a folder is there whole or not at all. Throws {@link NotInstalled}. */
+/**
+ * Installs a package unless its version is installed already. The rename makes a folder appear complete or not at all.
+ * @throws {NotInstalled}
+ */
 export async function install(name: string, agent: Tried): Promise<void> {
   const folder = path.join(root, name)
   const manifest = path.join(folder, 'node_modules', agent.package, 'package.json')

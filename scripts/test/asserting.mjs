@@ -1,13 +1,13 @@
-// What tests import as `uvu` and `uvu/assert`: the same, and a test that asserts nothing fails.
+// Replaces `uvu` and `uvu/assert` in tests: identical, but a test without assertions fails.
 import * as uvu from 'uvu'
 import * as real from 'uvu/assert'
 
-/** Assertions that were made in this process. */
+/** Assertions made in this process. */
 let made = 0
 
 const known = new Map()
 
-/** The function, and those that hang on it, counting their calls: `is`, `is.not`, `not.equal`. */
+/** Wraps a function and its members, such as `is`, `is.not` and `not.equal`, to count calls. */
 function counting(value) {
   if (typeof value !== 'function') return value
   if (known.has(value)) return known.get(value)
@@ -15,7 +15,7 @@ function counting(value) {
     made++
     return value(...args)
   }
-  // `is.not` is `not`, which has `is`.
+  // Stored before its members, because they are circular: `is.not` is `not`, which has `is`.
   known.set(value, counted)
   for (const [name, more] of Object.entries(value)) counted[name] = counting(more)
   return counted
@@ -28,7 +28,7 @@ export const { equal, fixture, instance, is, match, not, ok, snapshot, throws, t
   Object.entries(functions).map(([name, value]) => [name, counting(value)]),
 )
 
-/** Registers a test that fails when it has run and made no assertion: a wait for a state is one when it is asserted. */
+/** Registers a test that fails if it made no assertion. Waiting for a state counts only if it is asserted. */
 const asserting = register => (name, handler) =>
   register(name, async context => {
     const before = made

@@ -1,6 +1,6 @@
-// Translates the sources of the tests, and all that they import of this tree, into one file for all processes of a run: to
-// load some hundred modules takes a process longer than most tests take. Each module is evaluated when it is first imported,
-// once a process, and so are packages, which stay beside it: all that any test imports would take a process seconds.
+// Bundles the test sources and their imports from this tree into one file for all processes of a run: loading hundreds of modules
+// takes longer than most tests. Each module is evaluated on its first import, once per process. Packages stay outside and are
+// loaded on demand, because loading all of them takes seconds.
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -9,18 +9,18 @@ import { build, transform } from 'esbuild'
 import { packageEntries, root, sourceOf } from './sources.mjs'
 
 const folder = join(root, 'node_modules/.cache/svc-test')
-/** A bundle that was not used for so long belongs to no run any more. */
+/** An older bundle belongs to no active run. */
 const keptMs = 60 * 60 * 1000
 
 const asserting = join(import.meta.dirname, 'asserting.mjs')
 
-/** What tests start as programs of their own, beside the sources below test/ that are no tests. */
+/** Programs started by tests, besides the sources below test/ that are no tests. */
 const programs = ['cli/daemon.ts', 'cli/svc.ts', 'cli/watchdog-thread.ts', 'examples/agents/report/agent.ts']
 
 /**
- * Bundles these test files, named from the root of the tree. Resolves to the path of a module that exports `modules`: functions
- * by name of a source, each importing it. Beside it, `<path>.json` holds what each source that is imported from outside
- * exports. Rejects with the messages of the compiler.
+ * Bundles test files, named relative to the root. Resolves to the path of a module that exports `modules`: import functions by
+ * source name. `<path>.json` lists the exports of each source that is imported from outside. Rejects with the messages of the
+ * compiler.
  */
 export async function bundleTests(files) {
   removeOld()
@@ -43,7 +43,7 @@ export async function bundleTests(files) {
     }),
     build({ ...common, packages: 'external', entryPoints, outdir: folder, splitting: true, plugins: [inPlace] }),
   ])
-  // What is imported at run time is an entry as well, and none of those that are asked for by their names.
+  // Dynamic imports add further entry points; only the requested sources count.
   const outputs = Object.values(entries.metafile.outputs).filter(({ entryPoint }) => sources.has(entryPoint))
   const exported = Object.fromEntries(outputs.map(({ entryPoint, exports }) => [entryPoint, exports]))
   for (const name of sources) exported[name] ??= []
@@ -61,7 +61,7 @@ export function removeBundle(path) {
   for (const suffix of ['', '.map', '.json']) rmSync(`${path}${suffix}`, { force: true })
 }
 
-/** Those of runs that were killed. */
+/** Removes the bundles of killed runs. */
 function removeOld() {
   if (!existsSync(folder)) return
   for (const name of readdirSync(folder).filter(name => name.startsWith('tests-'))) {
@@ -72,14 +72,14 @@ function removeOld() {
 
 const existing = names => names.filter(name => existsSync(join(root, name)))
 
-/** Sources of the tests that are no tests: some are programs. */
+/** Sources below test/ that are no tests; some are programs. */
 function helpers() {
   return readdirSync(join(root, 'test'), { recursive: true })
     .filter(name => /(?<!\.test|\.d)\.ts$/.test(name))
     .map(name => `test/${name}`)
 }
 
-/** In the bundle each source still has the address of its own file, `svc` is the sources of this tree, and `uvu` counts. */
+/** Gives each bundled source the URL of its own file, resolves `svc` to this tree, and replaces `uvu`. */
 const inPlace = {
   name: 'in place',
   setup({ onLoad, onResolve }) {
@@ -108,14 +108,14 @@ const inPlace = {
   },
 }
 
-/** What the bundle requires packages with. */
+/** The `require` that the bundle loads packages with. */
 const banner = {
   js: `import { createRequire as requireOf } from 'node:module'\nconst packageOf = requireOf(${JSON.stringify(import.meta.url)})`,
 }
 
 /**
- * A package is loaded by the first module that imports it when it is evaluated, as the one instance that an import of Node
- * gives. What an `import()` names stays one.
+ * Loads a package when the first module that imports it is evaluated, as the same instance that Node's import returns. Dynamic
+ * imports are unchanged.
  */
 const later = {
   name: 'later',
@@ -128,14 +128,14 @@ const later = {
       const it = `packageOf(${JSON.stringify(found)})`
       if (!isModule(found)) return { contents: `module.exports = ${it}` }
       const names = Object.keys(await import(pathToFileURL(found)))
-      // Some are words that no variable may have for its name.
+      // Some export names are reserved words.
       const values = names.map((name, n) => `const value${n} = it.${name}\nexport { value${n} as ${name} }`)
       return { contents: [`const it = ${it}`, ...values].join('\n') }
     })
   },
 }
 
-/** Whether a file is a module for Node; what is built in is none. */
+/** Whether Node treats a file as an ES module; false for built-in modules. */
 function isModule(path) {
   if (!path.endsWith('.js')) return path.endsWith('.mjs')
   for (let folder = dirname(path); ; folder = dirname(folder)) {

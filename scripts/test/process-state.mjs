@@ -1,4 +1,4 @@
-// What files that share a process could change for each other without a trace.
+// Detects changes of global state by test files that share a process.
 import childProcess from 'node:child_process'
 import fs from 'node:fs'
 import fsPromises from 'node:fs/promises'
@@ -26,13 +26,13 @@ const objects = {
   timers,
 }
 
-/** Properties that Node and uvu set themselves, as they go. */
+/** Properties that Node and uvu change themselves. */
 const passing = new Set(['globalThis.UVU_QUEUE', 'globalThis.UVU_INDEX', 'process.exitCode', 'process.argv'])
 
-/** Node puts the value in the place of many a getter when it is first asked. */
+/** Marks getters: Node replaces many of them by their value on first access. */
 const computed = Symbol('computed')
 
-/** What can be seen of it now. */
+/** A snapshot of the observable global state. */
 export function stateOf() {
   const properties = new Map()
   for (const [name, object] of Object.entries(objects)) {
@@ -50,7 +50,7 @@ export function stateOf() {
   return properties
 }
 
-/** Names of what is not as it was. */
+/** Names of the properties that changed. */
 export function changesSince(before) {
   const after = stateOf()
   const names = new Set([...before.keys(), ...after.keys()])

@@ -1,14 +1,14 @@
-// Processes of a test file: those of its group, and (Linux) those that inherited the mark in its environment.
+// Processes of a test file: those of its group and, on Linux, those that inherited the mark in its environment.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Name of the variable by whose value a process says which test process it descends from. */
+/** Environment variable that identifies the test process a process descends from. */
 export const markName = 'SVC_TEST_MARK'
-/** How long a helper of a test may take to notice that the file has ended: many times what it takes, for the machine may be busy. */
+/** Grace period for helper processes to exit after the file has ended; generous, because the machine may be busy. */
 export const leaveMs = 5000
 
-/** What lives on of a file that has ended, as lines for people, after a moment to end by itself. */
+/** Processes that remain after the grace period, as lines for people. */
 export async function remaining(group) {
   for (const until = performance.now() + leaveMs; ; await sleep(20)) {
     const left = members(group).filter(({ pid }) => pid !== group.id)
@@ -16,7 +16,7 @@ export async function remaining(group) {
   }
 }
 
-/** Kills the group, and what left it but still carries its mark. */
+/** Kills the group, and processes outside of it that carry its mark. */
 export function end(group) {
   const kill = target => {
     try {
@@ -41,7 +41,7 @@ function members({ id, mark }) {
       const command = readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').slice(0, 200)
       return [{ pid: Number(name), inGroup, command }]
     } catch {
-      // Gone meanwhile, or not ours to read.
+      // The process has exited, or belongs to another user.
       return []
     }
   })

@@ -3,11 +3,11 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pluginFolders } from '../plugin-folders.mjs'
 
-/** Folder of the tree. */
+/** Root of the tree. */
 export const root = join(dirname(fileURLToPath(import.meta.url)), '../..')
 const plugins = pluginFolders(root)
 
-/** Sources by what is imported of this package, as the exports of package.json say it of the build. */
+/** Sources by import specifier, matching the exports in package.json. */
 const entries = {
   svc: 'kernel/index.ts',
   'svc/plugin': 'kernel/plugin.ts',
@@ -18,17 +18,17 @@ const entries = {
   'svc/testing': 'testing/index.ts',
 }
 
-/** What they are to an extension of `apiVersion = 1`. */
+/** Sources of these specifiers for extensions of `apiVersion = 1`. */
 const entriesOfOne = {
   svc: 'plugins/delivery/extensions/version-one/svc.ts',
   'svc/plugin': 'plugins/delivery/extensions/version-one/plugin.ts',
 }
-/** Copies of the code of such an extension lie in a folder named by their hash; those of later versions below `api-2`. */
+/** Code copies of such extensions are in a folder named by their hash; those of later versions are below `api-2`. */
 const isOfOne = parentURL => /(?<!\/api-\d+)\/[0-9a-f]{64}\//.test(parentURL)
 
 /**
- * The source of `svc` and of what is below it: with it tests, and the extensions in them, have one instance of each module.
- * @param parentURL of the module that imports it
+ * The source of a `svc` specifier, so that tests and the extensions in them share one instance of each module.
+ * @param parentURL URL of the importing module
  */
 export function sourceOf(specifier, parentURL = '') {
   if (Object.hasOwn(entriesOfOne, specifier) && isOfOne(parentURL)) return entriesOfOne[specifier]
@@ -40,7 +40,7 @@ export function sourceOf(specifier, parentURL = '') {
   return plugin && `${plugin.folder}/api.ts`
 }
 
-/** Every source that `svc` stands for, where this tree has it. */
+/** All existing sources of `svc` specifiers. */
 export function packageEntries() {
   const below = (folder, sourceIn) =>
     existsSync(join(root, folder)) ? readdirSync(join(root, folder), { recursive: true }).flatMap(sourceIn) : []

@@ -6,7 +6,7 @@ import { root } from './sources.mjs'
 let map
 let mapped
 
-/** The text with each place in the bundle as the place in the source it came from. */
+/** Maps stack positions in the bundle to the original sources. */
 export function translateStacks(text, bundle) {
   if (bundle === undefined || !text.includes(bundle)) return text
   const escaped = bundle.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')

@@ -9,36 +9,36 @@ import { root } from './sources.mjs'
 
 const program = join(root, 'scripts/test/worker.mjs')
 const keptOutput = 256 * 1024
-/** Bytes of memory from which on a process runs no further file. */
+/** Memory in bytes above which a process gets no further file. */
 const fullAt = 900 * 1024 * 1024
 
 const harness = name => [join(root, 'test/harness', name)].filter(existsSync)
-/** Writes down what daemons answer, where the tree has it. */
+/** The loader that records the replies of daemons, if this tree has it. */
 export const [watcher] = harness('watch-replies.mjs')
 const loaders = [...harness('typescript.mjs'), ...harness('watch-replies.mjs')].flatMap(file => ['--import', file])
 
-/** Groups of processes that run now. */
+/** Running process groups. */
 const running = new Set()
 let started = 0
 
-/** Kills everything that runs. */
+/** Kills all running process groups. */
 export function endAll() {
   for (const group of running) end(group)
 }
 
-/** A process that runs test files, in a group of its own. */
+/** A process that runs test files, in its own process group. */
 export class WorkerProcess {
-  /** Nothing that ran in it makes it unfit for another file. */
+  /** Whether the process may run another file. */
   fit = true
   #output = ''
   #files = 0
-  /** What came on each stream: the pieces of the two come in any order. */
+  /** Received text of each stream; data of the two streams arrives in any order. */
   #heard = new Map()
-  /** What the worker says about the end of the file, by the stream that it says it on. */
+  /** The worker's end-of-file reports by stream. */
   #reports = new Map()
   #reported = () => {}
 
-  /** Runs files of a bundle or, without one, as they stand, each module a file. */
+  /** With a bundle, files run from it; without one, from their sources. */
   constructor(bundle) {
     this.mark = `${process.pid}.${++started}.${Math.trunc(performance.now())}`
     this.child = spawn(process.execPath, [...loaders, program, ...(bundle === undefined ? [] : [bundle])], {
@@ -62,14 +62,14 @@ export class WorkerProcess {
     this.closed = new Promise(done => this.child.once('close', done))
     for (const stream of [this.child.stdout, this.child.stderr])
       stream.setEncoding('utf8').on('data', text => this.#hear(stream, text))
-    // One that has ended meanwhile is seen by its exit.
+    // An early exit of the process is handled by its exit event.
     this.child.on('error', () => {})
   }
 
   /**
-   * Runs a file to its end, or to the end of its time. Resolves to how it ended: `output`, `code` and `signal` as of a process of
-   * its own, `timedOut`, `left`: lines about processes that it left behind, `changes` of what others in the process see, and
-   * `replies`: the file with those of daemons, if there is one.
+   * Runs a file until it ends or exceeds its time limit. Resolves to `output`; `code` and `signal` as of its own process;
+   * `timedOut`; `left`: lines about leftover processes; `changes` of global state; and `replies`: the file of recorded daemon
+   * replies, if any.
    */
   async run(file, { alone, seconds }) {
     this.#output = ''
@@ -103,14 +103,14 @@ export class WorkerProcess {
     return join(tmpdir(), `svc-replies-${this.mark}.${file}`)
   }
 
-  /** Kills what is left of it. */
+  /** Kills the process and its group. */
   async end() {
     this.fit = false
     end(this.group)
     await this.exited
     running.delete(this.group)
     await Promise.race([this.closed, sleep(leaveMs, undefined, { ref: false })])
-    // A process that escaped both group and mark may hold them open, and the runner with them.
+    // A process outside of the group and without the mark may hold the streams open, and thereby the runner.
     this.child.stdout.destroy()
     this.child.stderr.destroy()
   }

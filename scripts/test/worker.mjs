@@ -1,12 +1,12 @@
-// One process that runs test files, each when the runner sends its name: `node worker.mjs [bundle]`. A file has ended when its
-// tests have and nothing keeps the process alive any more, as if it had the process for itself.
+// Runs the test files that the runner names, one at a time: `node worker.mjs [bundle]`. A file has ended when its tests are done
+// and nothing keeps the process alive, as if it had its own process.
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { changesSince, stateOf } from './process-state.mjs'
 import { root } from './sources.mjs'
 
-// uvu looks for it when it is loaded: tests run when they are told to.
+// uvu reads this when loaded: it defers the tests until `exec`.
 globalThis.UVU_DEFER = 1
 const { exec } = await import('uvu')
 const bundle = process.argv[2]
@@ -18,7 +18,7 @@ let running
 process.on('message', async ({ file, alone, mark, replies }) => {
   if (process.env.SVC_TEST_REPLIES !== undefined) process.env.SVC_TEST_REPLIES = replies
   running = { mark, alone, ended: false, before: stateOf() }
-  // Nothing that is not the file's own is to keep the process alive.
+  // Only the file's own handles may keep the process alive.
   process.channel.unref()
   globalThis.UVU_QUEUE = [[null]]
   globalThis.UVU_INDEX = 0
@@ -30,13 +30,13 @@ process.on('message', async ({ file, alone, mark, replies }) => {
     console.error(error)
     process.exitCode = 1
   }
-  // It keeps a process for the next build.
+  // esbuild keeps a child process for the next build.
   require.cache[require.resolve('esbuild')]?.exports.stop()
   running.ended = true
 })
 
 process.on('beforeExit', () => {
-  // A file that is alone ends with its process, and so do tests that nothing will ever resolve.
+  // Without a report the process exits here: after a file that runs alone, and when tests wait for a promise that never resolves.
   if (running === undefined || running.alone || !running.ended) return
   const { mark, before } = running
   running = undefined
