@@ -16,7 +16,7 @@ const base = {
 export const PluginSummary = v.object({ ...base, holds: Integer, faults: Integer })
 export type PluginSummary = v.InferOutput<typeof PluginSummary>
 
-/** A repeated fault of a plugin. */
+/** A fault of a plugin, with the number of its occurrences. */
 export const PluginFault = v.object({ at: Timestamp, count: Integer, where: v.string(), error: v.string() })
 export type PluginFault = v.InferOutput<typeof PluginFault>
 

@@ -194,7 +194,7 @@ class SlackBridge implements Adapter {
     if (gapMs > (this.limits.gapMs ?? GAP_MS))
       this.#missed.fetch((message, channel) => this.#fetched(message, channel, me))
     return socket.ended.finally(() => {
-      // Nothing was received during the silence before the end either.
+      // The gap begins with the last sign of life: events may also be lost during the silence before the end.
       this.#lastLive = this.timing.now() - socket.silentMs
     })
   }

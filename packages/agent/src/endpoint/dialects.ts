@@ -133,7 +133,7 @@ export function commonForm(): TransformStream<Uint8Array, Uint8Array> {
     return ''
   }
   const lines = (text: string, isLast: boolean) => {
-    // A line of megabytes arrives in many pieces. Only its end is searched for, so the scan stays linear.
+    // A line of megabytes arrives in many pieces. Each piece is searched for a line end once, so the scan stays linear.
     if (!isLast && !/[\r\n]/.test(text) && !rest.endsWith('\r')) {
       rest += text
       return ''
