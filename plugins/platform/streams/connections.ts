@@ -7,8 +7,7 @@ import type { Door } from '../../../kernel/plugin.js'
 export async function mostConnections(): Promise<number> {
   // A usual limit, for systems that do not report one.
   const text = await readFile('/proc/self/limits', 'utf8').catch(() => '')
-  const descriptors = Number(/^Max open files +(\d+)/m.exec(text)?.[1] ?? 10_240)
-  return Math.max(8, Math.floor(descriptors / 4))
+  return Math.max(8, Math.floor(Number(/^Max open files +(\d+)/m.exec(text)?.[1] ?? 10_240) / 4))
 }
 
 /**
@@ -23,8 +22,7 @@ export function boundConnections(server: Server, door: Door, most: number, warn:
   const connected = (socket: Socket) => {
     open++
     socket.once('close', () => {
-      open--
-      if (open <= most / 2) told = false
+      if (--open <= most / 2) told = false
     })
   }
   const dropped = () => {

@@ -35,13 +35,16 @@ export class StreamsService implements Carrier {
     const { log, needs, scope } = this.kernel
     const most = await mostConnections()
     this.#mostConnections = most
-    const ends: (() => void)[] = []
-    const leave = needs.servers((server, serve, door) =>
-      ends.push(boundConnections(server, door, most, log.warn), takeUpgrades(server, serve)),
-    )
+    // A server leaves when it closes: each session has one of its own.
+    const ends = new Set<() => void>()
+    const leave = needs.servers((server, serve, door) => {
+      for (const end of [boundConnections(server, door, most, log.warn), takeUpgrades(server, serve)]) {
+        ends.add(end)
+        server.once('close', () => ends.delete(end))
+      }
+    })
     scope.defer('connections', () => {
-      leave()
-      for (const end of ends) end()
+      for (const end of [leave, ...ends]) end()
     })
   }
 
