@@ -42,6 +42,9 @@ const LETTERS = new Map(
   }),
 )
 
+/** Most names: every look at a thousand skills compares all of them. */
+const ASCII = /^[\x20-\x7e]*$/
+
 /** Scripts with similar letters. */
 const SCRIPTS = [
   ['Latin', /\p{Script=Latin}/u],
@@ -53,16 +56,14 @@ const SCRIPTS = [
 
 /** Skeleton of a name, equal for names that look alike; the method of UTS #39, with the letters above. */
 export function skeletonOf(name: string): string {
-  const plain = name.normalize('NFKD').toLowerCase().replace(/\p{M}/gu, '')
-  return [...plain]
-    .map(letter => LETTERS.get(letter) ?? letter)
-    .join('')
-    .replaceAll('rn', 'm')
-    .replaceAll('vv', 'w')
+  const plain = ASCII.test(name) ? name : name.normalize('NFKD').replace(/\p{M}/gu, '')
+  const letters = plain.toLowerCase().replace(/[^a-z2-9-]/gu, letter => LETTERS.get(letter) ?? letter)
+  return letters.replaceAll('rn', 'm').replaceAll('vv', 'w')
 }
 
 /** A warning for a name that mixes scripts with similar letters. */
 export function mixedScripts(name: string): readonly Warning[] {
+  if (ASCII.test(name)) return []
   const scripts = SCRIPTS.flatMap(([script, letters]) => (letters.test(name) ? [script] : []))
   if (scripts.length < 2) return []
   const message = `the name ${shown(name)} mixes letters of ${scripts.join(' and ')}, which look alike: ${spelledOut(name)}`
