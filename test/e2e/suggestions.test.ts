@@ -17,9 +17,11 @@ const answered = new Set([0, 4, 5, 6, 7])
 const mostMs = 60_000
 
 /** A suggestion with values that a person would put in the place of its placeholders. */
-function filled(command: string): string {
+function filled(command: string, auditHead: string): string {
   return (
     command
+      .replace('--expect x', `--expect ${auditHead}`)
+      .replace('verdict x <outcome>', 'verdict x approved')
       .replace(/^(svc extension init) \S+/, '$1 acme.other')
       .replace(/^(svc extension (?:build|validate))(?: x)?$/, '$1 acme.hello')
       .replace(/<file>|<layout>/g, 'spec.json')
@@ -44,8 +46,9 @@ test('every command that an error or an item of the doctor suggests is answered 
     const { items } = JSON.parse((await svc(['doctor', '--json'])).stdout) as {
       items: { suggested_command?: string }[]
     }
+    const { head } = JSON.parse((await svc(['audit', 'verify', '--json'])).stdout) as { head: string }
     const told = items.flatMap(({ suggested_command: text }) => (text?.startsWith('svc ') ? text.split(' && ') : []))
-    const commands = new Set([...told, ...suggestions().flatMap(({ whole }) => whole)].map(filled))
+    const commands = new Set([...told, ...suggestions().flatMap(({ whole }) => whole)].map(text => filled(text, head)))
     const wrong: string[] = []
     let seen = 0
     for (const command of commands) {

@@ -23,10 +23,19 @@ export function outdated({ id, version }: Activation, expected: number) {
 
 export function unconfirmed({ bundle, profile }: Found, { scope, workspace }: BundleActivationRequest) {
   const where = scope === 'workspace' && workspace ? ['--scope', 'workspace', '--workspace', workspace] : []
-  const named = ['--extension', bundle.extension, '--bundle', bundle.name, '--profile', profile.name]
   return BundleErrors.bundle_confirmation_required(undefined, {
     details: { network_requirement_digest: bundle.requirement },
-    next: command('bundle activate', ...named, ...where, '--confirm-network-requirement'),
+    next: command(
+      'bundle activate',
+      '--extension',
+      bundle.extension,
+      '--bundle',
+      bundle.name,
+      '--profile',
+      profile.name,
+      ...where,
+      '--confirm-network-requirement',
+    ),
   })
 }
 
