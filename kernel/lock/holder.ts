@@ -26,10 +26,9 @@ export function lockHolder(home: string): Holder | undefined {
 export function holderOfHeld(home: string): Holder | undefined {
   // All processes, because a lock taken by flock(1) is listed under the pid of a program that has ended.
   const found = visibleHolder(home) ?? visibleHolder(home, everyPid())
-  const record = recordOf(home)
-  if (found || record === undefined) return found
-  const visible = process.platform !== 'linux'
-  return { pid: record.pid, visible, ...(record.host !== undefined && { host: record.host }) }
+  const { pid, host } = recordOf(home) ?? {}
+  if (found || pid === undefined) return found
+  return { pid, visible: process.platform !== 'linux', ...(host !== undefined && { host }) }
 }
 
 /** The holder as text for people. */
@@ -40,13 +39,7 @@ export function holderText({ pid, visible, host }: Holder): string {
 }
 
 /** Undefined for a record that cannot be read. */
-function recordOf(home: string): LockRecord | undefined {
-  try {
-    return readLock(home)
-  } catch {
-    return undefined
-  }
-}
+const recordOf = (home: string): LockRecord | undefined => attempt(() => readLock(home))
 
 /** Whether the folder is locked, or the file where folders cannot be locked. */
 const isHeld = (home: string): boolean => isFileLocked(home) ?? isFileLocked(lockPath(home)) ?? false
@@ -58,8 +51,16 @@ function visibleHolder(home: string, others: readonly number[] = []): Holder | u
   const [folder] = files
   if (!folder) return undefined
   const candidates = new Set([...(record ? [record.pid] : []), ...lockingPids(files.map(({ ino }) => ino)), ...others])
-  for (const pid of candidates) if (holdsLock(pid, files) || holdsSocket(pid, folder)) return { pid, visible: true }
-  return undefined
+  const holds = (pid: number) => holdsLock(pid, files) || holdsSocket(pid, folder)
+  const found = [...candidates].find(holds)
+  if (found === undefined) return undefined
+  // The program flock(1) has the lock too until it ends, so a parent with the lock is the holder.
+  const parent = Number(
+    linesOf(`/proc/${found}/status`)
+      .find(line => line.startsWith('PPid:'))
+      ?.replace('PPid:', ''),
+  )
+  return { pid: holds(parent) ? parent : found, visible: true }
 }
 
 /** Processes with a lock on a file with one of these inode numbers, on any file system. */

@@ -2,9 +2,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
+  closeSync,
   copyFileSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -351,6 +353,22 @@ test('of two that start at the same moment one wins, each time', async () => {
     assert.equal(lost, [`daemon: already running with pid ${won}`])
     await Promise.all(pair.map(({ child }) => (child.exitCode === null ? kill(child) : undefined)))
   }
+})
+
+test('the holder is the process that keeps the lock, not its child that took it for it', async () => {
+  if (process.platform !== 'linux') return
+  const home = newHome()
+  const handle = openSync(home, 'r')
+  // The child stays, as flock(1) does for the moment between the lock and its end.
+  const program = 'import fcntl, sys; fcntl.flock(3, fcntl.LOCK_EX); print("locked", flush=True); sys.stdin.read()'
+  const child = spawn('python3', ['-c', program], { stdio: ['pipe', 'pipe', 'inherit', handle] })
+  children.add(child)
+  child.once('exit', () => children.delete(child))
+  assert.is((await createInterface(child.stdout!)[Symbol.asyncIterator]().next()).value, 'locked')
+  assert.equal(lockHolder(home), { pid: process.pid, visible: true })
+  closeSync(handle)
+  assert.equal(lockHolder(home), { pid: child.pid, visible: true })
+  await kill(child)
 })
 
 test('a file that is no lock file is refused and not touched; so is a home that is not there', async () => {
