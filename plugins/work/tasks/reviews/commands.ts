@@ -42,7 +42,7 @@ export async function runRequestReview({ args, options, client, out, fault }: Co
   const { review_id: review, status } = reply.review
   if (status === 'requested')
     out.line(
-      `next: ${command('task review route', review, '--session-id', placeholder('session'))}, or ${command('task review verdict', review, placeholder('outcome'))}`,
+      `next: ${command('task review route', review, '--session-id', placeholder('session'))}, or ${command('task review verdict', review, placeholder('outcome'), '--reason', placeholder('reason'))}`,
     )
 }
 
