@@ -1,7 +1,7 @@
 import type { Gate, Notify, Pipeline } from '../../../kernel/plugin.js'
 import type { SecretOwner } from '../../access/vault/api.js'
-import type { BriefingTable } from './agent/briefing.js'
-import type { ProcessWatch } from './agent/process-watch.js'
+import type { ProcessWatch } from './agent/failure.js'
+import type { BriefingTable } from './agent/launch.js'
 import {
   type NewSession,
   type Participations,

@@ -1,6 +1,6 @@
 import { messageOf } from '../../../kernel/plugin.js'
-import { BriefingTable } from './agent/briefing.js'
-import { ProcessWatch } from './agent/process-watch.js'
+import { ProcessWatch } from './agent/failure.js'
+import { BriefingTable } from './agent/launch.js'
 import { Presence } from './attach/presence.js'
 import { Attachments } from './attachments/store.js'
 import { CatalogFeed } from './attention/catalog-feed.js'

@@ -1,6 +1,6 @@
 import { column, type RowOf, table } from '../../../kernel/kit/table.js'
 import type { PermissionMode } from '../../agents/agents/api.js'
-import type { FailureKind, SessionInfo, SessionState, StopReason } from './api.js'
+import type { FailureKind, SessionConfinement, SessionInfo, SessionState, StopReason } from './api.js'
 
 const { integer, text, time } = column
 
@@ -79,6 +79,11 @@ export type SessionRow = RowOf<typeof sessionRows>
 /** The session never had a process, so its journal has nothing open to close. */
 export const isUnused = ({ state, acp_session_id, epoch, forked_from }: SessionRow) =>
   state === 'active' && acp_session_id === null && epoch === 0 && forked_from === null
+
+/** The confinement that was decided when the session was made. */
+export function confinementOf({ sandbox }: Pick<SessionRow, 'sandbox'>): SessionConfinement | undefined {
+  return sandbox === null ? undefined : (JSON.parse(sandbox) as SessionConfinement)
+}
 
 /** The changeable columns of a row. */
 export type SessionChange = Partial<Omit<SessionRow, 'id' | 'created_at'>>

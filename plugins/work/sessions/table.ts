@@ -1,5 +1,4 @@
 import type { Db, SqlValue, Tx } from '../../../kernel/plugin.js'
-import { BRIEFING_TABLE } from './agent/briefing.js'
 import type { SessionState } from './api.js'
 import { ATTACHMENT_TABLE } from './attachments/store.js'
 import { USAGE_DAY_TABLE } from './journal/usage-days.js'
@@ -8,6 +7,15 @@ import { REFERENCE_INDEXES } from './lifecycle/retire.js'
 import { type SessionChange, type SessionRow, sessionRows } from './row.js'
 
 export { isUnused, NEW_ROW, type SessionChange, type SessionRow } from './row.js'
+
+const BRIEFING_TABLE = `
+CREATE TABLE sessions_briefing (
+  session_id TEXT NOT NULL,
+  name TEXT NOT NULL,
+  text TEXT NOT NULL,
+  changed INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX sessions_briefing_part ON sessions_briefing (session_id, name);`
 
 /** Migrations of the sessions plugin. The list is append-only. */
 export const SESSION_TABLES = [

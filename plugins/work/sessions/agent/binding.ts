@@ -1,26 +1,46 @@
 import { Serial } from '../../../../kernel/kit/serial.js'
-import { iso, messageOf } from '../../../../kernel/plugin.js'
+import { type Clock, iso, messageOf } from '../../../../kernel/plugin.js'
 import type { RuntimeSelection } from '../../../../schemas/sessions.js'
 import type { SessionFailure, SessionGuard } from '../api.js'
 import type { SessionsContext } from '../context.js'
+import type { EventContent } from '../events.js'
 import { GOAL } from '../goal/goal.js'
+import type { SessionLog } from '../journal/session-log.js'
+import { summarize } from '../read/transcript.js'
+import type { Permissions } from '../requests/permissions.js'
 import { chooseRuntime } from '../runtime/choosing.js'
 import { otherProviderOf, providerOf, wishOf } from '../runtime/selection.js'
+import type { SessionRow } from '../table.js'
 import { type ToolCall, ToolCalls } from '../turn/tool-calls.js'
 import type { Turn, TurnContext } from '../turn/turn.js'
 import { Updates } from '../turn/updates.js'
 import { infoOf } from '../wire.js'
-import type { BindingOwner } from './binding-owner.js'
-import { renewed } from './briefing.js'
-import { isProcessFailure, plainFailure, writeCrashBundle } from './crash-bundle.js'
-import type { AgentFailure } from './failure.js'
-import { againMarker, firstWords } from './first-words.js'
-import { changeGuard } from './guard.js'
-import { type Launch, launch, type RunningAgent } from './launch.js'
-import { Looks } from './looks.js'
-import type { Watched } from './process-watch.js'
-import { type Pulse, pulseOf } from './pulse.js'
-import { unasked } from './unasked.js'
+import {
+  type AgentFailure,
+  isProcessFailure,
+  type Pulse,
+  plainFailure,
+  pulseOf,
+  type Watched,
+  writeCrashBundle,
+} from './failure.js'
+import { type Launch, launch, type RunningAgent, renewed } from './launch.js'
+
+/** The session as its agent binding sees it. */
+export interface BindingOwner {
+  readonly id: string
+  readonly log: SessionLog
+  readonly row: SessionRow
+  readonly turn: Turn | undefined
+  /** Aborts when a stop of the session begins. */
+  readonly signal: AbortSignal
+  /** The journal reached its size limit: agent output is no longer stored. */
+  readonly isFull: boolean
+  /** A tool call of the running turn has its result. */
+  toolEnded(): void
+  /** The process exited by itself between turns. */
+  agentEnded(failure: AgentFailure, code: number | null): void
+}
 
 /** Turn sources with a person on the other side who follows the turn. */
 const ATTENDED: ReadonlySet<string> = new Set(['user', 'bridge', GOAL])
@@ -340,4 +360,104 @@ export class AgentBinding implements Watched {
       },
     }
   }
+}
+
+/** Results of the periodic looks at a process between turns. */
+class Looks {
+  /** Monotonic time of the last sign of life. */
+  #seenAt = 0
+  /** The same in epoch milliseconds, for people. */
+  presentAt = 0
+  /** Consecutive looks at which the process was unresponsive. */
+  failed = 0
+  isStale = false
+
+  constructor(private readonly clock: Clock) {}
+
+  alive(): void {
+    this.#seenAt = this.clock.monotonic()
+    this.presentAt = this.clock.now()
+    this.failed = 0
+    this.isStale = false
+  }
+
+  stoodStill(staleAfterMs: number): void {
+    this.failed++
+    this.isStale = this.clock.monotonic() - this.#seenAt > staleAfterMs
+  }
+}
+
+/**
+ * Sets or removes a guard of an owner on a running agent, and switches the agent to its asking mode or back. A process that cannot
+ * be made to ask continues; under a required guard it ends at the first edit for which it did not ask.
+ */
+export async function changeGuard(
+  running: RunningAgent,
+  owner: string,
+  guard: SessionGuard | undefined,
+): Promise<void> {
+  const { agent, permissions, guards, cannotAsk } = running
+  const before = running.asksIn(permissions.mode)
+  const wasUnheld = guards.unheld
+  guards.set(owner, guard)
+  guards.unheld = guards.first === undefined ? undefined : (wasUnheld ?? cannotAsk)
+  if (guards.unheld !== undefined) return
+  try {
+    agent.checkAsks()
+    const mode = running.asksIn(permissions.mode)
+    if (mode !== before) await agent.changeMode(mode)
+  } catch (error) {
+    if (guards.first) guards.unheld = messageOf(error)
+  }
+}
+
+const SUMMARY_CHARACTERS = 16_000
+
+/** Reason for which a new process does not know the conversation; undefined for the first process of a session. */
+interface Again {
+  /** The provider of the previous process, and the one of this process. */
+  readonly before: string
+  readonly provider: string
+  /** The session ID that the agent was asked to load. */
+  readonly load: string | undefined
+}
+
+/** The transcript marker for a restart. */
+function againMarker({ before, provider, load }: Again, { session }: RunningAgent['agent']): EventContent | undefined {
+  if (provider !== before) return { marker: 'provider_changed', from: before, to: provider }
+  return load === undefined
+    ? undefined
+    : { marker: 'session_restarted', loaded: session.loaded, reason: session.loadFailure }
+}
+
+/** The texts before the first prompt: the start-up instructions, and a summary of the conversation so far. */
+async function firstWords(
+  { preamble }: RunningAgent,
+  log: SessionLog,
+  upTo: number | undefined,
+  { before, provider, load }: Again,
+  { epoch, forked_from }: SessionRow,
+): Promise<string> {
+  const isOther = provider !== before
+  const isOlder = isOther || load !== undefined || epoch > 0 || forked_from !== null
+  const summary = isOlder ? await summarize(log, SUMMARY_CHARACTERS, upTo) : ''
+  if (summary === '') return preamble
+  const why = isOther
+    ? `Until now ${before} worked on this. `
+    : load === undefined
+      ? ''
+      : 'This session was interrupted. '
+  return `${preamble}\n\n${why}The conversation so far, shortened:\n\n${summary}`
+}
+
+/** A warning about a tool call for which its agent should have asked. */
+function unasked(
+  call: ToolCall,
+  { mode, tools, guardedBy }: Pick<Permissions, 'mode' | 'tools' | 'guardedBy'>,
+): EventContent {
+  const lacking = tools.lacking(call.kind, call, call.fields)
+  const ofMode = mode === 'approve-all' && guardedBy !== undefined ? guardedBy : `permissions=${mode}`
+  const rule = lacking === undefined ? ofMode : `that the session has no tool ${lacking}`
+  const text = `the agent did "${call.title}" without asking: ${rule} does not hold for its own tools; set this up in the agent, or trust it with what the workspace holds`
+  return { warning: 'permission_not_asked', text }
 }

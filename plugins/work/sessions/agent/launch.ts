@@ -1,35 +1,45 @@
 import { realpath } from 'node:fs/promises'
 import path from 'node:path'
-import { messageOf } from '../../../../kernel/plugin.js'
+import { command } from '../../../../kernel/kit/commands/command-line.js'
+import { type Contribution, type Db, Fault, messageOf, type Tx, within } from '../../../../kernel/plugin.js'
 import { type LaunchPlan, type PermissionMode, unheldText } from '../../../agents/agents/api.js'
-import { BUILT_IN_PROVIDER, type Provider } from '../../../agents/providers/api.js'
+import { BUILT_IN_PROVIDER, type Provider, type ProvidersApi } from '../../../agents/providers/api.js'
 import { type Workspace, WorkspaceErrors } from '../../../desk/workspaces/api.js'
+import type { ProcessHandle } from '../../../platform/processes/api.js'
 import { permissionDenied } from '../acp/error.js'
 import type { ToolCallFields } from '../acp/schemas.js'
-import type { SessionCommand, SessionConfinement, SessionInfo, SessionRights, SessionStart } from '../api.js'
+import {
+  type Briefing,
+  SessionBriefings,
+  type SessionCommand,
+  type SessionConfinement,
+  type SessionGuard,
+  type SessionInfo,
+  type SessionLaunch,
+  type SessionRights,
+  type SessionStart,
+} from '../api.js'
 import { allowed, permissionGate } from '../asked.js'
 import type { SessionsContext } from '../context.js'
 import { SessionErrors } from '../errors.js'
 import type { EventContent } from '../events.js'
-import { checkResume } from '../lifecycle/catalog.js'
+import { Remembered } from '../lifecycle/remembered.js'
+import { type AcpMcpServer, type SessionMcpServer, SessionMcpServers } from '../mcp-servers.js'
+import type { K } from '../needs.js'
 import { Clarifications } from '../requests/clarifications.js'
 import type { CallWatch } from '../requests/client-methods.js'
-import { contains, resolveInside, type Territory } from '../requests/paths.js'
+import { contains, resolveInside, type Sight, type Territory } from '../requests/paths.js'
 import { Permissions } from '../requests/permissions.js'
 import { bounded } from '../requests/question.js'
 import { Terminals } from '../requests/terminals.js'
 import { ToolRights } from '../requests/tool-rights.js'
+import { confinementOf } from '../row.js'
 import { otherProviderOf, wishOf } from '../runtime/selection.js'
+import { SessionSettings } from '../settings.js'
 import type { SessionRow } from '../table.js'
 import { infoOf } from '../wire.js'
-import { envelope, readBriefing } from './briefing.js'
-import { confinementOf, surroundingsOf } from './confinement.js'
 import { AgentFailure } from './failure.js'
-import { AgentGuards } from './guard.js'
-import { serversFor } from './mcp.js'
-import type { AgentProcess } from './process.js'
-import type { LeftOut } from './start.js'
-import { loginText, withHint, withheldText } from './withheld.js'
+import type { AgentProcess, LeftOut } from './process.js'
 
 /** Checked input for the start of a process. */
 export interface Launch {
@@ -89,7 +99,6 @@ export async function planLaunch(context: SessionsContext, row: SessionRow): Pro
     throw WorkspaceErrors.workspace_root_missing(`the root ${workspace.rootDir} of workspace ${workspace.name} is gone`)
   })
   const plan = await kernel.needs.agents.plan(row.agent_name, workspace, otherProviderOf(row))
-  if (row.state === 'stopped') await checkResume(context, row)
   const late = await readBriefing(kernel, infoOf(row), workspace, briefings.names(row.id))
   if (late.length > 0) await kernel.db.tx(t => briefings.insert(t, row.id, late, row.acp_session_id !== null))
   const rights = rightsOf(row)
@@ -263,7 +272,7 @@ async function start(
       })
     } catch (error) {
       if (!(error instanceof AgentFailure)) throw error
-      const told = error.wantsLogin ? withHint(error, withheldText(kernel.needs.providers, program, provider)) : error
+      const told = error.wantsLogin ? error.withHint(withheldText(kernel.needs.providers, program, provider)) : error
       told.startedWith = { argv, cwd, env: begin.env }
       throw told
     } finally {
@@ -346,4 +355,237 @@ function ownVariables({ kernel }: SessionsContext, row: SessionRow): Record<stri
     ...(model && { SVC_MODEL: model }),
     ...(bin && { SVC_BIN: path.join(bin, 'svc') }),
   }
+}
+
+/** The MCP servers for the process of a session. Throws {@link AgentFailure} with the missing part of a server. */
+async function serversFor(
+  { collect }: Pick<K, 'collect'>,
+  ...about: Parameters<SessionMcpServer['read']>
+): Promise<AcpMcpServer[]> {
+  const read = collect(SessionMcpServers).map(({ entry }) => entry.read(...about))
+  const servers = await Promise.all(read).catch(error => {
+    throw new AgentFailure('startup_failure', messageOf(error), error)
+  })
+  return servers.flat()
+}
+
+/**
+ * The guards of an agent, one per owner. A guard makes the agent ask before each operation; guards can change while the agent runs.
+ */
+export class AgentGuards {
+  readonly #byOwner = new Map<string, SessionGuard>()
+  /** Reason for which the process cannot be made to ask for a guard set after its start; undefined: the guards hold. */
+  unheld: string | undefined
+
+  constructor(given: Readonly<Record<string, string>> = {}) {
+    for (const [owner, by] of Object.entries(given)) this.#byOwner.set(owner, { by, isRequired: true })
+  }
+
+  of(owner: string): SessionGuard | undefined {
+    return this.#byOwner.get(owner)
+  }
+
+  set(owner: string, guard: SessionGuard | undefined): void {
+    if (guard) this.#byOwner.set(owner, guard)
+    else this.#byOwner.delete(owner)
+  }
+
+  /** The guard that is named in messages: required guards first, then by name of the owner. */
+  get first(): SessionGuard | undefined {
+    const order = ([name, { isRequired }]: [string, SessionGuard]) => `${isRequired ? 0 : 1} ${name}`
+    return [...this.#byOwner].sort((a, b) => (order(a) < order(b) ? -1 : 1))[0]?.[1]
+  }
+
+  /** The first guard without which the agent may not act, for people. */
+  get required(): string | undefined {
+    return this.first?.isRequired ? this.first.by : undefined
+  }
+}
+
+/** Changes to the commands of a session, and the cleanup after them. */
+interface Surroundings {
+  change(command: SessionCommand): SessionCommand
+  /** Paths that the daemon does not write on behalf of the agent. */
+  readonly protected: readonly string[]
+  /** Visibility of an absolute path in the sandbox; undefined without a sandbox. */
+  readonly seen: ((file: string) => Sight) | undefined
+  /** Resolves when the agent's process and its group have ended and what they left is cleaned up; never rejects. */
+  watch(handle: ProcessHandle): Promise<void>
+}
+
+/**
+ * Collects the changes to the commands of a session. Throws the refusal; a session that was made with a sandbox is refused when no
+ * plugin applies it.
+ */
+async function surroundingsOf(
+  { kernel, launching }: Pick<SessionsContext, 'kernel' | 'launching'>,
+  launch: Omit<SessionLaunch, 'around' | 'protect' | 'sees' | 'afterwards'>,
+): Promise<Surroundings> {
+  const changes: ((command: SessionCommand) => SessionCommand)[] = []
+  const guarded: string[] = []
+  let seen: Surroundings['seen']
+  const endings: (() => Promise<void>)[] = []
+  const refused = await launching.ask({
+    ...launch,
+    around: change => void changes.push(change),
+    protect: paths => void guarded.push(...paths),
+    sees: how => {
+      seen = how
+    },
+    afterwards: work => void endings.push(work),
+  })
+  if (refused) throw refused
+  if (launch.confinement?.kind === 'sandbox' && changes.length === 0) {
+    throw SessionErrors.sandbox_unavailable('this session was made with a sandbox, and nothing here starts it in one')
+  }
+  const cleanUp = async (handle: ProcessHandle) => {
+    await handle.exited
+    await handle.stop({ graceMs: 0, termMs: 0 })
+    for (const work of endings) await work()
+  }
+  return {
+    protected: guarded,
+    seen,
+    change: command => changes.reduce((changed, change) => change(changed), command),
+    watch: async handle => {
+      if (endings.length === 0) return
+      await cleanUp(handle).catch(error =>
+        kernel.log.error('what a process left was not cleaned up', {
+          session: launch.session.id,
+          error: messageOf(error),
+        }),
+      )
+    },
+  }
+}
+
+/** One part of a briefing (agent instructions besides the definition), named after its contributor. */
+export interface BriefingPart {
+  readonly name: string
+  readonly text: string
+}
+
+/** Reads and writes briefings. A briefing is stored with the session for which it was read. */
+export class BriefingTable {
+  readonly #texts = new Remembered(id => this.#of(id))
+
+  constructor(private readonly db: Db) {}
+
+  /** All parts as one text, empty for none, and whether the text changed since the session began. */
+  of(sessionId: string): { readonly text: string; readonly changed: boolean } {
+    return this.#texts.get(sessionId)
+  }
+
+  #of(sessionId: string) {
+    const sql = 'SELECT text, changed FROM sessions_briefing WHERE session_id = ? ORDER BY name'
+    const parts = this.db.all<{ text: string; changed: number }>(sql, [sessionId])
+    const texts = parts.map(({ text }) => text).filter(text => text !== '')
+    return { text: texts.join('\n\n'), changed: parts.some(({ changed }) => changed === 1) }
+  }
+
+  /** Contributors that were already read for this session, including those without a text. */
+  names(sessionId: string): ReadonlySet<string> {
+    const rows = this.db.all<{ name: string }>('SELECT name FROM sessions_briefing WHERE session_id = ?', [sessionId])
+    return new Set(rows.map(({ name }) => name))
+  }
+
+  /** @param late the agent may know the conversation already, so the next prompt has to carry the text */
+  insert(t: Tx, sessionId: string, parts: readonly BriefingPart[], late = false): void {
+    this.#texts.changed(sessionId)
+    const sql = 'INSERT INTO sessions_briefing (session_id, name, text, changed) VALUES (?, ?, ?, ?)'
+    for (const { name, text } of parts) t.run(sql, [sessionId, name, text, late && text !== '' ? 1 : 0])
+  }
+
+  /** @param t may be a transaction of another plugin */
+  change(t: Tx, sessionId: string, { name, text }: BriefingPart): void {
+    this.#texts.changed(sessionId)
+    this.db.within(t).run(
+      `INSERT INTO sessions_briefing (session_id, name, text, changed) VALUES (?, ?, ?, 1)
+       ON CONFLICT (session_id, name) DO UPDATE SET text = excluded.text, changed = 1`,
+      [sessionId, name, text],
+    )
+  }
+}
+
+/**
+ * Reads the briefing parts of a session that is about to be made, or of an older session that has none from a contributor yet.
+ * Contributors in `known` are not read again. A refusal or a failure of one contributor refuses the session.
+ */
+export async function readBriefing(
+  { collect, clock, log, config }: K,
+  session: SessionInfo,
+  workspace: Workspace,
+  known: ReadonlySet<string> = new Set(),
+): Promise<BriefingPart[]> {
+  const { path } = SessionSettings.briefingTimeout
+  const ms = config.get(SessionSettings.briefingTimeout)
+  const read = async ({ owner, entry }: Contribution<Briefing>) => {
+    let isLate = true
+    const answer = (async () => entry.read(session, workspace))().finally(() => {
+      isLate = false
+    })
+    try {
+      return { name: entry.name, text: (await within(clock, ms || Number.POSITIVE_INFINITY, answer)) ?? '' }
+    } catch (error) {
+      if (error instanceof Fault) throw error
+      const why = isLate ? `no answer within ${ms / 1000} s (${path})` : messageOf(error)
+      log.error(`${owner} does not say what a session is told: ${why}`, { agent: session.agentName })
+      throw SessionErrors.session_briefing_failed(`the ${entry.name} of agent ${session.agentName}: ${why}`, {
+        ...(isLate && { next: command('config set', path, `${(ms * 2) / 1000}s`) }),
+      })
+    }
+  }
+  return Promise.all(
+    collect(SessionBriefings)
+      .filter(({ entry }) => !known.has(entry.name))
+      .map(read),
+  )
+}
+
+/** The text that replaces an earlier briefing, sent with the next prompt. */
+export function renewed(text: string): string {
+  return text === ''
+    ? 'What you were told about yourself besides your task holds no longer.'
+    : `From here on this holds instead of what you were told about yourself before:\n\n${text}`
+}
+
+/** First words of the start-up instructions of an agent. */
+export const ENVELOPE_HEAD = 'You are the agent '
+
+/** The start-up instructions of an agent, sent before its first prompt. */
+function envelope(row: SessionRow, workspace: Workspace, cwd: string, body: string): string {
+  return `${ENVELOPE_HEAD}${row.agent_name}, in session ${row.id}, workspace ${workspace.name} at ${cwd}.\n\n${body}`
+}
+
+/** Maximum number of withheld variables that an error names. */
+const WITHHELD_NAMED = 5
+
+/** Names that the environment of an agent lacks because they look like secrets; undefined when none of them can matter. */
+function withheldText(
+  providers: ProvidersApi,
+  program: Provider | undefined,
+  provider: Provider | undefined,
+): string | undefined {
+  const names = providers.withheld({ ...(provider ?? providers.builtIn), ...program, ...passedBy(provider) })
+  if (names.length === 0) return undefined
+  const shown = names.slice(0, WITHHELD_NAMED)
+  const more = names.length > shown.length ? ` and ${names.length - shown.length} more` : ''
+  const entry = provider?.name ?? BUILT_IN_PROVIDER
+  return `the daemon has ${shown.join(', ')}${more} and does not pass on what looks like a secret; let one through: svc config set providers.${entry} '{"env_allow":["${shown[0]}"]}'`
+}
+
+const passedBy = (provider: Provider | undefined) => ({
+  envAllow: provider?.envAllow ?? [],
+  slots: provider?.slots ?? [],
+})
+
+/** Login instructions for a provider with an agent of its own. A provider with an endpoint uses a key and has no login. */
+function loginText(provider: Provider | undefined, isSandboxed: boolean): string | undefined {
+  if (provider === undefined || provider.needsEndpoint) return undefined
+  const { name, argv, ownFiles = [], ownFilesEnv = [] } = provider
+  // The sandbox shows login files of the home folder only where the provider declares them.
+  if (isSandboxed && ownFiles.length + ownFilesEnv.length === 0) {
+    return `the sandbox hides its files in the home folder; name them: svc config set providers.${name}.own_files '[".config/…"]'`
+  }
+  return argv.length > 0 ? `log in, then send the prompt again: ${command('provider auth login', name)}` : undefined
 }

@@ -1,7 +1,7 @@
-import { type ClientConnection, client, methods, PROTOCOL_VERSION } from '@agentclientprotocol/sdk'
+import { type ClientConnection, client, methods, PROTOCOL_VERSION, RequestError } from '@agentclientprotocol/sdk'
 import * as v from 'valibot'
 import { clip } from '../../../../kernel/kit/text.js'
-import { messageOf, within } from '../../../../kernel/plugin.js'
+import { type Clock, messageOf, type Redact, within } from '../../../../kernel/plugin.js'
 import type { PermissionMode } from '../../../agents/agents/api.js'
 import { keep, OutputEnd, type ProcessHandle } from '../../../platform/processes/api.js'
 import { redactText } from '../../../platform/redaction/api.js'
@@ -10,23 +10,66 @@ import { InitializeResult, PromptResult, SessionResult, UpdateParams } from '../
 import type { FailureKind } from '../api.js'
 import { type Block, promptBlocks } from '../attachments/blocks.js'
 import type { AssembledPrompt } from '../points.js'
+import type { ClientMethods } from '../requests/client-methods.js'
 import { AgentChoices } from '../runtime/agent-choices.js'
+import { ASKING, MODE_NAMES } from '../runtime/agent-mode.js'
 import type { Choice } from '../runtime/options.js'
-import { SessionSettings } from '../settings.js'
-import { AgentFailure, type LastWords } from './failure.js'
-import { reasonIn } from './last-words.js'
-import { reachable, serverName } from './mcp.js'
-import { ASKING, MODE_NAMES } from './modes.js'
-import { stoppedGroups } from './pulse.js'
-import { describe, refused, refusesServers } from './refused.js'
-import type { AgentStart, StartBound } from './start.js'
-import { withHint } from './withheld.js'
+import { type SessionLimits, SessionSettings } from '../settings.js'
+import { AgentFailure, type LastWords, stoppedGroups } from './failure.js'
+import type { AgentGuards } from './launch.js'
 
 const STDERR_BYTES = 16 * 1024
 const JUNK_LINES = 20
 /** Milliseconds to wait for the last output of a process in its pipe. */
 const DRAIN_MS = 500
 const SET_MODE_MS = 10_000
+
+/** Settings that limit the start requests to an agent, in milliseconds. */
+type StartBound = 'initializeTimeout' | 'newSessionTimeout'
+
+/** Reason for which an agent runs without MCP servers. */
+export type LeftOut = { readonly transport: 'stdio' | 'http' } | { readonly refusal: string }
+
+/** Parameters of a process that has been spawned. */
+export interface AgentStart extends Pick<SessionLimits, StartBound> {
+  /** Owner of the process, for people. */
+  readonly owner: string
+  readonly handle: ProcessHandle
+  readonly clock: Clock
+  readonly cwd: string
+  readonly addDirs: readonly string[]
+  readonly mcpServers: readonly unknown[]
+  readonly mode: PermissionMode
+  /** Additional IDs of modes in which the agent asks, besides the common ones. */
+  readonly askingModes: readonly string[]
+  /** Client capabilities that are not offered to the agent. */
+  readonly withholds: readonly string[]
+  /** MCP transports that the agent supports, where it advertises more than that. */
+  readonly mcpTransports: readonly string[] | undefined
+  /** An agent that offers no asking mode is not started under a guard. */
+  readonly guards: Pick<AgentGuards, 'first'>
+  readonly version: string
+  /** Agent-assigned ID of the earlier session that is to be loaded. */
+  readonly load: string | undefined
+  /** The methods that the agent may call. */
+  readonly methods: ClientMethods
+  /** Receives the parameters of each `session/update`, in order; not called while an old session is replayed. */
+  update(params: unknown): void
+  room(): Promise<void>
+  activity(): void
+  /** The agent violated the protocol or flooded the connection. */
+  fault(error: Error): void
+  /** Names of MCP servers that the agent runs without, and the reason. */
+  leftOut(servers: readonly string[], why: LeftOut): void
+  /** A request was refused because too many are in progress. */
+  refused(why: string): void
+  log(text: string, fields: Readonly<Record<string, unknown>>): void
+  readonly redact: Redact
+  /** Instructions for the login, for an agent that needs one; undefined where they are unknown. */
+  readonly login: string | undefined
+  /** The names of secrets withheld from the agent, for a person whose login fails. */
+  readonly withheld: () => string | undefined
+}
 
 /** State of a connected agent. */
 export interface AgentSession {
@@ -135,7 +178,7 @@ export class AgentProcess {
     } catch (error) {
       if (this.#connection.signal.aborted) throw await this.ended
       const failure = refused('prompt_failure', undefined, error, this.start.redact, this.start.login)
-      throw failure.wantsLogin ? withHint(failure, this.start.withheld()) : failure
+      throw failure.wantsLogin ? failure.withHint(this.start.withheld()) : failure
     }
   }
 
@@ -370,4 +413,96 @@ function isOfAnother(params: unknown, own: string | undefined): boolean {
   const parsed = v.safeParse(UpdateParams, params)
   const id = parsed.success ? parsed.output.sessionId : undefined
   return own !== undefined && id !== undefined && id !== own
+}
+
+/** The name of an MCP server in the form of the protocol. */
+const serverName = (server: unknown): string => String((Object(server) as { name?: unknown }).name)
+
+type Transport = 'stdio' | 'http'
+
+/**
+ * Splits MCP servers into reachable ones and, by transport, the names of the others.
+ * @param overHttp the agent advertises servers over HTTP
+ * @param known the transports that work, where the agent advertises more than it supports
+ */
+function reachable(servers: readonly unknown[], overHttp: boolean, known: readonly string[] = ['stdio', 'http']) {
+  const leftOut = new Map<Transport, string[]>()
+  const handed = servers.filter(server => {
+    const transport = (Object(server) as { type?: unknown }).type === 'http' ? 'http' : 'stdio'
+    if (known.includes(transport) && (transport === 'stdio' || overHttp)) return true
+    leftOut.set(transport, [...(leftOut.get(transport) ?? []), serverName(server)])
+    return false
+  })
+  return { handed, leftOut }
+}
+
+const REASON_CHARACTERS = 700
+/** JSON-RPC code of ACP: authentication required. */
+const LOGIN_WANTED = -32000
+
+/** Text of an error response: its message, the reason in its data, and its code. */
+function describe(error: unknown, redact: Redact): string {
+  if (!(error instanceof RequestError)) return messageOf(error)
+  const reason = reasonOf(error.data)
+  const told = reason === undefined || error.message.includes(reason) ? error.message : `${error.message}: ${reason}`
+  const text = `${redact.text(redactText(told), REASON_CHARACTERS)} (${error.code})`
+  return error.code === LOGIN_WANTED ? `the agent wants a login: ${text}` : text
+}
+
+/** JSON-RPC code: invalid parameters. */
+const INVALID_PARAMS = -32602
+
+/** Whether MCP servers may be the reason of a refusal: it names them, or the parameters that contain them. */
+function refusesServers(failure: unknown): boolean {
+  if (!(failure instanceof AgentFailure) || failure.wantsLogin) return false
+  const { cause } = failure
+  return cause instanceof RequestError && (cause.code === INVALID_PARAMS || /mcp/i.test(failure.message))
+}
+
+/**
+ * The failure of a request that the agent refused.
+ * @param login instructions for the login, shown when the agent needs one; undefined where they are unknown
+ */
+function refused(
+  kind: FailureKind,
+  what: string | undefined,
+  error: unknown,
+  redact: Redact,
+  login: string | undefined,
+): AgentFailure {
+  const wantsLogin = error instanceof RequestError && error.code === LOGIN_WANTED
+  const told = `${what === undefined ? '' : `${what}: `}${describe(error, redact)}`
+  const failure = new AgentFailure(kind, wantsLogin && login !== undefined ? `${told}; ${login}` : told, error)
+  failure.wantsLogin = wantsLogin
+  return failure
+}
+
+/** Words that mark a line as an error message. */
+const TELLING =
+  /(?:error|exception|fatal|panic|cannot|could not|unable|failed|failure|denied|invalid|unauthori[sz]ed|not found|no such|missing|required)/i
+/** Lines that frame an error without its reason: stack frames, brackets, carets, the Node version at the end. */
+const FRAME =
+  /^\s*(?:at\s|\^|[{}[\]()~^,;|]*\s*$|Node\.js v|node:internal|code:\s|errno:|syscall:|requireStack|throw\s)/
+
+/** The stderr line that best explains why a process ended; empty when there is none. */
+function reasonIn(stderr: string): string {
+  const lines = stderr
+    .split('\n')
+    .map(line => line.trim())
+    .filter(line => line !== '' && !FRAME.test(line))
+  return lines.findLast(line => TELLING.test(line)) ?? lines.at(-1) ?? ''
+}
+
+/** Members of an error's `data` in which agents put the reason. */
+const SPOKEN = ['message', 'details', 'detail', 'reason', 'error'] as const
+
+/** The reason in the `data` of a JSON-RPC error; undefined when it has none. */
+function reasonOf(data: unknown, depth = 0): string | undefined {
+  if (typeof data === 'string') return data.trim() || undefined
+  if (typeof data !== 'object' || data === null || depth > 2) return undefined
+  for (const name of SPOKEN) {
+    const said = reasonOf((data as Record<string, unknown>)[name], depth + 1)
+    if (said !== undefined) return said
+  }
+  return undefined
 }

@@ -1,5 +1,5 @@
 import { clip } from '../../../../kernel/kit/text.js'
-import { isProcessFailure } from '../agent/crash-bundle.js'
+import { isProcessFailure } from '../agent/failure.js'
 import type { EventContent, NewEvent, SessionEventType } from '../events.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
 import type { Recorded, SessionHooks } from '../points.js'

@@ -7,13 +7,14 @@ import type { ParticipationRequest, ResolvedParticipation } from '../../../../sc
 import type { CreateSessionBody, ListSessionsQuery, ListSessionsReply } from '../../../../schemas/sessions.js'
 import type { Undoing } from '../../../desk/changes/api.js'
 import { type Workspace, WorkspaceErrors } from '../../../desk/workspaces/api.js'
-import { readBriefing } from '../agent/briefing.js'
-import { confine } from '../agent/confinement.js'
+import { readBriefing } from '../agent/launch.js'
 import {
   type CreateSession,
   localParticipation,
+  type NewSession,
   type Participations,
   type ParticipationWish,
+  type SessionConfinement,
   SessionCreated,
   SessionErrors,
   type SessionInfo,
@@ -130,6 +131,29 @@ export async function createSession(context: SessionsContext, request: CreateSes
     await rm(kernel.home.path('sessions', row.id), { recursive: true, force: true })
     throw error
   }
+}
+
+/**
+ * Decides how a new session is confined. Throws the refusal, and `sandbox_unavailable` (422) when no plugin provides the sandbox
+ * asked for.
+ */
+async function confine(
+  { creating }: Pick<SessionsContext, 'creating'>,
+  session: SessionInfo,
+  about: Pick<NewSession, 'permissions' | 'sandbox' | 'unattended' | 'parent' | 'broughtBy'>,
+): Promise<SessionConfinement | undefined> {
+  let chosen: SessionConfinement | undefined
+  const refused = await creating.ask({
+    ...about,
+    session,
+    confine(how) {
+      chosen = how
+    },
+  })
+  if (refused) throw refused
+  const isAsked = about.sandbox !== undefined && about.sandbox !== 'none'
+  if (isAsked && chosen?.kind !== 'sandbox') throw SessionErrors.sandbox_unavailable()
+  return chosen
 }
 
 /** The plugin that decides about participation. @throws Fault `participation_unavailable` */

@@ -1,8 +1,6 @@
 import { messageOf, type Tx, within } from '../../../../kernel/plugin.js'
-import { AgentBinding } from '../agent/binding.js'
-import type { BindingOwner } from '../agent/binding-owner.js'
-import { isProcessFailure } from '../agent/crash-bundle.js'
-import { AgentFailure } from '../agent/failure.js'
+import { AgentBinding, type BindingOwner } from '../agent/binding.js'
+import { AgentFailure, isProcessFailure } from '../agent/failure.js'
 import { type Launch, planLaunch } from '../agent/launch.js'
 import { SessionErrors, type SessionFailure } from '../api.js'
 import { assembled } from '../asked.js'
@@ -14,6 +12,7 @@ import { canBegin, stateText, walk } from '../states.js'
 import type { SessionChange, SessionRow } from '../table.js'
 import { type BegunTurn, type EndedTurn, failureFrom, Turn, type TurnRequest, type WrittenTurn } from '../turn/turn.js'
 import { changeAfter, counting, endedBecause } from './after-turn.js'
+import { checkResume } from './catalog.js'
 import type { LiveListener } from './live-listener.js'
 import {
   END_PROCESS,
@@ -187,6 +186,7 @@ export class LiveSession implements BindingOwner {
     if (this.binding.running) return undefined
     await this.context.slots.take(this)
     const planned = await planLaunch(this.context, this.row)
+    if (this.row.state === 'stopped') await checkResume(this.context, this.row)
     if (this.signal.aborted) throw SessionErrors.session_stopped('this session is being stopped')
     if (this.row.state === 'stopped') await this.#change({ state: walk('stopped', 'starting') })
     return planned

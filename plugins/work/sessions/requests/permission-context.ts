@@ -1,7 +1,7 @@
 import type { Clock, Fault, Ids } from '../../../../kernel/plugin.js'
 import type { PermissionMode } from '../../../agents/agents/api.js'
 import type { ToolCallFields } from '../acp/schemas.js'
-import type { AgentGuards } from '../agent/guard.js'
+import type { AgentGuards } from '../agent/launch.js'
 import type { EventContent } from '../events.js'
 import type { PermissionAsked } from '../points.js'
 import type { Territory } from './paths.js'

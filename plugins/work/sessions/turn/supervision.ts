@@ -1,5 +1,5 @@
 import type { Clock } from '../../../../kernel/plugin.js'
-import type { Pulse } from '../agent/pulse.js'
+import type { Pulse } from '../agent/failure.js'
 import type { EventContent } from '../events.js'
 import type { SessionLimits } from '../settings.js'
 

@@ -1,7 +1,6 @@
 import { type Clock, messageOf, type Tx } from '../../../../kernel/plugin.js'
 import type { RuntimeSelection } from '../../../../schemas/sessions.js'
-import { AgentFailure } from '../agent/failure.js'
-import type { Pulse } from '../agent/pulse.js'
+import { AgentFailure, type Pulse } from '../agent/failure.js'
 import type { SessionFailure, TurnOutcome } from '../api.js'
 import type { Block } from '../attachments/blocks.js'
 import type { EventContent, NewEvent } from '../events.js'
