@@ -1,9 +1,9 @@
 import { shown } from '../../../kernel/kit/text.js'
 import type { Reads, Tx } from '../../../kernel/plugin.js'
 import type { ParticipationRequest } from '../../../schemas/network.js'
-import type { TaskStatus } from '../../../schemas/tasks.js'
 import type { ParticipationAnswer, SessionInfo } from '../sessions/api.js'
 import { TaskErrors } from './api.js'
+import { Budgets } from './budgets/budgets.js'
 import { TaskJournal } from './journal.js'
 import type { K } from './needs.js'
 import { RunParticipation, UnaskedError } from './runs/participation.js'
@@ -14,6 +14,8 @@ import { Reconciler } from './tasks/reconcile.js'
 import type { TaskRow } from './tasks/task-row.js'
 import { TaskStore } from './tasks/task-store.js'
 import { Totals } from './totals.js'
+import { settle } from './transitions.js'
+import { Wakes } from './wakes/wakes.js'
 import type { Who } from './who.js'
 
 /** Reconciles the statuses of the given tasks and of the tasks that depend on them, within the transaction. */
@@ -34,19 +36,13 @@ export class TaskCore {
   readonly journal: TaskJournal
   readonly participation: RunParticipation
   readonly reservations: Reservations
-  readonly #reconciler: Reconciler
+  readonly reconciler: Reconciler
+  readonly budgets: Budgets
+  readonly wakes: Wakes
   /** Callers waiting in {@link untilClaimable}. */
   readonly #waiting = new Set<() => void>()
   #wakings = 0
-  #placeWanted = false
-  /** Queues a run for a task that became unblocked. */
-  autoEnqueue: (task: string) => void = () => {}
-  /** Cancels the open reviews of a task. */
-  cancelReviews: (t: Tx, who: Who, task: string) => void = () => {}
-  /** Called in the transaction for each status change, with the task before the change. */
-  statusChanged: (t: Tx, who: Who, task: TaskRow, status: TaskStatus) => void = () => {}
-  /** Expires transient blocks. */
-  expireBlocks: (t: Tx, settle: Settle) => void = () => {}
+  #isPlaceWanted = false
 
   constructor(
     readonly kernel: K,
@@ -68,11 +64,11 @@ export class TaskCore {
       runs: new Totals(kernel.db, 'tasks_run'),
     }
     this.tasks = new TaskStore(kernel.db, now)
-    this.runs = new RunStore(kernel.db, now, this.totals.runs)
+    this.runs = new RunStore(kernel.db)
     this.journal = new TaskJournal(kernel)
-    this.#reconciler = new Reconciler(this.tasks, this.runs, this.journal, this.totals.tasks, now, (...change) =>
-      this.statusChanged(...change),
-    )
+    this.reconciler = new Reconciler(this)
+    this.budgets = new Budgets(this)
+    this.wakes = new Wakes(this)
     this.participation = new RunParticipation(kernel)
     this.reservations = new Reservations(
       ...([kernel.ids, now, this.runs, this.journal, this.totals.runs, this.participation] as const),
@@ -96,7 +92,7 @@ export class TaskCore {
 
   /** One atomic change. Its effects on waiting claims and other tasks follow once it is durable. */
   async write<T>(who: Who, work: (t: Tx, settle: Settle) => T): Promise<T> {
-    const once = (t: Tx) => work(t, (...ids) => this.#settle(t, who, ids))
+    const once = (t: Tx) => work(t, (...ids) => settle(this, t, who, ids))
     const answers = new Map<string, ParticipationAnswer>()
     for (;;)
       try {
@@ -108,25 +104,25 @@ export class TaskCore {
       }
   }
 
-  /** Called when a child is deleted: the remaining children may complete the parent. */
-  childDeleted(t: Tx, who: Who, parent: string | null): void {
-    this.#settle(t, who, this.#reconciler.rollUp(t, who, parent))
-  }
-
   /** Number of times that waiting claims were woken. */
   get wakings(): number {
     return this.#wakings
   }
 
+  /** A claim waits for a free slot in its workspace. */
+  get isPlaceWanted(): boolean {
+    return this.#isPlaceWanted
+  }
+
   /** Registers a claim that waits for a free slot in its workspace, which the end of any run may provide. */
   waitForPlace(): void {
-    this.#placeWanted = true
+    this.#isPlaceWanted = true
   }
 
   /** Wakes the waiting claims: a run has become claimable, or a slot free. */
   tellClaimable(): void {
     this.#wakings++
-    this.#placeWanted = false
+    this.#isPlaceWanted = false
     for (const tell of [...this.#waiting]) tell()
   }
 
@@ -147,15 +143,6 @@ export class TaskCore {
       this.#waiting.add(end)
       signal.addEventListener('abort', end, { once: true })
       if (signal.aborted) end()
-    })
-  }
-
-  #settle(t: Tx, who: Who, ids: readonly string[]): void {
-    const { enqueue, claimable } = this.#reconciler.reconcile(t, who, ids)
-    if (enqueue.length === 0 && !claimable && !this.#placeWanted) return
-    this.kernel.db.onDurable(t, () => {
-      if (claimable || this.#placeWanted) this.tellClaimable()
-      for (const id of enqueue) this.autoEnqueue(id)
     })
   }
 }

@@ -22,7 +22,7 @@ import type { SessionInfo } from '../sessions/api.js'
 import { type ClaimWish, points, type SubmitOptions, TaskErrors, Tasks, type TasksApi } from './api.js'
 import { readingOf, type TaskReading } from './archive/reading.js'
 import { TaskArchive } from './archive/task-archive.js'
-import { Budgets } from './budgets/budgets.js'
+import type { Budgets } from './budgets/budgets.js'
 import { refusalOf } from './budgets/refusals.js'
 import { Claims } from './claims/claims.js'
 import { Leases } from './claims/leases.js'
@@ -62,7 +62,7 @@ import { activityOf, attentionOf, type TaskAttention } from './views/overview.js
 import { statusOf } from './views/status.js'
 import { TaskHistory } from './views/timeline.js'
 import { waitingTasks } from './views/waiting.js'
-import { Wakes } from './wakes/wakes.js'
+import type { Wakes } from './wakes/wakes.js'
 import { foreignWorkspace, sessionOf, type Who, whoOf, whoOfSession } from './who.js'
 import { Admission } from './workers/admission.js'
 import { Coordinators, runtimeOf } from './workers/coordinators.js'
@@ -123,6 +123,8 @@ export class TaskService implements TasksApi {
     })
     const tokens = new ClaimTokens(kernel.ids)
     this.#core = core
+    this.budgets = core.budgets
+    this.wakes = core.wakes
     const own = kernel.hooks.of(points)
     this.preClaim = own.preClaim
     this.coordinatorPreSpawn = own.coordinatorPreSpawn
@@ -148,11 +150,9 @@ export class TaskService implements TasksApi {
       () => kernel.config.get(TaskSettings.reviewRounds),
       (t, task, session) => mayReview(this.profiles.partsOf(task, t), session),
     )
-    this.wakes = new Wakes(core)
     this.stalls = new Stalls(core)
     this.scheduler = new SchedulerState(core)
     this.recovery = new Recovery(core, tokens)
-    this.budgets = new Budgets(core, (...run) => this.recovery.escalate(...run))
     const wantsResult = (reads: Reads, task: string) => this.profiles.partsOf(task, reads).runtime.mode === 'evidence'
     this.kept = new KeptRuns(
       core,
@@ -163,13 +163,13 @@ export class TaskService implements TasksApi {
     )
     const maxHeld = () => kernel.config.get(TaskSettings.maxActiveRuns)
     const runtime = ({ kind }: Pick<RunRow, 'kind'>) => runtimeOf(kernel.config, kind)
-    const admission = new Admission(core, this.recovery, {
+    const admission = new Admission(core, {
       activeRuns: maxHeld,
       failures: () => kernel.config.get(TaskSettings.spawnFailureLimit),
       coordinators: () => kernel.config.get(TaskSettings.coordinatorsAtOnce),
       startsCoordinators: () => kernel.config.get(TaskSettings.coordinators),
     })
-    const ladder = new Ladder(core, this.recovery)
+    const ladder = new Ladder(core)
     this.details = new TaskDetails(core)
     this.history = new TaskHistory(core, this.details)
     this.bundles = new TaskBundles(core, this.profiles, this.history)

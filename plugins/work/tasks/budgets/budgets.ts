@@ -2,9 +2,10 @@ import { shown } from '../../../../kernel/kit/text.js'
 import type { Reads, Tx } from '../../../../kernel/plugin.js'
 import type { Budget, BudgetKind, SetBudgetBody } from '../../../../schemas/tasks.js'
 import type { SessionInfo, SessionUse, SessionUses } from '../../sessions/api.js'
-import type { Settle, TaskCore } from '../core.js'
+import type { TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { type RunRow, runTable } from '../runs/run-row.js'
+import { escalate } from '../tasks/attention.js'
 import { type Who, whoOf } from '../who.js'
 import { Alarm } from './alarm.js'
 import { type Limits, NOTHING, plus, shareOf, usedUp } from './amounts.js'
@@ -19,9 +20,6 @@ import { AgentUses, type Told } from './uses.js'
 const SHARERS = 16
 const KINDS = ['task', 'agent'] as const
 
-/** Moves a run to needs_attention and revokes its lease. */
-export type Escalate = (t: Tx, who: Who, run: RunRow, error: string, settle: Settle) => void
-
 /**
  * Enforces budgets. A claim reserves an equal share of the remaining budget for the run, counting the queued runs. A run that
  * has used its share gets another one while anything is left; after that, the next usage report of its agent cancels the turn.
@@ -32,10 +30,7 @@ export class Budgets {
   readonly #alarm: Alarm
   #count: number | undefined
 
-  constructor(
-    private readonly core: TaskCore,
-    private readonly escalate: Escalate,
-  ) {
+  constructor(private readonly core: TaskCore) {
     this.#ledger = new Ledger(core.kernel.db, () => core.now())
     this.#uses = new AgentUses(() => core.kernel.needs.sessions.uses)
     this.#alarm = new Alarm(
@@ -43,7 +38,6 @@ export class Budgets {
       () => (this.#isUnused() ? undefined : this.#ledger.nextEnd()),
       () => this.sweep(),
     )
-    core.runs.leaseEnded = (t, run) => this.#release(t, run)
   }
 
   list(): Budget[] {
@@ -179,7 +173,7 @@ export class Budgets {
       const after = this.#counted(t, hold)
       const why = this.#overrun(t, after, run) ?? (fresh ? this.#untold(after, fresh) : undefined)
       if (why === undefined) return false
-      this.escalate(t, who, run, why, settle)
+      escalate(this.core, t, who, run, why, settle)
       runTable.update(t, { id: run.id }, { failure_kind: 'budget_exceeded' })
       const task = this.core.tasks.find(run.task_id, t)
       this.core.journal.write(t, who, 'task.budget_exceeded', { task, run: run.id, payload: { reason: why } })
@@ -235,7 +229,7 @@ export class Budgets {
   }
 
   /** The lease has ended: its unused reservation becomes available to other runs. */
-  #release(t: Tx, run: RunRow): void {
+  release(t: Tx, run: RunRow): void {
     if (this.#isUnused()) return
     const hold = this.#ledger.hold({ runId: run.id }, t)
     if (!hold) return

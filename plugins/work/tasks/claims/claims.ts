@@ -11,8 +11,11 @@ import { LIMITS } from '../limits.js'
 import { channelOfRun } from '../runs/participation.js'
 import { leaseToWire, type RunRow, runToWire } from '../runs/run-row.js'
 import type { SchedulerState } from '../scheduler/state.js'
+import { escalate } from '../tasks/attention.js'
+import { expireBlocks } from '../tasks/blocks.js'
 import { summaryToWire, type TaskRow } from '../tasks/task-row.js'
 import { checked, checkedKey, invalid } from '../tasks/write.js'
+import { moveRun } from '../transitions.js'
 import { foreignWorkspace, type Who } from '../who.js'
 import { offeredTo } from '../workers/worker-row.js'
 import type { Recovery } from './recovery.js'
@@ -72,14 +75,14 @@ export class Claims {
     const claimed = await this.core.write(who, (t, settle) => {
       // The session may have stopped while its claim waited.
       this.core.activeSession(session.id)
-      this.core.expireBlocks(t, settle)
+      expireBlocks(this.core, t, settle)
       const held = this.#held(t, settle, session.id, checkedKey(body.idempotency_key))
       if (held) return { run: held, task: this.core.tasks.find(held.task_id, t), isNew: false }
       if (this.scheduler.pausedIn(t) || this.#isFull(t, claimant, body.wait === true)) return undefined
       const free = this.#select(t, who, settle, claimant)
       if (!free) return undefined
       const now = this.core.now()
-      const run = this.core.runs.move(t, free, 'claim', {
+      const run = moveRun(this.core, t, free, 'claim', {
         session_id: session.id,
         claimed_by_kind: who.by.kind,
         claimed_by_ref: who.by.ref,
@@ -97,7 +100,7 @@ export class Claims {
       const payload = { session_id: session.id }
       const seq = this.core.journal.write(t, who, 'task.run_claimed', { task, run: run.id, payload })
       if (!body.start) return { run, task: { ...task, latest_event_seq: seq }, isNew: true }
-      const started = this.core.runs.move(t, run, 'startByLease')
+      const started = moveRun(this.core, t, run, 'startByLease')
       this.core.journal.write(t, who, 'task.run_started', { task, run: run.id })
       settle(task.id)
       return { run: started, task: this.core.tasks.find(task.id, t), isNew: true }
@@ -141,7 +144,7 @@ export class Claims {
       const refusal = this.budgets.reserve(t, session, free)
       if (refusal === undefined) return free
       if (named && !claimant.isStartedForIt) throw BudgetErrors.AUTONOMY_BUDGET_EXHAUSTED(refusal)
-      this.recovery.escalate(t, who, free, `budget_exhausted: ${refusal}`, settle)
+      escalate(this.core, t, who, free, `budget_exhausted: ${refusal}`, settle)
     }
     return undefined
   }

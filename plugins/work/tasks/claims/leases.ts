@@ -8,6 +8,7 @@ import { LIMITS } from '../limits.js'
 import { leaseToWire, type RunRow, runTable, runToWire, taskOf } from '../runs/run-row.js'
 import type { RunMove } from '../states.js'
 import { bounded, checked, invalid } from '../tasks/write.js'
+import { moveRun } from '../transitions.js'
 import type { Who } from '../who.js'
 import { latestWorker, resolvedWorktree } from '../workers/worker-row.js'
 import { leaseOf } from './claims.js'
@@ -51,7 +52,7 @@ export class Leases {
   start(session: SessionInfo, who: Who, id: string): Promise<AgentRunReply['run']> {
     return this.core.write(who, (t, settle) => {
       const run = this.#fence(t, session, id)
-      const started = run.status === 'running' ? run : this.core.runs.move(t, run, 'startByLease')
+      const started = run.status === 'running' ? run : moveRun(this.core, t, run, 'startByLease')
       if (started !== run) {
         this.core.journal.write(t, who, 'task.run_started', { task: taskOf(run), run: id })
         settle(run.task_id)
@@ -116,7 +117,7 @@ export class Leases {
         })
         return unknown
       }
-      const after = this.core.runs.move(t, run, move, changes)
+      const after = moveRun(this.core, t, run, move, changes)
       const suspected = this.#suspected(t, session, task.workspace_id, changes?.result)
       if (suspected.length > 0) {
         const told = { task, run: id, payload: { unknown: suspected } }

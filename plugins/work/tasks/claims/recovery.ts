@@ -3,8 +3,9 @@ import type { SessionInfo } from '../../sessions/api.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import type { RunRow } from '../runs/run-row.js'
-import { attention } from '../tasks/attention.js'
-import { taskTable } from '../tasks/task-row.js'
+import { escalate } from '../tasks/attention.js'
+import { expireBlocks } from '../tasks/blocks.js'
+import { moveRun } from '../transitions.js'
 import { type Who, whoOf } from '../who.js'
 import type { ClaimTokens } from './tokens.js'
 
@@ -36,7 +37,7 @@ export class Recovery {
   /** Recovers expired leases, oldest first. Returns their number. */
   sweep(): Promise<number> {
     return this.core.write(this.#who, (t, settle) => {
-      this.core.expireBlocks(t, settle)
+      expireBlocks(this.core, t, settle)
       // A clock that was set back must not extend a lease beyond its duration.
       t.run(
         'UPDATE tasks_run SET lease_until = ?1 + lease_ms WHERE lease_until IS NOT NULL AND lease_until > ?1 + lease_ms',
@@ -59,21 +60,11 @@ export class Recovery {
     this.core.journal.write(t, this.#who, 'task.run_lease_expired', { task, run: run.id, payload })
     if (run.session_id !== null) this.tokens.forget(run.session_id, run.id)
     if (!left) {
-      this.escalate(t, this.#who, run, 'lease_recovery_exhausted', settle)
+      escalate(this.core, t, this.#who, run, 'lease_recovery_exhausted', settle)
       return
     }
-    this.core.runs.move(t, run, 'requeue', { recovery_count: run.recovery_count + 1, claimable: task.claimable })
+    moveRun(this.core, t, run, 'requeue', { recovery_count: run.recovery_count + 1, claimable: task.claimable })
     this.core.journal.write(t, this.#who, 'task.run_recovered', { task, run: run.id })
-    settle(task.id)
-  }
-
-  /** Moves the run and its task to needs_attention: an operator has to decide. */
-  escalate(t: Tx, who: Who, run: RunRow, error: string, settle: Settle): void {
-    const task = this.core.tasks.find(run.task_id, t)
-    this.core.runs.move(t, run, 'escalate', { error })
-    taskTable.update(t, { id: task.id }, attention(this.core, who, error))
-    this.core.journal.write(t, who, 'task.run_needs_attention', { task, run: run.id, payload: { error } })
-    this.core.journal.write(t, who, 'task.needs_attention', { task, run: run.id, payload: { reason: error } })
     settle(task.id)
   }
 
@@ -84,7 +75,14 @@ export class Recovery {
       for (const run of this.core.runs.ofSession(session.id, t)) {
         this.tokens.forget(session.id, run.id)
         if (crashed)
-          this.escalate(t, this.#who, run, `the agent process of session ${session.id} exited unexpectedly`, settle)
+          escalate(
+            this.core,
+            t,
+            this.#who,
+            run,
+            `the agent process of session ${session.id} exited unexpectedly`,
+            settle,
+          )
         else this.#requeue(t, run, session.stopDetail || session.stopReason || 'session_stopped', settle)
       }
     })
@@ -95,14 +93,14 @@ export class Recovery {
     return this.core.write(this.#who, (t, settle) => {
       for (const run of this.core.runs.ofSession(session, t)) {
         this.tokens.forget(session, run.id)
-        this.escalate(t, this.#who, run, reason, settle)
+        escalate(this.core, t, this.#who, run, reason, settle)
       }
     })
   }
 
   #requeue(t: Tx, run: RunRow, reason: string, settle: Settle): void {
     const task = this.core.tasks.find(run.task_id, t)
-    this.core.runs.move(t, run, 'requeue', { claimable: task.claimable })
+    moveRun(this.core, t, run, 'requeue', { claimable: task.claimable })
     this.core.journal.write(t, this.#who, 'task.run_released', { task, run: run.id, payload: { reason } })
     settle(task.id)
   }
@@ -118,7 +116,7 @@ export class Recovery {
     if (isLive) {
       // The previous daemon kept the claim token in memory only.
       const { token, hash } = this.tokens.make()
-      this.core.runs.move(t, run, 'adopt', { token_hash: hash })
+      moveRun(this.core, t, run, 'adopt', { token_hash: hash })
       this.tokens.keep(session, id, token)
       this.since.marked_running++
     } else if (run.status === 'claimed') {
@@ -126,7 +124,7 @@ export class Recovery {
       this.since.requeued++
     } else {
       const error = 'the daemon restarted during this run and its session ended'
-      this.core.runs.move(t, run, 'abandon', { error, failure_kind: 'daemon_restarted' })
+      moveRun(this.core, t, run, 'abandon', { error, failure_kind: 'daemon_restarted' })
       this.core.journal.write(t, this.#who, 'task.run_failed', { task, run: id, payload: { error } })
       this.since.failed++
     }

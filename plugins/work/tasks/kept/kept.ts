@@ -8,6 +8,7 @@ import { type RunRow, runTable, runToWire, taskOf } from '../runs/run-row.js'
 import { FINAL_TASK, type RunMove } from '../states.js'
 import { look } from '../tasks/task-row.js'
 import { bounded, checked } from '../tasks/write.js'
+import { moveRun } from '../transitions.js'
 import { type Who, whoOf } from '../who.js'
 import { keptTable } from './table.js'
 
@@ -69,7 +70,7 @@ export class KeptRuns implements KeptRunsApi {
           look(task.id),
         )
       const now = this.core.now()
-      const claimed = this.core.runs.move(t, run, 'claim', {
+      const claimed = moveRun(this.core, t, run, 'claim', {
         claimed_by_kind: who.by.kind,
         claimed_by_ref: who.by.ref,
         claim_key: holder.key,
@@ -79,7 +80,7 @@ export class KeptRuns implements KeptRunsApi {
         lease_ms: leaseMs,
       })
       this.core.journal.write(t, who, 'task.run_claimed', { task, run: runId, payload: { by: who.by } })
-      const started = this.core.runs.move(t, claimed, 'startByLease')
+      const started = moveRun(this.core, t, claimed, 'startByLease')
       this.core.journal.write(t, who, 'task.run_started', { task, run: runId })
       settle(task.id)
       return runToWire(started)
@@ -119,7 +120,7 @@ export class KeptRuns implements KeptRunsApi {
       const run = this.core.runs.get(`${kept[0]}`, t)
       if (run && run.lease_until !== null && run.session_id === null) {
         const { claimable } = this.core.tasks.find(id, t)
-        this.core.runs.move(t, run, 'releaseByLease', { claimable })
+        moveRun(this.core, t, run, 'releaseByLease', { claimable })
         const payload = { reason }
         this.core.journal.write(t, who, 'task.run_released', { task: taskOf(run), run: run.id, payload })
       }
@@ -159,7 +160,7 @@ export class KeptRuns implements KeptRunsApi {
         throw TaskErrors.task_result_required(
           `the execution profile of task ${run.task_id} requires a result, and none was given`,
         )
-      const ended = this.core.runs.move(t, run, move, changes)
+      const ended = moveRun(this.core, t, run, move, changes)
       t.run('DELETE FROM tasks_kept WHERE task_id = ?', [run.task_id])
       const task = taskOf(run)
       this.core.journal.write(t, who, event, { task, run: runId, ...(payload && { payload }) })

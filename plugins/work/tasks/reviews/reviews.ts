@@ -1,5 +1,4 @@
 import { command } from '../../../../kernel/kit/commands/command-line.js'
-import { shown } from '../../../../kernel/kit/text.js'
 import type { Reads, SqlValue, Tx } from '../../../../kernel/plugin.js'
 import type {
   ListReviewsQuery,
@@ -10,7 +9,6 @@ import type {
   VerdictReply,
 } from '../../../../schemas/tasks.js'
 import type { SessionInfo } from '../../sessions/api.js'
-import type { TaskEventName } from '../api.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { type RunRow, runToWire } from '../runs/run-row.js'
@@ -19,13 +17,13 @@ import type { TaskRow } from '../tasks/task-row.js'
 import { continuationKey } from '../views/bundle.js'
 import { type Who, whoOf } from '../who.js'
 import { ReviewErrors } from './errors.js'
+import { findReview, moveReview, OPEN, tellReview } from './moves.js'
 import { newReview, type ReviewRow, type ReviewWish, reviewTable, reviewToWire } from './review-row.js'
-import { allowsReview, consequenceOf, isDue, OPEN_REVIEW, REVIEW_MOVES, type ReviewMove } from './states.js'
+import { consequenceOf, isDue } from './states.js'
 import { checkedVerdict, invalid, text } from './verdict.js'
 
 const DEFAULT_LIMIT = 50
 const MOST_ROUNDS = 100
-const OPEN = OPEN_REVIEW.map(status => `'${status}'`).join(', ')
 
 /** Reviews of ended runs. */
 export class Reviews {
@@ -35,14 +33,10 @@ export class Reviews {
     private readonly mostRounds: () => number,
     /** Whether the profile of the task allows the session to review its runs. */
     private readonly mayReview: (t: Tx, task: string, session: SessionInfo) => boolean,
-  ) {
-    core.cancelReviews = (t, who, task) => this.#cancelOf(t, who, task)
-  }
+  ) {}
 
   find(id: string, reads: Reads = this.core.kernel.db): ReviewRow {
-    const row = reviewTable.get(reads, { id })
-    if (!row) throw ReviewErrors.task_review_not_found(`review not found: ${shown(id)}`)
-    return row
+    return findReview(reads, id)
   }
 
   has(id: string): boolean {
@@ -106,7 +100,7 @@ export class Reviews {
       const review = this.find(id, t)
       const session = this.core.activeSession(sessionId)
       this.#refuseUnfit(t, review, session)
-      return this.#move(t, who, review, 'route', 'task.run_review_routed', {
+      return moveReview(this.core, t, who, review, 'route', 'task.run_review_routed', {
         session_id: session.id,
         agent_name: session.agentName,
         routed_at: this.core.now(),
@@ -121,7 +115,7 @@ export class Reviews {
       this.#refuseForeign(t, review, session)
       if (review.status === 'in_review') return reviewToWire(review)
       const now = this.core.now()
-      return this.#move(t, who, review, 'start', 'task.run_review_started', {
+      return moveReview(this.core, t, who, review, 'start', 'task.run_review_started', {
         session_id: session.id,
         agent_name: session.agentName,
         routed_at: review.routed_at ?? now,
@@ -131,7 +125,9 @@ export class Reviews {
   }
 
   cancel(who: Who, id: string): Promise<TaskReview> {
-    return this.core.write(who, t => this.#move(t, who, this.find(id, t), 'cancel', 'task.run_review_canceled', {}))
+    return this.core.write(who, t =>
+      moveReview(this.core, t, who, this.find(id, t), 'cancel', 'task.run_review_canceled', {}),
+    )
   }
 
   /** Records the verdict. A rejection queues another run or makes the task need attention. */
@@ -171,14 +167,14 @@ export class Reviews {
     return this.core.write(who, t => {
       const rows = reviewTable.query(t, `WHERE session_id = ? AND status IN ('routed', 'in_review')`, [session])
       const nobody = { session_id: null, agent_name: null, routed_at: null, started_at: null }
-      for (const row of rows) this.#move(t, who, row, 'giveBack', 'task.run_review_requested', nobody)
+      for (const row of rows) moveReview(this.core, t, who, row, 'giveBack', 'task.run_review_requested', nobody)
     })
   }
 
   #insert(t: Tx, who: Who, run: RunRow, wish: ReviewWish): ReviewRow {
     const row = newReview(this.core.kernel.ids.id('trev'), this.core.now(), run, wish)
     reviewTable.insert(t, row)
-    this.#tell(t, who, row, 'task.run_review_requested')
+    tellReview(this.core, t, who, row, 'task.run_review_requested')
     return row
   }
 
@@ -187,7 +183,8 @@ export class Reviews {
     const what = consequenceOf(said.outcome ?? 'error', review.round, this.mostRounds())
     const next = what === 'continue' ? this.#continue(t, who, task, review, said) : undefined
     const stop = what === 'stop'
-    this.#move(
+    moveReview(
+      this.core,
       t,
       who,
       review,
@@ -230,28 +227,6 @@ export class Reviews {
       circuit_opened: review.status === 'circuit_opened',
       continuation_run: next ? runToWire(next) : null,
     }
-  }
-
-  #move(t: Tx, who: Who, review: ReviewRow, move: ReviewMove, event: TaskEventName, changes: Partial<ReviewRow>) {
-    if (!allowsReview(move, review.status)) {
-      const text = `review ${review.id} is ${review.status}; this operation requires status ${REVIEW_MOVES[move].from.join(', ')}`
-      throw ReviewErrors.task_review_conflict(text, { next: command('task review show', review.id) })
-    }
-    reviewTable.update(t, { id: review.id }, { ...changes, status: REVIEW_MOVES[move].to, updated_at: this.core.now() })
-    const after = this.find(review.id, t)
-    this.#tell(t, who, after, event)
-    return reviewToWire(after)
-  }
-
-  #tell(t: Tx, who: Who, row: ReviewRow, event: TaskEventName): void {
-    const task = this.core.tasks.find(row.task_id, t)
-    const payload = { review_id: row.id, review_round: row.round, ...(row.outcome ? { outcome: row.outcome } : {}) }
-    this.core.journal.write(t, who, event, { task, run: row.run_id, payload })
-  }
-
-  #cancelOf(t: Tx, who: Who, task: string): void {
-    const rows = reviewTable.query(t, `WHERE task_id = ? AND status IN (${OPEN})`, [task])
-    for (const row of rows) this.#move(t, who, row, 'cancel', 'task.run_review_canceled', {})
   }
 
   /** The review of a run in that round, or its latest open review. */

@@ -18,6 +18,7 @@ import { LIMITS } from '../limits.js'
 import { FINAL_TASK, type RunMove } from '../states.js'
 import { look, NO_ATTENTION, taskTable } from '../tasks/task-row.js'
 import { bounded, checked, invalid } from '../tasks/write.js'
+import { moveRun } from '../transitions.js'
 import { foreignWorkspace, type Who } from '../who.js'
 import { type RunRow, runToWire } from './run-row.js'
 import { unleased } from './run-state.js'
@@ -64,8 +65,8 @@ export class RunControl {
         throw TaskErrors.task_conflict(`run ${id} cannot be claimed: task ${task.id} is ${task.status}`, look(task.id))
       const by = { session_id: session, claimed_by_kind: who.by.kind, claimed_by_ref: who.by.ref }
       const claimed =
-        run.status === 'queued' ? this.core.runs.move(t, run, 'claim', { ...by, claimed_at: this.core.now() }) : run
-      this.core.runs.move(t, claimed, 'bind', { session_id: session })
+        run.status === 'queued' ? moveRun(this.core, t, run, 'claim', { ...by, claimed_at: this.core.now() }) : run
+      moveRun(this.core, t, claimed, 'bind', { session_id: session })
       if (run.status !== 'starting') this.core.journal.write(t, who, 'task.run_starting', { task, run: id })
       this.core.journal.write(t, who, 'task.run_session_bound', { task, run: id, payload: { session_id: session } })
       settle(task.id)
@@ -74,7 +75,7 @@ export class RunControl {
 
   start(who: Who, id: string): Promise<TaskRun> {
     return this.#write(who, id, (t, run, settle) => {
-      const begun = unleased(run).status === 'claimed' ? this.core.runs.move(t, run, 'bind') : run
+      const begun = unleased(run).status === 'claimed' ? moveRun(this.core, t, run, 'bind') : run
       this.#apply(t, who, begun, settle, { move: 'start', event: 'task.run_started' })
     })
   }
@@ -211,7 +212,7 @@ export class RunControl {
   /** Fails a run that needs attention and queues its successor. */
   #supersede(t: Tx, who: Who, run: RunRow, settle: Settle, why?: string, metadata?: unknown): Succession {
     // The run keeps its original error; the reason for the recovery is in the event.
-    const failed = this.core.runs.move(t, run, 'supersede', { failure_kind: 'superseded' })
+    const failed = moveRun(this.core, t, run, 'supersede', { failure_kind: 'superseded' })
     taskTable.update(t, { id: run.task_id }, NO_ATTENTION)
     const payload = why === undefined ? {} : { reason: why }
     return this.#succeed(t, who, failed, settle, { event: 'task.run_recovered_from_attention', payload, metadata })
@@ -254,7 +255,7 @@ export class RunControl {
 
   #apply(t: Tx, who: Who, run: RunRow, settle: Settle, { move, event, changes, payload }: Change): void {
     const task = this.core.tasks.find(run.task_id, t)
-    this.core.runs.move(t, run, move, changes)
+    moveRun(this.core, t, run, move, changes)
     // Ending a run that needs attention clears the mark of its task, unless another run still needs attention.
     const isAsked = () => this.core.runs.open(task.id, t).some(({ status }) => status === 'needs_attention')
     if (run.status === 'needs_attention' && !isAsked()) taskTable.update(t, { id: task.id }, NO_ATTENTION)

@@ -1,11 +1,8 @@
-import { command } from '../../../../kernel/kit/commands/command-line.js'
 import { shown } from '../../../../kernel/kit/text.js'
-import type { Db, Reads, SqlValue, Tx } from '../../../../kernel/plugin.js'
+import type { Db, Reads, SqlValue } from '../../../../kernel/plugin.js'
 import { TaskErrors } from '../api.js'
-import { allows, FINAL_RUN, RUN_MOVES, type RunMove } from '../states.js'
-import { runKinds, type Totals } from '../totals.js'
 import { latestRuns } from './latest.js'
-import { type RunRow, runTable, UNCLAIMED } from './run-row.js'
+import type { RunRow } from './run-row.js'
 
 /** The filter of a list of a task's runs. */
 export interface RunFilter {
@@ -16,16 +13,9 @@ export interface RunFilter {
   readonly limit: number
 }
 
-/** Reads runs and applies the transitions of {@link RUN_MOVES}. */
+/** Reads runs, also inside of transactions. */
 export class RunStore {
-  /** Called in the transaction for each lease that ends, with the run before the change. */
-  leaseEnded: (t: Tx, run: RunRow) => void = () => {}
-
-  constructor(
-    private readonly db: Db,
-    private readonly now: () => number,
-    private readonly totals: Totals,
-  ) {}
+  constructor(private readonly db: Db) {}
 
   get(id: string, reads: Reads = this.db): RunRow | undefined {
     return reads.get<RunRow>('SELECT * FROM tasks_run WHERE id = ?', [id])
@@ -94,27 +84,5 @@ export class RunStore {
             [task, group, index],
           )) ?? []
     return Number(highest ?? 0) + 1
-  }
-
-  /**
-   * Applies a transition. A run that ends or returns to the queue loses its lease.
-   * @throws Fault `task_run_conflict` when the table does not allow the transition
-   */
-  move(t: Tx, run: RunRow, move: RunMove, changes: Partial<RunRow> = {}): RunRow {
-    const { to } = RUN_MOVES[move]
-    if (!allows(move, run.status)) {
-      const text = `run ${run.id} is ${run.status}; this operation requires status ${RUN_MOVES[move].from.join(', ')}`
-      throw TaskErrors.task_run_conflict(text, { next: command('task run show', run.id) })
-    }
-    const ended = FINAL_RUN.has(to) ? { ended_at: this.now(), lease_until: null } : {}
-    const waits = to === 'queued' ? UNCLAIMED : {}
-    const held = to === 'needs_attention' ? { lease_until: null } : {}
-    const started = to === 'running' && run.started_at === null ? { started_at: this.now() } : {}
-    if (run.lease_until !== null && (FINAL_RUN.has(to) || to === 'queued' || to === 'needs_attention'))
-      this.leaseEnded(t, run)
-    const all = { status: to, ...started, ...ended, ...waits, ...held, ...changes }
-    runTable.update(t, { id: run.id }, all)
-    this.totals.moved(t, runKinds(run.origin_kind, run.place), run.status, all.status)
-    return { ...run, ...all }
   }
 }

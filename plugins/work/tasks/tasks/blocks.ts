@@ -38,9 +38,7 @@ export class Blocks {
     private readonly core: TaskCore,
     /** How often a kind of block may recur before the task needs attention; 0: no limit. */
     private readonly recurrenceLimit: () => number,
-  ) {
-    core.expireBlocks = (t, settle) => this.#expire(t, settle)
-  }
+  ) {}
 
   list(id: string, withCleared: boolean): TaskBlock[] {
     const { workspace_id: workspace } = this.core.tasks.find(id)
@@ -96,7 +94,7 @@ export class Blocks {
           next: command('task blocks', id),
         })
       if (block.cleared_at !== null) return blockToWire(block, task.workspace_id)
-      const cleared = this.#clear(t, who, block, why)
+      const cleared = clear(this.core, t, who, block, why)
       this.core.journal.write(t, who, 'task.block.cleared', { task, payload: { block_id: blockId, note: why ?? '' } })
       settle(id)
       return blockToWire(cleared, task.workspace_id)
@@ -118,31 +116,32 @@ export class Blocks {
     const limit = this.recurrenceLimit()
     if (limit > 0 && count > limit) wantAttention(this.core, t, who, task, `blocked ${count} times with kind ${kind}`)
   }
+}
 
-  #clear(t: Tx, who: Who, block: BlockRow, note: string | null): BlockRow {
-    const changes = {
-      cleared_at: this.core.now(),
-      cleared_by_kind: who.by.kind,
-      cleared_by_ref: who.by.ref,
-      clear_note: note,
-    }
-    blockTable.update(t, { id: block.id }, changes)
-    return { ...block, ...changes }
+function clear(core: TaskCore, t: Tx, who: Who, block: BlockRow, note: string | null): BlockRow {
+  const changes = {
+    cleared_at: core.now(),
+    cleared_by_kind: who.by.kind,
+    cleared_by_ref: who.by.ref,
+    clear_note: note,
   }
+  blockTable.update(t, { id: block.id }, changes)
+  return { ...block, ...changes }
+}
 
-  #expire(t: Tx, settle: Settle): void {
-    const who = whoOf(this.core.kernel.actor)
-    const over = blockTable.query(
-      t,
-      'WHERE cleared_at IS NULL AND expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT +?',
-      [this.core.now(), LIMITS.sweep.batch],
-    )
-    for (const block of over) {
-      const task = this.core.tasks.find(block.task_id, t)
-      this.#clear(t, who, block, 'expired')
-      this.core.journal.write(t, who, 'task.block.expired', { task, payload: { block_id: block.id } })
-      settle(task.id)
-    }
+/** Clears the transient blocks that are over. */
+export function expireBlocks(core: TaskCore, t: Tx, settle: Settle): void {
+  const who = whoOf(core.kernel.actor)
+  const over = blockTable.query(
+    t,
+    'WHERE cleared_at IS NULL AND expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT +?',
+    [core.now(), LIMITS.sweep.batch],
+  )
+  for (const block of over) {
+    const task = core.tasks.find(block.task_id, t)
+    clear(core, t, who, block, 'expired')
+    core.journal.write(t, who, 'task.block.expired', { task, payload: { block_id: block.id } })
+    settle(task.id)
   }
 }
 

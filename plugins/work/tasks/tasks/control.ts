@@ -6,6 +6,7 @@ import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { FINAL_TASK } from '../states.js'
 import { runKinds } from '../totals.js'
+import { moveTask } from '../transitions.js'
 import type { Who } from '../who.js'
 import { look, type TaskRow, taskTable } from './task-row.js'
 import { bounded, checked, invalid } from './write.js'
@@ -23,22 +24,16 @@ export class TaskControl {
         throw TaskErrors.task_conflict(`task ${id} is completed and cannot be canceled`, look(id))
       const tree = this.core.tasks.subtree(id, t)
       for (const each of tree) {
-        for (const run of this.core.runs.open(each.id, t)) {
-          this.core.runs.move(t, run, 'cancel', { error: why ?? 'the task was canceled' })
-          this.core.journal.write(t, who, 'task.run_canceled', {
-            task: each,
-            run: run.id,
-            payload: { reason: why ?? '' },
-          })
-        }
-        this.core.cancelReviews(t, who, each.id)
-        if (FINAL_TASK.has(each.status) && each.status !== 'failed') continue
+        const hasEnded = FINAL_TASK.has(each.status) && each.status !== 'failed'
         const now = this.core.now()
-        taskTable.update(t, { id: each.id }, { status: 'canceled', claimable: 0, closed_at: now, updated_at: now })
-        this.core.totals.tasks.moved(t, each.scope, each.status, 'canceled')
-        const payload = { reason: why ?? '', from: each.status }
-        this.core.journal.write(t, who, 'task.canceled', { task: each, payload })
-        this.core.statusChanged(t, who, each, 'canceled')
+        moveTask(this.core, t, who, {
+          task: each,
+          status: hasEnded ? each.status : 'canceled',
+          columns: { claimable: 0, closed_at: now, updated_at: now },
+          event: 'task.canceled',
+          payload: { reason: why ?? '', from: each.status },
+          cancels: { reason: why },
+        })
       }
       settle(...tree.map(each => each.id))
     })
@@ -105,7 +100,8 @@ export class TaskControl {
       for (const [table, column] of BELONGINGS) t.run(`DELETE FROM ${table} WHERE ${column} = ?`, [id])
       t.run("DELETE FROM tasks_budget WHERE kind = 'task' AND ref = ?", [id])
       settle(...dependents.map(([dependent]) => String(dependent)))
-      this.core.childDeleted(t, who, task.parent_task_id)
+      // The remaining children may complete the parent.
+      settle(...this.core.reconciler.rollUp(t, who, task.parent_task_id))
     })
   }
 

@@ -1,12 +1,13 @@
 import { command } from '../../../../kernel/kit/commands/command-line.js'
-import { messageOf, type Tx } from '../../../../kernel/plugin.js'
+import type { Tx } from '../../../../kernel/plugin.js'
 import type { ExecutionBody, FanOutBody, FanOutReply, Task, TaskRun } from '../../../../schemas/tasks.js'
 import { TaskErrors } from '../api.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import type { Reservation } from '../runs/reserve.js'
 import { type RunRow, runToWire } from '../runs/run-row.js'
-import { type Who, whoOf } from '../who.js'
+import { moveTask } from '../transitions.js'
+import type { Who } from '../who.js'
 import type { Coordinators } from '../workers/coordinators.js'
 import { look, type TaskRow, taskTable } from './task-row.js'
 import { bounded, checked, checkedKey, invalid } from './write.js'
@@ -25,9 +26,7 @@ export class TaskExecution {
     private readonly coordinators: Pick<Coordinators, 'decided'>,
     /** Maximum number of runs per fan-out. */
     private readonly mostRuns: () => number,
-  ) {
-    core.autoEnqueue = id => void this.#auto(id)
-  }
+  ) {}
 
   start(who: Who, id: string, body: ExecutionBody): Promise<Executed> {
     return this.#execute(who, id, 'start', body)
@@ -44,9 +43,7 @@ export class TaskExecution {
       const draft = this.core.tasks.find(id, t)
       if (draft.status !== 'draft')
         throw TaskErrors.task_conflict(`task ${id} is ${draft.status}; only drafts can be published`, look(id))
-      taskTable.update(t, { id }, { status: 'pending' })
-      this.core.totals.tasks.moved(t, draft.scope, draft.status, 'pending')
-      this.core.journal.write(t, who, 'task.published', { task: draft })
+      moveTask(this.core, t, who, { task: draft, status: 'pending', event: 'task.published' })
       return this.#queue(t, who, id, wishOf(body, 'publish', id), settle)
     })
   }
@@ -184,24 +181,6 @@ export class TaskExecution {
     settle(id)
     const task = this.core.tasks.toWire(this.core.tasks.find(id, t), t)
     return { task, run: runToWire(this.core.runs.find(run.id, t)), existing_run: existing }
-  }
-
-  /** Best effort: a failure is logged. */
-  async #auto(id: string): Promise<void> {
-    const who = whoOf(this.core.kernel.actor)
-    try {
-      await this.core.kernel.needs.daemon.admit('task run')
-      await this.core.write(who, (t, settle) => {
-        const task = this.core.tasks.get(id, t)
-        if (task?.status !== 'ready' || this.core.runs.open(id, t).length > 0) return
-        const attempt = this.core.runs.nextAttempt(id, { group: null, index: null }, t)
-        this.core.reservations.reserve(t, who, task, { key: `task.auto_enqueue.${id}.${attempt}` })
-        this.core.journal.write(t, who, 'task.auto_enqueue.triggered', { task })
-        settle(id)
-      })
-    } catch (error) {
-      this.core.kernel.log.warn(`no run was queued for ready task ${id}: ${messageOf(error)}`)
-    }
   }
 }
 

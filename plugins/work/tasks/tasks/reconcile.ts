@@ -1,14 +1,12 @@
 import type { Tx } from '../../../../kernel/plugin.js'
 import type { TaskStatus } from '../../../../schemas/tasks.js'
-import type { TaskJournal } from '../journal.js'
+import type { TaskCore } from '../core.js'
 import { latestRuns, outcomeOf, PART_FAILED, partFailure } from '../runs/latest.js'
 import type { RunRow } from '../runs/run-row.js'
-import type { RunStore } from '../runs/run-store.js'
 import { deriveStatus, FINAL_TASK, needsParts, type TaskFacts } from '../states.js'
-import type { Totals } from '../totals.js'
+import { moveTask } from '../transitions.js'
 import type { Who } from '../who.js'
 import { NO_ATTENTION, type TaskRow, taskTable } from './task-row.js'
-import type { TaskStore } from './task-store.js'
 
 /** Effects of a change on other tasks and on waiting claims, applied when it is durable. */
 export interface Consequences {
@@ -20,21 +18,14 @@ export interface Consequences {
 
 /** Derives the statuses of tasks from their runs, dependencies, approvals, pauses and blocks. */
 export class Reconciler {
-  constructor(
-    private readonly tasks: TaskStore,
-    private readonly runs: RunStore,
-    private readonly journal: TaskJournal,
-    private readonly totals: Totals,
-    private readonly now: () => number,
-    private readonly changed: (t: Tx, who: Who, task: TaskRow, status: TaskStatus) => void,
-  ) {}
+  constructor(private readonly core: TaskCore) {}
 
   /** Reconciles these tasks and all tasks whose status depends on theirs. */
   reconcile(t: Tx, who: Who, ids: readonly string[]): Consequences {
     const consequences: Consequences = { enqueue: [], claimable: false }
     const waiting = [...ids]
     for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
-      const before = this.tasks.get(id, t)
+      const before = this.core.tasks.get(id, t)
       if (!before) continue
       waiting.push(...this.#one(t, who, before, consequences))
     }
@@ -67,7 +58,7 @@ export class Reconciler {
     if (isSame) taskTable.update(t, { id: before.id }, marks)
     const moved = isSame ? [] : this.#move(t, who, { ...before, ...attention }, status, marks)
     if (attention?.attention_reason)
-      this.journal.write(t, who, 'task.needs_attention', {
+      this.core.journal.write(t, who, 'task.needs_attention', {
         task: before,
         payload: { reason: attention.attention_reason },
       })
@@ -84,7 +75,7 @@ export class Reconciler {
     if (!needsParts(facts)) return isOfParts(reason) ? NO_ATTENTION : undefined
     if (at !== null) return undefined
     return {
-      attention_at: this.now(),
+      attention_at: this.core.now(),
       attention_reason: partFailure(latest),
       attention_by_kind: by.kind,
       attention_by_ref: by.ref,
@@ -92,16 +83,18 @@ export class Reconciler {
   }
 
   #move(t: Tx, who: Who, before: TaskRow, status: TaskStatus, marks: Partial<TaskRow> = {}): string[] {
-    const now = this.now()
+    const now = this.core.now()
     const over = FINAL_TASK.has(status)
     const closed = over ? (before.closed_at ?? now) : null
     // A completed task starts with fresh block counters if it is reopened.
     const recurrences = status === 'completed' ? { recurrences: null } : {}
-    const changes = { status, closed_at: closed, updated_at: now, ...recurrences, ...marks }
-    this.totals.moved(t, before.scope, before.status, status)
-    const payload = { from: before.status, to: status }
-    this.journal.write(t, who, 'task.status_changed', { task: before, payload, changes })
-    this.changed(t, who, before, status)
+    moveTask(this.core, t, who, {
+      task: before,
+      status,
+      columns: { closed_at: closed, updated_at: now, ...recurrences, ...marks },
+      event: 'task.status_changed',
+      payload: { from: before.status, to: status },
+    })
     if (status !== 'completed' && before.status !== 'completed') return []
     const dependents = t.rows('SELECT task_id FROM tasks_dependency WHERE depends_on = ?', [before.id])
     const above = status === 'completed' ? this.rollUp(t, who, before.parent_task_id) : []
@@ -113,7 +106,7 @@ export class Reconciler {
    * completed or deleted; returns the tasks whose status may change as a result.
    */
   rollUp(t: Tx, who: Who, parentId: string | null): string[] {
-    const parent = parentId === null ? undefined : this.tasks.get(parentId, t)
+    const parent = parentId === null ? undefined : this.core.tasks.get(parentId, t)
     if (!parent || FINAL_TASK.has(parent.status) || parent.status === 'draft') return []
     const [children, completed] = t.row(
       "SELECT count(*), sum(status = 'completed') FROM tasks_task WHERE parent_task_id = ?",
@@ -130,7 +123,7 @@ export class Reconciler {
     t: Tx,
     task: TaskRow,
   ): { readonly facts: TaskFacts; readonly latest: readonly RunRow[]; readonly queued: boolean } {
-    const runs = this.runs.all(task.id, t)
+    const runs = this.core.runs.all(task.id, t)
     const latest = latestRuns(runs)
     const is = (...states: readonly RunRow['status'][]) => runs.some(({ status }) => states.includes(status))
     const facts = {
@@ -140,7 +133,7 @@ export class Reconciler {
       stuck: is('needs_attention'),
       ...outcomeOf(latest, task.max_attempts),
       needsAttention: task.attention_at !== null && !isOfParts(task.attention_reason),
-      blocked: this.tasks.holds(task, t).length > 0,
+      blocked: this.core.tasks.holds(task, t).length > 0,
     }
     return { facts, latest, queued: is('queued') }
   }

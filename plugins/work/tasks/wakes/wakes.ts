@@ -6,6 +6,7 @@ import type { TaskStatus } from '../../../../schemas/tasks.js'
 import { isRestartable, type SessionInfo } from '../../sessions/api.js'
 import type { TaskCore } from '../core.js'
 import { FINAL_TASK } from '../states.js'
+import type { Consequences } from '../tasks/reconcile.js'
 import type { TaskRow } from '../tasks/task-row.js'
 import { type Who, whoOf } from '../who.js'
 
@@ -56,9 +57,7 @@ export class Wakes {
   #running: Promise<void> | undefined
   #again = false
 
-  constructor(private readonly core: TaskCore) {
-    core.statusChanged = (t, who, task, status) => this.#note(t, who, task, status)
-  }
+  constructor(private readonly core: TaskCore) {}
 
   /** Queues all pending turns; those that cannot be queued now stay pending. Never rejects. */
   deliver(): Promise<void> {
@@ -69,7 +68,18 @@ export class Wakes {
     return this.#running
   }
 
-  #note(t: Tx, who: Who, task: TaskRow, status: TaskStatus): void {
+  /** Once the change is durable, wakes waiting claims and queues runs for unblocked tasks. */
+  follow(t: Tx, { enqueue, claimable }: Consequences): void {
+    const { core } = this
+    if (enqueue.length === 0 && !claimable && !core.isPlaceWanted) return
+    core.kernel.db.onDurable(t, () => {
+      if (claimable || core.isPlaceWanted) core.tellClaimable()
+      for (const id of enqueue) void this.#enqueue(id)
+    })
+  }
+
+  /** Notes the new status of a task for its creator, and delivers it once it is durable. */
+  note(t: Tx, who: Who, task: TaskRow, status: TaskStatus): void {
     if (task.wake_creator !== 1 || task.created_by_kind !== 'agent_session') return
     if (!FINAL_TASK.has(status) && status !== 'blocked' && status !== 'needs_attention') return
     const session = task.created_by_ref
@@ -90,6 +100,24 @@ export class Wakes {
     }
     wakeTable.insert(t, row)
     this.core.kernel.db.onDurable(t, () => void this.deliver())
+  }
+
+  /** Queues a run for an unblocked task. Best effort: a failure is logged. */
+  async #enqueue(id: string): Promise<void> {
+    const who = whoOf(this.core.kernel.actor)
+    try {
+      await this.core.kernel.needs.daemon.admit('task run')
+      await this.core.write(who, (t, settle) => {
+        const task = this.core.tasks.get(id, t)
+        if (task?.status !== 'ready' || this.core.runs.open(id, t).length > 0) return
+        const attempt = this.core.runs.nextAttempt(id, { group: null, index: null }, t)
+        this.core.reservations.reserve(t, who, task, { key: `task.auto_enqueue.${id}.${attempt}` })
+        this.core.journal.write(t, who, 'task.auto_enqueue.triggered', { task })
+        settle(id)
+      })
+    } catch (error) {
+      this.core.kernel.log.warn(`no run was queued for ready task ${id}: ${messageOf(error)}`)
+    }
   }
 
   async #all(): Promise<void> {

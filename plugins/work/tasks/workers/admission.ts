@@ -1,7 +1,7 @@
 import type { Tx } from '../../../../kernel/plugin.js'
-import type { Recovery } from '../claims/recovery.js'
 import type { TaskCore } from '../core.js'
 import type { RunRow } from '../runs/run-row.js'
+import { escalate } from '../tasks/attention.js'
 import { whoOf } from '../who.js'
 import { type WorkerRow, workerTable } from './worker-row.js'
 
@@ -30,7 +30,6 @@ export const isOwned = ({ wants }: RunRow): boolean => wants !== null && JSON.pa
 export class Admission {
   constructor(
     private readonly core: TaskCore,
-    private readonly recovery: Recovery,
     private readonly limits: WorkerLimits,
   ) {}
 
@@ -43,12 +42,13 @@ export class Admission {
       if (open > 0) return undefined
       if (run.kind === 'coordinator' && !this.limits.startsCoordinators()) {
         const who = whoOf(this.core.kernel.actor)
-        this.recovery.escalate(t, who, run, NO_COORDINATORS, settle)
+        escalate(this.core, t, who, run, NO_COORDINATORS, settle)
         return undefined
       }
       const most = this.limits.failures()
       if (most > 0 && failures >= most) {
-        this.recovery.escalate(
+        escalate(
+          this.core,
           t,
           whoOf(this.core.kernel.actor),
           run,

@@ -1,6 +1,6 @@
-import type { Recovery } from '../claims/recovery.js'
 import type { TaskCore } from '../core.js'
 import type { RunRow } from '../runs/run-row.js'
+import { escalate } from '../tasks/attention.js'
 import { whoOf } from '../who.js'
 
 /** A run that has been claimable for this many milliseconds is starved. */
@@ -24,10 +24,7 @@ interface Rung {
 export class Ladder {
   readonly #rungs = new Map<string, Rung>()
 
-  constructor(
-    private readonly core: TaskCore,
-    private readonly recovery: Recovery,
-  ) {}
+  constructor(private readonly core: TaskCore) {}
 
   /** Advances the ladder. Returns the runs for which a session has to be started. */
   async starved(): Promise<RunRow[]> {
@@ -72,7 +69,7 @@ export class Ladder {
       const run = this.core.runs.get(wanted.id, t)
       if (run?.status !== 'queued') return
       if (step === STEPS.escalate)
-        return this.recovery.escalate(t, who, run, 'starved: no session claimed the run', settle)
+        return escalate(this.core, t, who, run, 'starved: no session claimed the run', settle)
       const task = this.core.tasks.find(run.task_id, t)
       this.core.journal.write(t, who, 'task.run_starved', { task, run: run.id, payload: { queued_at: run.queued_at } })
     })
