@@ -26,6 +26,9 @@ import {
 } from './api.js'
 import { commandList } from './cli/command-list.js'
 import { sessionSecrets } from './context.js'
+import { activityOf } from './lifecycle/activity.js'
+import { guardUndo, guardWorkspace } from './lifecycle/catalog.js'
+import { checkSessions, statusMembers } from './lifecycle/status.js'
 import { needs } from './needs.js'
 import { sessionRoutes } from './routes/index.js'
 import type { SessionsService } from './service.js'
@@ -53,7 +56,7 @@ export default definePlugin({
   owned: [
     {
       ...{ by: Workspaces, table: 'sessions_session', column: 'workspace_id' },
-      forget: (self, { id }) => self.removeAlways(`${id}`),
+      forget: (self, { id }) => self.endings.removeAlways(`${id}`),
     },
   ],
   errors: [SessionErrors],
@@ -72,25 +75,29 @@ export default definePlugin({
   registries: [
     contribute(SecretOwners, () => [sessionSecrets]),
     contribute(AuditedEvents, () => [SessionPromptedFor.name]),
-    contribute(StatusMembers, self => self.statusMembers()),
+    contribute(StatusMembers, self => statusMembers(self.context, () => self.open.all)),
     contribute(Checks, self => [
-      { id: 'runtime.subprocess_health', category: 'sessions', run: async () => self.checkItems() },
+      { id: 'runtime.subprocess_health', category: 'sessions', run: () => checkSessions(self.context, self.open.all) },
     ]),
-    contribute(AgentActivities, self => [self.activity()]),
+    contribute(AgentActivities, self => [activityOf(self.context.kernel.db, self.context.kernel.clock)]),
     contribute(WorkspaceDetailMembers, self => [
-      { member: 'sessions' as const, read: workspace => self.workspaceMembers(workspace) },
+      {
+        member: 'sessions' as const,
+        read: ({ id }) =>
+          self.context.table.list({ workspaceId: id, sort: 'created_at' }, 100).map(row => self.wire.session(row)),
+      },
     ]),
   ],
   taps: [
     tap(
       maybe(Changes),
       changes => changes.undoing,
-      self => undoing => self.guardUndo(undoing),
+      self => undoing => guardUndo(self.context, undoing),
     ),
     tap(
       Workspaces,
       service => service.deleting,
-      self => (t, workspace) => self.guardWorkspace(t, workspace),
+      self => (t, workspace) => guardWorkspace(self.context, t, workspace),
     ),
   ],
   services: [{ name: 'prompts', run: (self, signal) => self.context.promptFiles.run(signal) }],

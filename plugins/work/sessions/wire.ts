@@ -2,9 +2,11 @@ import { iso } from '../../../kernel/plugin.js'
 import type { Session, SessionDetail, SessionHealth } from '../../../schemas/sessions.js'
 import type { SessionFailure, SessionInfo } from './api.js'
 import { holderOf } from './attach/lease.js'
+import type { SessionsContext } from './context.js'
 import { failureToWire } from './events.js'
 import { forkLineage } from './fork/lineage.js'
 import type { LiveSession } from './lifecycle/live-session.js'
+import type { OpenSessions } from './lifecycle/open-sessions.js'
 import { localParticipation } from './participation.js'
 import { bounded } from './requests/question.js'
 import { confinementOf } from './row.js'
@@ -254,5 +256,28 @@ function failureOf(row: SessionRow): SessionFailure | undefined {
     kind: row.failure_kind,
     summary: row.failure_summary ?? '',
     ...(row.failure_bundle && { crashBundlePath: row.failure_bundle }),
+  }
+}
+
+/** Sessions in the form of the contract, with what their in-memory part knows. */
+export class SessionWire {
+  constructor(
+    private readonly context: Pick<SessionsContext, 'health' | 'kernel'>,
+    private readonly open: Pick<OpenSessions, 'peek'>,
+  ) {}
+
+  session(row: SessionRow, withHealth = false): Session {
+    if (withHealth) this.context.health.note(row.id)
+    return sessionToWire(row, this.open.peek(row.id), this.context.kernel.clock.now(), withHealth)
+  }
+
+  detail(row: SessionRow): SessionDetail {
+    return detailToWire(row, this.open.peek(row.id), this.context.kernel.clock.now())
+  }
+
+  /** The look at the health may be the first to see that a process is unresponsive. */
+  health(row: SessionRow): SessionHealth {
+    this.context.health.note(row.id)
+    return healthToWire(row, this.open.peek(row.id))
   }
 }

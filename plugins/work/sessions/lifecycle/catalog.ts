@@ -28,7 +28,7 @@ import { DefaultAgent } from '../settings.js'
 import { walk } from '../states.js'
 import { NEW_ROW, type SessionFilter, type SessionRow } from '../table.js'
 import { infoOf, sessionToWire } from '../wire.js'
-import type { LiveSession } from './live-session.js'
+import type { OpenSessions } from './open-sessions.js'
 import { NOT_STOPPED } from './stopping.js'
 
 const DEFAULT_PAGE = 50
@@ -299,7 +299,7 @@ export async function listSessions(
   { kernel, table }: SessionsContext,
   query: ListSessionsQuery,
   actor: Actor,
-  live: (id: string) => LiveSession | undefined,
+  open: Pick<OpenSessions, 'peek'>,
 ): Promise<ListSessionsReply> {
   const workspace = query.workspace ? await kernel.needs.workspaces.find(query.workspace) : undefined
   const filter: SessionFilter = {
@@ -317,7 +317,7 @@ export async function listSessions(
   const found = table.list({ ...filter, after: paging.after(of, query.cursor) }, limit + 1)
   const { rows, ...more } = paging.cut(of, found, limit, row => [row[filter.sort], row.id])
   return {
-    sessions: rows.map(row => sessionToWire(row, live(row.id), kernel.clock.now(), query.include_health)),
+    sessions: rows.map(row => sessionToWire(row, open.peek(row.id), kernel.clock.now(), query.include_health)),
     page: { limit, total: table.count(filter), ...more },
   }
 }

@@ -35,7 +35,7 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
         ),
       }),
     ],
-    handle: self => ok(attentionSummary(self.context, self.allLive())),
+    handle: self => ok(attentionSummary(self.context, self.open.all)),
   }),
   route({
     method: 'GET',
@@ -60,7 +60,7 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
       const { id: session } = self.find(params.session_id, params.workspace_id)
       const held = await attach(self.context, session, body ?? {}, actor)
       await markSeen(self.context, session)
-      return ok({ attach: held, session: self.wire(self.find(session)) })
+      return ok({ attach: held, session: self.wire.session(self.find(session)) })
     },
   }),
   route({
@@ -94,7 +94,7 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     handle: async (self, { params }) => {
       const { id: session } = self.find(params.session_id, params.workspace_id)
       await archive(self.context, session)
-      return ok({ session: self.detail(self.find(session)) })
+      return ok({ session: self.wire.detail(self.find(session)) })
     },
   }),
   route({
@@ -112,7 +112,7 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     handle: async (self, { params }) => {
       const { id: session } = self.find(params.session_id, params.workspace_id)
       await unarchive(self.context, session)
-      return ok({ session: self.detail(self.find(session)) })
+      return ok({ session: self.wire.detail(self.find(session)) })
     },
   }),
 ]

@@ -5,6 +5,7 @@ import * as schemas from '../../../../schemas/sessions.js'
 import { undo } from '../../../desk/changes/api.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
 import { SessionErrors } from '../api.js'
+import { createFromBody, listSessions } from '../lifecycle/catalog.js'
 import type { SessionsService } from '../service.js'
 import { about, FIELDS, reading } from './place.js'
 
@@ -36,7 +37,7 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
     with: [tool('session_list', ['sessions'])],
     throws: [SessionErrors.session_cursor_invalid, ...REFERENCE_ERRORS],
     empty: 'no sessions; start one: svc session new --agent report',
-    handle: (self, { query, actor }) => self.list(query, actor),
+    handle: (self, { query, actor }) => listSessions(self.context, query, actor, self.open),
   }),
   session.create({
     summary: 'Start a session',
@@ -47,9 +48,12 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
       tool('session_create', ['sessions']),
     ],
     body: schemas.CreateSessionBody,
-    handle: async (self, { body, actor, id: cause }) => ({
-      session: await self.createFrom(body, { ...actor, cause: actor.cause ?? cause }),
-    }),
+    handle: async (self, { body, actor, id: cause }) => {
+      const by = { ...actor, cause: actor.cause ?? cause }
+      const { id } = await createFromBody(self.context, body, by)
+      if (body.prompt !== undefined) await self.prompting.submit(id, { text: body.prompt }, by)
+      return { session: self.wire.session(self.find(id)) }
+    },
   }),
   session.get({
     summary: 'Find a session without its workspace',
@@ -57,7 +61,7 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
     origins: ['agent_session'],
     query: schemas.GetSessionQuery,
     handle: (self, { params, query }) => ({
-      session: self.wire(self.find(params.session_id), query.include_health ?? false),
+      session: self.wire.session(self.find(params.session_id), query.include_health ?? false),
     }),
   }),
   reading({
@@ -71,7 +75,7 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
       return ok({
         session_id: row.id,
         workspace_id: row.workspace_id,
-        workspace_name: self.workspaceName(row.workspace_id),
+        workspace_name: self.context.kernel.needs.workspaces.get(row.workspace_id)?.name ?? row.workspace_id,
       })
     },
   }),

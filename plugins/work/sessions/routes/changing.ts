@@ -3,6 +3,8 @@ import { accepted, noContent, ok, type Route, streamed } from '../../../../kerne
 import * as schemas from '../../../../schemas/sessions.js'
 import { undo } from '../../../desk/changes/api.js'
 import { promptStream, UI_STREAM_HEADERS } from '../read/ui-stream.js'
+import { answerPermission } from '../requests/answer.js'
+import { changeSession } from '../runtime/permissions.js'
 import type { SessionsService } from '../service.js'
 import type { PromptAnswer } from '../turn/prompting.js'
 import { fields, find, id, ONE, route } from './place.js'
@@ -24,8 +26,11 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
       undo({ by: 'patch', of: 'session' }),
       tool('session_update', ['sessions']),
     ],
-    handle: async (self, { params, body }) =>
-      ok({ session: await self.change(self.find(params.session_id, params.workspace_id), body) }),
+    handle: async (self, { params, body }) => {
+      const row = self.find(params.session_id, params.workspace_id)
+      await changeSession(self.context, row, self.open.peek(row.id), body)
+      return ok({ session: self.wire.detail(self.find(row.id)) })
+    },
   }),
   route({
     method: 'DELETE',
@@ -39,7 +44,7 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
       tool('session_remove', ['sessions']),
     ],
     handle: async (self, { params }) => {
-      await self.remove(self.find(params.session_id, params.workspace_id))
+      await self.endings.remove(self.find(params.session_id, params.workspace_id).id)
       return noContent()
     },
   }),
@@ -75,7 +80,8 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
       tool('session_cancel', ['sessions']),
       runsCode(false),
     ],
-    handle: async (self, { params }) => ok(await self.cancel(self.find(params.session_id, params.workspace_id))),
+    handle: async (self, { params }) =>
+      ok(await self.endings.cancel(self.find(params.session_id, params.workspace_id).id)),
   }),
   route({
     method: 'POST',
@@ -86,7 +92,9 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     body: schemas.ApproveBody,
     replies: { 200: schemas.ApproveReply },
     handle: async (self, { params, body, actor }) => {
-      const allowed = await self.answer(self.find(params.session_id, params.workspace_id), body, actor)
+      const row = self.find(params.session_id, params.workspace_id)
+      const permissions = self.open.peek(row.id)?.binding.running?.permissions
+      const allowed = await answerPermission(self.context.kernel, permissions, row, body, actor)
       return ok({ status: allowed ? 'allowed' : 'rejected' })
     },
   }),
@@ -104,7 +112,7 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     ],
     handle: async (self, { params, actor }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      await self.stop(row.id, { reason: 'user_canceled', cause: actor.cause, isRefusable: true })
+      await self.endings.stop(row.id, { reason: 'user_canceled', cause: actor.cause, isRefusable: true })
       return noContent()
     },
   }),

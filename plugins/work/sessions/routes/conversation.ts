@@ -24,7 +24,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     replies: { 200: schemas.ListClarificationsReply },
     handle: (self, { params }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      const pending = self.live(row.id)?.binding.running?.clarifications.pending ?? []
+      const pending = self.open.peek(row.id)?.binding.running?.clarifications.pending ?? []
       return ok({ clarifications: pending.map(({ turnId: _turn, ...clarification }) => clarification) })
     },
   }),
@@ -48,7 +48,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     replies: { 200: schemas.AskClarificationReply },
     handle: async (self, { params, body, actor, signal }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      const asked = self.live(row.id)?.binding.running?.clarifications
+      const asked = self.open.peek(row.id)?.binding.running?.clarifications
       if (!asked) throw SessionErrors.clarification_idle()
       const { question, choices, timeout_seconds: seconds = ASK_SECONDS } = body
       return ok(await asked.put({ by: askerOf(actor), question, choices, timeoutMs: seconds * 1000, signal }))
@@ -64,7 +64,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     replies: { 200: schemas.AnswerClarificationReply },
     handle: (self, { params, body }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      const asked = self.live(row.id)?.binding.running?.clarifications
+      const asked = self.open.peek(row.id)?.binding.running?.clarifications
       if (!asked) throw SessionErrors.clarification_not_found('the agent of this session does not run')
       return ok(asked.answer(params.request_id, body))
     },
@@ -94,7 +94,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     ],
     handle: (self, { params }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      return ok(commandsOf(row, self.live(row.id)))
+      return ok(commandsOf(row, self.open.peek(row.id)))
     },
   }),
   route({
@@ -107,7 +107,9 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     replies: { 200: schemas.RecapReply },
     handle: async (self, { params, query }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      return ok({ recap: await recapOf(self.context, row, self.live(row.id), self.wire(row), query.limit) })
+      return ok({
+        recap: await recapOf(self.context, row, self.open.peek(row.id), self.wire.session(row), query.limit),
+      })
     },
   }),
   route({
@@ -119,7 +121,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     replies: { 202: schemas.SteerQueuedPromptReply },
     handle: async (self, { params, body }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      const turn = () => self.live(row.id)?.turn
+      const turn = () => self.open.peek(row.id)?.turn
       return accepted({ prompt: await steerFromQueue(self.context, row, params.queue_entry_id, body, turn) })
     },
   }),

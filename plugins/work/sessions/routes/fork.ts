@@ -17,7 +17,7 @@ export const forkRoutes: readonly Route<SessionsService>[] = [
     handle: async (self, { params, body, actor, id: cause }) => {
       const row = self.find(params.session_id, params.workspace_id)
       const made = await forkSession(self.context, row, body, { ...actor, cause: actor.cause ?? cause })
-      return created({ session: self.detail(self.find(made)) })
+      return created({ session: self.wire.detail(self.find(made)) })
     },
   }),
 ]

@@ -47,7 +47,7 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     replies: { 200: schemas.ListInteractionsReply },
     handle: async (self, { params, query }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      return ok({ interactions: await interactionsOf(self.context, row, self.live(row.id), query.status) })
+      return ok({ interactions: await interactionsOf(self.context, row, self.open.peek(row.id), query.status) })
     },
   }),
   route({
@@ -58,7 +58,7 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     replies: { 200: schemas.InteractionReply },
     handle: async (self, { params }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      return ok({ interaction: await interactionIn(self.context, row, self.live(row.id), params.interaction_id) })
+      return ok({ interaction: await interactionIn(self.context, row, self.open.peek(row.id), params.interaction_id) })
     },
   }),
   route({
@@ -71,7 +71,9 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     with: [cli('session inspect', { args: [id], find, view: inspectView }), tool('session_inspect', ['sessions'])],
     handle: async (self, { params, query }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      return ok(await inspectionOf(self.context, row, self.live(row.id), query.include_recent_wake_events ?? false))
+      return ok(
+        await inspectionOf(self.context, row, self.open.peek(row.id), query.include_recent_wake_events ?? false),
+      )
     },
   }),
   route({
@@ -86,7 +88,7 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     ],
     handle: async (self, { params, query }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      return ok({ repair: await repairTranscript(self.context, row, self.live(row.id), query) })
+      return ok({ repair: await repairTranscript(self.context, row, self.open.peek(row.id), query) })
     },
   }),
   route({
@@ -111,7 +113,7 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     essential: true,
     handle: async (self, { params, body, signal }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      const look = () => ({ row: self.context.table.get(row.id), live: self.live(row.id) })
+      const look = () => ({ row: self.context.table.get(row.id), live: self.open.peek(row.id) })
       return ok(await waitForSession(self.context, row, look, body, signal))
     },
   }),

@@ -1,6 +1,7 @@
 import { cli, tool } from '../../../../kernel/kit/annotations/index.js'
 import { ok, type Route, streamed } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
+import { groupByTurn, openStream, readEvents, readTranscript } from '../read/reading.js'
 import type { SessionsService } from '../service.js'
 import { healthFields, statusFields } from '../views.js'
 import { find, id, ONE, reading, route } from './place.js'
@@ -16,7 +17,9 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     query: schemas.GetSessionQuery,
     replies: { 200: schemas.SessionReply },
     handle: (self, { params, query }) =>
-      ok({ session: self.wire(self.find(params.session_id, params.workspace_id), query.include_health ?? false) }),
+      ok({
+        session: self.wire.session(self.find(params.session_id, params.workspace_id), query.include_health ?? false),
+      }),
   }),
   reading({
     method: 'GET',
@@ -29,7 +32,7 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
       tool('session_status', ['sessions']),
     ],
     handle: (self, { params }) => {
-      const health = self.health(self.find(params.session_id, params.workspace_id))
+      const health = self.wire.health(self.find(params.session_id, params.workspace_id))
       const { last_activity_at: _activity, last_presence_at: _presence, last_error: _error, ...status } = health
       return ok(status)
     },
@@ -44,7 +47,7 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
       cli('session health', { args: [id], find, view: { item: 'health', fields: healthFields } }),
       tool('session_health', ['sessions']),
     ],
-    handle: (self, { params }) => ok({ health: self.health(self.find(params.session_id, params.workspace_id)) }),
+    handle: (self, { params }) => ok({ health: self.wire.health(self.find(params.session_id, params.workspace_id)) }),
   }),
   route({
     method: 'GET',
@@ -55,7 +58,7 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     query: schemas.ListSessionEventsQuery,
     replies: { 200: schemas.ListSessionEventsReply },
     handle: async (self, { params, query }) =>
-      ok({ events: await self.events(self.find(params.session_id, params.workspace_id), query) }),
+      ok({ events: await readEvents(self.context, self.find(params.session_id, params.workspace_id), query) }),
   }),
   route({
     method: 'GET',
@@ -66,7 +69,9 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     query: schemas.ListSessionEventsQuery,
     replies: { 200: schemas.SessionHistoryReply },
     handle: async (self, { params, query }) =>
-      ok({ history: await self.history(self.find(params.session_id, params.workspace_id), query) }),
+      ok({
+        history: groupByTurn(await readEvents(self.context, self.find(params.session_id, params.workspace_id), query)),
+      }),
   }),
   route({
     method: 'GET',
@@ -77,7 +82,7 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     query: schemas.TranscriptQuery,
     replies: { 200: schemas.TranscriptReply },
     handle: async (self, { params, query }) =>
-      ok(await self.transcript(self.find(params.session_id, params.workspace_id), query)),
+      ok(await readTranscript(self.context, self.find(params.session_id, params.workspace_id), query)),
   }),
   route({
     method: 'GET',
@@ -91,7 +96,7 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     frames: schemas.SessionStreamFrame,
     handle: async (self, { params, query, headers, signal }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      return streamed(await self.stream(row, query, headers['last-event-id'], signal))
+      return streamed(await openStream(self.context, row, query, headers['last-event-id'], signal))
     },
   }),
 ]

@@ -2,9 +2,17 @@ import { cli } from '../../../../kernel/kit/annotations/index.js'
 import { ok, type Route } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import { undo } from '../../../desk/changes/api.js'
-import { clear, rewind } from '../rewind/rewind.js'
+import { END_PROCESS } from '../lifecycle/stopping.js'
+import { clear, type Rewinding, rewind } from '../rewind/rewind.js'
 import type { SessionsService } from '../service.js'
 import { find, id, ONE, route } from './place.js'
+
+/** What a rewind needs of the sessions. */
+const rewinding = ({ context, prompting, open }: SessionsService): Rewinding => ({
+  context,
+  prompting,
+  endProcess: async id => open.peek(id)?.binding.end(END_PROCESS),
+})
 
 /** Routes that remove parts of a conversation. */
 export const rewindRoutes: readonly Route<SessionsService>[] = [
@@ -19,8 +27,8 @@ export const rewindRoutes: readonly Route<SessionsService>[] = [
     ],
     handle: async (self, { params }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      await clear(self.rewinding(), row.id)
-      return ok({ session: self.wire(self.find(row.id)) })
+      await clear(rewinding(self), row.id)
+      return ok({ session: self.wire.session(self.find(row.id)) })
     },
   }),
   route({
@@ -32,8 +40,8 @@ export const rewindRoutes: readonly Route<SessionsService>[] = [
     replies: { 200: schemas.RewindSessionReply },
     handle: async (self, { params, body }) => {
       const row = self.find(params.session_id, params.workspace_id)
-      const done = await rewind(self.rewinding(), row.id, body)
-      return ok({ rewind: done, session: self.detail(self.find(row.id)) })
+      const done = await rewind(rewinding(self), row.id, body)
+      return ok({ rewind: done, session: self.wire.detail(self.find(row.id)) })
     },
   }),
 ]

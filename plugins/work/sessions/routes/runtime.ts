@@ -17,10 +17,10 @@ export const runtimeRoutes: readonly Route<SessionsService>[] = [
     handle: async (self, { params, body }) => {
       const row = self.find(params.session_id, params.workspace_id)
       await checkProvider(self.context, row, body.runtime.provider)
-      checkSelection(self.context, row, body.runtime, self.live(row.id), false)
+      checkSelection(self.context, row, body.runtime, self.open.peek(row.id), false)
       await storeSelection(self.context, row.id, body.runtime, body.expected_revision)
       await self.prompting.atRest(row.id, live => live.binding.takeRuntime())
-      return ok({ session: self.detail(self.find(row.id)) })
+      return ok({ session: self.wire.detail(self.find(row.id)) })
     },
   }),
   route({
@@ -34,7 +34,7 @@ export const runtimeRoutes: readonly Route<SessionsService>[] = [
       const row = self.find(params.session_id, params.workspace_id)
       await storeSelection(self.context, row.id, undefined, query.expected_revision)
       await self.prompting.atRest(row.id, live => live.binding.takeRuntime())
-      return ok({ session: self.detail(self.find(row.id)) })
+      return ok({ session: self.wire.detail(self.find(row.id)) })
     },
   }),
 ]
