@@ -17,7 +17,7 @@ export interface AlarmWork {
    * The wall clock was set back by so many milliseconds: recomputes times that came from the old clock, before anything fires. With
    * this callback the clock is watched even while no key is set. Must not reject.
    */
-  readonly setBack?: (ms: number) => Promise<void>
+  readonly setBack?: ((ms: number) => Promise<void>) | undefined
 }
 
 export interface AlarmOptions {

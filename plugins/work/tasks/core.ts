@@ -4,6 +4,7 @@ import type { ParticipationRequest } from '../../../schemas/network.js'
 import type { ParticipationAnswer, SessionInfo } from '../sessions/api.js'
 import { TaskErrors } from './api.js'
 import { Budgets } from './budgets/budgets.js'
+import { Deadlines } from './deadlines.js'
 import { TaskJournal } from './journal.js'
 import type { K } from './needs.js'
 import { RunParticipation, UnaskedError } from './runs/participation.js'
@@ -21,9 +22,6 @@ import type { Who } from './who.js'
 /** Reconciles the statuses of the given tasks and of the tasks that depend on them, within the transaction. */
 export type Settle = (...tasks: readonly string[]) => void
 
-/** Poll interval of waiting claims in milliseconds, since the expiry of a lease or block is not signaled. */
-const LOOK_MS = 5000
-
 /** The states of sessions that may hold runs. */
 const WORKING: ReadonlySet<SessionInfo['state']> = new Set(['active', 'starting'])
 
@@ -34,6 +32,7 @@ export class TaskCore {
   readonly totals: { readonly tasks: Totals; readonly runs: Totals }
   readonly runs: RunStore
   readonly journal: TaskJournal
+  readonly deadlines: Deadlines
   readonly participation: RunParticipation
   readonly reservations: Reservations
   readonly reconciler: Reconciler
@@ -66,6 +65,7 @@ export class TaskCore {
     this.tasks = new TaskStore(kernel.db, now)
     this.runs = new RunStore(kernel.db)
     this.journal = new TaskJournal(kernel)
+    this.deadlines = new Deadlines(kernel.clock, kernel.log)
     this.reconciler = new Reconciler(this)
     this.budgets = new Budgets(this)
     this.wakes = new Wakes(this)
@@ -127,19 +127,19 @@ export class TaskCore {
   }
 
   /**
-   * Resolves when waiting claims are woken, after the poll interval, or when the signal aborts.
+   * Resolves when waiting claims are woken, when the signal aborts, or at the latest after `ms` milliseconds.
    * @param since value of `wakings` before the claim attempt, so that no waking since then is missed
    */
-  untilClaimable(signal: AbortSignal, since: number): Promise<void> {
+  untilClaimable(signal: AbortSignal, since: number, ms: number | undefined): Promise<void> {
     if (since !== this.#wakings) return Promise.resolve()
     return new Promise(resolve => {
       const end = () => {
-        timer.cancel()
+        timer?.cancel()
         this.#waiting.delete(end)
         signal.removeEventListener('abort', end)
         resolve()
       }
-      const timer = this.kernel.clock.timeout(LOOK_MS, end, { unref: true })
+      const timer = ms === undefined ? undefined : this.kernel.clock.timeout(ms, end, { unref: true })
       this.#waiting.add(end)
       signal.addEventListener('abort', end, { once: true })
       if (signal.aborted) end()

@@ -53,7 +53,7 @@ export default definePlugin({
   tables: TASK_TABLES,
   services: [
     { name: 'archive', run: (self, signal) => self.archive.run(signal) },
-    { name: 'leases', run: (self, signal) => self.sweep(signal) },
+    { name: 'leases', run: (self, signal) => self.expire(signal) },
     { name: 'workers', run: (self, signal) => self.workers.run(signal) },
   ],
   registries: [

@@ -41,7 +41,10 @@ const QUIET: TaskEventName = 'task.run_lease_extended'
 
 /** Writes task events to the event log, and keeps the newest events of each task. */
 export class TaskJournal {
-  constructor(private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'clock' | 'needs'>) {}
+  /** Readers that wait for the next event of a task. */
+  readonly #waiting = new Map<string, Set<() => void>>()
+
+  constructor(private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'clock' | 'db' | 'needs'>) {}
 
   /** Returns the position in the log. */
   write(t: Tx, who: Who, name: TaskEventName, { task, run, payload, changes }: Told): number {
@@ -67,8 +70,30 @@ export class TaskJournal {
     const count = task.event_count ?? Number(t.row('SELECT event_count FROM tasks_task WHERE id = ?', [task.id])?.[0])
     const marks = { ...changes, latest_event_seq: seq, ...(name === QUIET ? {} : { last_activity_at: now }) }
     mark(t, task.id, marks)
+    this.kernel.db.onDurable(t, () => this.wake(task.id))
     if (count >= LIMITS.events.kept + LIMITS.events.slack) this.#prune(t, task.id)
     return seq
+  }
+
+  /** Wakes the readers of a task: it has a new event, was deleted, or moved to the archive or back. */
+  wake(task: string): void {
+    for (const tell of [...(this.#waiting.get(task) ?? [])]) tell()
+  }
+
+  /** Resolves when the readers of a task are woken, or when the signal aborts. */
+  changed(task: string, signal: AbortSignal): Promise<void> {
+    return new Promise(resolve => {
+      const waiting = this.#waiting.get(task) ?? new Set()
+      const end = () => {
+        waiting.delete(end)
+        if (waiting.size === 0) this.#waiting.delete(task)
+        signal.removeEventListener('abort', end)
+        resolve()
+      }
+      this.#waiting.set(task, waiting.add(end))
+      signal.addEventListener('abort', end, { once: true })
+      if (signal.aborted) end()
+    })
   }
 
   #prune(t: Tx, task: string): void {

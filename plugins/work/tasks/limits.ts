@@ -18,8 +18,12 @@ export const LIMITS = {
   chain: 10,
   bulk: 100,
   capabilities: 64,
-  lease: { byDefault: 5 * 60_000, most: 24 * 60 * 60_000 },
-  sweep: { everyMs: 15_000, batch: 100 },
+  /** `late`: how long after its end the run is still the holder's, who is told that the lease has expired. */
+  lease: { byDefault: 5 * 60_000, most: 24 * 60 * 60_000, late: 5000 },
+  /** Deadlines of one kind that are handled in one transaction. */
+  batch: 100,
+  /** Interval in which the time of active runs is counted, and undelivered notifications are repeated. */
+  intervalMs: 15_000,
   force: { count: 10, windowMs: 60_000 },
   /** Events kept per task, and how many more are written before the oldest are pruned. */
   events: { kept: 1000, slack: 100 },

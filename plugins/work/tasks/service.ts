@@ -34,7 +34,6 @@ import { runFindings, schedulerFinding } from './doctor/findings.js'
 import { Health } from './health/health.js'
 import { KeptRuns } from './kept/kept.js'
 import { keeperOf } from './kept/table.js'
-import { LIMITS } from './limits.js'
 import type { K } from './needs.js'
 import { mayReview, Profiles, wantsOf } from './profiles/profiles.js'
 import { Reviews } from './reviews/reviews.js'
@@ -70,8 +69,6 @@ import { Ladder } from './workers/ladder.js'
 import { Workers } from './workers/workers.js'
 
 const DEFAULT_RUNS = 100
-/** Poll interval of a stream for the return of its task from the archive, in milliseconds. */
-const STREAM_LOOK_MS = 1000
 type Headers = Readonly<Record<string, string | undefined>>
 
 /** Tasks, their runs, and the leases under which sessions hold them. */
@@ -209,22 +206,20 @@ export class TaskService implements TasksApi {
       Tasks,
       id => this.#core.tasks.get(id) !== undefined || this.archive.segmentOf(id) !== undefined,
     )
-    this.kernel.scope.defer('budgets', () => this.budgets.close())
     await this.profiles.adopt()
     await this.recovery.boot()
   }
 
-  /** Periodically recovers expired leases, budgets, wakes and reviews. */
-  async sweep(signal: AbortSignal): Promise<void> {
-    const { clock, needs } = this.kernel
-    await needs.daemon.released(signal)
-    while (!signal.aborted) {
-      await this.budgets.sweep()
-      await this.wakes.deliver()
-      const swept = [await this.recovery.sweep(), await this.reviews.sweep()]
-      const full = swept.includes(LIMITS.sweep.batch)
-      if (!full) await clock.sleep(LIMITS.sweep.everyMs, signal).catch(() => {})
-    }
+  /** Handles everything that becomes due by itself, until the signal aborts. */
+  async expire(signal: AbortSignal): Promise<void> {
+    const { budgets, wakes, recovery, reviews } = this
+    await this.kernel.needs.daemon.released(signal)
+    await this.#core.deadlines.run(signal, {
+      budgets: { next: () => budgets.nextCount(), pass: () => budgets.count() },
+      wakes: { next: () => wakes.nextDelivery(), pass: () => wakes.deliver() },
+      runs: { next: () => recovery.nextDeadline(), pass: () => recovery.expireDue() },
+      reviews: { next: () => reviews.nextDeadline(), pass: () => reviews.expire() },
+    })
   }
 
   /** Creates a task. An agent can only create tasks in its own workspace. */
@@ -395,8 +390,7 @@ export class TaskService implements TasksApi {
         if (old.length === 0) break
         at = Number(old.at(-1)?.id)
       }
-      while (!signal.aborted && this.archive.segmentOf(id) !== undefined)
-        await this.kernel.clock.sleep(STREAM_LOOK_MS, signal).catch(() => {})
+      while (!signal.aborted && this.archive.segmentOf(id) !== undefined) await this.#core.journal.changed(id, signal)
     }
   }
 

@@ -3,6 +3,7 @@ import type { Tx } from '../../../kernel/plugin.js'
 import type { TaskStatus } from '../../../schemas/tasks.js'
 import { TaskErrors, type TaskEventName } from './api.js'
 import type { TaskCore } from './core.js'
+import { LIMITS } from './limits.js'
 import { cancelReviews } from './reviews/moves.js'
 import { type RunRow, runTable, UNCLAIMED } from './runs/run-row.js'
 import { allows, FINAL_RUN, RUN_MOVES, type RunMove } from './states.js'
@@ -48,7 +49,10 @@ interface Effect {
 /** A run that ends, returns to the queue or needs attention loses its lease. A canceled task has no open run. */
 const leases: Effect = {
   name: 'leases',
-  run: (_core, t, { run, columns }) => runTable.update(t, { id: run.id }, columns),
+  run: (core, t, { run, columns }) => {
+    runTable.update(t, { id: run.id }, columns)
+    if (columns.lease_until) core.deadlines.arm('runs', columns.lease_until + LIMITS.lease.late)
+  },
   task: (core, t, who, { task, cancels }) => {
     if (cancels === undefined) return
     for (const run of core.runs.open(task.id, t)) {

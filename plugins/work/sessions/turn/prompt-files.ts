@@ -16,6 +16,7 @@ const DAY_MS = 24 * 60 * 60_000
 const RESTED_MS = DAY_MS
 /** Delay after a start, so that this work does not compete with it. */
 const FIRST_MS = 90_000
+/** Least time between two passes: sessions that come to rest soon after each other are moved together. */
 const EVERY_MS = 60 * 60_000
 /** Pause between two sessions, so that requests are handled in between. */
 const PAUSE_MS = 5
@@ -27,6 +28,9 @@ const MAX_BYTES = 8 * 1024 * 1024
 const MOST_NAMED = 50
 
 const ALIVE = "('queued', 'starting', 'running')"
+/** A session has finished prompts in the catalog and no others. */
+const FINISHED = `EXISTS (SELECT 1 FROM sessions_prompt WHERE session_id = s.id)
+  AND NOT EXISTS (SELECT 1 FROM sessions_prompt WHERE session_id = s.id AND status IN ${ALIVE})`
 /** `prompts`: the rows, as JSON; `sum`: the CRC32 of that text. */
 const FILE = v.object({ sum: v.number(), prompts: v.string() })
 
@@ -60,14 +64,23 @@ export class PromptFiles {
     })
   }
 
-  /** Moves prompts of idle sessions periodically, until the signal aborts. */
+  /** Moves prompts of sessions when these have rested long enough, until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.kernel
-    for (let wait = FIRST_MS; ; wait = EVERY_MS) {
+    for (let wait = FIRST_MS; ; wait = signal.aborted ? 0 : this.#untilNext()) {
       await clock.sleep(wait, signal).catch(() => {})
       if (signal.aborted) return
       await this.sweep(signal).catch(error => log.warn(`finished prompts stay in the catalog: ${messageOf(error)}`))
     }
+  }
+
+  /** Milliseconds until the next session has rested long enough. A session that is active from now on rests later than all. */
+  #untilNext(): number {
+    const { db, clock } = this.kernel
+    const sql = `SELECT min(last_activity_at) FROM sessions_session s WHERE ${FINISHED}`
+    const [first] = db.row(sql) ?? []
+    const rested = typeof first === 'number' ? first + RESTED_MS - clock.now() : RESTED_MS
+    return Math.min(RESTED_MS, Math.max(EVERY_MS, rested))
   }
 
   /** Moves the finished prompts of every idle session; resolves to the number of sessions. */
@@ -110,10 +123,7 @@ export class PromptFiles {
 
   /** Sessions with finished prompts in the catalog and no others, without activity since `before`. */
   #atRest(after: string, before: number): string[] {
-    const sql = `SELECT id FROM sessions_session s WHERE id > ? AND last_activity_at < ?
-      AND EXISTS (SELECT 1 FROM sessions_prompt WHERE session_id = s.id)
-      AND NOT EXISTS (SELECT 1 FROM sessions_prompt WHERE session_id = s.id AND status IN ${ALIVE})
-      ORDER BY id LIMIT ${AT_ONCE}`
+    const sql = `SELECT id FROM sessions_session s WHERE id > ? AND last_activity_at < ? AND ${FINISHED} ORDER BY id LIMIT ${AT_ONCE}`
     return this.kernel.db.rows(sql, [after, before]).map(([id]) => String(id))
   }
 

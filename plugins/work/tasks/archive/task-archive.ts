@@ -136,7 +136,7 @@ export class TaskArchive {
         insertRows(t, rows)
         archivedTasks.remove(t, ids)
         archivedParts.remove(t, partsOf(rows))
-        this.#moved(t)
+        this.#moved(t, ids)
         this.#count(t, rows, 1)
       })
       await old.tx(t => deleteRows(t, ids))
@@ -151,11 +151,12 @@ export class TaskArchive {
         await clock.sleep(PAUSE_MS, signal).catch(() => {})
   }
 
-  /** The cached knowledge of segments may be outdated. */
-  #moved(t: Tx): void {
+  /** The cached knowledge of segments may be outdated, and the readers of these tasks look for them elsewhere. */
+  #moved(t: Tx, ids: readonly string[]): void {
     this.#segments = undefined
     this.core.kernel.db.onDurable(t, () => {
       this.#segments = undefined
+      for (const id of ids) this.core.journal.wake(id)
     })
   }
 
@@ -210,7 +211,7 @@ export class TaskArchive {
       deleteRows(t, ids)
       archivedTasks.put(t, ids, segment)
       archivedParts.put(t, partsOf(rows), segment)
-      this.#moved(t)
+      this.#moved(t, ids)
       this.#count(t, rows, -1)
       return ids.length
     })

@@ -7,7 +7,6 @@ import { LIMITS } from '../limits.js'
 import { type RunRow, runTable } from '../runs/run-row.js'
 import { escalate } from '../tasks/attention.js'
 import { type Who, whoOf } from '../who.js'
-import { Alarm } from './alarm.js'
 import { type Limits, NOTHING, plus, shareOf, usedUp } from './amounts.js'
 import { checked, invalid } from './checked.js'
 import { BudgetErrors } from './errors.js'
@@ -27,17 +26,11 @@ const KINDS = ['task', 'agent'] as const
 export class Budgets {
   readonly #ledger: Ledger
   readonly #uses: AgentUses
-  readonly #alarm: Alarm
   #count: number | undefined
 
   constructor(private readonly core: TaskCore) {
     this.#ledger = new Ledger(core.kernel.db, () => core.now())
     this.#uses = new AgentUses(() => core.kernel.needs.sessions.uses)
-    this.#alarm = new Alarm(
-      core,
-      () => (this.#isUnused() ? undefined : this.#ledger.nextEnd()),
-      () => this.sweep(),
-    )
   }
 
   list(): Budget[] {
@@ -63,7 +56,7 @@ export class Budgets {
       budgetTable.replace(t, { kind, ref, ...limits, updated_at: this.core.now() })
       this.#count = undefined
       this.#changed(t, kind, ref)
-      this.core.kernel.db.onDurable(t, () => this.#alarm.set())
+      this.core.kernel.db.onDurable(t, () => this.#arm())
     })
     return this.show(kind, ref)
   }
@@ -127,7 +120,7 @@ export class Budgets {
       caps[kind] = shareOf(left, NOTHING, 1 + this.#waiting(t, kind, run))
     }
     if (Object.keys(caps).length > 0) this.#hold(t, session, run, caps)
-    this.core.kernel.db.onDurable(t, () => this.#alarm.set())
+    this.core.kernel.db.onDurable(t, () => this.#arm())
     return undefined
   }
 
@@ -147,19 +140,27 @@ export class Budgets {
       await this.#measure(session, cutShort ? undefined : fresh)
   }
 
+  /**
+   * When the time of active runs is counted next, in epoch milliseconds: when the first of them exhausts its time, or after the
+   * interval. Undefined without a reservation.
+   */
+  nextCount(): number | undefined {
+    if (this.#isUnused() || this.#ledger.holds().length === 0) return undefined
+    return Math.min(this.#ledger.nextEnd() ?? Number.POSITIVE_INFINITY, this.core.now() + LIMITS.intervalMs)
+  }
+
   /** Counts the time of all active runs. */
-  async sweep(): Promise<void> {
+  async count(): Promise<void> {
     if (this.#isUnused()) return
     for (const { sessionId } of this.#ledger.holds()) await this.#measure(sessionId)
-    this.#alarm.set()
   }
 
   forget(session: string): void {
     this.#uses.forget(session)
   }
 
-  close(): void {
-    this.#alarm.stop()
+  #arm(): void {
+    this.core.deadlines.arm('budgets', this.nextCount())
   }
 
   /** Counts the usage and stops the run when it exceeds its budget. */

@@ -22,6 +22,9 @@ import type { Recovery } from './recovery.js'
 import { type Claimant, selectRun } from './select.js'
 import type { ClaimTokens } from './tokens.js'
 
+/** Interval in milliseconds in which a waiting claim asks whether the daemon still admits it. */
+const ADMIT_MS = 5000
+
 /** Gives runs to sessions, each under a lease. */
 export class Claims {
   constructor(
@@ -47,7 +50,7 @@ export class Claims {
       const { wakings } = this.core
       const claim = await this.#claim(claimant, who, leaseMs, body)
       if (claim || !body.wait) return claim
-      await this.core.untilClaimable(signal, wakings)
+      await this.core.untilClaimable(signal, wakings, ADMIT_MS)
     }
     throw KernelErrors.invalid_request('the caller disconnected')
   }

@@ -43,6 +43,8 @@ export class Leases {
       const ms = asked ?? (seconds === 0 ? LIMITS.lease.byDefault : (run.lease_ms ?? LIMITS.lease.byDefault))
       const longer = { heartbeat_at: now, lease_until: now + ms, lease_ms: ms }
       runTable.update(t, { id }, longer)
+      // The new lease may be the shorter one.
+      this.core.deadlines.arm('runs', longer.lease_until + LIMITS.lease.late)
       this.core.journal.write(t, who, 'task.run_lease_extended', { task: taskOf(run), run: id })
       return leaseToWire({ ...run, ...longer })
     })

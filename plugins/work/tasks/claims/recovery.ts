@@ -27,15 +27,25 @@ export class Recovery {
 
   /** Recovers the runs of the previous daemon: first expired leases, then the others. */
   async boot(): Promise<void> {
-    while ((await this.sweep()) === LIMITS.sweep.batch);
+    while ((await this.expireDue()) === LIMITS.batch);
     const runs = this.core.kernel.db.all<RunRow>(
       `SELECT * FROM tasks_run WHERE status IN ('claimed', 'starting', 'running') AND session_id IS NOT NULL`,
     )
     for (const { id } of runs) await this.core.write(this.#who, (t, settle) => this.#adopt(t, id, settle))
   }
 
-  /** Recovers expired leases, oldest first. Returns their number. */
-  sweep(): Promise<number> {
+  /** When the first lease is recovered or the first transient block ends, in epoch milliseconds. */
+  nextDeadline(): number | undefined {
+    const { db } = this.core.kernel
+    const ends = [
+      db.row('SELECT min(lease_until) + ? FROM tasks_run WHERE lease_until IS NOT NULL', [LIMITS.lease.late]),
+      db.row('SELECT min(expires_at) FROM tasks_block WHERE cleared_at IS NULL AND expires_at IS NOT NULL'),
+    ].flatMap(row => (typeof row?.[0] === 'number' ? [row[0]] : []))
+    return ends.length === 0 ? undefined : Math.min(...ends)
+  }
+
+  /** Recovers expired leases, oldest first, and clears transient blocks that are over. Returns the number of leases. */
+  expireDue(): Promise<number> {
     return this.core.write(this.#who, (t, settle) => {
       expireBlocks(this.core, t, settle)
       // A clock that was set back must not extend a lease beyond its duration.
@@ -45,7 +55,7 @@ export class Recovery {
       )
       const expired = t.all<RunRow>(
         'SELECT * FROM tasks_run WHERE lease_until IS NOT NULL AND lease_until <= ? ORDER BY lease_until, id LIMIT +?',
-        [this.core.now(), LIMITS.sweep.batch],
+        [this.core.now(), LIMITS.batch],
       )
       for (const run of expired) this.expire(t, run, settle)
       return expired.length

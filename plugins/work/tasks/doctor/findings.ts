@@ -82,7 +82,7 @@ function messageOf(run: RunRow, task: TaskRow, trouble: Trouble): string {
   const of = `task ${task.id}, ${shown(task.title)}`
   if (trouble === 'crashed') return `${of}: ${run.error ?? 'no reason recorded'}`
   if (trouble === 'stale_lease')
-    return `${of}: the lease expired at ${iso(run.lease_until ?? 0)}; the next sweep recovers the run`
+    return `${of}: the lease expired at ${iso(run.lease_until ?? 0)}; the daemon recovers the run`
   if (trouble === 'stranded')
     return `${of}: queued since ${iso(run.queued_at)}; claim it in a session: ${command('task next', ...(run.place === '' ? [] : ['--workspace-id', run.place]))}`
   return `${of}: held by session ${run.session_id ?? '-'} since ${iso(run.claimed_at ?? run.queued_at)}`

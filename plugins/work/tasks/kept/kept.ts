@@ -94,6 +94,7 @@ export class KeptRuns implements KeptRunsApi {
       const now = this.core.now()
       const longer = { heartbeat_at: now, lease_until: now + leaseMs, lease_ms: leaseMs }
       runTable.update(t, { id: runId }, longer)
+      this.core.deadlines.arm('runs', longer.lease_until + LIMITS.lease.late)
       this.core.journal.write(t, who, 'task.run_lease_extended', { task: taskOf(run), run: runId })
       return runToWire({ ...run, ...longer })
     })

@@ -144,20 +144,25 @@ export class Reviews {
     })
   }
 
-  /** Records the outcome timeout for overdue reviews. Returns their number. */
-  async sweep(): Promise<number> {
+  /** The earliest deadline of an open review, in epoch milliseconds. */
+  nextDeadline(): number | undefined {
+    const row = this.core.kernel.db.row(`SELECT min(deadline_at) FROM tasks_review WHERE status IN (${OPEN})`)
+    return typeof row?.[0] === 'number' ? row[0] : undefined
+  }
+
+  /** Records the outcome timeout for overdue reviews. */
+  async expire(): Promise<void> {
     const who = whoOf(this.core.kernel.actor)
     const read = (reads: Reads) =>
       reviewTable.query(reads, `WHERE status IN (${OPEN}) AND deadline_at <= ? ORDER BY deadline_at, id LIMIT +?`, [
         this.core.now(),
-        LIMITS.sweep.batch,
+        LIMITS.batch,
       ])
-    if (read(this.core.kernel.db).length === 0) return 0
-    return this.core.write(who, (t, settle) => {
+    if (read(this.core.kernel.db).length === 0) return
+    await this.core.write(who, (t, settle) => {
       const late = read(t)
       const said = { outcome: 'timeout', verdict_reason: 'no verdict before the deadline' } as const
       for (const review of late) this.#record(t, who, review, said, settle)
-      return late.length
     })
   }
 
@@ -174,6 +179,7 @@ export class Reviews {
   #insert(t: Tx, who: Who, run: RunRow, wish: ReviewWish): ReviewRow {
     const row = newReview(this.core.kernel.ids.id('trev'), this.core.now(), run, wish)
     reviewTable.insert(t, row)
+    this.core.deadlines.arm('reviews', row.deadline_at)
     tellReview(this.core, t, who, row, 'task.run_review_requested')
     return row
   }

@@ -76,6 +76,7 @@ export class Blocks {
         clear_note: null,
       }
       blockTable.insert(t, row)
+      this.core.deadlines.arm('runs', expires ?? undefined)
       const payload = { block_id: row.id, kind: row.kind, reason }
       this.core.journal.write(t, who, 'task.block.created', { task, payload, ...this.#runOf(t, id, body.run_id) })
       this.#count(t, who, task, row.kind)
@@ -135,7 +136,7 @@ export function expireBlocks(core: TaskCore, t: Tx, settle: Settle): void {
   const over = blockTable.query(
     t,
     'WHERE cleared_at IS NULL AND expires_at IS NOT NULL AND expires_at <= ? ORDER BY expires_at LIMIT +?',
-    [core.now(), LIMITS.sweep.batch],
+    [core.now(), LIMITS.batch],
   )
   for (const block of over) {
     const task = core.tasks.find(block.task_id, t)

@@ -20,8 +20,6 @@ import { eventToWire } from './detail.js'
 const DEFAULT_ENTRIES = 200
 /** Entries that a stream reads per batch. */
 const BATCH = 200
-/** Poll interval of a stream, in milliseconds. */
-const LOOK_MS = 1000
 const DEFAULT_BACKLOG = 50
 
 /** The part of an event payload that people want to read. */
@@ -85,12 +83,14 @@ export class TaskHistory {
   async *stream(id: string, after: number, signal: AbortSignal): AsyncGenerator<Frame> {
     let at = after
     while (!signal.aborted && this.core.tasks.get(id)) {
+      // Before the events are read, so that none is missed.
+      const changed = this.core.journal.changed(id, signal)
       const frames = this.frames(id, at)
       for (const frame of frames) {
         at = Number(frame.id)
         yield frame
       }
-      if (frames.length < BATCH) await this.core.kernel.clock.sleep(LOOK_MS, signal).catch(() => {})
+      if (frames.length < BATCH) await changed
     }
   }
 

@@ -5,6 +5,7 @@ import { Fault, messageOf, type Tx } from '../../../../kernel/plugin.js'
 import type { TaskStatus } from '../../../../schemas/tasks.js'
 import { isRestartable, type SessionInfo } from '../../sessions/api.js'
 import type { TaskCore } from '../core.js'
+import { LIMITS } from '../limits.js'
 import { FINAL_TASK } from '../states.js'
 import type { Consequences } from '../tasks/reconcile.js'
 import type { TaskRow } from '../tasks/task-row.js'
@@ -68,6 +69,12 @@ export class Wakes {
     return this.#running
   }
 
+  /** When pending turns are queued again, in epoch milliseconds; undefined: none is pending. */
+  nextDelivery(): number | undefined {
+    const isPending = this.core.kernel.db.row('SELECT 1 FROM tasks_wake LIMIT 1') !== undefined
+    return isPending ? this.core.now() + LIMITS.intervalMs : undefined
+  }
+
   /** Once the change is durable, wakes waiting claims and queues runs for unblocked tasks. */
   follow(t: Tx, { enqueue, claimable }: Consequences): void {
     const { core } = this
@@ -129,6 +136,7 @@ export class Wakes {
           while (await this.#wake(String(session)));
         } catch (error) {
           this.core.kernel.log.warn(`a session was not notified of its tasks: ${messageOf(error)}`, { session })
+          this.#repeat()
         }
       }
     }
@@ -140,7 +148,10 @@ export class Wakes {
     const batch = rows[0]?.batch
     if (!batch) return false
     const refusal = refusalOf(this.core.kernel.needs.sessions.get(id)) ?? (await this.#queue(id, batch, rows))
-    if (refusal !== undefined && LATER.has(refusal)) return false
+    if (refusal !== undefined && LATER.has(refusal)) {
+      this.#repeat()
+      return false
+    }
     const who = whoOf(this.core.kernel.actor)
     await this.core.write(who, t => {
       t.run('DELETE FROM tasks_wake WHERE batch = ?', [batch])
@@ -156,6 +167,11 @@ export class Wakes {
       }
     })
     return true
+  }
+
+  /** Delivers again after the interval. */
+  #repeat(): void {
+    this.core.deadlines.arm('wakes', this.core.now() + LIMITS.intervalMs)
   }
 
   /** The next batch: one that the previous daemon may have queued before it was killed, else a new one. */

@@ -26,6 +26,15 @@ export class Ladder {
 
   constructor(private readonly core: TaskCore) {}
 
+  /** When the first waiting run starves, in epoch milliseconds; undefined: none waits. */
+  next(): number | undefined {
+    const row = this.core.kernel.db.row(
+      `SELECT min(queued_at) FROM tasks_run WHERE status = 'queued' AND claimable = 1
+         AND profiled = 0 AND task_id NOT IN (SELECT task_id FROM tasks_kept)`,
+    )
+    return typeof row?.[0] === 'number' ? row[0] + STARVED_MS : undefined
+  }
+
   /** Advances the ladder. Returns the runs for which a session has to be started. */
   async starved(): Promise<RunRow[]> {
     const now = this.core.now()

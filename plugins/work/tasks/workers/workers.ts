@@ -20,6 +20,8 @@ import { type WorkerRow, workerTable, worktreeOf } from './worker-row.js'
 
 /** How long waiting sessions can claim a new run before a session is started for it. */
 const OFFER_MS = 250
+/** Interval in milliseconds of the passes while workers run or runs wait for one. */
+const LOOK_MS = 5000
 /** Maximum number of runs per pass. */
 const BATCH = 100
 /** How long to wait until the exit of a process is recorded. */
@@ -72,12 +74,15 @@ export class Workers {
     }
     signal.addEventListener('abort', close, { once: true })
     while (!signal.aborted) {
+      const { wakings } = this.core
+      let next: number | undefined = LOOK_MS
       try {
         await this.look()
+        next = this.#next()
       } catch (error) {
         log.error(`the worker pass failed: ${messageOf(error)}`)
       }
-      await this.core.untilClaimable(signal, this.core.wakings)
+      await this.core.untilClaimable(signal, wakings, next)
       if (!signal.aborted) await clock.sleep(OFFER_MS, signal).catch(() => {})
     }
   }
@@ -93,6 +98,16 @@ export class Workers {
     for (const run of wanted) await this.#start(run)
     const isIdle = wanted.length === 0 || this.scheduler.activeClaims() > 0
     await this.stalls.note(isIdle ? 'fine' : this.#active.size > 0 ? 'starting' : 'vain', wanted.length)
+  }
+
+  /** Milliseconds until the next pass; undefined: nothing becomes due before a run becomes claimable. */
+  #next(): number | undefined {
+    const { db } = this.core.kernel
+    if (db.row('SELECT 1 FROM tasks_worker WHERE ended_at IS NULL LIMIT 1')) return LOOK_MS
+    if (this.scheduler.pausedIn(db)) return undefined
+    if (this.#wanted().length > 0) return LOOK_MS
+    const starving = this.ladder.next()
+    return starving === undefined ? undefined : Math.max(LOOK_MS, starving - this.core.now())
   }
 
   /** Claimable runs of tasks with a profile that have no open worker. */

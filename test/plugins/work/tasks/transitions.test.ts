@@ -49,7 +49,7 @@ test('a change of state has its effects in one order', async ({ world }) => {
   const { id } = JSON.parse(made.body).task
   const first = (await world.post(`/api/tasks/${id}/start`)).body.run.id
   const ada = world.agent()
-  await ada.claim({ run_id: first })
+  await ada.claim({ run_id: first, scope: 'workspace' })
   await ada.act('fail', first, { error: 'no paint' })
   await world.post(`/api/task-runs/${first}/reviews`, {
     run_id: first,
@@ -58,7 +58,7 @@ test('a change of state has its effects in one order', async ({ world }) => {
   })
   await world.request('PUT', `/api/budgets/task/${id}`, { wall_seconds: 600 })
   const second = (await world.post(`/api/runs/${first}/retry`)).body.run.id
-  await ada.claim({ run_id: second })
+  await ada.claim({ run_id: second, scope: 'workspace' })
   const wanted = [
     /^UPDATE tasks_run SET/,
     /^DELETE FROM tasks_hold/,
