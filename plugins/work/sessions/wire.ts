@@ -100,7 +100,7 @@ export function sessionToWire(
 }
 
 /** A session with its process and its pending requests. */
-export function detailToWire(row: SessionRow, live: LiveSession | undefined, now: number): SessionDetail {
+function detailToWire(row: SessionRow, live: LiveSession | undefined, now: number): SessionDetail {
   const running = live?.binding.running
   const session = running?.agent.session
   const { lineage, ...wire } = sessionToWire(row, live, now, true)
