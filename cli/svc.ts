@@ -25,11 +25,18 @@ const interrupts = new Interrupts(() => {
 })
 const controller = new AbortController()
 process.on('SIGINT', () => interrupts.interrupt())
-for (const stream of [process.stdout, process.stderr]) {
-  // EPIPE means that the reader has closed the pipe, which is no error.
-  const ends = ({ code }: NodeJS.ErrnoException) => exit(code === 'EPIPE' ? exitCodes.done : exitCodes.failed)
-  stream.on('error', error => interrupts.terminate(() => ends(error)))
+/** EPIPE means that the reader has closed the pipe, which is no error. */
+const isFailure = ({ code }: NodeJS.ErrnoException) => code !== 'EPIPE'
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', error => interrupts.terminate(() => (isFailure(error) ? endUnwritten() : exit(exitCodes.done))))
+
+/** Ends a command whose output is incomplete, whatever it has done. */
+function endUnwritten(): void {
+  const { errored } = process.stdout
+  const text = errored ? `error: the output cannot be written: ${errored.message}\n` : ''
+  process.stderr.write(text, () => exit(exitCodes.failed))
 }
+
 /** Installed only when there is something to undo; otherwise signals end the process as usual. */
 const listen = () => {
   for (const [name, number] of [
@@ -105,5 +112,10 @@ run(process.argv.slice(2), {
 }).then(code => {
   // Deferred, because output still in a pipe would be lost.
   process.exitCode = code
-  process.stdout.write('', () => process.stderr.write('', () => exit(code)))
+  process.stdout.write('', () => {
+    // A failed write is known here before its event.
+    const { errored } = process.stdout
+    if (errored && isFailure(errored) && code === exitCodes.done) endUnwritten()
+    else process.stderr.write('', () => exit(code))
+  })
 })

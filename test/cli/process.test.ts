@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -80,6 +80,27 @@ test('a reader that has seen enough is no error', async ({ daemon }) => {
   child.stdout?.once('data', () => child.stdout?.destroy())
   assert.equal(await ended, [0, null])
   assert.is(stderr, '')
+})
+
+/** The command line with its standard output on a full device. */
+const onFullDevice = (home: string, ...args: string[]): ChildProcess =>
+  spawn('sh', ['-c', '"$0" "$@" >/dev/full', process.execPath, join(folder, 'svc.mjs'), ...args], {
+    env: { PATH: process.env.PATH, HOME: tmpdir(), SVC_HOME: home },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+
+test('output that cannot be written fails with words, in every form', async ({ daemon }) => {
+  if (!existsSync('/dev/full')) return
+  daemon.reply('GET /api/things', 200, { things: [{ id: 'thg_1' }] })
+  for (const form of [[], ['--json'], ['-o', 'toon'], ['--quiet']]) {
+    const { code, stderr } = await result(onFullDevice(daemon.home, 'thing', 'list', ...form))
+    assert.equal(
+      [code, stderr],
+      [1, 'error: the output cannot be written: ENOSPC: no space left on device, write\n'],
+      String(form),
+    )
+  }
+  assert.is((await result(onFullDevice(daemon.home, 'thing', 'nope'))).code, 2)
 })
 
 test('Ctrl-C ends a stream with 130 and without a word', async ({ daemon }) => {
