@@ -63,8 +63,15 @@ export const Extension = v.object({
 })
 export type Extension = v.InferOutput<typeof Extension>
 
+/** A part of an extension that cannot be used. */
+export const ExtensionDiagnostic = v.object({ extension: v.string(), message: v.string() })
+export type ExtensionDiagnostic = v.InferOutput<typeof ExtensionDiagnostic>
+
 /** GET /api/extensions. */
-export const ListExtensionsReply = v.object({ extensions: v.array(Extension) })
+export const ListExtensionsReply = v.object({
+  extensions: v.array(Extension),
+  diagnostics: v.optional(v.array(ExtensionDiagnostic)),
+})
 export type ListExtensionsReply = v.InferOutput<typeof ListExtensionsReply>
 
 /** One extension; also the reply to enable and disable. */

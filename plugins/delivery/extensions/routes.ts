@@ -83,14 +83,14 @@ export const extensionRoutes = [
             { of: 'last_error', header: 'Error', below: true },
             { of: 'health_message', header: 'Why', below: true },
           ],
-          { empty: 'no extensions; write one: svc extension init <name>' },
+          { empty: 'no extensions; write one: svc extension init <name>', problems: 'diagnostics' },
         ),
       }),
       tool('extensions_list', ['extensions']),
     ],
     handle: async (self, { actor }) => {
       await self.settled()
-      return ok({ extensions: self.views.list(actor) })
+      return ok(self.views.list(actor))
     },
   }),
   route({

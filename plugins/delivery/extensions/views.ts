@@ -6,6 +6,7 @@ import { finding } from '../../desk/daemon/api.js'
 import { ExtensionErrors } from './errors.js'
 import { EVERYWHERE } from './identity.js'
 import { hashTree } from './load/code.js'
+import { leftOutOf } from './load/families.js'
 import type { Instance } from './load/instance.js'
 import type { ExtensionsService } from './service.js'
 import { commandsOf, devToWire, extensionToWire, inventoryOf, logsOf, previewOf } from './wire.js'
@@ -13,16 +14,25 @@ import { commandsOf, devToWire, extensionToWire, inventoryOf, logsOf, previewOf 
 /** Milliseconds that a log request waits for entries, and between two checks. */
 const FOLLOW_MS = 20_000
 const FOLLOW_STEP_MS = 250
+/** Maximum number of left-out parts in a list. */
+const DIAGNOSTICS_SHOWN = 100
 
 /** Replies of the routes. */
 export class Views {
   constructor(private readonly self: ExtensionsService) {}
 
   /** All extensions, without links to other workspaces than the caller's. */
-  list({ maxScope }: Actor): wire.Extension[] {
+  list({ maxScope }: Actor): wire.ListExtensionsReply {
     const isHere = ({ workspace_id: at = EVERYWHERE }: wire.Extension) =>
       !maxScope?.id || [maxScope.id, EVERYWHERE].includes(at)
-    return this.self.all().map(this.toWire).filter(isHere)
+    const all = this.self.all().map(instance => ({ instance, extension: this.toWire(instance) }))
+    const here = all.filter(({ extension }) => isHere(extension))
+    const diagnostics = here
+      .flatMap(({ instance: { name, enabled, generation } }) =>
+        enabled && generation ? leftOutOf(generation).map(message => ({ extension: name, message })) : [],
+      )
+      .slice(0, DIAGNOSTICS_SHOWN)
+    return { extensions: here.map(({ extension }) => extension), ...(diagnostics.length > 0 && { diagnostics }) }
   }
 
   /** Disables an extension; a diagnostic names the plugins that then wait for it. @throws as the service */

@@ -43,8 +43,13 @@ test('a part of an extension that is not valid costs itself, and is named by lis
   const svc = await scene({ kit: parts }, { plugins })
   await svc.until('kit', active)
   assert.equal((await live(svc)).sort(), ['agent partly true', 'agent planner true', 'skill brief true'])
-  const { extensions: listed } = (await svc.request('GET', '/api/extensions')).body
+  const { extensions: listed, diagnostics: last } = (await svc.request('GET', '/api/extensions')).body
   const [{ diagnostics }] = listed as [Wire]
+  // The list ends with each of them, as lists of agents and skills do.
+  assert.is(last?.length, 4)
+  assert.ok(
+    last.every(({ extension, message }: Wire) => extension === 'kit' && diagnostics[0].message.includes(message)),
+  )
   assert.equal(
     diagnostics.map(({ code, severity }: Wire) => [code, severity]),
     [['extension_entry_invalid', 'warning']],
