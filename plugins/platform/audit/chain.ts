@@ -39,9 +39,18 @@ export interface AuditLimits {
   /** Number of excess entries at which they are pruned together. */
   readonly chunk: number
   readonly maxAgeMs: number
+  /** Least and greatest age of the entry that confirms the clock before entries are pruned by age. */
+  readonly confirmedMs: readonly [newest: number, oldest: number]
 }
 
-export const LIMITS: AuditLimits = { entries: 100_000, chunk: 500, maxAgeMs: 400 * 86_400_000 }
+const DAY_MS = 86_400_000
+
+export const LIMITS: AuditLimits = {
+  entries: 100_000,
+  chunk: 500,
+  maxAgeMs: 400 * DAY_MS,
+  confirmedMs: [DAY_MS, 30 * DAY_MS],
+}
 
 /** Rows that are verified in one turn of the event loop. */
 const VERIFIED = 1000
@@ -85,10 +94,22 @@ export class Chain {
   prune(t: Tx, now: number): boolean {
     const sql = 'SELECT max(seq) FROM (SELECT seq FROM audit_entry WHERE at < ? AND seq < ? ORDER BY seq LIMIT +?)'
     const upTo = this.db.row(sql, [now - this.limits.maxAgeMs, this.#newest(), this.limits.chunk])?.[0]
-    if (typeof upTo !== 'number') return false
+    if (typeof upTo !== 'number' || !this.#isPlausible(now)) return false
     const from = this.#checkpoint().seq
     this.#pruneTo(t, upTo, now)
     return upTo - from >= this.limits.chunk
+  }
+
+  /**
+   * Whether entries confirm the clock: without one from the last month that is older than a day, the clock may have leapt years
+   * ahead, and everything would be pruned before it is corrected.
+   */
+  #isPlausible(now: number): boolean {
+    const {
+      confirmedMs: [newest, oldest],
+    } = this.limits
+    const sql = 'SELECT 1 FROM audit_entry WHERE at BETWEEN ? AND ? ORDER BY seq DESC LIMIT 1'
+    return this.db.row(sql, [now - oldest, now - newest]) !== undefined
   }
 
   /** Entries below `before`, newest first, at most `limit`. */

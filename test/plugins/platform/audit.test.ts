@@ -250,7 +250,7 @@ test('pruning by count and by age leaves a chain that verifies, and attests wher
   const store = await openStore({ path: path.join(home, 'svc.db'), now: () => 0 })
   await store.migrate('audit', auditMigrations)
   const db = store.db.bind({ name: 'audit', tables: 'audit' })
-  const chain = new Chain(db, { entries: 40, chunk: 10, maxAgeMs: 1000 })
+  const chain = new Chain(db, { entries: 40, chunk: 10, maxAgeMs: 1000, confirmedMs: [500, 2000] })
   const entry = (at: number): NewEntry => ({ ...NOBODY, at, action: 'test.made', subject: `at ${at}` })
   for (let n = 0; n < 300; n++) {
     await db.tx(t => chain.append(t, entry(n)))
@@ -261,8 +261,15 @@ test('pruning by count and by age leaves a chain that verifies, and attests wher
   const kept = chain.count(all)
   assert.ok(kept >= 40 && kept <= 52, `${kept} entries`)
   assert.is(chain.page(all, 1)[0]?.subject, 'at 299')
-  while (await db.tx(t => chain.prune(t, 5000)));
-  assert.ok(chain.count(all) < 10)
+  const pruneAt = async (now: number) => {
+    while (await db.tx(t => chain.prune(t, now)));
+    return chain.count(all)
+  }
+  // A clock that leaps ahead takes nothing with it, until entries of its time are old enough to confirm it.
+  assert.is(await pruneAt(5000), kept)
+  await db.tx(t => chain.append(t, entry(5000)))
+  assert.is(await pruneAt(5400), kept + 1)
+  assert.ok((await pruneAt(5500)) < 10)
   assert.is((await chain.verify()).status, 'ok')
   await db.tx(t => t.run("UPDATE audit_checkpoint SET hash = 'f'"))
   assert.is((await chain.verify()).status, 'broken')
