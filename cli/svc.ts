@@ -78,7 +78,8 @@ run(process.argv.slice(2), {
   // Lazy, because opening standard input takes a tenth of a short call.
   get unseen() {
     if (!process.stdin.isTTY) return undefined
-    return (prompt: string) => typedUnseen(process.stdin, process.stderr, prompt, () => interrupts.interrupt())
+    return (prompt: string, signal?: AbortSignal) =>
+      typedUnseen(process.stdin, process.stderr, prompt, () => interrupts.interrupt(), signal)
   },
   get terminal() {
     return hasTerminal() ? terminalOf(process.stdin) : undefined

@@ -12,7 +12,15 @@ const OPENERS: Readonly<Record<string, string>> = { darwin: 'open', linux: 'xdg-
  * `svc mcp auth login <name>`: prints the address, opens a browser if possible, and waits for its return or for a pasted final
  * address.
  */
-export async function logInToServer({ args, client, io, options, out, terminal }: LocalContext): Promise<undefined> {
+export async function logInToServer({
+  args,
+  client,
+  io,
+  options,
+  out,
+  terminal,
+  unseen,
+}: LocalContext): Promise<undefined> {
   const name = args.name ?? ''
   const { workspace: named, code, 'no-browser': noBrowser } = options
   // The same server that `svc mcp list` shows here: of the current workspace, or a global one.
@@ -38,12 +46,21 @@ export async function logInToServer({ args, client, io, options, out, terminal }
     return undefined
   }
   out.line(`Log in here: ${begun.authorization_url}`)
-  out.line('Waiting for the browser. If it cannot come back, paste the address that it ends at.')
+  out.line('Waiting for the browser. If it cannot come back, paste the address that it ends at; it is not shown.')
   if (!noBrowser) openBrowser(begun.authorization_url)
   let pasted: Promise<McpAuthStatus> | undefined
-  const end = terminal?.onLine(line => {
-    if (line) pasted ??= exchange(line.trim())
-  })
+  const reading = new AbortController()
+  /** The address contains the authorization code, which must not stay on the screen. */
+  const readPasted = async () => {
+    for (;;) {
+      const line = await unseen?.('', reading.signal)
+      if (line === undefined) return
+      if (line.trim() === '') continue
+      pasted = exchange(line.trim())
+      return pasted.catch(() => {})
+    }
+  }
+  if (terminal) void readPasted()
   try {
     while (Date.now() < Date.parse(begun.expires_at)) {
       if (pasted) return done(await pasted)
@@ -54,7 +71,7 @@ export async function logInToServer({ args, client, io, options, out, terminal }
       if (io.signal.aborted) return undefined
     }
   } finally {
-    end?.()
+    reading.abort()
   }
   throw new CliFault('mcp_auth_timed_out', `nobody logged in to ${name} within ten minutes`, {
     next: `svc mcp auth login ${name}`,

@@ -34,16 +34,19 @@ const ERASE = ['\u007f', '\b']
  * Reads one line without echo; undefined without a line. In raw mode the terminal neither edits nor sends signals, so both are done
  * here.
  * @param interrupt action for Ctrl-C
+ * @param signal ends the reading without a line
  */
 export function typedUnseen(
   input: Readable & { setRawMode(on: boolean): unknown },
   output: Sink,
   prompt: string,
   interrupt: () => void,
+  signal?: AbortSignal,
 ): Promise<string | undefined> {
   return new Promise(resolve => {
     let line: string[] = []
     const done = (typed: string | undefined) => {
+      signal?.removeEventListener('abort', end)
       input.off('data', more).off('end', end).setRawMode(false)
       input.pause()
       output.write('\n')
@@ -67,6 +70,7 @@ export function typedUnseen(
     input.setRawMode(true)
     output.write(prompt)
     input.setEncoding('utf8').on('data', more).on('end', end)
+    signal?.addEventListener('abort', end, { once: true })
     input.resume()
   })
 }

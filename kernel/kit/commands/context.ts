@@ -22,10 +22,10 @@ export interface CommandContext {
   readFile(path: string): Promise<string>
   stdin(): Promise<string>
   /**
-   * Reads one line at `prompt` without showing it; undefined at the end of the input (Ctrl-D). Absent when standard input is not a
-   * terminal.
+   * Reads one line at `prompt` without showing it; undefined at the end of the input (Ctrl-D), and when `signal` aborts. Absent when
+   * standard input is not a terminal.
    */
-  readonly unseen?: ((prompt: string) => Promise<string | undefined>) | undefined
+  readonly unseen?: ((prompt: string, signal?: AbortSignal) => Promise<string | undefined>) | undefined
   /** Reads answers of a person. Absent when input or output is not a terminal, and when the output is for a program. */
   readonly terminal?: CommandTerminal | undefined
   /**

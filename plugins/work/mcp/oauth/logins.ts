@@ -190,6 +190,8 @@ export class Logins {
       const token = await this.#vault().reveal(`${row.secrets}/access-token`)
       const isOld = row.expires_at !== null && row.expires_at - EARLY_MS <= this.kernel.clock.now()
       if (token !== undefined && token !== again && !isOld) return token
+      // The refresh token was refused for good: another request with it would only be refused again.
+      if (row.refreshable === 0 && row.problem === REFRESH_FAILED) throw wantsLogin(server, REFRESH_FAILED)
       if (row.refreshable === 0) return this.#fail(server, row, isOld ? 'mcp_auth_expired' : 'mcp_auth_invalid')
       return this.#renew(server, row)
     })
@@ -218,18 +220,18 @@ export class Logins {
         throw McpErrors.mcp_unreachable(`${server.name}: its login cannot be renewed now: ${messageOf(error)}`, {
           cause: error,
         })
-      return this.#fail(server, row, 'mcp_auth_refresh_failed')
+      return this.#fail(server, isRevoked(error) ? { ...row, refreshable: 0 } : row, REFRESH_FAILED)
     }
   }
 
   async #fail(
     server: Server,
     row: LoginRow,
-    code: 'mcp_auth_expired' | 'mcp_auth_invalid' | 'mcp_auth_refresh_failed',
+    code: 'mcp_auth_expired' | 'mcp_auth_invalid' | typeof REFRESH_FAILED,
   ): Promise<never> {
     const problem = { ...row, problem: code, updated_at: this.kernel.clock.now() }
     await this.kernel.db.tx(t => logins.replace(t, problem))
-    throw McpErrors[code](`${server.name} has to be logged in to again`, { next: nextOf(server) })
+    throw wantsLogin(server, code)
   }
 
   #finish(pending: Pending, answer: Answer, actor: Actor | undefined): Promise<void> {
@@ -320,6 +322,14 @@ export class Logins {
 
 /** OAuth error codes about the server's state rather than the login. */
 const PASSING = ['server_error', 'temporarily_unavailable', 'too_many_requests']
+
+const REFRESH_FAILED = 'mcp_auth_refresh_failed'
+
+/** Whether the authorization server no longer accepts the refresh token (RFC 6749, section 5.2). */
+const isRevoked = (error: unknown): boolean => Object(error).code === 'invalid_grant'
+
+const wantsLogin = (server: Server, code: 'mcp_auth_expired' | 'mcp_auth_invalid' | typeof REFRESH_FAILED) =>
+  McpErrors[code](`${server.name} has to be logged in to again`, { next: nextOf(server) })
 
 /** Whether a renewal failed for a temporary reason: no answer, or a temporary server error. */
 const isPassing = (error: unknown): boolean =>

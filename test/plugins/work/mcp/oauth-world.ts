@@ -1,6 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
+type Failure = 'refuse' | 'revoked' | 'hang'
+
 export interface OAuthWorld {
   readonly issuer: string
   /** URL of the MCP server that wants tokens. */
@@ -11,8 +13,8 @@ export interface OAuthWorld {
   readonly asked: string[]
   /** Resolves with the next request of this kind, which is answered a while later. */
   asking(request: string): Promise<void>
-  /** Requests of this kind are refused with 503, or get no answer; undefined: they are served again. */
-  fail(request: string, how: 'refuse' | 'hang' | undefined): void
+  /** Requests of this kind get 503, `invalid_grant` or no answer; undefined: they are served again. */
+  fail(request: string, how: Failure | undefined): void
   /** Takes every token back. */
   revokeAll(): void
   /** What the metadata of the MCP server name as its authorization server, instead of the real one. */
@@ -52,7 +54,7 @@ export async function oauthWorld({ ttl = 3600, pages = false } = {}): Promise<OA
   const { default: Provider } = await import('oidc-provider')
   const shown: string[] = []
   const asked: string[] = []
-  const failing = new Map<string, 'refuse' | 'hang'>()
+  const failing = new Map<string, Failure>()
   let awaiting: readonly { readonly kind: string; heard(): void }[] = []
   let revoked = 0
   let named: string | undefined
@@ -105,6 +107,10 @@ export async function oauthWorld({ ttl = 3600, pages = false } = {}): Promise<OA
       const how = failing.get(kind)
       if (how === 'hang') return
       if (how === 'refuse') return response.writeHead(503).end()
+      if (how === 'revoked') {
+        response.writeHead(400, { 'content-type': 'application/json' })
+        return response.end(JSON.stringify({ error: 'invalid_grant', error_description: 'it was revoked' }))
+      }
       if (pages || !request.url?.startsWith('/interaction/')) return answer(request, response)
       const { params } = await made.interactionDetails(request, response)
       const grant = new made.Grant({ accountId: 'me', clientId: String(params.client_id) })

@@ -83,6 +83,34 @@ test('a token that expires is renewed, and one that is refused too; where that c
   }
 })
 
+test('a refresh token that was refused for good is not sent again; a new login helps', async () => {
+  const [scene, oauth] = [await mcpScene(), await oauthWorld({ ttl: 2 })]
+  try {
+    await scene.put('guarded', { url: oauth.url, auth: { registration: 'auto' } })
+    await logIn(scene)
+    await eventually(async () => (await scene.tools()).length > 0, 'the tools')
+    oauth.fail('POST /token', 'revoked')
+    await new Promise(resolve => setTimeout(resolve, 2100))
+    await who(scene)
+    assert.is((await status(scene)).status, 'refresh_failed')
+    const tokens = () => oauth.asked.filter(one => one === 'POST /token').length
+    const before = tokens()
+    for (let n = 0; n < 3; n++) {
+      await scene.request('GET', '/api/settings/mcp-servers/guarded?probe=true')
+      await who(scene)
+    }
+    const { status: word, refreshable } = await status(scene)
+    assert.equal([tokens() - before, word, refreshable], [0, 'refresh_failed', false])
+    oauth.fail('POST /token', undefined)
+    assert.is((await logIn(scene)).reply.body.status, 'authenticated')
+    await scene.request('GET', '/api/settings/mcp-servers/guarded?probe=true')
+    assert.is((await who(scene)).text, 'you are me')
+  } finally {
+    await scene.close()
+    await oauth.close().catch(() => {})
+  }
+})
+
 test('state, issuer and addresses are held to the server that the login was begun for', async () => {
   const [scene, oauth] = [await mcpScene(), await oauthWorld()]
   try {
