@@ -76,7 +76,7 @@ test('from an empty home to a finished task on a terminal, with its questions, a
   assert.match(shown, /report in .*project.*permissions.*approve-reads.*ses_/s)
   assert.match(shown, /\? edit: write .*svc-reports\/report\.md.*\+# Workspace report/s)
   assert.match(shown, /1 file changed:.*\+ svc-reports\/report\.md/s)
-  assert.match(shown, /Go on: svc session attach ses_/)
+  assert.match(shown, /Continue: svc session attach ses_/)
   assert.ok(existsSync(path.join(repository, 'svc-reports', 'report.md')))
 })
 

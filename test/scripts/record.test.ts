@@ -58,7 +58,7 @@ test('the recording in README is of `svc run` from its start to its end, at 80 c
     'started the daemon',
     'Allow?',
     '1 file changed:',
-    'Go on: svc session',
+    'Continue: svc session',
   ])
     assert.ok(
       lines.some(line => line.includes(shown)),

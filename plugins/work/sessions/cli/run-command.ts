@@ -94,7 +94,7 @@ async function runShown(context: TaskContext): Promise<number> {
     return RUN_EXITS[end]
   }
   if (changes) showChanges(context, changes)
-  const how = end === 'detached' ? 'Detached; the agent goes on' : 'Go on'
+  const how = end === 'detached' ? 'Detached; the agent goes on' : 'Continue'
   out.line(out.color('dim', `${how}: ${command('session attach', id)}`))
   if (end === 'denied' && options.permissions === undefined) {
     out.line(out.color('dim', 'Requests were rejected. To allow them: --permissions approve-all'))

@@ -128,13 +128,20 @@ export async function runAttach(context: TaskContext): Promise<number> {
   const input = isPiped(context) ? new PipedInput(context, { base, talk, past, leave }) : undefined
   try {
     for (let query = `limit=${SHOWN_BEFORE}`; ; query = `after_sequence=${talk.last}`) {
-      const again = new Promise<void>(resolve => {
-        sent = resolve
+      let again: Promise<void> | undefined
+      const last = await follow(talk, query, left.signal, event => {
+        input?.saw(event)
+        // Only a prompt that comes after the stop starts the session again.
+        if (event.type === 'session_stopped')
+          again = new Promise(resolve => {
+            sent = resolve
+          })
       })
-      const last = await follow(talk, query, left.signal, event => input?.saw(event))
       if (left.signal.aborted) return input?.code ?? code
       if (last?.type !== 'session_stopped') return 0
       if (!terminal || !canGoOn(last)) return last.failure ? 1 : 0
+      // A prompt whose answer came before the event has started it already.
+      if (await isActive(context, base)) continue
       talk.say('A prompt starts it again. Ctrl-D leaves.')
       await Promise.race([again, aborted(left.signal)])
       if (left.signal.aborted) return code
@@ -190,6 +197,11 @@ class PipedInput {
     }
     this.#turn = (await talk.send({ text: text.trimEnd() })).new_turn_id
   }
+}
+
+async function isActive({ client }: TaskContext, base: string): Promise<boolean> {
+  const { session } = (await client.request('GET', base)) as { session: { state: string } }
+  return session.state === 'active'
 }
 
 /** Shows events until the stream ends or the reader detaches; returns the last one. */

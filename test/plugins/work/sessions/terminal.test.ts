@@ -104,6 +104,22 @@ test('attached one types prompts and answers; Ctrl-D leaves the session as it is
   assert.is((await world.row(id)).state, 'active')
 })
 
+test('an attached terminal says once that the session stopped, and goes on with the next prompt', async () => {
+  const { id } = await world.session('asks')
+  const shell = Shell.terminal('session', 'attach', id)
+  await shell.shows(/attached to ses_/)
+  shell.type('say one\r')
+  await shell.shows(/one\r\n.*— done/s)
+  shell.type('exit 3\r')
+  await shell.shows(/A prompt starts it again/)
+  shell.type('say back\r')
+  await shell.shows(/back\r\n.*— done/s)
+  shell.type('\x04')
+  assert.is(await shell.ended, 0, shell.text)
+  assert.is(shell.text.match(/session stopped \(agent_crashed\)/g)?.length, 1, shell.text)
+  assert.is(shell.text.match(/A prompt starts it again/g)?.length, 1, shell.text)
+})
+
 test('a terminal that is closed holds its session no longer', async () => {
   const { id } = await world.session('asks')
   const holder = async () => (await world.row(id)).attached_to as string | undefined
