@@ -107,6 +107,8 @@ export interface CommandOutput {
   value(value: unknown): void
   /** One of several values in sequence: one line each in every structured form except toon. */
   row?(value: unknown): void
+  /** A remark for people, on standard error. */
+  note?(text: string): void
   /** A table for people, fitted to the terminal. */
   table(rows: readonly unknown[], columns: readonly CliColumn[], empty?: string): void
   /** The text in a colour, if colours are on. */

@@ -31,7 +31,7 @@ export const commands: readonly Command[] = [
   {
     path: 'config validate',
     summary: 'Check a file before using it as config.json',
-    args: [{ name: 'file', summary: 'path of the file; - reads standard input' }],
+    args: [{ name: 'file', optional: true, summary: 'path of the file; - reads standard input; default: config.json' }],
     load,
   },
   { path: 'config reload', summary: 'Reload config.json', load },

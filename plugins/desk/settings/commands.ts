@@ -18,9 +18,10 @@ async function get(context: CommandContext): Promise<void> {
   const workspace = workspaceOf(context)
   const query = workspace === undefined ? '' : `?workspace_id=${encodeURIComponent(workspace)}`
   const key = encodeURIComponent(String(args.key))
-  const { value } = (await client.request('GET', `/api/settings/keys/${key}${query}`)) as SettingKey
+  const { value, pending } = (await client.request('GET', `/api/settings/keys/${key}${query}`)) as SettingKey
   if (out.json) return out.value(value)
   out.line(textOf(value))
+  if (pending !== undefined) out.note?.(`${textOf(pending)} takes effect with ${RESTART}`)
 }
 
 function set(context: CommandContext) {
@@ -72,7 +73,9 @@ async function check({ client, out, home }: CommandContext): Promise<number | un
   return verdict(out, reply, path.join(home, 'config.json'))
 }
 
-async function validate({ client, out, args, readFile }: CommandContext): Promise<number | undefined> {
+async function validate(context: CommandContext): Promise<number | undefined> {
+  const { client, out, args, readFile } = context
+  if (args.file === undefined) return check(context)
   const text = await readFile(String(args.file))
   const reply = (await client.request('POST', '/api/settings/validate', { text })) as ValidateSettingsReply
   return verdict(out, reply, String(args.file))
