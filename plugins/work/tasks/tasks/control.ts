@@ -92,14 +92,22 @@ export class TaskControl {
         })
       this.core.journal.write(t, who, 'task.deleted', { task, payload: { title: task.title } })
       this.core.kernel.needs.ownership.tombstone(t, Tasks, id)
-      const dependents = t.rows('SELECT task_id FROM tasks_dependency WHERE depends_on = ?', [id])
+      const rows = t.rows('SELECT task_id FROM tasks_dependency WHERE depends_on = ?', [id])
+      const dependents = rows.map(([dependent]) => String(dependent))
+      // Else their timelines would show that they became ready, and not why.
+      for (const dependent of dependents) {
+        const waiting = this.core.tasks.get(dependent, t)
+        if (!waiting) continue
+        const payload = { depends_on_task_id: id }
+        this.core.journal.write(t, who, 'task.dependency_removed', { task: waiting, payload })
+      }
       const { tasks, runs } = this.core.totals
       for (const [status, origin] of t.rows('SELECT status, origin_kind FROM tasks_run WHERE task_id = ?', [id]))
         runs.moved(t, runKinds(String(origin), task.workspace_id ?? ''), String(status), undefined)
       tasks.moved(t, task.scope, task.status, undefined)
       for (const [table, column] of BELONGINGS) t.run(`DELETE FROM ${table} WHERE ${column} = ?`, [id])
       t.run("DELETE FROM tasks_budget WHERE kind = 'task' AND ref = ?", [id])
-      settle(...dependents.map(([dependent]) => String(dependent)))
+      settle(...dependents)
       // The remaining children may complete the parent.
       settle(...this.core.reconciler.rollUp(t, who, task.parent_task_id))
     })

@@ -51,6 +51,9 @@ export function nextStepOf(core: TaskCore, task: TaskRow, run: RunRow | undefine
   if (task.status === 'failed')
     return { ...because(run?.error), next: run ? command('task retry', run.id) : command('task get', task.id) }
   if (task.status === 'completed' || task.status === 'canceled') return { next: 'none' }
+  const { workspace_id: workspace } = task
+  if (workspace !== null && core.kernel.needs.workspaces.get(workspace) === undefined)
+    return { why: `its workspace ${workspace} was removed`, next: command('task cancel', task.id) }
   if (run?.status === 'queued') return queuedStep(core, run)
   if (run?.status === 'failed') return { ...because(run.error), next: command('task retry', run.id) }
   const children = core.tasks.children(task.id).filter(({ status }) => status !== 'completed')

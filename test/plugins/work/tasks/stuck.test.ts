@@ -1,9 +1,10 @@
+import { rm } from 'node:fs/promises'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Checks } from '../../../../plugins/desk/daemon/api.js'
 import { InboxSources } from '../../../../plugins/work/sessions/api.js'
 import { probe } from '../../../../testing/look.js'
-import type { Reply } from '../../../harness/kernel.js'
+import { type Reply, temporaryFolder } from '../../../harness/kernel.js'
 import { type Scene, scene } from './scene.js'
 
 const look = probe({})
@@ -203,6 +204,29 @@ test('a recovered run keeps its error, and the timeline has the reason for the r
     timeline.filter((entry: Reply) => entry.event_type === type).map((entry: Reply) => entry.note)
   assert.equal(notes('task.run_recovered_from_attention'), ['by hand'])
   assert.ok(notes('task.status_changed').includes('ready -> in_progress'))
+})
+
+test('a queued run whose workspace was removed waits for no session: its task is to be canceled', async ({ world }) => {
+  const root_dir = await temporaryFolder('removed')
+  const { workspace } = (await world.post('/api/workspaces', { root_dir })).body
+  const { task } = await world.queued({ scope: 'workspace', workspace: workspace.id })
+  assert.match((await inspect(world, `/api/tasks/${task}`)).next_action, 'wait for a session')
+  assert.is((await world.request('DELETE', `/api/workspaces/${workspace.id}`)).status, 204)
+  const seen = await inspect(world, `/api/tasks/${task}`)
+  assert.is(seen.next_action, `svc task cancel ${task}`)
+  assert.match(JSON.stringify(seen), `its workspace ${workspace.id} was removed`)
+  await rm(root_dir, { recursive: true })
+})
+
+test('the timeline of a task tells that the task on which it waited was deleted', async ({ world }) => {
+  const made = async (title: string) => (await world.post('/api/tasks', { title, scope: 'global' })).body.task.id
+  const [first, second] = [await made('first'), await made('second')]
+  await world.post(`/api/tasks/${second}/dependencies`, { depends_on_task_id: first })
+  assert.is((await world.task(second)).task.status, 'blocked')
+  assert.is((await world.request('DELETE', `/api/tasks/${first}`)).status, 204)
+  assert.is((await world.task(second)).task.status, 'ready')
+  const timeline = (await world.request('GET', `/api/tasks/${second}/timeline`)).body
+  assert.match(JSON.stringify(timeline), /task\.dependency_removed/)
 })
 
 test('the next step of an error contains the task id', async ({ world }) => {
