@@ -286,8 +286,8 @@ type Call = { readonly kind: string; readonly title: string; readonly argv?: rea
 function changedCall<C extends Call>(call: C, before: object, input: Readonly<Record<string, unknown>>): C | undefined {
   if (input === before) return undefined
   const { command, args = [] } = input
-  const isCommand =
-    call.argv && typeof command === 'string' && Array.isArray(args) && args.every(arg => typeof arg === 'string')
+  if (!call.argv) return { ...call, deny: `a hook changed the input of a ${call.kind}; only commands can be changed` }
+  const isCommand = typeof command === 'string' && Array.isArray(args) && args.every(arg => typeof arg === 'string')
   if (!isCommand) return { ...call, deny: 'a hook changed the input of this call to an invalid command' }
   const argv = [command, ...args]
   return { ...call, argv, title: argv.join(' ') }

@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { EventLines } from '../../../../plugins/work/sessions/cli/event-lines.js'
@@ -20,6 +21,8 @@ return None`),
     warmPython(`words = [p["input"]["command"], *p["input"].get("args", [])] if "command" in p["input"] else []
 if " ".join(words).startswith("rm -rf"):
     return {"input": {"command": "echo", "args": ["would remove", words[-1]]}}
+if p["input"].get("path", "").endswith("moved.txt"):
+    return {"input": {"path": "/elsewhere"}}
 return None`),
   )
   await scene.configure({
@@ -115,6 +118,13 @@ test('a hook rewrites a command before it is authorized and run', async () => {
   assert.not.match(JSON.stringify(note), /precious/)
   const [run] = await scene.runs(id, '&event=tool.pre_call')
   assert.equal(run.patch_applied, { input: { command: 'echo', args: ['would remove', 'precious'] } })
+})
+
+test('a hook that moves a file access is told that only commands can be changed', async () => {
+  const { at } = await scene.session('free')
+  const read = `call fs/read_text_file ${JSON.stringify({ path: path.join(scene.root, 'moved.txt') })}`
+  const events = await scene.prompt(at, read)
+  assert.match(said(events), 'a hook changed the input of a read; only commands can be changed')
 })
 
 test.run()
