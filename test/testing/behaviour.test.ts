@@ -2,9 +2,9 @@ import path from 'node:path'
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Plugin } from '../../kernel/plugin.js'
-import { heartbeats, workspaces } from '../../plugins/index.js'
+import { inTree, workspaces } from '../../plugins/index.js'
 import { servesAsMuchAs } from '../../testing/contract.js'
-import { answersAlike, behaviours, StartedExtension, startExtension } from '../../testing/index.js'
+import { answersAlike, behaviours, type Reply, StartedExtension, startExtension } from '../../testing/index.js'
 
 const example = (name: string) => path.join(import.meta.dirname, '../../examples/extensions', name)
 const test = suite<{ original: StartedExtension; replaced: StartedExtension }>('behaviour of replacements')
@@ -23,15 +23,68 @@ test('the plugins of the package behave as others rely on, and so does an extens
 }) => {
   const checked: string[] = []
   for (const [subject, names] of [
-    [original, [workspaces.name, heartbeats.name]],
+    [original, Object.keys(behaviours)],
     [replaced, [workspaces.name]],
   ] as const)
     for (const { name, check } of names.flatMap(plugin => behaviours[plugin] ?? [])) {
       await check(subject)
       checked.push(name)
     }
-  assert.is(checked.length, 5)
+  const all = Object.values(behaviours).flat().length
+  assert.is(checked.length, all + (behaviours.workspaces?.length ?? 0))
 })
+
+test('behaviours belong to plugins that can be replaced', () => {
+  const names = inTree.filter(({ provides }) => provides !== undefined).map(({ name }) => name)
+  for (const name of Object.keys(behaviours)) assert.ok(names.includes(name), name)
+})
+
+/** Replacements with one fault each: the changed reply to a request, and what the failed check says. */
+const faulty: Readonly<Record<string, { readonly fault: Fault; readonly said: RegExp }>> = {
+  vault: {
+    fault: (_, url, reply) =>
+      url.startsWith('/api/vault/secrets/metadata')
+        ? { ...reply, body: { secret: { value: 'behaviour-secret-2' } } }
+        : reply,
+    said: /present|version|value/,
+  },
+  trust: {
+    fault: (method, url, { body, ...reply }) =>
+      method === 'GET' && url.endsWith('/trust') && body.trust.state === 'changed'
+        ? { ...reply, body: { trust: { ...body.trust, state: 'trusted' } } }
+        : { ...reply, body },
+    said: /a file was changed after the review/,
+  },
+  notifications: {
+    fault: (method, url, reply) =>
+      method === 'POST' && url === '/api/notifications/presets' ? { ...reply, status: 201 } : reply,
+    said: /409/,
+  },
+  audit: {
+    fault: (_, url, reply) =>
+      url.startsWith('/api/audit/verify') ? { ...reply, body: { status: 'ok', last: 1, head: 'f' } } : reply,
+    said: /a change moves the head of the chain/,
+  },
+  events: {
+    fault: (_, url, { body, ...reply }) =>
+      url.startsWith('/api/logs')
+        ? { ...reply, body: { ...body, events: [...body.events].reverse() } }
+        : { ...reply, body },
+    said: /workspace\.deleted/,
+  },
+}
+type Fault = (method: string, url: string, reply: Reply) => Reply
+
+for (const [name, { fault, said }] of Object.entries(faulty))
+  test(`a replacement of ${name} that does otherwise in one point does not behave`, async ({ original }) => {
+    const request = async (method: string, url: string, body?: unknown) =>
+      fault(method, url, await original.request(method, url, body))
+    const failed: string[] = []
+    for (const { check } of behaviours[name] ?? [])
+      await check({ request, time: original.time }).catch(error => failed.push(error.message))
+    assert.is(failed.length, 1, failed.join())
+    assert.match(failed[0] ?? '', said)
+  })
 
 test('the routes of a replacement answer as those of its original; one that does not is named', async ({
   original,
