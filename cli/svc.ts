@@ -30,11 +30,11 @@ const isFailure = ({ code }: NodeJS.ErrnoException) => code !== 'EPIPE'
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', error => interrupts.terminate(() => (isFailure(error) ? endUnwritten() : exit(exitCodes.done))))
 
-/** Ends a command whose output is incomplete, whatever it has done. */
-function endUnwritten(): void {
+/** Ends a command whose output is incomplete; its own failure keeps its exit code. */
+function endUnwritten(code: number = exitCodes.failed): void {
   const { errored } = process.stdout
   const text = errored ? `error: the output cannot be written: ${errored.message}\n` : ''
-  process.stderr.write(text, () => exit(exitCodes.failed))
+  process.stderr.write(text, () => exit(code))
 }
 
 /** Installed only when there is something to undo; otherwise signals end the process as usual. */
@@ -116,7 +116,7 @@ run(process.argv.slice(2), {
   process.stdout.write('', () => {
     // A failed write is known here before its event.
     const { errored } = process.stdout
-    if (errored && isFailure(errored) && code === exitCodes.done) endUnwritten()
+    if (errored && isFailure(errored)) endUnwritten(code || exitCodes.failed)
     else process.stderr.write('', () => exit(code))
   })
 })
