@@ -93,6 +93,9 @@ export function foreignServers(document: unknown, place: ForeignPlace): ForeignS
   const faults: ServerFault[] = []
   const remarks: string[] = []
   let hasDisabled = false
+  for (const member of isObject(document) ? Object.keys(document) : [])
+    if (isMisspelt(member, place.holders))
+      remarks.push(`${place.where}:${place.at([member])}: ${shown(member)} is not read; write ${place.holders[0]}`)
   const holder = isObject(document) ? place.holders.find(member => isSaid(document[member])) : ''
   if (holder === undefined) return { servers, faults, remarks, hasDisabled }
   const held = isObject(document) ? document[holder] : undefined
@@ -118,6 +121,10 @@ export function foreignServers(document: unknown, place: ForeignPlace): ForeignS
     remarks.push(`${place.where} has ${all.length} servers; the first ${MOST_SERVERS} are read`)
   return { servers, faults, remarks: remarks.slice(0, MOST_REMARKS), hasDisabled }
 }
+
+/** Whether a member is meant to contain the servers, in the spelling of another file. */
+const isMisspelt = (member: string, holders: readonly string[]) =>
+  member.replace(/[_-]/g, '').toLowerCase() === 'mcpservers' && !holders.includes(member)
 
 const isSaid = (value: unknown) => value !== undefined && value !== null
 

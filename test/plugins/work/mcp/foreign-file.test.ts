@@ -160,4 +160,15 @@ test('a server that was left out is explained by its own fault when it is asked 
   assert.not.match(body.error, /sse/)
 })
 
+test('servers below the member of another file are named with the member that is read', async () => {
+  await using scene = await world({})
+  const misspelt = JSON.stringify({ mcp_servers: { one: { command: 'x' } } })
+  await writeFile(path.join(scene.root, '.mcp.json'), misspelt)
+  await writeFile(path.join(scene.home, 'mcp.json'), misspelt)
+  await scene.trust()
+  const problems = await scene.problems()
+  assert.match(problems, /\.mcp\.json.*:1:\d+: "?mcp_servers"? is not read; write mcpServers/, problems)
+  assert.is(problems.match(/is not read; write mcpServers/g)?.length, 2, problems)
+})
+
 test.run()
