@@ -108,13 +108,13 @@ export const behaviours: Readonly<Record<string, readonly Behaviour[]>> = {
       name: 'a value that occurs in ordinary text, and a reference outside the namespaces, are refused',
       check: async ({ request }) => {
         for (const [ref, secret_value, code] of [
-          ['vault:hooks/behaviour/short', 'abc', 'vault_value_short'],
+          ['vault:hooks/behaviour-refused/short', 'abc', 'vault_value_short'],
           ['vault:behaviour-none/x', 'behaviour-secret-3', 'vault_ref_invalid'],
         ] as const) {
           const { status, body } = await request('PUT', '/api/vault/secrets', { ref, secret_value })
           assert.deepEqual([status, body.code], [400, code], ref)
         }
-        const { secrets } = (await request('GET', '/api/vault/secrets?prefix=hooks/behaviour/')).body
+        const { secrets } = (await request('GET', '/api/vault/secrets?prefix=hooks/behaviour-refused/')).body
         assert.deepEqual(secrets, [])
       },
     },
@@ -171,12 +171,13 @@ export const behaviours: Readonly<Record<string, readonly Behaviour[]>> = {
     {
       name: 'a change is an entry with its actor and request, the newest first, and the chain verifies to its head',
       check: inFolder(async ({ request }, root) => {
-        const before = (await request('GET', '/api/audit/verify')).body
         const { id } = (await request('POST', '/api/workspaces', { root_dir: root })).body.workspace
         const { entries } = (await request('GET', `/api/audit?subject=${id}`)).body
         assert.equal(entries?.[0]?.action, 'workspace.created')
         assert.equal(entries[0].request, 'POST /api/workspaces')
         assert.ok(entries[0].actor?.kind)
+        const before = (await request('GET', '/api/audit/verify')).body
+        await request('PATCH', `/api/workspaces/${id}`, { name: 'behaviour' })
         const after = (await request('GET', '/api/audit/verify')).body
         assert.deepEqual([before.status, after.status], ['ok', 'ok'])
         assert.ok(after.last > before.last && after.head !== before.head, 'a change moves the head of the chain')
