@@ -148,7 +148,7 @@ export function checkTaken(actor: Actor, before: StoredRecord | undefined): void
     throw RecordErrors.record_exists(`${before.kind} ${before.id} exists and comes from another source`)
 }
 
-/** Checks presence (404 or 409), then the source, then the version: the order of "The way of a record". */
+/** Checks presence (404 or 409), then the source, then the version: the order of the picture in README.md. */
 export function checkVersion(
   actor: Actor,
   kind: string,

@@ -69,9 +69,9 @@ async function crossed(work: () => Promise<unknown>): Promise<string[]> {
 /** Leaf files of the kernel that the way passes, and that its story does not name. */
 const SMALL = /^kernel\/(contract\/|config\/|kit\/|host\/register|(clock|ids|kernel|redaction)\.ts)/
 
-/** Files that docs/architecture.md names, as `kernel/http/`{a, b}. */
+/** Files that kernel/README.md names, as `kernel/http/`{a, b}. */
 function wayInDocument(): ReadonlySet<string> {
-  const text = readFileSync(path.join(root, 'docs/architecture.md'), 'utf8')
+  const text = readFileSync(path.join(root, 'kernel/README.md'), 'utf8')
   const groups = [...text.matchAll(/`(kernel\/\w+\/)`\{([^}]*)\}/g)]
   return new Set(
     groups.flatMap(([, folder = '', names = '']) => names.split(/,\s*/).map(name => `${folder}${name}.ts`)),
@@ -97,7 +97,7 @@ test(`a PUT over TCP crosses at most ${MOST_FILES} files of the kernel outside o
   assert.equal(
     kernel.filter(file => !SMALL.test(file) && !told.has(file)),
     [],
-    'docs/architecture.md tells the way by these',
+    'kernel/README.md names these files',
   )
 })
 
