@@ -640,6 +640,16 @@ test('the README of a plugin names each of its rooms, and that of a group each o
   assert.equal(untold, [])
 })
 
+test('the README of a folder of the kernel names each of its files', () => {
+  const told = ['kernel', 'kernel/host', 'kernel/http', 'kernel/records', 'kernel/store']
+  const untold = told.flatMap(folder => {
+    const readme = readFileSync(path.join(root, folder, 'README.md'), 'utf8')
+    const own = tree.filter(({ file }) => path.dirname(file) === folder)
+    return own.map(({ file }) => file).filter(file => !readme.includes(`\`${path.basename(file)}\``))
+  })
+  assert.equal(untold, [])
+})
+
 test('tests and documents cite no document that is not in the repository either', () => {
   const documents = ['README.md', ...['docs', 'kernel', 'plugins', 'examples'].flatMap(documentsBelow)]
   const broken = [

@@ -33,8 +33,26 @@ test('a block that quotes nothing, or wrongly, is found', () => {
   assert.match(wrongIn('// examples/plugins/notes/index.ts\nconst a = 1\n') ?? '', 'no such lines')
 })
 
+test('a decision says in three lines what, why and what it costs, and there are few', () => {
+  const [, ...entries] = read('docs/decisions.md').split(/^(?=\d+\. \*\*)/m)
+  const numbers = entries.map(entry => Number.parseInt(entry, 10))
+  assert.is(new Set(numbers).size, entries.length, 'numbers are unique')
+  assert.ok(entries.length <= 75, `${entries.length} entries: one that a test or a comment can hold goes`)
+  const wrong = entries.filter(entry => {
+    const [what = '', , cost = '', ...more] = (entry.split(/^## /m)[0] ?? '').trim().split('\n')
+    return !what.endsWith('**') || !/^\s+Cost: /.test(cost) || more.length > 0
+  })
+  assert.equal(wrong, [])
+})
+
+const readmes = ['kernel', 'plugins'].flatMap(folder =>
+  readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter(file => path.basename(file) === 'README.md')
+    .map(file => path.join(folder, file)),
+)
+
 test('every link in the documents leads somewhere', () => {
-  for (const document of ['README.md', ...documents.map(name => `docs/${name}`)]) {
+  for (const document of ['README.md', ...documents.map(name => `docs/${name}`), ...readmes]) {
     for (const [, link = ''] of read(document).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
       if (/^[a-z]+:/.test(link)) continue
       const target = path.resolve(root, path.dirname(document), link)
