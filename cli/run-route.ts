@@ -307,7 +307,7 @@ export function rowsOf(body: unknown, view: RouteCommand['view']): readonly unkn
   return lists.length === 1 ? lists[0] : undefined
 }
 
-/** Prints the ID of a row, or of the subject of a body. */
+/** Prints the ID of a row of a list, or that of the object which a reply contains, such as `{ job: { id } }`. */
 function printId(row: unknown, out: Output, view: RouteCommand['view']): void {
   const isRow = view !== undefined && 'rows' in view
   const columns = isRow ? view.columns : view && 'item' in view ? view.fields : []

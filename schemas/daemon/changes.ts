@@ -54,7 +54,7 @@ export const PlanReply = v.object({ plan: Plan })
 export const ChangeState = v.picklist(['undoable', 'kept', 'undone'])
 export type ChangeState = v.InferOutput<typeof ChangeState>
 
-/** A successful request of the control plane. */
+/** A request that changed something, and whether it can be undone. */
 export const ControlChange = v.object({
   /** Request id: `req_` and 16 hex digits. */
   id: v.string(),

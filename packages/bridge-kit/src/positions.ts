@@ -47,7 +47,7 @@ export class Positions {
     return [...this.#places.keys()].reverse()
   }
 
-  /** Starts an unknown place at a message. */
+  /** Sets the first position of a place; a known place keeps its own. */
   begin(place: string, at: string): void {
     if (this.#places.has(place) || !isId(at)) return
     this.#put(place, { at, open: new Set(), done: new Set() })

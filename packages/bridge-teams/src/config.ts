@@ -17,7 +17,7 @@ export interface TeamsConfig {
   readonly tenant: string
   readonly loginUrl: string
   readonly openIdUrl: string
-  /** A configured Bot Connector that is not Microsoft's, without a trailing slash. */
+  /** URL of a Bot Connector other than Microsoft's, without a trailing slash. */
   readonly serviceUrl: string | undefined
   /** Answer messages in rooms that do not address the bot. */
   readonly answersAll: boolean

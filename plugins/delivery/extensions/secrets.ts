@@ -93,7 +93,7 @@ export class Secrets {
     })
   }
 
-  /** Vault paths of values for links to a workspace. */
+  /** Vault paths that belong to extensions which a developer has linked to a workspace. */
   ofWorkspace(id: string): string[] {
     const { current: vault } = this.kernel.needs.vault
     const all = ['extensions/', 'mcp/extensions/'].flatMap(folder => vault?.list(folder) ?? [])

@@ -14,7 +14,8 @@ export class InForce {
   }
 
   /**
-   * Whether a value has changed since the last look, with the same settings.
+   * Whether a value has changed since the last call. False when settings came, went or changed owners: their values are then only
+   * stored, because a plugin that starts changes no configuration.
    * @param anew settings that are new or have another owner; no other setting changes together with them
    */
   hasChanged(known: readonly Setting[], anew: readonly Setting[]): boolean {

@@ -17,7 +17,7 @@ export const migrations: readonly Migration[] = [
 
 const { integer, text, time } = column
 
-/** Ended things, kept until every stream with such rows has deleted them. */
+/** Ended things, kept until every plugin with rows that belong to them has deleted those rows. */
 export const tombstones = table('ownership_tombstone', {
   seq: integer().generated(),
   /** Id of the token of the plugin that owns such things. */

@@ -54,8 +54,8 @@ export interface Joined {
 }
 
 /**
- * A text without the line breaks and separators that `base64`, `openssl`, `xxd` and certificates insert between digits; only for
- * encodings that may be broken in it.
+ * A text without the line breaks and separators that `base64`, `openssl`, `xxd` and certificates insert between digits: one result
+ * for each encoding whose digits may be separated in it.
  * @param isLast false when the text continues, so that its end may be the beginning of such digits
  */
 export function joinedDigits(text: string, isLast: boolean): Joined[] {

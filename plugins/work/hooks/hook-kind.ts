@@ -51,7 +51,7 @@ export const Written = v.object({
 /** A declaration in a record: `process` selects the process of the extension instead of a command. */
 const Recorded = v.object({ ...Written.entries, process: v.optional(v.boolean()) })
 
-/** Executor members. */
+/** Members that may stand at the top level or in `executor`, but not in both. */
 const running = ['command', 'args', 'env', 'secret_env', 'timeout', 'warm', 'format'] as const
 
 type Given = v.InferOutput<typeof Recorded>

@@ -26,7 +26,7 @@ import { invoke } from './invoke.js'
 import type { ToolsService } from './service.js'
 import { errorToWire } from './wire.js'
 
-/** Errors of the place in a request. */
+/** Errors of a request that names a workspace, an agent or a session which is missing or invalid. */
 export const PLACE_ERRORS = [
   ToolErrors.tool_denied,
   AgentErrors.agent_not_found,

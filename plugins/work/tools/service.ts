@@ -30,7 +30,7 @@ import { ToolSettings } from './settings.js'
 import { Toolsets } from './toolsets.js'
 import { toolToWire } from './wire.js'
 
-/** A place with everything that a decision needs. */
+/** A place (workspace, agent, session) with the tools and rules that decide about calls there. */
 export interface Scene {
   readonly catalog: Catalog
   readonly toolsets: Toolsets
@@ -181,8 +181,8 @@ export class ToolsService implements ToolsApi {
   }
 
   /**
-   * The scene for a wanted tool, after its server has listed its tools. Throws `tool_unavailable` if that server cannot
-   * be reached, which differs from a missing tool.
+   * The tools and rules of a place. If the tool is not known yet, its MCP server is first asked for its tools. Throws
+   * `tool_unavailable` if that server cannot be reached; a tool that does not exist is no error here.
    */
   async wanted(place: ToolPlace, id: string): Promise<Scene> {
     const scene = await this.scene(place)

@@ -36,7 +36,10 @@ export async function validateFolder(folder: string): Promise<Validation> {
   return { root, manifest, problems: await problemsOf(manifest, root) }
 }
 
-/** A module beside the copy: it imports code of layers above this plugin, and `svc` resolves from there. */
+/**
+ * Source of a module that is written next to the copy of the folder, where `svc` can be resolved. This plugin may not import
+ * `svc/testing` itself, which builds on all plugins.
+ */
 const JUDGE = "export { replacementProblems, shippedProblems } from 'svc/testing'\n"
 
 interface Judge {

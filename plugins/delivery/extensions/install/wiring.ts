@@ -22,7 +22,7 @@ export interface ExtensionsHost {
   readonly failing: (name: string, ran: boolean) => Promise<Fault | undefined>
   /** Kinds that its current or earlier code declares. */
   readonly kinds: (name: string) => readonly string[]
-  /** Reads from a folder of files everything that an extension brings. */
+  /** Lists everything that an extension brings, as read from its files. */
   readonly brought: (extension: InstalledExtension) => Promise<readonly Brought[]>
   /** Forgets the last start of a removed extension; a purge also forgets its kinds. */
   readonly forget: (t: Tx, name: string, purge: boolean) => void

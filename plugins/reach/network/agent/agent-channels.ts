@@ -338,7 +338,7 @@ function wireChannel(row: ChannelRow, run: TaskRun | undefined): CoordinationCha
 const hash = (...parts: readonly string[]): string =>
   createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 32)
 
-/** The body of a `say`: a text as it is; another value as text for text readers, with the value beside it. */
+/** The body of a `say`: a text unchanged; any other value as JSON in `text`, and as it is in `content`. */
 function sayOf(body: unknown, intent: CoordinationKind): Record<string, unknown> {
   return typeof body === 'string'
     ? { text: body, intent }

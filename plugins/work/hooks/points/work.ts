@@ -120,7 +120,7 @@ function wished(wish: ToolCallWish, { tool_name, tool_namespace, tool_read_only,
   }
 }
 
-/** The end of a call in the input of hook programs. */
+/** The result or error of a tool call, as members of the payload that hook programs get. */
 const endOf = ({ result, error }: ToolCallEnd) => ({
   ...(result && { result: { content: result.content, structured: result.structured } }),
   ...((error ?? textOf(result)) !== '' && { error: error ?? textOf(result) }),

@@ -451,8 +451,8 @@ export class Connection {
       if (trouble === 'session') {
         ready.lost ??= 'it was started anew'
         this.#leave(ready)
-        // Requests to the new server process are refused and repeated; calls of the old process never get an answer, so
-        // the client is closed.
+        // The server has restarted and no longer knows the session. New requests are refused and repeated in a new session;
+        // calls that the old process had accepted never get an answer, so closing the client later fails them.
         const giveUp = () => void client.close().catch(() => {})
         this.world.clock.timeout(CHECK_MS, giveUp, { unref: true })
       } else if (trouble) this.#lose(ready, wordsOf(error))

@@ -68,7 +68,7 @@ export class Permissions {
   readonly #remembered = new Map<string, 'allow-always' | 'reject-always'>()
   readonly #grants = new Grants()
   readonly #asked = new AskedCalls()
-  /** Requests in front of a person, or still at a hook. */
+  /** Number of requests that wait for the answer of a hook or a person. */
   #open = 0
   readonly tools: ToolRights
   readonly asking: Asking

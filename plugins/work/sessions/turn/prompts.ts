@@ -23,7 +23,7 @@ export type PromptStatus =
   | 'interrupted'
   | 'indeterminate'
 
-/** Ends without a part of the agent, for which no turn outcome exists: a repetition gets this status as its reply. */
+/** Statuses of prompts that ended before the agent got them. Without a turn outcome, a repetition is answered with the status. */
 const TOLD: ReadonlySet<PromptStatus> = new Set<PromptStatus>(['canceled', 'dropped', 'interrupted'])
 const ALIVE = "('queued', 'starting', 'running')"
 
