@@ -32,7 +32,7 @@ class Keys {
     }
   }
 
-  /** A caller without a key is left to others, and one with a token of svc itself too; whom nobody knows gets a 401. */
+  /** Leaves callers without a key, or with a token of svc itself, to other plugins. An unknown key gets a 401. */
   whoAsks({ headers }) {
     const [, key] = /^Bearer (\S+)$/.exec(headers.authorization ?? '') ?? []
     if (key === undefined || key.startsWith('svc_')) return undefined

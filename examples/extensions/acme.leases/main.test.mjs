@@ -26,7 +26,7 @@ test('a lease lasts as long as the setting says, and what was saved behind it st
   await leases.time.pass(31_000)
   const second = await claim(leases, 'report', 'bob')
   assert.deepEqual([second.body.checkpoint, second.body.fence > first.body.fence], ['page 7', true])
-  // Ada was too slow: what she writes now is refused, and nothing of it is kept.
+  // The lease of Ada has expired: her late heartbeat is refused, and its checkpoint is not stored.
   assert.deepEqual(seen(await beat(leases, first.body.token, 'page 8')), [409, 'lease_lost'])
   await leases.request('POST', `${base}/releases`, { token: second.body.token })
   assert.equal((await claim(leases, 'report', 'eve', 1)).body.checkpoint, 'page 7')

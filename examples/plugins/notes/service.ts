@@ -15,7 +15,7 @@ export class NotesService implements NotesApi {
     this.publishing = publishing
   }
 
-  /** Makes the index what the records say: a batch has the changed keys as they are now, never what happened to them. */
+  /** Updates the index. A batch has the current records of changed keys, never their history. */
   project(batch: Batch<NoteSpec>): void {
     for (const { id, spec } of batch.records) {
       if (spec.text.includes('\u0000')) batch.fail(id, new Error('a note is text'))
