@@ -69,7 +69,7 @@ export type ExtensionStatus = 'disabled' | 'enabled' | 'registered' | 'active' |
 /** An extension with a valid manifest, as other plugins see it. */
 export interface InstalledExtension {
   readonly name: string
-  /** Unique key. The name alone is the key of the installed extension; a developer's link has a key with more in it. */
+  /** Unique key: the name for the installed extension, `name@workspace` or `name@*` for a developer's link. */
   readonly key: string
   readonly version: string
   /** Absolute, symlinks resolved. */

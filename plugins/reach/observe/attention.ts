@@ -80,7 +80,7 @@ export function attentionOf(
 
 const NO_TASKS: TaskAttention = { counts: { approval: 0, failure: 0, needs_input: 0 }, newest: [] }
 
-/** Whether an entry belongs to the tasks' inbox, which lists it if it is the caller's; reviews are in none of its lanes. */
+/** Whether the inbox of tasks decides about an entry, so that it is not listed a second time here. That inbox has no reviews. */
 const isOfTasks = ({ taskId, kind, requestKind }: AttentionEntry): boolean =>
   taskId !== undefined && !(kind === 'approval' && requestKind === 'review')
 

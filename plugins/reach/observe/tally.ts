@@ -83,7 +83,7 @@ export class Tally {
     this.addOutcome(event)
   }
 
-  /** Counts only the outcome, not the event in its hour. */
+  /** Adds the outcome of an event, such as a failed run or a closed task, to its day; hours are counted by {@link addSum}. */
   addOutcome(event: StoredEvent): void {
     const what = countOf(event)
     if (what !== undefined) this.count(this.time.day(event.at), this.#workspace(event.scope), what)
