@@ -10,6 +10,7 @@ import { clientTypes, commandTypes, type Document } from './client-types.js'
 import type { CommandData, ModuleCommand } from './commands/command-data.js'
 import { writeCommandLines } from './commands/command-lines.js'
 import { describeRoutes } from './commands/describe-commands.js'
+import { withExamples } from './document-examples.js'
 import { localCommands } from './local.js'
 import { manPages } from './man-pages.js'
 import { configSchema, settingSchema } from './schema/config-schema.js'
@@ -81,6 +82,7 @@ const jsonSchemas = {
 for (const [name, schema] of Object.entries(jsonSchemas))
   put(join(dist, 'json-schema', `${name}.schema.json`), `${JSON.stringify(schema, undefined, 2)}\n`)
 const document = await buildDocument(routes, version)
+withExamples(document as never)
 put(join(dist, '..', 'schemas', 'openapi.json'), `${JSON.stringify(document, undefined, 2)}\n`)
 put(join(dist, '..', 'client', 'operations.ts'), clientTypes(document as Document))
 put(join(dist, '..', 'client', 'commands.ts'), commandTypes(paths))

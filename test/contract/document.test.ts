@@ -5,8 +5,10 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createConfig, lint } from '@redocly/openapi-core'
 import { Validator } from '@seriousme/openapi-schema-validator'
+import { Ajv2020 as Ajv } from 'ajv/dist/2020.js'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { withExamples } from '../../cli/document-examples.js'
 import { inTree } from '../../plugins/index.js'
 import { buildDocument } from '../../plugins/platform/openapi/document.js'
 import { surfaceLines } from '../../scripts/reference/surface.js'
@@ -54,7 +56,9 @@ function check(document: string, contract: string): { lacking: string[]; routes:
 
 test('schemas/openapi.json is the document of the routes as they are', async () => {
   const routes = inTree.flatMap(plugin => plugin.surface.routes ?? [])
-  const { info: _, ...built } = (await buildDocument(routes, '')) as { info: unknown }
+  const document = await buildDocument(routes, '')
+  withExamples(document as never)
+  const { info: _, ...built } = document as { info: unknown }
   const { info: __, ...stored } = JSON.parse(readFileSync(file, 'utf8'))
   assert.equal(stored, JSON.parse(JSON.stringify(built)))
 })
@@ -114,6 +118,53 @@ test('each operation says how its callers authenticate, with schemes that the do
       'post /api/webhooks/workspaces/{workspace_id}/{endpoint}',
     ].sort(),
   )
+})
+
+interface Carrier {
+  readonly content?: Readonly<Record<string, { readonly schema: object; readonly example?: unknown }>>
+}
+interface Exemplified {
+  readonly paths: Readonly<
+    Record<string, Record<string, { requestBody?: Carrier; responses: Readonly<Record<string, Carrier>> }>>
+  >
+}
+
+/** JSON bodies and success replies of a document with their examples. */
+const exemplified = ({ paths }: Exemplified) =>
+  Object.entries(paths).flatMap(([at, methods]) =>
+    Object.entries(methods).flatMap(([method, { requestBody, responses }]) => {
+      const replies = Object.entries(responses).filter(([status]) => status.startsWith('2'))
+      return [['body', requestBody] as const, ...replies].flatMap(([part, carrier]) => {
+        const media = carrier?.content?.['application/json']
+        return media ? [{ ...media, at: `${method.toUpperCase()} ${at} ${part}` }] : []
+      })
+    }),
+  )
+
+test('each JSON body and success reply has an example that its schema allows', () => {
+  const document = JSON.parse(readFileSync(file, 'utf8'))
+  const ajv = new Ajv({ strict: false, validateFormats: false })
+  ajv.addSchema({ $id: 'document', components: document.components })
+  const judge = ({ at, schema, example }: { at: string; schema: object; example?: unknown }) => {
+    if (example === undefined) return [`${at}: no example`]
+    const text = JSON.stringify(schema).replaceAll('"#/components/', '"document#/components/')
+    const isValid = ajv.compile(JSON.parse(text))
+    return isValid(example) ? [] : [`${at}: ${ajv.errorsText(isValid.errors)}`]
+  }
+  const all = exemplified(document)
+  assert.ok(all.length > 550, `${all.length}`)
+  assert.equal(all.flatMap(judge), [])
+  assert.is(judge({ at: 'a number', schema: { type: 'string' }, example: 7 }).length, 1)
+})
+
+test('a line of the surface is the same without examples', () => {
+  const document = JSON.parse(readFileSync(file, 'utf8'))
+  const bare = JSON.parse(JSON.stringify(document), (_, value) => {
+    if (value && typeof value === 'object' && 'schema' in value) delete value.example
+    return value
+  })
+  assert.is.not(JSON.stringify(bare), JSON.stringify(document))
+  assert.is(surfaceLines(bare), surfaceLines(document))
 })
 
 test('the document lacks nothing that the contract has for the routes that are complete', () => {
