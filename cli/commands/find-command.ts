@@ -28,10 +28,10 @@ export const groups: ReadonlyMap<string, string> = new Map([
 /** Common verbs, with the names that some groups use for them. */
 const verbs: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
-    show: ['info', 'get', 'inspect'],
-    create: ['new', 'add'],
-    update: ['edit'],
-    delete: ['remove'],
+    show: ['info', 'get', 'inspect', 'lookup', 'status'],
+    create: ['new', 'add', 'put', 'register', 'activate', 'propose', 'open', 'init', 'install'],
+    update: ['edit', 'rename', 'set', 'put', 'write'],
+    delete: ['remove', 'unset', 'reset', 'deactivate'],
     resume: ['enable'],
     pause: ['disable'],
   }),

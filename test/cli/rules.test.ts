@@ -50,22 +50,54 @@ test('a group goes by its plural, and one within a group by its own name', () =>
 })
 
 test('show, create, update and delete work in each group that has such a command under another name', () => {
-  const others = { show: ['info', 'get'], create: ['new', 'add'], update: ['edit'], delete: ['remove'] }
+  const others = {
+    show: ['info', 'get', 'inspect', 'lookup', 'status'],
+    create: ['new', 'add', 'put', 'register', 'activate', 'propose', 'open', 'init', 'install'],
+    update: ['edit', 'rename', 'set', 'put', 'write'],
+    delete: ['remove', 'unset', 'reset', 'deactivate'],
+  }
   let seen = 0
   for (const { path } of entries) {
     const words = path.split(' ')
     const last = words.pop() as string
     for (const [verb, names] of Object.entries(others)) {
       const typed = [...words, verb].join(' ')
-      if (words.length === 0 || !names.includes(last) || entries.some(entry => entry.path === typed)) continue
+      const isFirst = last === names.find(name => entries.some(entry => entry.path === [...words, name].join(' ')))
+      if (words.length === 0 || !isFirst || entries.some(entry => `${entry.path} `.startsWith(`${typed} `))) continue
       assert.is(named(typed), path, typed)
       seen++
     }
   }
-  assert.ok(seen > 6, `${seen}`)
+  assert.ok(seen > 40, `${seen}`)
   assert.is(named('job pause'), 'automation jobs disable')
   assert.is(named('job resume'), 'automation jobs enable')
   assert.is(named('session resume'), 'session resume', 'what is there keeps its name')
+})
+
+/** Commands that replace or delete something without a standard verb: words of the field for what two sides agree on. */
+const DOMAIN_VERBS = [
+  'network accept-offers',
+  'network refuse-offers',
+  'network subscribe',
+  'network unshare',
+  'network unsubscribe',
+  'network withdraw',
+]
+
+test('a group whose routes change or delete something has the standard verb for that, as a name or as an alias', () => {
+  const wanted: Readonly<Record<string, readonly string[]>> = {
+    PATCH: ['update'],
+    PUT: ['create', 'update'],
+    DELETE: ['delete'],
+  }
+  const lacking = entries.flatMap(entry => {
+    const [last = '', ...words] = entry.path.split(' ').reverse()
+    const group = words.reverse().join(' ')
+    const standard = 'method' in entry ? (wanted[entry.method] ?? []) : []
+    const isKnown = (verb: string) => verb === last || entries.some(({ path }) => path === named(`${group} ${verb}`))
+    return group === '' || standard.length === 0 || standard.some(isKnown) ? [] : [entry.path]
+  })
+  assert.equal(lacking.sort(), DOMAIN_VERBS)
 })
 
 const jobs = [
