@@ -3,7 +3,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { base } from '../plugins/index.js'
+import { base, inTree } from '../plugins/index.js'
 import { pluginFolders } from '../scripts/plugin-folders.mjs'
 import { circlesOf, graphOf } from './harness/graph.js'
 import { readSource, type Source, sourcesBelow } from './harness/source.js'
@@ -664,6 +664,55 @@ test('every file that may open files itself still does', () => {
     file => !tree.some(source => source.file === file && opensOf(source).length > 0),
   )
   assert.equal(idle, [])
+})
+
+/** Files that name routes of other plugins by their paths, and why. The command line and code for authors are clients. */
+const NAMES_ROUTES: Readonly<Record<string, string>> = {
+  'plugins/access/identity/own.ts': 'judges requests by the path of their route',
+  'plugins/delivery/extensions/load/code.ts': 'holds the routes of an extension to their own prefix',
+  'plugins/delivery/extensions/manifest/permissions.ts': 'maps a method of an extension to the request that answers it',
+  'plugins/delivery/extensions/subprocess/host-api.ts': 'sends files of an extension to the route of attachments',
+  'plugins/desk/settings/sections/facts.ts': 'links of a reply, which clients follow',
+  'plugins/reach/telemetry/traces/traces.ts': 'leaves out requests that are not traced',
+  'plugins/work/sessions/lifecycle/catalog.ts': 'judges the undo of a change by the path of its route',
+}
+const isClient = (file: string) => /\/(?:cli|authoring)\/|[/-]commands?\.ts$|\/setup\.ts$/.test(file)
+const templatesOf = new Map(inTree.map(({ name, surface }) => [name, (surface.routes ?? []).map(route => route.path)]))
+
+/** Paths of routes in the strings of a plugin that are not its own. A placeholder stands for one segment. */
+function foreignRoutes({ file, text }: Source): string[] {
+  const plugin = plugins.find(({ folder }) => inside(file, folder))
+  if (!plugin || isClient(file)) return []
+  const own = templatesOf.get(plugin.name) ?? []
+  const code = text.replace(/^\s*(?:\/\/|\/?\*).*$/gm, '')
+  const named = [...code.matchAll(/['"`](?:[A-Z]+ )?(\/api\/\w[^'"`]*)/g)].map(([, path = '']) =>
+    path
+      .replace(/\$?\{[^{}]*\}/g, '{}')
+      .replace(/[?$\s].*$/s, '')
+      .replace(/\/$/, ''),
+  )
+  return named.filter(path => {
+    const pattern = path.split('/').map(part => (part === '{}' ? '[^/]+' : part.replaceAll('{}', '.+')))
+    const isOwn = new RegExp(`^${pattern.join('/')}(?:/|$)`)
+    return !own.some(template => isOwn.test(template))
+  })
+}
+
+test('a plugin names no route of another plugin by its path: tokens and the tokens of undo do', () => {
+  const naming = tree.filter(source => foreignRoutes(source).length > 0)
+  const broken = naming.flatMap(source =>
+    source.file in NAMES_ROUTES ? [] : foreignRoutes(source).map(path => `${source.file}: ${path}`),
+  )
+  assert.equal(broken, [])
+  const idle = Object.keys(NAMES_ROUTES).filter(file => !naming.some(source => source.file === file))
+  assert.equal(idle, [], 'an exception that is no longer needed goes')
+  const foreign = (text: string, file = 'plugins/agents/skills/a.ts') => foreignRoutes(readSource(file, text))
+  assert.equal(foreign("ask({ method: 'PATCH', url: '/api/settings/keys' })"), ['/api/settings/keys'])
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: source text
+  assert.equal(foreign('ask(`/api/agents/${encodeURIComponent(name)}?workspace=${id}`)'), ['/api/agents/{}'])
+  assert.equal(foreign("const route = 'GET /api/bundles/catalog'"), ['/api/bundles/catalog'])
+  assert.equal(foreign("const own = '/api/skills/{name}/content'"), [])
+  assert.equal(foreign("client.request('GET', '/api/settings/keys')", 'plugins/agents/skills/commands.ts'), [])
 })
 
 /** The folders of the kernel and of the base plugins, which do parts of its work. */

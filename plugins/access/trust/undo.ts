@@ -3,17 +3,15 @@ import type { WorkspaceTrust } from '../../../schemas/workspaces/trust.js'
 import type { Undo } from '../../desk/changes/api.js'
 
 const trustIn = (state: unknown): WorkspaceTrust | undefined => Object(state).trust
-const pathOf = (id = '') => `/api/workspaces/${encodeURIComponent(id)}/trust`
 
 /** Undo of granted or revoked trust. If the files have changed since, a person has to review them. */
 export const trustUndo: Undo = {
   by: 'custom',
   of: 'trust',
   compares: ['state', 'digest'],
-  reads: ({ params }) => [pathOf(params.id)],
-  request: ({ params, before }) => {
+  reads: ({ path }) => [path],
+  request: ({ path, params, before }) => {
     const was = trustIn(before)
-    const path = pathOf(params.id)
     if (was?.state === 'trusted') return { method: 'PUT', path, body: { digest: was.digest } }
     return was?.state === 'changed'
       ? `what was trusted before were other files; look at these and decide: ${command('workspace trust-status', params.id ?? '')}`

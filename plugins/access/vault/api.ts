@@ -141,3 +141,21 @@ export const VaultErrors = defineErrors({
   },
   vault_key_external: { status: 409, message: 'the daemon cannot change a key that it is handed from outside' },
 })
+
+/** Errors about an unusable key. */
+export const KEY_ERRORS = [
+  VaultErrors.vault_key_missing,
+  VaultErrors.vault_key_readable,
+  VaultErrors.vault_key_invalid,
+  VaultErrors.vault_key_unreadable,
+  VaultErrors.vault_key_wrong,
+] as const
+
+/** Errors of storing a secret. */
+export const WRITE_ERRORS = [
+  VaultErrors.vault_ref_invalid,
+  VaultErrors.vault_value_short,
+  VaultErrors.vault_value_invalid,
+  VaultErrors.vault_full,
+  ...KEY_ERRORS,
+] as const

@@ -13,22 +13,22 @@ import {
 import { undo } from '../../desk/changes/api.js'
 import { Checks, StatusMembers } from '../../desk/daemon/api.js'
 import { Events } from '../../platform/events/api.js'
-import { SecretOwners, Vault, VaultErrors, VaultKeyRotated, VaultSecretDeleted, VaultSecretPut } from './api.js'
+import {
+  KEY_ERRORS,
+  SecretOwners,
+  Vault,
+  VaultErrors,
+  VaultKeyRotated,
+  VaultSecretDeleted,
+  VaultSecretPut,
+  WRITE_ERRORS,
+} from './api.js'
 import { needs } from './needs.js'
 import { migrations } from './rows.js'
 import type { VaultService } from './service.js'
 
 const route = routeOf<VaultService>(describe('Vault'))
 const { contribute, tap } = surfaceOf<VaultService>()
-
-/** Errors about an unusable key. */
-const ofKeys = [
-  VaultErrors.vault_key_missing,
-  VaultErrors.vault_key_readable,
-  VaultErrors.vault_key_invalid,
-  VaultErrors.vault_key_unreadable,
-  VaultErrors.vault_key_wrong,
-]
 
 const ref = { name: 'ref', in: 'query', summary: 'vault:<namespace>/<name>/…' } as const
 const columns = [
@@ -107,16 +107,7 @@ export default definePlugin({
       privileged: true,
       body: PutVaultSecretBody,
       replies: { 200: VaultSecretReply },
-      with: [
-        undo({ by: 'never', why: 'the value of a secret that is replaced is not kept' }),
-        throws(
-          VaultErrors.vault_ref_invalid,
-          VaultErrors.vault_value_short,
-          VaultErrors.vault_value_invalid,
-          VaultErrors.vault_full,
-          ...ofKeys,
-        ),
-      ],
+      with: [undo({ by: 'never', why: 'the value of a secret that is replaced is not kept' }), throws(...WRITE_ERRORS)],
       handle: async (self, { body, actor }) => {
         const { ref, secret_value, kind, allow_short } = body
         return ok({ secret: await self.put(ref, secret_value, { kind, allowShort: allow_short, actor }) })
@@ -164,7 +155,7 @@ export default definePlugin({
       privileged: true,
       replies: { 200: RotateVaultReply },
       with: [
-        throws(VaultErrors.vault_key_external, ...ofKeys),
+        throws(VaultErrors.vault_key_external, ...KEY_ERRORS),
         undo({ by: 'never', why: 'the former key is not kept, and the values of all secrets stay' }),
         cli('vault rotate', {
           view: show(RotateVaultReply, '', [

@@ -9,7 +9,7 @@ import {
   type TapsOf,
   token,
 } from '../../../kernel/plugin.js'
-import type { AgentActivity } from '../../../schemas/agents.js'
+import type { Agent, AgentActivity, PutAgentBody } from '../../../schemas/agents.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
 import type { AgentSpec } from './definition/agent-kind.js'
 import type { AgentFolder } from './definition/files.js'
@@ -85,6 +85,13 @@ export interface AgentsApi extends TapsOf<typeof points> {
   list(workspace?: Workspace): Promise<readonly AgentDefinition[]>
   /** Throws `agent_not_found` (404) or `agent_invalid` (422) naming the file and what is wrong in it. */
   find(name: string, workspace?: Workspace): Promise<AgentDefinition>
+  /** A definition as its route shows it. @throws Fault as `find` */
+  shown(name: string, workspace?: Workspace): Promise<Agent>
+  /**
+   * Replaces the fields of a definition; the operation of its PUT route. @throws Fault `invalid_request`, `agent_changed`,
+   * `agent_read_only`, and those of `find`
+   */
+  update(name: string, body: PutAgentBody): Promise<Agent>
   /** As `find`, with the folder of a definition file. */
   locate(
     name: string,
@@ -102,6 +109,10 @@ export interface AgentsApi extends TapsOf<typeof points> {
 }
 
 export const Agents = token<AgentsApi>('agents@1')
+
+/** The request that shows a definition, for the undo of a change of its fields. */
+export const agentRequest = (name: string, workspaceId?: string): string =>
+  `/api/agents/${encodeURIComponent(name)}${workspaceId === undefined ? '' : `?workspace=${encodeURIComponent(workspaceId)}`}`
 
 /**
  * Parses an AGENT.md file to the spec of a record, with the entries that are left out. Rejects with the problem;

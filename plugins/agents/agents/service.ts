@@ -1,6 +1,12 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Actor, type Batch, type Fault, messageOf } from '../../../kernel/plugin.js'
-import type { Agent, AgentCatalogQuery, AgentCatalogReply, ListAgentsReply } from '../../../schemas/agents.js'
+import type {
+  Agent,
+  AgentCatalogQuery,
+  AgentCatalogReply,
+  ListAgentsReply,
+  PutAgentBody,
+} from '../../../schemas/agents.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { Trust } from '../../access/trust/api.js'
 import { type Workspace, WorkspaceErrors } from '../../desk/workspaces/api.js'
@@ -81,6 +87,14 @@ export class AgentsService implements AgentsApi {
 
   async list(workspace?: Workspace): Promise<readonly AgentDefinition[]> {
     return (await this.#sources.view(workspace).listing()).agents.map(({ definition }) => definition)
+  }
+
+  async shown(name: string, workspace?: Workspace): Promise<Agent> {
+    return this.wire(await this.find(name, workspace))
+  }
+
+  update(name: string, body: PutAgentBody): Promise<Agent> {
+    return this.editing.update(name, body)
   }
 
   async find(name: string, workspace?: Workspace): Promise<AgentDefinition> {

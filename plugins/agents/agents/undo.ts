@@ -4,14 +4,16 @@ import { type ChangeRequest, type ChangeSeen, pick, type Undo } from '../../desk
 /** Members of a definition that requests can write. */
 const WRITTEN = Object.keys(PutAgentBody.entries.agent.entries)
 
-type Asked = Pick<ChangeSeen, 'params' | 'query' | 'body'>
+type Asked = Pick<ChangeSeen, 'path' | 'query' | 'body'>
 
 /** The writable members; an empty text counts as unset. */
 const writtenIn = (agent: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(pick(agent, WRITTEN)).filter(([, value]) => value !== ''))
 
 const agentOf = (state: unknown): Readonly<Record<string, unknown>> | undefined => Object(state).agent
-const pathOf = (name: string) => `/api/agents/${encodeURIComponent(name)}`
+/** Path of an agent in the list of agents. */
+const within = (list: string, name: unknown) => `${list}/${encodeURIComponent(String(name ?? ''))}`
+const listOf = (path: string) => path.slice(0, path.lastIndexOf('/'))
 
 /** The workspace in a request's body or query. */
 function workspaceOf({ query, body }: Asked): string | undefined {
@@ -29,7 +31,7 @@ const lost = (agent: Readonly<Record<string, unknown>>): string | undefined =>
     ? 'the definition has MCP servers, which only its file can name'
     : undefined
 
-const reads = (asked: Asked) => [`${pathOf(asked.params.name ?? '')}${inWorkspace(asked)}`]
+const reads = (asked: Asked) => [`${asked.path}${inWorkspace(asked)}`]
 
 /** Undo of an update: restores the fields. */
 export const ofUpdate: Undo = {
@@ -43,7 +45,7 @@ export const ofUpdate: Undo = {
     const workspace = workspaceOf(seen)
     return {
       method: 'PUT',
-      path: pathOf(seen.params.name ?? ''),
+      path: seen.path,
       body: {
         agent: writtenIn(before),
         expected_digest: after?.definition_digest,
@@ -56,11 +58,11 @@ export const ofUpdate: Undo = {
 /** Undo of a creation: deletes the definition. */
 export const ofCreation: Undo = {
   by: 'custom',
-  reads: asked => [`${pathOf(Object(asked.body).agent?.name ?? '')}${inWorkspace(asked)}`],
+  reads: asked => [`${within(asked.path, Object(asked.body).agent?.name)}${inWorkspace(asked)}`],
   request: seen => {
     if (agentOf(seen.before))
       return 'it hides an agent of the same name, which would be in force again; delete it: svc agent delete'
-    return { method: 'DELETE', path: `${pathOf(Object(seen.body).agent?.name ?? '')}${inWorkspace(seen)}` }
+    return { method: 'DELETE', path: `${within(seen.path, Object(seen.body).agent?.name)}${inWorkspace(seen)}` }
   },
 }
 
@@ -77,17 +79,20 @@ export const ofRemoval: Undo = {
     if (missing !== undefined) return missing
     const workspace = before.workspace_id as string | undefined
     const place = workspace === undefined ? { scope: 'global' } : { scope: 'workspace', workspace }
-    return { method: 'POST', path: '/api/agents', body: { agent: writtenIn(before), ...place } }
+    return { method: 'POST', path: listOf(seen.path), body: { agent: writtenIn(before), ...place } }
   },
 }
 
 /** Undo of a copy: deletes it. */
 export const ofCopy: Undo = {
   by: 'custom',
-  reads: asked => [`${pathOf(Object(asked.body).name ?? '')}${inWorkspace(asked)}`],
+  reads: asked => [`${within(listOf(listOf(asked.path)), Object(asked.body).name)}${inWorkspace(asked)}`],
   request: seen => {
     if (agentOf(seen.before))
       return 'it hides an agent of the same name, which would be in force again; delete it: svc agent delete'
-    return { method: 'DELETE', path: `${pathOf(Object(seen.body).name ?? '')}${inWorkspace(seen)}` }
+    return {
+      method: 'DELETE',
+      path: `${within(listOf(listOf(seen.path)), Object(seen.body).name)}${inWorkspace(seen)}`,
+    }
   },
 }

@@ -19,6 +19,7 @@ import { ModelErrors, Models } from './api.js'
 import { needs } from './needs.js'
 import type { ModelsService } from './service.js'
 import { modelTables } from './table.js'
+import { ofCuration } from './undo.js'
 
 const route = routeOf<ModelsService>(describe('Models and providers'))
 const provider = { name: 'provider', summary: 'name of a provider; default: all', optional: true } as const
@@ -117,7 +118,7 @@ export default definePlugin({
       privileged: true,
       replies: { 200: CurateModelReply },
       with: [
-        undo({ by: 'never', why: 'the former choice is not kept; choose again' }),
+        undo(ofCuration),
         cli('provider models set', {
           args: [
             { name: 'provider_id', summary: 'name of a provider' },

@@ -1,6 +1,6 @@
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { Serial } from '../../../kernel/kit/serial.js'
-import { type Actor, type Fault, messageOf } from '../../../kernel/plugin.js'
+import { type Actor, Fault, messageOf } from '../../../kernel/plugin.js'
 import type {
   CurateModelBody,
   CurateModelReply,
@@ -129,11 +129,11 @@ export class ModelsService implements ModelsApi {
         ? before.map(model => (model.id === id ? changed : model))
         : [...before, changed]
       const settings = { ...entry, models: { ...entry.models, curated } }
-      const url = `/api/settings/providers/${encodeURIComponent(provider)}`
-      const request = { method: 'PUT', url, body: { settings } } as const
-      const reply = await this.kernel.needs.request(request, actor)
-      const answer = JSON.parse(reply.body)
-      if (reply.status !== 200) throw refusal(answer)
+      const keys = this.kernel.needs.settings.current
+      if (!keys) throw refusal('the plugin settings does not run')
+      const answer = await keys.putProvider(provider, { settings }, actor).catch(error => {
+        throw error instanceof Fault ? refusal(error.message) : error
+      })
       const model = this.list(provider).find(found => found.model_id === id)
       if (!model) throw ModelErrors.model_not_found(`the model ${JSON.stringify(id)} is gone`)
       return { apply: answer, model }
@@ -270,6 +270,6 @@ function curated(models: readonly Model[]): Model[] {
 }
 
 /** The fault of a refused configuration write. */
-function refusal({ error }: { readonly error?: unknown }): Fault {
-  return ModelErrors.model_source_failed(`the configuration could not be written: ${String(error)}`)
+function refusal(why: string): Fault {
+  return ModelErrors.model_source_failed(`the configuration could not be written: ${why}`)
 }

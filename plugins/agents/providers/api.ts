@@ -1,7 +1,9 @@
 import * as v from 'valibot'
 import { command as commandLine } from '../../../kernel/kit/commands/command-line.js'
 import { type Actor, defineErrors, event, registry, token } from '../../../kernel/plugin.js'
+import type { Provider as WireProvider } from '../../../schemas/providers.js'
 import type { CuratedModel, ProviderSettings, PutProviderBody } from '../../../schemas/settings/entries.js'
+import { VaultErrors, WRITE_ERRORS } from '../../access/vault/api.js'
 import { ProviderEntry, ProviderName } from './entry.js'
 
 export { BUILT_IN_PROVIDER, OWN_AGENT } from './built-in.js'
@@ -88,6 +90,8 @@ export interface ProvidersApi {
   get(name: string): Provider | undefined
   /** @throws Fault `provider_not_found` (404) */
   named(name: string): Provider
+  /** A provider as its route shows it; undefined if there is none. */
+  shown(name: string): Promise<WireProvider | undefined>
   /** Configuration entry of a provider; undefined if there is none. */
   entry(name: string): ProviderSettings | undefined
   /** The provider whose program a command line starts, by the program's name or by the package of a launcher. */
@@ -207,3 +211,11 @@ export const ProviderErrors = defineErrors({
     next: commandLine('provider list'),
   },
 })
+
+/** Errors of storing secrets of a provider. */
+export const SECRET_ERRORS = [
+  ProviderErrors.provider_secret_foreign,
+  ProviderErrors.provider_vault_missing,
+  VaultErrors.vault_secret_damaged,
+  ...WRITE_ERRORS,
+] as const

@@ -140,6 +140,11 @@ export class ProvidersService implements ProvidersApi {
   }
 
   /** @throws Fault `provider_not_found` (404) */
+  async shown(name: string): Promise<WireProvider | undefined> {
+    const provider = this.get(name)
+    return provider && this.wire(provider)
+  }
+
   named(name: string): Provider {
     const found = this.get(name)
     if (found) return found

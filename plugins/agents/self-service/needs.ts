@@ -1,4 +1,4 @@
-import { type KernelOf, Requests } from '../../../kernel/plugin.js'
+import type { KernelOf } from '../../../kernel/plugin.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Configuration } from '../../platform/configuration/api.js'
 import { Sessions } from '../../work/sessions/api.js'
@@ -12,6 +12,5 @@ export const needs = {
   workspaces: Workspaces,
   sidecars: Sidecars,
   configuration: Configuration,
-  request: Requests,
 }
 export type K = KernelOf<typeof needs>

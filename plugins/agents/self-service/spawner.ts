@@ -5,7 +5,6 @@ import { command } from '../../../kernel/kit/commands/command-line.js'
 import { SerialBy } from '../../../kernel/kit/serial.js'
 import { Fault, type HooksOf, iso, messageOf } from '../../../kernel/plugin.js'
 import type { SpawnBody, SpawnReply } from '../../../schemas/sessions/self-service.js'
-import type { Session } from '../../../schemas/sessions.js'
 import { SessionErrors, type SessionInfo, type SessionLaunch } from '../../work/sessions/api.js'
 import { SpawnErrors, type points as table } from './api.js'
 import type { K } from './needs.js'
@@ -186,14 +185,10 @@ export class SessionSpawner {
     return Number(this.kernel.needs.configuration.explain('roles.coordinator.max_children').value)
   }
 
-  async #reply(id: string): Promise<SpawnReply> {
-    const { status, body } = await this.kernel.needs.request(
-      { method: 'GET', url: `/api/sessions/${id}` },
-      this.kernel.actor,
-    )
-    const { session } = JSON.parse(body) as { session: Session }
-    const { lineage } = session
-    if (status !== 200 || !lineage) throw SpawnErrors.spawn_invalid(`session ${id} cannot be shown`)
+  #reply(id: string): SpawnReply {
+    const session = this.kernel.needs.sessions.shown(id)
+    const lineage = session?.lineage
+    if (!session || !lineage) throw SpawnErrors.spawn_invalid(`session ${id} cannot be shown`)
     return { spawn: { lineage, permissions: lineage.permission_policy, session } }
   }
 

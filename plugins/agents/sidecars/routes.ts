@@ -30,17 +30,20 @@ import type { SidecarsService } from './service.js'
 
 const route = routeOf<SidecarsService>()
 
+/** Path of a sidecar in the path of a request that changes it, which may end in `/rollback`. */
+const sidecarAt = (path: string) => path.replace(/\/rollback$/, '')
+
 /** Undo of a sidecar change: restores the revision from its history. */
 function wayBack(which: Which): Undo {
   const inWorkspace = (body: unknown) => pick(body, ['workspace_id'])
   return {
     by: 'custom',
-    reads: ({ params, body }) => {
+    reads: ({ path, body }) => {
       const query = new URLSearchParams(inWorkspace(body) as Record<string, string>).toString()
-      return [`/api/agents/${encodeURIComponent(params.name ?? '')}/${which}${query && `?${query}`}`]
+      return [`${sidecarAt(path)}${query && `?${query}`}`]
     },
-    request: ({ params, body, before, after }) => {
-      const path = `/api/agents/${encodeURIComponent(params.name ?? '')}/${which}`
+    request: ({ path: changed, body, before, after }) => {
+      const path = sidecarAt(changed)
       const [was, is] = [Object(before), Object(after)] as {
         present?: boolean
         digest?: string

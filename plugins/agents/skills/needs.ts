@@ -1,4 +1,5 @@
-import { type KernelOf, maybe, Requests, Settings } from '../../../kernel/plugin.js'
+import { type KernelOf, maybe, Settings } from '../../../kernel/plugin.js'
+import { SettingKeys } from '../../desk/settings/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
 import { Hooks } from '../../work/hooks/api.js'
@@ -10,9 +11,9 @@ import { Agents } from '../agents/api.js'
 export const needs = {
   agents: maybe(Agents),
   events: Events,
-  request: Requests,
   hooks: maybe(Hooks),
   settings: Settings,
+  keys: maybe(SettingKeys),
   sessions: maybe(Sessions),
   tools: maybe(Tools),
   workspaces: Workspaces,

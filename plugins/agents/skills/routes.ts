@@ -127,10 +127,7 @@ export const skillRoutes: readonly Route<SkillsService>[] = [
       summary,
       query: SkillContext,
       privileged: true,
-      with: [
-        undo({ by: 'action', path: `/api/skills/{name}/${enabled ? 'disable' : 'enable'}` }),
-        tool(`skill_${verb}`, toolsets),
-      ],
+      with: [undo({ by: 'action', verb: enabled ? 'disable' : 'enable' }), tool(`skill_${verb}`, toolsets)],
       throws: [SkillErrors.skill_switch_refused, ...context],
       cli: { ...here, view: { text: `{name} ${enabled ? 'enabled' : 'disabled'}` } },
       reply: SkillSwitchReply,

@@ -1,11 +1,9 @@
-import type { Actor } from '../../../kernel/plugin.js'
-import { settingIn } from '../../desk/settings/api.js'
+import { type Actor, Fault } from '../../../kernel/plugin.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
 import { SkillErrors } from './api.js'
 import type { K } from './needs.js'
 import { SkillSettings } from './settings.js'
 
-const KEYS = '/api/settings/keys'
 const { path: KEY } = SkillSettings.disabled
 
 /**
@@ -17,10 +15,10 @@ export class SkillSwitch {
 
   /** The effective list. The one of a workspace applies only while its files are trusted. */
   async disabled(workspace: Workspace | undefined): Promise<readonly string[]> {
-    const { config, needs, actor } = this.kernel
+    const { config, needs } = this.kernel
     const everywhere = config.get(SkillSettings.disabled)
     if (!workspace) return everywhere
-    return (await settingIn(needs.request, actor, SkillSettings.disabled, workspace.id)) ?? everywhere
+    return (await needs.keys.current?.valueIn(SkillSettings.disabled, workspace.id)) ?? everywhere
   }
 
   /** @throws Fault `skill_switch_refused` with the reason */
@@ -35,27 +33,18 @@ export class SkillSwitch {
     if (before.includes(name) !== enabled) return
     const after = enabled ? before.filter(one => one !== name) : [...before, name]
     const isOfWorkspace = definition ? definition.origin === 'workspace' : workspace !== undefined
-    const target = `${isOfWorkspace ? 'workspace' : 'global'}-${definition ? 'agent-file' : 'config'}`
-    const reply = await this.kernel.needs.request(
-      {
-        method: 'PATCH',
-        url: KEYS,
-        body: {
-          changes: [{ key: KEY, value: after }],
-          target,
-          ...(isOfWorkspace && workspace && { workspace_id: workspace.id }),
-          ...(definition && { agent_name: definition.name }),
-        },
-      },
-      actor,
-    )
-    if (reply.status === 200) return
-    const { error = 'the configuration was not written', diagnostic } = JSON.parse(reply.body) as {
-      error?: string
-      diagnostic?: { suggested_command?: string }
+    const keys = this.kernel.needs.keys.current
+    if (!keys) throw SkillErrors.skill_switch_refused('the plugin settings does not run')
+    const body = {
+      changes: [{ key: KEY, value: after }],
+      target: `${isOfWorkspace ? 'workspace' : 'global'}-${definition ? 'agent-file' : 'config'}` as const,
+      ...(isOfWorkspace && workspace && { workspace_id: workspace.id }),
+      ...(definition && { agent_name: definition.name }),
     }
-    throw SkillErrors.skill_switch_refused(error, {
-      ...(diagnostic?.suggested_command && { next: diagnostic.suggested_command }),
+    await keys.patchKeys(body, actor).catch(error => {
+      if (!(error instanceof Fault)) throw error
+      const { message, next } = error
+      throw SkillErrors.skill_switch_refused(message, { ...(next !== undefined && { next }) })
     })
   }
 }

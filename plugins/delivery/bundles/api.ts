@@ -1,5 +1,10 @@
 import { type Actor, token } from '../../../kernel/plugin.js'
-import type { BundleActivation, BundleActivationPatch, BundleActivationRequest } from '../../../schemas/bundles.js'
+import type {
+  BundleActivation,
+  BundleActivationPatch,
+  BundleActivationRequest,
+  BundleCatalogReply,
+} from '../../../schemas/bundles.js'
 import type { DeclaredChannel } from '../../../schemas/network.js'
 
 export { BundleErrors } from './errors.js'
@@ -8,6 +13,8 @@ export { ActivationKind, ActivationSpec, BundleKind, BundleSpec } from './kinds.
 
 /** Bundles of extensions and their activations. */
 export interface BundlesApi {
+  /** The bundles of loaded extensions, once these are read. */
+  shown(): Promise<BundleCatalogReply['bundles']>
   /** Shows the effects of an activation, and changes nothing. Throws the faults of `activate`, except the one for a missing confirmation. */
   preview(request: BundleActivationRequest, actor: Actor): Promise<BundleActivation>
   /** Throws faults of 404, 409 and 422, see `BundleErrors`. */

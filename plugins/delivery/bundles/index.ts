@@ -1,4 +1,13 @@
-import { cli, columnsOf, describe, runsCode, show, tool, withTable } from '../../../kernel/kit/annotations/index.js'
+import {
+  cli,
+  columnsOf,
+  describe,
+  runsCode,
+  show,
+  throws,
+  tool,
+  withTable,
+} from '../../../kernel/kit/annotations/index.js'
 import { created, definePlugin, noContent, ok, routeOf, surfaceOf, watch } from '../../../kernel/plugin.js'
 import {
   BundleActivationPatch,
@@ -12,6 +21,7 @@ import {
 } from '../../../schemas/bundles.js'
 import { AgentKind } from '../../agents/agents/api.js'
 import { undo } from '../../desk/changes/api.js'
+import { REFERENCE_ERRORS } from '../../desk/workspaces/api.js'
 import { Extensions, ResourceFamilies } from '../extensions/api.js'
 import { ActivationKind, BundleErrors, BundleKind, Bundles } from './api.js'
 import { needs } from './needs.js'
@@ -45,6 +55,22 @@ const activationView = withTable(
     { of: 'resource_id', header: 'ID' },
   ]),
 )
+
+/** Errors of the profile that a request names. */
+const ofProfile = [
+  BundleErrors.bundle_extension_not_found,
+  BundleErrors.bundle_not_found,
+  BundleErrors.bundle_profile_not_found,
+  BundleErrors.bundle_invalid,
+  BundleErrors.bundle_agent_conflict,
+  BundleErrors.bundle_agent_missing,
+  BundleErrors.bundle_agent_reserved,
+  BundleErrors.bundle_record_taken,
+  BundleErrors.bundle_trigger_webhook,
+  BundleErrors.bundle_version_conflict,
+] as const
+const ofRequest = [BundleErrors.bundle_scope_invalid, ...ofProfile, ...REFERENCE_ERRORS] as const
+const unknown = throws(BundleErrors.bundle_activation_not_found)
 
 /** Members of a request, and the command-line options that set them. */
 const options = { extension_name: 'extension', bundle_name: 'bundle', profile_name: 'profile' }
@@ -118,6 +144,7 @@ export default definePlugin({
         cli('bundle preview', { options, view: activationView }),
         tool('bundles_preview', ['bundles'], { risk: 'read' }),
         runsCode(false),
+        throws(BundleErrors.bundle_activation_exists, ...ofRequest),
       ],
       handle: async (self, { actor, body }) => ok({ activation: await self.preview(body, actor) }),
     }),
@@ -160,6 +187,7 @@ export default definePlugin({
         undo({ by: 'delete', of: 'activation.id' }),
         cli('bundle activate', { options, view: activationView }),
         tool('bundles_activate', ['bundles']),
+        throws(BundleErrors.bundle_activation_exists, BundleErrors.bundle_confirmation_required, ...ofRequest),
       ],
       handle: async (self, { actor, body }) => created({ activation: await self.activate(body, actor) }),
     }),
@@ -169,7 +197,7 @@ export default definePlugin({
       before: self => self.settled(),
       summary: 'Show an activation and everything it created',
       replies: { 200: BundleActivationReply },
-      with: [cli('bundle get', { view: activationView }), tool('bundles_info', ['bundles'])],
+      with: [cli('bundle get', { view: activationView }), tool('bundles_info', ['bundles']), unknown],
       handle: (self, { actor, params }) => ok({ activation: self.get(params.id, actor) }),
     }),
     route({
@@ -183,6 +211,8 @@ export default definePlugin({
         undo({ by: 'never', why: 'the former profile is not kept; activate it again: svc bundle activate' }),
         cli('bundle update', { view: activationView }),
         tool('bundles_update', ['bundles']),
+        throws(BundleErrors.bundle_confirmation_required, ...ofProfile),
+        unknown,
       ],
       handle: async (self, { actor, params, body }) => ok({ activation: await self.update(params.id, body, actor) }),
     }),
@@ -196,6 +226,7 @@ export default definePlugin({
         undo({ by: 'never', why: 'what it created is made anew: svc bundle activate' }),
         cli('bundle deactivate', { done: 'deactivated {id}' }),
         tool('bundles_deactivate', ['bundles']),
+        unknown,
       ],
       handle: async (self, { actor, params }) => {
         await self.deactivate(params.id, actor)

@@ -88,6 +88,11 @@ export class BundlesService implements BundlesApi {
     }
   }
 
+  async shown(): Promise<BundleCatalogReply['bundles']> {
+    await this.settled()
+    return this.catalog().bundles
+  }
+
   catalog(): BundleCatalogReply {
     return catalogToWire(this.#catalog.all())
   }

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import {
+  type Actor,
   type Awaitable,
   event,
   gate,
@@ -11,6 +12,7 @@ import {
   type TapsOf,
   token,
 } from '../../../kernel/plugin.js'
+import type { Extension } from '../../../schemas/extensions.js'
 import type { Brought } from './consent/brought.js'
 import type { Owner } from './consent/owner.js'
 import type { DownloadReply, DownloadRules } from './downloads/rules.js'
@@ -286,6 +288,8 @@ export interface ExtensionStorage {
 export interface ExtensionsApi extends TapsOf<typeof points> {
   /** Extensions with a valid manifest, by key, loaded or not. */
   installed(): readonly InstalledExtension[]
+  /** All extensions as their route lists them to a caller, once they are read. */
+  shown(actor: Actor): Promise<readonly Extension[]>
   /**
    * Whether an extension of that name, or any, is installed or linked but not yet read since the daemon started: its
    * dependents wait. The hook `changed` runs when all have been read.

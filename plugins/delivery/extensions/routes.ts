@@ -145,7 +145,7 @@ export const extensionRoutes = [
     replies: { 200: ExtensionReply },
     privileged: true,
     with: [
-      undo({ by: 'action', path: '/api/extensions/{name}/disable' }),
+      undo({ by: 'action', verb: 'disable' }),
       cli('extension enable', { view: item }),
       tool('extensions_enable', ['extensions']),
     ],
@@ -162,7 +162,7 @@ export const extensionRoutes = [
     replies: { 200: ExtensionReply },
     privileged: true,
     with: [
-      undo({ by: 'action', path: '/api/extensions/{name}/enable' }),
+      undo({ by: 'action', verb: 'enable' }),
       cli('extension disable', { view: item }),
       tool('extensions_disable', ['extensions']),
     ],

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { command } from '../../../kernel/kit/commands/command-line.js'
 import { type Actor, type Fault, messageOf } from '../../../kernel/plugin.js'
+import type { Extension } from '../../../schemas/extensions.js'
 import type { Check } from '../../desk/daemon/api.js'
 import {
   ExtensionDisabled,
@@ -227,6 +228,11 @@ export class ExtensionsService implements ExtensionsApi {
   }
 
   consentsOf = (name: string) => this.#installer.provenance(name)?.consents ?? []
+
+  async shown(actor: Actor): Promise<readonly Extension[]> {
+    await this.settled()
+    return this.views.list(actor).extensions
+  }
 
   owner = (key: string): Owner => ownerAmong(this.installed(), key, this.kernel.config.get(Unsandboxed))
 

@@ -33,10 +33,7 @@ export async function bundleDetail(kernel: K, id: string): Promise<MarketplaceDe
 /** Readable, and safe in a URL; names of extensions and bundles have no colon. */
 const idOf = ({ extension_name: extension, bundle_name: bundle }: Bundle) => `${extension}:${bundle}`
 
-async function bundles({ needs, actor }: K): Promise<readonly Bundle[]> {
-  const reply = await needs.request({ method: 'GET', url: '/api/bundles/catalog' }, actor)
-  return reply.status === 200 ? (JSON.parse(reply.body) as BundleCatalogReply).bundles : []
-}
+const bundles = async ({ needs }: K): Promise<readonly Bundle[]> => (await needs.bundles.current?.shown()) ?? []
 
 function toWire(bundle: Bundle, { needs }: K): MarketplaceEntry {
   const version = needs.extensions.current?.installed().find(({ name }) => name === bundle.extension_name)?.version

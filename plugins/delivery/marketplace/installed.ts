@@ -1,5 +1,5 @@
 import type { FeedKind } from '../../../schemas/marketplace.js'
-import type { ListMcpServersReply, McpServerView } from '../../../schemas/settings/mcp-servers.js'
+import type { McpServerView } from '../../../schemas/settings/mcp-servers.js'
 import type { K } from './needs.js'
 
 /** The installed item of an entry. */
@@ -31,10 +31,8 @@ export class Installed {
 
   /** The configured servers; none without a plugin that lists them. */
   async #servers(): Promise<readonly McpServerView[]> {
-    const { request } = this.kernel.needs
-    const reply = await request({ method: 'GET', url: '/api/settings/mcp-servers' }, this.kernel.actor)
-    if (reply.status !== 200) return []
-    return (JSON.parse(reply.body) as ListMcpServersReply).mcp_servers
+    const reply = await this.kernel.needs.mcp.current?.list({})
+    return reply?.mcp_servers ?? []
   }
 }
 

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { cli, columnsOf, describe, show, tool, withTable } from '../../../kernel/kit/annotations/index.js'
+import { cli, columnsOf, describe, show, throws, tool, withTable } from '../../../kernel/kit/annotations/index.js'
 import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import {
@@ -20,6 +20,8 @@ import {
   UpdateSkillsBody,
 } from '../../../schemas/marketplace.js'
 import { undo } from '../../desk/changes/api.js'
+import { DECLARE_ERRORS } from '../../work/mcp/api.js'
+import { MarketplaceErrors } from './api.js'
 import type { MarketplaceService } from './service.js'
 
 const route = routeOf<MarketplaceService>()
@@ -38,6 +40,26 @@ const InstalledSkill = v.object({ skill: SkillInstallResult })
 const UpdatedSkills = v.object({ skills: v.array(SkillUpdateResult) })
 const RemovedSkill = v.object({ skill: SkillRemoveResult })
 
+/** Errors of a catalog that cannot be read. */
+const ofCatalog = [MarketplaceErrors.marketplace_not_configured, MarketplaceErrors.marketplace_unavailable] as const
+const ofKind = [MarketplaceErrors.marketplace_kind_unknown, ...ofCatalog] as const
+const ofEntry = [
+  MarketplaceErrors.marketplace_entry_not_found,
+  MarketplaceErrors.marketplace_entry_ambiguous,
+  ...ofCatalog,
+] as const
+/** Errors of the files and the signature of a skill. */
+const ofSkill = [
+  MarketplaceErrors.skill_archive_unavailable,
+  MarketplaceErrors.skill_author_changed,
+  MarketplaceErrors.skill_checksum_mismatch,
+  MarketplaceErrors.skill_content_refused,
+  MarketplaceErrors.skill_exists,
+  MarketplaceErrors.skill_signature_invalid,
+  MarketplaceErrors.skill_unverified,
+  MarketplaceErrors.skill_version_unknown,
+] as const
+
 export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
   route({
     method: 'POST',
@@ -49,6 +71,7 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     replies: { 200: RefreshReply },
     with: [
       describe(area),
+      throws(...ofKind),
       cli('marketplace refresh', {
         view: show(RefreshReply, 'kinds', [
           'kind',
@@ -64,7 +87,11 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
   route({
     method: 'GET',
     path: '/api/marketplace/search',
-    with: [describe(area), tool('marketplace_search', ['marketplace'])],
+    with: [
+      describe(area),
+      tool('marketplace_search', ['marketplace']),
+      throws(MarketplaceErrors.marketplace_query_invalid, ...ofKind),
+    ],
     summary: 'Search the marketplace; without words, show a selection',
     query: MarketplaceSearchQuery,
     replies: { 200: MarketplaceSearchReply },
@@ -123,13 +150,24 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
         ),
       }),
       tool('marketplace_info', ['marketplace']),
+      throws(MarketplaceErrors.marketplace_query_invalid, MarketplaceErrors.marketplace_kind_unknown, ...ofEntry),
     ],
     handle: async (self, { params, query }) => ok(await self.detail(params.kind, params.entry_id, query)),
   }),
   route({
     method: 'POST',
     path: '/api/settings/mcp-servers/install',
-    with: [undo({ by: 'never', why: 'remove it: svc mcp remove' }), describe('Settings')],
+    with: [
+      undo({ by: 'never', why: 'remove it: svc mcp remove' }),
+      describe('Settings'),
+      throws(
+        MarketplaceErrors.mcp_install_invalid,
+        MarketplaceErrors.mcp_install_values_missing,
+        MarketplaceErrors.mcp_server_exists,
+        ...ofEntry,
+        ...DECLARE_ERRORS,
+      ),
+    ],
     summary: 'Install an MCP server from the marketplace',
     body: InstallMcpServerBody,
     privileged: true,
@@ -145,6 +183,7 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     replies: { 200: InstalledSkill },
     with: [
       undo({ by: 'never', why: 'remove it: svc skill remove' }),
+      throws(...ofEntry, ...ofSkill),
       describe('Skills'),
       cli('skill install', {
         args: [{ name: 'slug', in: 'body', summary: 'id of an entry: svc marketplace list skill' }],
@@ -162,6 +201,7 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     replies: { 200: UpdatedSkills },
     with: [
       undo({ by: 'never', why: 'the former files are not kept; install the former version: svc skill install' }),
+      throws(MarketplaceErrors.skill_not_managed, ...ofCatalog, ...ofSkill),
       describe('Skills'),
       cli('skill update', {
         args: [{ name: 'name', in: 'body', optional: true, summary: 'name of an installed skill' }],
@@ -190,6 +230,7 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     replies: { 200: RemovedSkill },
     with: [
       undo({ by: 'never', why: 'its files are not kept; install it again: svc skill install' }),
+      throws(MarketplaceErrors.skill_not_managed),
       describe('Skills'),
       cli('skill remove', {
         args: [{ name: 'name', summary: 'name of an installed skill' }],

@@ -14,6 +14,8 @@ export interface ChangeRequest {
 
 /** A successful change, as needed to undo it. */
 export interface ChangeSeen {
+  /** Path of the request, without its query. */
+  readonly path: string
   readonly params: Readonly<Record<string, string>>
   /** Query with its `?`; empty if there is none. */
   readonly query: string
@@ -34,7 +36,8 @@ export interface ChangeSeen {
  * - `create`: a POST to the parent list with the members of `before` that its body takes; the recreated object has a new id
  * - `delete`: a DELETE below the path; the reply names the new object at `of`
  * - `record`: restores the former record, without a read
- * - `action`: a POST to another path with the same parameters
+ * - `action`: a POST to the neighbouring route of that verb, with the same parameters: `resume` for a route that ends in `/pause`.
+ *   `path` names its whole path template instead, for extensions
  * - `custom`: the request that `request` returns; a text says why the change cannot be undone
  * - `never`: the change cannot be undone, with the reason
  */
@@ -43,15 +46,16 @@ export type Undo =
   | { readonly by: 'put'; readonly of: string; readonly absent?: Readonly<Record<string, unknown>> }
   | { readonly by: 'patch'; readonly of: string; readonly in?: string }
   | { readonly by: 'record' }
+  | { readonly by: 'action'; readonly verb: string }
   | { readonly by: 'action'; readonly path: string }
   | {
       readonly by: 'custom'
       /** Paths and queries of the reads that show the changed state. */
-      readonly reads: (asked: Pick<ChangeSeen, 'params' | 'query' | 'body'>) => readonly string[]
+      readonly reads: (asked: Pick<ChangeSeen, 'path' | 'params' | 'query' | 'body'>) => readonly string[]
       readonly request: (seen: ChangeSeen) => ChangeRequest | string
       /** Path of the compared part of a state; default: the whole state. */
       readonly of?: string
-      /** Members that are compared to detect later changes; default: all except times. */
+      /** Members, or dotted paths of such, that are compared to detect later changes; default: all except times. */
       readonly compares?: readonly string[]
     }
   | { readonly by: 'never'; readonly why: string }
@@ -64,6 +68,7 @@ export const UndoKind: AnnotationKind<Undo> = {
     v.strictObject({ by: v.literal('put'), of: text, absent: v.exactOptional(v.record(text, v.unknown())) }),
     v.strictObject({ by: v.literal('patch'), of: text, in: v.exactOptional(text) }),
     v.strictObject({ by: v.literal('record') }),
+    v.strictObject({ by: v.literal('action'), verb: text }),
     v.strictObject({ by: v.literal('action'), path: text }),
     v.strictObject({
       by: v.literal('custom'),

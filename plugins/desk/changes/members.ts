@@ -26,6 +26,11 @@ export function pick(value: unknown, names: readonly string[]): Members {
     : {}
 }
 
+/** The parts at dotted paths that a value has, by their path. */
+export function pickPaths(value: unknown, paths: readonly string[]): Members {
+  return Object.fromEntries(paths.map(path => [path, at(value, path)]).filter(([, part]) => part !== undefined))
+}
+
 /** The members of a state that a body also has; with `within`, the members of that member. */
 export function shaped(state: unknown, body: unknown, within?: string): Members {
   if (within === undefined) return pick(state, Object.keys(Object(body)))

@@ -75,6 +75,9 @@ function decoded(part: string): string {
 /** Path of the list that contains an object. */
 export const listOf = (path: string): string => path.slice(0, path.lastIndexOf('/'))
 
+/** Path template of the route beside another one: `/api/jobs/{id}/resume` beside `/api/jobs/{id}/pause`. */
+export const neighbourOf = (path: string, verb: string): string => `${listOf(path)}/${verb}`
+
 /** A path template with its parameters filled in. */
 export const filled = (template: string, params: Readonly<Record<string, string>>): string =>
   template.replace(/\{([^}]+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))

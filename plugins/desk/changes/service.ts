@@ -31,9 +31,9 @@ import {
   type Undo,
   UndoKind,
 } from './api.js'
-import { at, differences, lasting, pick, shaped, withNulls } from './members.js'
+import { at, differences, lasting, pick, pickPaths, shaped, withNulls } from './members.js'
 import type { K } from './needs.js'
-import { filled, listOf, RouteTable } from './routes-table.js'
+import { filled, listOf, neighbourOf, RouteTable } from './routes-table.js'
 import { type ChangeRow, changes } from './tables.js'
 
 /** Header that makes a request fail unless its plan still applies. */
@@ -47,10 +47,10 @@ const MAX_STATE = 65_536
 const SUBJECT = 500
 /** Most pending requests whose former state is remembered. */
 const UNDER_WAY = 1000
-const NOTHING_ASKED = { params: {}, query: '', body: undefined }
+const NOTHING_ASKED = { path: '', params: {}, query: '', body: undefined }
 
 /** A request before it is handled. */
-type Asking = Pick<ChangeSeen, 'params' | 'query' | 'body'>
+type Asking = Pick<ChangeSeen, 'path' | 'params' | 'query' | 'body'>
 
 /** A change in progress; its outcome is not known yet. */
 interface Pending {
@@ -104,7 +104,7 @@ export class ChangesService implements ChangesApi {
     }
     const query = url.includes('?') ? url.slice(url.indexOf('?')) : ''
     incoming.callBy(<T>(handle: () => T, { params, body }: Asked): T => {
-      const asked = { params, query, body }
+      const asked = { path: filled(route.path, params), params, query, body }
       const surrounded = async () => {
         // If the former state cannot be read, the change still proceeds. Only a plan requires that state.
         const seen = await this.#read(route, asked, actor).catch(error => {
@@ -185,7 +185,7 @@ export class ChangesService implements ChangesApi {
       return core === undefined ? undefined : canonicalJson(core)
     })
     if (reads !== undefined && was === is) return undefined
-    const back = this.#back(way, route, { ...asked, params, before, after }, reply)
+    const back = this.#back(way, route, { ...asked, path: filled(route.path, params), params, before, after }, reply)
     const reason = typeof back === 'string' ? back : this.#whyUnsaid([was, is, canonicalJson(back)])
     return reason === undefined ? { reads, before: was, after: is, back: canonicalJson(back) } : { reason }
   }
@@ -215,7 +215,7 @@ export class ChangesService implements ChangesApi {
         return pick(at(state, 'record'), ['scope', 'spec'])
       case 'custom': {
         const { of = '', compares } = way
-        const core = (one: unknown) => (compares ? pick(at(one, of), compares) : lasting(at(one, of)))
+        const core = (one: unknown) => (compares ? pickPaths(at(one, of), compares) : lasting(at(one, of)))
         return Array.isArray(state) ? state.map(core) : core(state)
       }
       default:
@@ -248,7 +248,10 @@ export class ChangesService implements ChangesApi {
         return { method: 'PUT', path, body: { ...pick(seen.before, ['scope', 'spec']), ...expected } }
       }
       case 'action':
-        return { method: 'POST', path: filled(way.path, seen.params) + seen.query }
+        return {
+          method: 'POST',
+          path: filled('verb' in way ? neighbourOf(route.path, way.verb) : way.path, seen.params) + seen.query,
+        }
       case 'custom':
         return way.request(seen)
       case 'never':
@@ -295,7 +298,11 @@ export class ChangesService implements ChangesApi {
     if (!matched) throw KernelErrors.route_not_found(`no route serves ${method} ${shown(bare)}`)
     const { route, params } = matched
     const input = decodedBody(route, body)
-    const { reads, state } = await this.#read(route, { params, query, body: input }, actor)
+    const { reads, state } = await this.#read(
+      route,
+      { path: filled(route.path, params), params, query, body: input },
+      actor,
+    )
     const { action, subject } = namesOf(route, params, undefined)
     const way = annotationOf(route, UndoKind)
     const reason = way === undefined || way.by === 'never' ? whyNot(route) : undefined

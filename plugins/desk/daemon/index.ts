@@ -157,7 +157,7 @@ export default definePlugin({
       replies: { 200: DrainReply },
       privileged: true,
       with: [
-        undo({ by: 'action', path: '/api/undrain' }),
+        undo({ by: 'action', verb: 'undrain' }),
         cli('drain', { view: { text: 'new work is refused until svc undrain or the next start' } }),
         runsCode(false),
       ],
@@ -174,7 +174,7 @@ export default definePlugin({
       replies: { 200: DrainReply },
       privileged: true,
       with: [
-        undo({ by: 'action', path: '/api/drain' }),
+        undo({ by: 'action', verb: 'drain' }),
         cli('undrain', { view: { text: 'the daemon accepts new work again' } }),
         runsCode(false),
       ],

@@ -18,8 +18,8 @@ export class AgentSections {
    * @param everywhere the reply for the section without an agent
    * @throws Fault `settings_scope_invalid`, `settings_target_invalid`
    */
-  async read(section: Section, actor: Actor, query: ScopeQuery, everywhere: Record<string, unknown>) {
-    const { agent, workspace, of } = await this.#find(section, actor, query)
+  async read(section: Section, query: ScopeQuery, everywhere: Record<string, unknown>) {
+    const { agent, workspace, of } = await this.#find(section, query)
     return {
       ...everywhere,
       scope: 'agent',
@@ -41,7 +41,7 @@ export class AgentSections {
     query: ScopeQuery,
     everywhere: Record<string, unknown>,
   ): Promise<ApplyOutcome> {
-    const { agent, workspace, of } = await this.#find(section, actor, query)
+    const { agent, workspace, of } = await this.#find(section, query)
     const changes = keysIn(section.members).flatMap(({ member, key }) => {
       const value = (body as Record<string, unknown>)[member]
       if (value === undefined) return []
@@ -55,9 +55,9 @@ export class AgentSections {
     return { ...outcome, section: section.name as NonNullable<ApplyOutcome['section']> }
   }
 
-  async #find({ ofAgent: of }: Section, actor: Actor, { agent_name: name, workspace_id: id }: ScopeQuery) {
+  async #find({ ofAgent: of }: Section, { agent_name: name, workspace_id: id }: ScopeQuery) {
     if (!of || !name) throw SettingsErrors.settings_scope_invalid('scope agent needs agent_name')
     const workspace = await this.targets.workspace(id)
-    return { agent: await this.targets.agent(name, workspace, actor), workspace, of }
+    return { agent: await this.targets.agent(name, workspace), workspace, of }
   }
 }

@@ -6,19 +6,38 @@ import {
   type Setting,
   token,
 } from '../../../kernel/plugin.js'
-import type { SettingKey } from '../../../schemas/settings.js'
+import type { PutProviderBody } from '../../../schemas/settings/entries.js'
+import type { ApplyOutcome, PatchKeysBody, SettingKey } from '../../../schemas/settings.js'
 
-/** The configuration files of workspaces, for plugins that work in workspaces. */
-export interface WorkspaceSettingsApi {
+/** Settings of the home and of workspaces, for plugins that work in workspaces or change settings for a caller. */
+export interface SettingKeysApi {
   readonly overlays: {
     /** Why no session may start in a workspace: its configuration is invalid. Undefined if it is valid or has no effect. */
     refusal(workspaceId: string): Promise<Fault | undefined>
   }
+  /** Effective value of a setting in a workspace; undefined if there is no such workspace. */
+  valueIn<T>(setting: Setting<T>, workspaceId: string): Promise<T | undefined>
+  /**
+   * Changes keys of one file atomically. The operation of the route of keys: its checks, its record of the change and its
+   * faults. The undo of the change is the one of the caller's own route.
+   */
+  patchKeys(body: PatchKeysBody, actor: Actor): Promise<ApplyOutcome>
+  /** Creates or replaces the configuration entry of a provider; the operation of its route. */
+  putProvider(name: string, body: PutProviderBody, actor: Actor): Promise<ApplyOutcome>
 }
 
-export const WorkspaceSettings = token<WorkspaceSettingsApi>('settings.workspaces@1')
+/** The request that shows the entry of a provider, for the undo of a change of it. */
+export const providerRequest = (name: string): string => `/api/settings/providers/${encodeURIComponent(name)}`
 
-/** Effective value of a setting in a workspace; undefined if the plugin `settings` does not run. */
+/** Errors of {@link SettingKeysApi.patchKeys}. */
+export { ofWorkspaceWriting as SETTING_ERRORS } from './errors.js'
+
+export const SettingKeys = token<SettingKeysApi>('settings.keys@1')
+
+/** The former name of {@link SettingKeys}, for extensions. */
+export const WorkspaceSettings = SettingKeys
+
+/** The former {@link SettingKeysApi.valueIn}, for extensions: effective value of a setting in a workspace. */
 export async function settingIn<T>(
   request: (request: InjectRequest, as: Actor) => Promise<InjectReply>,
   actor: Actor,

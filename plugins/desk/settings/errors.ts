@@ -1,5 +1,8 @@
 import { command, placeholder } from '../../../kernel/kit/commands/command-line.js'
 import { defineErrors } from '../../../kernel/plugin.js'
+import { TrustErrors } from '../../access/trust/api.js'
+import { ConfigErrors } from '../../platform/configuration/api.js'
+import { REFERENCE_ERRORS } from '../workspaces/api.js'
 
 export const SettingsErrors = defineErrors({
   settings_unavailable: {
@@ -28,3 +31,33 @@ export const SettingsErrors = defineErrors({
     next: command('workspace trust', placeholder('workspace')),
   },
 })
+
+/** Errors of a route that reads a section, in the home or a workspace. */
+export const ofSection = [
+  SettingsErrors.settings_unavailable,
+  SettingsErrors.settings_scope_invalid,
+  SettingsErrors.settings_target_invalid,
+  ...REFERENCE_ERRORS,
+] as const
+
+/** Errors of a route that changes `config.json`. */
+export const ofWriting = [
+  ConfigErrors.setting_unknown,
+  ConfigErrors.setting_invalid,
+  ConfigErrors.setting_not_overlaid,
+  ConfigErrors.config_changed,
+  ConfigErrors.config_ambiguous,
+  ConfigErrors.config_file_invalid,
+  SettingsErrors.settings_unavailable,
+  SettingsErrors.settings_target_invalid,
+] as const
+
+/** Errors of a route that may change the file of a workspace, too. */
+export const ofWorkspaceWriting = [
+  ...ofWriting,
+  SettingsErrors.setting_not_found,
+  SettingsErrors.settings_scope_invalid,
+  SettingsErrors.workspace_untrusted,
+  TrustErrors.trust_unreadable,
+  ...REFERENCE_ERRORS,
+] as const

@@ -2,7 +2,7 @@ import { definePlugin, maybe, surfaceOf } from '../../../kernel/plugin.js'
 import { Configuration } from '../../platform/configuration/api.js'
 import { Sessions } from '../../work/sessions/api.js'
 import { Checks } from '../daemon/api.js'
-import { WorkspaceSettings } from './api.js'
+import { SettingKeys } from './api.js'
 import { applyTable } from './apply-log.js'
 import { commands } from './command-list.js'
 import { DotEnvErrors } from './dot-env.js'
@@ -21,7 +21,7 @@ export default definePlugin({
   name: 'settings',
   version: '0.1.0',
   requires: needs,
-  provides: WorkspaceSettings,
+  provides: SettingKeys,
   service: () => import('./service.js').then(m => m.SettingsService),
 }).surface({
   errors: [SettingsErrors, DotEnvErrors],

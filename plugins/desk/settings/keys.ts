@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import type { Setting } from '../../../kernel/plugin.js'
+import { issueText } from '../../../kernel/kit/issue-text.js'
+import { KernelErrors, type Setting } from '../../../kernel/plugin.js'
 import { durationMs, durationText } from '../../../schemas/duration.js'
 
 /** One member of a section: its schema in requests and replies, and the key of the configuration that holds it. */
@@ -143,4 +144,12 @@ export function fill(members: Members, read: (member: string, key: Key) => unkno
     return [name, isKey(part) ? wireValue(part, read(member, part)) : fill(part, read, member)]
   })
   return Object.fromEntries(parts.filter(([, value]) => value !== undefined))
+}
+
+/** A body that code made, judged as the one of a request. @throws Fault `invalid_request` */
+export function checkedBody<T>(schema: v.GenericSchema<unknown, T>, body: unknown): T {
+  const decoded = v.safeParse(schema, body)
+  if (decoded.success) return decoded.output
+  const [issue] = decoded.issues
+  throw KernelErrors.invalid_request(`body: ${v.getDotPath(issue) ?? 'body'}: ${issueText(issue)}`)
 }

@@ -1,10 +1,13 @@
-import { Host, type KernelOf, maybe, Requests } from '../../../kernel/plugin.js'
+import { Host, type KernelOf, maybe } from '../../../kernel/plugin.js'
 import { Trust } from '../../access/trust/api.js'
+import { Agents } from '../../agents/agents/api.js'
 import { Providers } from '../../agents/providers/api.js'
+import { Extensions } from '../../delivery/extensions/api.js'
 import { Configuration } from '../../platform/configuration/api.js'
 import { Events } from '../../platform/events/api.js'
 import { Files } from '../../platform/files/api.js'
 import { Restart } from '../../platform/restart/api.js'
+import { Network } from '../../reach/network/api.js'
 import { Hooks } from '../../work/hooks/api.js'
 import { Daemon } from '../daemon/api.js'
 import { Workspaces } from '../workspaces/api.js'
@@ -15,9 +18,11 @@ export const needs = {
   daemon: Daemon,
   events: Events,
   host: Host,
-  request: Requests,
   workspaces: Workspaces,
   files: Files,
+  agents: maybe(Agents),
+  extensions: maybe(Extensions),
+  network: maybe(Network),
   providers: maybe(Providers),
   hooks: maybe(Hooks),
   trust: maybe(Trust),

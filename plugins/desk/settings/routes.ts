@@ -1,4 +1,4 @@
-import { cli, columnsOf, describe, show, tool, withTable } from '../../../kernel/kit/annotations/index.js'
+import { cli, columnsOf, describe, show, throws, tool, withTable } from '../../../kernel/kit/annotations/index.js'
 import { ok, type Route, routeOf, streamed } from '../../../kernel/plugin.js'
 import { JsonMap } from '../../../schemas/kernel/common.js'
 import {
@@ -20,7 +20,11 @@ import {
   ValidateSettingsBody,
   ValidateSettingsReply,
 } from '../../../schemas/settings.js'
+import { agentRequest } from '../../agents/agents/api.js'
 import { type Undo, undo } from '../changes/api.js'
+import { REFERENCE_ERRORS } from '../workspaces/api.js'
+import { AGENT_FIELDS, writtenBefore } from './agent-fields.js'
+import { ofWorkspaceWriting, SettingsErrors } from './errors.js'
 import { entryRoutes, sectionRoutes } from './section-routes.js'
 import { collections } from './sections/collections.js'
 import { sections } from './sections/sections.js'
@@ -31,21 +35,22 @@ const route = routeOf<SettingsService>(describe('Settings'))
 /** Undo of changed keys, by their former values in the file. */
 const ofKeys: Undo = {
   by: 'custom',
-  compares: ['value', 'source'],
-  reads: ({ body }) => {
-    const { changes, workspace_id: id } = body as PatchKeysBody
+  compares: ['value', 'source', ...Object.values(AGENT_FIELDS).map(field => `agent.${field}`)],
+  reads: ({ path, body }) => {
+    const { changes, workspace_id: id, agent_name: agent, target = '' } = body as PatchKeysBody
+    if (target.endsWith('-agent-file')) return [agentRequest(agent ?? '', id)]
     const query = id === undefined ? '' : `?workspace_id=${encodeURIComponent(id)}`
-    return changes.map(
-      ({ key, name }) => `/api/settings/keys/${encodeURIComponent(name ? `${key}.${name}` : key)}${query}`,
-    )
+    return changes.map(({ key, name }) => `${path}/${encodeURIComponent(name ? `${key}.${name}` : key)}${query}`)
   },
-  request: ({ body, before }) => {
+  request: ({ path, body, before }) => {
     const { changes, dry_run: _, ...where } = body as PatchKeysBody
+    if (where.target?.endsWith('-agent-file'))
+      return { method: 'PATCH', path, body: { ...where, changes: writtenBefore(changes, Object(before).agent) } }
     const layer = where.target === 'workspace-config' ? 'overlay' : 'file'
     const keys = (changes.length === 1 ? [before] : (before as unknown[])) as (SettingKey | null | undefined)[]
     return {
       method: 'PATCH',
-      path: '/api/settings/keys',
+      path,
       body: {
         ...where,
         changes: changes.map(({ value: _value, ...change }, n) => {
@@ -95,6 +100,7 @@ export const routes: readonly Route<SettingsService>[] = [
     with: [
       undo({ by: 'never', why: 'it applies the file as it is; change the file and reload again' }),
       tool('config_reload', ['config']),
+      throws(SettingsErrors.config_reload_invalid),
     ],
     summary: 'Reload config.json',
     privileged: true,
@@ -115,6 +121,7 @@ export const routes: readonly Route<SettingsService>[] = [
         }),
       }),
       tool('config_list', ['config']),
+      throws(...REFERENCE_ERRORS),
     ],
     handle: async (self, { query }) => ok(await self.keys.list(query)),
   }),
@@ -143,13 +150,14 @@ export const routes: readonly Route<SettingsService>[] = [
         ),
       }),
       tool('config_get', ['config']),
+      throws(SettingsErrors.setting_not_found, ...REFERENCE_ERRORS),
     ],
     handle: async (self, { params, query }) => ok(await self.keys.one(params.key, query)),
   }),
   route({
     method: 'PATCH',
     path: '/api/settings/keys',
-    with: [undo(ofKeys), tool('config_set', ['config'])],
+    with: [undo(ofKeys), tool('config_set', ['config']), throws(...ofWorkspaceWriting)],
     summary: 'Update configuration keys in one file atomically',
     body: PatchKeysBody,
     privileged: true,

@@ -1,9 +1,10 @@
 import * as v from 'valibot'
-import { describe } from '../../../kernel/kit/annotations/index.js'
+import { describe, throws } from '../../../kernel/kit/annotations/index.js'
 import { ok, type Route, routeOf } from '../../../kernel/plugin.js'
 import { SettingsSection } from '../../../schemas/settings/sections.js'
 import { ApplyOutcome } from '../../../schemas/settings.js'
 import { undo } from '../changes/api.js'
+import { ofSection, ofWorkspaceWriting, ofWriting, SettingsErrors } from './errors.js'
 import { bodySchema, replyEntries, replySchema } from './keys.js'
 import type { ScopeQuery, Section } from './section.js'
 import type { Collection } from './sections/collections.js'
@@ -42,6 +43,7 @@ export function sectionRoutes(section: Section): Route<SettingsService>[] {
       method: 'GET',
       path,
       summary: `Show the settings of the section ${name}`,
+      with: [throws(...ofSection)],
       ...(scopes && { query }),
       replies: { 200: reply },
       handle: async (self, { actor, query }) => ok((await self.read(section, actor, query ?? {})) as never),
@@ -50,7 +52,10 @@ export function sectionRoutes(section: Section): Route<SettingsService>[] {
       method: 'PATCH',
       path,
       summary: `Update settings of the section ${name}; members that are absent stay`,
-      with: [undo({ by: 'patch', of: '', ...(!flat && { in: 'config' }) })],
+      with: [
+        undo({ by: 'patch', of: '', ...(!flat && { in: 'config' }) }),
+        throws(...(scopes ? ofWorkspaceWriting : ofWriting)),
+      ],
       ...(scopes && { query }),
       body,
       privileged: true,
@@ -86,6 +91,7 @@ export function entryRoutes(collection: Collection): Route<SettingsService>[] {
       method: 'GET',
       path,
       summary: `List ${name} and where each is defined`,
+      with: [throws(SettingsErrors.settings_unavailable)],
       replies: { 200: reply },
       handle: async (self, { actor }) => ok((await self.list(collection, actor)) as never),
     }),
@@ -93,6 +99,7 @@ export function entryRoutes(collection: Collection): Route<SettingsService>[] {
       method: 'GET',
       path: `${path}/{name}`,
       summary: `Show a ${one} and where it is defined`,
+      with: [throws(SettingsErrors.setting_entry_not_found, SettingsErrors.settings_unavailable)],
       replies: { 200: v.object({ [one]: entry }) },
       handle: async (self, { params, actor }) => ok((await self.entry(collection, params.name, actor)) as never),
     }),
@@ -100,7 +107,7 @@ export function entryRoutes(collection: Collection): Route<SettingsService>[] {
       method: 'PUT',
       path: `${path}/{name}`,
       summary: `Create or replace a ${one}`,
-      with: [undo({ by: 'put', of: one })],
+      with: [undo({ by: 'put', of: one }), throws(...ofWriting, ...(collection.throws ?? []))],
       body,
       privileged: true,
       replies: { 200: ApplyOutcome },
@@ -110,7 +117,10 @@ export function entryRoutes(collection: Collection): Route<SettingsService>[] {
       method: 'DELETE',
       path: `${path}/{name}`,
       summary: `Delete the entry of a ${one}`,
-      with: [undo({ by: 'put', of: one })],
+      with: [
+        undo({ by: 'put', of: one }),
+        throws(SettingsErrors.setting_entry_not_found, SettingsErrors.setting_in_use, ...ofWriting),
+      ],
       privileged: true,
       replies: { 200: ApplyOutcome },
       handle: async (self, { params, actor }) => ok(await self.remove(collection, params.name, actor)),

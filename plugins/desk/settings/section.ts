@@ -1,14 +1,22 @@
 import type * as v from 'valibot'
 import type { Actor, Setting } from '../../../kernel/plugin.js'
 import type { Agent } from '../../../schemas/agents.js'
+import type { StatusReply } from '../../../schemas/daemon.js'
+import type { Extension } from '../../../schemas/extensions.js'
+import type { NetworkStatusReply } from '../../../schemas/network.js'
+import type { HookEntry } from '../../../schemas/settings/hooks.js'
 import type { SettingsSection } from '../../../schemas/settings/sections.js'
 import { type Members, settingsOf } from './keys.js'
 
 /** Inputs for the additional members of a reply. */
 export interface Facts {
   readonly actor: Actor
-  /** The reply of a GET request to the daemon; undefined unless its status is 200, for example because a plugin does not run. */
-  readonly ask: (path: string) => Promise<unknown>
+  readonly status: () => Promise<StatusReply>
+  /** Undefined without the plugin `network`. */
+  readonly network: () => NetworkStatusReply['network'] | undefined
+  /** Undefined without the plugin `extensions`. */
+  readonly extensions: () => Promise<readonly Extension[] | undefined>
+  readonly hookEntries: () => Promise<readonly HookEntry[]>
   readonly home: { readonly root: string; readonly discovery: string; readonly config: string; readonly logs: string }
   /** Whether the daemon can be asked to restart. */
   readonly canRestart: boolean

@@ -5,21 +5,23 @@ import { issueText } from '../../../kernel/kit/issue-text.js'
 import { SecretSet } from '../../../kernel/kit/secret-set.js'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { shown } from '../../../kernel/kit/text.js'
-import { type Actor, messageOf } from '../../../kernel/plugin.js'
+import { type Actor, messageOf, type Setting } from '../../../kernel/plugin.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
-import type { ApplyOutcome, PatchKeysBody } from '../../../schemas/settings.js'
+import { PutProviderBody } from '../../../schemas/settings/entries.js'
+import type { HookEntry } from '../../../schemas/settings/hooks.js'
+import { type ApplyOutcome, PatchKeysBody } from '../../../schemas/settings.js'
 import type { ConfigChange } from '../../platform/configuration/api.js'
 import { finding } from '../daemon/api.js'
 import { AgentSections } from './agent-sections.js'
-import type { WorkspaceSettingsApi } from './api.js'
+import type { SettingKeysApi } from './api.js'
 import { ConfigKeys } from './config-keys.js'
 import { readDotEnv } from './dot-env.js'
 import { SettingsErrors } from './errors.js'
-import { fill, keysIn, pathOf, wireValue } from './keys.js'
+import { checkedBody, fill, keysIn, pathOf, wireValue } from './keys.js'
 import { tailOf } from './log-tail.js'
 import type { K } from './needs.js'
 import type { ScopeQuery, Section } from './section.js'
-import type { Collection, CollectionFacts } from './sections/collections.js'
+import { type Collection, type CollectionFacts, hooks, providers } from './sections/collections.js'
 import { sections } from './sections/sections.js'
 import { partOf } from './show.js'
 import { Targets } from './targets.js'
@@ -30,7 +32,7 @@ import { type About, SettingsWriter, type Write } from './writer.js'
 const SHORTEST_SECRET = 8
 
 /** Settings by section, by named entry and by key: reading them, their sources, and changing them. */
-export class SettingsService implements WorkspaceSettingsApi {
+export class SettingsService implements SettingKeysApi {
   readonly writer: SettingsWriter
   readonly keys: ConfigKeys
   readonly hidden = new SecretSet()
@@ -86,7 +88,7 @@ export class SettingsService implements WorkspaceSettingsApi {
 
   /** The reply for a section. @throws Fault `settings_unavailable`, `settings_scope_invalid` */
   async read(section: Section, actor: Actor, query: ScopeQuery): Promise<Record<string, unknown>> {
-    if (query.scope === 'agent') return this.#agents.read(section, actor, query, await this.read(section, actor, {}))
+    if (query.scope === 'agent') return this.#agents.read(section, query, await this.read(section, actor, {}))
     const workspace = await this.#scope(query)
     const overlay = workspace && (await this.#targets.overlayOf(workspace))
     const config = fill(section.members, (member, key) => this.#value(pathOf(section.prefix, member, key), overlay))
@@ -124,8 +126,20 @@ export class SettingsService implements WorkspaceSettingsApi {
     return this.#targets.writeWorkspace(workspace, changes, actor, inWorkspace)
   }
 
+  async valueIn<T>({ path }: Setting<T>, workspaceId: string): Promise<T | undefined> {
+    const { configuration, workspaces } = this.kernel.needs
+    const workspace = workspaces.get(workspaceId)
+    if (!workspace) return undefined
+    return configuration.explain(path, await this.#targets.overlayOf(workspace)).value as T
+  }
+
+  putProvider(name: string, body: PutProviderBody, actor: Actor): Promise<ApplyOutcome> {
+    return this.put(providers, name, checkedBody(PutProviderBody, body), actor)
+  }
+
   /** Changes keys in one of the settings files. */
-  async patchKeys(body: PatchKeysBody, actor: Actor): Promise<ApplyOutcome> {
+  async patchKeys(input: PatchKeysBody, actor: Actor): Promise<ApplyOutcome> {
+    const body = checkedBody(PatchKeysBody, input)
     const { changes, target = 'global-config', agent_name: agentName, dry_run: isDry } = body
     const workspace = await this.#targets.workspace(body.workspace_id)
     if (target.startsWith('workspace-') !== (workspace !== undefined))
@@ -278,10 +292,10 @@ export class SettingsService implements WorkspaceSettingsApi {
       workspaces: needs.workspaces,
       hooks: needs.hooks.current,
       canRestart: needs.restart.current !== undefined && needs.restart.current.refusal === undefined,
-      ask: async url => {
-        const { status, body } = await needs.request({ method: 'GET', url }, actor)
-        return status === 200 ? JSON.parse(body) : undefined
-      },
+      status: () => needs.daemon.reports.status({}),
+      network: () => needs.network.current?.status(),
+      extensions: async () => needs.extensions.current?.shown(actor),
+      hookEntries: async () => (await this.list(hooks, actor)).hooks as HookEntry[],
     }
   }
 }

@@ -6,28 +6,22 @@ import { command } from '../../../kernel/kit/commands/command-line.js'
 import { readRegularFile } from '../../../kernel/kit/read-file.js'
 import { Serial, SerialBy } from '../../../kernel/kit/serial.js'
 import { shown } from '../../../kernel/kit/text.js'
-import type { Actor } from '../../../kernel/plugin.js'
-import { AgentInput, type AgentReply } from '../../../schemas/agents.js'
+import { type Actor, Fault } from '../../../kernel/plugin.js'
+import { type Agent, AgentInput, PutAgentBody } from '../../../schemas/agents.js'
 import { McpSidecarServer } from '../../../schemas/settings/entries.js'
 import type { ApplyOutcome, PatchKeysBody, SettingsWriteTarget } from '../../../schemas/settings.js'
+import type { AgentsApi } from '../../agents/agents/api.js'
 import { editJson, readJson } from '../../platform/configuration/api.js'
 import type { TextFile } from '../../platform/files/api.js'
 import { isInside, ownFolder, type Workspace, writeWhole } from '../workspaces/api.js'
+import { AGENT_FIELDS, written } from './agent-fields.js'
 import { SettingsErrors } from './errors.js'
+import { checkedBody } from './keys.js'
 import { strictest } from './lifecycle.js'
 import type { K } from './needs.js'
 import type { About, SettingsWriter, Write } from './writer.js'
 
 const MOST_BYTES = 1024 * 1024
-
-/** Members of an agent's definition, by the key that holds their default. */
-const AGENT_FIELDS: Readonly<Record<string, 'permissions' | 'provider' | 'model' | 'reasoning_effort' | 'skills'>> = {
-  'permissions.mode': 'permissions',
-  'defaults.provider': 'provider',
-  'defaults.model': 'model',
-  'defaults.reasoning_effort': 'reasoning_effort',
-  'skills.disabled_skills': 'skills',
-}
 
 type Change = PatchKeysBody['changes'][number]
 
@@ -159,13 +153,9 @@ export class Targets {
     return workspace && trust ? trust.keeping(workspace, written) : written()
   }
 
-  /** An agent with the caller's permissions. @throws Fault `settings_target_invalid` with the reason why it cannot be read */
-  async agent(name: string, workspace: Workspace | undefined, actor: Actor): Promise<AgentReply['agent']> {
-    const query = workspace ? `?workspace=${encodeURIComponent(workspace.id)}` : ''
-    const url = `/api/agents/${encodeURIComponent(name)}${query}`
-    const found = await this.kernel.needs.request({ method: 'GET', url }, actor)
-    if (found.status !== 200) throw refused(found.body)
-    return (JSON.parse(found.body) as AgentReply).agent
+  /** An agent as it is shown. @throws Fault `settings_target_invalid` with the reason why it cannot be read */
+  async agent(name: string, workspace: Workspace | undefined): Promise<Agent> {
+    return this.#agents().shown(name, workspace).catch(refused)
   }
 
   async writeAgent({ changes, actor, target, workspace, agentName }: Asked): Promise<ApplyOutcome> {
@@ -178,8 +168,7 @@ export class Targets {
         )
       return [field, field === 'skills' ? { disabled: value ?? [] } : value] as const
     })
-    const at = `/api/agents/${encodeURIComponent(agentName)}`
-    const agent = await this.agent(agentName, workspace, actor)
+    const agent = await this.agent(agentName, workspace)
     const origin = target === 'workspace-agent-file' ? 'workspace' : 'global'
     if (agent.origin !== origin)
       throw SettingsErrors.settings_target_invalid(`agent ${agentName} is defined ${agent.origin}ly, not ${origin}ly`)
@@ -203,19 +192,20 @@ export class Targets {
         expected_digest: agent.definition_digest,
         ...(workspace && { workspace: workspace.id }),
       }
-      const reply = await this.kernel.needs.request({ method: 'PUT', url: at, body }, actor)
-      if (reply.status !== 200) throw refused(reply.body)
+      try {
+        await this.#agents().update(agentName, checkedBody(PutAgentBody, body))
+      } catch (error) {
+        refused(error)
+      }
       return true
     })
   }
-}
 
-/** Omits a detected provider: the definition must not be pinned to it. */
-function written({ provider, ...agent }: AgentReply['agent']): Partial<AgentReply['agent']> {
-  const source = agent.effective_runtime?.sources.provider ?? 'agent'
-  // A list missing from the definition is read as an empty one. Empty lists are omitted again.
-  const told = Object.entries(agent).filter(([, value]) => !Array.isArray(value) || value.length > 0)
-  return { ...Object.fromEntries(told), ...(source === 'agent' && provider !== '' && { provider }) }
+  #agents(): AgentsApi {
+    const agents = this.kernel.needs.agents.current
+    if (!agents) throw SettingsErrors.settings_target_invalid('the plugin agents does not run')
+    return agents
+  }
 }
 
 const isServer = (value: unknown) =>
@@ -224,9 +214,9 @@ const isServer = (value: unknown) =>
 /** Servers in the text of an `mcp.json`, by name. @throws Fault `config_file_invalid` */
 const serversIn = (text: string, where: string) => Object(readJson(text, where).mcpServers) as object
 
-const refused = (body: string) => {
-  const { error = 'the definition cannot be written' } = JSON.parse(body) as { error?: string }
-  return SettingsErrors.settings_target_invalid(error)
+const refused = (error: unknown): never => {
+  if (!(error instanceof Fault)) throw error
+  throw SettingsErrors.settings_target_invalid(error.message, { ...(error.next !== undefined && { next: error.next }) })
 }
 
 /** A file in `.svc/` of a workspace; a link that leads out of the workspace is not followed for writing. */

@@ -43,8 +43,8 @@ const around = (state: unknown): string | undefined => Object(Object(state).work
 /** Undo of a registration: deletes the workspace. */
 const ofRegistration: Undo = {
   by: 'custom',
-  reads: ({ body }) => [`/api/workspaces?path=${encodeURIComponent(Object(body).path)}`],
-  request: ({ after }) => ({ method: 'DELETE', path: `/api/workspaces/${around(after)}` }),
+  reads: ({ path, body }) => [`${path}?path=${encodeURIComponent(Object(body).path)}`],
+  request: ({ path, after }) => ({ method: 'DELETE', path: `${path}/${around(after)}` }),
 }
 
 const workspace = collectionOf<WorkspacesService>(about)({

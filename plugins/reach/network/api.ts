@@ -11,7 +11,12 @@ import {
   token,
 } from '../../../kernel/plugin.js'
 import type { Envelope } from '../../../schemas/network/messages.js'
-import type { ParticipationRequest, ParticipationSource, ResolvedParticipation } from '../../../schemas/network.js'
+import type {
+  NetworkStatusReply,
+  ParticipationRequest,
+  ParticipationSource,
+  ResolvedParticipation,
+} from '../../../schemas/network.js'
 import type { ParticipationOwner } from '../../work/sessions/api.js'
 import type { Reason, Refusal } from './envelope.js'
 
@@ -92,6 +97,8 @@ export interface OutgoingMessage {
 /** The network for other plugins; a transport between daemons reads outgoing messages and stores incoming ones. */
 export interface NetworkApi extends TapsOf<typeof points> {
   readonly enabled: boolean
+  /** The figures of its status route. */
+  status(): NetworkStatusReply['network']
   /** Number of messages stored since a time in epoch milliseconds, in one workspace or all. */
   countSince(at: number, workspaceId?: string): number
   /** Messages of this daemon's sessions in a channel after a position in commit order, ascending. */

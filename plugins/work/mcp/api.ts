@@ -1,7 +1,15 @@
 import * as v from 'valibot'
 import { type Actor, type Awaitable, registry, token } from '../../../kernel/plugin.js'
-import type { McpPlaceQuery, McpServerView, PutMcpServerBody } from '../../../schemas/settings/mcp-servers.js'
+import type {
+  ListMcpServersReply,
+  McpPlaceQuery,
+  McpServerView,
+  PutMcpServerBody,
+} from '../../../schemas/settings/mcp-servers.js'
 import type { ApplyOutcome } from '../../../schemas/settings.js'
+import { VaultErrors, WRITE_ERRORS } from '../../access/vault/api.js'
+import { SETTING_ERRORS } from '../../desk/settings/api.js'
+import { McpErrors } from './errors.js'
 import type { Declaration, ServerFault } from './sources/declaration.js'
 import type { Place } from './sources/sources.js'
 
@@ -39,6 +47,8 @@ export interface CatalogOrigin {
 
 /** MCP servers for other plugins. */
 export interface McpApi {
+  /** The servers of a place as their route lists them. @throws Fault `mcp_scope_invalid`, `workspace_not_found` */
+  list(place: McpPlaceQuery): Promise<ListMcpServersReply>
   /**
    * The server of that name in a place; undefined if there is none. @throws Fault `mcp_scope_invalid`,
    * `workspace_not_found`
@@ -47,5 +57,18 @@ export interface McpApi {
   /** Declares a server like its PUT route, with its origin. */
   declare(body: PutMcpServerBody, place: McpPlaceQuery, origin: CatalogOrigin, actor: Actor): Promise<ApplyOutcome>
 }
+
+/** Errors of {@link McpApi.declare}. */
+export const DECLARE_ERRORS = [
+  McpErrors.mcp_file_invalid,
+  McpErrors.mcp_scope_invalid,
+  McpErrors.mcp_secret_forbidden,
+  McpErrors.mcp_server_in_use,
+  McpErrors.mcp_server_invalid,
+  McpErrors.mcp_server_name_taken,
+  VaultErrors.vault_secret_damaged,
+  ...WRITE_ERRORS,
+  ...SETTING_ERRORS,
+] as const
 
 export const Mcp = token<McpApi>('mcp@1')

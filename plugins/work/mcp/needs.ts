@@ -1,8 +1,9 @@
-import { Host, type KernelOf, maybe, Requests } from '../../../kernel/plugin.js'
+import { Host, type KernelOf, maybe } from '../../../kernel/plugin.js'
 import { Confinement } from '../../access/sandboxes/api.js'
 import { Vault } from '../../access/vault/api.js'
 import { Agents } from '../../agents/agents/api.js'
 import { Extensions } from '../../delivery/extensions/api.js'
+import { SettingKeys } from '../../desk/settings/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
 import { Processes } from '../../platform/processes/api.js'
@@ -16,7 +17,7 @@ export const needs = {
   workspaces: Workspaces,
   sessions: Sessions,
   processes: Processes,
-  request: Requests,
+  settings: maybe(SettingKeys),
   vault: maybe(Vault),
   host: Host,
   events: Events,

@@ -1,8 +1,9 @@
-import { Faults, Host, type KernelOf, maybe, Requests } from '../../../kernel/plugin.js'
+import { Faults, Host, type KernelOf, maybe } from '../../../kernel/plugin.js'
 import { Vault } from '../../access/vault/api.js'
 import { Agents } from '../../agents/agents/api.js'
 import { Providers } from '../../agents/providers/api.js'
 import { Daemon } from '../../desk/daemon/api.js'
+import { SettingKeys } from '../../desk/settings/api.js'
 import { Workspaces } from '../../desk/workspaces/api.js'
 import { Events } from '../../platform/events/api.js'
 import { Files } from '../../platform/files/api.js'
@@ -15,7 +16,6 @@ export const needs = {
   host: Host,
   file: Files,
   report: Faults,
-  request: Requests,
   daemon: Daemon,
   events: Events,
   agents: Agents,
@@ -23,6 +23,7 @@ export const needs = {
   workspaces: Workspaces,
   processes: Processes,
   journals: Journals,
+  settings: maybe(SettingKeys),
   vault: maybe(Vault),
   ownership: Ownership,
 }

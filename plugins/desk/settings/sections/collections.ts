@@ -1,7 +1,7 @@
 import type * as v from 'valibot'
+import type { ThrownError } from '../../../../kernel/kit/annotations/describe.js'
 import { parseSecretRef } from '../../../../kernel/kit/secret-ref.js'
 import { shown } from '../../../../kernel/kit/text.js'
-import type { Provider } from '../../../../schemas/providers.js'
 import {
   type ProviderEntry,
   ProviderEntry as ProviderEntrySchema,
@@ -11,7 +11,7 @@ import {
   SandboxEntry,
 } from '../../../../schemas/settings/entries.js'
 import { HookEntry, PutHookBody, type SourceMetadata } from '../../../../schemas/settings/hooks.js'
-import type { ProvidersApi } from '../../../agents/providers/api.js'
+import { type ProvidersApi, SECRET_ERRORS } from '../../../agents/providers/api.js'
 import type { HooksApi } from '../../../work/hooks/api.js'
 import type { WorkspacesApi } from '../../workspaces/api.js'
 import type { Facts } from '../section.js'
@@ -36,6 +36,8 @@ export interface Collection {
   readonly body: v.GenericSchema
   /** The member of a body that holds the entry. */
   readonly member: 'settings' | 'profile' | 'declaration'
+  /** Errors of {@link keep}. */
+  readonly throws?: readonly ThrownError[]
   /** Names of built-in entries, which are not in the file. */
   readonly builtIn?: (facts: CollectionFacts) => readonly string[]
   readonly describe: (name: string, written: unknown, facts: CollectionFacts) => Promise<unknown>
@@ -59,7 +61,7 @@ const builtInSource = { kind: 'builtin-provider', scope: 'global' } as const
 
 async function describeProvider(name: string, written: unknown, facts: CollectionFacts): Promise<ProviderEntry> {
   const settings = written as ProviderSettings | undefined
-  const known = (await facts.ask(`/api/providers/${encodeURIComponent(name)}`)) as Provider | undefined
+  const known = await facts.providers?.shown(name)
   const own = facts.providers?.builtInEntry(name)
   const { last_probe_at: _, ...auth } = known?.auth_status ?? { last_probe_at: undefined }
   const shadowed = settings !== undefined && own !== undefined
@@ -84,66 +86,69 @@ async function describeProvider(name: string, written: unknown, facts: Collectio
   }
 }
 
+export const providers: Collection = {
+  name: 'providers',
+  one: 'provider',
+  path: 'providers',
+  entry: ProviderEntrySchema,
+  body: PutProviderBody,
+  member: 'settings',
+  throws: SECRET_ERRORS,
+  builtIn: ({ providers }) => providers?.list().map(({ name }) => name) ?? [],
+  describe: describeProvider,
+  users: async (name, { providers }) => (await providers?.users(name)) ?? [],
+  refusal: body => {
+    const { model_curation: curation } = body as PutProviderBody
+    return curation ? 'model_curation belongs to the model catalog; write settings.models.curated instead' : undefined
+  },
+  keep: async (name, body, { providers, actor }) => {
+    const { secrets = [] } = body as PutProviderBody
+    return secrets.length === 0 ? undefined : providers?.storeSecrets(name, secrets, actor)
+  },
+  deleting: async (name, { providers }) => providers?.deleting(name),
+}
+
+const sandboxes: Collection = {
+  name: 'sandboxes',
+  one: 'sandbox',
+  path: 'sandboxes',
+  entry: SandboxEntry,
+  body: PutSandboxBody,
+  member: 'profile',
+  describe: async (name, profile, { workspaces }) => ({
+    name,
+    profile,
+    source_metadata: fromFile,
+    workspace_usage_count: workspaces.list().filter(({ sandboxRef }) => sandboxRef === name).length,
+  }),
+  users: async (name, { workspaces }) =>
+    workspaces.list().flatMap(workspace => (workspace.sandboxRef === name ? [workspace.name] : [])),
+}
+
+export const hooks: Collection = {
+  name: 'hooks',
+  one: 'hook',
+  section: 'hooks-extensions',
+  path: 'hooks',
+  entry: HookEntry,
+  body: PutHookBody,
+  member: 'declaration',
+  describe: async (name, declaration) => ({
+    name,
+    declaration: { matcher: {}, ...(declaration as object), name },
+    source_metadata: fromFile,
+  }),
+  users: async (name, { hooks }) => {
+    const runs = hooks?.running(name) ?? 0
+    return runs > 0 ? [`${runs} of its runs`] : []
+  },
+  refusal: (body, name) => {
+    const { declaration } = body as PutHookBody
+    return declaration.name === name
+      ? undefined
+      : `the declaration is of a hook ${shown(declaration.name)}, not of ${shown(name)}`
+  },
+}
+
 /** All collections. To add a collection, add an entry. */
-export const collections: readonly Collection[] = [
-  {
-    name: 'providers',
-    one: 'provider',
-    path: 'providers',
-    entry: ProviderEntrySchema,
-    body: PutProviderBody,
-    member: 'settings',
-    builtIn: ({ providers }) => providers?.list().map(({ name }) => name) ?? [],
-    describe: describeProvider,
-    users: async (name, { providers }) => (await providers?.users(name)) ?? [],
-    refusal: body => {
-      const { model_curation: curation } = body as PutProviderBody
-      return curation ? 'model_curation belongs to the model catalog; write settings.models.curated instead' : undefined
-    },
-    keep: async (name, body, { providers, actor }) => {
-      const { secrets = [] } = body as PutProviderBody
-      return secrets.length === 0 ? undefined : providers?.storeSecrets(name, secrets, actor)
-    },
-    deleting: async (name, { providers }) => providers?.deleting(name),
-  },
-  {
-    name: 'sandboxes',
-    one: 'sandbox',
-    path: 'sandboxes',
-    entry: SandboxEntry,
-    body: PutSandboxBody,
-    member: 'profile',
-    describe: async (name, profile, { workspaces }) => ({
-      name,
-      profile,
-      source_metadata: fromFile,
-      workspace_usage_count: workspaces.list().filter(({ sandboxRef }) => sandboxRef === name).length,
-    }),
-    users: async (name, { workspaces }) =>
-      workspaces.list().flatMap(workspace => (workspace.sandboxRef === name ? [workspace.name] : [])),
-  },
-  {
-    name: 'hooks',
-    one: 'hook',
-    section: 'hooks-extensions',
-    path: 'hooks',
-    entry: HookEntry,
-    body: PutHookBody,
-    member: 'declaration',
-    describe: async (name, declaration) => ({
-      name,
-      declaration: { matcher: {}, ...(declaration as object), name },
-      source_metadata: fromFile,
-    }),
-    users: async (name, { hooks }) => {
-      const runs = hooks?.running(name) ?? 0
-      return runs > 0 ? [`${runs} of its runs`] : []
-    },
-    refusal: (body, name) => {
-      const { declaration } = body as PutHookBody
-      return declaration.name === name
-        ? undefined
-        : `the declaration is of a hook ${shown(declaration.name)}, not of ${shown(name)}`
-    },
-  },
-]
+export const collections: readonly Collection[] = [providers, sandboxes, hooks]

@@ -1,8 +1,4 @@
 import path from 'node:path'
-import type { StatusReply } from '../../../../schemas/daemon.js'
-import type { ListExtensionsReply } from '../../../../schemas/extensions.js'
-import type { NetworkStatusReply } from '../../../../schemas/network.js'
-import type { HookEntry } from '../../../../schemas/settings/hooks.js'
 import {
   AutomationMembers,
   GeneralMembers,
@@ -12,11 +8,10 @@ import {
   ObservabilityMembers,
   SkillsMembers,
 } from '../../../../schemas/settings/sections.js'
-import { type Facts, type Section, unread } from '../section.js'
+import { type Section, unread } from '../section.js'
 
 type More = NonNullable<Section['more']>
 
-const statusOf = async ({ ask }: Facts) => (await ask('/api/status')) as StatusReply | undefined
 const LINKS = [
   { label: 'Jobs', path: '/api/automation/jobs' },
   { label: 'Runs', path: '/api/automation/runs' },
@@ -25,9 +20,8 @@ const LINKS = [
 export const generalFacts: More = {
   entries: GeneralMembers,
   read: async facts => {
-    const status = await statusOf(facts)
+    const { daemon, health } = await facts.status()
     const { home } = facts
-    const { daemon, health } = status ?? {}
     return {
       actions: { restart: { name: 'restart', available: facts.canRestart, behavior: 'action_trigger' } },
       config_paths: {
@@ -38,20 +32,18 @@ export const generalFacts: More = {
         log_file: path.join(home.logs, 'svc.log'),
       },
       runtime: {
-        available: status !== undefined,
-        active_agents: health?.active_agents ?? 0,
-        active_sessions: daemon?.active_sessions ?? 0,
-        total_sessions: daemon?.total_sessions ?? 0,
-        uptime_seconds: health?.uptime_seconds ?? 0,
-        ...(daemon && {
-          http_host: daemon.http_host,
-          http_port: daemon.http_port,
-          pid: daemon.pid,
-          socket: daemon.socket,
-          started_at: daemon.started_at,
-          status: daemon.status,
-          ...(daemon.version !== undefined && { version: daemon.version }),
-        }),
+        available: true,
+        active_agents: health.active_agents,
+        active_sessions: daemon.active_sessions,
+        total_sessions: daemon.total_sessions,
+        uptime_seconds: health.uptime_seconds,
+        http_host: daemon.http_host,
+        http_port: daemon.http_port,
+        pid: daemon.pid,
+        socket: daemon.socket,
+        started_at: daemon.started_at,
+        status: daemon.status,
+        ...(daemon.version !== undefined && { version: daemon.version }),
       },
     }
   },
@@ -60,7 +52,7 @@ export const generalFacts: More = {
 export const automationFacts: More = {
   entries: AutomationMembers,
   read: async facts => {
-    const automation = (await statusOf(facts))?.automation
+    const automation = (await facts.status()).automation
     const isThere = automation !== undefined && automation.status !== 'unavailable'
     return {
       links: LINKS,
@@ -82,7 +74,7 @@ export const automationFacts: More = {
 export const networkFacts: More = {
   entries: NetworkMembers,
   read: async facts => {
-    const { network } = ((await facts.ask('/api/network/status')) ?? {}) as Partial<NetworkStatusReply>
+    const network = facts.network()
     return {
       links: [{ label: 'Network', path: '/api/network/status' }],
       runtime: {
@@ -102,13 +94,13 @@ export const networkFacts: More = {
 export const hooksExtensionsFacts: More = {
   entries: HooksExtensionsMembers,
   read: async facts => {
-    const reply = (await facts.ask('/api/extensions')) as ListExtensionsReply | undefined
-    const status = await statusOf(facts)
-    const isServed = status !== undefined && status.daemon.http_off === undefined && status.daemon.http_port > 0
-    const hasExtensions = reply !== undefined
+    const extensions = await facts.extensions()
+    const { daemon } = await facts.status()
+    const isServed = daemon.http_off === undefined && daemon.http_port > 0
+    const hasExtensions = extensions !== undefined
     return {
-      hooks: ((await facts.ask('/api/settings/hooks')) as { hooks: HookEntry[] } | undefined)?.hooks ?? [],
-      installed: (reply?.extensions ?? []).map(
+      hooks: await facts.hookEntries(),
+      installed: (extensions ?? []).map(
         ({ name, enabled, health, health_message, last_error, missing_env, requires_env, state, version }) => ({
           name,
           enabled,
@@ -122,7 +114,7 @@ export const hooksExtensionsFacts: More = {
         }),
       ),
       transport_parity: {
-        known: status !== undefined,
+        known: true,
         extensions_http: hasExtensions && isServed,
         extensions_uds: hasExtensions,
         settings_http: isServed,
@@ -135,22 +127,21 @@ export const hooksExtensionsFacts: More = {
 export const observabilityFacts: More = {
   entries: ObservabilityMembers,
   read: async facts => {
-    const status = await statusOf(facts)
-    const { health, daemon, log_tail: logTail } = status ?? {}
+    const { health, daemon, log_tail: logTail } = await facts.status()
     return {
       log_tail: {
-        available: logTail?.available ?? false,
+        available: logTail.available,
         stream_url: '/api/settings/observability/log-tail',
         transport: 'sse',
       },
       runtime: {
-        available: status !== undefined,
-        active_agents: health?.active_agents ?? 0,
-        active_sessions: daemon?.active_sessions ?? 0,
-        global_db_size_bytes: health?.global_db_size_bytes ?? 0,
-        session_db_size_bytes: health?.session_db_size_bytes ?? 0,
-        uptime_seconds: health?.uptime_seconds ?? 0,
-        ...(health && { status: health.status }),
+        available: true,
+        active_agents: health.active_agents,
+        active_sessions: daemon.active_sessions,
+        global_db_size_bytes: health.global_db_size_bytes,
+        session_db_size_bytes: health.session_db_size_bytes,
+        uptime_seconds: health.uptime_seconds,
+        status: health.status,
       },
     }
   },
@@ -159,7 +150,7 @@ export const observabilityFacts: More = {
 export const skillsFacts: More = {
   entries: SkillsMembers,
   read: async facts => {
-    const skills = (await statusOf(facts))?.skills
+    const { skills } = await facts.status()
     return {
       runtime_available: skills?.runtime_available ?? false,
       discovered_count: skills?.discovered_count ?? 0,

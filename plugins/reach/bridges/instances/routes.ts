@@ -165,7 +165,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
   }),
   bridge.action('enable', {
     summary: 'Enable a bridge: it starts',
-    with: [undo({ by: 'action', path: '/api/bridges/{id}/disable' })],
+    with: [undo({ by: 'action', verb: 'disable' })],
     throws: [BridgeErrors.bridge_transition],
     handle: async (self, { params, actor }) => {
       await self.edits.enable(params.id, true, actor)
@@ -174,7 +174,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
   }),
   bridge.action('disable', {
     summary: 'Disable a bridge: it stops',
-    with: [undo({ by: 'action', path: '/api/bridges/{id}/enable' })],
+    with: [undo({ by: 'action', verb: 'enable' })],
     throws: [BridgeErrors.bridge_transition],
     essential: true,
     handle: async (self, { params, actor }) => {

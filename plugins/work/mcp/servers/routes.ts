@@ -1,4 +1,4 @@
-import { cli, columnsOf, describe, tool, withTable } from '../../../../kernel/kit/annotations/index.js'
+import { cli, columnsOf, describe, throws, tool, withTable } from '../../../../kernel/kit/annotations/index.js'
 import { collectionOf } from '../../../../kernel/kit/collection.js'
 import { ok, type Route, routeOf } from '../../../../kernel/plugin.js'
 import {
@@ -13,6 +13,7 @@ import {
 import { ApplyOutcome } from '../../../../schemas/settings.js'
 import { undo } from '../../../desk/changes/api.js'
 import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
+import { DECLARE_ERRORS } from '../api.js'
 import { McpErrors } from '../errors.js'
 import type { McpService } from '../service.js'
 import { serverUndo } from './undo.js'
@@ -85,7 +86,7 @@ export const serverRoutes: readonly Route<McpService>[] = [
   route({
     method: 'PUT',
     path: '/api/settings/mcp-servers/{name}',
-    with: [undo(serverUndo)],
+    with: [undo(serverUndo), throws(...DECLARE_ERRORS)],
     summary: 'Create or replace an MCP server',
     query: McpTargetQuery,
     body: PutMcpServerBody,
@@ -102,6 +103,7 @@ export const serverRoutes: readonly Route<McpService>[] = [
     replies: { 200: ApplyOutcome },
     with: [
       undo(serverUndo),
+      throws(McpErrors.mcp_server_not_found, McpErrors.mcp_server_read_only, ...DECLARE_ERRORS),
       cli('mcp remove', { options: { workspace_id: 'workspace' }, done: 'removed MCP server {name}' }),
     ],
     handle: async (self, { params, query, actor }) => ok(await self.remove(params.name, query, actor)),

@@ -15,11 +15,11 @@ const WRITTEN = [
 ]
 const HIDDEN = ['env_keys', 'secret_env_keys', 'header_keys', 'secret_header_keys', 'auth'] as const
 
-const pathOf = ({ params, query }: Pick<ChangeSeen, 'params' | 'query'>) => {
+const pathOf = ({ path, query }: Pick<ChangeSeen, 'path' | 'query'>) => {
   const place = new URLSearchParams(query)
   place.delete('target')
   const text = place.toString()
-  return `/api/settings/mcp-servers/${encodeURIComponent(params.name ?? '')}${text && `?${text}`}`
+  return `${path}${text && `?${text}`}`
 }
 
 /** Undo of a written or removed server: restores the former one, as far as a reply shows it completely. */

@@ -1,7 +1,7 @@
 import { command as commandLine } from '../../../../kernel/kit/commands/command-line.js'
 import { parseSecretRef } from '../../../../kernel/kit/secret-ref.js'
 import { shown } from '../../../../kernel/kit/text.js'
-import { type Actor, Fault, messageOf } from '../../../../kernel/plugin.js'
+import { type Actor, Fault, KernelErrors, messageOf } from '../../../../kernel/plugin.js'
 import type { McpTargetQuery, PutMcpServerBody } from '../../../../schemas/settings/mcp-servers.js'
 import type { ApplyOutcome, SettingsWriteTarget } from '../../../../schemas/settings.js'
 import type { Workspace } from '../../../desk/workspaces/api.js'
@@ -26,7 +26,7 @@ function isForeign(reference: string): boolean {
   return scheme === 'vault' && !rest.startsWith('mcp/')
 }
 
-/** Changes the servers in `config.json` and `mcp.json` through the settings routes, which record every change. */
+/** Changes the servers in `config.json` and `mcp.json` through the plugin `settings`, which records every change. */
 export class Writing {
   constructor(
     private readonly kernel: K,
@@ -192,10 +192,10 @@ export class Writing {
       target,
       ...(workspace && { workspace_id: workspace.id }),
     }
-    const reply = await this.kernel.needs.request({ method: 'PATCH', url: '/api/settings/keys', body }, actor)
-    const parsed = JSON.parse(reply.body)
-    if (reply.status !== 200) throw new Fault(parsed.code, reply.status, parsed.error, { next: parsed.next })
-    return { ...parsed, section: 'mcp-servers' }
+    const keys = this.kernel.needs.settings.current
+    if (!keys)
+      throw KernelErrors.unavailable('the plugin settings, which writes the files of MCP servers, does not run')
+    return { ...(await keys.patchKeys(body, actor)), section: 'mcp-servers' }
   }
 }
 

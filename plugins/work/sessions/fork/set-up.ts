@@ -1,5 +1,4 @@
 import { messageOf, type Setting } from '../../../../kernel/plugin.js'
-import { settingIn } from '../../../desk/settings/api.js'
 import type { K } from '../needs.js'
 import { WorktreeSettings } from '../settings.js'
 import type { SessionWorktree } from './api.js'
@@ -9,7 +8,7 @@ import { runProgram } from './program.js'
 
 /** Value of a setting in a workspace. */
 export async function settingOf<T>(kernel: K, setting: Setting<T>, workspaceId: string): Promise<T> {
-  return (await settingIn(kernel.needs.request, kernel.actor, setting, workspaceId)) ?? kernel.config.get(setting)
+  return (await kernel.needs.settings.current?.valueIn(setting, workspaceId)) ?? kernel.config.get(setting)
 }
 
 /**

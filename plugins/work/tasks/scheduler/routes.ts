@@ -46,7 +46,7 @@ export const schedulerRoutes = [
     bodyOptional: true,
     invalid: 422,
     replies: { 200: SchedulerReply },
-    with: [undo({ by: 'action', path: '/api/scheduler/resume' }), cli('scheduler pause', { view }), INVALID],
+    with: [undo({ by: 'action', verb: 'resume' }), cli('scheduler pause', { view }), INVALID],
     handle: async (self, { actor, body }) => {
       await self.scheduler.pause(whoOf(actor), body?.reason)
       return ok({ scheduler: self.scheduler.toWire() })
@@ -60,7 +60,7 @@ export const schedulerRoutes = [
     bodyOptional: true,
     invalid: 422,
     replies: { 200: SchedulerReply },
-    with: [undo({ by: 'action', path: '/api/scheduler/pause' }), cli('scheduler resume', { view }), INVALID],
+    with: [undo({ by: 'action', verb: 'pause' }), cli('scheduler resume', { view }), INVALID],
     handle: async (self, { actor, body }) => {
       await self.scheduler.resume(whoOf(actor), body?.reason)
       return ok({ scheduler: self.scheduler.toWire() })
@@ -75,7 +75,7 @@ export const schedulerRoutes = [
     invalid: 422,
     replies: { 200: DrainReply },
     with: [
-      undo({ by: 'action', path: '/api/scheduler/resume' }),
+      undo({ by: 'action', verb: 'resume' }),
       INVALID,
       cli('scheduler drain', {
         view: show(DrainReply, '', [

@@ -216,10 +216,7 @@ export const taskRoutes = [
     summary: 'Pause new claims for a task and its descendants',
     body: PauseTaskBody,
     invalid,
-    with: [
-      undo({ by: 'action', path: '/api/tasks/{id}/resume' }),
-      tool('task_pause', ['tasks'], { visibility: 'operator' }),
-    ],
+    with: [undo({ by: 'action', verb: 'resume' }), tool('task_pause', ['tasks'], { visibility: 'operator' })],
     throws: [TaskErrors.task_archived, TaskErrors.task_conflict, TaskErrors.task_invalid],
     handle: async (self, { actor, params, body }) => ({
       task: await self.control.pause(whoOf(actor), params.id, body),
@@ -235,7 +232,7 @@ export const taskRoutes = [
     invalid,
     replies: { 200: TaskReply },
     with: [
-      undo({ by: 'action', path: '/api/tasks/{id}/pause' }),
+      undo({ by: 'action', verb: 'pause' }),
       cli('task resume', { args: [TASK_ARG], view: taskItem }),
       tool('task_resume', ['tasks'], { visibility: 'operator' }),
     ],

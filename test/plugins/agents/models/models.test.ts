@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
-import { configuration, daemon, models, providers, settings, workspaces } from '../../../../plugins/index.js'
+import { changes, configuration, daemon, models, providers, settings, workspaces } from '../../../../plugins/index.js'
 import { boot, type Reply, type TestKernel, temporaryFolder } from '../../../harness/kernel.js'
 
 // Models from what an agent says, an endpoint lists and the configuration has, over the API.
@@ -95,7 +95,7 @@ test.after(async () => {
 const start = () =>
   boot({
     home,
-    plugins: [configuration, daemon, workspaces, providers, settings, models],
+    plugins: [changes, configuration, daemon, workspaces, providers, settings, models],
     env: { PATH: process.env.PATH, HOSTED: 'key-of-mine' },
   })
 
@@ -204,6 +204,23 @@ test('a model is featured, hidden and given a default effort; the configuration 
   assert.equal(await idsOf('hosted'), ['m2', 'preferred', 'm1'])
   assert.is((await curate({ model_id: 'm1', hidden: false })).status, 200)
   assert.equal(await idsOf('hosted', ''), ['m2', 'preferred', 'm1'])
+})
+
+test('the undo of a choice for a model puts the former one back', async () => {
+  const before = await idsOf('offering', '')
+  const choice = { model_id: before[0], hidden: true }
+  await kernel.request('POST', `${catalog}/providers/offering/models/curate`, choice)
+  assert.equal(await idsOf('offering', ''), before.slice(1))
+  const { changes: all } = (await kernel.request('GET', '/api/changes')).body
+  const requests = all.map(({ request }: Reply) => request)
+  assert.equal(
+    requests.filter((request: string) => request.startsWith('PUT /api/settings')),
+    [],
+    'one act is one change',
+  )
+  const undone = await kernel.request('POST', '/api/changes/last/undo', {})
+  assert.equal([undone.status, undone.body.differs], [200, []], JSON.stringify(undone.body))
+  assert.equal(await idsOf('offering', ''), before)
 })
 
 test('the chat-API shape, and its own shape of errors', async () => {

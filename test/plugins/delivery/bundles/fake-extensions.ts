@@ -46,6 +46,10 @@ export function fakeExtensions() {
       return [...this.#all.values()]
     }
 
+    async shown(): Promise<never> {
+      throw new Error('no extension is shown')
+    }
+
     storageOf(name: string): never {
       throw new Error(`${name} keeps nothing`)
     }

@@ -107,6 +107,22 @@ function cases(workspace: string): readonly Case[] {
       ],
     },
     {
+      what: 'a key in the file of an agent',
+      read: `/api/agents/keyed?workspace=${workspace}`,
+      of: 'agent.permissions',
+      setUp: [['POST', agents, { scope: 'workspace', workspace, agent: { name: 'keyed', prompt: 'x' } }]],
+      change: [
+        'PATCH',
+        '/api/settings/keys',
+        {
+          changes: [{ key: 'permissions.mode', value: 'deny-all' }],
+          target: 'workspace-agent-file',
+          workspace_id: workspace,
+          agent_name: 'keyed',
+        },
+      ],
+    },
+    {
       what: 'a section',
       read: '/api/settings/automation',
       of: 'config.enabled',
@@ -445,7 +461,7 @@ test('every way back names what is there', () => {
       patch: [`GET ${route.path}`],
       create: [`POST ${list}`, `GET ${route.path}`],
       delete: [`DELETE ${route.path}/`],
-      action: [way?.by === 'action' ? `POST ${way.path}` : ''],
+      action: [way?.by === 'action' && 'verb' in way ? `POST ${list}/${way.verb}` : 'a path'],
     }[way?.by as string]
     const isThere = (one: string) =>
       known.has(one) || (one.endsWith('/') && [...known].some(at => at.startsWith(`${one}{`)))
