@@ -698,7 +698,7 @@ function foreignRoutes({ file, text }: Source): string[] {
   })
 }
 
-test('a plugin names no route of another plugin by its path: tokens and the tokens of undo do', () => {
+test('a plugin names no route of another plugin by its path', () => {
   const naming = tree.filter(source => foreignRoutes(source).length > 0)
   const broken = naming.flatMap(source =>
     source.file in NAMES_ROUTES ? [] : foreignRoutes(source).map(path => `${source.file}: ${path}`),
