@@ -177,7 +177,7 @@ export const behaviours: Readonly<Record<string, readonly Behaviour[]>> = {
         assert.equal(entries[0].request, 'POST /api/workspaces')
         assert.ok(entries[0].actor?.kind)
         const before = (await request('GET', '/api/audit/verify')).body
-        await request('PATCH', `/api/workspaces/${id}`, { name: 'behaviour' })
+        await request('PATCH', `/api/workspaces/${id}`, { name: 'behaviour-audit' })
         const after = (await request('GET', '/api/audit/verify')).body
         assert.deepEqual([before.status, after.status], ['ok', 'ok'])
         assert.ok(after.last > before.last && after.head !== before.head, 'a change moves the head of the chain')
@@ -192,8 +192,8 @@ export const behaviours: Readonly<Record<string, readonly Behaviour[]>> = {
       name: 'each change is one event, in order and with its subject, and is there before the reply',
       check: inFolder(async ({ request }, root) => {
         const last = (await request('GET', '/api/logs?limit=1')).body.last_seq
-        const { id } = (await request('POST', '/api/workspaces', { root_dir: root, name: 'behaviour' })).body.workspace
-        await request('PATCH', `/api/workspaces/${id}`, { name: 'behaviour-two' })
+        const { id } = (await request('POST', '/api/workspaces', { root_dir: root })).body.workspace
+        await request('PATCH', `/api/workspaces/${id}`, { name: 'behaviour-events' })
         await request('DELETE', `/api/workspaces/${id}`)
         const { events } = (await request('GET', `/api/logs?after_seq=${last}&component=workspace`)).body
         const own = events.filter((event: { content?: { id?: string } }) => event.content?.id === id)
