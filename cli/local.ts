@@ -212,6 +212,17 @@ export const localCommands: readonly LocalCommand[] = [
   },
   {
     kind: 'local',
+    path: 'open',
+    summary: 'Open the console in the browser, by a link that is valid once',
+    args: [],
+    options: [
+      { name: 'no-browser', type: 'boolean', summary: 'print the link without opening a browser' },
+      { name: 'revoke', type: 'boolean', summary: 'end all sessions and links of the console instead' },
+    ],
+    load: () => import('./console/open.js').then(module => module.openConsole),
+  },
+  {
+    kind: 'local',
     path: 'import',
     summary: 'Import jobs, MCP servers, hooks and agents from files of other programs',
     args: [

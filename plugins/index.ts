@@ -22,6 +22,7 @@ import storage from './delivery/storage/index.js'
 import archives from './desk/archives/index.js'
 import backup from './desk/backup/index.js'
 import changes from './desk/changes/index.js'
+import console from './desk/console/index.js'
 import daemon from './desk/daemon/index.js'
 import settings from './desk/settings/index.js'
 import support from './desk/support/index.js'
@@ -69,6 +70,7 @@ export {
   bundles,
   changes,
   configuration,
+  console,
   daemon,
   disk,
   events,
@@ -171,6 +173,7 @@ export const inTree: readonly Plugin[] = [
   audit,
   changes,
   support,
+  console,
 ]
 
 markInTree(inTree)

@@ -21,6 +21,7 @@ import { dirname, join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { buildConsole } from './build-console.mjs'
 import { digestOfInputs, stampOf } from './build-inputs.mjs'
 import { pluginFolders } from './plugin-folders.mjs'
 
@@ -245,6 +246,9 @@ const cached = {
   footer: { js: '})' },
 }
 
+/** Outputs of all bundles: their inputs are what has licences. */
+const bundled = {}
+
 async function buildCode() {
   const entryPoints = entries()
   const isData = ([name]) => name.startsWith('schemas/')
@@ -272,7 +276,7 @@ async function buildCode() {
     if (files.some(({ path }) => path === join(dist, entry))) putLauncher(name, entry)
   putExtensions()
   putSqlite()
-  putLicences(outputs)
+  Object.assign(bundled, outputs)
   removeStale(new Set(files.map(({ path }) => path)))
   return Object.keys(entryPoints)
 }
@@ -320,6 +324,20 @@ function putSqlite() {
     put({ path: join(dist, 'sqlite', name), contents: readFileSync(join(root, sqliteFolder, name)), mode: 0o644 })
 }
 
+/** Writes dist/console, which is built after commands.json: its palette lists the commands. Obsolete files are kept for a minute. */
+async function putConsole() {
+  const folder = join(dist, 'console')
+  const { files, outputs } = await buildConsole(root)
+  // The page and the list of files are last: what they name is there before.
+  for (const { name, contents } of files) put({ path: join(folder, name), contents, mode: 0o644 })
+  const names = new Set(files.map(({ name }) => name))
+  for (const name of filesBelow(folder)) {
+    const path = join(folder, name)
+    if (!names.has(name) && Date.now() - statSync(path).mtimeMs > staleMs) rmSync(path, { force: true })
+  }
+  Object.assign(bundled, outputs)
+}
+
 /** Copies the licence of each bundled package. */
 function putLicences(outputs) {
   const copied = existsSync(join(root, sqliteFolder)) ? [`${sqliteFolder}/${sqlite[0]}`] : []
@@ -360,7 +378,7 @@ function removeStale(current) {
   const after = {}
   for (const name of filesBelow(dist)) {
     const path = join(dist, name)
-    if (current.has(path) || name.startsWith('types/') || !/\.(c?js|js\.map|tmp)$/.test(name)) continue
+    if (current.has(path) || /^(?:types|console)\//.test(name) || !/\.(c?js|js\.map|tmp)$/.test(name)) continue
     const since = before[name] ?? now
     if (now - since > staleMs && now - statSync(path).mtimeMs > staleMs) rmSync(path, { force: true })
     else after[name] = since
@@ -412,12 +430,16 @@ async function keepCodeCache() {
   rmSync(home, { recursive: true, force: true })
 }
 
+/** The console is a program of the browser: it is checked with other types than Node's. */
+const consoleTypes = 'plugins/desk/console/app/tsconfig.json'
+
 async function checkAndDeclare() {
   const compiler = 'node_modules/typescript/bin/tsc'
   const types = join(dist, 'types')
   const fresh = join(dist, `types.${process.pid}.tmp`)
   try {
     await run(compiler, '--noEmit')
+    if (existsSync(join(root, consoleTypes))) await run(compiler, '-p', consoleTypes)
     if (!['kernel', 'schemas', 'plugins', 'client', 'testing'].some(folder => existsSync(join(root, folder)))) return
     await run(compiler, '-p', 'tsconfig.build.json', '--outDir', fresh)
     // `svc/plugins/<name>` does not depend on the plugin's group.
@@ -452,6 +474,8 @@ try {
   beginOperations()
   const made = await buildCode()
   await buildData(made)
+  await putConsole()
+  putLicences(bundled)
   await keepCodeCache()
   if (isWhole) await checkAndDeclare()
   if (isWhole) put({ path: stampOf(root), contents: Buffer.from(digest), mode: 0o644 })

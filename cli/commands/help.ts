@@ -110,6 +110,7 @@ const purposes: readonly (readonly [string, readonly string[]])[] = [
       'daemon',
       'service',
       'status',
+      'open',
       'overview',
       'top',
       'observe',

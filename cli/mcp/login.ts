@@ -1,12 +1,11 @@
-import { spawn } from 'node:child_process'
 import type { BeginMcpAuthReply, McpAuthStatus } from '../../schemas/settings/mcp-servers.js'
 import { CliFault } from '../fault.js'
 import type { LocalContext } from '../local.js'
+import { openBrowser } from '../open-browser.js'
 import { currentWorkspace, workspaceReference } from '../workspace-context.js'
 
 /** Poll interval for the end of the login. */
 const ASK_MS = 1000
-const OPENERS: Readonly<Record<string, string>> = { darwin: 'open', linux: 'xdg-open' }
 
 /**
  * `svc mcp auth login <name>`: prints the address, opens a browser if possible, and waits for its return or for a pasted final
@@ -76,13 +75,4 @@ export async function logInToServer({
   throw new CliFault('mcp_auth_timed_out', `nobody logged in to ${name} within ten minutes`, {
     next: `svc mcp auth login ${name}`,
   })
-}
-
-/** The address is passed as one argument, so that its author cannot inject a command. */
-function openBrowser(url: string): void {
-  const program = OPENERS[process.platform]
-  if (program === undefined || !/^https?:/.test(url)) return
-  const child = spawn(program, [url], { stdio: 'ignore', detached: true })
-  child.on('error', () => {})
-  child.unref()
 }

@@ -1,0 +1,37 @@
+/** `svc/plugins/console`: errors of the console. */
+import { command } from '../../../kernel/kit/commands/command-line.js'
+import { defineErrors } from '../../../kernel/plugin.js'
+
+export const ConsoleErrors = defineErrors({
+  console_operator_required: {
+    status: 403,
+    message: 'links to the console are made by the operator only',
+    next: command('open'),
+  },
+  console_unreachable: {
+    status: 409,
+    message: 'a browser cannot reach the daemon, which serves no TCP',
+    next: command('config set', 'http.enabled', 'true'),
+  },
+  console_not_built: {
+    status: 503,
+    message: 'the files of the console are missing in this installation',
+    next: 'install svc again, or build it with `npm run build`',
+  },
+  console_link_invalid: {
+    status: 401,
+    message: 'this link was used already, or is older than five minutes',
+    next: `make another one: ${command('open')}`,
+  },
+  console_session_ended: {
+    status: 401,
+    message: 'this session of the console has ended',
+    next: `open it again: ${command('open')}`,
+  },
+  console_session_not_found: {
+    status: 404,
+    message: 'no such session of the console',
+    next: 'GET /api/console/sessions lists them',
+  },
+  console_file_not_found: { status: 404, message: 'the console has no such file', next: command('open') },
+})

@@ -1,0 +1,89 @@
+import { render } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { signedIn, signIn } from './core/api.js'
+import './core/events.js'
+import { place, replacePlace } from './core/router.js'
+import { text } from './text.js'
+import { Columns } from './ui/columns.js'
+import { Command, Empty, Loading, Page, Problem } from './ui/parts.js'
+import { Shell } from './ui/shell.js'
+import { Automation } from './views/automation.js'
+import { Home } from './views/home.js'
+import { Manage } from './views/manage/index.js'
+import { Work } from './views/work.js'
+
+const sessions = () => import('./views/sessions/index.js')
+
+/** The sessions, whose transcript needs more code than other views. */
+function Sessions() {
+  const [loaded, set] = useState<Awaited<ReturnType<typeof sessions>>>()
+  useEffect(() => void sessions().then(set), [])
+  if (!loaded)
+    return (
+      <Columns>
+        <Loading />
+      </Columns>
+    )
+  return <loaded.Sessions />
+}
+
+function View() {
+  const [view = 'home'] = place.value
+  if (view === 'home') return <Home />
+  if (view === 'sessions') return <Sessions />
+  if (view === 'work') return <Work />
+  if (view === 'automation') return <Automation />
+  if (view === 'manage') return <Manage />
+  return (
+    <Columns>
+      <Page title={text.product}>
+        <Empty>{text.unknownView}</Empty>
+      </Page>
+    </Columns>
+  )
+}
+
+/** The page of a browser without a session. */
+function Login({ error }: { readonly error: unknown }) {
+  useEffect(() => {
+    document.title = `${text.login.title} · ${text.product}`
+  }, [])
+  return (
+    <main class="login">
+      <span class="mark" aria-hidden="true" />
+      <h1>{text.login.title}</h1>
+      <Problem error={error} />
+      <p>{text.login.how}</p>
+      <Command line="svc open" />
+      <p class="muted">{text.login.valid}</p>
+    </main>
+  )
+}
+
+function App() {
+  const [view, code] = place.value
+  const [error, setError] = useState<unknown>()
+  const isLink = view === 'login' && code !== undefined
+  useEffect(() => {
+    if (!isLink) return
+    // The code goes out of the address at once, so that it is in no history and no bookmark.
+    replacePlace('home')
+    setError(undefined)
+    signIn(code).catch(setError)
+  }, [isLink, code])
+  if (signedIn.value)
+    return (
+      <Shell>
+        <View />
+      </Shell>
+    )
+  if (isLink)
+    return (
+      <main class="login">
+        <p role="status">{text.login.begin}</p>
+      </main>
+    )
+  return <Login error={error} />
+}
+
+render(<App />, document.getElementById('app')!)

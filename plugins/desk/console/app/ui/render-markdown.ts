@@ -1,0 +1,55 @@
+import createPurify from 'dompurify'
+import { Marked } from 'marked'
+
+const marked = new Marked({ gfm: true, breaks: true })
+const purify = createPurify(window)
+
+const TAGS = [
+  ...[
+    'p',
+    'br',
+    'hr',
+    'h1',
+    'h2',
+    'h3',
+    'h4',
+    'h5',
+    'h6',
+    'blockquote',
+    'pre',
+    'code',
+    'em',
+    'strong',
+    'del',
+    's',
+    'kbd',
+  ],
+  ...['ul', 'ol', 'li', 'a', 'table', 'thead', 'tbody', 'tr', 'th', 'td', 'sup', 'sub'],
+]
+
+purify.addHook('afterSanitizeAttributes', node => {
+  if (node.nodeName !== 'A') return
+  const href = node.getAttribute('href') ?? ''
+  // An address of the console itself could be a view that does something; text of an agent leads elsewhere or nowhere.
+  if (!/^(?:https?:|mailto:)/i.test(href)) node.removeAttribute('href')
+  node.setAttribute('rel', 'noopener noreferrer')
+  node.setAttribute('target', '_blank')
+})
+
+/**
+ * Markdown as nodes that run and load nothing: a few elements of text and links are left, without images, styles, forms and SVG. They
+ * are inserted as nodes, because text that is parsed twice can become other elements the second time.
+ */
+export function renderMarkdown(source: string): DocumentFragment {
+  const html = marked.parse(source, { async: false })
+  const fragment = purify.sanitize(html, {
+    ALLOWED_TAGS: TAGS,
+    ALLOWED_ATTR: ['href', 'start', 'align'],
+    ALLOW_DATA_ATTR: false,
+    ALLOW_ARIA_ATTR: false,
+    RETURN_DOM_FRAGMENT: true,
+  })
+  // Wide blocks scroll by keyboard, too.
+  for (const wide of fragment.querySelectorAll('pre, table')) wide.setAttribute('tabindex', '0')
+  return fragment
+}

@@ -1,0 +1,189 @@
+import { api, type ReplyOf } from '../core/api.js'
+import { ago, number } from '../core/format.js'
+import { useResource } from '../core/resource.js'
+import { linkTo } from '../core/router.js'
+import { text } from '../text.js'
+import { Columns } from '../ui/columns.js'
+import { Badge, Command, Empty, Fields, Loading, Page, Problem } from '../ui/parts.js'
+
+type Item = ReplyOf<'GET /api/notifications/attention'>['items'][number]
+type Overview = ReplyOf<'GET /api/observe/overview'>['overview']
+type Status = ReplyOf<'GET /api/status'>
+
+/** What needs a person, what runs, and what came of today. */
+export function Home() {
+  const attention = useResource(
+    signal => api('GET /api/notifications/attention', { query: { surface: 'home' } }, signal),
+    [],
+    /./,
+  )
+  const running = useResource(
+    signal => api('GET /api/sessions', { query: { state: 'active', limit: 20 } }, signal),
+    [],
+    /^session\./,
+  )
+  const overview = useResource(
+    signal => api('GET /api/observe/overview', {}, signal),
+    [],
+    /^(?:task|automation|session)\./,
+  )
+  const status = useResource(signal => api('GET /api/status', {}, signal), [], /^(?:daemon|plugin)\./)
+  const { data } = overview
+  return (
+    <Columns>
+      <Page title={text.views.home} command="svc overview">
+        <Problem error={attention.error ?? overview.error ?? status.error} retry={attention.reload} />
+        <section aria-labelledby="attention">
+          <h2 id="attention">{text.home.attention}</h2>
+          {!attention.data ? (
+            <Loading />
+          ) : (
+            <Attention items={attention.data.items.filter(({ finished }) => !finished)} />
+          )}
+        </section>
+        {data && <Today overview={data.overview} />}
+        <div class="halves">
+          <section aria-labelledby="running">
+            <h2 id="running">{text.home.running}</h2>
+            {running.data && running.data.sessions.length === 0 && <Empty>{text.home.idle}</Empty>}
+            <ul class="rows">
+              {running.data?.sessions.map(session => (
+                <li key={session.id}>
+                  <a href={linkTo('sessions', session.id)}>{session.name || session.id}</a>
+                  <span class="muted">{session.agent_name}</span>
+                  <Badge of={session.badge || session.state} />
+                </li>
+              ))}
+            </ul>
+          </section>
+          <section aria-labelledby="daemon">
+            <h2 id="daemon">{text.home.daemon}</h2>
+            {status.data && <Daemon status={status.data} />}
+          </section>
+        </div>
+        {data && <Outcomes overview={data.overview} />}
+      </Page>
+    </Columns>
+  )
+}
+
+/** Where a person does what an item asks for. */
+function placeOf({ session_id: session, task_id: task }: Item): string | undefined {
+  if (session) return linkTo('sessions', session)
+  return task ? linkTo('work', task) : undefined
+}
+
+function Attention({ items }: { readonly items: readonly Item[] }) {
+  if (items.length === 0) return <Empty>{text.home.nothing}</Empty>
+  return (
+    <ul class="cards">
+      {items.map(item => {
+        const to = placeOf(item)
+        return (
+          <li key={item.id} class="card attention">
+            <Badge of={item.kind} />
+            <div class="grow">
+              {to ? <a href={to}>{item.title}</a> : <strong>{item.title}</strong>}
+              <p class="muted clip">{item.detail}</p>
+            </div>
+            <span class="muted">{ago(item.occurred_at)}</span>
+            {!to && item.command && <Command line={item.command} />}
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+function Today({ overview: { today, usage, outcomes } }: { readonly overview: Overview }) {
+  const figures = [
+    [text.home.completed, number.format(today.runs_completed)],
+    [text.home.failed, number.format(today.runs_failed)],
+    [text.home.closed, number.format(today.tasks_closed)],
+    [text.home.success, `${Math.round(outcomes.success_pct)} %`],
+    [text.home.tokens, number.format(usage.total_tokens)],
+  ] as const
+  return (
+    <section aria-labelledby="today">
+      <h2 id="today">{text.home.today}</h2>
+      <dl class="figures">
+        {figures.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  )
+}
+
+function Daemon({ status: { daemon, sessions } }: { readonly status: Status }) {
+  return (
+    <>
+      <Fields
+        of={[
+          [text.home.status, <Badge of={daemon.status} />],
+          [text.home.version, daemon.version],
+          [text.home.started, ago(daemon.started_at)],
+          [text.home.sessions, `${sessions.active} / ${sessions.total}`],
+          [text.home.address, `${daemon.http_host}:${daemon.http_port}`],
+        ]}
+      />
+      <Command line="svc status" />
+    </>
+  )
+}
+
+/** A column a day. The same figures stand in a table for those who do not see it. */
+function Outcomes({ overview: { outcomes } }: { readonly overview: Overview }) {
+  const most = Math.max(1, ...outcomes.days.map(day => day.completed + day.failed + day.canceled))
+  const height = (count: number) => (count / most) * 56
+  return (
+    <section aria-labelledby="outcomes">
+      <h2 id="outcomes">{text.home.week(outcomes.window_days)}</h2>
+      <svg class="bars" viewBox={`0 0 ${outcomes.days.length * 14} 60`} preserveAspectRatio="none" aria-hidden="true">
+        {outcomes.days.map((day, n) => (
+          <g key={day.date}>
+            <rect class="base" x={n * 14 + 2} y={58} width={10} height={2} />
+            <rect
+              class="good"
+              x={n * 14 + 2}
+              y={58 - height(day.completed)}
+              width={10}
+              height={height(day.completed)}
+            />
+            <rect
+              class="bad"
+              x={n * 14 + 2}
+              y={58 - height(day.completed) - height(day.failed)}
+              width={10}
+              height={height(day.failed)}
+            />
+          </g>
+        ))}
+      </svg>
+      <table class="unseen">
+        <caption>{text.home.week(outcomes.window_days)}</caption>
+        <thead>
+          <tr>
+            <th scope="col">{text.home.date}</th>
+            <th scope="col">{text.home.completed}</th>
+            <th scope="col">{text.home.failed}</th>
+            <th scope="col">{text.home.canceled}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {outcomes.days.map(day => (
+            <tr key={day.date}>
+              <th scope="row">{day.date}</th>
+              <td>{day.completed}</td>
+              <td>{day.failed}</td>
+              <td>{day.canceled}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}

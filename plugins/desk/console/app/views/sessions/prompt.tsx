@@ -1,0 +1,122 @@
+import { useRef, useState } from 'preact/hooks'
+import { api } from '../../core/api.js'
+import { useResource } from '../../core/resource.js'
+import { text } from '../../text.js'
+import { Action, Problem } from '../../ui/parts.js'
+import type { Place } from './use-transcript.js'
+
+const words = text.sessions
+const MODES = ['queue', 'steer', 'interrupt'] as const
+type Mode = (typeof MODES)[number]
+
+/** A draft is kept in the browser until it is sent. */
+const draftKey = (session: string) => `svc.draft.${session}`
+
+/** The field for prompts. While a turn runs, a prompt waits in the queue, joins the turn, or ends it. */
+export function Prompt({
+  at,
+  isBusy,
+  sent,
+}: {
+  readonly at: Place
+  readonly isBusy: boolean
+  readonly sent: () => void
+}) {
+  const key = draftKey(at.session_id)
+  const [draft, setDraft] = useState(() => localStorage.getItem(key) ?? '')
+  const [mode, setMode] = useState<Mode>('queue')
+  const [error, setError] = useState<unknown>()
+  const isSending = useRef(false)
+  const queue = useResource(
+    signal => api('GET /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/queue', { path: at }, signal),
+    [at.session_id, isBusy],
+    /^(?:session|prompt)\./,
+  )
+  const change = (value: string) => {
+    setDraft(value)
+    if (value === '') localStorage.removeItem(key)
+    else localStorage.setItem(key, value)
+  }
+  const send = async () => {
+    if (draft.trim() === '' || isSending.current) return
+    isSending.current = true
+    setError(undefined)
+    try {
+      // The key makes a prompt that is sent again after a lost reply the same prompt.
+      const body = { text: draft, idempotency_key: crypto.randomUUID(), ...(isBusy && { mode }) }
+      await api('POST /api/workspaces/{workspace_id}/sessions/{session_id}/prompt', { path: at, body })
+      change('')
+      sent()
+      queue.reload()
+    } catch (problem) {
+      setError(problem)
+    } finally {
+      isSending.current = false
+    }
+  }
+  const keyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+    event.preventDefault()
+    void send()
+  }
+  const waiting = queue.data?.inputs.filter(({ status }) => !['delivered', 'canceled'].includes(status)) ?? []
+  return (
+    <form
+      class="prompt"
+      onSubmit={event => {
+        event.preventDefault()
+        void send()
+      }}
+    >
+      <Problem error={error} />
+      {waiting.length > 0 && (
+        <ul class="rows queue" aria-label={words.queuedCount(waiting.length)}>
+          {waiting.map(input => (
+            <li key={input.id}>
+              <span class="badge plain">{words.queued}</span>
+              <span class="clip">{input.text}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+      <label class="unseen" htmlFor="prompt">
+        {words.message}
+      </label>
+      <textarea
+        id="prompt"
+        rows={3}
+        placeholder={words.placeholder}
+        aria-describedby="prompt-keys"
+        value={draft}
+        onInput={event => change(event.currentTarget.value)}
+        onKeyDown={keyDown}
+      />
+      <div class="prompt-foot">
+        <span id="prompt-keys" class="muted">
+          {words.keys}
+        </span>
+        {isBusy && (
+          <>
+            <label class="inline">
+              <span class="unseen">{words.mode}</span>
+              <select value={mode} onChange={event => setMode(event.currentTarget.value as Mode)}>
+                {MODES.map(one => (
+                  <option key={one} value={one}>
+                    {words[one]}
+                  </option>
+                ))}
+              </select>
+            </label>
+            <Action
+              label={words.stopTurn}
+              run={() => api('POST /api/workspaces/{workspace_id}/sessions/{session_id}/prompt/cancel', { path: at })}
+            />
+          </>
+        )}
+        <button type="submit" class="primary">
+          {isBusy ? words[mode] : words.send}
+        </button>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,118 @@
+import { useEffect, useState } from 'preact/hooks'
+import { announce } from '../../core/announce.js'
+import { api, type ReplyOf } from '../../core/api.js'
+import { useResource } from '../../core/resource.js'
+import { text } from '../../text.js'
+import { Action, Code, Problem } from '../../ui/parts.js'
+import { Diff, patchLines } from './diff.js'
+import type { Place } from './use-transcript.js'
+
+type Question = ReplyOf<'GET /api/workspaces/{workspace_id}/sessions/{session_id}/interactions'>['interactions'][number]
+
+const words = text.sessions
+
+/** What the agent asks and waits for. */
+export function Questions({ at, version }: { readonly at: Place; readonly version: number }) {
+  const { data, error, reload } = useResource(
+    signal =>
+      api(
+        'GET /api/workspaces/{workspace_id}/sessions/{session_id}/interactions',
+        { path: at, query: { status: 'pending' } },
+        signal,
+      ),
+    [at.session_id],
+    /^(?:session|permission|interaction|clarification)/,
+  )
+  // A question is an entry of the transcript, which arrives before an event tells of it.
+  useEffect(reload, [version])
+  const questions = data?.interactions ?? []
+  const first = questions[0]?.interaction_id
+  useEffect(() => {
+    if (first) announce(`${words.question}: ${questions[0]?.title ?? ''}`)
+  }, [first])
+  return (
+    <>
+      <Problem error={error} retry={reload} />
+      {questions.map(question => (
+        <section key={question.interaction_id} class="question" aria-label={words.question}>
+          <p class="label">{words.question}</p>
+          <p class="asked-title">{question.title}</p>
+          {question.command && <Code label={text.manage.fields.command}>{question.command}</Code>}
+          {question.outside && question.outside.length > 0 && (
+            <p class="failure">
+              {words.outside}: {question.outside.join(', ')}
+            </p>
+          )}
+          {question.diffs?.map(({ path, patch }) => (
+            <Diff key={path} path={path} lines={patchLines(patch)} />
+          ))}
+          {question.kind === 'permission' ? (
+            <Decisions at={at} question={question} done={reload} />
+          ) : (
+            <Answer at={at} question={question} done={reload} />
+          )}
+        </section>
+      ))}
+    </>
+  )
+}
+
+interface Asked {
+  readonly at: Place
+  readonly question: Question
+  readonly done: () => void
+}
+
+const DECISIONS = ['allow-once', 'allow-always', 'reject-once', 'reject-always'] as const
+
+function Decisions({ at, question, done }: Asked) {
+  const offered = DECISIONS.filter(decision => question.decisions?.includes(decision) ?? true)
+  const decide = async (decision: (typeof DECISIONS)[number]) => {
+    const body = { request_id: question.provider_request_id, turn_id: question.turn_id ?? '', decision }
+    await api('POST /api/workspaces/{workspace_id}/sessions/{session_id}/approve', { path: at, body })
+    announce(words.answered)
+    done()
+  }
+  return (
+    <div class="actions">
+      {offered.map(decision => (
+        <Action
+          key={decision}
+          label={words.answers[decision] ?? decision}
+          tone={decision === 'allow-once' ? 'primary' : ''}
+          run={() => decide(decision)}
+        />
+      ))}
+    </div>
+  )
+}
+
+function Answer({ at, question, done }: Asked) {
+  const [said, say] = useState('')
+  const answer = async (body: { text?: string; choice_index?: number; skip?: boolean }) => {
+    const path = { ...at, request_id: question.provider_request_id }
+    await api('POST /api/workspaces/{workspace_id}/sessions/{session_id}/clarifications/{request_id}/answer', {
+      path,
+      body,
+    })
+    announce(words.answered)
+    done()
+  }
+  return (
+    <>
+      <div class="actions">
+        {question.choices?.map((choice, n) => (
+          <Action key={choice} label={choice} run={() => answer({ choice_index: n })} />
+        ))}
+      </div>
+      <label>
+        {words.answer}
+        <input type="text" value={said} onInput={event => say(event.currentTarget.value)} />
+      </label>
+      <div class="actions">
+        <Action label={words.send} tone="primary" run={() => answer({ text: said })} />
+        <Action label={words.skip} run={() => answer({ skip: true })} />
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,95 @@
+import { api } from '../../core/api.js'
+import { ago, clock } from '../../core/format.js'
+import { useResource } from '../../core/resource.js'
+import { go, linkTo } from '../../core/router.js'
+import { text } from '../../text.js'
+import { Columns } from '../../ui/columns.js'
+import { Action, Badge, Command, Fields, Loading, Problem } from '../../ui/parts.js'
+import type { Session } from './index.js'
+import { Prompt } from './prompt.js'
+import { Questions } from './questions.js'
+import { Transcript } from './transcript.js'
+import { useTranscript } from './use-transcript.js'
+
+const words = text.sessions
+
+/** One session: its transcript, the questions of its agent, and the prompt. */
+export function OneSession({ id }: { readonly id: string }) {
+  const { data, error, reload } = useResource(
+    signal => api('GET /api/sessions/{session_id}', { path: { session_id: id } }, signal),
+    [id],
+    /^session\./,
+  )
+  if (!data) return <Columns>{error === undefined ? <Loading /> : <Problem error={error} retry={reload} />}</Columns>
+  return <Open session={data.session} reload={reload} />
+}
+
+function Open({ session, reload }: { readonly session: Session; readonly reload: () => void }) {
+  const at = { workspace_id: session.workspace_id ?? '', session_id: session.id }
+  const transcript = useTranscript(at)
+  const name = session.name || session.id
+  const isBusy = Boolean(session.activity?.turn_id) || transcript.isOpen
+  return (
+    <Columns aside={<About session={session} reload={reload} />}>
+      <div class="session">
+        <header class="session-head">
+          <a href={linkTo('sessions')} class="back">
+            {words.title}
+          </a>
+          <h1 tabIndex={-1}>{name}</h1>
+          <Badge of={session.badge || session.state} />
+        </header>
+        <Problem error={transcript.error} />
+        <Transcript transcript={transcript} agent={session.agent_name} isBusy={isBusy} />
+        <Questions at={at} version={transcript.version} />
+        <Prompt at={at} isBusy={isBusy} sent={transcript.wake} />
+      </div>
+    </Columns>
+  )
+}
+
+function About({ session, reload }: { readonly session: Session; readonly reload: () => void }) {
+  const at = { path: { workspace_id: session.workspace_id ?? '', session_id: session.id } }
+  const then = (run: () => Promise<unknown>) => async () => {
+    await run()
+    reload()
+  }
+  return (
+    <div class="detail">
+      <header>
+        <h2>{text.details}</h2>
+      </header>
+      <Command line={`svc session info ${session.id}`} />
+      <Fields
+        of={[
+          [words.state, <Badge of={session.state} />],
+          [words.agent, session.agent_name],
+          [words.provider, session.provider],
+          [words.model, session.model],
+          [words.permissions, session.permissions],
+          [words.folder, session.workspace_path],
+          [words.created, clock(session.created_at)],
+          [words.changed, ago(session.updated_at)],
+          [text.manage.fields.reason, session.stop_detail ?? session.stop_reason],
+        ]}
+      />
+      <div class="actions">
+        {session.state !== 'stopped' && (
+          <Action
+            label={words.stop}
+            run={then(() => api('POST /api/workspaces/{workspace_id}/sessions/{session_id}/stop', at))}
+          />
+        )}
+        {session.state === 'stopped' && (
+          <Action
+            label={words.archive}
+            run={async () => {
+              await api('POST /api/workspaces/{workspace_id}/sessions/{session_id}/archive', at)
+              go('sessions')
+            }}
+          />
+        )}
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,119 @@
+import { describe, runsCode, throws } from '../../../kernel/kit/annotations/index.js'
+import { command } from '../../../kernel/kit/commands/command-line.js'
+import { created, definePlugin, noContent, ok, routeOf } from '../../../kernel/plugin.js'
+import {
+  BeginConsoleBody,
+  BeginConsoleReply,
+  ConsoleLinkReply,
+  ConsoleSessionsReply,
+  EndConsoleReply,
+} from '../../../schemas/daemon/console.js'
+import { undo } from '../changes/api.js'
+import { ConsoleErrors } from './api.js'
+import { needs } from './needs.js'
+import type { ConsoleService } from './service.js'
+import { migrations } from './sessions.js'
+
+const route = routeOf<ConsoleService>(describe('Console'))
+const login = command('open')
+
+/** Files need no caller: they are the same in every installation and hold no data. */
+const file = {
+  method: 'GET',
+  public: true,
+  headers: { 'Accept-Encoding': { required: false }, 'If-None-Match': { required: false } },
+  with: [throws(ConsoleErrors.console_file_not_found, ConsoleErrors.console_not_built)],
+} as const
+
+/** The console in the browser. */
+export default definePlugin({
+  name: 'console',
+  version: '0.1.0',
+  requires: needs,
+  service: () => import('./service.js').then(module => module.ConsoleService),
+}).surface({
+  tables: migrations,
+  errors: [ConsoleErrors],
+  hooks: { authenticate: (self, incoming) => self.authenticate(incoming) },
+  routes: [
+    route({
+      ...file,
+      path: '/console',
+      summary: 'Get the page of the console',
+      // A link to the console may stand on a page of another site; the page itself changes nothing.
+      navigation: true,
+      contentType: 'text/html; charset=utf-8',
+      replies: { 200: { as: 'bytes', types: ['text/html; charset=utf-8'] }, 304: null },
+      handle: (self, { headers }) =>
+        self.files.serve('index.html', { accepts: headers['accept-encoding'], known: headers['if-none-match'] }),
+    }),
+    route({
+      ...file,
+      path: '/console/assets/{name}',
+      summary: 'Get a file of the console',
+      replies: { 200: { as: 'bytes', types: ['application/octet-stream', '*/*'] }, 304: null },
+      handle: (self, { params, headers }) =>
+        self.files.serve(params.name, { accepts: headers['accept-encoding'], known: headers['if-none-match'] }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/console/links',
+      summary: 'Make a link that opens the console once',
+      privileged: true,
+      replies: { 201: ConsoleLinkReply },
+      with: [
+        undo({ by: 'never', why: `a link ends by itself after five minutes; end all: ${command('open', '--revoke')}` }),
+        throws(ConsoleErrors.console_operator_required, ConsoleErrors.console_unreachable),
+      ],
+      handle: (self, { actor }) => created(self.link(actor)),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/console/sessions',
+      summary: 'Exchange the code of a link for a session of the console',
+      public: true,
+      body: BeginConsoleBody,
+      replies: { 201: BeginConsoleReply },
+      with: [
+        undo({ by: 'never', why: `a link is valid once; make another one: ${login}` }),
+        throws(ConsoleErrors.console_link_invalid),
+      ],
+      handle: (self, { body }) => self.begin(body.code),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/console/sessions',
+      summary: 'List sessions of the console',
+      replies: { 200: ConsoleSessionsReply },
+      handle: (self, { actor }) => ok(self.list(actor)),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/console/sessions/{id}',
+      summary: 'End a session of the console; `current` is that of the caller',
+      essential: true,
+      replies: { 204: null },
+      with: [
+        undo({ by: 'never', why: `an ended session is not kept; open the console again: ${login}` }),
+        runsCode(false),
+        throws(ConsoleErrors.console_session_not_found),
+      ],
+      handle: async (self, { params, actor }) => {
+        await self.end(params.id, actor)
+        return noContent()
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/api/console/sessions',
+      summary: 'End all sessions and links of the console',
+      essential: true,
+      replies: { 200: EndConsoleReply },
+      with: [
+        undo({ by: 'never', why: `ended sessions are not kept; open the console again: ${login}` }),
+        runsCode(false),
+      ],
+      handle: async (self, { actor }) => ok(await self.endAll(actor)),
+    }),
+  ],
+})

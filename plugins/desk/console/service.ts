@@ -1,0 +1,124 @@
+import { type Actor, type Fault, type Incoming, iso, operator } from '../../../kernel/plugin.js'
+import { ConsoleErrors } from './api.js'
+import { Files } from './files.js'
+import type { K } from './needs.js'
+import { LONGEST_MS, Sessions } from './sessions.js'
+
+/** Header with the key of the session. */
+export const KEY_HEADER = 'x-svc-console'
+
+type Headers = Incoming['headers']
+
+/** The console: its files, and sessions of the browsers that show it. */
+export class ConsoleService {
+  readonly files = new Files()
+  readonly #sessions: Sessions
+  /** Session of each caller, so that the open requests of one session can be ended. */
+  readonly #sessionOf = new WeakMap<Actor, string>()
+
+  constructor(private readonly kernel: K) {
+    this.#sessions = new Sessions(kernel.db, kernel.clock, kernel.ids)
+  }
+
+  start(): Promise<void> {
+    return this.#sessions.load()
+  }
+
+  /**
+   * The operator, if a request has cookie and key of a session and comes from a page of the daemon itself. A browser sends cookies to
+   * all ports of a host name; the key is known to pages of this origin only, and a page of another site cannot send its header.
+   */
+  authenticate({ headers, id: cause }: Incoming): Actor | Fault | undefined {
+    const key = headers[KEY_HEADER]
+    if (typeof key !== 'string' || headers.authorization !== undefined) return undefined
+    const id = isSameOrigin(headers) ? this.#sessions.find(cookieOf(headers, this.#cookieName()), key) : undefined
+    if (id === undefined) return ConsoleErrors.console_session_ended()
+    const actor: Actor = { ...operator, origin: 'web', cause }
+    this.#sessionOf.set(actor, id)
+    return actor
+  }
+
+  /** Makes a link that opens the console once. */
+  link({ kind, id }: Actor) {
+    if (kind !== operator.kind || id !== operator.id) throw ConsoleErrors.console_operator_required()
+    const address = this.#address()
+    const { code, expiresAt } = this.#sessions.link()
+    // A browser sends no fragment to the server, so the code is in no log and in no Referer.
+    return { link: { url: `${address}/console/#/login/${code}`, code, expires_at: iso(expiresAt) } }
+  }
+
+  /** Exchanges the code of a link for a session. */
+  async begin(code: string) {
+    const begun = await this.#sessions.begin(code)
+    if (!begun) throw ConsoleErrors.console_link_invalid()
+    const attributes = ['Path=/', 'HttpOnly', 'SameSite=Strict', `Max-Age=${LONGEST_MS / 1000}`]
+    if (this.#listener()?.tls) attributes.push('Secure')
+    const cookie = [`${this.#cookieName()}=${begun.cookie}`, ...attributes].join('; ')
+    return {
+      status: 201 as const,
+      body: { key: begun.key, expires_at: iso(begun.expiresAt) },
+      headers: { 'set-cookie': cookie, 'cache-control': 'no-store' },
+    }
+  }
+
+  list(actor: Actor) {
+    const current = this.#sessionOf.get(actor)
+    return { sessions: this.#sessions.list(), ...(current !== undefined && { current }) }
+  }
+
+  /** Ends one session; `current` is that of the caller. */
+  async end(reference: string, actor: Actor): Promise<void> {
+    const id = reference === 'current' ? (this.#sessionOf.get(actor) ?? '') : reference
+    if (!this.#sessions.has(id)) throw ConsoleErrors.console_session_not_found()
+    await this.#end([id], actor)
+  }
+
+  /** Ends all sessions and links. */
+  async endAll(actor: Actor) {
+    const ids = this.#sessions.list().map(({ id }) => id)
+    this.#sessions.endLinks()
+    await this.#end(ids, actor)
+    return { ended: ids.length }
+  }
+
+  async #end(ids: readonly string[], but: Actor): Promise<void> {
+    const ended = this.#sessions.end(ids)
+    const isOver = (caller: Actor) => caller !== but && ids.includes(this.#sessionOf.get(caller) ?? '')
+    this.kernel.needs.callers.dismiss(isOver, ConsoleErrors.console_session_ended())
+    await ended
+  }
+
+  #listener() {
+    for (const listener of this.kernel.needs.host.listeners()) if (listener.door === 'tcp') return listener
+    return undefined
+  }
+
+  #address(): string {
+    const listener = this.#listener()
+    if (!listener) {
+      const state = this.kernel.needs.tcp.current?.state
+      const why = state && 'why' in state ? state.why : 'no plugin serves it'
+      throw ConsoleErrors.console_unreachable(`a browser cannot reach the daemon, which serves no TCP: ${why}`)
+    }
+    const { host, port, tls } = listener
+    // A wildcard address is no name that a browser can ask for.
+    const name = ['0.0.0.0', '::'].includes(host) ? 'localhost' : host
+    return `${tls ? 'https' : 'http'}://${name.includes(':') ? `[${name}]` : name}:${port}`
+  }
+
+  /** Has the port in it, because the daemons of one machine share the cookies of its name. */
+  #cookieName(): string {
+    return `svc_console_${this.#listener()?.port ?? 0}`
+  }
+}
+
+function cookieOf({ cookie }: Headers, name: string): string {
+  const pairs = typeof cookie === 'string' ? cookie.split(/; */) : []
+  return pairs.find(pair => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? ''
+}
+
+/** Whether a page of the daemon itself sends the request. The guards of TCP compared a present `Origin` with the address before. */
+function isSameOrigin({ 'sec-fetch-site': site, origin, host }: Headers): boolean {
+  if (site !== undefined) return site === 'same-origin'
+  return typeof origin === 'string' && URL.canParse(origin) && new URL(origin).host === host
+}
