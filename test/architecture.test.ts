@@ -9,6 +9,8 @@ import { circlesOf, graphOf } from './harness/graph.js'
 import { readSource, type Source, sourcesBelow } from './harness/source.js'
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..')
+/** The console, which runs in a browser. */
+const CONSOLE = 'plugins/desk/console/app'
 const tree = [
   'kernel',
   'schemas',
@@ -25,6 +27,8 @@ const tree = [
   .flatMap(folder => sourcesBelow(root, folder))
   // Texts of files for authors, which are no code of the package.
   .filter(({ file }) => !/^plugins\/delivery\/extensions\/authoring\/(bridge-)?templates?\.ts$/.test(file))
+  // A program of the browser, with rules of its own below.
+  .filter(({ file }) => !file.startsWith(`${CONSOLE}/`))
 
 const plugins = pluginFolders(root)
 
@@ -612,6 +616,30 @@ for (const rule of rules) {
     }
   })
 }
+
+test('the console imports packages, itself and types of the client, and makes no markup of text', () => {
+  const sources = readdirSync(path.join(root, CONSOLE), { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile() && /\.tsx?$/.test(entry.name))
+    .map(entry => path.relative(root, path.join(entry.parentPath, entry.name)))
+    .map(file => readSource(file, readFileSync(path.join(root, file), 'utf8')))
+  const broken = (source: Source) => [
+    ...imports(source).filter(to => !isPackage(to) && !inside(to, CONSOLE) && to !== 'client/operations.ts'),
+    ...source.valueImports.map(to => target(source, to)).filter(to => inside(to, 'client')),
+    ...(source.text.match(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc/gi) ??
+      []),
+  ]
+  assert.ok(sources.length > 20)
+  assert.equal(
+    sources.flatMap(source => broken(source).map(what => `${source.file}: ${what}`)),
+    [],
+  )
+  for (const text of [
+    "import { routes } from '../../../../../client/operations.js'",
+    "import { ok } from '../../../../../kernel/plugin.js'",
+    'const view = <p dangerouslySetInnerHTML={{ __html: text }} />',
+  ])
+    assert.ok(broken(readSource(`${CONSOLE}/core/a.tsx`, text)).length > 0, text)
+})
 
 /** Files that one folder holds at most: what nobody takes in at a glance hides what is in it. */
 const MOST_FILES = 25

@@ -17,7 +17,8 @@ const STEPS = [
 /** A time as the distance from now, in both directions. */
 export function ago(time: string | null | undefined): string {
   if (!time) return '–'
-  const distance = Date.parse(time) - now.value
+  // The tick may be older than what is shown.
+  const distance = Date.parse(time) - Math.max(now.value, Date.now())
   for (const [unit, ms] of STEPS) if (Math.abs(distance) >= ms) return relative.format(Math.round(distance / ms), unit)
   return distance > 0 ? 'soon' : 'just now'
 }

@@ -142,7 +142,6 @@ function Dialog() {
       ) : (
         <ul id="choices" role="listbox" aria-label={text.commands} tabIndex={-1}>
           {found.map((choice, n) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field that has the focus
             <li
               id={`choice-${n}`}
               key={`${choice.note} ${choice.title}`}

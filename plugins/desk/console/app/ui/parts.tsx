@@ -146,7 +146,12 @@ export function Action({
 }) {
   const [state, set] = useState<{ busy: boolean; error?: unknown }>({ busy: false })
   const alive = useRef(true)
-  useEffect(() => () => void (alive.current = false), [])
+  useEffect(
+    () => () => {
+      alive.current = false
+    },
+    [],
+  )
   const click = async () => {
     set({ busy: true })
     try {

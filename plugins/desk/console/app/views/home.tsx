@@ -27,7 +27,7 @@ export function Home() {
     [],
     /^(?:task|automation|session)\./,
   )
-  const status = useResource(signal => api('GET /api/status', {}, signal), [], /^(?:daemon|plugin)\./)
+  const status = useResource(signal => api('GET /api/status', {}, signal), [], /^(?:daemon|plugin|session)\./)
   const { data } = overview
   return (
     <Columns>
@@ -137,6 +137,7 @@ function Daemon({ status: { daemon, sessions } }: { readonly status: Status }) {
 
 /** A column a day. The same figures stand in a table for those who do not see it. */
 function Outcomes({ overview: { outcomes } }: { readonly overview: Overview }) {
+  if (outcomes.completed + outcomes.failed + outcomes.canceled === 0) return null
   const most = Math.max(1, ...outcomes.days.map(day => day.completed + day.failed + day.canceled))
   const height = (count: number) => (count / most) * 56
   return (

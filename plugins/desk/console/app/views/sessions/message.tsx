@@ -128,8 +128,8 @@ function Permission({ part }: { readonly part: Part }) {
 
 /** Something that has no look of its own: its name, and what it says. */
 function Note({ part }: { readonly part: Part }) {
-  const { message, summary, stop_detail: detail } = Object(part.data) as Record<string, unknown>
-  const said = [message, summary, detail].find(one => typeof one === 'string')
+  const { message, text: words, summary, stop_detail: detail } = Object(part.data) as Record<string, unknown>
+  const said = [message, words, summary, detail].find(one => typeof one === 'string')
   return (
     <p class="note muted">
       {part.type.replace(/^data-/, '').replaceAll('_', ' ')}

@@ -1,0 +1,231 @@
+// timeout: 120s: a daemon and a browser
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { BrowserContext, Page } from 'playwright-core'
+import { test } from 'uvu'
+import * as assert from 'uvu/assert'
+import { payloads } from './payloads.js'
+import { openScene, type Scene } from './scene.js'
+
+let scene: Scene
+let context: BrowserContext
+let page: Page
+
+test.before(async () => {
+  scene = await openScene()
+  context = await scene.context()
+})
+test.after(() => scene?.close())
+
+const see = (name: string) => page.goto(`${scene.base}/console/#/${name}`)
+const heading = (name: string) => page.getByRole('heading', { level: 1, name })
+
+test('a link opens the console once', async () => {
+  const link = await scene.link()
+  page = await context.newPage()
+  await page.goto(link)
+  await heading('Home').waitFor()
+  assert.not.match(page.url(), /[0-9a-f]{64}/, 'the code is gone from the address')
+  const other = await scene.context()
+  const stranger = await other.newPage()
+  await stranger.goto(link)
+  await stranger.getByRole('alert').getByText('this link was used already').waitFor()
+  await stranger.getByText('svc open', { exact: true }).waitFor()
+  await other.close()
+})
+
+test('a prompt is sent and its answer is seen, and a draft outlives a reload', async () => {
+  const id = await scene.session({ name: 'First words' })
+  await see(`sessions/${id}`)
+  const field = page.getByLabel('Message', { exact: true })
+  await field.fill('a draft that is')
+  await page.reload()
+  assert.is(await field.inputValue(), 'a draft that is')
+  await field.fill('say **all good** here')
+  await page.keyboard.press('Enter')
+  await page.locator('.message.assistant strong', { hasText: 'all good' }).waitFor()
+  assert.is(await field.inputValue(), '')
+})
+
+const asks = (id: string, title: string) => {
+  const options = ['reject_once', 'allow_once'].map(kind => ({ optionId: kind, name: kind, kind }))
+  return `ask ${JSON.stringify({ toolCall: { toolCallId: id, title, kind: 'execute' }, options })}`
+}
+
+test('a permission question is answered by mouse, another by keyboard alone', async () => {
+  const id = await scene.session({ name: 'Questions' })
+  await see(`sessions/${id}`)
+  await page.getByLabel('Message', { exact: true }).fill(`${asks('p1', 'git push')}\n${asks('p2', 'rm -r build')}`)
+  await page.getByRole('button', { name: 'Send' }).click()
+  const question = page.getByRole('region', { name: 'The agent asks' })
+  await question.getByText('git push').waitFor()
+  await question.getByRole('button', { name: 'Allow once' }).click()
+  await question.getByText('rm -r build').waitFor()
+  await page.getByLabel('Message', { exact: true }).focus()
+  for (let steps = 0; steps < 12; steps++) {
+    await page.keyboard.press('Shift+Tab')
+    if ((await page.evaluate(() => document.activeElement?.textContent)) === 'Reject') break
+  }
+  await page.keyboard.press('Enter')
+  await page.locator('.message.assistant').getByText('answer: reject_once').waitFor()
+  assert.match(await page.locator('.message.assistant').innerText(), /answer: allow_once\s+answer: reject_once/)
+})
+
+test('a task is created and moved', async () => {
+  await see('work')
+  await page.getByRole('button', { name: 'New task' }).click()
+  await page.getByLabel('Title').fill('Mend the tests')
+  await page.getByRole('button', { name: 'Create' }).click()
+  const lane = (name: string) => page.getByRole('region', { name, exact: true })
+  await lane('Draft').getByText('Mend the tests').waitFor()
+  await page.getByRole('button', { name: 'Cancel task' }).click()
+  await lane('Done').getByText('Mend the tests').waitFor()
+  assert.is(await lane('Draft').getByText('Mend the tests').count(), 0)
+})
+
+test('the palette leads to a view by keyboard', async () => {
+  await see('home')
+  await heading('Home').waitFor()
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox').fill('doctor')
+  await page.getByRole('option', { name: 'Doctor' }).first().waitFor()
+  await page.keyboard.press('Enter')
+  await heading('Doctor').waitFor()
+})
+
+test('a setting is changed and shows where its value comes from', async () => {
+  await see('manage/settings/log.level')
+  const details = page.getByRole('complementary', { name: 'Details' })
+  await details.getByText('default', { exact: true }).first().waitFor()
+  await details.locator('select, textarea').first().waitFor()
+  const field = details.locator('select, textarea').first()
+  if ((await field.evaluate(node => node.tagName)) === 'SELECT') await field.selectOption('debug')
+  else await field.fill('debug')
+  await details.getByRole('button', { name: 'Save' }).click()
+  await details.getByText('file', { exact: false }).first().waitFor()
+  assert.match(readFileSync(`${scene.at.home}/config.json`, 'utf8'), /debug/)
+})
+
+test('two tabs read one stream of events', async () => {
+  const opened: string[] = []
+  const fresh = await scene.context()
+  fresh.on('request', request => request.url().includes('/api/logs/stream') && opened.push(request.url()))
+  const first = await scene.page(fresh)
+  await first.getByText('Connected').waitFor()
+  const second = await fresh.newPage()
+  await second.goto(`${scene.base}/console/#/work`)
+  await second.getByText('Connected').waitFor()
+  await scene.api('POST', '/api/tasks', { title: 'Seen by both', scope: 'global', draft: true })
+  await second.getByText('Seen by both').waitFor()
+  assert.is(opened.length, 1)
+  await first.close()
+  await scene.api('POST', '/api/tasks', { title: 'Seen by the other', scope: 'global', draft: true })
+  await second.getByText('Seen by the other').waitFor()
+  await fresh.close()
+})
+
+test('after a lost network the page says so, and shows what it missed', async () => {
+  await see('work')
+  await page.getByText('Connected').waitFor()
+  await context.setOffline(true)
+  await page.getByText('Connection lost').waitFor()
+  await scene.api('POST', '/api/tasks', { title: 'Made meanwhile', scope: 'global', draft: true })
+  await context.setOffline(false)
+  await page.getByText('Connected').waitFor()
+  await page.getByText('Made meanwhile').waitFor()
+})
+
+test('a restart of the daemon is recovered from', async () => {
+  const id = await scene.session({ name: 'Restarted' })
+  await see(`sessions/${id}`)
+  await page.getByText('Connected').waitFor()
+  await scene.at.svc('daemon', 'stop')
+  await page.getByText(/Connecting|Connection lost/).waitFor()
+  await scene.at.svc('daemon', 'start')
+  await page.getByText('Connected').waitFor()
+  await page.getByLabel('Message', { exact: true }).fill('say here again')
+  await page.keyboard.press('Enter')
+  await page.locator('.message.assistant').getByText('here again').waitFor()
+})
+
+test('hostile content runs nothing and loads nothing', async () => {
+  const id = await scene.session({ name: payloads[0] })
+  const lines = payloads.flatMap((payload, n) => [
+    `say ${payload}`,
+    `think ${payload}`,
+    `update ${JSON.stringify({
+      ...{ sessionUpdate: 'tool_call', toolCallId: `h${n}`, title: payload, kind: 'read', status: 'completed' },
+      content: [
+        { type: 'content', content: { type: 'text', text: payload } },
+        { type: 'diff', path: payload, oldText: '', newText: payload },
+      ],
+      rawInput: { path: payload },
+    })}`,
+  ])
+  await see(`sessions/${id}`)
+  await page.getByLabel('Message', { exact: true }).fill(`${lines.join('\n')}\nsay all said`)
+  await page.getByRole('button', { name: 'Send' }).click()
+  await page.getByText('all said').last().waitFor()
+  // What is closed is opened, so that all of it is in the page.
+  await page.evaluate(() => {
+    for (const one of document.querySelectorAll('details')) one.open = true
+  })
+  const foreign =
+    '.transcript :is(script, iframe, object, embed, img, svg, form, style, link, base, meta, video, audio, math)'
+  assert.is(await page.locator(foreign).count(), 0)
+  const links = await page.locator('.transcript a[href]').evaluateAll(all => all.map(a => a.getAttribute('href') ?? ''))
+  assert.equal(
+    links.filter(href => !/^(https?|mailto):/.test(href)),
+    [],
+  )
+  const names = payloads.slice(0, 60)
+  for (const title of names) await scene.api('POST', '/api/tasks', { title, scope: 'global', draft: true })
+  for (const view of ['home', 'sessions', 'work', 'manage/logs']) {
+    await see(view)
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.locator('.loading').first().waitFor({ state: 'detached' })
+  }
+  assert.is(await page.evaluate('window.__ran'), undefined)
+  assert.ok(payloads.length >= 200, `${payloads.length} payloads`)
+  assert.equal(scene.misdeeds, [])
+})
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+for (const colorScheme of ['light', 'dark'] as const)
+  test(`axe finds nothing wrong with any view, ${colorScheme}`, async () => {
+    const id = await scene.session({ name: 'Looked at' })
+    const at = `/api/workspaces/${scene.workspace}/sessions/${id}`
+    const plan = { sessionUpdate: 'plan', entries: [{ content: 'Look', status: 'completed', priority: 'low' }] }
+    const text = ['say # Title\nsay `code` and **more**', `update ${JSON.stringify(plan)}`, 'tools 1', asks('p', 'ls')]
+    await scene.api('POST', `${at}/prompt`, { text: text.join('\n') })
+    const fresh = await scene.context({ colorScheme })
+    page = await scene.page(fresh)
+    const manage = ['agents', 'skills', 'extensions', 'settings', 'doctor', 'logs', 'plugins']
+    const views = ['home', 'sessions', `sessions/${id}`, 'work', 'automation', 'automation/triggers', 'manage']
+    const wrong: string[] = []
+    for (const view of [...views, ...manage.map(name => `manage/${name}`), 'manage/settings/http.port', 'nowhere']) {
+      await see(view)
+      await page.locator('.loading').first().waitFor({ state: 'detached' })
+      if (view.startsWith('sessions/')) await page.getByRole('button', { name: 'Allow once' }).waitFor()
+      wrong.push(...(await violations(page)).map(text => `${view}: ${text}`))
+    }
+    assert.equal(wrong, [])
+    await fresh.close()
+  })
+
+async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(axe)
+  return page.evaluate<string[]>(`axe.run().then(({ violations }) => violations.map(({ id, nodes }) =>
+    id + ' ' + nodes.slice(0, 3).map(({ html, any }) => html.slice(0, 160) + ' ' + (any[0]?.message ?? '')).join(' | ')))`)
+}
+
+test('a session that is ended signs its page out', async () => {
+  const fresh = await scene.context()
+  const one = await scene.page(fresh)
+  await scene.at.svc('open', '--revoke')
+  await one.getByRole('heading', { name: 'Open the console' }).waitFor()
+  await fresh.close()
+})
+
+test.run()
