@@ -25,7 +25,6 @@ export const text = {
   },
   palette: {
     title: 'Command palette',
-    open: 'Search views and commands',
     hint: 'Search views and commands',
     empty: 'No view and no command matches.',
     view: 'View',

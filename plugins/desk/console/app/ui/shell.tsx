@@ -57,7 +57,7 @@ function Navigation() {
         ))}
       </ul>
       <div class="nav-foot">
-        <button type="button" class="search" onClick={openPalette} aria-label={text.palette.open}>
+        <button type="button" class="search" onClick={openPalette} aria-keyshortcuts="Control+K">
           <span>{text.search}</span>
           <kbd>Ctrl K</kbd>
         </button>
