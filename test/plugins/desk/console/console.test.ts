@@ -165,7 +165,7 @@ test('hostile content runs nothing and loads nothing', async () => {
   await see(`sessions/${id}`)
   await page.getByLabel('Message', { exact: true }).fill(`${lines.join('\n')}\nsay all said`)
   await page.getByRole('button', { name: 'Send' }).click()
-  await page.getByText('all said').last().waitFor()
+  await page.locator('.message.assistant').getByText('all said').waitFor()
   // What is closed is opened, so that all of it is in the page.
   await page.evaluate(() => {
     for (const one of document.querySelectorAll('details')) one.open = true
@@ -178,8 +178,11 @@ test('hostile content runs nothing and loads nothing', async () => {
     links.filter(href => !/^(https?|mailto):/.test(href)),
     [],
   )
-  const names = payloads.slice(0, 60)
-  for (const title of names) await scene.api('POST', '/api/tasks', { title, scope: 'global', draft: true })
+  const body = (title: string) => ({ title, scope: 'global', draft: true })
+  const made = payloads.slice(0, 60).map(title => scene.at.request('socket', 'POST', '/api/tasks', body(title)))
+  // Some are no titles: they have control characters.
+  const accepted = (await Promise.all(made)).filter(({ status }) => status === 201)
+  assert.ok(accepted.length > 50, `${accepted.length} titles`)
   for (const view of ['home', 'sessions', 'work', 'manage/logs']) {
     await see(view)
     await page.getByRole('heading', { level: 1 }).waitFor()

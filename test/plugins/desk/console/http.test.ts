@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
+import http from 'node:http'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
@@ -159,21 +160,34 @@ test('links are made by the operator only, and a session opens no route of crede
     assert.is((await visitor.post('/api/v0/auth/generate')).status, 401)
   }))
 
+/** A stream of which something has arrived; `ended` resolves when it is over. */
+function openStream({ where }: AuthScene, visitor: Visitor): Promise<{ readonly ended: Promise<void> }> {
+  return new Promise((resolve, reject) => {
+    const request = http.get({ ...where.tcp, path: '/api/ticks', headers: { ...visitor.headers() }, agent: false })
+    request.once('error', reject)
+    request.once('response', response => {
+      const ended = new Promise<void>(over => response.once('close', over))
+      response.once('error', () => {})
+      response.once('data', () => resolve({ ended }))
+    })
+  })
+}
+
 test('an ended session is refused at once, and its open streams end', () =>
   during(async scene => {
     const [one, two] = [await Visitor.signedIn(scene), await Visitor.signedIn(scene)]
-    const streams = [one, two].map(visitor => visitor.get('/api/ticks').then(({ text }) => text))
+    const streams = await Promise.all([one, two].map(visitor => openStream(scene, visitor)))
     const ended = ask(scene.where.tcp, '/api/console/sessions/current', {
       method: 'DELETE',
       headers: { ...one.headers() },
     })
     assert.is((await ended).status, 204)
-    await streams[0]
+    await streams[0]?.ended
     assert.is((await one.get('/api/who')).body.code, 'console_session_ended')
     assert.is((await two.get('/api/who')).status, 200)
     const all = await ask(scene.where.socket, '/api/console/sessions', { method: 'DELETE' })
     assert.equal(all.body, { ended: 1 })
-    await streams[1]
+    await streams[1]?.ended
     assert.is((await two.get('/api/who')).status, 401)
   }))
 

@@ -75,7 +75,6 @@ const forms: readonly ((run: string) => string)[] = [
   run => `<isindex type=image src=1 onerror=${run}>`,
   run => `<img src="x:x" onerror=eval(atob('d2luZG93Ll9fcmFuPTE='))${run === 'alert(1)' ? ' ' : ''}>`,
   run => `\u202e<img src=x onerror=${run}>`,
-  run => `<img src=x onerror\u0000=${run}>`,
   run => `<img src=x o\u006eerror=${run}>`,
   run => `<img \u000c src=x onerror=${run}>`,
 ]
@@ -126,6 +125,8 @@ const elsewhere = [
   '<iframe srcdoc="<img src=http://evil.example/s.png>"></iframe>',
   '[![a](http://evil.example/t.png)](http://evil.example/)',
   '<a href="//evil.example/">go</a>',
+  '<a href="\\\\evil.example\\u">go</a>',
+  '<area href="http://evil.example/">',
   '<a href="#/login/0000">go</a>',
   '<a href="/api/drain">go</a>',
   '<a href="file:///etc/passwd">go</a>',

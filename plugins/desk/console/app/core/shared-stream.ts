@@ -118,7 +118,8 @@ export class SharedStream {
       begun()
       this.#tell('live')
       for await (const frame of readFrames(reply.body)) {
-        if (frame.event === 'closing') throw new Error('the daemon closes the stream for now')
+        if (frame.event === 'closing' || frame.event === 'error')
+          throw new Error('the daemon closes the stream for now')
         this.#channel?.postMessage({ frame })
         this.#take(frame)
       }

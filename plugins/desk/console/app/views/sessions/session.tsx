@@ -1,3 +1,4 @@
+import { useEffect } from 'preact/hooks'
 import { api } from '../../core/api.js'
 import { ago, clock } from '../../core/format.js'
 import { useResource } from '../../core/resource.js'
@@ -27,6 +28,8 @@ export function OneSession({ id }: { readonly id: string }) {
 function Open({ session, reload }: { readonly session: Session; readonly reload: () => void }) {
   const at = { workspace_id: session.workspace_id ?? '', session_id: session.id }
   const transcript = useTranscript(at)
+  // The stream of a stopped session has ended; it goes on when the session is resumed.
+  useEffect(() => transcript.wake(), [session.state])
   const name = session.name || session.id
   const isBusy = Boolean(session.activity?.turn_id) || transcript.isOpen
   return (
