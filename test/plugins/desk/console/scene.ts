@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { Installed } from '../../../e2e/installed.js'
 
 const AGENT = fileURLToPath(new URL('../../../fixtures/acp-agent.mjs', import.meta.url))
@@ -17,7 +17,7 @@ export interface Scene {
   /** What pages did that they never may: dialogs, scripts of others, requests elsewhere, breaches of the policy. */
   readonly misdeeds: string[]
   /** A browser without a session. */
-  context(options?: { readonly colorScheme?: 'light' | 'dark' }): Promise<BrowserContext>
+  context(options?: Pick<BrowserContextOptions, 'colorScheme' | 'viewport'>): Promise<BrowserContext>
   /** The URL of a new link. */
   link(): Promise<string>
   /** A page that is signed in, at a view. */

@@ -23,7 +23,23 @@ export function Command({ line }: { readonly line: string }) {
   )
 }
 
-/** A view: its title, its command, its buttons. The title gets the focus when the view is opened. */
+let isFirst = true
+
+/**
+ * The title of the window, and a reference for the heading of the view, which gets the focus when another view is opened: a screen
+ * reader says where it is. On the first one the focus stays before the link that skips the navigation.
+ */
+export function useTitle(title: string) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    document.title = `${title} · ${text.product}`
+    if (!isFirst) heading.current?.focus({ preventScroll: true })
+    isFirst = false
+  }, [title])
+  return heading
+}
+
+/** A view: its title, its command, its buttons. */
 export function Page({
   title,
   command,
@@ -35,13 +51,13 @@ export function Page({
   readonly actions?: ComponentChildren
   readonly children: ComponentChildren
 }) {
-  useEffect(() => {
-    document.title = `${title} · ${text.product}`
-  }, [title])
+  const heading = useTitle(title)
   return (
     <div class="page">
       <header class="page-head">
-        <h1 tabIndex={-1}>{title}</h1>
+        <h1 ref={heading} tabIndex={-1}>
+          {title}
+        </h1>
         {command && <Command line={command} />}
         {actions && <div class="actions">{actions}</div>}
       </header>

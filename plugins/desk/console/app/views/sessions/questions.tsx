@@ -11,8 +11,11 @@ type Question = ReplyOf<'GET /api/workspaces/{workspace_id}/sessions/{session_id
 
 const words = text.sessions
 
-/** What the agent asks and waits for. */
-export function Questions({ at, version }: { readonly at: Place; readonly version: number }) {
+/**
+ * What the agent asks and waits for.
+ * @param told the questions of which the transcript tells; a change is a reason to ask the daemon
+ */
+export function Questions({ at, told }: { readonly at: Place; readonly told: string }) {
   const { data, error, reload } = useResource(
     signal =>
       api(
@@ -24,7 +27,7 @@ export function Questions({ at, version }: { readonly at: Place; readonly versio
     /^(?:session|permission|interaction|clarification)/,
   )
   // A question is an entry of the transcript, which arrives before an event tells of it.
-  useEffect(reload, [version])
+  useEffect(reload, [told])
   const questions = data?.interactions ?? []
   const first = questions[0]?.interaction_id
   useEffect(() => {

@@ -5,7 +5,7 @@ import { useResource } from '../../core/resource.js'
 import { go, linkTo } from '../../core/router.js'
 import { text } from '../../text.js'
 import { Columns } from '../../ui/columns.js'
-import { Action, Badge, Command, Fields, Loading, Problem } from '../../ui/parts.js'
+import { Action, Badge, Command, Fields, Loading, Problem, useTitle } from '../../ui/parts.js'
 import type { Session } from './index.js'
 import { Prompt } from './prompt.js'
 import { Questions } from './questions.js'
@@ -31,6 +31,13 @@ function Open({ session, reload }: { readonly session: Session; readonly reload:
   // The stream of a stopped session has ended; it goes on when the session is resumed.
   useEffect(() => transcript.wake(), [session.state])
   const name = session.name || session.id
+  const heading = useTitle(name)
+  // Text streams many times a second; only what the agent asks is a reason to look for questions again.
+  const told = (transcript.entries.at(-1)?.message.parts ?? [])
+    .flatMap(({ type, id, state }) =>
+      /^data-(?:permission|clarification|question)/.test(type) ? [`${id} ${state}`] : [],
+    )
+    .join(' ')
   const isBusy = Boolean(session.activity?.turn_id) || transcript.isOpen
   return (
     <Columns aside={<About session={session} reload={reload} />}>
@@ -39,12 +46,14 @@ function Open({ session, reload }: { readonly session: Session; readonly reload:
           <a href={linkTo('sessions')} class="back">
             {words.title}
           </a>
-          <h1 tabIndex={-1}>{name}</h1>
+          <h1 ref={heading} tabIndex={-1}>
+            {name}
+          </h1>
           <Badge of={session.badge || session.state} />
         </header>
         <Problem error={transcript.error} />
         <Transcript transcript={transcript} agent={session.agent_name} isBusy={isBusy} />
-        <Questions at={at} version={transcript.version} />
+        <Questions at={at} told={told} />
         <Prompt at={at} isBusy={isBusy} sent={transcript.wake} />
       </div>
     </Columns>
