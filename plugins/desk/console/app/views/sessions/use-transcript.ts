@@ -45,11 +45,15 @@ const nothing: Known = { entries: new Map(), older: undefined, isLoaded: false, 
 /** Entries as they are now: a frame has the whole of each entry that changed, so that a frame that comes twice changes nothing. */
 function merged(before: ReadonlyMap<string, Entry>, changed: readonly Entry[]): ReadonlyMap<string, Entry> {
   const entries = new Map(before)
+  const last = [...before.values()].at(-1)?.start_sequence ?? 0
+  let isSorted = true
   for (const entry of changed) {
     const known = entries.get(entry.message.id)
+    if (!known) isSorted &&= entry.start_sequence > last
     if (!known || known.sequence <= entry.sequence) entries.set(entry.message.id, entry)
   }
-  return new Map([...entries].sort(([, a], [, b]) => a.start_sequence - b.start_sequence))
+  // What is said now comes last; only older pages have to be sorted in.
+  return isSorted ? entries : new Map([...entries].sort(([, a], [, b]) => a.start_sequence - b.start_sequence))
 }
 
 const isEnded = (entry: Entry | undefined): boolean =>
