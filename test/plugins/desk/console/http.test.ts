@@ -4,6 +4,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
+import { operator } from '../../../../kernel/plugin.js'
 import { Sessions } from '../../../../plugins/desk/console/sessions.js'
 import { console as page } from '../../../../plugins/index.js'
 import { type Ask, ask } from '../../../kernel/http/doors.js'
@@ -100,7 +101,7 @@ test('a link is valid once, and its session is known by cookie and key together'
     assert.match(`${headers['set-cookie']}`, /; Path=\/; HttpOnly; SameSite=Strict; Max-Age=\d+$/)
     const again = await new Visitor(scene).open(body.link.code)
     assert.equal([again.status, again.body.code], [401, 'console_link_invalid'])
-    assert.equal((await visitor.get('/api/who')).body, { id: 'operator', origin: 'web' })
+    assert.equal((await visitor.get('/api/who')).body, { id: operator.id, origin: 'web' })
     const { cookie, key } = visitor
     const wrong = 'f'.repeat(64)
     for (const headers of [
