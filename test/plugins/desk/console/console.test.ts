@@ -68,7 +68,7 @@ test('a permission question is answered by mouse, another by keyboard alone', as
   }
   await page.keyboard.press('Enter')
   await page.locator('.message.assistant').getByText('answer: reject_once').waitFor()
-  assert.match(await page.locator('.message.assistant').innerText(), /answer: allow_once\s+answer: reject_once/)
+  assert.match(await page.locator('.message.assistant').innerText(), /answer: allow_once[\s\S]*answer: reject_once/)
 })
 
 test('a task is created and moved', async () => {
@@ -91,6 +91,7 @@ test('the palette leads to a view by keyboard', async () => {
   await page.getByRole('option', { name: 'Doctor' }).first().waitFor()
   await page.keyboard.press('Enter')
   await heading('Doctor').waitFor()
+  assert.match(page.url(), /#\/manage\/doctor$/)
 })
 
 test('a setting is changed and shows where its value comes from', async () => {
@@ -133,6 +134,7 @@ test('after a lost network the page says so, and shows what it missed', async ()
   await context.setOffline(false)
   await page.getByText('Connected').waitFor()
   await page.getByText('Made meanwhile').waitFor()
+  assert.is(await page.getByText('Connection lost').count(), 0)
 })
 
 test('a restart of the daemon is recovered from', async () => {
@@ -146,6 +148,7 @@ test('a restart of the daemon is recovered from', async () => {
   await page.getByLabel('Message', { exact: true }).fill('say here again')
   await page.keyboard.press('Enter')
   await page.locator('.message.assistant').getByText('here again').waitFor()
+  assert.is(await heading('Restarted').count(), 1, 'the session of the browser outlives the daemon')
 })
 
 test('hostile content runs nothing and loads nothing', async () => {
@@ -228,6 +231,7 @@ test('a session that is ended signs its page out', async () => {
   const one = await scene.page(fresh)
   await scene.at.svc('open', '--revoke')
   await one.getByRole('heading', { name: 'Open the console' }).waitFor()
+  assert.is(await one.evaluate(() => localStorage.length), 0)
   await fresh.close()
 })
 

@@ -109,10 +109,13 @@ async function send(method: string, url: string, { headers = {}, body }: Input, 
   throw await faultOf(reply)
 }
 
-/** The fault of an error reply. One that says that the session has ended ends it here, too. */
+/**
+ * The fault of an error reply. Only the console itself says that a session has ended; any other 401 may come from a daemon that starts or
+ * stops, in which nobody knows the session for a moment.
+ */
 export async function faultOf(reply: Response): Promise<ApiFault> {
   const body = (await reply.json().catch(() => ({}))) as { error?: string; code?: string; details?: { next?: string } }
-  if (body.code === 'console_session_ended' || body.code === 'identity_required') forgetSession()
+  if (body.code === 'console_session_ended') forgetSession()
   const { error = `The daemon answered with ${reply.status}.`, code = 'unknown' } = body
   return new ApiFault(error, code, reply.status, body.details?.next)
 }

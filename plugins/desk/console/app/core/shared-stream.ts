@@ -1,5 +1,5 @@
 import { type Signal, signal } from '@preact/signals'
-import { ApiFault, faultOf, ownHeaders, signedIn } from './api.js'
+import { faultOf, ownHeaders, signedIn } from './api.js'
 import { type Frame, readFrames } from './sse.js'
 
 /** `live`: frames arrive; `connecting`: for the first time, or again; `lost`: several attempts in a row failed. */
@@ -86,8 +86,8 @@ export class SharedStream {
         await this.#read(over, () => {
           failures = 0
         })
-      } catch (error) {
-        if (over.aborted || (error instanceof ApiFault && error.status === 401)) return
+      } catch {
+        if (over.aborted || !signedIn.value) return
         failures++
         this.#tell(failures > 2 || !navigator.onLine ? 'lost' : 'connecting')
         const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (failures - 1))
