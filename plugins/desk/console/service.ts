@@ -13,6 +13,7 @@ type Headers = Incoming['headers']
 export class ConsoleService {
   readonly files = new Files()
   readonly #sessions: Sessions
+  #port = 0
   /** Session of each caller, so that the open requests of one session can be ended. */
   readonly #sessionOf = new WeakMap<Actor, string>()
 
@@ -108,7 +109,9 @@ export class ConsoleService {
 
   /** Has the port in it, because the daemons of one machine share the cookies of its name. */
   #cookieName(): string {
-    return `svc_console_${this.#listener()?.port ?? 0}`
+    // While the daemon stops, requests of open connections are answered although the listener is closed.
+    this.#port = this.#listener()?.port ?? this.#port
+    return `svc_console_${this.#port}`
   }
 }
 
