@@ -137,20 +137,6 @@ test('after a lost network the page says so, and shows what it missed', async ()
   assert.is(await page.getByText('Connection lost').count(), 0)
 })
 
-test('a restart of the daemon is recovered from', async () => {
-  const id = await scene.session({ name: 'Restarted' })
-  await see(`sessions/${id}`)
-  await page.getByText('Connected').waitFor()
-  await scene.at.svc('daemon', 'stop')
-  await page.getByText(/Connecting|Connection lost/).waitFor()
-  await scene.at.svc('daemon', 'start')
-  await page.getByText('Connected').waitFor()
-  await page.getByLabel('Message', { exact: true }).fill('say here again')
-  await page.keyboard.press('Enter')
-  await page.locator('.message.assistant').getByText('here again').waitFor()
-  assert.is(await heading('Restarted').count(), 1, 'the session of the browser outlives the daemon')
-})
-
 test('hostile content runs nothing and loads nothing', async () => {
   const id = await scene.session({ name: payloads[0] })
   const lines = payloads.flatMap((payload, n) => [
@@ -233,6 +219,21 @@ test('a session that is ended signs its page out', async () => {
   await one.getByRole('heading', { name: 'Open the console' }).waitFor()
   assert.is(await one.evaluate(() => localStorage.length), 0)
   await fresh.close()
+})
+
+test('a restart of the daemon is recovered from', async () => {
+  page = await scene.page(context)
+  const id = await scene.session({ name: 'Restarted' })
+  await see(`sessions/${id}`)
+  await page.getByText('Connected').waitFor()
+  await scene.at.svc('daemon', 'stop')
+  await page.getByText(/Connecting|Connection lost/).waitFor()
+  await scene.at.svc('daemon', 'start')
+  await page.getByText('Connected').waitFor()
+  await page.getByLabel('Message', { exact: true }).fill('say here again')
+  await page.keyboard.press('Enter')
+  await page.locator('.message.assistant').getByText('here again').waitFor()
+  assert.is(await heading('Restarted').count(), 1, 'the session of the browser outlives the daemon')
 })
 
 test.run()
