@@ -64,7 +64,7 @@ test('a permission question is answered by mouse, another by keyboard alone', as
   await page.getByLabel('Message', { exact: true }).focus()
   for (let steps = 0; steps < 12; steps++) {
     await page.keyboard.press('Shift+Tab')
-    if ((await page.evaluate(() => document.activeElement?.textContent)) === 'Reject') break
+    if ((await page.evaluate('document.activeElement?.textContent')) === 'Reject') break
   }
   await page.keyboard.press('Enter')
   await page.locator('.message.assistant').getByText('answer: reject_once').waitFor()
@@ -156,9 +156,7 @@ test('hostile content runs nothing and loads nothing', async () => {
   await page.getByRole('button', { name: 'Send' }).click()
   await page.locator('.message.assistant').getByText('all said').waitFor()
   // What is closed is opened, so that all of it is in the page.
-  await page.evaluate(() => {
-    for (const one of document.querySelectorAll('details')) one.open = true
-  })
+  await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
   const foreign =
     '.transcript :is(script, iframe, object, embed, img, svg, form, style, link, base, meta, video, audio, math)'
   assert.is(await page.locator(foreign).count(), 0)
