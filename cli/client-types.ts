@@ -91,11 +91,11 @@ const successes = (responses: Operation['responses']) =>
 
 function inputType(operation: Operation, shapes: Shapes): string {
   const { parameters = [], requestBody } = operation
-  const members = (['path', 'query', 'header'] as const).flatMap(place => {
-    const mine = parameters.filter(one => one.in === place && !isLastEventId(operation, one.name))
+  const members = (['path', 'query', 'header'] as const).flatMap(location => {
+    const mine = parameters.filter(one => one.in === location && !isLastEventId(operation, one.name))
     if (mine.length === 0) return []
     const inner = mine.map(one => member(one.name, one.required === true, shapes.typeOf(one.schema)))
-    const name = place === 'header' ? 'headers' : place
+    const name = location === 'header' ? 'headers' : location
     return [
       member(
         name,
@@ -125,7 +125,7 @@ function resultType(operation: Operation, shapes: Shapes): string {
 
 /** Types of schemas; a large repeated shape gets the name of the first member that has it. */
 class Shapes {
-  readonly #seen = new Map<string, { readonly schema: Schema; readonly hint: string; uses: number }>()
+  readonly #shapes = new Map<string, { readonly schema: Schema; readonly hint: string; uses: number }>()
   readonly #names = new Map<string, string>()
   readonly #bodies = new Map<string, string>()
 
@@ -134,10 +134,10 @@ class Shapes {
   count(hint: string, schema: Schema): void {
     if (schema.properties) {
       const key = JSON.stringify(schema)
-      const seen = this.#seen.get(key) ?? { schema, hint, uses: 0 }
-      this.#seen.set(key, seen)
+      const shape = this.#shapes.get(key) ?? { schema, hint, uses: 0 }
+      this.#shapes.set(key, shape)
       // Parts of a repeated shape repeat with it, so they need no names of their own.
-      if (++seen.uses > 1) return
+      if (++shape.uses > 1) return
     }
     for (const [name, inner] of Object.entries(schema.properties ?? {})) this.count(name, inner)
     for (const inner of [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])])
@@ -151,8 +151,8 @@ class Shapes {
     const referred = component === undefined ? undefined : this.components[component]
     if (component !== undefined && referred) return this.#named(`#${component}`, component, referred)
     const key = schema.properties ? JSON.stringify(schema) : ''
-    if (key.length < WORTH_A_NAME || (this.#seen.get(key)?.uses ?? 0) < 2) return this.#plain(schema)
-    return this.#named(key, this.#seen.get(key)?.hint ?? 'Shape', schema)
+    if (key.length < WORTH_A_NAME || (this.#shapes.get(key)?.uses ?? 0) < 2) return this.#plain(schema)
+    return this.#named(key, this.#shapes.get(key)?.hint ?? 'Shape', schema)
   }
 
   #named(key: string, hint: string, schema: Schema): string {

@@ -34,7 +34,7 @@ export type DaemonClient = Pick<Client, 'request' | 'stream'>
 /** HTTP and JSON over the daemon's Unix socket. Every failure is a {@link CliFault}. */
 export class Client {
   readonly #options: ClientOptions
-  #asked = false
+  #hasRequested = false
 
   constructor(options: ClientOptions) {
     this.#options = options
@@ -51,8 +51,8 @@ export class Client {
     options: { signal?: AbortSignal; waits?: boolean; headers?: Readonly<Record<string, string>> } = {},
   ): Promise<unknown> {
     const { signal = this.#options.signal, headers = {} } = options
-    const asked = { method, path, headers, body }
-    const work = () => this.#whileItLives(signal, both => this.#request({ ...asked, signal: both }))
+    const call = { method, path, headers, body }
+    const work = () => this.#whileItLives(signal, both => this.#request({ ...call, signal: both }))
     const { progress } = this.#options
     return progress && !options.waits ? progress.during('waiting for the daemon', work) : work()
   }
@@ -157,8 +157,8 @@ export class Client {
   /** Requests the version once, along with the first request; its errors are ignored. */
   async #tellVersion(signal: AbortSignal): Promise<void> {
     const { onVersion } = this.#options
-    if (onVersion === undefined || this.#asked) return
-    this.#asked = true
+    if (onVersion === undefined || this.#hasRequested) return
+    this.#hasRequested = true
     try {
       const { version } = JSON.parse(
         await this.#identity(AbortSignal.any([signal, AbortSignal.timeout(versionMs)])),

@@ -66,20 +66,20 @@ export async function printLogs({ options, out, home, signal }: LocalContext): P
   return undefined
 }
 
-function levelOf(given: unknown): number {
-  if (given === undefined) return 0
-  const at = (levels as readonly unknown[]).indexOf(given)
-  if (at < 0) throw usageFault(`--level is one of ${levels.join(', ')}, not ${JSON.stringify(given)}`)
+function levelOf(option: unknown): number {
+  if (option === undefined) return 0
+  const at = (levels as readonly unknown[]).indexOf(option)
+  if (at < 0) throw usageFault(`--level is one of ${levels.join(', ')}, not ${JSON.stringify(option)}`)
   return at
 }
 
 /** Epoch milliseconds of a time, or of a duration before now. */
-function sinceOf(given: unknown): number | undefined {
-  if (given === undefined) return undefined
-  const ago = durationMs(String(given))
-  const at = ago === undefined ? Date.parse(String(given)) : Date.now() - ago
+function sinceOf(option: unknown): number | undefined {
+  if (option === undefined) return undefined
+  const ago = durationMs(String(option))
+  const at = ago === undefined ? Date.parse(String(option)) : Date.now() - ago
   if (Number.isNaN(at))
-    throw usageFault(`--since takes a duration or a time, not ${JSON.stringify(given)}`, 'svc logs --since 1h')
+    throw usageFault(`--since takes a duration or a time, not ${JSON.stringify(option)}`, 'svc logs --since 1h')
   return at
 }
 

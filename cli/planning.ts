@@ -1,7 +1,7 @@
 import { shellWord } from '../kernel/kit/commands/command-line.js'
 import type { Plan } from '../schemas/daemon/changes.js'
 import type { DaemonClient } from './client.js'
-import type { Given } from './commands/given.js'
+import type { Invocation } from './commands/invocation.js'
 import { CliFault, exitCodes } from './fault.js'
 import { pick } from './show/cells.js'
 import type { Output } from './show/output.js'
@@ -21,7 +21,7 @@ class PlanMade extends Error {
  * A client for planned changes. In a dry run the first changing request becomes a plan and ends the command; with a plan the first
  * changing request is sent only if the plan still holds.
  */
-export function planningClient(client: DaemonClient, { isDryRun, plan }: Given): DaemonClient {
+export function planningClient(client: DaemonClient, { isDryRun, plan }: Invocation): DaemonClient {
   let isHeld = plan !== undefined
   const request: DaemonClient['request'] = async (method, path, body, options = {}) => {
     if (method === 'GET') return client.request(method, path, body, options)

@@ -3,8 +3,8 @@ import type { CliView } from '../kernel/kit/annotations/index.js'
 import type { DaemonClient } from './client.js'
 import type { Parameter, RouteCommand } from './commands/command-data.js'
 import { GLOBAL, takesScope } from './commands/command-options.js'
-import { type Given, parseJson } from './commands/given.js'
 import { usageLine } from './commands/help.js'
+import { type Invocation, parseJson } from './commands/invocation.js'
 import { expandShorthands, shorthandsFor } from './commands/shorthands.js'
 import { CliFault, exitCodes, usageFault } from './fault.js'
 import type { Io } from './io.js'
@@ -26,10 +26,10 @@ const findsErrors: Readonly<Record<string, (reply: unknown) => boolean>> = {
 }
 
 /** Runs a command generated from a route: sends its request and prints the reply. Resolves to the exit code. */
-export async function runRoute(entry: RouteCommand, given: Given, world: World): Promise<number> {
-  const values = await decodeGiven(entry, given, world)
+export async function runRoute(entry: RouteCommand, invocation: Invocation, world: World): Promise<number> {
+  const values = await decodeInvocation(entry, invocation, world)
   const params = { ...values.path, ...(await findHidden(entry, values.path, world.client)) }
-  if (given.options.follow === true && entry.follow) {
+  if (invocation.options.follow === true && entry.follow) {
     const query = new URLSearchParams(entry.follow.query as Record<string, string>).toString()
     await follow(entry, `${fillPath(entry.follow.path, params)}${query && `?${query}`}`, world)
     return exitCodes.done
@@ -40,7 +40,7 @@ export async function runRoute(entry: RouteCommand, given: Given, world: World):
     await follow(entry, url, world)
     return exitCodes.done
   }
-  if (given.options.watch === true) {
+  if (invocation.options.watch === true) {
     const ask = () => world.client.request(entry.method, url)
     const { watchReplies } = await import('./watch-route.js')
     await watchReplies(ask, (reply, out) => show(entry, reply, params, out), world)
@@ -75,16 +75,16 @@ interface Values {
   readonly body: Record<string, unknown>
 }
 
-async function decodeGiven(entry: RouteCommand, given: Given, world: World): Promise<Values> {
+async function decodeInvocation(entry: RouteCommand, invocation: Invocation, world: World): Promise<Values> {
   const { io, client } = world
-  const values: Values = { path: {}, query: {}, body: await wholeBody(given.options.data, io) }
-  const isGlobal = given.options[GLOBAL] === true && entry.options.some(isGlobalOption)
+  const values: Values = { path: {}, query: {}, body: await wholeBody(invocation.options.data, io) }
+  const isGlobal = invocation.options[GLOBAL] === true && entry.options.some(isGlobalOption)
   const contextOf = ({ fromContext, in: at }: Parameter) =>
     // A session implies its workspace, unless the path names one.
-    fromContext && !isGlobal && (given.options.session === undefined || at === 'path')
+    fromContext && !isGlobal && (invocation.options.session === undefined || at === 'path')
       ? currentWorkspace(io, client)
       : undefined
-  const short = expandShorthands(entry, given.options)
+  const short = expandShorthands(entry, invocation.options)
   Object.assign(values.body, short)
   type Typed = string | boolean | readonly string[] | undefined
   const put = async (parameter: Parameter, value: Typed, label: string) => {
@@ -111,19 +111,22 @@ async function decodeGiven(entry: RouteCommand, given: Given, world: World): Pro
     const variable = parameter.variable === undefined ? undefined : io.env[parameter.variable]
     await put(
       parameter,
-      given.options[parameter.option] ?? variable ?? (await contextOf(parameter)),
+      invocation.options[parameter.option] ?? variable ?? (await contextOf(parameter)),
       `--${parameter.option}`,
     )
   }
   for (const parameter of entry.args) {
-    if (given.options[parameter.option] !== undefined && entry.options.some(({ name }) => name === parameter.name)) {
-      if (given.args[parameter.name] === undefined) continue
+    if (
+      invocation.options[parameter.option] !== undefined &&
+      entry.options.some(({ name }) => name === parameter.name)
+    ) {
+      if (invocation.args[parameter.name] === undefined) continue
       throw usageFault(`give ${parameter.name} or --${parameter.option}, not both`, usageLine(entry))
     }
     const chosen = parameter.in === 'body' && parameter.name in values.body ? undefined : parameter.default
-    await put(parameter, given.args[parameter.name] ?? chosen ?? (await contextOf(parameter)), parameter.name)
+    await put(parameter, invocation.args[parameter.name] ?? chosen ?? (await contextOf(parameter)), parameter.name)
   }
-  applyScope(entry, given, values, isGlobal)
+  applyScope(entry, invocation, values, isGlobal)
   if (entry.scoped) {
     const { scope } = entry.scoped
     const isAsked = entry.options.some(({ name, in: at }) => name === scope && at === 'query')
@@ -138,8 +141,8 @@ const takesId = ({ name, type, in: at }: Parameter, { scoped }: RouteCommand) =>
   type === 'workspace' && name === 'workspace_id' && at !== 'path' && scoped?.workspace !== name
 
 /** Derives the scope from `--global`, or from a workspace without a scope. */
-function applyScope({ options }: RouteCommand, given: Given, values: Values, isGlobal: boolean): void {
-  const isNamed = given.options.workspace !== undefined
+function applyScope({ options }: RouteCommand, invocation: Invocation, values: Values, isGlobal: boolean): void {
+  const isNamed = invocation.options.workspace !== undefined
   if (isGlobal && isNamed) throw usageFault('give --workspace or --global, not both')
   const member = options.find(takesScope)
   if (!member || member.in === 'path' || member.in === 'shorthand' || !(isGlobal || isNamed)) return
@@ -170,7 +173,7 @@ async function fillScope(
   members[workspace] = pick(about, 'workspace.id')
 }
 
-async function wholeBody(data: Given['options'][string], io: Io): Promise<Record<string, unknown>> {
+async function wholeBody(data: Invocation['options'][string], io: Io): Promise<Record<string, unknown>> {
   if (typeof data !== 'string') return {}
   const text = data === '-' || data.startsWith('@') ? await readText(data.replace(/^@/, ''), io) : data
   const body = parseJson(text, '--data')

@@ -6,9 +6,9 @@ import { checkHome, homeOfEnv } from './address.js'
 import type { DaemonClient } from './client.js'
 import { type CommandData, loadCommandData, type ModuleCommand } from './commands/command-data.js'
 import type { Entry, Found } from './commands/find-command.js'
-import type { Given } from './commands/given.js'
 import { glossaryEntry } from './commands/glossary.js'
 import { commandHelp, groupHelp } from './commands/help.js'
+import type { Invocation } from './commands/invocation.js'
 import { CliFault, exitCodes, exitOfStatus, usageFault } from './fault.js'
 import { entriesOf, findCalled, readCall } from './help-call.js'
 import type { Io, Keyboard } from './io.js'
@@ -31,8 +31,8 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
   let out = new Output(io, 'human')
   let called: Entry | undefined
   try {
-    const asked = readCall(argv)
-    const { words, help } = asked
+    const call = readCall(argv)
+    const { words, help } = call
     // Malformed Unicode cannot be part of a URL.
     const broken = words.find(word => /\p{Surrogate}/u.test(word))
     if (broken !== undefined) throw usageFault(`${JSON.stringify(broken)} is not well-formed Unicode`)
@@ -48,7 +48,7 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
       const { definitionsOf } = await import('./commands/parse-words.js')
       return show([JSON.stringify(definitionsOf(entries), undefined, 2)], io.stdout)
     }
-    const { found, term } = findCalled(argv, asked, entries)
+    const { found, term } = findCalled(argv, call, entries)
     const meaning = term === undefined ? [] : glossaryEntry(io.root, term, widthOf(io.env, io.stdout))
     if (found.is === 'unknown' && meaning.length > 0) return show(meaning, io.stdout)
     if (found.is === 'unknown') throw unknownFault(found)
@@ -65,10 +65,10 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
     called = found.entry
     // Help needs no parser.
     const { parseCommand } = await import('./commands/parse-command.js')
-    const carryOut = async (entry: Entry, given: Given) => {
-      const screen = mode === 'human' && !given.quiet && isLive(entry.path) ? await io.openScreen?.() : undefined
-      out = new Output(screen ? inLocale({ ...world, stdout: screen }) : io, mode, given.quiet)
-      const progress = new Progress(io.stderr, io.stderr.isTTY === true && !out.json && !given.quiet && !screen)
+    const carryOut = async (entry: Entry, invocation: Invocation) => {
+      const screen = mode === 'human' && !invocation.quiet && isLive(entry.path) ? await io.openScreen?.() : undefined
+      out = new Output(screen ? inLocale({ ...world, stdout: screen }) : io, mode, invocation.quiet)
+      const progress = new Progress(io.stderr, io.stderr.isTTY === true && !out.json && !invocation.quiet && !screen)
       const daemon = clientOf(io, {
         progress,
         notice: text => {
@@ -81,11 +81,11 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
         },
         ...(io.probe && { probe: io.probe }),
       })
-      const client = given.isDryRun || given.plan !== undefined ? await planned(daemon, given) : daemon
-      const mayName = entry.kind !== 'local' && Object.keys({ ...given.args, ...given.options }).length > 0
+      const client = invocation.isDryRun || invocation.plan !== undefined ? await planned(daemon, invocation) : daemon
+      const mayName = entry.kind !== 'local' && Object.keys({ ...invocation.args, ...invocation.options }).length > 0
       const named = mayName
-        ? await (await import('./commands/references.js')).withReferences(entry, given, data, client)
-        : given
+        ? await (await import('./commands/references.js')).withReferences(entry, invocation, data, client)
+        : invocation
       return execute(entry, named, { io: screen ? { ...io, screen } : io, out, data, home, client, progress })
     }
     const command = await parseCommand(found.entry, found.rest, { carryOut })
@@ -106,8 +106,8 @@ export async function run(argv: readonly string[], world: Io): Promise<number> {
 }
 
 /** The client for a dry run or a plan. */
-const planned = async (client: DaemonClient, given: Given): Promise<DaemonClient> =>
-  (await import('./planning.js')).planningClient(client, given)
+const planned = async (client: DaemonClient, invocation: Invocation): Promise<DaemonClient> =>
+  (await import('./planning.js')).planningClient(client, invocation)
 
 /** The plan that ended a dry run. */
 const planOf = (error: unknown): unknown =>
@@ -127,15 +127,15 @@ interface World {
   readonly progress: Progress
 }
 
-function execute(entry: Entry, given: Given, world: World): Promise<number> {
-  const ask = () => carryOut(entry, given, world)
-  return surely[entry.path]?.(ask, entry, given, world) ?? ask()
+function execute(entry: Entry, invocation: Invocation, world: World): Promise<number> {
+  const ask = () => carryOut(entry, invocation, world)
+  return surely[entry.path]?.(ask, entry, invocation, world) ?? ask()
 }
 
-async function carryOut(entry: Entry, given: Given, world: World): Promise<number> {
-  if (entry.kind === 'route') return (await import('./run-route.js')).runRoute(entry, given, world)
-  if (startsDaemon(entry.path) && !given.isDryRun) await ensureDaemon(world)
-  const plain = contextOf(entry, await withWorkspace(entry, given, world), world)
+async function carryOut(entry: Entry, invocation: Invocation, world: World): Promise<number> {
+  if (entry.kind === 'route') return (await import('./run-route.js')).runRoute(entry, invocation, world)
+  if (startsDaemon(entry.path) && !invocation.isDryRun) await ensureDaemon(world)
+  const plain = contextOf(entry, await withWorkspace(entry, invocation, world), world)
   const context: LocalContext = isLive(entry.path)
     ? Object.assign(plain, await taskWorld(world.out, world.io, world.home))
     : plain
@@ -160,37 +160,44 @@ async function ensureDaemon({ io, home, client, progress, out }: World): Promise
 }
 
 /** Gives a command with a workspace option the current workspace by default. */
-async function withWorkspace(entry: Exclude<Entry, { kind: 'route' }>, given: Given, world: World): Promise<Given> {
+async function withWorkspace(
+  entry: Exclude<Entry, { kind: 'route' }>,
+  invocation: Invocation,
+  world: World,
+): Promise<Invocation> {
   const { io, client } = world
   const option = entry.options.find(({ name, type }) => type === 'workspace' || name === 'workspace')
-  const value = option && given.options[option.name]
+  const value = option && invocation.options[option.name]
   const named = typeof value === 'string' ? value : undefined
-  if (named !== undefined && given.options.global === true) throw usageFault('give --workspace or --global, not both')
-  if (!option || given.options.global === true) return given
+  if (named !== undefined && invocation.options.global === true)
+    throw usageFault('give --workspace or --global, not both')
+  if (!option || invocation.options.global === true) return invocation
   // Without a default of its own, the command handles a missing workspace itself.
-  if (option.type !== 'workspace' && named === undefined) return given
+  if (option.type !== 'workspace' && named === undefined) return invocation
   const workspace = option.opens
     ? await openWorkspace(world, named)
     : named === undefined
       ? await currentWorkspace(io, client)
       : workspaceReference(named, io.cwd)
-  return workspace === undefined ? given : { ...given, options: { ...given.options, [option.name]: workspace } }
+  return workspace === undefined
+    ? invocation
+    : { ...invocation, options: { ...invocation.options, [option.name]: workspace } }
 }
 
 function contextOf(
   entry: Exclude<Entry, { kind: 'route' }>,
-  given: Given,
+  invocation: Invocation,
   { io, out, data, home, client, progress }: World,
 ): LocalContext {
   const context: LocalContext = {
     path: entry.path,
-    args: given.args,
+    args: invocation.args,
     options: Object.fromEntries(
       entry.options
         .filter(({ type }) => type !== 'list')
-        .map(option => [option.name, optionValue(option, given.options[option.name])]),
+        .map(option => [option.name, optionValue(option, invocation.options[option.name])]),
     ),
-    lists: Object.fromEntries(Object.entries(given.options).filter(isList)),
+    lists: Object.fromEntries(Object.entries(invocation.options).filter(isList)),
     client,
     out,
     cwd: io.cwd,
@@ -240,7 +247,7 @@ const drawing =
 
 const isList = (option: [string, unknown]): option is [string, readonly string[]] => Array.isArray(option[1])
 
-function optionValue({ type }: { type: string }, value: Given['options'][string]) {
+function optionValue({ type }: { type: string }, value: Invocation['options'][string]) {
   return type === 'integer' && value !== undefined ? Number(value) : (value as string | boolean | undefined)
 }
 
@@ -295,10 +302,10 @@ function showGroup(
   const option = help ? undefined : strayOption(rest)
   if (option !== undefined)
     throw usageFault(`${name === '' ? 'svc' : `svc ${name}`} has no option ${option}`, 'svc help')
-  const asked = help || name === ''
-  const sink = asked ? io.stdout : io.stderr
+  const isRequested = help || name === ''
+  const sink = isRequested ? io.stdout : io.stderr
   show(groupHelp(name, entries, data, widthOf(io.env, sink)), sink)
-  return asked ? exitCodes.done : exitCodes.usage
+  return isRequested ? exitCodes.done : exitCodes.usage
 }
 
 function show(lines: readonly string[], sink: Io['stdout']): number {

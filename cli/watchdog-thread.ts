@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { closeSync, readFileSync, writeSync } from 'node:fs'
 import { type Debugger, type Runtime, Session } from 'node:inspector'
 import { parentPort, workerData } from 'node:worker_threads'
-import { placeInCopy } from '../plugins/delivery/extensions/load/copy-path.js'
+import { locationInCopy } from '../plugins/delivery/extensions/load/copy-path.js'
 import { isStopAsked } from './daemon/home-notes.js'
 import { Liveness } from './daemon/liveness.js'
 import { openLog } from './daemon/log-file.js'
@@ -47,7 +47,7 @@ function scheduled(): Scheduled {
   }
 }
 
-let seen = -1
+let lastBeat = -1
 /** Ticks of this thread without a beat of the main thread; a suspended machine has neither. */
 let missed = 0
 let atBeat = scheduled()
@@ -58,9 +58,9 @@ let looking = false
 setInterval(async () => {
   const beat = Atomics.load(shared, BEATS)
   const now = scheduled()
-  if (beat !== seen) {
+  if (beat !== lastBeat) {
     if (culprit) parentPort?.postMessage({ culprit, seconds: Math.round(held) })
-    seen = beat
+    lastBeat = beat
     missed = 0
     atBeat = now
     held = 0
@@ -77,7 +77,7 @@ setInterval(async () => {
   culprit = (await whoHoldsTheMainThread()) ?? culprit ?? { owner: 'unknown', where: 'a call that does not return' }
   looking = false
   // The main thread may have continued during the look.
-  if (held >= endedAfter && Atomics.load(shared, BEATS) === seen) end(culprit)
+  if (held >= endedAfter && Atomics.load(shared, BEATS) === lastBeat) end(culprit)
 }, tickMs)
 
 /** Pauses the main thread briefly and reads its stack; undefined when it does not stop. */
@@ -113,7 +113,7 @@ async function nameOf(
 ): Promise<Culprit> {
   const urlOf = (frame: Debugger.CallFrame) => scripts.get(frame.location.scriptId) ?? frame.url
   for (const frame of frames) {
-    const owner = placeInCopy(urlOf(frame))?.name
+    const owner = locationInCopy(urlOf(frame))?.name
     if (owner !== undefined) return { owner, where: placeOf(frame, urlOf(frame)) }
   }
   const top = frames[0]

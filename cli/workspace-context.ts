@@ -17,8 +17,8 @@ interface Place {
 }
 
 /** A workspace reference: an ID or a name unchanged, a path made absolute, because the daemon has another working directory. */
-export function workspaceReference(given: string, cwd: string): string {
-  return /^\.{1,2}$|\//.test(given) ? resolve(cwd, given) : given
+export function workspaceReference(reference: string, cwd: string): string {
+  return /^\.{1,2}$|\//.test(reference) ? resolve(cwd, reference) : reference
 }
 
 /**
@@ -70,12 +70,12 @@ async function nearest(cwd: string, client: Asks): Promise<string | undefined> {
  * The workspace of a command that needs one: as {@link currentWorkspace}, else the project root around the current directory, which
  * is registered with a note. For a folder in which an agent rarely should work, the person is asked first; without a terminal the
  * command ends with exit code 2.
- * @param given a reference instead of the current directory
+ * @param option a reference instead of the current directory
  */
-export async function openWorkspace(world: Place, given?: string): Promise<string> {
+export async function openWorkspace(world: Place, option?: string): Promise<string> {
   const { io, client, out } = world
   const { env, cwd } = io
-  const named = given ?? (env.SVC_WORKSPACE || undefined)
+  const named = option ?? (env.SVC_WORKSPACE || undefined)
   const reference = named === undefined ? await ofSession(env.SVC_SESSION_ID, client) : workspaceReference(named, cwd)
   if (reference !== undefined && !isAbsolute(reference)) return reference
   const folder = reference ?? cwd

@@ -35,7 +35,7 @@ const mine = definePlugin({
       path: '/api/ext/acme.greetings/{name}',
       summary: 'Greet somebody',
       replies: { 200: v.object({ greeting: v.string() }) },
-      handle: async (self, { params }) => ok({ greeting: self.greet(params.name) }),
+      handle: async (service, { params }) => ok({ greeting: service.greet(params.name) }),
     }),
   ],
 })

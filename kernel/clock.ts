@@ -102,9 +102,9 @@ export function within<T>(clock: Clock, ms: number, work: PromiseLike<T>): Promi
 }
 
 function arm(): void {
-  const begun = fresh
+  const batch = fresh
   fresh = []
-  for (const pending of begun) {
+  for (const pending of batch) {
     const { settled, clock, ms } = pending
     if (settled || ms === Infinity) continue
     pending.timer = clock.timeout(ms, () => pending.end(true, new Error(`no end within ${ms} ms`)))

@@ -1,6 +1,6 @@
 import os from 'node:os'
 import { Collected } from './contract/bound.js'
-import { given } from './contract/kernel-tokens.js'
+import { kernelToken } from './contract/kernel-tokens.js'
 import type { PluginKernel } from './contract/plugin-kernel.js'
 import type { FaultLog } from './host/fault-log.js'
 import type { Host as PluginHost } from './host/host.js'
@@ -70,4 +70,4 @@ export function hostView(sources: Sources) {
 export type HostView = ReturnType<typeof hostView>
 
 /** Facts about the host, and actions on its database. */
-export const Host = given<HostView>('kernel.host@1')
+export const Host = kernelToken<HostView>('kernel.host@1')

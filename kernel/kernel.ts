@@ -138,7 +138,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const about = { options, startedAt: clock.now(), pid, host: () => host, transport, faults, redact, collect, store }
     const view = hostView(about)
     const blame = (owner: string, hook: string, error: unknown) => report({ owner, hook, error })
-    const given = [
+    const kernelServices = [
       { provides: HostToken, service: view },
       { provides: DropIns, view: (_: unknown, { name }: Consumer) => dropInsFor(host, name, store), service: {} },
       { provides: tokens.Requests, service: transport.inject.bind(transport) },
@@ -156,7 +156,7 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
       clock,
       hooks,
       report,
-      given,
+      kernelServices,
       scope,
       hold: (owners, over) => store.hold(owners, over),
       disabled,

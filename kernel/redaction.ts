@@ -13,7 +13,7 @@ export class Redaction implements Redact {
   /** The latest redactor, which stays in use while its plugin is reloaded. */
   #redactor: Redactor | undefined
   #followed: Followed | undefined
-  #seen = 0
+  #changes = 0
 
   /** Sets the registries of redactors and secrets. */
   attend(followed: Followed): void {
@@ -41,9 +41,9 @@ export class Redaction implements Redact {
 
   /** A fault without secrets, for its caller; code and status stay. */
   fault(fault: Fault): Fault {
-    const told = { message: fault.message, details: fault.details ?? {}, next: fault.next }
-    const clean = this.value(told)
-    if (clean === told) return fault
+    const texts = { message: fault.message, details: fault.details ?? {}, next: fault.next }
+    const clean = this.value(texts)
+    if (clean === texts) return fault
     const { message, details, next } = clean
     const { code, status, retryAfter, cause } = fault
     return new Fault(code, status, message, { details, next, retryAfter, cause })
@@ -52,8 +52,8 @@ export class Redaction implements Redact {
   /** The redactor, updated with the sources that came or went since the last text: a new registration holds for the next one. */
   #current(): Redactor | undefined {
     const { redactors, sources } = this.#followed ?? {}
-    if (redactors && sources && redactors.changes + sources.changes !== this.#seen) {
-      this.#seen = redactors.changes + sources.changes
+    if (redactors && sources && redactors.changes + sources.changes !== this.#changes) {
+      this.#changes = redactors.changes + sources.changes
       this.#redactor = redactors.collect()[0]?.entry ?? this.#redactor
       this.#redactor?.follow(sources.collect())
     }

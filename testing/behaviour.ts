@@ -237,14 +237,14 @@ const NONE = 'behaviour-none'
  * @throws AssertionError that lists the differences
  */
 export async function answersAlike(plugin: Plugin, original: Subject, replacement: Subject): Promise<number> {
-  const asked = (plugin.surface.routes ?? []).filter(isPlain)
+  const routes = (plugin.surface.routes ?? []).filter(isPlain)
   const different: string[] = []
-  for (const route of asked) {
+  for (const route of routes) {
     const [was, is] = [await answerOf(original, route), await answerOf(replacement, route)]
     if (was !== is) different.push(`${route.method} ${route.path}: ${was} of ${plugin.name}, and ${is} of this`)
   }
   assert.deepEqual(different, [])
-  return asked.length
+  return routes.length
 }
 
 const isPlain = ({ replies, contentType, body }: Route<never>) =>

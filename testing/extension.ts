@@ -7,9 +7,9 @@ import { Extensions, type ExtensionsApi, ProvisionOwners, readManifest } from '.
 import { formerNames, inTree, replacements } from '../plugins/index.js'
 import { Configuration, type ConfigurationApi } from '../plugins/platform/configuration/api.js'
 import type { Extension, ExtensionReply } from '../schemas/extensions.js'
-import { probe } from './look.js'
 import { EventReader, type StreamOptions } from './stream.js'
 import { WaitingTime } from './time.js'
+import { probe } from './traces.js'
 
 /** Milliseconds for an extension to run; far more than needed, because the machine may be busy. */
 const START_MS = 60_000

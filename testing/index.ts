@@ -9,10 +9,10 @@ export { answersInTime, commandsLoad, describesItself, leavesNothing, type Subje
 export { type DaemonOptions, type Ran, StartedDaemon } from './daemon.js'
 export { type Reply, StartedExtension, type StartOptions } from './extension.js'
 export { replacementProblems, shippedProblems } from './judge.js'
-export { probe, resources, settled, type Traces, tracesOf } from './look.js'
 export { seededIds } from './seeded-ids.js'
 export { EventReader, type ServerEvent, type StreamOptions } from './stream.js'
 export { WaitingTime } from './time.js'
+export { probe, resources, settled, type Traces, tracesOf } from './traces.js'
 export { VirtualClock } from './virtual-clock.js'
 export { extensionContract }
 

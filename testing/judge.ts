@@ -6,7 +6,7 @@ import type { Plugin } from '../kernel/plugin.js'
 import { readManifest } from '../plugins/delivery/extensions/api.js'
 import { publishProblems } from '../plugins/delivery/extensions/authoring/publish-problems.js'
 import { formerNames, inTree } from '../plugins/index.js'
-import { probe } from './look.js'
+import { probe } from './traces.js'
 
 /**
  * The reasons for which the host would refuse a replacement: it lacks parts that others rely on, or claims names of other plugins.

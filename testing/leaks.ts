@@ -41,7 +41,7 @@ export class Leaks {
 
   /** The resources that were created since the construction and still exist; waits a moment for ones that are just ending. */
   async left(): Promise<string[]> {
-    for (let look = 0; look < LOOKS && this.#now().length > 0; look++) {
+    for (let pass = 0; pass < LOOKS && this.#now().length > 0; pass++) {
       await new Promise(resolve => setTimeout(resolve, APART_MS))
     }
     return this.#now()
@@ -69,5 +69,5 @@ function placeInExtension(): string | undefined {
   Error.stackTraceLimit = FRAMES
   const { stack = '' } = new Error()
   Error.stackTraceLimit = limit
-  return placeInCopy(stack)?.place
+  return placeInCopy(stack)?.location
 }

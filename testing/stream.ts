@@ -113,7 +113,7 @@ export class EventReader implements AsyncIterable<ServerEvent> {
     try {
       for await (const chunk of this.response) {
         const events = this.#over ? [] : parser.push(decoder.write(chunk))
-        this.#names.push(...events.map(told))
+        this.#names.push(...events.map(labelOf))
         this.#kept.push(...events)
         this.#wake()
       }
@@ -131,4 +131,5 @@ export class EventReader implements AsyncIterable<ServerEvent> {
 }
 
 /** An event in a message; an error with its data. */
-const told = ({ event = 'message', data }: ServerEvent) => (event === 'error' ? `error ${JSON.stringify(data)}` : event)
+const labelOf = ({ event = 'message', data }: ServerEvent) =>
+  event === 'error' ? `error ${JSON.stringify(data)}` : event

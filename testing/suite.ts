@@ -7,7 +7,7 @@ import { answersAlike, behaviours } from './behaviour.js'
 import { answersInTime, commandsLoad, describesItself, leavesNothing, servesAsMuchAs } from './contract.js'
 import { StartedExtension } from './extension.js'
 import { Leaks } from './leaks.js'
-import { tracesOf } from './look.js'
+import { tracesOf } from './traces.js'
 
 /** Registers the tests (`node:test`) of the contract for extensions, for the extension in a folder. */
 export function extensionContract(folder: string): void {
@@ -27,9 +27,9 @@ export function extensionContract(folder: string): void {
     })
 
     /** A test that needs the loaded extension. */
-    const then = (name: string, look: (extension: StartedExtension) => Promise<void>) =>
+    const then = (name: string, inspect: (extension: StartedExtension) => Promise<void>) =>
       test(name, async t => {
-        if (started) await look(started)
+        if (started) await inspect(started)
         else t.skip('it does not load')
       })
 
@@ -103,7 +103,7 @@ export function extensionContract(folder: string): void {
         await post('enable')
         await extension.untilRunning()
       }
-      const look = async () => {
+      const readTraces = async () => {
         // Routes and changed folders take effect some time after a change.
         await time.pass(SETTLED_MS)
         return await tracesOf(kernel, inside, registries)
@@ -113,7 +113,7 @@ export function extensionContract(folder: string): void {
       assert.deepEqual(failed, [], 'once it is disabled, what it replaced does not run')
       const left = await time.during(leaks.left())
       assert.ok(left.length === 0, `it leaves behind: ${left.join('; ')}`)
-      await leavesNothing({ load, unload, look })
+      await leavesNothing({ load, unload, look: readTraces })
       assert.deepEqual(faultsOf(extension), [])
       await load()
     })

@@ -47,15 +47,15 @@ export class WaitingTime {
   }
 
   async #run(): Promise<void> {
-    let seen = performance.now()
+    let lastTime = performance.now()
     try {
       for (;;) {
         await new Promise(resolve => setTimeout(resolve, STEP_MS))
         if (this.#paces.size === 0) return
         const pace = Math.max(...this.#paces.values())
         // Whole milliseconds, like the system's wall clock; the remainder counts for the next step.
-        const step = Math.floor((performance.now() - seen) * pace)
-        seen += step / pace
+        const step = Math.floor((performance.now() - lastTime) * pace)
+        lastTime += step / pace
         await this.#advance(step)
       }
     } finally {

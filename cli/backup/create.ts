@@ -108,7 +108,7 @@ export async function asFault<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** The absolute path; a trailing slash, which marks a folder, is kept. */
-const outputPath = (given: string, cwd: string): string => `${resolve(cwd, given)}${given.endsWith('/') ? '/' : ''}`
+const outputPath = (path: string, cwd: string): string => `${resolve(cwd, path)}${path.endsWith('/') ? '/' : ''}`
 
 /** The passphrase in the file named by an option. @throws CliFault `usage` */
 export async function passphraseOf({ options, readFile }: LocalContext): Promise<{ passphrase?: string }> {

@@ -34,9 +34,9 @@ export async function exportOne(context: LocalContext): Promise<undefined> {
 /** `backup delete` */
 export async function deleteOne(context: LocalContext): Promise<undefined> {
   const { args, out, home } = context
-  const given = String(args.file)
-  const folder = given.includes('/') ? dirname(resolve(context.cwd, given)) : await folderOf(context, home)
-  const name = basename(given)
+  const argument = String(args.file)
+  const folder = argument.includes('/') ? dirname(resolve(context.cwd, argument)) : await folderOf(context, home)
+  const name = basename(argument)
   const { freed, unreadable } = await asFault(() => deleteBackup(folder, name, systemClock()))
   if (out.json) out.value({ status: 'deleted', name, folder, freed_bytes: freed, ...(unreadable && { unreadable }) })
   else {

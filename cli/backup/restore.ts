@@ -99,10 +99,10 @@ function tellSecrets({ out }: LocalContext, refs: readonly string[]): void {
 
 /** A path, or a name in the backup folder. */
 export function fileOf({ args, cwd, home }: LocalContext): string {
-  const given = String(args.file)
-  const file = resolve(cwd, given)
-  if (existsSync(file) || given.includes('/')) return file
-  const named = join(configured(home).folder, given)
+  const argument = String(args.file)
+  const file = resolve(cwd, argument)
+  if (existsSync(file) || argument.includes('/')) return file
+  const named = join(configured(home).folder, argument)
   return existsSync(named) ? named : file
 }
 

@@ -74,7 +74,7 @@ interface Wanted {
   /** Name of the argument or option, with `_`. */
   readonly name: string
   /** The arguments before it: rows with members of these names must have these values. */
-  readonly given: Readonly<Record<string, string>>
+  readonly earlierArguments: Readonly<Record<string, string>>
   /** URL of the list, if its path contains earlier arguments. */
   readonly url?: string
 }
@@ -120,12 +120,12 @@ const isPaged = (list: RouteCommand) => list.options.some(({ name }) => name ===
 /** Rows of a list, filtered by the earlier arguments; `limit`: first page only, because a long list takes longer. */
 async function rowsAt(
   socket: string,
-  { list, given, url = list.url }: Wanted,
+  { list, earlierArguments, url = list.url }: Wanted,
   signal: AbortSignal,
   limit?: number,
 ): Promise<readonly unknown[]> {
-  const known = [...list.args, ...list.options].filter(({ name }) => Object.hasOwn(given, name))
-  const query = new URLSearchParams(known.map(({ name }): [string, string] => [name, given[name] as string]))
+  const known = [...list.args, ...list.options].filter(({ name }) => Object.hasOwn(earlierArguments, name))
+  const query = new URLSearchParams(known.map(({ name }): [string, string] => [name, earlierArguments[name] as string]))
   for (const [name, value] of Object.entries(withDrafts(list))) query.set(name, value)
   if (limit !== undefined) query.set('limit', String(limit))
   const reply = await ask(socket, `${url}${query.size > 0 ? `?${query}` : ''}`, signal)
@@ -162,7 +162,7 @@ function wantedAt(words: readonly string[], entries: readonly Entry[], data: Com
   const takesValue = new Set(['-o', '--output', '--data', '--plan'])
   for (const option of entry.options)
     if (option.type !== 'boolean') takesValue.add(`--${'option' in option ? option.option : option.name}`)
-  const given: Record<string, string> = {}
+  const earlierArguments: Record<string, string> = {}
   let at = 0
   for (let i = 0; i < rest.length; i++) {
     const word = rest[i] as string
@@ -171,31 +171,37 @@ function wantedAt(words: readonly string[], entries: readonly Entry[], data: Com
       if (i === rest.length - 1) return listOf(word.slice(2).replaceAll('-', '_'), entry, data, {})
       i++
     } else if (!word.startsWith('-') && name !== undefined) {
-      given[name] = word
+      earlierArguments[name] = word
       at++
     }
   }
   const name = entry.args[at]?.name
-  return name === undefined ? undefined : listOf(name, entry, data, given)
+  return name === undefined ? undefined : listOf(name, entry, data, earlierArguments)
 }
 
 /** `session_id`, `--agent`, `--job-id`: the list with that name; `id`, `name` and the like: the list next to the command. */
-export function listOf(name: string, entry: Entry, data: CommandData, given: Wanted['given']): Wanted | undefined {
+export function listOf(
+  name: string,
+  entry: Entry,
+  data: CommandData,
+  earlierArguments: Wanted['earlierArguments'],
+): Wanted | undefined {
   const above = below[`${entry.path} ${name}`]
   if (above !== undefined) {
     const list = data.routes.find(({ path }) => path === above)
-    const url = list?.url.replace(/\{(\w+)\}/g, (_, of: string) => encodeURIComponent(given[of] ?? ''))
-    const row = name === 'value' && given.key !== undefined ? { key: given.key } : {}
-    return list && { list, name, given: row, ...(url !== undefined && { url }) }
+    const url = list?.url.replace(/\{(\w+)\}/g, (_, of: string) => encodeURIComponent(earlierArguments[of] ?? ''))
+    const row = name === 'value' && earlierArguments.key !== undefined ? { key: earlierArguments.key } : {}
+    return list && { list, name, earlierArguments: row, ...(url !== undefined && { url }) }
   }
-  const [other] = given.kind === 'agent' && name === 'ref' ? ['agent'] : (several[`${entry.path} ${name}`] ?? [])
+  const [other] =
+    earlierArguments.kind === 'agent' && name === 'ref' ? ['agent'] : (several[`${entry.path} ${name}`] ?? [])
   // The earlier arguments belong to another item of the same kind.
   if (other !== undefined && other !== name) return listOf(other, entry, data, {})
   const word = name.replace(/_(?:id|name)$/, '')
   // Runs of tasks differ from runs of jobs, and the list of one task would need its ID.
   if (isTaskRun(name, entry.path)) {
     const list = data.routes.find(({ path }) => path === 'task run all')
-    return list && { list, name: 'run_id', given: {} }
+    return list && { list, name: 'run_id', earlierArguments: {} }
   }
   const group = entry.path.split(' ').slice(0, -1).join(' ')
   // Arguments are checked last, because that parses the command.
@@ -204,7 +210,7 @@ export function listOf(name: string, entry: Entry, data: CommandData, given: Wan
   const list =
     listAt(path => [word, `${word}s`].includes(path.split(' ').at(-2) as string)) ??
     (['id', 'name', 'kind'].includes(name) ? listAt(path => path === `${group} list`) : undefined)
-  return list && { list, name, given }
+  return list && { list, name, earlierArguments }
 }
 
 /** Whether an argument takes the ID of a task run. */
@@ -225,8 +231,8 @@ function nameOf(row: unknown, { name }: Wanted, typed: string): string[] {
   return hasBoth && typed !== '' && /(?:^|_)id$/.test(name) ? [`${title}\t${cleanLine(id)}\n`] : []
 }
 
-function lineOf(row: unknown, { list: { view }, name, given }: Wanted): string[] {
-  for (const [other, value] of Object.entries(given)) {
+function lineOf(row: unknown, { list: { view }, name, earlierArguments }: Wanted): string[] {
+  for (const [other, value] of Object.entries(earlierArguments)) {
     const member = pick(row, other)
     if (member !== undefined && member !== value) return []
   }

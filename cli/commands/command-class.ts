@@ -2,12 +2,12 @@ import type { BaseContext, CommandClass } from 'clipanion'
 import { Command } from 'clipanion/lib/advanced/Command.js'
 import { isGlobal, type OptionData, optionsOf, ownOptionsOf } from './command-options.js'
 import type { Entry } from './find-command.js'
-import { checkGiven, type Given } from './given.js'
+import { checkInvocation, type Invocation } from './invocation.js'
 
 /** The context of a command. */
 export interface CallContext {
   /** Executes a command; resolves to the exit code. */
-  readonly carryOut: (entry: Entry, given: Given) => Promise<number>
+  readonly carryOut: (entry: Entry, invocation: Invocation) => Promise<number>
 }
 
 /** Definitions of options and arguments by field, for clipanion's parser; without them a command can only be executed. */
@@ -31,9 +31,9 @@ export function commandClass(entry: Entry, fields: () => Fields = () => ({})): C
     }
 
     async execute(): Promise<number> {
-      const given = givenOf(entry, this as unknown as Fields)
-      checkGiven(entry, given)
-      return this.context.carryOut(entry, given)
+      const invocation = invocationOf(entry, this as unknown as Fields)
+      checkInvocation(entry, invocation)
+      return this.context.carryOut(entry, invocation)
     }
   }
 }
@@ -41,7 +41,7 @@ export function commandClass(entry: Entry, fields: () => Fields = () => ({})): C
 export const fieldOf = ({ name }: OptionData): string => `opt_${name}`
 export const argumentField = (at: number): string => `arg_${at}`
 
-function givenOf(entry: Entry, fields: Fields): Given {
+function invocationOf(entry: Entry, fields: Fields): Invocation {
   const args = entry.args.map(({ name }, at) => [name, fields[argumentField(at)]])
   const options = ownOptionsOf(entry).map(option => [option.name, fields[fieldOf(option)]])
   const isGiven = ([, value]: unknown[]) => value !== undefined

@@ -100,10 +100,10 @@ function unknown(typed: readonly string[], rest: readonly string[], entries: rea
   const [text, group] = [typed.join(' '), before.join(' ')]
   const word = typed.at(-1) as string
   const paths = entries.map(({ path }) => path.split(' ')).filter(path => before.every((name, i) => path[i] === name))
-  const beside = paths.flatMap(path => path[before.length] ?? [])
+  const siblings = paths.flatMap(path => path[before.length] ?? [])
   // Synonyms precede similar spellings: `uninstall` is similar to `install`, but means the opposite.
-  const meant = synonyms.find(words => words.includes(word))?.filter(name => beside.includes(name)) ?? []
-  const near = meant.length > 0 ? meant : nearest(word, [...new Set(beside)])
+  const meant = synonyms.find(words => words.includes(word))?.filter(name => siblings.includes(name)) ?? []
+  const near = meant.length > 0 ? meant : nearest(word, [...new Set(siblings)])
   const alike = near.map(name => longest([...before, name, ...rest], entries))
   if (alike.length > 0) return { is: 'unknown', text, group, alike }
   // A correct word in the wrong place: `svc jobs` for `svc automation jobs`.

@@ -7,7 +7,7 @@ import { calledOf, listOf, ofArchive, several, withDrafts } from './candidates.j
 import type { CommandData, RouteCommand } from './command-data.js'
 import { idPrefixOf } from './example.js'
 import type { Entry } from './find-command.js'
-import type { Given } from './given.js'
+import type { Invocation } from './invocation.js'
 
 /** Pages of a list that are searched for a name. */
 const mostPages = 50
@@ -36,11 +36,11 @@ const wantedIds = (path: string, name: string) =>
  */
 export async function withReferences(
   entry: Entry,
-  given: Given,
+  invocation: Invocation,
   data: CommandData,
   client: DaemonClient,
-): Promise<Given> {
-  const [args, options] = [{ ...given.args }, { ...given.options }]
+): Promise<Invocation> {
+  const [args, options] = [{ ...invocation.args }, { ...invocation.options }]
   const idOf = async (name: string, text: unknown): Promise<string | undefined> => {
     const wanted = typeof text === 'string' ? wantedId(entry.path, name, text) : undefined
     if (wanted === undefined || typeof text !== 'string') return undefined
@@ -65,15 +65,15 @@ export async function withReferences(
     const hasArchive = list.options.some(({ name }) => name === 'archived') && (text !== '@last' || ofArchive(entry))
     return found ?? (hasArchive ? find({ archived: 'true' }) : undefined)
   }
-  for (const [name, text] of Object.entries(given.args)) args[name] = (await idOf(name, text)) ?? text
+  for (const [name, text] of Object.entries(invocation.args)) args[name] = (await idOf(name, text)) ?? text
   for (const name of optionsWithId) {
-    const id = await idOf(`${name.replace(/-id$/, '')}_id`, given.options[name])
+    const id = await idOf(`${name.replace(/-id$/, '')}_id`, invocation.options[name])
     if (id !== undefined) options[name] = id
   }
-  const { subject } = given.options
+  const { subject } = invocation.options
   const about = several[`${entry.path} subject`] && (await idOf('subject', subject))
   if (about) options.subject = about
-  return { ...given, args, options }
+  return { ...invocation, args, options }
 }
 
 function chosen(
@@ -102,9 +102,9 @@ function chosen(
       ? exact
       : known.filter(({ id }) => text.startsWith(prefix) && text !== prefix && id.startsWith(text))
   if (found.length < 2) return found[0]?.id
-  const told = found.slice(0, mostTold).map(({ id, name }) => (typeof name === 'string' ? `${id} (${name})` : id))
+  const candidates = found.slice(0, mostTold).map(({ id, name }) => (typeof name === 'string' ? `${id} (${name})` : id))
   const more = found.length > mostTold ? ` and ${found.length - mostTold} more` : ''
-  throw new CliFault('ambiguous_reference', `${cleanLine(text)} may be ${cleanLine(told.join(', '))}${more}`, {
+  throw new CliFault('ambiguous_reference', `${cleanLine(text)} may be ${cleanLine(candidates.join(', '))}${more}`, {
     exit: exitCodes.usage,
     next: `svc ${entry.path} ${found[0]?.id}`,
   })

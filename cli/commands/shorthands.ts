@@ -1,7 +1,7 @@
 import type { CliShorthand } from '../../kernel/kit/annotations/index.js'
 import { usageFault } from '../fault.js'
 import type { Parameter, RouteCommand } from './command-data.js'
-import type { Given } from './given.js'
+import type { Invocation } from './invocation.js'
 
 const LOCAL = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d))?$/
 /** Placeholder for the value of `--time-zone`. */
@@ -17,12 +17,12 @@ export function shorthandsFor({ shorthands = [] }: Pick<RouteCommand, 'shorthand
 /** The members of the body set by short options. Throws a usage error when two set the same one. */
 export function expandShorthands(
   { shorthands = [] }: RouteCommand,
-  options: Given['options'],
+  options: Invocation['options'],
 ): Record<string, unknown> {
-  const given = shorthands.filter(({ option }) => options[option] !== undefined)
+  const usedShorthands = shorthands.filter(({ option }) => options[option] !== undefined)
   const zone = options['time-zone'] as string | undefined
   const body: Record<string, unknown> = {}
-  for (const { option, member, value, type } of given) {
+  for (const { option, member, value, type } of usedShorthands) {
     if (member in body) throw usageFault(`give one of ${shorthands.map(other => `--${other.option}`).join(', ')}`)
     const text = String(options[option])
     const shown = type === 'time' ? absoluteTime(text, zone, option) : text
@@ -32,7 +32,7 @@ export function expandShorthands(
     ])
     body[member] = Object.fromEntries(parts.filter(([, part]) => part !== undefined))
   }
-  if (zone !== undefined && !given.some(takesZone)) {
+  if (zone !== undefined && !usedShorthands.some(takesZone)) {
     const options = shorthands.filter(takesZone).map(({ option }) => `--${option}`)
     throw usageFault(`--time-zone requires ${options.join(' or ')}`)
   }

@@ -1,4 +1,4 @@
-import { placeInCopy } from '../../plugins/delivery/extensions/load/copy-path.js'
+import { locationInCopy } from '../../plugins/delivery/extensions/load/copy-path.js'
 import type { DaemonLine } from './daemon-log.js'
 
 /** Exit code of an uncaught exception (EX_SOFTWARE). */
@@ -29,7 +29,7 @@ export function containFailures(log: (line: DaemonLine) => void, blame: Blame): 
 function describe(thrown: unknown): { text: string; stack: string; owner: string; dropIn: boolean } {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown))
   const stack = error.stack ?? ''
-  const extension = placeInCopy(stack)?.name
+  const extension = locationInCopy(stack)?.name
   const plugin = /plugins\/[a-z]+\/([a-z-]+)\//.exec(stack)?.[1]
   return { text: error.message, stack, owner: extension ?? plugin ?? 'unknown', dropIn: extension !== undefined }
 }

@@ -24,7 +24,7 @@ type Needs = { readonly report: typeof Faults; readonly file: typeof Files; read
 class DropInCommands {
   #written = ''
   #settings = ''
-  readonly #told = new Set<string>()
+  readonly #reported = new Set<string>()
 
   constructor(private readonly kernel: PluginKernel<Needs>) {}
 
@@ -64,8 +64,8 @@ class DropInCommands {
         return describeRoutes([route])
       } catch (error) {
         const text = messageOf(error)
-        if (!this.#told.has(`${name} ${text}`)) this.kernel.needs.report(name, 'commands', error)
-        this.#told.add(`${name} ${text}`)
+        if (!this.#reported.has(`${name} ${text}`)) this.kernel.needs.report(name, 'commands', error)
+        this.#reported.add(`${name} ${text}`)
         return []
       }
     })
@@ -88,7 +88,7 @@ export const dropInCommands: Plugin = definePlugin({
     tap(
       Extensions,
       extensions => extensions.changed,
-      self => () => self.write(),
+      service => () => service.write(),
     ),
   ],
 })

@@ -59,7 +59,7 @@ export class LogFile {
     private readonly path: string,
     private readonly now: () => number = Date.now,
   ) {
-    this.#look()
+    this.#checkFile()
   }
 
   /**
@@ -68,7 +68,7 @@ export class LogFile {
    */
   rotate(limits: LogLimits): void {
     this.#limits = limits
-    this.#look()
+    this.#checkFile()
     this.#rotateFull()
   }
 
@@ -78,9 +78,9 @@ export class LogFile {
   }
 
   write(line: string): void {
-    if (this.now() >= this.#lookAt) this.#look()
-    const told = this.#lost > 0 ? `${JSON.stringify(this.#lostLine())}\n` : ''
-    if (!this.#append(`${this.#torn ? '\n' : ''}${told}${line}`)) this.#lost++
+    if (this.now() >= this.#lookAt) this.#checkFile()
+    const lossLine = this.#lost > 0 ? `${JSON.stringify(this.#lostLine())}\n` : ''
+    if (!this.#append(`${this.#torn ? '\n' : ''}${lossLine}${line}`)) this.#lost++
     else {
       this.#lost = 0
       this.#rotateFull()
@@ -107,7 +107,7 @@ export class LogFile {
     return { level: 'warn', time, msg: `the log could not be written for a while; ${this.#lost} lines are missing` }
   }
 
-  #look(): void {
+  #checkFile(): void {
     this.#lookAt = this.now() + LOOK_MS
     try {
       const there = statSync(this.path, { throwIfNoEntry: false })

@@ -1,4 +1,4 @@
-import { redactText } from '../../plugins/platform/redaction/looks.js'
+import { redactText } from '../../plugins/platform/redaction/secret-patterns.js'
 
 const secretName = /token|secret|passw(?:or)?d|credential|authorization|cookie|(?:api|private|access)[_-]?key/i
 /** Names with a secret word that contain no secret: counts and digests. */

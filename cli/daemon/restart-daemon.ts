@@ -32,13 +32,13 @@ export async function restartDaemon(context: LocalContext): Promise<undefined> {
   await refuseInvalidConfig(context)
   const operations = new Operations(context.home)
   const before = operations.open()
-  const asked = await ask(context, operations)
-  if (asked === 'unknown') {
+  const answer = await ask(context, operations)
+  if (answer === 'unknown') {
     const old = await stopRunning(context)
     return await report(context, await bringUp(context), old === undefined ? {} : { old_pid: old })
   }
-  if (asked === undefined) return await report(context, await bringUp(context), before ?? {})
-  const ended = await follow(context, operations, asked)
+  if (answer === undefined) return await report(context, await bringUp(context), before ?? {})
+  const ended = await follow(context, operations, answer)
   if (ended.status === 'failed') {
     const text = `the restart failed: ${ended.failure_reason ?? 'it does not say why'}`
     const next = (await runningDaemon(context.home)) === undefined ? 'svc daemon start' : 'svc logs'

@@ -4,7 +4,7 @@ import { Fault, messageOf } from '../../kernel/contract/errors.js'
 import type { Kernel } from '../../kernel/index.js'
 import { clip } from '../../kernel/kit/text.js'
 import { readDotEnv } from '../../plugins/desk/settings/dot-env.js'
-import { WITHHELD } from '../../plugins/platform/processes/withheld.js'
+import { WITHHELD } from '../../plugins/platform/processes/withheld-variables.js'
 import type { Env } from '../address.js'
 import { type Blame, containFailures } from './containment.js'
 import { type Service, serviceExits } from './daemon-arguments.js'
@@ -56,9 +56,9 @@ const PASSING = ['disk_full', 'http_port_in_use', 'http_listen_failed']
 class StopAsked extends Error {}
 
 /** Runs the daemon: a kernel with the plugins of the package, its signals and its log. Returns the exit code at its end. */
-export async function runDaemon(given: DaemonOptions): Promise<number> {
+export async function runDaemon(daemonOptions: DaemonOptions): Promise<number> {
   // Child processes without an explicit environment inherit the one of this process.
-  const options = { ...given, env: { ...given.env } }
+  const options = { ...daemonOptions, env: { ...daemonOptions.env } }
   for (const name of WITHHELD) delete process.env[name]
   const { home, foreground } = options
   // The CLI's own handler would cut the shutdown short.

@@ -6,7 +6,7 @@ import { CLAUDE_MATCHER, CLAUDE_PROJECT, claudeGlobs } from '../../plugins/work/
 import type { HookEvent } from '../../schemas/hooks.js'
 import { type Document, ForeignFileError, objectOf, parseJsonFile, type SourceFile, typeOf } from './foreign-file.js'
 import { readServers } from './mcp-servers.js'
-import { type Around, Findings, type Found, NotCarried, type Place, slug } from './plan.js'
+import { type Around, Findings, type Found, NotCarried, type SourceLocation, slug } from './plan.js'
 
 /** Default timeout of a Claude Code hook in seconds, and the maximum in svc. */
 const HOOK_SECONDS = 60
@@ -70,7 +70,7 @@ function projectOf(path: string, { userHome }: Around): string | undefined {
 
 function readSettings(file: SourceFile, around: Around, found: Findings): void {
   const document = parseJsonFile(file)
-  const place = (path: readonly (string | number)[]) => ({ file: file.path, line: document.lineOf(path) })
+  const locate = (path: readonly (string | number)[]) => ({ file: file.path, line: document.lineOf(path) })
   const top = objectOf(document.value)
   if (!top) throw new ForeignFileError(`an object is expected, not ${typeOf(document.value)}`, 1)
   for (const { name, line } of document.twice)
@@ -78,50 +78,56 @@ function readSettings(file: SourceFile, around: Around, found: Findings): void {
   for (const member of Object.keys(top))
     if (!OWN.has(member))
       found.stays(
-        place([member]),
+        locate([member]),
         shown(member, 40).slice(1, -1),
         'the agent claude reads it itself, also when svc runs it',
       )
   if (top.mcpServers !== undefined) readServers(document, file.path, around, found)
   const hooks = objectOf(top.hooks)
   if (top.hooks !== undefined && !hooks)
-    found.leave(place(['hooks']), 'hooks', `an object is expected, not ${typeOf(top.hooks)}`)
+    found.leave(locate(['hooks']), 'hooks', `an object is expected, not ${typeOf(top.hooks)}`)
   if (hooks && top.disableAllHooks === true)
-    found.leave(place(['hooks']), 'hooks', 'disableAllHooks is set in the file')
+    found.leave(locate(['hooks']), 'hooks', 'disableAllHooks is set in the file')
   else
     for (const [event, groups] of Object.entries(hooks ?? {}))
-      readEvent(event, groups, { place, around, found, project: projectOf(file.path, around) })
+      readEvent(event, groups, { locate, around, found, project: projectOf(file.path, around) })
 }
 
 interface Reading {
-  readonly place: (path: readonly (string | number)[]) => Place
+  readonly locate: (path: readonly (string | number)[]) => SourceLocation
   readonly around: Around
   readonly found: Findings
   readonly project: string | undefined
 }
 
 function readEvent(event: string, groups: unknown, reading: Reading): void {
-  const { place, found } = reading
+  const { locate, found } = reading
   const at = ['hooks', event]
   if (!Array.isArray(groups)) {
-    found.leave(place(at), shown(event, 40).slice(1, -1), `a list is expected, not ${typeOf(groups)}`)
+    found.leave(locate(at), shown(event, 40).slice(1, -1), `a list is expected, not ${typeOf(groups)}`)
     return
   }
   for (const [index, group] of groups.entries()) {
     const { matcher = '', hooks } = objectOf(group) ?? {}
     if (!Array.isArray(hooks)) {
-      found.leave(place([...at, index]), shown(event, 40).slice(1, -1), 'a list hooks is expected in it')
+      found.leave(locate([...at, index]), shown(event, 40).slice(1, -1), 'a list hooks is expected in it')
       continue
     }
     for (const [nth, hook] of hooks.entries()) {
-      const where = place([...at, index, 'hooks', nth])
+      const where = locate([...at, index, 'hooks', nth])
       found.entry(where, shown(event, 40).slice(1, -1), () => wantHook(event, matcher, hook, where, reading))
     }
   }
 }
 
 /** Imports one hook, for each svc event of its Claude Code event. @throws NotCarried */
-function wantHook(event: string, matcher: unknown, value: unknown, where: Place, { found, project }: Reading): void {
+function wantHook(
+  event: string,
+  matcher: unknown,
+  value: unknown,
+  where: SourceLocation,
+  { found, project }: Reading,
+): void {
   const known = Object.hasOwn(EVENTS, event) ? EVENTS[event] : undefined
   if (!known) throw new NotCarried(NO_EVENT[event] ?? 'svc has no such event')
   const hook = objectOf(value)
@@ -180,8 +186,8 @@ function readState(document: Document, path: string, around: Around, found: Find
     if (!servers || Object.keys(servers).length === 0) continue
     const at = ['projects', project]
     if (project !== around.rootDir) {
-      const place = { file: path, line: document.lineOf([...at, 'mcpServers']) }
-      found.leave(place, 'mcpServers', `of the project ${shown(project, 80)}: import it with --workspace ${project}`)
+      const location = { file: path, line: document.lineOf([...at, 'mcpServers']) }
+      found.leave(location, 'mcpServers', `of the project ${shown(project, 80)}: import it with --workspace ${project}`)
       continue
     }
     const part = {
@@ -212,7 +218,7 @@ export function readHead({ text }: SourceFile): {
 
 /** `agents/reviewer.md`: the text becomes the prompt; tools and models of Claude are listed as not imported. */
 function readAgent(file: SourceFile, found: Findings): void {
-  const place = { file: file.path, line: 1 }
+  const location = { file: file.path, line: 1 }
   const { head, body } = readHead(file)
   const written = typeof head.name === 'string' ? head.name : basename(file.path, '.md')
   const name = slug(written, 'agent', 64)
@@ -224,7 +230,7 @@ function readAgent(file: SourceFile, found: Findings): void {
   }
   const notes = name === written ? [] : [`named ${name}`]
   if (typeof head.description === 'string') notes.push('its description has no place in AGENT.md')
-  found.want({ kind: 'agent', ...place, name, agent: { prompt: body }, notes })
+  found.want({ kind: 'agent', ...location, name, agent: { prompt: body }, notes })
 }
 
 const LEFT_OF_AGENTS: Readonly<Record<string, string>> = {
@@ -243,7 +249,7 @@ function lineOf({ text }: SourceFile, member: string): number {
 
 /** `commands/fix-issue.md`: a named prompt becomes a skill that is used only when a prompt names it. */
 function readCommand(file: SourceFile, found: Findings): void {
-  const place = { file: file.path, line: 1 }
+  const location = { file: file.path, line: 1 }
   const { head, body } = readHead(file)
   const below = file.path.split(`${sep}commands${sep}`).at(-1) ?? ''
   const name = slug(below.replace(/\.md$/, ''), 'command', 64)
@@ -269,7 +275,7 @@ function readCommand(file: SourceFile, found: Findings): void {
     body,
     '',
   ].join('\n')
-  found.want({ kind: 'skill', ...place, name, from: { text }, notes: [] })
+  found.want({ kind: 'skill', ...location, name, from: { text }, notes: [] })
 }
 
 /** Placeholders that Claude Code expands in a command before the model reads it. */

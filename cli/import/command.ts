@@ -258,8 +258,8 @@ function show(
   found: Found,
   dry: boolean,
 ): void {
-  const from = (place: { readonly file: string; readonly line: number }) =>
-    `${nearPath(place.file, io.cwd)}${place.line > 0 ? `:${place.line}` : ''}`
+  const from = (location: { readonly file: string; readonly line: number }) =>
+    `${nearPath(location.file, io.cwd)}${location.line > 0 ? `:${location.line}` : ''}`
   const words = dry
     ? { create: 'create', update: 'update', unchanged: 'unchanged', failed: 'failed' }
     : { create: 'created', update: 'updated', unchanged: 'unchanged', failed: 'failed' }

@@ -5,7 +5,7 @@ import { scheduleProblem } from '../../plugins/work/automation/schedule.js'
 import { isTimezone } from '../../plugins/work/automation/zone.js'
 import type { Schedule } from '../../schemas/automation.js'
 import type { SourceFile } from './foreign-file.js'
-import { type Around, Findings, type Found, NotCarried, type Place, slug } from './plan.js'
+import { type Around, Findings, type Found, NotCarried, type SourceLocation, slug } from './plan.js'
 
 /** The agent that runs its prompt as a script. */
 export const COMMAND_AGENT = 'crontab'
@@ -66,12 +66,12 @@ export function importCrontab(files: readonly SourceFile[], around: Around): Fou
   const found = new Findings()
   const times = new Map<string, number>()
   for (const file of files) readCrontab(file, around, found, times)
-  if (found.wanted.length > 0 && around.agent === undefined) found.want(commandAgent(found.wanted[0] as Place))
+  if (found.wanted.length > 0 && around.agent === undefined) found.want(commandAgent(found.wanted[0] as SourceLocation))
   return found
 }
 
 /** An agent that runs its prompt as a script in the terminal of its session. */
-export const commandAgent = ({ file, line }: Place) =>
+export const commandAgent = ({ file, line }: SourceLocation) =>
   ({
     kind: 'agent',
     name: COMMAND_AGENT,
@@ -99,11 +99,11 @@ function readCrontab(
     found.leave({ file, line: MOST_LINES + 1 }, 'lines', `more than ${MOST_LINES} lines; the others are not looked at`)
   for (const [index, written] of lines.slice(0, MOST_LINES).entries()) {
     const line = written.trim()
-    const place = { file, line: index + 1 }
+    const location = { file, line: index + 1 }
     if (line === '' || line.startsWith('#')) continue
     const variable = variableOf(line)
     if (!variable) {
-      readCommand(line, place, { zone, shell, variables }, around, found, times)
+      readCommand(line, location, { zone, shell, variables }, around, found, times)
       continue
     }
     const [name, value] = variable
@@ -111,7 +111,7 @@ function readCrontab(
     if (name === 'CRON_TZ') zone = value
     else if (name === 'SHELL') shell = value
     else if (why !== undefined) {
-      if (value !== '') found.leave(place, name, why)
+      if (value !== '') found.leave(location, name, why)
     } else variables.set(name, value)
   }
 }
@@ -128,14 +128,14 @@ function variableOf(line: string): readonly [name: string, value: string] | unde
 
 function readCommand(
   line: string,
-  place: Place,
+  location: SourceLocation,
   settings: Settings,
   around: Around,
   found: Findings,
   times: Map<string, number>,
 ): void {
   const { rest, ...timing } = splitLine(line)
-  found.entry(place, commandName(rest === '' ? line : rest), () => {
+  found.entry(location, commandName(rest === '' ? line : rest), () => {
     const expr = exprOf(timing)
     const { command, input } = splitInput(around.hasUsers ? ofUser(rest, around.user) : rest)
     if (command === '') throw new NotCarried('there is no command after the schedule')
@@ -151,7 +151,7 @@ function readCommand(
       throw new NotCarried('it stops or restarts the daemon that would run it; leave it to cron')
     const name = nameOf(command, times)
     const notes = around.agent === undefined ? [] : [`the agent ${around.agent} is asked to run it`]
-    found.want({ kind: 'job', ...place, name, agent: around.agent ?? COMMAND_AGENT, prompt, schedule, notes })
+    found.want({ kind: 'job', ...location, name, agent: around.agent ?? COMMAND_AGENT, prompt, schedule, notes })
   })
 }
 

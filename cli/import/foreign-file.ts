@@ -105,12 +105,12 @@ export async function filesBelow(
   depth = MOST_DEPTH,
 ): Promise<string[]> {
   const found: string[] = []
-  const seen = new Set<string>()
+  const visited = new Set<string>()
   let looked = 0
   const walk = async (at: string, left: number): Promise<void> => {
     const real = await realpath(at).catch(() => undefined)
-    if (real === undefined || seen.has(real)) return
-    seen.add(real)
+    if (real === undefined || visited.has(real)) return
+    visited.add(real)
     const entries = await readdir(at, { withFileTypes: true }).catch(() => [])
     for (const { name } of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
       if (++looked > MOST_FILES) throw new ForeignFileError(`more than ${MOST_FILES} files below ${folder}`)
@@ -175,7 +175,7 @@ function nearest(root: Node, path: MemberPath): Node {
 
 function repeated(root: Node, lines: Lines): { name: string; line: number }[] {
   const twice: { name: string; line: number }[] = []
-  const look = (node: Node): void => {
+  const visit = (node: Node): void => {
     if (node.type === 'object') {
       const names = new Set<string>()
       for (const { key, node: member } of membersOf(node)) {
@@ -183,9 +183,9 @@ function repeated(root: Node, lines: Lines): { name: string; line: number }[] {
         names.add(key)
       }
     }
-    for (const child of node.children ?? []) look(child)
+    for (const child of node.children ?? []) visit(child)
   }
-  look(root)
+  visit(root)
   return twice
 }
 

@@ -11,7 +11,7 @@ import {
   scalarText,
   typeOf,
 } from './foreign-file.js'
-import { type Around, Findings, type Found, NotCarried, type Place, type WantedServer } from './plan.js'
+import { type Around, Findings, type Found, NotCarried, type SourceLocation, type WantedServer } from './plan.js'
 import { holdsSecret, isSecret, secretBase } from './secrets.js'
 
 /** Minimum length of a vault secret: a shorter text would be redacted wherever it occurs. */
@@ -62,7 +62,7 @@ const KNOWN = new Set([
 
 /** Context for a server declaration. */
 interface Reading {
-  readonly place: Place
+  readonly location: SourceLocation
   readonly around: Around
   readonly found: Findings
   readonly what: string
@@ -122,8 +122,8 @@ export function readServers(document: Document, file: string, around: Around, fo
     found.leave({ file, line: 1 }, member, `more than ${MOST_SERVERS} servers; the others are not looked at`)
   const project = projectOf(file)
   for (const [name, value] of servers.slice(0, MOST_SERVERS)) {
-    const place = { file, line: document.lineOf([...prefix, member, name]) }
-    wantServer(name, value, { place, around, found, what: shown(name, 60).slice(1, -1), project })
+    const location = { file, line: document.lineOf([...prefix, member, name]) }
+    wantServer(name, value, { location, around, found, what: shown(name, 60).slice(1, -1), project })
   }
 }
 
@@ -135,30 +135,30 @@ const projectOf = (file: string): string =>
 
 /** Imports one server declaration. Members without a counterpart are listed. */
 export function wantServer(written: string, value: unknown, reading: Reading): void {
-  reading.found.entry(reading.place, reading.what, () => reading.found.want(serverOf(written, value, reading)))
+  reading.found.entry(reading.location, reading.what, () => reading.found.want(serverOf(written, value, reading)))
 }
 
 /** @throws NotCarried */
 function serverOf(written: string, value: unknown, reading: Reading): WantedServer {
-  const { place, around, found, what } = reading
-  const given = objectOf(value)
-  if (!given) throw new NotCarried(`an object is expected, not ${typeOf(value)}`)
+  const { location, around, found, what } = reading
+  const members = objectOf(value)
+  if (!members) throw new NotCarried(`an object is expected, not ${typeOf(value)}`)
   const name = serverName(written)
-  if (given.disabled === true || given.enabled === false) throw new NotCarried('it is disabled in the file')
-  const url = urlOf(given)
+  if (members.disabled === true || members.enabled === false) throw new NotCarried('it is disabled in the file')
+  const url = urlOf(members)
   const secrets: Record<string, string> = {}
   const store = { base: secretBase(name, around.workspaceId), secrets }
-  const server = url === undefined ? stdioServer(given, reading, store) : httpServer(given, url, reading, store)
-  for (const member of Object.keys(given)) {
+  const server = url === undefined ? stdioServer(members, reading, store) : httpServer(members, url, reading, store)
+  for (const member of Object.keys(members)) {
     const why = UNUSED[member] ?? (KNOWN.has(member) ? undefined : 'svc does not know this member')
-    if (why !== undefined) found.leave(place, `${what}.${inner(member)}`, why)
+    if (why !== undefined) found.leave(location, `${what}.${inner(member)}`, why)
   }
   const notes = name === written ? [] : [`named ${name}`]
   const stored = Object.keys(secrets).length
   if (stored > 0) notes.push(`${stored === 1 ? 'a secret goes' : `${stored} secrets go`} to the vault`)
   const plainly = [...(server.args ?? []), server.url ?? '', server.command ?? ''].some(holdsSecret)
   if (plainly) notes.push('an argument or URL looks like a secret; it stays readable in config.json')
-  return { kind: 'mcp_server', ...place, name, server, secrets, notes }
+  return { kind: 'mcp_server', ...location, name, server, secrets, notes }
 }
 
 /** A foreign text quoted within a sentence. */
@@ -180,15 +180,15 @@ function serverName(written: string): string {
 }
 
 /** URL of a remote server; undefined for a server that is started. @throws NotCarried */
-function urlOf(given: Readonly<Record<string, unknown>>): string | undefined {
-  const urls = ['url', 'httpUrl', 'serverUrl'].filter(member => typeof given[member] === 'string')
-  const said = given.type ?? given.transport
+function urlOf(members: Readonly<Record<string, unknown>>): string | undefined {
+  const urls = ['url', 'httpUrl', 'serverUrl'].filter(member => typeof members[member] === 'string')
+  const said = members.type ?? members.transport
   const word = typeof said === 'string' ? said.toLowerCase() : undefined
   if (said !== undefined && !Object.hasOwn(TRANSPORTS, word ?? ''))
     throw new NotCarried(`the type is ${typeOf(said)}; stdio and http are known`)
   const type = word === undefined ? undefined : TRANSPORTS[word]
   if (type === 'sse') throw new NotCarried('svc has no SSE transport; the server has to speak streamable HTTP')
-  const isStarted = given.command !== undefined
+  const isStarted = members.command !== undefined
   if (isStarted && urls.length > 0) throw new NotCarried('it has a command and a URL; leave one of them')
   if (isStarted && type === 'http') throw new NotCarried('its type is http, but it has a command')
   if (isStarted) return undefined
@@ -196,7 +196,7 @@ function urlOf(given: Readonly<Record<string, unknown>>): string | undefined {
   const member = urls.includes('httpUrl') ? 'httpUrl' : urls[0]
   if (member === undefined) throw new NotCarried('it has neither a command nor a URL')
   if (type === 'stdio') throw new NotCarried('its type is stdio, but it has a URL')
-  return given[member] as string
+  return members[member] as string
 }
 
 type Server = WantedServer['server']
@@ -207,12 +207,12 @@ interface SecretStore {
   readonly secrets: Record<string, string>
 }
 
-function stdioServer(given: Readonly<Record<string, unknown>>, reading: Reading, store: SecretStore): Server {
-  const [command = '', ...args] = wordsOf(given).map(word => expand(word, reading))
+function stdioServer(members: Readonly<Record<string, unknown>>, reading: Reading, store: SecretStore): Server {
+  const [command = '', ...args] = wordsOf(members).map(word => expand(word, reading))
   if (command === '') throw new NotCarried('its command is empty')
-  const env = valuesOf(given.env, 'env', reading, store)
-  const passed = passedOn(given.env_vars)
-  const cwd = given.cwd === undefined ? undefined : expand(String(given.cwd), reading)
+  const env = valuesOf(members.env, 'env', reading, store)
+  const passed = passedOn(members.env_vars)
+  const cwd = members.cwd === undefined ? undefined : expand(String(members.cwd), reading)
   return {
     ...inFolder(command, args, cwd),
     ...some('env', env.plain),
@@ -235,13 +235,13 @@ const inFolder = (command: string, args: readonly string[], cwd: string | undefi
     : { command: 'sh', args: ['-c', 'cd "$1" && shift && exec "$@"', 'sh', cwd, command, ...args] }
 
 /** The program and its arguments. @throws NotCarried */
-function wordsOf(given: Readonly<Record<string, unknown>>): string[] {
-  const program = objectOf(given.command)
+function wordsOf(members: Readonly<Record<string, unknown>>): string[] {
+  const program = objectOf(members.command)
   // Zed has both in an object.
   if (program) return wordsOf({ command: program.path, args: program.args })
-  const args = given.args ?? []
+  const args = members.args ?? []
   if (!Array.isArray(args)) throw new NotCarried(`args: a list is expected, not ${typeOf(args)}`)
-  return [given.command, args].flat(2).map(word => {
+  return [members.command, args].flat(2).map(word => {
     const text = scalarText(word)
     if (text === undefined) throw new NotCarried(`command and args: texts are expected, not ${typeOf(word)}`)
     return text
@@ -249,7 +249,7 @@ function wordsOf(given: Readonly<Record<string, unknown>>): string[] {
 }
 
 function httpServer(
-  given: Readonly<Record<string, unknown>>,
+  members: Readonly<Record<string, unknown>>,
   written: string,
   reading: Reading,
   store: SecretStore,
@@ -258,10 +258,15 @@ function httpServer(
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (!parsed || !/^https?:$/.test(parsed.protocol)) throw new NotCarried('its URL is no http:// or https:// address')
   if (parsed.username || parsed.password) throw new NotCarried('its URL has a password; give it as a header instead')
-  const headers = valuesOf({ ...objectOf(given.http_headers), ...objectOf(given.headers) }, 'header', reading, store)
-  for (const [name, variable] of Object.entries(objectOf(given.env_http_headers) ?? {}))
+  const headers = valuesOf(
+    { ...objectOf(members.http_headers), ...objectOf(members.headers) },
+    'header',
+    reading,
+    store,
+  )
+  for (const [name, variable] of Object.entries(objectOf(members.env_http_headers) ?? {}))
     if (typeof variable === 'string') headers.secret[name] = `env:${variable}`
-  const bearer = given.bearer_token_env_var
+  const bearer = members.bearer_token_env_var
   if (typeof bearer === 'string') {
     const token = reading.around.env[bearer]
     if (!token) throw new NotCarried(`its token is in ${inner(bearer)}, which is not set here; set it and import again`)
@@ -280,9 +285,9 @@ interface Values {
 /** Variables or headers: secret values become references, and the values go to the vault. @throws NotCarried */
 function valuesOf(value: unknown, of: 'env' | 'header', reading: Reading, store: SecretStore): Values {
   const values: Values = { plain: {}, secret: {} }
-  const given = objectOf(value ?? {})
-  if (!given) throw new NotCarried(`${of}: an object is expected, not ${typeOf(value)}`)
-  for (const [name, entry] of Object.entries(given)) {
+  const members = objectOf(value ?? {})
+  if (!members) throw new NotCarried(`${of}: an object is expected, not ${typeOf(value)}`)
+  for (const [name, entry] of Object.entries(members)) {
     const text = scalarText(entry)
     if (text === undefined) throw new NotCarried(`${of}.${inner(name)}: a text is expected, not ${typeOf(entry)}`)
     if (!/^[A-Za-z_][\w.-]{0,127}$/.test(name))

@@ -81,17 +81,17 @@ function readJobs(document: Document, path: string, around: Around, found: Findi
   if (!Array.isArray(jobs)) throw new ForeignFileError('a list jobs is expected in it', 1)
   const at = Array.isArray(document.value) ? [] : ['jobs']
   for (const [index, value] of jobs.slice(0, 5000).entries()) {
-    const place = { file: path, line: document.lineOf([...at, index]) }
+    const location = { file: path, line: document.lineOf([...at, index]) }
     const job = objectOf(value) ?? {}
     const named = [job.name, job.id].find(text => typeof text === 'string' && text.trim() !== '')
     const name = typeof named === 'string' ? clip(named.trim(), 200) : `job ${index + 1}`
-    found.entry(place, shown(name, 60).slice(1, -1), () => {
+    found.entry(location, shown(name, 60).slice(1, -1), () => {
       const { prompt, left } = promptOf(job)
       const schedule = scheduleOf(job.schedule, around)
-      for (const [member, why] of left) found.leave(place, `${shown(name, 40).slice(1, -1)}.${member}`, why)
+      for (const [member, why] of left) found.leave(location, `${shown(name, 40).slice(1, -1)}.${member}`, why)
       const notes = job.enabled === false ? ['it is disabled in the file'] : []
       const isOff = job.enabled === false && { enabled: false as const }
-      found.want({ kind: 'job', ...place, name, agent: around.agent ?? '', prompt, schedule, notes, ...isOff })
+      found.want({ kind: 'job', ...location, name, agent: around.agent ?? '', prompt, schedule, notes, ...isOff })
     })
   }
 }
@@ -117,8 +117,8 @@ function promptOf(job: Members): { readonly prompt: string; readonly left: reado
 
 /** @throws NotCarried */
 function scheduleOf(value: unknown, { timezone, now }: Around): Schedule {
-  const given = objectOf(value) ?? {}
-  const schedule = scheduleBy(given, timezone, now)
+  const members = objectOf(value) ?? {}
+  const schedule = scheduleBy(members, timezone, now)
   const problem = scheduleProblem(schedule)
   if (problem !== undefined) throw new NotCarried(problem)
   return schedule

@@ -2,13 +2,13 @@ import { clip } from '../../kernel/kit/text.js'
 import type { Schedule } from '../../schemas/automation.js'
 
 /** A place in a file of another program. */
-export interface Place {
+export interface SourceLocation {
   readonly file: string
   /** From 1; 0 for the file as a whole. */
   readonly line: number
 }
 
-interface Common extends Place {
+interface Common extends SourceLocation {
   readonly name: string
   /** Notes for a person before the import, one sentence each. */
   readonly notes: readonly string[]
@@ -72,13 +72,13 @@ export type Step =
   | { readonly action: 'create' | 'update'; readonly carry: () => Promise<void> }
 
 /** A part of a file that is not imported, with the reason and a remedy. */
-export interface Left extends Place {
+export interface Left extends SourceLocation {
   readonly what: string
   readonly why: string
 }
 
 /** A file that stays in place, because svc or an agent reads it directly. */
-export interface InPlace extends Place {
+export interface InPlace extends SourceLocation {
   readonly what: string
   readonly why: string
 }
@@ -107,22 +107,22 @@ export class Findings implements Found {
     else this.leave({ file, line }, name, `the name is taken by line ${same.line} of ${same.file}`)
   }
 
-  leave(place: Place, what: string, why: string): void {
-    this.left.push({ file: place.file, line: place.line, what, why })
+  leave(location: SourceLocation, what: string, why: string): void {
+    this.left.push({ file: location.file, line: location.line, what, why })
   }
 
   /** Reads one entry; an entry that cannot be imported does not affect the others. */
-  entry(place: Place, what: string, read: () => void): void {
+  entry(location: SourceLocation, what: string, read: () => void): void {
     try {
       read()
     } catch (error) {
       if (!(error instanceof NotCarried)) throw error
-      this.leave(place, what, error.message)
+      this.leave(location, what, error.message)
     }
   }
 
-  stays(place: Place, what: string, why: string): void {
-    this.inPlace.push({ file: place.file, line: place.line, what, why })
+  stays(location: SourceLocation, what: string, why: string): void {
+    this.inPlace.push({ file: location.file, line: location.line, what, why })
   }
 }
 

@@ -13,7 +13,15 @@ import {
   typeOf,
 } from './foreign-file.js'
 import { eachFile } from './other-agents.js'
-import { type Around, type Findings, type Found, NotCarried, type Place, slug, type WantedServer } from './plan.js'
+import {
+  type Around,
+  type Findings,
+  type Found,
+  NotCarried,
+  type SourceLocation,
+  slug,
+  type WantedServer,
+} from './plan.js'
 import { secretBase } from './secrets.js'
 
 type Members = Readonly<Record<string, unknown>>
@@ -23,9 +31,9 @@ export function importMcpRegistry(files: readonly SourceFile[], around: Around):
   return eachFile(files, (file, found) => {
     const document = parseJsonFile(file)
     for (const [path, entry] of entriesOf(document.value, 'servers', 'server')) {
-      const place = { file: file.path, line: document.lineOf(path) }
+      const location = { file: file.path, line: document.lineOf(path) }
       const name = typeof entry.name === 'string' ? entry.name : 'server'
-      found.entry(place, inner(name), () => found.want(serverOf(name, entry, place, around, found)))
+      found.entry(location, inner(name), () => found.want(serverOf(name, entry, location, around, found)))
     }
   })
 }
@@ -35,9 +43,9 @@ export function importAcpRegistry(files: readonly SourceFile[], around: Around):
   return eachFile(files, (file, found) => {
     const document = parseJsonFile(file)
     for (const [path, entry] of entriesOf(document.value, 'agents', 'agent')) {
-      const place = { file: file.path, line: document.lineOf(path) }
+      const location = { file: file.path, line: document.lineOf(path) }
       const id = typeof entry.id === 'string' ? entry.id : ''
-      found.entry(place, inner(id || 'agent'), () => wantProvider(id, entry, place, around, found))
+      found.entry(location, inner(id || 'agent'), () => wantProvider(id, entry, location, around, found))
     }
   })
 }
@@ -67,7 +75,13 @@ const RUNTIMES: Readonly<
 }
 
 /** The first supported way to run a server; the others are listed. @throws NotCarried */
-function serverOf(full: string, entry: Members, place: Place, around: Around, found: Findings): WantedServer {
+function serverOf(
+  full: string,
+  entry: Members,
+  location: SourceLocation,
+  around: Around,
+  found: Findings,
+): WantedServer {
   const name = slug(full.split('/').at(-1) ?? '', 'server', 64)
   const ways = [
     ...listOf(entry.packages).map(one => [one, true] as const),
@@ -81,14 +95,14 @@ function serverOf(full: string, entry: Members, place: Place, around: Around, fo
       const others = ways.length - index - 1
       if (others > 0)
         found.leave(
-          place,
+          location,
           inner(full),
           `${others} other ways to run it are left out; the first one that svc has counts`,
         )
-      for (const [what, why] of needs.left) found.leave(place, `${inner(full)} ${what}`, why)
+      for (const [what, why] of needs.left) found.leave(location, `${inner(full)} ${what}`, why)
       return {
         kind: 'mcp_server',
-        ...place,
+        ...location,
         name,
         server,
         secrets: {},
@@ -158,46 +172,48 @@ function argumentsOf(inputs: readonly Members[]): string[] {
   })
 }
 
-function packageServer(given: Members, needs: Needs): WantedServer['server'] {
-  const type = String(given.registryType ?? given.registry_type ?? given.registry_name ?? '')
+function packageServer(members: Members, needs: Needs): WantedServer['server'] {
+  const type = String(members.registryType ?? members.registry_type ?? members.registry_name ?? '')
   const runtime = Object.hasOwn(RUNTIMES, type) ? RUNTIMES[type] : undefined
   if (!runtime)
     throw new NotCarried(`its package is of ${shown(type, 40)}; ${Object.keys(RUNTIMES).join(', ')} are known`)
-  const transport = objectOf(given.transport)?.type ?? 'stdio'
+  const transport = objectOf(members.transport)?.type ?? 'stdio'
   if (transport !== 'stdio') throw new NotCarried(`its package speaks ${typeOf(transport)}; stdio is known`)
-  const identifier = given.identifier ?? given.name
+  const identifier = members.identifier ?? members.name
   if (typeof identifier !== 'string' || !/^[@\w][\w@/.:+-]*$/.test(identifier))
     throw new NotCarried('its package has no name')
   const version =
-    typeof given.version === 'string' && given.version !== '' && given.version !== 'latest' ? given.version : undefined
+    typeof members.version === 'string' && members.version !== '' && members.version !== 'latest'
+      ? members.version
+      : undefined
   const hasTag = type === 'oci' && /[:@][^/]+$/.test(identifier)
-  const env = needs.values(listOf(given.environmentVariables ?? given.environment_variables), 'env')
+  const env = needs.values(listOf(members.environmentVariables ?? members.environment_variables), 'env')
   const passed = type === 'oci' ? Object.keys({ ...env.plain, ...env.secret }).flatMap(name => ['-e', name]) : []
-  const hint = given.runtimeHint ?? given.runtime_hint
+  const hint = members.runtimeHint ?? members.runtime_hint
   return {
     command: typeof hint === 'string' && /^[\w.-]+$/.test(hint) ? hint : runtime.program,
     args: [
       ...runtime.before,
       ...passed,
-      ...argumentsOf(listOf(given.runtimeArguments ?? given.runtime_arguments)).filter(
+      ...argumentsOf(listOf(members.runtimeArguments ?? members.runtime_arguments)).filter(
         word => !runtime.before.includes(word),
       ),
       version === undefined || hasTag ? identifier : `${identifier}${runtime.at}${version}`,
-      ...argumentsOf(listOf(given.packageArguments ?? given.package_arguments)),
+      ...argumentsOf(listOf(members.packageArguments ?? members.package_arguments)),
     ],
     ...(Object.keys(env.plain).length > 0 && { env: env.plain }),
     ...(Object.keys(env.secret).length > 0 && { secret_env: env.secret }),
   }
 }
 
-function remoteServer(given: Members, needs: Needs): WantedServer['server'] {
-  const type = given.type ?? given.transport_type
+function remoteServer(members: Members, needs: Needs): WantedServer['server'] {
+  const type = members.type ?? members.transport_type
   if (type !== 'streamable-http') throw new NotCarried(`it speaks ${typeOf(type)}; svc knows streamable-http`)
-  const url = valueIn({ value: given.url, variables: given.variables })
+  const url = valueIn({ value: members.url, variables: members.variables })
   const parsed = url !== undefined && URL.canParse(url) ? new URL(url) : undefined
   if (url === undefined || !parsed || !/^https?:$/.test(parsed.protocol) || parsed.username || parsed.password)
     throw new NotCarried('its URL is no http:// or https:// address, or has variables without a value')
-  const headers = needs.values(listOf(given.headers), 'header')
+  const headers = needs.values(listOf(members.headers), 'header')
   return {
     url,
     ...(Object.keys(headers.plain).length > 0 && { headers: headers.plain }),
@@ -209,7 +225,13 @@ function remoteServer(given: Members, needs: Needs): WantedServer['server'] {
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64' }
 
 /** An agent from a package registry becomes a provider; a person has to install a binary. @throws NotCarried */
-function wantProvider(id: string, entry: Members, place: Place, { platform }: Around, found: Findings): void {
+function wantProvider(
+  id: string,
+  entry: Members,
+  location: SourceLocation,
+  { platform }: Around,
+  found: Findings,
+): void {
   if (!/^[a-z][a-z0-9-]{0,63}$/.test(id)) throw new NotCarried('it has no id of a-z, 0-9 and -')
   if (catalog.some(({ name }) => name === id))
     throw new NotCarried('svc has a provider of this name: svc provider list')
@@ -226,7 +248,7 @@ function wantProvider(id: string, entry: Members, place: Place, { platform }: Ar
       env[name] = value
     else
       found.leave(
-        place,
+        location,
         `${id} ${inner(name)}`,
         `a person has to give its value: set it for the daemon, then svc config set providers.${id}.env_allow '["${inner(name)}"]'`,
       )
@@ -236,7 +258,7 @@ function wantProvider(id: string, entry: Members, place: Place, { platform }: Ar
     command: words.join(' '),
     ...(Object.keys(env).length > 0 && { env }),
   }
-  found.want({ kind: 'provider', ...place, name: id, settings, notes: [] })
+  found.want({ kind: 'provider', ...location, name: id, settings, notes: [] })
 }
 
 const argumentsIn = ({ args }: Members): unknown[] => (Array.isArray(args) ? args : [])

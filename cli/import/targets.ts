@@ -108,8 +108,8 @@ export class Targets {
         throw error
       })
     const scope = workspace ? 'workspace' : 'global'
-    const place = workspace ? { workspace: workspace.id } : {}
-    const body = { agent: { ...agent, name }, ...place }
+    const target = workspace ? { workspace: workspace.id } : {}
+    const body = { agent: { ...agent, name }, ...target }
     if (before?.origin !== scope)
       return {
         action: 'create',

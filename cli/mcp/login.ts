@@ -39,14 +39,14 @@ export async function logInToServer({
     return undefined
   }
   if (code !== undefined) return done(await exchange(String(code)))
-  const begun = (await client.request('POST', at('begin'), { mode: 'automatic' })) as BeginMcpAuthReply
+  const login = (await client.request('POST', at('begin'), { mode: 'automatic' })) as BeginMcpAuthReply
   if (out.json && !terminal) {
-    out.value(begun)
+    out.value(login)
     return undefined
   }
-  out.line(`Log in here: ${begun.authorization_url}`)
+  out.line(`Log in here: ${login.authorization_url}`)
   out.line('Waiting for the browser. If it cannot come back, paste the address that it ends at; it is not shown.')
-  if (!noBrowser) openBrowser(begun.authorization_url)
+  if (!noBrowser) openBrowser(login.authorization_url)
   let pasted: Promise<McpAuthStatus> | undefined
   const reading = new AbortController()
   /** The address contains the authorization code, which must not stay on the screen. */
@@ -61,10 +61,10 @@ export async function logInToServer({
   }
   if (terminal) void readPasted()
   try {
-    while (Date.now() < Date.parse(begun.expires_at)) {
+    while (Date.now() < Date.parse(login.expires_at)) {
       if (pasted) return done(await pasted)
       const status = (await client.request('GET', at('status'))) as McpAuthStatus
-      if (status.token_present && Date.parse(status.updated_at ?? '') >= Date.parse(begun.expires_at) - 10 * 60_000)
+      if (status.token_present && Date.parse(status.updated_at ?? '') >= Date.parse(login.expires_at) - 10 * 60_000)
         if (status.status === 'authenticated') return done(status)
       await new Promise(resolve => setTimeout(resolve, ASK_MS))
       if (io.signal.aborted) return undefined

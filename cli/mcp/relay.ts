@@ -33,9 +33,9 @@ export async function relay({ socket, input, output, open }: Relay): Promise<voi
       else if (reply.status !== 204) throw new Error(whyOf(reply))
     } catch (error) {
       // The client expects a response to its request even without a daemon.
-      const { id: asked, method } = Object(message) as { id?: unknown; method?: unknown }
-      if (asked === undefined || method === undefined) return
-      say(output, { jsonrpc: '2.0', id: asked, error: { code: -32000, message: (error as Error).message } })
+      const { id: requestId, method } = Object(message) as { id?: unknown; method?: unknown }
+      if (requestId === undefined || method === undefined) return
+      say(output, { jsonrpc: '2.0', id: requestId, error: { code: -32000, message: (error as Error).message } })
     }
   }
   for await (const line of lines(input)) {

@@ -1,7 +1,7 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { replaceDurably } from '../../kernel/kit/durable-file.js'
-import { markOf, type ServicePlace, serviceText } from '../../plugins/desk/daemon/installed-service.js'
+import { markOf, type ServiceDefinition, serviceText } from '../../plugins/desk/daemon/installed-service.js'
 import { runningDaemon } from '../address.js'
 import { lastReason, logPath } from '../daemon/log-file.js'
 import { CliFault, exitCodes } from '../fault.js'
@@ -10,7 +10,7 @@ import { type ServiceFacts, secretNames } from './facts.js'
 import { launchdPlist } from './launchd-plist.js'
 import { isLingering, lingerCommand } from './linger.js'
 import { call, systemctl } from './manager-call.js'
-import { placeOf, serviceFacts, serviceOwner } from './service-of.js'
+import { serviceFacts, serviceOf, serviceOwner } from './service-of.js'
 import { socketUnit, systemdUnit } from './systemd-unit.js'
 
 interface ServiceFile {
@@ -33,9 +33,9 @@ interface Outcome {
 export async function installService(context: LocalContext): Promise<undefined> {
   const { out, options } = context
   const owner = serviceOwner(context)
-  const place = placeOf(owner, context)
+  const service = serviceOf(owner, context)
   const facts = await serviceFacts(owner, context)
-  const files = filesOf(place, facts, context)
+  const files = filesOf(service, facts, context)
   if (options.print === true) {
     if (out.json) out.value({ files: files.map(({ file, text }) => ({ path: file, text })) })
     else for (const { file, text } of files) context.io.stdout.write(files.length > 1 ? `# ${file}\n${text}\n` : text)
@@ -46,15 +46,15 @@ export async function installService(context: LocalContext): Promise<undefined> 
       exit: exitCodes.usage,
     })
   }
-  const written = await write(files, place, context)
-  const { status, commands } = await enable(place, facts, written, context)
-  const notes = notesOf(place, facts, context)
+  const written = await write(files, service, context)
+  const { status, commands } = await enable(service, facts, written, context)
+  const notes = notesOf(service, facts, context)
   if (out.json) {
-    const linger = place.supervisor === 'systemd-user' ? { linger: isLingering(facts.user) } : {}
+    const linger = service.supervisor === 'systemd-user' ? { linger: isLingering(facts.user) } : {}
     const names = files.map(({ file }) => file)
     out.value({
       status,
-      service: place.name,
+      service: service.name,
       files: names,
       changed: written,
       home: facts.home,
@@ -65,11 +65,11 @@ export async function installService(context: LocalContext): Promise<undefined> 
     return undefined
   }
   for (const { file } of files) out.line(`${written ? 'wrote' : 'unchanged'} ${file}`)
-  if (status === 'started') out.line(`${place.name} runs and starts with the ${machineOr(place)}`)
+  if (status === 'started') out.line(`${service.name} runs and starts with the ${machineOr(service)}`)
   if (status === 'enabled')
-    out.line(`${place.name} starts with the ${machineOr(place)}; a daemon that is no service runs now`)
+    out.line(`${service.name} starts with the ${machineOr(service)}; a daemon that is no service runs now`)
   if (status === 'restart_needed')
-    out.line(`${place.name} runs as it was before; the change takes effect when it starts again`)
+    out.line(`${service.name} runs as it was before; the change takes effect when it starts again`)
   if (status === 'written') out.line('The service manager was not asked to start it.')
   if (commands.length > 0) out.line('Run:')
   for (const command of commands) out.line(`  ${command}`)
@@ -77,19 +77,19 @@ export async function installService(context: LocalContext): Promise<undefined> 
   return undefined
 }
 
-const machineOr = ({ supervisor }: ServicePlace) =>
+const machineOr = ({ supervisor }: ServiceDefinition) =>
   supervisor === 'systemd-system' ? 'machine' : 'session of its user'
 
-function filesOf(place: ServicePlace, facts: ServiceFacts, { options }: LocalContext): ServiceFile[] {
-  if (place.supervisor === 'launchd') {
+function filesOf(unit: ServiceDefinition, facts: ServiceFacts, { options }: LocalContext): ServiceFile[] {
+  if (unit.supervisor === 'launchd') {
     if (options.socket === true || options.tcp === true)
       throw new CliFault('usage', '--socket and --tcp are for systemd', { exit: exitCodes.usage })
-    return [{ file: place.file, text: launchdPlist(place.name, facts) }]
+    return [{ file: unit.file, text: launchdPlist(unit.name, facts) }]
   }
-  const system = place.supervisor === 'systemd-system'
+  const system = unit.supervisor === 'systemd-system'
   const isActivated = options.socket === true || options.tcp === true
-  const socket = isActivated ? place.socket : undefined
-  const service = { file: place.file, text: systemdUnit(facts, { system, socket: socket?.name }) }
+  const socket = isActivated ? unit.socket : undefined
+  const service = { file: unit.file, text: systemdUnit(facts, { system, socket: socket?.name }) }
   if (!socket) return [service]
   const { tcp } = facts.listen
   if (options.tcp === true && (tcp === undefined || tcp.endsWith(':0'))) {
@@ -103,7 +103,11 @@ function filesOf(place: ServicePlace, facts: ServiceFacts, { options }: LocalCon
 }
 
 /** Whether any file changed. @throws CliFault `service_edited`, `service_foreign`, `service_unwritable` */
-async function write(files: readonly ServiceFile[], place: ServicePlace, { options }: LocalContext): Promise<boolean> {
+async function write(
+  files: readonly ServiceFile[],
+  service: ServiceDefinition,
+  { options }: LocalContext,
+): Promise<boolean> {
   const changed = files.filter(({ file, text }) => {
     const before = serviceText(file)
     if (before === text) return false
@@ -121,7 +125,7 @@ async function write(files: readonly ServiceFile[], place: ServicePlace, { optio
     }
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    const sudo = place.supervisor === 'systemd-system' && (code === 'EACCES' || code === 'EPERM')
+    const sudo = service.supervisor === 'systemd-system' && (code === 'EACCES' || code === 'EPERM')
     throw new CliFault('service_unwritable', `the unit cannot be written: ${message}`, {
       exit: exitCodes.refused,
       next: sudo ? 'sudo svc service install --system' : 'svc service install --print',
@@ -145,28 +149,28 @@ export function refusal(file: string, mark: 'edited' | 'foreign', command = 'ins
 /** The current daemon of the home: `none`, the `service` itself, or one that was started outside of it. */
 type Holder = 'none' | 'service' | 'other'
 
-async function holderOf(place: ServicePlace, home: string, { io }: LocalContext): Promise<Holder> {
+async function holderOf(service: ServiceDefinition, home: string, { io }: LocalContext): Promise<Holder> {
   const pid = await runningDaemon(home)
   if (pid === undefined) return 'none'
   const words =
-    place.supervisor === 'launchd'
-      ? ['launchctl', 'print', target(place)]
-      : systemctl(place, 'show', '--property=MainPID', place.name)
+    service.supervisor === 'launchd'
+      ? ['launchctl', 'print', target(service)]
+      : systemctl(service, 'show', '--property=MainPID', service.name)
   const { stdout } = await call(io, words)
   return new RegExp(`(?:MainPID=|pid = )${pid}$`, 'm').test(stdout) ? 'service' : 'other'
 }
 
 /** Lets the manager read the files and start the service, now and at each boot. A running daemon is never ended. */
 async function enable(
-  place: ServicePlace,
+  service: ServiceDefinition,
   facts: ServiceFacts,
   changed: boolean,
   context: LocalContext,
 ): Promise<Outcome> {
   const { io, options, progress } = context
   const { home } = facts
-  const holder = await holderOf(place, home, context)
-  const steps = stepsFor(place, context)
+  const holder = await holderOf(service, home, context)
+  const steps = stepsFor(service, context)
   const byHand = [...(holder === 'other' ? [['svc', 'daemon', 'stop']] : []), ...steps.read, steps.start]
   const written: Outcome = { status: 'written', commands: byHand.map(words => words.join(' ')) }
   if (options['no-start'] === true) return written
@@ -176,7 +180,7 @@ async function enable(
     if (words.length === 0) continue
     const { ok, problem, unreached } = await progress.during(`running ${words.join(' ')}`, () => call(io, words))
     if (unreached) return written
-    if (!ok) throw startFailed(place, words, problem, log, begin)
+    if (!ok) throw startFailed(service, words, problem, log, begin)
   }
   if (holder === 'none') return { status: 'started', commands: [] }
   if (holder === 'service') {
@@ -197,47 +201,47 @@ interface Steps {
   readonly restart: readonly string[][]
 }
 
-function stepsFor(place: ServicePlace, { options }: LocalContext): Steps {
-  if (place.supervisor === 'launchd') {
-    const start = ['launchctl', 'bootstrap', `gui/${userId()}`, place.file]
-    return { read: [], start, enable: [], restart: [['launchctl', 'bootout', target(place)], start] }
+function stepsFor(service: ServiceDefinition, { options }: LocalContext): Steps {
+  if (service.supervisor === 'launchd') {
+    const start = ['launchctl', 'bootstrap', `gui/${userId()}`, service.file]
+    return { read: [], start, enable: [], restart: [['launchctl', 'bootout', target(service)], start] }
   }
   const isActivated = options.socket === true || options.tcp === true
-  const names = [place.name, ...(isActivated && place.socket ? [place.socket.name] : [])]
+  const names = [service.name, ...(isActivated && service.socket ? [service.socket.name] : [])]
   return {
-    read: [systemctl(place, 'daemon-reload')],
-    start: systemctl(place, 'enable', '--now', ...names),
-    enable: systemctl(place, 'enable', ...names),
+    read: [systemctl(service, 'daemon-reload')],
+    start: systemctl(service, 'enable', '--now', ...names),
+    enable: systemctl(service, 'enable', ...names),
     // A socket is not opened for a service that already runs.
     restart: isActivated
-      ? [systemctl(place, 'stop', place.name), systemctl(place, 'start', ...names)]
-      : [systemctl(place, 'restart', place.name)],
+      ? [systemctl(service, 'stop', service.name), systemctl(service, 'start', ...names)]
+      : [systemctl(service, 'restart', service.name)],
   }
 }
 
 const userId = () => process.getuid?.() ?? 0
-const target = ({ name }: ServicePlace) => `gui/${userId()}/${name}`
+const target = ({ name }: ServiceDefinition) => `gui/${userId()}/${name}`
 
 function startFailed(
-  place: ServicePlace,
+  service: ServiceDefinition,
   words: readonly string[],
   problem: string,
   log: string,
   begin: number,
 ): CliFault {
   const reason = lastReason(log, begin)
-  const unit = place.supervisor === 'systemd-user' ? `--user-unit ${place.name}` : `--unit ${place.name}`
+  const unit = service.supervisor === 'systemd-user' ? `--user-unit ${service.name}` : `--unit ${service.name}`
   const why = reason === undefined ? problem : reason.msg
   return new CliFault('service_start_failed', `${words.join(' ')} failed: ${why}`, {
-    details: { log, file: place.file },
-    next: reason?.next ?? (place.supervisor === 'launchd' ? 'svc logs' : `journalctl ${unit}`),
+    details: { log, file: service.file },
+    next: reason?.next ?? (service.supervisor === 'launchd' ? 'svc logs' : `journalctl ${unit}`),
   })
 }
 
 /** Notes for a person about the service. */
-function notesOf(place: ServicePlace, { home, user }: ServiceFacts, { io }: LocalContext): string[] {
+function notesOf(service: ServiceDefinition, { home, user }: ServiceFacts, { io }: LocalContext): string[] {
   const notes: string[] = []
-  if (place.supervisor === 'systemd-user' && isLingering(user) === false)
+  if (service.supervisor === 'systemd-user' && isLingering(user) === false)
     notes.push(`It stops when ${user} logs out. To keep it and start it with the machine: ${lingerCommand(user)}`)
   const names = secretNames(io.env).slice(0, 5)
   if (names.length > 0)

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import type { ServicePlace } from '../../plugins/desk/daemon/installed-service.js'
+import type { ServiceDefinition } from '../../plugins/desk/daemon/installed-service.js'
 import type { Io } from '../io.js'
 
 /** Time limit of a call of the manager in milliseconds; a start waits until the daemon serves. */
@@ -17,7 +17,7 @@ export interface Called {
 }
 
 /** A systemctl command for the manager of a place. */
-export const systemctl = ({ supervisor }: ServicePlace, ...words: string[]): string[] =>
+export const systemctl = ({ supervisor }: ServiceDefinition, ...words: string[]): string[] =>
   supervisor === 'systemd-user' ? ['systemctl', '--user', ...words] : ['systemctl', ...words]
 
 /** Calls a system program with the environment of the caller. */

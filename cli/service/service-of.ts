@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { KernelSettings } from '../../kernel/platform.js'
 import {
   readService,
+  type ServiceDefinition,
   type ServiceOwner,
-  type ServicePlace,
   servicePlaces,
   serviceText,
 } from '../../plugins/desk/daemon/installed-service.js'
@@ -47,31 +47,31 @@ const textOption = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined
 
 /** The place of this call's service. */
-export function placeOf(owner: ServiceOwner, { options }: Context): ServicePlace {
+export function serviceOf(owner: ServiceOwner, { options }: Context): ServiceDefinition {
   const [own, system] = servicePlaces(owner)
   if (options.system === true && !system) {
     throw new CliFault('usage', '--system is for systemd; an agent of launchd belongs to its user', {
       exit: exitCodes.usage,
     })
   }
-  return (options.system === true ? system : own) as ServicePlace
+  return (options.system === true ? system : own) as ServiceDefinition
 }
 
 /** An installed service with the content of its file. */
 export interface Installed {
-  readonly place: ServicePlace
+  readonly service: ServiceDefinition
   readonly text: string
   readonly written: ReturnType<typeof readService>
 }
 
-export function readInstalled(place: ServicePlace): Installed | undefined {
-  const text = serviceText(place.file)
-  return text === undefined ? undefined : { place, text, written: readService(text, place.supervisor) }
+export function readInstalled(service: ServiceDefinition): Installed | undefined {
+  const text = serviceText(service.file)
+  return text === undefined ? undefined : { service, text, written: readService(text, service.supervisor) }
 }
 
 /** All installed services of this home. */
 export const installedServices = (owner: ServiceOwner): Installed[] =>
-  servicePlaces(owner).flatMap(place => readInstalled(place) ?? [])
+  servicePlaces(owner).flatMap(service => readInstalled(service) ?? [])
 
 /** The facts captured for the service. @throws CliFault `config_invalid` when no daemon would start with the configuration */
 export async function serviceFacts(owner: ServiceOwner, { io, home: own }: Context): Promise<ServiceFacts> {

@@ -9,13 +9,13 @@ import { installedServices } from './service-of.js'
  */
 export async function startByManager({ io, home }: Pick<LocalContext, 'io' | 'home'>): Promise<boolean> {
   const found = installedServices(ownerOf(io.env)).find(
-    ({ place, written }) => place.supervisor !== 'systemd-system' && written.env.SVC_HOME === home,
+    ({ service, written }) => service.supervisor !== 'systemd-system' && written.env.SVC_HOME === home,
   )
   if (!found) return false
-  const { place } = found
+  const { service } = found
   const words =
-    place.supervisor === 'launchd'
-      ? ['launchctl', 'kickstart', `gui/${process.getuid?.() ?? 0}/${place.name}`]
-      : systemctl(place, 'start', place.name)
+    service.supervisor === 'launchd'
+      ? ['launchctl', 'kickstart', `gui/${process.getuid?.() ?? 0}/${service.name}`]
+      : systemctl(service, 'start', service.name)
   return (await call(io, words)).ok
 }

@@ -47,28 +47,28 @@ export async function serviceStatus(context: LocalContext): Promise<number> {
 }
 
 async function statusOf(
-  { place, written }: Installed,
+  { service, written }: Installed,
   home: string,
   user: string,
   daemon: number | undefined,
   { io }: LocalContext,
 ): Promise<ServiceStatus> {
-  const about = place.supervisor === 'launchd' ? undefined : await asked(place, io)
-  const linger = place.supervisor === 'systemd-user' ? isLingering(user) : undefined
+  const about = service.supervisor === 'launchd' ? undefined : await propertiesOf(service, io)
+  const linger = service.supervisor === 'systemd-user' ? isLingering(user) : undefined
   const pid = Number(about?.MainPID ?? 0)
   const problems: ServiceStatus['problems'][number][] = serviceProblems(written, home).map(problem => ({
     ...problem,
     next: 'svc service install',
   }))
   const problem = (code: string, message: string, next: string) => problems.push({ code, message, next })
-  const reload = systemctl(place, 'daemon-reload').join(' ')
-  const start = systemctl(place, 'start', place.name).join(' ')
+  const reload = systemctl(service, 'daemon-reload').join(' ')
+  const start = systemctl(service, 'start', service.name).join(' ')
   if (about?.NeedDaemonReload === 'yes')
     problem('service_not_reloaded', 'the manager has not read the changed unit', reload)
   if (about?.ActiveState === 'failed')
     problem('service_failed', `the service failed (${about.Result}) and is not started again`, `svc logs`)
   if (about?.UnitFileState === 'disabled') {
-    const enable = systemctl(place, 'enable', place.name).join(' ')
+    const enable = systemctl(service, 'enable', service.name).join(' ')
     problem('service_disabled', 'the service does not start by itself', enable)
   }
   if (about && daemon !== undefined && pid !== daemon) {
@@ -77,9 +77,9 @@ async function statusOf(
   }
   if (linger === false) problem('service_no_linger', `the service stops when ${user} logs out`, lingerCommand(user))
   return {
-    service: place.name,
-    manager: place.supervisor,
-    file: place.file,
+    service: service.name,
+    manager: service.supervisor,
+    file: service.file,
     unit: written.mark === 'ours' ? 'written' : written.mark,
     state: about ? `${about.ActiveState} (${about.SubState})` : 'unknown',
     ...(about?.UnitFileState && { enabled: about.UnitFileState }),
@@ -91,8 +91,8 @@ async function statusOf(
   }
 }
 
-async function asked(place: Installed['place'], io: LocalContext['io']) {
-  const { ok, stdout } = await call(io, systemctl(place, 'show', `--property=${PROPERTIES.join(',')}`, place.name))
+async function propertiesOf(service: Installed['service'], io: LocalContext['io']) {
+  const { ok, stdout } = await call(io, systemctl(service, 'show', `--property=${PROPERTIES.join(',')}`, service.name))
   if (!ok) return undefined
   const pairs = stdout.split('\n').map(line => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)])
   return Object.fromEntries(pairs) as Partial<Record<string, string>>

@@ -5,14 +5,14 @@ import { CliFault, exitCodes } from '../fault.js'
 import type { LocalContext } from '../local.js'
 import { refusal } from './install.js'
 import { call, systemctl } from './manager-call.js'
-import { placeOf, serviceOwner } from './service-of.js'
+import { serviceOf, serviceOwner } from './service-of.js'
 
 /** `service uninstall`: stops the service and removes the files that `service install` wrote. The home stays. */
 export async function uninstallService(context: LocalContext): Promise<undefined> {
   const { out, io, options, progress } = context
   const owner = serviceOwner(context)
-  const place = placeOf(owner, context)
-  const all = [place, ...(place.socket ? [place.socket] : [])]
+  const service = serviceOf(owner, context)
+  const all = [service, ...(service.socket ? [service.socket] : [])]
   const there = all.flatMap(({ name, file }) => {
     const text = serviceText(file)
     return text === undefined ? [] : [{ name, file, mark: markOf(text) }]
@@ -28,28 +28,28 @@ export async function uninstallService(context: LocalContext): Promise<undefined
     if (mark === 'edited' && options.force !== true) throw refusal(file, mark, 'uninstall')
   }
   const disable =
-    place.supervisor === 'launchd'
-      ? ['launchctl', 'bootout', `gui/${process.getuid?.() ?? 0}/${place.name}`]
-      : systemctl(place, 'disable', '--now', ...there.map(({ name }) => name))
+    service.supervisor === 'launchd'
+      ? ['launchctl', 'bootout', `gui/${process.getuid?.() ?? 0}/${service.name}`]
+      : systemctl(service, 'disable', '--now', ...there.map(({ name }) => name))
   const { unreached } = await progress.during('waiting for the service to stop', () => call(io, disable))
   const files = there.map(({ file }) => file)
   try {
     for (const file of files) {
       rmSync(file, { force: true })
       // Removes the links of a manager that was unreachable.
-      if (place.supervisor !== 'launchd') for (const link of linksOf(file)) rmSync(link, { force: true })
+      if (service.supervisor !== 'launchd') for (const link of linksOf(file)) rmSync(link, { force: true })
     }
   } catch (error) {
     throw new CliFault('service_unwritable', `the unit cannot be removed: ${(error as Error).message}`, {
       exit: exitCodes.refused,
-      next: place.supervisor === 'systemd-system' ? 'sudo svc service uninstall --system' : undefined,
+      next: service.supervisor === 'systemd-system' ? 'sudo svc service uninstall --system' : undefined,
       cause: error,
     })
   }
-  const after = place.supervisor === 'launchd' ? [] : [systemctl(place, 'daemon-reload')]
+  const after = service.supervisor === 'launchd' ? [] : [systemctl(service, 'daemon-reload')]
   for (const words of after) if (!unreached) await call(io, words)
   const commands = unreached ? ['svc daemon stop', ...after.map(words => words.join(' '))] : []
-  if (out.json) return void out.value({ status: 'removed', service: place.name, files, home: owner.home, commands })
+  if (out.json) return void out.value({ status: 'removed', service: service.name, files, home: owner.home, commands })
   for (const file of files) out.line(`removed ${file}`)
   if (unreached) {
     out.line('The service manager could not be asked to stop it. Run:')

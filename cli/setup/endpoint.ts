@@ -33,10 +33,10 @@ export async function chooseEndpoint(
   asks: boolean,
 ): Promise<FoundEndpoint | undefined> {
   const { options, io } = context
-  const given = typeof options.endpoint === 'string' ? options.endpoint : undefined
-  if (given !== undefined) return look(checked(given), '--endpoint')
-  if (known !== undefined) return look(known, 'config.json')
-  if (io.env.OPENAI_BASE_URL) return look(checked(io.env.OPENAI_BASE_URL), 'OPENAI_BASE_URL')
+  const option = typeof options.endpoint === 'string' ? options.endpoint : undefined
+  if (option !== undefined) return probe(checked(option), '--endpoint')
+  if (known !== undefined) return probe(known, 'config.json')
+  if (io.env.OPENAI_BASE_URL) return probe(checked(io.env.OPENAI_BASE_URL), 'OPENAI_BASE_URL')
   const local = Object.entries(localServers).map(async ([name, url]) => {
     const models = await modelsOf(url, localMs)
     return typeof models === 'number' && models > 0 ? [{ url, from: name, models }] : []
@@ -47,7 +47,7 @@ export async function chooseEndpoint(
     const line = await typedLine(context, 'URL of an OpenAI-compatible endpoint, Enter for none: ')
     if (line === undefined || line.trim() === '') return undefined
     try {
-      return await look(checked(line.trim()), 'you')
+      return await probe(checked(line.trim()), 'you')
     } catch (error) {
       context.out.line((error as Error).message)
     }
@@ -61,7 +61,7 @@ export function tellEndpoint({ out }: LocalContext, { url, from, models }: Found
   if (models === 'wants a key') out.line('  Give it the key: svc vault put vault:providers/svc/OPENAI_API_KEY')
 }
 
-const look = async (url: string, from: string): Promise<FoundEndpoint> => ({
+const probe = async (url: string, from: string): Promise<FoundEndpoint> => ({
   url,
   from,
   models: await modelsOf(url, namedMs),

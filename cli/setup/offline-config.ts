@@ -3,7 +3,7 @@ import { verdict } from '../../plugins/desk/settings/commands.js'
 import { repaired } from '../../plugins/desk/settings/repair.js'
 import { problemText } from '../../plugins/platform/configuration/document.js'
 import type { ValidateSettingsReply } from '../../schemas/settings.js'
-import type { Given } from '../commands/given.js'
+import type { Invocation } from '../commands/invocation.js'
 import { loadCheck } from '../daemon/load-daemon.js'
 import { CliFault, exitCodes } from '../fault.js'
 import type { Io } from '../io.js'
@@ -16,7 +16,7 @@ import { asInvalid, textOf, withSettings, writeText } from './settings-file.js'
  */
 export async function changeConfig(
   command: string,
-  { args, options }: Given,
+  { args, options }: Invocation,
   { io, out, home }: { readonly io: Io; readonly out: Output; readonly home: string },
 ): Promise<void> {
   const key = String(args.key)

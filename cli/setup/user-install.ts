@@ -22,8 +22,8 @@ const BASH_COMPLETION = [
 
 const userHome = (env: Env) => env.HOME || homedir()
 const folderOf = (env: Env, name: 'XDG_DATA_HOME' | 'XDG_CONFIG_HOME', usual: string) => {
-  const given = env[name]
-  return given && isAbsolute(given) ? given : join(userHome(env), usual)
+  const value = env[name]
+  return value && isAbsolute(value) ? value : join(userHome(env), usual)
 }
 
 /** The scripts call the installed `svc`, so that they know the commands of its version and of loaded extensions. */

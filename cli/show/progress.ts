@@ -19,11 +19,11 @@ export class Progress {
   async during<T>(what: string, work: () => Promise<T>): Promise<T> {
     if (!this.on || this.#waiting) return work()
     this.#waiting = true
-    const begun = Date.now()
+    const startedAt = Date.now()
     let shown = false
     let turn = 0
     const draw = () => {
-      const ms = Date.now() - begun
+      const ms = Date.now() - startedAt
       if (ms < afterMs) return
       shown = true
       // Cut to the line: a wrapped text could not be erased.

@@ -29,25 +29,25 @@ export function renderTable(rows: readonly unknown[], columns: readonly CliColum
   const filled = columns.filter(column => rows.some(row => cellText(row, column, style.now) !== '-'))
   if (filled.length === 0 || fits(filled)) return renderGrid(rows, filled, style)
   const wanted = filled.filter(({ below }) => !below)
-  const beside = withinWidth(rows, wanted.length === 0 ? filled : wanted, style)
+  const visible = withinWidth(rows, wanted.length === 0 ? filled : wanted, style)
   const below = wanted.length === 0 ? [] : filled.filter(column => column.below)
-  const moved = wanted.filter(column => !beside.includes(column))
-  const [header = '', ...lines] = renderGrid(rows, beside, style)
+  const moved = wanted.filter(column => !visible.includes(column))
+  const [header = '', ...lines] = renderGrid(rows, visible, style)
   const edge = Math.max(...lines.map(textWidth)) + gap
   return [header, ...lines.flatMap((line, i) => withBelow(line, rows[i], { below, moved, edge }, style))]
 }
 
 /** Columns that fit side by side with every ID and status uncut. */
 function withinWidth(rows: readonly unknown[], columns: readonly CliColumn[], style: TableStyle): CliColumn[] {
-  const beside = [...columns]
+  const visible = [...columns]
   const widths = new Map(columns.map(column => [column, widthsOf(rows, column, style)]))
   const least = () =>
-    beside.reduce((sum, column) => sum + (widths.get(column)?.least ?? 0), 0) + gap * (beside.length - 1)
-  while (beside.length > 1 && least() > style.width) {
-    const movable = beside.findLastIndex((column, i) => i > 0 && !isWhole(column))
-    beside.splice(movable > 0 ? movable : beside.length - 1, 1)
+    visible.reduce((sum, column) => sum + (widths.get(column)?.least ?? 0), 0) + gap * (visible.length - 1)
+  while (visible.length > 1 && least() > style.width) {
+    const movable = visible.findLastIndex((column, i) => i > 0 && !isWhole(column))
+    visible.splice(movable > 0 ? movable : visible.length - 1, 1)
   }
-  return beside
+  return visible
 }
 
 /** A cut ID is useless, and a status has the most important information. */

@@ -1,5 +1,5 @@
 import type { Entry } from '../commands/find-command.js'
-import type { Given } from '../commands/given.js'
+import type { Invocation } from '../commands/invocation.js'
 import { CliFault, exitCodes } from '../fault.js'
 import type { Io } from '../io.js'
 import type { Output } from '../show/output.js'
@@ -15,16 +15,16 @@ interface World {
 /** Sends the request to the daemon; resolves to the exit code. */
 type Ask = () => Promise<number>
 
-type Surely = (ask: Ask, entry: Entry, given: Given, world: World) => Promise<number>
+type Surely = (ask: Ask, entry: Entry, invocation: Invocation, world: World) => Promise<number>
 
 /** An extension that blocks the daemon can be disabled for the next start. Disabling it for one workspace needs the daemon. */
-const disableSurely: Surely = async (ask, _, given, { io, home, out }) => {
-  const [name = ''] = Object.values(given.args).flat()
+const disableSurely: Surely = async (ask, _, invocation, { io, home, out }) => {
+  const [name = ''] = Object.values(invocation.args).flat()
   try {
     return await ask()
   } catch (unreached) {
     const { disableLater, isUnreached } = await import('../daemon/disable-later.js')
-    if (!isUnreached(unreached) || given.options.workspace !== undefined) throw unreached
+    if (!isUnreached(unreached) || invocation.options.workspace !== undefined) throw unreached
     await disableLater({ home, name, out, signal: io.signal, unreached, ask: async () => void (await ask()) })
     return exitCodes.done
   }
@@ -42,14 +42,14 @@ const doctorSurely: Surely = async (ask, entry, _, world) => {
 }
 
 /** A setting that prevents the daemon from starting can be changed without it. */
-const changeSurely: Surely = async (ask, entry, given, world) => {
+const changeSurely: Surely = async (ask, entry, invocation, world) => {
   try {
     return await ask()
   } catch (error) {
-    const { workspace, agent, target = 'global-config' } = given.options
+    const { workspace, agent, target = 'global-config' } = invocation.options
     const isGlobal = workspace === undefined && agent === undefined && target === 'global-config'
     if (!isNoDaemon(error) || !isGlobal) throw error
-    await (await import('../setup/offline-config.js')).changeConfig(entry.path, given, world)
+    await (await import('../setup/offline-config.js')).changeConfig(entry.path, invocation, world)
     return exitCodes.done
   }
 }

@@ -17,7 +17,7 @@ export interface Config {
   onChange<T>(entry: Setting<T>, fn: (value: T) => void): void
 }
 
-/** Changes of settings as hooks, for taps on a surface: `tap(Settings, settings => settings.of(Size), self => size => …)`. */
+/** Changes of settings as hooks, for taps on a surface: `tap(Settings, settings => settings.of(Size), service => size => …)`. */
 export interface SettingsApi {
   of<T>(entry: Setting<T>): Hook<(value: T) => void>
 }

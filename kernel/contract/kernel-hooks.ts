@@ -58,7 +58,7 @@ export interface Identified extends Incoming {
 }
 
 /** Calls a handler and returns its result. The request has its parameters, query and body decoded. */
-export type Caller = <T>(handle: () => T, asked: Asked) => T
+export type Caller = <T>(handle: () => T, input: Asked) => T
 
 /** The decoded parts of a request. */
 export interface Asked {
@@ -194,13 +194,13 @@ export const kernelPoints = hookTable({
 
 type TapOf<C, S> =
   C extends OwnHook<infer F extends (...args: never[]) => unknown>
-    ? (self: S, ...args: Parameters<F>) => ReturnType<F>
+    ? (service: S, ...args: Parameters<F>) => ReturnType<F>
     : C extends Guards<infer A>
-      ? Readonly<Record<string, (self: S, t: Tx, ...args: A) => Fault | undefined>>
+      ? Readonly<Record<string, (service: S, t: Tx, ...args: A) => Fault | undefined>>
       : never
 
 /**
- * Taps of a plugin on the hooks of the kernel, by the members of {@link kernelPoints}; `self` is its service. The host registers
+ * Taps of a plugin on the hooks of the kernel, by the members of {@link kernelPoints}; `service` is its own service. The host registers
  * them in plan order, until the plugin is released.
  */
 export type KernelTaps<S> = {

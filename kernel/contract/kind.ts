@@ -48,7 +48,7 @@ export interface Batch<T> {
  * is called with the old and the new record, so that dependents of a removed or renamed one are found. Passes of different kinds
  * run concurrently: a pass reads the other kind's records, not its runtime.
  */
-export type Watch<S> = { readonly kind: Kind; readonly keys: (self: S, record: StoredRecord) => readonly string[] }
+export type Watch<S> = { readonly kind: Kind; readonly keys: (service: S, record: StoredRecord) => readonly string[] }
 
 /** Projects the records of one kind into the runtime; level-triggered, one pass at a time. */
 export interface Reconciler<S, T> {
@@ -61,11 +61,11 @@ export interface Reconciler<S, T> {
    * For a durable projection: the ids in it, each with the version of the record that it was made from. The boot then passes only
    * records with another version, and ids without a record as removed. Absent: it passes all.
    */
-  readonly projected?: (self: S) => ReadonlyMap<string, number>
-  readonly run: (self: S, batch: Batch<T>, signal: AbortSignal) => Awaitable<void>
+  readonly projected?: (service: S) => ReadonlyMap<string, number>
+  readonly run: (service: S, batch: Batch<T>, signal: AbortSignal) => Awaitable<void>
 }
 
 /** Declares a watch. */
-export function watch<S, T>(kind: Kind<T>, keys: (self: S, record: StoredRecord<T>) => readonly string[]): Watch<S> {
+export function watch<S, T>(kind: Kind<T>, keys: (service: S, record: StoredRecord<T>) => readonly string[]): Watch<S> {
   return { kind: kind as Kind, keys: keys as Watch<S>['keys'] }
 }

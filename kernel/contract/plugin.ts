@@ -13,7 +13,7 @@ export interface Plugin {
   readonly provides?: Token<unknown>
   /** Makes the view of the service for one plugin that requires the token; without it all of them share the service. */
   // biome-ignore lint/suspicious/noExplicitAny: the erasing line of plugins
-  view?(self: any, consumer: Consumer): unknown
+  view?(service: any, consumer: Consumer): unknown
   /**
    * Name of the plugin that this one replaces once the operator lists it in `plugins.replace`; it then gets that plugin's tables.
    */
@@ -58,11 +58,11 @@ export interface Consumer {
 
 /** A token whose service, of type `S`, makes a view for each plugin that requires it. */
 export interface Provider<S> extends Token<S> {
-  readonly for: (self: S, consumer: Consumer) => unknown
+  readonly for: (service: S, consumer: Consumer) => unknown
 }
 
 /** Provides a service that distinguishes its consumers: each gets its own result of `make`. */
-export function perConsumer<S, T>({ id }: Token<T>, make: (self: S, consumer: Consumer) => NoInfer<T>): Provider<S> {
+export function perConsumer<S, T>({ id }: Token<T>, make: (service: S, consumer: Consumer) => NoInfer<T>): Provider<S> {
   return { id, for: make }
 }
 
@@ -103,9 +103,9 @@ export function definePlugin<const N extends Needs, T = unknown, S extends T = T
       async apply(kernel: PluginKernel<N>) {
         const Service = await head.service?.()
         if (!Service) return undefined
-        const self = new Service(kernel)
-        await (self as { start?: () => Awaitable<void> }).start?.()
-        return self
+        const service = new Service(kernel)
+        await (service as { start?: () => Awaitable<void> }).start?.()
+        return service
       },
     }),
   }

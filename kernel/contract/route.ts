@@ -185,17 +185,17 @@ export interface RouteDefinition<
   readonly with?: readonly Annotation[] | undefined
   /** Runs before the body is validated, for refusals that take precedence over an invalid body. */
   readonly before?: (
-    self: S,
+    service: S,
     request: { readonly params: { readonly [N in PathNames<P>]: string }; readonly actor: Actor },
   ) => Awaitable<void>
-  readonly handle: (self: S, request: RouteRequest<P, Q, B>) => Awaitable<RouteReply<R> | StreamReply | SocketReply>
+  readonly handle: (service: S, request: RouteRequest<P, Q, B>) => Awaitable<RouteReply<R> | StreamReply | SocketReply>
 }
 
 /** A route with its types erased, as the registry holds it. */
 export interface Route<S = unknown>
   extends Omit<RouteDefinition<S, string, Schema | undefined, RouteBody | undefined, Replies>, 'handle' | 'before'> {
-  readonly before?: (self: S, request: never) => Awaitable<void>
-  readonly handle: (self: S, request: never) => Awaitable<unknown>
+  readonly before?: (service: S, request: never) => Awaitable<void>
+  readonly handle: (service: S, request: never) => Awaitable<unknown>
 }
 
 /**

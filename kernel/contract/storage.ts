@@ -116,7 +116,7 @@ export interface DiskKeeper extends DiskRoom {
   readonly catalog: Room
   /** Begins to watch, before the store needs space; the home must be locked. */
   start(): Promise<void>
-  /** Calls `told` whenever writing resumes. */
-  onHealed(told: () => void): void
+  /** Calls `listener` whenever writing resumes. */
+  onHealed(listener: () => void): void
   close(): Promise<void>
 }

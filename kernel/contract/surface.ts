@@ -26,13 +26,13 @@ export function event<P>(name: string, payload: v.GenericSchema<unknown, P>): Ev
 /** A background loop: runs until its signal aborts; restarted with back-off when it throws. */
 export interface Service<S> {
   readonly name: string
-  readonly run: (self: S, signal: AbortSignal) => Promise<void>
+  readonly run: (service: S, signal: AbortSignal) => Promise<void>
 }
 
 /** Work that must end before the plugin is released; `phase` names its place in the order of a shutdown. */
 export interface Quiesce<S> {
   readonly phase: string
-  readonly run: (self: S, signal: AbortSignal) => Awaitable<void>
+  readonly run: (service: S, signal: AbortSignal) => Awaitable<void>
 }
 
 /** One configuration path that the plugin owns. */
@@ -61,7 +61,7 @@ export interface Setting<T = unknown> {
 /** A contribution to a registry that some plugin declares. */
 export interface Contribute<S> {
   readonly to: RegistryToken<unknown>
-  readonly entries: (self: S) => readonly unknown[]
+  readonly entries: (service: S) => readonly unknown[]
 }
 
 /**
@@ -71,7 +71,7 @@ export interface Contribute<S> {
 export interface Tap<S> {
   readonly on: Token<unknown> | MaybeToken<unknown>
   readonly hook: (service: unknown) => Hook<never>
-  readonly fn: (self: S) => unknown
+  readonly fn: (service: S) => unknown
 }
 
 /** A CLI command that is more than one request; its module is loaded when it runs. Plain data except for `load`. */
@@ -120,13 +120,13 @@ export interface OwnedRows<S> {
    * Deletes resources outside of the database that a row represents, before the row is deleted. May be called again for the same
    * row; a throw keeps the row for another attempt.
    */
-  readonly forget?: (self: S, row: Readonly<Record<string, SqlValue>>) => Awaitable<void>
+  readonly forget?: (service: S, row: Readonly<Record<string, SqlValue>>) => Awaitable<void>
 }
 
 /** Further resources of a thing that no row represents: called after the rows of the entries before this one are deleted. */
 export interface OwnedRest<S> {
   readonly by: Token<unknown>
-  readonly ended: (self: S, id: string) => Awaitable<void>
+  readonly ended: (service: S, id: string) => Awaitable<void>
 }
 
 export type Owned<S> = OwnedRows<S> | OwnedRest<S>
@@ -158,7 +158,7 @@ export interface Surface<S> {
   readonly errors?: readonly ErrorTable<Readonly<Record<string, ErrorEntry>>>[]
   readonly commands?: readonly Command[]
   /** Values that must not leave the daemon; each is replaced while the plugin runs and its source contains it. */
-  readonly secrets?: readonly ((self: S) => SecretSource)[]
+  readonly secrets?: readonly ((service: S) => SecretSource)[]
   /** Registries of this plugin, which collects the entries of others. */
   readonly declares?: readonly RegistryToken<unknown>[]
   readonly registries?: readonly Contribute<S>[]
@@ -171,8 +171,12 @@ export interface Surface<S> {
 export function surfaceOf<S>() {
   return {
     reconciler: <T>(entry: Reconciler<S, T>): Reconciler<S, T> => entry,
-    contribute: <T>(to: RegistryToken<T>, entries: NoInfer<(self: S) => readonly T[]>) => ({ to, entries }),
-    tap: <T, F>(on: Token<T> | MaybeToken<T>, hook: (service: T) => Hook<F>, fn: NoInfer<(self: S) => F>): Tap<S> => ({
+    contribute: <T>(to: RegistryToken<T>, entries: NoInfer<(service: S) => readonly T[]>) => ({ to, entries }),
+    tap: <T, F>(
+      on: Token<T> | MaybeToken<T>,
+      hook: (service: T) => Hook<F>,
+      fn: NoInfer<(service: S) => F>,
+    ): Tap<S> => ({
       on,
       hook: hook as (service: unknown) => Hook<never>,
       fn,

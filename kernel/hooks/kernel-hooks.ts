@@ -56,10 +56,10 @@ export function tapKernel<S>(
   hooks: KernelHooks,
   tapper: Tapper,
   { write = {}, ...taps }: KernelTaps<S>,
-  self: S,
+  service: S,
 ): void {
-  const tap = (hook: Hook<never>, fn: (self: S, ...args: never[]) => unknown) =>
-    hook.tap(tapper, fn.bind(undefined, self) as never)
+  const tap = (hook: Hook<never>, fn: (service: S, ...args: never[]) => unknown) =>
+    hook.tap(tapper, fn.bind(undefined, service) as never)
   for (const [name, fn] of Object.entries(taps)) {
     // In `apiVersion: 1` this is a contribution: see contributionsOf.
     if (name === 'redact') continue

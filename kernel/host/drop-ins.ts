@@ -1,5 +1,5 @@
 import { KernelErrors } from '../contract/errors.js'
-import { given } from '../contract/kernel-tokens.js'
+import { kernelToken } from '../contract/kernel-tokens.js'
 import { isDropIn, type Plugin } from '../contract/plugin.js'
 import type { Store } from '../store/index.js'
 import type { Host } from './host.js'
@@ -48,4 +48,4 @@ export function dropInsFor(host: Host, owner: string, store: Pick<Store, 'forget
 export type DropInsApi = ReturnType<typeof dropInsFor>
 
 /** Loads and unloads drop-ins at runtime. A plugin that requires this service can change which plugins run. */
-export const DropIns = given<DropInsApi>('kernel.drop-ins@1')
+export const DropIns = kernelToken<DropInsApi>('kernel.drop-ins@1')

@@ -37,7 +37,7 @@ export class Host {
     this.#held = new HeldWrites(options.hold)
     this.#services = new Services(options.clock, options.consumer)
     this.#optional = new OptionalTaps(this.#services)
-    for (const one of options.given) this.#services.provide(one, one.service, options.scope)
+    for (const one of options.kernelServices) this.#services.provide(one, one.service, options.scope)
   }
 
   /** Starts every plugin whose requirements are met: apply → known → published → projected → running. */
@@ -222,9 +222,9 @@ export class Host {
       const kernel = this.options.kernelFor(plugin, needs, { ...tapper, tables })
       const service = await within(this.options.clock, APPLY_MS, Promise.resolve(plugin.apply(kernel)))
       const required = new Map(needsOf(plugin).map(need => [need.id, needs[need.name]]))
-      slot.self = service ?? kernel
-      register(this.options.hooks, tapper, surface, slot.self, kernel.db, id => required.get(id))
-      this.#optional.hold(plugin, tapper, slot.self, required)
+      slot.service = service ?? kernel
+      register(this.options.hooks, tapper, surface, slot.service, kernel.db, id => required.get(id))
+      this.#optional.hold(plugin, tapper, slot.service, required)
       this.#services.provide(plugin, service, scope)
       const failed = plugin.provides ? this.#optional.provided(plugin.provides.id) : []
       this.slots.become(name, { status: 'active' })
@@ -295,7 +295,7 @@ export class Host {
     const { plugin, scope } = slot
     this.#services.withdraw(plugin)
     delete slot.scope
-    delete slot.self
+    delete slot.service
     const errors = await scope.release(RELEASE_MS)
     for (const error of errors) this.options.report({ owner: plugin.name, hook: 'release', error })
     return errors

@@ -17,8 +17,8 @@ interface LoopOptions {
 export function runLoops(hooks: KernelHooks, scope: Scope, options: LoopOptions): void {
   hooks.running.tap(kernelTapper(scope), ({ started }) => {
     for (const { owner, entry: bound } of collected(hooks, Collected.services)) {
-      const { scope, self, entry } = bound
-      if (started.has(owner)) keepRunning(owner, entry.name, signal => entry.run(self, signal), scope, options)
+      const { scope, self: service, entry } = bound
+      if (started.has(owner)) keepRunning(owner, entry.name, signal => entry.run(service, signal), scope, options)
     }
   })
 }

@@ -8,7 +8,7 @@ import type { Services } from './services.js'
 interface Holder {
   readonly tapper: OwnedTapper
   readonly taps: readonly Tap<unknown>[]
-  readonly self: unknown
+  readonly ownService: unknown
   /** The service from the holder's point of view, looked up on every read since providers change. */
   readonly view: { readonly current?: unknown }
 }
@@ -35,14 +35,14 @@ export class OptionalTaps {
    * @param needs the services that it received, by token id
    * @throws MissingHook
    */
-  hold({ surface }: Plugin, tapper: OwnedTapper, self: unknown, needs: ReadonlyMap<string, unknown>): void {
+  hold({ surface }: Plugin, tapper: OwnedTapper, ownService: unknown, needs: ReadonlyMap<string, unknown>): void {
     const byToken = new Map<string, Tap<unknown>[]>()
     for (const tap of surface.taps ?? []) {
       if ('maybe' in tap.on) byToken.set(tap.on.maybe.id, [...(byToken.get(tap.on.maybe.id) ?? []), tap])
     }
     for (const [id, taps] of byToken) {
       const view = (needs.get(id) ?? this.services.whenThere(id, tapper.owner, tapper.scope)) as Holder['view']
-      const holder = { tapper, taps, self, view }
+      const holder = { tapper, taps, ownService, view }
       const holders = this.#holders.get(id) ?? new Set()
       this.#holders.set(id, holders.add(holder))
       tapper.scope.defer(`taps on ${id}`, () => holders.delete(holder))
@@ -62,10 +62,10 @@ export class OptionalTaps {
     })
   }
 
-  #tap(id: string, { tapper, taps, self, view }: Holder): void {
+  #tap(id: string, { tapper, taps, ownService, view }: Holder): void {
     // The view is made first, so that its scope ends after that of the taps.
     const service = view.current
     const scope = this.services.scopeOfBoth(`taps of ${tapper.owner} on ${id}`, tapper, id)
-    for (const tap of taps) tapService({ ...tapper, scope }, tap, id, service, self)
+    for (const tap of taps) tapService({ ...tapper, scope }, tap, id, service, ownService)
   }
 }

@@ -18,7 +18,7 @@ export interface HostOptions extends SlotOptions {
   readonly hooks: KernelHooks
   readonly report: Report
   /** Services of the kernel itself, available before any plugin starts. */
-  readonly given: readonly (Providing & { readonly service: unknown })[]
+  readonly kernelServices: readonly (Providing & { readonly service: unknown })[]
   readonly scope: Scope
   readonly hold: Hold
   /** Plugins without which the boot fails. */

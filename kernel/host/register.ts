@@ -9,7 +9,7 @@ import { contributionsOf } from './contributions.js'
 import type { OwnedTapper } from './options.js'
 
 /**
- * Taps the hooks of the kernel and of other plugins with the entries of a surface, whose functions are bound to `self`.
+ * Taps the hooks of the kernel and of other plugins with the entries of a surface, whose functions are bound to `ownService`.
  * @param db with the rights of the plugin
  * @param serviceOf finds the service that a tap names, among those that the plugin requires
  */
@@ -17,7 +17,7 @@ export function register<S>(
   hooks: KernelHooks,
   tapper: OwnedTapper,
   surface: Surface<S>,
-  self: S,
+  ownService: S,
   db: Db,
   serviceOf: (tokenId: string) => unknown,
 ): void {
@@ -30,13 +30,13 @@ export function register<S>(
   contribute(Collected.settings, surface.settings)
   contribute(
     Collected.secrets,
-    surface.secrets?.map(of => of(self)),
+    surface.secrets?.map(of => of(ownService)),
   )
   contribute(
     Collected.routes,
-    surface.routes?.map(route => ({ owner, route: route as Route, self })),
+    surface.routes?.map(route => ({ owner, route: route as Route, self: ownService })),
   )
-  const bind = <T>(entries: readonly T[] | undefined) => entries?.map(entry => ({ scope, self, entry }))
+  const bind = <T>(entries: readonly T[] | undefined) => entries?.map(entry => ({ scope, self: ownService, entry }))
   contribute(Collected.services, bind(surface.services) as readonly Bound<Service<unknown>>[])
   contribute(Collected.reconcilers, bind(surface.reconcilers))
   const owned = bind(surface.owned) as readonly Bound<BoundOwned['entry']>[] | undefined
@@ -45,16 +45,16 @@ export function register<S>(
     owned?.map(one => ({ ...one, db })),
   )
   for (const { phase, run } of surface.quiesce ?? [])
-    hooks.quiesce.for(phase).tap(tapper, () => [signal => run(self, signal)])
+    hooks.quiesce.for(phase).tap(tapper, () => [signal => run(ownService, signal)])
   for (const { registry, entry } of surface.declares ?? []) if (entry) hooks.collect.for(registry).expect(entry)
   for (const { to, entries } of contributionsOf(surface))
-    hooks.collect.for(to.registry).tap(tapper, () => entries(self))
-  if (surface.hooks) tapKernel(hooks, tapper, surface.hooks, self)
+    hooks.collect.for(to.registry).tap(tapper, () => entries(ownService))
+  if (surface.hooks) tapKernel(hooks, tapper, surface.hooks, ownService)
   for (const tap of surface.taps ?? []) {
     if ('maybe' in tap.on) continue
     const service = serviceOf(tap.on.id)
     if (service === undefined) throw new Error(`a tap names ${tap.on.id}, which is not among what ${owner} requires`)
-    tapService(tapper, tap, tap.on.id, service, self)
+    tapService(tapper, tap, tap.on.id, service, ownService)
   }
 }
 
@@ -62,8 +62,14 @@ export function register<S>(
  * Taps a hook of a service.
  * @throws MissingHook
  */
-export function tapService<S>(tapper: Tapper, { hook, fn }: Tap<S>, token: string, service: unknown, self: S): void {
-  hookOf(tapper.owner, token, hook, service).tap(tapper, fn(self))
+export function tapService<S>(
+  tapper: Tapper,
+  { hook, fn }: Tap<S>,
+  token: string,
+  service: unknown,
+  ownService: S,
+): void {
+  hookOf(tapper.owner, token, hook, service).tap(tapper, fn(ownService))
 }
 
 /** A tap on a hook that the service of a token does not have. */

@@ -54,7 +54,7 @@ export class Services {
 
   /** An optional service. Its view ends with its provider; the next provider gets another view. */
   whenThere(id: string, name: string, scope: Scope): { readonly current?: unknown } {
-    let seen: { provided: Provided; view: unknown } | undefined
+    let cached: { provided: Provided; view: unknown } | undefined
     const make = (provided: Provided) => {
       if (!provided.plugin.view) return provided.service
       return this.#view(
@@ -62,15 +62,15 @@ export class Services {
         this.consumer(name, this.scopeOfBoth(`view of ${id} for ${name}`, { owner: name, scope }, id)),
       )
     }
-    const look = () => {
+    const resolve = () => {
       const provided = this.#provided.get(id)
       if (!provided) return undefined
-      if (seen?.provided !== provided) seen = { provided, view: make(provided) }
-      return seen.view
+      if (cached?.provided !== provided) cached = { provided, view: make(provided) }
+      return cached.view
     }
     return {
       get current() {
-        return look()
+        return resolve()
       },
     }
   }

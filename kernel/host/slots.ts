@@ -47,7 +47,7 @@ export interface Slot {
   full?: true
   scope?: OwnedScope
   /** Argument of the functions on its surface, once it is applied. */
-  self?: unknown
+  service?: unknown
 }
 
 export interface SlotOptions {

@@ -105,7 +105,7 @@ export class Admission {
       for (const hold of over) holds.delete(hold)
       if (holds.size === 0) this.#holds.delete(owner)
     }
-    for (const look of [...this.#waiting]) look()
+    for (const check of [...this.#waiting]) check()
   }
 
   mustWait(owner: string): boolean {
@@ -115,19 +115,19 @@ export class Admission {
   /** Resolves when no hold has the owner; rejects with `reloading` after five seconds, or when the caller hangs up. */
   wait(owner: string, response: ServerResponse): Promise<void> {
     return new Promise((resolve, reject) => {
-      const look = () => {
+      const check = () => {
         if (!this.mustWait(owner)) end(resolve)
       }
       const late = () => end(() => reject(reloading()))
       const end = (settle: () => void) => {
-        this.#waiting.delete(look)
+        this.#waiting.delete(check)
         timer.cancel()
         response.off('close', late)
         settle()
       }
       const timer = this.clock.timeout(WAIT_MS, late)
       response.once('close', late)
-      this.#waiting.add(look)
+      this.#waiting.add(check)
     })
   }
 

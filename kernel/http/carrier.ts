@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { BoundRoute } from '../contract/bound.js'
 import type { Fault } from '../contract/errors.js'
 import type { Identified } from '../contract/kernel-hooks.js'
-import { given } from '../contract/kernel-tokens.js'
+import { kernelToken } from '../contract/kernel-tokens.js'
 import type { Actor } from '../contract/record.js'
 import type { Door, SocketReply, StreamReply } from '../contract/route.js'
 import type { Upgrade } from './listeners.js'
@@ -28,7 +28,7 @@ export interface StreamOf {
  */
 export type Carry = (
   reply: StreamReply | SocketReply,
-  told: (error: unknown) => Fault,
+  toFault: (error: unknown) => Fault,
   over: () => void,
 ) => Promise<void>
 
@@ -46,4 +46,4 @@ export interface Carrier {
 }
 
 /** Registers the carrier of all streams, until the returned function is called. */
-export const Streams = given<(carrier: Carrier) => () => void>('kernel.streams@1')
+export const Streams = kernelToken<(carrier: Carrier) => () => void>('kernel.streams@1')

@@ -14,12 +14,12 @@ export function headRefusal({ rawHeaders }: IncomingMessage): Fault | undefined 
   if (rawHeaders.length > 2 * MAX_FIELDS) {
     return HttpErrors.headers_too_large(`the request has more than ${MAX_FIELDS} header fields; send fewer`)
   }
-  let seen = 0
+  let present = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = (rawHeaders[at] as string).toLowerCase()
     const bit = SINGLE_FIELDS.get(name) ?? 0
-    if (seen & bit) return KernelErrors.invalid_request(`the request has more than one ${name} header; send one`)
-    seen |= bit
+    if (present & bit) return KernelErrors.invalid_request(`the request has more than one ${name} header; send one`)
+    present |= bit
   }
   return undefined
 }
@@ -47,8 +47,8 @@ export function requestRefusal({ url = '', headers }: IncomingMessage, body?: Ro
 }
 
 /** Whether a content type, without its parameters, matches a declared one. */
-export function isOneOf(types: readonly string[], given: string): boolean {
-  const [type = ''] = given.toLowerCase().split(';')
+export function isOneOf(types: readonly string[], contentType: string): boolean {
+  const [type = ''] = contentType.toLowerCase().split(';')
   const [main, sub] = type.trim().split('/')
   return types.some(declared => {
     const [wantedMain, wantedSub] = (declared.toLowerCase().split(';')[0] as string).trim().split('/')

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Fault, KernelErrors } from '../contract/errors.js'
 import type { Incoming } from '../contract/kernel-hooks.js'
-import { given } from '../contract/kernel-tokens.js'
+import { kernelToken } from '../contract/kernel-tokens.js'
 import type { Actor } from '../contract/record.js'
 import type { Door, Route } from '../contract/route.js'
 import { isUnsupported } from '../kit/system-calls.js'
@@ -52,7 +52,7 @@ export interface ListenersApi {
   listen(at: Address, keeper: Doorkeeper): Promise<{ readonly port: number; close(): Promise<void> }>
 }
 /** Opens TCP listeners for plugins. */
-export const Listeners = given<ListenersApi>('kernel.listeners@1')
+export const Listeners = kernelToken<ListenersApi>('kernel.listeners@1')
 
 /** Time limits in milliseconds and the maximum head in bytes of a request. */
 export const LIMITS = {
@@ -76,7 +76,7 @@ export type Handler = (door: Door, ...request: Parameters<Serve>) => void
 /** Receives a server, the function that serves its requests, and its door. */
 export type ServerFollower = (server: Server, serve: Serve, door: Door) => unknown
 /** Calls the follower for each present and future server of every door, until the returned function is called. */
-export const Servers = given<(told: ServerFollower) => () => void>('kernel.servers@1')
+export const Servers = kernelToken<(follower: ServerFollower) => () => void>('kernel.servers@1')
 
 /** One `http.Server` of the kernel; its requests go to the current generation. */
 export class Listener {
@@ -94,9 +94,9 @@ export class Listener {
     path: string,
     handler: Handler,
     limits: Limits,
-    given?: InheritedSockets['socket'],
+    inherited?: InheritedSockets['socket'],
   ): Promise<Listener> {
-    if (given) return Listener.#inherited(path, makeServer('socket', handler, limits), given)
+    if (inherited) return Listener.#inherited(path, makeServer('socket', handler, limits), inherited)
     const bound = neighbourOf(path)
     await removeSocket(bound)
     const server = makeServer('socket', handler, limits)
@@ -117,24 +117,29 @@ export class Listener {
   static async #inherited(
     path: string,
     server: Server,
-    given: NonNullable<InheritedSockets['socket']>,
+    inherited: NonNullable<InheritedSockets['socket']>,
   ): Promise<Listener> {
-    const [own, other] = await Promise.all([stat(path).catch(() => undefined), stat(given.path)])
+    const [own, other] = await Promise.all([stat(path).catch(() => undefined), stat(inherited.path)])
     if (!own || own.ino !== other.ino || own.dev !== other.dev)
-      throw wrongDescriptor(given.path, `daemon.socket is ${path}`)
-    await once(server.listen({ fd: given.take() }), 'listening')
+      throw wrongDescriptor(inherited.path, `daemon.socket is ${path}`)
+    await once(server.listen({ fd: inherited.take() }), 'listening')
     return new Listener({ door: 'socket', path }, server)
   }
 
-  static async tcp(at: Address, handler: Handler, limits: Limits, given?: InheritedSockets['tcp']): Promise<Listener> {
+  static async tcp(
+    at: Address,
+    handler: Handler,
+    limits: Limits,
+    inherited?: InheritedSockets['tcp'],
+  ): Promise<Listener> {
     const { host, port, tls } = at
     // 'localhost' could resolve to ::1 alone; clients try 127.0.0.1.
     const address = host === 'localhost' ? '127.0.0.1' : host
     // The guards rely on the configured address.
-    if (given && (given.host !== address || (port !== 0 && given.port !== port)))
-      throw wrongDescriptor(`${given.host}:${given.port}`, `http.host and http.port are ${host}:${port}`)
+    if (inherited && (inherited.host !== address || (port !== 0 && inherited.port !== port)))
+      throw wrongDescriptor(`${inherited.host}:${inherited.port}`, `http.host and http.port are ${host}:${port}`)
     const server = makeServer('tcp', handler, limits, tls)
-    await once(server.listen(given ? { fd: given.take() } : { host: address, port }), 'listening')
+    await once(server.listen(inherited ? { fd: inherited.take() } : { host: address, port }), 'listening')
     const bound = (server.address() as AddressInfo).port
     return new Listener({ door: 'tcp', host, port: bound, ...(tls ? { tls: true } : {}) }, server)
   }
@@ -149,8 +154,8 @@ export class Listener {
   }
 }
 
-function wrongDescriptor(given: string, configured: string): Fault {
-  return new Fault('listen_fd_wrong', 500, `the service manager handed over ${given}, and ${configured}`, {
+function wrongDescriptor(received: string, configured: string): Fault {
+  return new Fault('listen_fd_wrong', 500, `the service manager handed over ${received}, and ${configured}`, {
     next: 'make ListenStream= of the unit and config.json name the same address',
   })
 }

@@ -74,7 +74,7 @@ export class Arrival implements Identified {
 
   callBy(caller: Caller): void {
     const { call } = this
-    this.call = (handle, asked) => call(() => caller(handle, asked), asked)
+    this.call = (handle, input) => call(() => caller(handle, input), input)
   }
 
   get headers(): IncomingMessage['headers'] {

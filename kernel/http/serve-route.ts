@@ -28,7 +28,7 @@ declare module 'fastify' {
 
 /** Serves one route: refusals before the body is read, then decoding, the handler and its reply. */
 export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: GenerationContext): void {
-  const { owner, route, self } = bound
+  const { owner, route, self: service } = bound
   const { entrance, db, disk, report, checkReplies } = context
   const { handled } = context.hooks
   const streams = 101 in route.replies || route.frames !== undefined
@@ -39,12 +39,12 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
     if (!carry) throw HttpErrors.reply_invalid(`${route.method} ${route.path} streams and declares no frames`)
     await durableToRead(context)
     if (call.reason) throw call.reason
-    const told = (error: unknown) => {
+    const toFault = (error: unknown) => {
       const fault = faultOf(error)
       if (fault.status >= 500) report({ owner, hook: `stream ${route.path}`, error: fault.cause ?? fault })
       return context.redact.fault(fault)
     }
-    await carry(result, told, () => call.abort(KernelErrors.unavailable('the stream is over')))
+    await carry(result, toFault, () => call.abort(KernelErrors.unavailable('the stream is over')))
   }
   app.route({
     method: route.method,
@@ -59,7 +59,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
       // Essential routes are not refused, but their look at the disk keeps its state current for the writes that follow.
       const full = route.method === 'GET' ? undefined : await disk.refusal()
       if (full && !route.essential) throw full
-      await route.before?.(self, { params, actor: arrival.actor } as never)
+      await route.before?.(service, { params, actor: arrival.actor } as never)
     },
     handler: async (request, reply) => {
       const { arrival } = request
@@ -71,7 +71,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
         const asks = streams && { bound, arrival, response: reply.raw }
         const carry = asks ? entrance.carrier?.enter(asks) : undefined
         if (body) call.signal.addEventListener('abort', () => body.destroy(call.reason))
-        const asked = {
+        const input = {
           params: request.params,
           ...decoded(request),
           actor: arrival.actor,
@@ -81,11 +81,11 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
             return call.signal
           },
         }
-        const working = arrival.call(() => route.handle(self, asked as never), asked as Asked)
-        const given = await call.orLeaving(working as Awaitable<Reply>)
+        const working = arrival.call(() => route.handle(service, input as never), input as Asked)
+        const answer = await call.orLeaving(working as Awaitable<Reply>)
         if (body?.errored) throw body.errored
-        if (!given) throw new TypeError('the handler returned no reply: return ok(body) or noContent()')
-        const result = checkReplies ? checkReply(route, given) : given
+        if (!answer) throw new TypeError('the handler returned no reply: return ok(body) or noContent()')
+        const result = checkReplies ? checkReply(route, answer) : answer
         if (route.method !== 'GET' && handled.isUsed()) {
           const { id, params } = request
           const changed = { id, actor: arrival.actor, route, params: params as Record<string, string> }

@@ -144,10 +144,10 @@ export class Transport {
   }
 
   /** See the token `Servers`. */
-  follow(told: ServerFollower): () => void {
-    for (const [server, how] of this.#servers) told(server, ...how)
-    this.#followers.add(told)
-    return () => this.#followers.delete(told)
+  follow(follower: ServerFollower): () => void {
+    for (const [server, how] of this.#servers) follower(server, ...how)
+    this.#followers.add(follower)
+    return () => this.#followers.delete(follower)
   }
 
   /** See the token `Listeners`. */
@@ -291,7 +291,7 @@ export class Transport {
     const opened: ServerFollower = (server, ...how) => {
       this.#servers.set(server, how)
       server.once('close', () => this.#servers.delete(server))
-      for (const told of this.#followers) told(server, ...how)
+      for (const follower of this.#followers) follower(server, ...how)
     }
     return { ...LIMITS, opened }
   }

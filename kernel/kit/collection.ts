@@ -68,7 +68,7 @@ export interface NounRoute<S, P extends string, Q extends Schema | undefined, B 
   readonly throws?: readonly ThrownError[]
   readonly query?: Q
   readonly body?: B
-  readonly handle: (self: S, request: RouteRequest<P, Q, B>, seen: Seen) => Awaitable<R>
+  readonly handle: (service: S, request: RouteRequest<P, Q, B>, expected: Seen) => Awaitable<R>
 }
 
 /** The differences between the verbs. */
@@ -161,8 +161,8 @@ export function collectionOf<S>(...shared: readonly Annotation[]) {
           ...(thrown.length > 0 ? [throws(...thrown)] : []),
           ...others,
         ],
-        handle: async (self: S, request: RouteRequest<string, undefined, undefined>) => {
-          const body = await handle(self, withoutSeen(request), seenOf(request as never))
+        handle: async (service: S, request: RouteRequest<string, undefined, undefined>) => {
+          const body = await handle(service, withoutSeen(request), seenOf(request as never))
           return { status: Number(Object.keys(replies)[0]), body }
         },
       })

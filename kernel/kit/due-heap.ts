@@ -3,7 +3,7 @@ type Due = { readonly key: string; readonly at: number }
 /** Keys by due time, one time per key. Setting, deleting and taking the earliest cost O(log n). */
 export class DueHeap {
   readonly #heap: Due[] = []
-  readonly #place = new Map<string, number>()
+  readonly #indexes = new Map<string, number>()
 
   get size(): number {
     return this.#heap.length
@@ -15,25 +15,25 @@ export class DueHeap {
   }
 
   get(key: string): number | undefined {
-    const place = this.#place.get(key)
-    return place === undefined ? undefined : this.#heap[place]?.at
+    const index = this.#indexes.get(key)
+    return index === undefined ? undefined : this.#heap[index]?.at
   }
 
   /** Sets or moves the time of a key. */
   set(key: string, at: number): void {
-    const place = this.#place.get(key) ?? this.#heap.length
-    this.#put(place, { key, at })
-    this.#settle(place)
+    const index = this.#indexes.get(key) ?? this.#heap.length
+    this.#put(index, { key, at })
+    this.#settle(index)
   }
 
   delete(key: string): void {
-    const place = this.#place.get(key)
-    if (place === undefined) return
-    this.#place.delete(key)
+    const index = this.#indexes.get(key)
+    if (index === undefined) return
+    this.#indexes.delete(key)
     const last = this.#heap.pop()
     if (last === undefined || last.key === key) return
-    this.#put(place, last)
-    this.#settle(place)
+    this.#put(index, last)
+    this.#settle(index)
   }
 
   /** Removes and returns the earliest entry if it is due at `now`. */
@@ -44,9 +44,9 @@ export class DueHeap {
     return first
   }
 
-  #put(place: number, entry: Due): void {
-    this.#heap[place] = entry
-    this.#place.set(entry.key, place)
+  #put(index: number, entry: Due): void {
+    this.#heap[index] = entry
+    this.#indexes.set(entry.key, index)
   }
 
   #settle(start: number): void {
@@ -56,17 +56,17 @@ export class DueHeap {
       this.#put(a, y)
       this.#put(b, x)
     }
-    let place = start
-    for (let parent = (place - 1) >> 1; place > 0 && before(place, parent); parent = (place - 1) >> 1) {
-      swap(place, parent)
-      place = parent
+    let index = start
+    for (let parent = (index - 1) >> 1; index > 0 && before(index, parent); parent = (index - 1) >> 1) {
+      swap(index, parent)
+      index = parent
     }
     for (;;) {
-      const [left, right] = [2 * place + 1, 2 * place + 2]
+      const [left, right] = [2 * index + 1, 2 * index + 2]
       const child = before(right, left) ? right : left
-      if (!before(child, place)) return
-      swap(child, place)
-      place = child
+      if (!before(child, index)) return
+      swap(child, index)
+      index = child
     }
   }
 }

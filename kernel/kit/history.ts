@@ -85,7 +85,7 @@ export class History<R extends { readonly seq: number }> {
 }
 
 function whereOf(of: object): { readonly where: string; readonly params: SqlValue[] } {
-  const given = Object.entries(of).filter(([, value]) => value !== undefined)
-  const where = given.map(([column]) => `${sqlName(column)} = ?`).join(' AND ')
-  return { where: where === '' ? 'true' : where, params: given.map(([, value]) => value as SqlValue) }
+  const entries = Object.entries(of).filter(([, value]) => value !== undefined)
+  const where = entries.map(([column]) => `${sqlName(column)} = ?`).join(' AND ')
+  return { where: where === '' ? 'true' : where, params: entries.map(([, value]) => value as SqlValue) }
 }

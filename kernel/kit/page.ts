@@ -35,14 +35,14 @@ export class Paging<P> {
   /** The place after which the page begins; undefined for the first page. @throws Fault `invalid_cursor`, or that of the options */
   after(of: PageOf, cursor: string | undefined): P | undefined {
     if (cursor === undefined) return undefined
-    const [digest, place] = this.#parsed(cursor)
-    const read = digest === digestOf(of) ? v.safeParse(this.options.place, place) : undefined
+    const [digest, position] = this.#parsed(cursor)
+    const read = digest === digestOf(of) ? v.safeParse(this.options.place, position) : undefined
     if (!read?.success) throw (this.options.invalid ?? KernelErrors.invalid_cursor)()
     return read.output
   }
 
-  cursor(of: PageOf, place: P): string {
-    return Buffer.from(JSON.stringify([digestOf(of), place])).toString('base64url')
+  cursor(of: PageOf, position: P): string {
+    return Buffer.from(JSON.stringify([digestOf(of), position])).toString('base64url')
   }
 
   /** Cuts a page of `limit` rows; the caller reads one row more, which shows whether there is another page. */

@@ -37,9 +37,9 @@ const ALWAYS = constants.O_NONBLOCK | constants.O_NOCTTY
  * @throws Fault `file_not_regular`; the system's own error otherwise, `ENOENT` for a missing file
  */
 export async function openRegularFile(file: string, options: OpenFileOptions = {}): Promise<number> {
-  const look = options.links === 'refuse' ? fs.promises.lstat : fs.promises.stat
+  const inspect = options.links === 'refuse' ? fs.promises.lstat : fs.promises.stat
   // Checked before it is opened as well: opening a device may have effects.
-  const found = await look(file).catch(absent(options))
+  const found = await inspect(file).catch(absent(options))
   if (found) mustBeRegular(file, found)
   const handle = await open(file, flagsOf(options), options.mode ?? 0o600).catch(waited(file))
   try {
@@ -53,8 +53,8 @@ export async function openRegularFile(file: string, options: OpenFileOptions = {
 
 /** {@link openRegularFile} for synchronous callers: the lock, the log, the command line. */
 export function openRegularFileSync(file: string, options: OpenFileOptions = {}): number {
-  const look = options.links === 'refuse' ? fs.lstatSync : fs.statSync
-  const found = attempt(() => look(file), absent(options))
+  const inspect = options.links === 'refuse' ? fs.lstatSync : fs.statSync
+  const found = attempt(() => inspect(file), absent(options))
   if (found) mustBeRegular(file, found)
   const handle = attempt(() => fs.openSync(file, flagsOf(options), options.mode ?? 0o600), waited(file))
   try {

@@ -39,7 +39,7 @@ interface Held {
   readonly options: SecretOptions
 }
 
-/** Values that a plugin hides: the entry `secrets: [self => self.hidden]` of its surface has them replaced in output. */
+/** Values that a plugin hides: the entry `secrets: [service => service.hidden]` of its surface has them replaced in output. */
 export class SecretSet implements SecretSource {
   readonly #held = new Set<Held>()
   readonly #followers = new Map<SecretSink, Map<Held, () => void>>()

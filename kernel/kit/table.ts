@@ -261,20 +261,20 @@ export class Table<C extends Columns> {
     const set = changes as Record<string, unknown>
     const condition = where as Record<string, unknown>
     const params: SqlValue[] = []
-    let place = this.#texts.at(verb).at(order)
+    let texts = this.#texts.at(verb).at(order)
     for (const member of Object.keys(set)) {
       params.push(encoded(this.#of(member).column, set[member]))
-      place = place.at(member)
+      texts = texts.at(member)
     }
-    place = place.at('')
+    texts = texts.at('')
     for (const member of Object.keys(condition)) {
       const value = condition[member]
       if (value === undefined) throw new TypeError(`the condition on ${this.name} has no value for ${member}`)
       if (value !== null) params.push(encoded(this.#of(member).column, value))
-      place = place.at(value === null ? `${member} IS NULL` : member)
+      texts = texts.at(value === null ? `${member} IS NULL` : member)
     }
-    place.text ??= this.#textOf(verb, set, condition, order)
-    return { sql: place.text, params }
+    texts.text ??= this.#textOf(verb, set, condition, order)
+    return { sql: texts.text, params }
   }
 
   #textOf(verb: 'SELECT' | 'UPDATE' | 'DELETE', set: object, where: object, order: string): string {

@@ -65,7 +65,7 @@ export async function acquireLock(
     throw new Fault('lock_unsupported', 500, `no way to lock a home on ${process.platform}`, {
       next: 'use Linux or macOS',
     })
-  const begun = clock.monotonic()
+  const startedAt = clock.monotonic()
   for (;;) {
     const claimed = await claim(home).catch(error => {
       // The lock file of a new home may use the space that is reserved for a full disk.
@@ -76,7 +76,7 @@ export async function acquireLock(
     const holder = holderOfHeld(home)
     // A new holder may not have written its record yet, and the record may be that of its predecessor.
     const patience = holder?.visible ? 0 : namingMs
-    if (clock.monotonic() - begun >= (options.waitMs ?? 0) + patience) throw alreadyRunning(holder)
+    if (clock.monotonic() - startedAt >= (options.waitMs ?? 0) + patience) throw alreadyRunning(holder)
     await clock.sleep(pauseMs)
   }
 }

@@ -162,7 +162,7 @@ async function beginsWith(disk: Disk, handle: number, bytes: Uint8Array): Promis
 /**
  * Replaces a file so that a crash leaves the old or the new one: temporary file, sync, rename, sync of the folder. One writer per
  * file at a time.
- * @param place gives the temporary file its final name
+ * @param move gives the temporary file its final name
  */
 export function replaceFile(
   disk: Disk,
@@ -170,14 +170,14 @@ export function replaceFile(
   bytes: Uint8Array,
   permissions = 0o600,
   room: Room = noReserve,
-  place: (temporary: string) => Awaitable<void> = temporary => disk.rename(temporary, file),
+  move: (temporary: string) => Awaitable<void> = temporary => disk.rename(temporary, file),
 ): Promise<void> {
   const calls: ReplaceCalls = {
     create: temporary => disk.open(temporary, 'replace', permissions),
     write: (handle, all) => writeAll(disk, handle, all, 0, room),
     sync: handle => syncing(() => disk.fsync(handle)),
     close: handle => disk.close(handle),
-    rename: place,
+    rename: move,
     discard: temporary => discard(disk, temporary),
     syncFolder: folder => syncing(() => disk.fsyncDir(folder)),
   }

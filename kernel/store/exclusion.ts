@@ -49,11 +49,11 @@ function lockOf(): Buffer {
 /** Excludes other programs from a database file for as long as it is open. @throws StoreError `store_in_use` */
 export async function exclude(disk: Disk, handle: number, file: string): Promise<void> {
   const clock = systemClock()
-  const begun = clock.monotonic()
+  const startedAt = clock.monotonic()
   for (;;) {
     const done = (await disk.exclude?.(handle)) ?? 'unsupported'
     if (typeof done === 'string') return
-    if (clock.monotonic() - begun >= WAIT_MS) {
+    if (clock.monotonic() - startedAt >= WAIT_MS) {
       const who = done.pid > 0 ? `the program with pid ${done.pid}` : 'another program'
       throw new StoreError(
         'store_in_use',

@@ -39,25 +39,26 @@ export class FileWatcher {
   constructor(private readonly pin: SqlitePin) {}
 
   wrap(imports: Imports): Imports {
-    const given = imports[this.pin.module]
-    const wrapped: Record<string, unknown> = { ...given }
+    const functions = imports[this.pin.module]
+    const wrapped: Record<string, unknown> = { ...functions }
     for (const [call, letter] of Object.entries(this.pin.imports) as [FileCall, string][]) {
-      const original = given?.[letter]
+      const original = functions?.[letter]
       if (typeof original !== 'function') {
         const message = `the SQLite build has no import ${this.pin.module}.${letter} for ${call}`
         throw new StoreError('sqlite_pin', message, 'take over what `npm run sqljs:pin` prints')
       }
-      wrapped[letter] = this.#observed(original as FileImport, this.#seen[call], call === 'openat')
+      wrapped[letter] = this.#observed(original as FileImport, this.#observers[call], call === 'openat')
       this.#original[call] = original as FileImport
     }
     return { ...imports, [this.pin.module]: wrapped }
   }
 
   /** Makes the original call, then reports it. Named arguments instead of a rest array: this is the hot path. */
-  #observed(original: FileImport, seen: (...args: number[]) => void, gives: boolean): FileImport {
+  #observed(original: FileImport, observer: (...args: number[]) => void, gives: boolean): FileImport {
     return (a, b, c, d) => {
       const result = original(a, b, c, d)
-      if (gives ? (result ?? -1) >= 0 : !result) seen(a as number, b as number, c as number, d as number, result ?? 0)
+      if (gives ? (result ?? -1) >= 0 : !result)
+        observer(a as number, b as number, c as number, d as number, result ?? 0)
       return result
     }
   }
@@ -121,7 +122,7 @@ export class FileWatcher {
   }
 
   /** The effect of each successful call; the arguments are those of the system call of that name. */
-  readonly #seen: Readonly<Record<FileCall, (...args: number[]) => void>> = {
+  readonly #observers: Readonly<Record<FileCall, (...args: number[]) => void>> = {
     openat: (_folder = 0, name = 0, _flags = 0, _mode = 0, fd = 0) => {
       this.#open[fd] = { ...this.#path(name), position: 0 }
     },

@@ -63,7 +63,7 @@ export class Mirror implements FileEvents {
   #dirty: MirroredPart | undefined
   #header = false
   #wanted = false
-  #asked = 0
+  #requests = 0
   readonly #progress = new Progress(0)
   #flushing = false
   /** The mark in the file. That of an earlier process counts until it is cleared. */
@@ -96,18 +96,18 @@ export class Mirror implements FileEvents {
 
   /** Whether everything that SQLite wants to be synced is on the disk. */
   get settled(): boolean {
-    return this.#progress.reached === this.#asked
+    return this.#progress.reached === this.#requests
   }
 
   /** Calls `done` when all syncs requested so far are done, in the order of the calls, or with the error. */
   whenSynced(done: (error?: Error) => void): void {
     if (this.stalled !== undefined && !this.settled) done(this.stalled)
-    else this.#progress.when(this.#asked, done)
+    else this.#progress.when(this.#requests, done)
   }
 
   /** Like {@link whenSynced}, but waits while the disk is full. */
   whenSyncedAtLast(done: (error?: Error) => void): void {
-    this.#progress.when(this.#asked, error => {
+    this.#progress.when(this.#requests, error => {
       if (error !== undefined && error === this.stalled) this.whenSyncedAtLast(done)
       else done(error)
     })
@@ -156,7 +156,7 @@ export class Mirror implements FileEvents {
 
   sync(part: FilePart): void {
     if (this.failure !== undefined || part === 'journal') return
-    if (part === 'wal') this.#asked++
+    if (part === 'wal') this.#requests++
     this.#wanted = true
     if (this.#header && part === 'wal') this.#barrier()
     this.request()
@@ -211,7 +211,7 @@ export class Mirror implements FileEvents {
   }
 
   #barrier(): void {
-    this.#steps.push({ kind: 'sync', part: this.#dirty ?? 'wal', covers: this.#asked, mark: this.#finder.mark })
+    this.#steps.push({ kind: 'sync', part: this.#dirty ?? 'wal', covers: this.#requests, mark: this.#finder.mark })
     this.#dirty = undefined
     this.#header = false
     this.#wanted = false

@@ -6,7 +6,7 @@ import { explain, type Owner, type Verdict } from './statement-check.js'
 export class Prepared {
   readonly allowed = new WeakSet<Owner>()
   /** Number of the latest {@link Statements.prepare} call for it. */
-  asked = 0
+  lastUse = 0
   #columns: readonly string[] | undefined
 
   constructor(
@@ -59,7 +59,7 @@ const KEPT_STATEMENTS = 400
 /** The prepared statements of one database. */
 export class Statements {
   readonly #kept = new Map<string, Prepared>()
-  #asked = 0
+  #uses = 0
 
   constructor(readonly db: SqliteDatabase) {}
 
@@ -74,13 +74,13 @@ export class Statements {
         throw sqlError(error, sql)
       }
       if (this.#kept.size >= KEPT_STATEMENTS) {
-        const oldest = [...this.#kept.values()].reduce((one, other) => (one.asked < other.asked ? one : other))
+        const oldest = [...this.#kept.values()].reduce((one, other) => (one.lastUse < other.lastUse ? one : other))
         oldest.statement.free()
         this.#kept.delete(oldest.sql)
       }
       this.#kept.set(sql, prepared)
     }
-    prepared.asked = ++this.#asked
+    prepared.lastUse = ++this.#uses
     return prepared
   }
 

@@ -17,14 +17,14 @@ export const PromptMessage = v.strictObject({
 })
 export type PromptMessage = v.InferOutput<typeof PromptMessage>
 
-const told = (max: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(max))
+const boundedText = (max: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(max))
 
 /** A person as identified by a platform. */
 export const PromptedFor = v.strictObject({
-  id: told(256),
-  name: told(256),
+  id: boundedText(256),
+  name: boundedText(256),
   /** The platform, such as `slack`. */
-  via: told(64),
+  via: boundedText(64),
 })
 
 /**

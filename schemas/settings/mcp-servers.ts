@@ -79,21 +79,24 @@ export const McpServerView = v.object({
 })
 export type McpServerView = v.InferOutput<typeof McpServerView>
 
-const place = {
+const scopeEntries = {
   scope: v.optional(McpScope),
   workspace_id: v.optional(line(4096)),
 }
-export const McpPlaceQuery = v.object(place)
+export const McpPlaceQuery = v.object(scopeEntries)
 export type McpPlaceQuery = v.InferOutput<typeof McpPlaceQuery>
 
 /** GET /api/settings/mcp-servers/{name}: `probe` connects to the server and lists its tools again. */
 export const ShowMcpServerQuery = v.object({
-  ...place,
+  ...scopeEntries,
   probe: v.optional(v.pipe(queryBoolean(), v.description('connect to the server now and refresh its tools'))),
 })
 export type ShowMcpServerQuery = v.InferOutput<typeof ShowMcpServerQuery>
 
-export const McpTargetQuery = v.object({ ...place, target: v.optional(v.picklist(['auto', 'config', 'sidecar'])) })
+export const McpTargetQuery = v.object({
+  ...scopeEntries,
+  target: v.optional(v.picklist(['auto', 'config', 'sidecar'])),
+})
 export type McpTargetQuery = v.InferOutput<typeof McpTargetQuery>
 
 /** GET /api/settings/mcp-servers. */

@@ -81,14 +81,14 @@ function kernelHooks(): string[][] {
   const file = path.join(import.meta.dirname, '../../kernel/contract/kernel-hooks.ts')
   const text = readFileSync(file, 'utf8')
   const typed = new Map(entriesIn(text).map(({ name, type }) => [name, type]))
-  const write = 'Readonly<Record<string, (self, t: Tx, change: RecordChange) => Fault | undefined>>'
+  const write = 'Readonly<Record<string, (service, t: Tx, change: RecordChange) => Fault | undefined>>'
   return Object.entries<HookTable[string]>(kernelPoints).map(([name, { summary }]) => [
     code(name),
     code(
       typed
         .get(name)
         ?.replace(/^\((?=\))/, '(self')
-        .replace(/^\((?=\w+:)/, '(self, ') ?? write,
+        .replace(/^\((?=\w+:)/, '(service, ') ?? write,
     ),
     summary,
   ])
@@ -120,7 +120,7 @@ export function hooksPage(): string {
     'Hooks and events',
     `## Hooks of plugins
 
-A tap names the token of the plugin and the hook: ${code('tap(Workspaces, workspaces => workspaces.deleting, self => …)')}. See
+A tap names the token of the plugin and the hook: ${code('tap(Workspaces, workspaces => workspaces.deleting, service => …)')}. See
 [plugins.md](../plugins.md#hooks) for the kinds and what happens when a tap fails.`,
     table(['plugin', 'hook', 'kind', 'tap', 'meaning'], hooks),
     `## Hooks of the kernel

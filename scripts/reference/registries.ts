@@ -44,7 +44,7 @@ export function registriesPage(): string {
   ])
   return page(
     'Registries',
-    `A surface contributes with ${code('contribute(Checks, self => [ … ])')}; the plugin that declares the registry collects the entries of all.
+    `A surface contributes with ${code('contribute(Checks, service => [ … ])')}; the plugin that declares the registry collects the entries of all.
 A contribution to a registry that nobody declares waits, and ${code('svc plugin show <name>')} lists it.`,
     table(['registry', 'token', 'entry', 'contributed to by', 'meaning'], rows),
   )

@@ -1,6 +1,6 @@
 import { mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { besideBare, call, type Measured } from './beside-bare.js'
+import { call, compareWithBare, type Measured } from './bare-comparison.js'
 import type { Context } from './context.js'
 import { makeHome, startDaemon } from './daemon.js'
 import { ms } from './measure.js'
@@ -35,7 +35,7 @@ export async function benchAgents(context: Context): Promise<void> {
   ]
   const rows: Row[] = [{ what: `first list after the start, ${agents} files to read`, ours: ms(first) }]
   await daemon.longestGap()
-  for (const one of measured) rows.push(await besideBare(context, home.socket, one))
+  for (const one of measured) rows.push(await compareWithBare(context, home.socket, one))
   rows.push({ what: "longest gap of the daemon's loop", ours: ms(await daemon.longestGap()) })
   await daemon.stop()
   report.section('Agents and workspaces', rows)

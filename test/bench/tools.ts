@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { AcpAgent } from './acp-agent.js'
 import { relay, type Script } from './acp-script.js'
-import { besideBare, call } from './beside-bare.js'
+import { call, compareWithBare } from './bare-comparison.js'
 import { Child } from './child.js'
 import type { Context } from './context.js'
 import { makeHome, startDaemon } from './daemon.js'
@@ -60,7 +60,7 @@ export async function benchTools(context: Context): Promise<void> {
     },
   ] as const
   const rows: Row[] = [{ what: `first search among ${counts.tools} tools, servers to start`, ours: ms(first) }]
-  for (const one of measured) rows.push(await besideBare(context, home.socket, one))
+  for (const one of measured) rows.push(await compareWithBare(context, home.socket, one))
   await daemon.stop()
   rows.push(...(await servedTools(context)), await startedSession(context))
   report.section(`Tools${quick ? ', coarse' : ''}`, rows)

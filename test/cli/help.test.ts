@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import { exampleOf } from '../../cli/commands/example.js'
 import { findCommand } from '../../cli/commands/find-command.js'
 import { runCli } from './fake-daemon.js'
-import { givenOf } from './given-of.js'
+import { invocationOf } from './invocation-of.js'
 import { data, dist, entries, wordsOf } from './tree.js'
 
 const svc = (...argv: string[]) => runCli(tmpdir(), argv, { data, root: dist })
@@ -30,7 +30,7 @@ test('every example is taken by the parser of its command', async () => {
   for (const entry of entries) {
     const found = findCommand(wordsOf(exampleOf(entry)).slice(1), entries)
     assert.is(found.is === 'command' ? found.entry.path : found.is, entry.path)
-    if (found.is === 'command') await givenOf(found.entry, found.rest)
+    if (found.is === 'command') await invocationOf(found.entry, found.rest)
   }
 })
 

@@ -5,7 +5,7 @@ import { type OptionData, ownOptionsOf } from '../../cli/commands/command-option
 import type { Entry } from '../../cli/commands/find-command.js'
 import { Dice, forSeeds } from '../kernel/fixtures/dice.js'
 import { runCli } from './fake-daemon.js'
-import { givenOf } from './given-of.js'
+import { invocationOf } from './invocation-of.js'
 import { data, dist, entries } from './tree.js'
 
 const texts = ['', '-', '-3', '--', '-x', '--quiet', '--no-json', 'a b', 'x=y', '=', 'line\nline', 'é', '\u0001', '{}']
@@ -57,7 +57,7 @@ test('every argument and option of every command arrives as it was given', async
     const dice = new Dice(seed)
     for (const entry of entries) {
       const { words, given } = call(entry, dice)
-      const { args, options } = await givenOf(entry, words)
+      const { args, options } = await invocationOf(entry, words)
       assert.equal({ args, options }, given, `svc ${entry.path} ${JSON.stringify(words)}`)
     }
   })
@@ -69,12 +69,16 @@ const entry = (option: object): Entry =>
 test('names that the parser cannot bind values to have values, and the last of several counts', async () => {
   for (const name of ['sha256', 'Upper', 'a_b', 'constructor', 'paths', 'execute'])
     for (const words of [[`--${name}=-1`], [`--${name}`, '0', `--${name}`, '-1']])
-      assert.equal((await givenOf(entry({ name, type: 'text' }), words)).options, { [name]: '-1' }, words.join(' '))
+      assert.equal(
+        (await invocationOf(entry({ name, type: 'text' }), words)).options,
+        { [name]: '-1' },
+        words.join(' '),
+      )
 })
 
 test('refusals name the word and come before anything is carried out', async () => {
   const refusal = (option: object, ...words: string[]) =>
-    givenOf(entry(option), words).then(
+    invocationOf(entry(option), words).then(
       () => '',
       (error: Error) => error.message,
     )

@@ -12,7 +12,7 @@ import { ProviderUsers } from '../../plugins/agents/providers/api.js'
 import { catalog } from '../../plugins/agents/providers/catalog.js'
 import { inTree } from '../../plugins/index.js'
 import { boot, temporaryFolder } from '../harness/kernel.js'
-import { givenOf } from './given-of.js'
+import { invocationOf } from './invocation-of.js'
 import { commandsIn, suggestions } from './suggestions.js'
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '../..')
@@ -28,7 +28,7 @@ async function refusal(command: string): Promise<string | undefined> {
   if (found.is !== 'command') return `${command}: no such command`
   if (found.rest.includes('--help')) return undefined
   try {
-    await givenOf(found.entry, found.rest)
+    await invocationOf(found.entry, found.rest)
     return undefined
   } catch (error) {
     return `${command}: ${(error as Error).message}`

@@ -80,18 +80,20 @@ export interface ManagedStart {
  * @throws Fault `listen_fd_wrong`
  */
 export function takeManager(env: Env, self: number): ManagedStart | undefined {
-  const given = Object.fromEntries(OWN.map(name => [name, env[name]])) as Partial<Record<(typeof OWN)[number], string>>
+  const variables = Object.fromEntries(OWN.map(name => [name, env[name]])) as Partial<
+    Record<(typeof OWN)[number], string>
+  >
   for (const name of OWN) delete env[name]
   if (process.platform !== 'linux') return undefined
-  const isOurs = given.WATCHDOG_PID === undefined || given.WATCHDOG_PID === String(self)
-  const usec = isOurs ? Number(given.WATCHDOG_USEC) : 0
-  const inherited = inheritedSockets(given, self)
-  if (!given.NOTIFY_SOCKET && !inherited) return undefined
+  const isOurs = variables.WATCHDOG_PID === undefined || variables.WATCHDOG_PID === String(self)
+  const usec = isOurs ? Number(variables.WATCHDOG_USEC) : 0
+  const inherited = inheritedSockets(variables, self)
+  if (!variables.NOTIFY_SOCKET && !inherited) return undefined
   const early: string[] = []
   let warn = (text: string): void => void early.push(text)
   let send: Send | undefined
   try {
-    send = given.NOTIFY_SOCKET ? notifier(given.NOTIFY_SOCKET) : undefined
+    send = variables.NOTIFY_SOCKET ? notifier(variables.NOTIFY_SOCKET) : undefined
   } catch (error) {
     warn(`the service manager cannot be told anything: ${messageOf(error)}`)
   }

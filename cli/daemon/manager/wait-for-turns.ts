@@ -29,18 +29,19 @@ export async function waitForTurns(
   })
   try {
     await Promise.race([kernel.inject({ method: 'POST', url: '/api/drain' }), over])
-    let told = -1
+    let lastCount = -1
     for (;;) {
       const turns = await Promise.race([turnsOf(kernel), over])
       if (turns === 0) return
       if (turns === undefined || isOver) {
-        const newest = turns ?? told
+        const newest = turns ?? lastCount
         const which = newest < 0 ? 'the daemon does not say whether turns run' : inTheMiddle(newest)
         log({ level: 'warn', msg: which })
         return
       }
-      if (turns !== told) log({ level: 'info', msg: `the stop waits for ${turns} sessions, at most ${ms / 1000} s` })
-      told = turns
+      if (turns !== lastCount)
+        log({ level: 'info', msg: `the stop waits for ${turns} sessions, at most ${ms / 1000} s` })
+      lastCount = turns
       manager.extend(EXTEND_MS, `stops: waits for the turns of ${turns} sessions`)
       await Promise.race([sleep(LOOK_MS), over])
     }

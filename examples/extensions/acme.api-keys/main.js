@@ -54,6 +54,6 @@ const { reconciler } = surfaceOf()
 export default definePlugin({ name: 'acme.api-keys', version: '1.0.0', service: async () => Keys }).surface({
   kinds: [Key],
   errors: [Errors],
-  reconcilers: [reconciler({ kind: Key, run: (self, batch) => self.project(batch) })],
-  hooks: { authenticate: (self, incoming) => self.whoAsks(incoming) },
+  reconcilers: [reconciler({ kind: Key, run: (service, batch) => service.project(batch) })],
+  hooks: { authenticate: (service, incoming) => service.whoAsks(incoming) },
 })

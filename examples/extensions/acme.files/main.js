@@ -60,14 +60,14 @@ export default definePlugin({ name: 'acme.files', version: '1.0.0', service: asy
       body: { as: 'stream', types: ['*/*'] },
       bodyLimit: 2 ** 30,
       replies: { 201: v.object({ name: v.string(), bytes: v.number() }) },
-      handle: async (self, { params, body, signal }) => created(await self.write(params.name, body, signal)),
+      handle: async (service, { params, body, signal }) => created(await service.write(params.name, body, signal)),
     }),
     route({
       method: 'GET',
       path: one,
       summary: 'Send a file',
       replies: { 200: { as: 'bytes', types: ['application/octet-stream'] } },
-      handle: (self, { params }) => self.read(params.name),
+      handle: (service, { params }) => service.read(params.name),
     }),
   ],
 })

@@ -41,12 +41,12 @@ export default definePlugin({
 }).surface({
   kinds: [Keep],
   errors: [Errors],
-  reconcilers: [reconciler({ kind: Keep, run: (self, batch) => self.project(batch) })],
+  reconcilers: [reconciler({ kind: Keep, run: (service, batch) => service.project(batch) })],
   taps: [
     tap(
       Workspaces,
       workspaces => workspaces.deleting,
-      self => (_, workspace) => self.refusal(workspace),
+      service => (_, workspace) => service.refusal(workspace),
     ),
   ],
   routes: [
@@ -57,7 +57,7 @@ export default definePlugin({
       replies: { 200: Kept },
       // Lent to agents as the tool ext__acme_keep__kept.
       with: [tool('kept', [], { description: 'List kept workspaces' })],
-      handle: self => ok({ kept: self.list() }),
+      handle: service => ok({ kept: service.list() }),
     }),
   ],
   commands: [{ path: 'acme keep list', summary: 'List kept workspaces', load: () => import('./list.js') }],

@@ -33,11 +33,13 @@ export default definePlugin({
     tap(
       Events,
       events => events.of(Changed),
-      self => () => self.changed(),
+      service => () => service.changed(),
     ),
   ],
-  services: [{ name: 'expire', run: (self, signal) => self.expire(signal) }],
-  registries: [contribute(Checks, self => [{ id: 'acme.leases.key', category: 'acme', run: () => self.check() }])],
+  services: [{ name: 'expire', run: (service, signal) => service.expire(signal) }],
+  registries: [
+    contribute(Checks, service => [{ id: 'acme.leases.key', category: 'acme', run: () => service.check() }]),
+  ],
   routes: [
     route({
       method: 'POST',
@@ -54,7 +56,7 @@ export default definePlugin({
           view: { text: 'token' },
         }),
       ],
-      handle: async (self, { body, actor }) => created(await self.claim(body, actor)),
+      handle: async (service, { body, actor }) => created(await service.claim(body, actor)),
     }),
     route({
       method: 'GET',
@@ -77,7 +79,7 @@ export default definePlugin({
           },
         }),
       ],
-      handle: (self, { query, actor }) => ok(self.list(query, actor)),
+      handle: (service, { query, actor }) => ok(service.list(query, actor)),
     }),
     route({
       method: 'PUT',
@@ -89,7 +91,7 @@ export default definePlugin({
         seconds: v.optional(Seconds),
       }),
       replies: { 200: Lease },
-      handle: async (self, { body }) => ok(await self.beat(body)),
+      handle: async (service, { body }) => ok(await service.beat(body)),
     }),
     route({
       method: 'POST',
@@ -98,7 +100,7 @@ export default definePlugin({
       body: v.strictObject({ token: Token }),
       replies: { 204: null },
       with: [cli('acme leases release', { args: [{ name: 'token', in: 'body' }], done: 'released' })],
-      handle: async (self, { body, actor }) => noContent(await self.release(body, actor)),
+      handle: async (service, { body, actor }) => noContent(await service.release(body, actor)),
     }),
     route({
       method: 'GET',
@@ -108,7 +110,7 @@ export default definePlugin({
       contentType: 'text/event-stream',
       replies: { 200: v.string() },
       frames: Frame,
-      handle: (self, { headers, signal }) => streamed(self.changes(headers['last-event-id'], signal)),
+      handle: (service, { headers, signal }) => streamed(service.changes(headers['last-event-id'], signal)),
     }),
   ],
 })

@@ -98,7 +98,7 @@ export default definePlugin({
   service: async () => Reminders,
 }).surface({
   tables: [{ id: '001', sql: TABLES }],
-  services: [{ name: 'ring', run: (self, signal) => self.ring(signal) }],
+  services: [{ name: 'ring', run: (service, signal) => service.ring(signal) }],
   routes: [
     route({
       method: 'POST',
@@ -107,7 +107,7 @@ export default definePlugin({
       body: v.strictObject({ text: Text, in_ms: Milliseconds }),
       replies: { 201: v.object({ id: v.number(), text: v.string(), due_at: v.string() }) },
       with: [cli('acme reminders set', { args: [{ name: 'text', in: 'body' }] })],
-      handle: async (self, { body }) => ({ status: 201, body: await self.set(body) }),
+      handle: async (service, { body }) => ({ status: 201, body: await service.set(body) }),
     }),
     route({
       method: 'GET',
@@ -117,9 +117,9 @@ export default definePlugin({
       contentType: 'text/event-stream',
       replies: { 200: v.string() },
       frames: Rang,
-      handle: (self, { headers, signal }) => {
+      handle: (service, { headers, signal }) => {
         const behind = Number(headers['last-event-id'] ?? 0)
-        return streamed(self.rang(Number.isSafeInteger(behind) ? behind : 0, signal))
+        return streamed(service.rang(Number.isSafeInteger(behind) ? behind : 0, signal))
       },
     }),
   ],

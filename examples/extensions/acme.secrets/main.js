@@ -72,8 +72,8 @@ export default definePlugin({
   requires: { daemon: Daemon },
   service: async () => SecretsService,
 }).surface({
-  secrets: [self => self.hidden],
-  registries: [contribute(SecretResolvers, self => [{ scheme: 'acme', resolve: name => self.get(name) }])],
+  secrets: [service => service.hidden],
+  registries: [contribute(SecretResolvers, service => [{ scheme: 'acme', resolve: name => service.get(name) }])],
   errors: [Errors],
   tables: [{ id: '001', sql: 'CREATE TABLE acme_secrets_value (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT' }],
   routes: [
@@ -83,8 +83,8 @@ export default definePlugin({
       summary: 'Store a secret',
       body: v.strictObject({ value: v.string() }),
       replies: { 204: null },
-      handle: async (self, { params, body }) => {
-        await self.put(params.name, body.value)
+      handle: async (service, { params, body }) => {
+        await service.put(params.name, body.value)
         return noContent()
       },
     }),
@@ -93,8 +93,8 @@ export default definePlugin({
       path,
       summary: 'Delete a secret',
       replies: { 204: null },
-      handle: async (self, { params }) => {
-        await self.drop(params.name)
+      handle: async (service, { params }) => {
+        await service.drop(params.name)
         return noContent()
       },
     }),
@@ -104,7 +104,7 @@ export default definePlugin({
       summary: 'Log in with a secret',
       replies: { 204: null },
       with: [describe('Secrets', { errors: [502] })],
-      handle: (self, { params }) => self.logIn(params.name),
+      handle: (service, { params }) => service.logIn(params.name),
     }),
   ],
 })

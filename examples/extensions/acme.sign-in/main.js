@@ -44,7 +44,7 @@ export default definePlugin({ name: 'acme.sign-in', version: '1.0.0', service: a
       path: '/api/ext/acme.sign-in/begun',
       summary: 'Begin a sign-in',
       replies: { 200: v.object({ state: v.string() }) },
-      handle: self => ok(self.begin()),
+      handle: service => ok(service.begin()),
     }),
     route({
       method: 'GET',
@@ -55,7 +55,7 @@ export default definePlugin({ name: 'acme.sign-in', version: '1.0.0', service: a
       query: v.object({ state: v.string(), code: v.string() }),
       replies: { 200: HTML },
       faults: { reply: HTML, body: ({ message }) => page(message) },
-      handle: (self, { query }) => ok(page(self.finish(query))),
+      handle: (service, { query }) => ok(page(service.finish(query))),
     }),
   ],
 })

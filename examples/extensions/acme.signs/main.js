@@ -50,7 +50,7 @@ export default definePlugin({
     tap(
       Settings,
       settings => settings.of(Signs),
-      self => () => self.changes++,
+      service => () => service.changes++,
     ),
   ],
   routes: [
@@ -59,7 +59,7 @@ export default definePlugin({
       path: '/api/ext/acme.signs/signs',
       summary: 'List signs and where they come from',
       replies: { 200: v.object({ signs: v.array(Listed), hash: v.string(), changes: v.number() }) },
-      handle: self => ok(self.list()),
+      handle: service => ok(service.list()),
     }),
     route({
       method: 'PUT',
@@ -67,7 +67,7 @@ export default definePlugin({
       summary: 'Write a sign to config.json; 409 if it changed meanwhile',
       body: v.strictObject({ ...Sign.entries, hash: v.optional(v.string()) }),
       replies: { 200: v.object({ written: v.boolean(), apply: v.string() }) },
-      handle: async (self, { params, body }) => ok(await self.put(params.name, body)),
+      handle: async (service, { params, body }) => ok(await service.put(params.name, body)),
     }),
   ],
 })

@@ -55,7 +55,7 @@ export default definePlugin({
       body: { as: 'raw', types: ['application/json'] },
       bodyLimit: 64 * 1024,
       replies: { 202: v.object({ delivery: v.string() }) },
-      handle: async (self, { body, headers }) => accepted(await self.deliver(body, headers['x-acme-signature'])),
+      handle: async (service, { body, headers }) => accepted(await service.deliver(body, headers['x-acme-signature'])),
     }),
   ],
 })

@@ -43,9 +43,9 @@ export default definePlugin({
   declares: [api.WorkspaceDetailMembers],
   errors: [api.WorkspaceErrors],
   events: [api.WorkspaceCreated, api.WorkspaceUpdated, api.WorkspaceDeleted],
-  hooks: { scope: (self, _, scope) => self.scopeRefusal(scope) },
+  hooks: { scope: (service, _, scope) => service.scopeRefusal(scope) },
   registries: [
-    contribute(Checks, self => [{ id: 'workspaces.roots', category: 'workspaces', run: () => self.rootItems() }]),
+    contribute(Checks, service => [{ id: 'workspaces.roots', category: 'workspaces', run: () => service.rootItems() }]),
   ],
   routes: [
     route({
@@ -55,7 +55,8 @@ export default definePlugin({
       query: wire.ListWorkspacesQuery,
       replies: { 200: wire.ListWorkspacesReply },
       with: [tool('workspace_list', toolsets, { visibility: 'operator' })],
-      handle: async (self, { query, actor }) => ok({ workspaces: (await self.around(query.path, actor)).map(wireOf) }),
+      handle: async (service, { query, actor }) =>
+        ok({ workspaces: (await service.around(query.path, actor)).map(wireOf) }),
     }),
     route({
       method: 'POST',
@@ -64,7 +65,7 @@ export default definePlugin({
       body: wire.CreateWorkspaceBody,
       replies: { 201: wire.WorkspaceReply },
       with: [tool('workspace_add', toolsets, { visibility: 'operator' })],
-      handle: async (self, { body, actor }) => created(reply(await self.create(body, actor))),
+      handle: async (service, { body, actor }) => created(reply(await service.create(body, actor))),
     }),
     route({
       method: 'POST',
@@ -73,7 +74,7 @@ export default definePlugin({
       body: wire.ResolveWorkspaceBody,
       replies: { 200: wire.WorkspaceReply },
       with: [describe('Workspaces', { errors: [410] })],
-      handle: async (self, { body, actor }) => ok(reply(await self.resolve(body.path, actor))),
+      handle: async (service, { body, actor }) => ok(reply(await service.resolve(body.path, actor))),
     }),
     route({
       method: 'POST',
@@ -82,8 +83,8 @@ export default definePlugin({
       body: wire.ResolveWorkspaceBody,
       replies: { 200: wire.PlaceWorkspaceReply },
       with: [describe('Workspaces', { errors: [410] })],
-      handle: async (self, { body, actor }) => {
-        const { workspace, registered } = await self.place(body.path, actor)
+      handle: async (service, { body, actor }) => {
+        const { workspace, registered } = await service.place(body.path, actor)
         return ok({ workspace: wireOf(workspace), registered })
       },
     }),
@@ -93,9 +94,9 @@ export default definePlugin({
       summary: 'A workspace and what it sees; by id, name or path',
       replies: { 200: wire.WorkspaceDetail },
       with: [describe('Workspaces', { errors: [410] }), tool('workspace_info', toolsets)],
-      handle: async (self, { params, actor }) => {
-        const workspace = await self.find(params.id, actor)
-        return ok({ ...reply(workspace), ...(await self.detail(workspace)) })
+      handle: async (service, { params, actor }) => {
+        const workspace = await service.find(params.id, actor)
+        return ok({ ...reply(workspace), ...(await service.detail(workspace)) })
       },
     }),
     route({
@@ -105,7 +106,7 @@ export default definePlugin({
       body: wire.PatchWorkspaceBody,
       replies: { 200: wire.WorkspaceReply },
       with: [tool('workspace_update', toolsets)],
-      handle: async (self, { params, body, actor }) => ok(reply(await self.change(params.id, body, actor))),
+      handle: async (service, { params, body, actor }) => ok(reply(await service.change(params.id, body, actor))),
     }),
     route({
       method: 'DELETE',
@@ -114,8 +115,8 @@ export default definePlugin({
       essential: true,
       replies: { 204: null },
       with: [tool('workspace_remove', toolsets, { visibility: 'operator' })],
-      handle: async (self, { params, actor }) => {
-        await self.remove(params.id, actor)
+      handle: async (service, { params, actor }) => {
+        await service.remove(params.id, actor)
         return noContent()
       },
     }),
@@ -130,8 +131,8 @@ export default definePlugin({
           view: { rows: 'roots', columns: [{ header: 'Root', path: 'root_dir' }], empty: 'no workspaces' },
         }),
       ],
-      handle: self => {
-        const roots = self.list().map(workspace => workspace.rootDir)
+      handle: service => {
+        const roots = service.list().map(workspace => workspace.rootDir)
         return ok({ roots: roots.sort().map(root_dir => ({ root_dir })) })
       },
     }),

@@ -23,8 +23,8 @@ export default definePlugin({
   tables: [
     { id: '001', sql: 'CREATE TABLE acme_notes_published (id TEXT PRIMARY KEY, times INTEGER NOT NULL) STRICT' },
   ],
-  reconcilers: [reconciler({ kind: Note, run: (self, batch) => self.project(batch) })],
-  services: [{ name: 'sweep', run: (self, signal) => self.sweep(signal) }],
+  reconcilers: [reconciler({ kind: Note, run: (service, batch) => service.project(batch) })],
+  services: [{ name: 'sweep', run: (service, signal) => service.sweep(signal) }],
   routes: [
     route({
       method: 'GET',
@@ -33,7 +33,7 @@ export default definePlugin({
       query: v.object({ word: v.pipe(v.string(), v.minLength(1)) }),
       replies: { 200: v.object({ notes: v.array(v.string()) }) },
       with: [cli('note search', { args: [{ name: 'word', in: 'query' }] })],
-      handle: (self, { query }) => ok({ notes: self.search(query.word) }),
+      handle: (service, { query }) => ok({ notes: service.search(query.word) }),
     }),
     route({
       method: 'POST',
@@ -41,7 +41,7 @@ export default definePlugin({
       summary: 'Publish a note',
       replies: { 200: v.object({ text: v.string(), times: v.number() }) },
       with: [cli('note publish', { view: { text: 'text' } })],
-      handle: async (self, { params, actor }) => ok(await self.publish(params.id, actor)),
+      handle: async (service, { params, actor }) => ok(await service.publish(params.id, actor)),
     }),
   ],
 })

@@ -27,12 +27,12 @@ export default definePlugin({
     tap(
       Notes,
       notes => notes.rendering,
-      self => text => self.render(text),
+      service => text => service.render(text),
     ),
     tap(
       Notes,
       notes => notes.publishing,
-      self => async id => self.refusal(id),
+      service => async id => service.refusal(id),
     ),
   ],
 })

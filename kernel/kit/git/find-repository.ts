@@ -31,10 +31,10 @@ export async function repositoryAt(top: string): Promise<RepositoryPlace | undef
   const found = await stat(inside).catch(() => undefined)
   if (!found) return undefined
   const gitDir = await realpath(found.isDirectory() ? inside : path.resolve(top, pointerOf(await lineOf(inside))))
-  const place = await repositoryIn(top, gitDir)
-  const parts = [path.join(place.commonDir, 'objects'), path.join(place.commonDir, 'refs')]
+  const repository = await repositoryIn(top, gitDir)
+  const parts = [path.join(repository.commonDir, 'objects'), path.join(repository.commonDir, 'refs')]
   const folders = await Promise.all(parts.map(part => stat(part).then(one => one.isDirectory())))
-  return folders.every(Boolean) && HEAD.test(await headOf(gitDir)) ? place : undefined
+  return folders.every(Boolean) && HEAD.test(await headOf(gitDir)) ? repository : undefined
 }
 
 /** The place of a repository whose git folder is known. The `.git` of the folder itself is ignored. */

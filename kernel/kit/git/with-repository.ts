@@ -55,20 +55,26 @@ const PLAIN: Readonly<Record<string, RegExp>> = {
  * include or remote of the repository exists in it. Filters that the user configured for all repositories run.
  */
 export async function withRepository<T>(
-  place: RepositoryPlace,
+  repository: RepositoryPlace,
   host: GitHost,
   work: (git: Git) => Promise<T>,
 ): Promise<T> {
   const own = await mkdtemp(path.join(tmpdir(), 'svc-git-'))
   try {
-    const head = await headOf(place.gitDir)
-    await share(place, own, head)
+    const head = await headOf(repository.gitDir)
+    await share(repository, own, head)
     const call = (args: readonly string[], input?: string) =>
       host.run(
-        gitCall({ args, gitDir: own, workTree: place.top, env: host.env, ...(input === undefined ? {} : { input }) }),
+        gitCall({
+          args,
+          gitDir: own,
+          workTree: repository.top,
+          env: host.env,
+          ...(input === undefined ? {} : { input }),
+        }),
       )
-    await configure(place, own, call)
-    return await work(Object.assign(call, { publish: () => publish(place, own, head) }))
+    await configure(repository, own, call)
+    return await work(Object.assign(call, { publish: () => publish(repository, own, head) }))
   } finally {
     await rm(own, { recursive: true, force: true })
   }

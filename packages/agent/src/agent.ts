@@ -31,7 +31,7 @@ const MAX_MODEL = 256
 const MAX_SESSIONS = 64
 
 /** The working folders of a session and its MCP servers. */
-export interface Place {
+export interface SessionLocation {
   readonly cwd: string
   readonly mcpServers?: readonly McpServer[] | null
   readonly additionalDirectories?: readonly string[] | null
@@ -65,41 +65,41 @@ export class SvcAgent {
     }
   }
 
-  async create(place: Place) {
+  async create(location: SessionLocation) {
     this.#store.removeOldest()
     const transcript = {
       id: newSessionId(),
-      cwd: place.cwd,
+      cwd: location.cwd,
       mode: 'ask',
       model: undefined,
       turns: 0,
       messages: [],
     } as const
-    const session = await this.#open(transcript, place)
+    const session = await this.#open(transcript, location)
     this.#store.save(transcriptOf(session))
     return { sessionId: session.id, ...(await this.#offered(session)) }
   }
 
   /** Reopens a stored session. With a client, the conversation is replayed to it; the response must follow the last update. */
-  async load(id: string, place: Place, client?: AgentContext) {
+  async load(id: string, location: SessionLocation, client?: AgentContext) {
     if (this.#sessions.get(id)?.running) throw turnRunning(id)
     const stored = await this.#store.load(id)
     if (!stored) throw RequestError.sessionNotFound(id)
     await this.#sessions.get(id)?.mcp.close()
-    const session = await this.#open({ ...stored, messages: mended(stored.messages) }, place)
+    const session = await this.#open({ ...stored, messages: mended(stored.messages) }, location)
     if (client) await replay(session, client)
     return this.#offered(session)
   }
 
   /** Opens a new session with a copy of this conversation, which may be open here or only stored. */
-  async fork(id: string, place: Place) {
+  async fork(id: string, location: SessionLocation) {
     const from = this.#sessions.get(id)
     if (from?.running) throw turnRunning(id)
     const stored = from ? transcriptOf(from) : await this.#store.load(id)
     if (!stored) throw RequestError.sessionNotFound(id)
     this.#store.removeOldest()
-    const copy = { ...stored, id: newSessionId(), cwd: place.cwd, messages: mended(stored.messages) }
-    const session = await this.#open(copy, place)
+    const copy = { ...stored, id: newSessionId(), cwd: location.cwd, messages: mended(stored.messages) }
+    const session = await this.#open(copy, location)
     this.#store.save(transcriptOf(session))
     return { sessionId: session.id, ...(await this.#offered(session)) }
   }
@@ -184,12 +184,12 @@ export class SvcAgent {
     return session
   }
 
-  async #open(transcript: Transcript, place: Place): Promise<Session> {
+  async #open(transcript: Transcript, location: SessionLocation): Promise<Session> {
     if (this.#sessions.size >= MAX_SESSIONS && !this.#sessions.has(transcript.id)) {
       throw RequestError.invalidRequest({ code: 'too_many_sessions' }, `${MAX_SESSIONS} sessions are open; close one`)
     }
-    const cwd = await folderOf(place.cwd)
-    const more = await Promise.all((place.additionalDirectories ?? []).slice(0, 64).map(folderOf))
+    const cwd = await folderOf(location.cwd)
+    const more = await Promise.all((location.additionalDirectories ?? []).slice(0, 64).map(folderOf))
     const session: Session = {
       ...transcript,
       cwd,
@@ -199,7 +199,7 @@ export class SvcAgent {
       counted: 0,
       read: new Map(),
       decisions: new Map(),
-      mcp: new McpServers(place.mcpServers ?? [], cwd),
+      mcp: new McpServers(location.mcpServers ?? [], cwd),
       running: undefined,
     }
     this.#sessions.set(session.id, session)

@@ -30,12 +30,12 @@ import {
   type Timing,
   type Unsettled,
 } from '../../bridge-kit/src/index.js'
+import { Channels } from './channels.js'
 import { DiscordClient } from './client.js'
 import { configOf, type DiscordConfig } from './config.js'
 import { editEvent, type GatewayMessage, isWithoutContent, messageEvent } from './events.js'
 import { describe, isTokenRefused, isUnseen, pauseOf } from './failures.js'
 import { Gateway } from './gateway.js'
-import { Places } from './places.js'
 
 /** Maximum length of one message in code points. */
 const LONGEST = 2000
@@ -52,7 +52,7 @@ export function openDiscord(instance: Instance, host: Host, timing: Timing = rea
 }
 
 class DiscordBridge implements Adapter {
-  readonly #places = new Places()
+  readonly #places = new Channels()
   readonly #positions: Positions
   readonly #client: DiscordClient
   readonly #running: Promise<void>
@@ -202,7 +202,7 @@ class DiscordBridge implements Adapter {
     if (!this.#me || (!isNew && payload.t !== Events.MessageUpdate)) return
     const message = payload.d as GatewayMessage
     if (isNew && message.author?.id === this.#me.id) this.#client.learnOwn(message)
-    if (isNew) this.#positions.taking(keyOf(placeOf(message)), message.id)
+    if (isNew) this.#positions.taking(keyOf(locationOf(message)), message.id)
     this.#inOrder(message.channel_id, () => this.#message(message, isNew, this.#me as APIUser))
   }
 
@@ -217,43 +217,43 @@ class DiscordBridge implements Adapter {
   }
 
   /** Fetches the messages of a channel that were missed while disconnected; new messages wait for it. */
-  #behind(place: Place, last: string): void {
-    const at = this.#positions.of(keyOf(place))
-    if (at === undefined) this.#positions.begin(keyOf(place), last)
-    else if (isAfter(last, at)) this.#inOrder(place.channel, () => this.#catchUp(place, at))
+  #behind(location: ChannelLocation, last: string): void {
+    const at = this.#positions.of(keyOf(location))
+    if (at === undefined) this.#positions.begin(keyOf(location), last)
+    else if (isAfter(last, at)) this.#inOrder(location.channel, () => this.#catchUp(location, at))
   }
 
   /** Discord does not replay direct messages that were sent before a new session. */
   #directBehind(): void {
-    const direct = this.#positions.places().filter(place => place.startsWith(`${DIRECT}/`))
-    for (const place of direct.slice(0, MOST_DIRECT)) {
-      const at = this.#positions.of(place)
-      const channel = place.slice(DIRECT.length + 1)
+    const direct = this.#positions.places().filter(key => key.startsWith(`${DIRECT}/`))
+    for (const key of direct.slice(0, MOST_DIRECT)) {
+      const at = this.#positions.of(key)
+      const channel = key.slice(DIRECT.length + 1)
       if (at !== undefined) this.#inOrder(channel, () => this.#catchUp({ guild: undefined, channel }, at))
     }
   }
 
   /** Fetches the messages after `since`, the oldest first. */
-  async #catchUp(place: Place, since: string): Promise<void> {
+  async #catchUp(location: ChannelLocation, since: string): Promise<void> {
     const me = this.#me as APIUser
     try {
-      for await (const message of this.#client.since(place.channel, since)) {
+      for await (const message of this.#client.since(location.channel, since)) {
         if (this.host.signal.aborted) return
-        const whole = { ...message, ...(place.guild === undefined ? {} : { guild_id: place.guild }) }
-        this.#positions.taking(keyOf(place), message.id)
+        const whole = { ...message, ...(location.guild === undefined ? {} : { guild_id: location.guild }) }
+        this.#positions.taking(keyOf(location), message.id)
         await this.#message(whole, true, me)
       }
     } catch (error) {
       // The bot has no access to the channel, or has lost it.
-      if (isUnseen(error)) this.#positions.forget(keyOf(place))
-      this.host.log(`what was written in ${place.channel} meanwhile is not fetched: ${describe(error)}`)
+      if (isUnseen(error)) this.#positions.forget(keyOf(location))
+      this.host.log(`what was written in ${location.channel} meanwhile is not fetched: ${describe(error)}`)
     }
   }
 
   /** Resolves once the event was handed over; bridge-kit keeps it until the daemon has it. */
   async #message(message: GatewayMessage, isNew: boolean, me: APIUser): Promise<void> {
     const taken = () => {
-      if (isNew) this.#positions.taken(keyOf(placeOf(message)), message.id)
+      if (isNew) this.#positions.taken(keyOf(locationOf(message)), message.id)
     }
     const complete = await this.#eventOf(message, isNew, me).catch(error => {
       taken()
@@ -266,9 +266,9 @@ class DiscordBridge implements Adapter {
   async #eventOf(message: GatewayMessage, isNew: boolean, me: APIUser): Promise<InboundEvent | undefined> {
     if (!message.author || message.author.id === me.id) return undefined
     const isDirect = message.guild_id === undefined
-    const place = isDirect ? {} : await this.#placeOf(message.channel_id)
+    const address = isDirect ? {} : await this.#placeOf(message.channel_id)
     if (isDirect) this.#places.learnPerson(message.author.id, message.channel_id, message.author.username)
-    const event = isNew ? messageEvent(message, place, me) : editEvent(message, place, me)
+    const event = isNew ? messageEvent(message, address, me) : editEvent(message, address, me)
     if (!event) return undefined
     if (isWithoutContent(message, me)) this.#emptied()
     return this.#complete(event, isNew ? message : undefined)
@@ -335,7 +335,7 @@ class DiscordBridge implements Adapter {
 }
 
 /** A channel of a server, or a direct-message channel. */
-interface Place {
+interface ChannelLocation {
   readonly guild: string | undefined
   readonly channel: string
 }
@@ -346,8 +346,8 @@ interface Latest {
 }
 
 const DIRECT = '@me'
-const placeOf = ({ guild_id: guild, channel_id: channel }: GatewayMessage): Place => ({ guild, channel })
-const keyOf = ({ guild = DIRECT, channel }: Place): string => `${guild}/${channel}`
+const locationOf = ({ guild_id: guild, channel_id: channel }: GatewayMessage): ChannelLocation => ({ guild, channel })
+const keyOf = ({ guild = DIRECT, channel }: ChannelLocation): string => `${guild}/${channel}`
 
 /** View Channel, Send Messages, Read Message History, Send Messages in Threads. */
 const PERMISSIONS = String((1n << 10n) | (1n << 11n) | (1n << 16n) | (1n << 38n))

@@ -16,9 +16,9 @@ import {
   type SettleResult,
   type Timing,
 } from '../../bridge-kit/src/index.js'
+import type { Channels } from './channels.js'
 import type { DiscordConfig } from './config.js'
 import { codeOf, deliveryFailure, describe, isTokenRefused, isUnseen, pauseOf } from './failures.js'
-import type { Places } from './places.js'
 
 /** Timeout of a message; with a short pause it stays below the 5 s that the daemon waits. */
 const SEND_MS = 3500
@@ -50,7 +50,7 @@ export class DiscordClient {
     private readonly config: DiscordConfig,
     private readonly host: Host,
     private readonly timing: Timing,
-    private readonly places: Places,
+    private readonly places: Channels,
   ) {
     this.rest = new REST({
       api: config.apiUrl,
@@ -129,21 +129,21 @@ export class DiscordClient {
   /** Searches for the message with the nonce: first in the gateway's reports, then in the bot's recent messages in the channel. */
   async find(delivery: Delivery, since: number, me: string): Promise<SettleResult> {
     try {
-      const first = await this.#look(delivery, since, me)
+      const first = await this.#search(delivery, since, me)
       if (first.outcome !== 'absent') return first
       // An aborted request may still take effect, so the search runs twice.
       await this.timing.sleep(SECOND_LOOK_MS, this.host.signal)
-      return await this.#look(delivery, since, me)
+      return await this.#search(delivery, since, me)
     } catch (error) {
       this.host.log(`a message is not looked for: ${describe(error)}`)
       return { outcome: 'unknown' }
     }
   }
 
-  async #look({ target, nonce, text }: Delivery, since: number, me: string): Promise<SettleResult> {
+  async #search({ target, nonce, text }: Delivery, since: number, me: string): Promise<SettleResult> {
     const mark = markOf(nonce)
-    const seen = this.#own.get(mark)
-    if (seen !== undefined) return { outcome: 'delivered', remote_message_id: seen }
+    const sentId = this.#own.get(mark)
+    if (sentId !== undefined) return { outcome: 'delivered', remote_message_id: sentId }
     const channel = await this.#channelOf(target)
     let after = snowflakeOf(since)
     for (let page = 0; page < MOST_PAGES; page++) {

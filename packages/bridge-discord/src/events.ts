@@ -11,7 +11,7 @@ export type GatewayMessage = APIMessage & {
 const WRITTEN: ReadonlySet<MessageType> = new Set([MessageType.Default, MessageType.Reply])
 
 /** The event in a message; undefined: the message is not for the daemon. */
-export function messageEvent(message: GatewayMessage, place: Address, me: APIUser): InboundEvent | undefined {
+export function messageEvent(message: GatewayMessage, address: Address, me: APIUser): InboundEvent | undefined {
   const { author, content = '', type, webhook_id: webhook, referenced_message: answered } = message
   if (author.id === me.id || !WRITTEN.has(type)) return undefined
   const mentions = message.mentions ?? []
@@ -30,7 +30,7 @@ export function messageEvent(message: GatewayMessage, place: Address, me: APIUse
       authenticated: webhook === undefined,
       ...(author.bot || webhook !== undefined ? { is_bot: true } : {}),
     },
-    ...place,
+    ...address,
     peer_id: author.id,
     message_id: message.id,
     ...(reference === undefined ? {} : { reply_to_message_id: reference }),
@@ -41,9 +41,9 @@ export function messageEvent(message: GatewayMessage, place: Address, me: APIUse
 }
 
 /** The event of an edit. Discord also reports an edit when it has loaded the preview of a link. */
-export function editEvent(message: GatewayMessage, place: Address, me: APIUser): InboundEvent | undefined {
+export function editEvent(message: GatewayMessage, address: Address, me: APIUser): InboundEvent | undefined {
   if (!message.edited_timestamp || !message.author) return undefined
-  const event = messageEvent(message, place, me)
+  const event = messageEvent(message, address, me)
   return event && { ...event, family: 'edit', idempotency_key: `${event.idempotency_key}:${message.edited_timestamp}` }
 }
 

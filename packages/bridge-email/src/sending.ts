@@ -73,14 +73,14 @@ function subjectOf(subject: string | undefined, text: string): string {
  * and the server's reply to it.
  */
 export async function send(message: Composed, config: EmailConfig): Promise<DeliveryResult> {
-  let begun = false
+  let isTransmitting = false
   const session = new SmtpSession(config)
   try {
     await session.open()
     // The library reads the content only after the server accepts DATA.
     const content = new Readable({
       read() {
-        begun = true
+        isTransmitting = true
         this.push(message.bytes)
         this.push(null)
       },
@@ -89,7 +89,7 @@ export async function send(message: Composed, config: EmailConfig): Promise<Deli
     await session.whole<unknown>(done => session.connection.send(envelope, content, done))
     return { status: 'delivered', remote_message_id: message.id }
   } catch (error) {
-    return failed(error as SmtpError, begun, config)
+    return failed(error as SmtpError, isTransmitting, config)
   } finally {
     session.close()
   }
@@ -183,17 +183,20 @@ const bearer = (user: string, token: string) => ({
 })
 
 /** The delivery result of a failed attempt. */
-function failed(error: SmtpError, begun: boolean, { smtp }: EmailConfig): DeliveryResult {
+function failed(error: SmtpError, isTransmitting: boolean, { smtp }: EmailConfig): DeliveryResult {
   if (error instanceof NotSent) return error.toResult()
   if (error instanceof InstanceProblem) return new NotSent('missing_token', error.message).toResult()
   const { code, responseCode } = error
   const said = clip(`${smtp.host}: ${messageOf(error)}`.replace(/\s+/g, ' '), 300)
   // A server reply is final. Without one, the message may have been accepted once its content was being sent.
-  if (responseCode === undefined && begun) return { status: 'unknown', message: said }
+  if (responseCode === undefined && isTransmitting) return { status: 'unknown', message: said }
   const later = { retryAfterMs: LATER_MS }
   if (code === 'EAUTH' && !(responseCode !== undefined && responseCode < 500))
     return new NotSent('missing_token', said).toResult()
   if (responseCode === undefined) return new NotSent('transient_delivery_failure', said).toResult()
   if (responseCode < 500) return new NotSent('transient_delivery_failure', said, later).toResult()
-  return new NotSent(code === 'EENVELOPE' && !begun ? 'unknown_destination' : 'permission_denied', said).toResult()
+  return new NotSent(
+    code === 'EENVELOPE' && !isTransmitting ? 'unknown_destination' : 'permission_denied',
+    said,
+  ).toResult()
 }

@@ -35,7 +35,7 @@ import {
 import { ChatError, GchatApi, type ServiceAccount, serviceAccountOf } from './api.js'
 import { Bearer } from './bearer.js'
 import { type FileOf, readEvent, type SpaceOf } from './event.js'
-import { clientId, isMessage, isSpace, messageIn, type Place, placeOf, threadKey } from './places.js'
+import { clientId, isMessage, isSpace, locationOf, messageIn, type SpaceLocation, threadKey } from './spaces.js'
 import { LONGEST, quiet } from './text.js'
 
 const MOST_BYTES = 2 * 1024 * 1024
@@ -99,8 +99,8 @@ class GchatBridge implements Adapter {
   async deliver(delivery: Delivery): Promise<DeliveryResult> {
     if (delivery.event === 'progress') return { status: 'delivered' }
     try {
-      const place = await placeOf(delivery.target, user => this.#directWith(user))
-      const result = await this.#perform(delivery, place)
+      const location = await locationOf(delivery.target, user => this.#directWith(user))
+      const result = await this.#perform(delivery, location)
       this.#standing.well()
       return result
     } catch (error) {
@@ -112,7 +112,7 @@ class GchatBridge implements Adapter {
 
   /** Exact: the message id is chosen before the creation, and Google Chat refuses a duplicate. */
   async settle({ nonce, target }: Unsettled): Promise<SettleResult> {
-    const { space } = await placeOf(target, user => this.#directWith(user))
+    const { space } = await locationOf(target, user => this.#directWith(user))
     const found = await this.#find(space, nonce)
     return found === undefined ? { outcome: 'absent' } : { outcome: 'delivered', remote_message_id: found }
   }
@@ -155,25 +155,25 @@ class GchatBridge implements Adapter {
     return this.#close()
   }
 
-  async #perform(delivery: Delivery, place: Place): Promise<DeliveryResult> {
+  async #perform(delivery: Delivery, location: SpaceLocation): Promise<DeliveryResult> {
     const { event, nonce, remote_message_id: id } = delivery
     const text = quiet(delivery.text)
     if (event === 'delete') {
-      if (id !== undefined) await this.#api.call('DELETE', messageIn(place.space, id)).catch(unlessMissing)
+      if (id !== undefined) await this.#api.call('DELETE', messageIn(location.space, id)).catch(unlessMissing)
       return { status: 'delivered' }
     }
     if (text.length > LONGEST)
       throw new NotSent('unsupported_capability', `a text of ${text.length} characters is longer than ${LONGEST}`)
     const message = { text, markupSyntax: 'MARKUP_SYNTAX_MARKDOWN' }
     if (id !== undefined) {
-      await this.#change(messageIn(place.space, id), message)
+      await this.#change(messageIn(location.space, id), message)
       return { status: 'delivered', remote_message_id: id }
     }
     if (text.trim() === '') return { status: 'delivered' }
     const query = `messageId=${clientId(nonce)}`
-    const { reply, thread } = threadFor(place, delivery)
+    const { reply, thread } = threadFor(location, delivery)
     try {
-      const { name } = await this.#api.call('POST', `${place.space}/messages?${query}${reply}`, {
+      const { name } = await this.#api.call('POST', `${location.space}/messages?${query}${reply}`, {
         ...message,
         ...thread,
       })
@@ -183,7 +183,7 @@ class GchatBridge implements Adapter {
     } catch (error) {
       if (!(error instanceof ChatError) || error.status !== 409) throw error
       // An earlier attempt has created the message.
-      const made = await this.#find(place.space, nonce)
+      const made = await this.#find(location.space, nonce)
       if (made === undefined) throw error
       await this.#change(made, message)
       return { status: 'delivered', remote_message_id: made }
@@ -277,7 +277,7 @@ class GchatBridge implements Adapter {
 }
 
 /** The thread of a new message. All parts of a notification share the thread that its first part creates. */
-function threadFor({ space, thread, isDirect }: Place, { delivery_id: id }: Delivery) {
+function threadFor({ space, thread, isDirect }: SpaceLocation, { delivery_id: id }: Delivery) {
   if (isDirect) return { reply: '', thread: {} }
   const to = thread === undefined ? { threadKey: threadKey(id) } : { name: `${space}/threads/${thread}` }
   return { reply: '&messageReplyOption=REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD', thread: { thread: to } }

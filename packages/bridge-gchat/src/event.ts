@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { clip, fileName, type InboundEvent } from '../../bridge-kit/src/index.js'
-import { isMessage, isSpace, isUser, threadOf } from './places.js'
+import { isMessage, isSpace, isUser, threadOf } from './spaces.js'
 
 /** A file uploaded to Google Chat with a message. */
 export interface FileOf {

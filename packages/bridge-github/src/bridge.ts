@@ -31,8 +31,8 @@ import {
 import { type Credentials, checkKey, GithubApi } from './api.js'
 import { readEvent, type Self } from './event.js'
 import { Missed } from './missed.js'
-import { addressOf, commentPath, commentsPath, creationPath, type Place, placeOf, REPOSITORY } from './places.js'
 import { bodyOf, marker } from './text.js'
+import { addressOf, commentPath, commentsPath, creationPath, locationOf, REPOSITORY, type Thread } from './threads.js'
 
 /** GitHub sends up to 25 MB, but a comment has at most 64 KiB. */
 const MOST_BYTES = 5 * 1024 * 1024
@@ -52,7 +52,7 @@ interface GithubConfig {
   readonly secret: string
   readonly credentials: Credentials
   readonly repositories: ReadonlySet<string> | undefined
-  readonly targets: readonly Place[]
+  readonly targets: readonly Thread[]
 }
 
 /** Opens one instance: it listens and retries to look up its own login until GitHub responds. */
@@ -86,29 +86,29 @@ class GithubBridge implements Adapter {
   async open(): Promise<void> {
     const { close } = await listen(this.config.listen, request => this.#received(request), MOST_BYTES)
     this.#close = close
-    const begun = this.#standing.begin(async () => {
+    const opening = this.#standing.begin(async () => {
       this.#self = await this.#api.whoAmI()
     })
-    this.#missing = begun.then(() => (this.#self ? this.#missed.run() : undefined))
+    this.#missing = opening.then(() => (this.#self ? this.#missed.run() : undefined))
   }
 
   async deliver(delivery: Delivery): Promise<DeliveryResult> {
-    const place = placeOf(delivery.target)
+    const location = locationOf(delivery.target)
     const { event, remote_message_id: id, text, nonce, target } = delivery
     if (event === 'progress') return { status: 'delivered' }
-    const { repository } = place
+    const { repository } = location
     try {
       if (event === 'delete') {
         if (id === undefined) return { status: 'delivered' }
-        const reply = await this.#api.call('DELETE', repository, commentPath(place, id))
+        const reply = await this.#api.call('DELETE', repository, commentPath(location, id))
         return reply.status === 404 ? { status: 'delivered' } : resultOf(reply, false, id)
       }
       const body = { body: bodyOf(text, nonce, target.peer_id) }
       // An update is idempotent, a creation is not.
       const reply =
         id === undefined
-          ? await this.#api.call('POST', repository, creationPath(place), body)
-          : await this.#api.call('PATCH', repository, commentPath(place, id), body)
+          ? await this.#api.call('POST', repository, creationPath(location), body)
+          : await this.#api.call('PATCH', repository, commentPath(location, id), body)
       const result = resultOf(reply, id === undefined, id)
       if (result.status === 'delivered') this.#standing.well()
       return result
@@ -120,11 +120,11 @@ class GithubBridge implements Adapter {
 
   async settle(unsettled: Unsettled): Promise<SettleResult> {
     const { nonce, since, target } = unsettled
-    const place = placeOf(target)
+    const location = locationOf(target)
     const from = new Date(Math.max(0, since - SKEW_MS)).toISOString()
     for (let page = 1; page <= MOST_PAGES; page++) {
       const query = `?since=${encodeURIComponent(from)}&per_page=100&page=${page}`
-      const reply = await this.#api.call('GET', place.repository, commentsPath(place) + query)
+      const reply = await this.#api.call('GET', location.repository, commentsPath(location) + query)
       if (reply.status !== 200) return { outcome: 'unknown' }
       const comments = listOf(reply.text)
       const own = comments.find(({ body, user }) => this.#isMine(user?.login) && String(body).includes(marker(nonce)))
@@ -135,9 +135,9 @@ class GithubBridge implements Adapter {
   }
 
   targets(): readonly Target[] {
-    return this.config.targets.map(place => ({
-      ...addressOf(place),
-      display_name: `${place.repository}#${place.number}`,
+    return this.config.targets.map(location => ({
+      ...addressOf(location),
+      display_name: `${location.repository}#${location.number}`,
       target_type: 'thread',
     }))
   }

@@ -1,6 +1,6 @@
 import type { InboundEvent } from '../../bridge-kit/src/index.js'
-import { addressOf, type Place, REPOSITORY } from './places.js'
 import { mentions, withoutMention } from './text.js'
+import { addressOf, REPOSITORY, type Thread } from './threads.js'
 
 /** The identity of the bot. */
 export interface Self {
@@ -55,7 +55,7 @@ export function readEvent(
     return { ignored: 'it lacks an id' }
   // GitHub also reports the bot's own comments.
   if (user.login.toLowerCase() === self.login.toLowerCase()) return { ignored: 'the bot itself wrote it' }
-  const place: Place =
+  const location: Thread =
     kind === 'pull_request_review_comment'
       ? { kind: 'review', repository: name, number, root: isId(root) ? root : id }
       : { kind: 'issue', repository: name, number }
@@ -78,7 +78,7 @@ export function readEvent(
         ...(user.type === 'Bot' ? { is_bot: true } : {}),
       },
       peer_id: user.login,
-      ...addressOf(place),
+      ...addressOf(location),
       ...(kind === 'issues' ? {} : { message_id: String(id) }),
       ...(isId(root) ? { reply_to_message_id: String(root) } : {}),
       text,

@@ -46,14 +46,14 @@ export class Missed {
   async run(): Promise<void> {
     const { signal } = this.host
     while (!signal.aborted) {
-      await this.#look().catch(error => {
+      await this.#check().catch(error => {
         if (!signal.aborted) this.host.log(`failed deliveries are not looked for: ${messageOf(error)}`)
       })
       await this.timing.sleep(AGAIN_MS, signal).catch(() => {})
     }
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     this.problem = undefined
     if (this.api.isApp) {
       await this.#redeliver((method, path) => this.api.asApp(method, path), '/app/hook/deliveries')

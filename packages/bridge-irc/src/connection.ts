@@ -429,12 +429,12 @@ export class IrcConnection {
   /** Sends one WHOIS at a time; the PONG marks its end, even if the server ignored it. */
   #lookUp(nick: string): Promise<{ user: string; host: string; account: string | undefined } | undefined> {
     const turn = this.#lookUps.then(async () => {
-      const asked = { nick, user: '', host: '', account: undefined }
-      this.#whois = asked
+      const whois = { nick, user: '', host: '', account: undefined }
+      this.#whois = whois
       try {
         this.#write(`WHOIS ${nick}`)
         await this.roundTrip()
-        return asked.user === '' ? undefined : asked
+        return whois.user === '' ? undefined : whois
       } finally {
         this.#whois = undefined
       }

@@ -87,6 +87,6 @@ export function objectOf(text: string): Record<string, unknown> {
 /** Whether a signature is the HMAC-SHA256 of the data, compared in constant time. */
 export function isHmac(secret: string | Buffer, data: Buffer, signature: string, encoding: 'hex' | 'base64'): boolean {
   const expected = createHmac('sha256', secret).update(data).digest()
-  const given = Buffer.from(signature, encoding)
-  return given.length === expected.length && timingSafeEqual(given, expected)
+  const actual = Buffer.from(signature, encoding)
+  return actual.length === expected.length && timingSafeEqual(actual, expected)
 }

@@ -8,7 +8,7 @@ const MOST_PLACES = 600
 const SAVE_MS = 500
 const KEY = 'positions'
 
-interface Place {
+interface ChannelPosition {
   /** The daemon has all messages up to this id. */
   at: string
   /** Messages being handed to the daemon, and messages above {@link at} that it already has. */
@@ -21,7 +21,7 @@ interface Place {
  * passes a message that the daemon lacks. Message ids must grow with time: digits, optionally with a point.
  */
 export class Positions {
-  readonly #places = new Map<string, Place>()
+  readonly #places = new Map<string, ChannelPosition>()
   #saving: Promise<void> | undefined
   #changed = false
 
@@ -33,13 +33,13 @@ export class Positions {
   /** Loads the positions of an earlier process. */
   async load(): Promise<void> {
     const kept = Object(await this.host.values.get(KEY)) as Readonly<Record<string, unknown>>
-    for (const [place, at] of Object.entries(kept))
-      if (typeof at === 'string' && isId(at)) this.#places.set(place, { at, open: new Set(), done: new Set() })
+    for (const [key, at] of Object.entries(kept))
+      if (typeof at === 'string' && isId(at)) this.#places.set(key, { at, open: new Set(), done: new Set() })
   }
 
   /** Id of the newest read message; undefined: the place is unknown. */
-  of(place: string): string | undefined {
-    return this.#places.get(place)?.at
+  of(key: string): string | undefined {
+    return this.#places.get(key)?.at
   }
 
   /** Places, the most recently used first. */
@@ -48,25 +48,25 @@ export class Positions {
   }
 
   /** Sets the first position of a place; a known place keeps its own. */
-  begin(place: string, at: string): void {
-    if (this.#places.has(place) || !isId(at)) return
-    this.#put(place, { at, open: new Set(), done: new Set() })
+  begin(key: string, at: string): void {
+    if (this.#places.has(key) || !isId(at)) return
+    this.#put(key, { at, open: new Set(), done: new Set() })
     this.#save()
   }
 
   /** Records that a message is being handed to the daemon. */
-  taking(place: string, id: string): void {
+  taking(key: string, id: string): void {
     if (!isId(id)) return
-    const known = this.#places.get(place)
+    const known = this.#places.get(key)
     // Without a known position, all smaller ids count as read.
     const one = known ?? { at: before(id), open: new Set<string>(), done: new Set<string>() }
     if (isAfter(id, one.at)) one.open.add(id)
-    this.#put(place, one)
+    this.#put(key, one)
   }
 
   /** Freezes a position until it is released, because messages missed above it are not known yet. */
-  hold(place: string): () => void {
-    const one = this.#places.get(place)
+  hold(key: string): () => void {
+    const one = this.#places.get(key)
     if (!one) return () => {}
     const { at } = one
     one.open.add(at)
@@ -77,14 +77,14 @@ export class Positions {
   }
 
   /** Records that the daemon has a message or that it needs no handling. */
-  taken(place: string, id: string): void {
-    const one = this.#places.get(place)
+  taken(key: string, id: string): void {
+    const one = this.#places.get(key)
     if (!one?.open.delete(id)) return
     one.done.add(id)
     this.#advance(one)
   }
 
-  #advance(one: Place): void {
+  #advance(one: ChannelPosition): void {
     for (const done of [...one.done].sort(compare)) {
       if ([...one.open].some(open => isAfter(done, open))) break
       one.at = done
@@ -93,13 +93,13 @@ export class Positions {
     this.#save()
   }
 
-  forget(place: string): void {
-    if (this.#places.delete(place)) this.#save()
+  forget(key: string): void {
+    if (this.#places.delete(key)) this.#save()
   }
 
-  #put(place: string, one: Place): void {
-    this.#places.delete(place)
-    this.#places.set(place, one)
+  #put(key: string, one: ChannelPosition): void {
+    this.#places.delete(key)
+    this.#places.set(key, one)
     for (const oldest of this.#places.keys()) {
       if (this.#places.size <= MOST_PLACES) return
       this.#places.delete(oldest)
@@ -118,7 +118,7 @@ export class Positions {
     await this.timing.sleep(SAVE_MS, this.host.signal).catch(() => {})
     if (this.host.signal.aborted) return
     this.#changed = false
-    const all = Object.fromEntries([...this.#places].map(([place, { at }]) => [place, at]))
+    const all = Object.fromEntries([...this.#places].map(([key, { at }]) => [key, at]))
     // After a failed save the messages are fetched again, and the daemon ignores the duplicates.
     await this.host.values.put(KEY, all).catch(error => this.host.log(`positions are not kept: ${messageOf(error)}`))
   }

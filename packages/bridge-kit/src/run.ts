@@ -71,10 +71,10 @@ class Served {
     output: Writable,
   ) {
     this.#connection = new RpcConnection(input, output, (method, params) => this.#answer(method, params))
-    const asked = new Promise<void>(resolve => {
+    const stopRequest = new Promise<void>(resolve => {
       this.#end = resolve
     })
-    this.ended = Promise.race([asked, this.#connection.closed]).then(() => this.#set([]))
+    this.ended = Promise.race([stopRequest, this.#connection.closed]).then(() => this.#set([]))
   }
 
   async #answer(method: string, params: unknown): Promise<unknown> {

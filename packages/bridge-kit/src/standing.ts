@@ -9,7 +9,7 @@ const STABLE_MS = 60_000
 /** The state of an instance, derived from its requests or its connection and reported on change. */
 export class Standing {
   #last: StateReport | undefined
-  #begun = false
+  #hasBegun = false
   #why = ''
 
   constructor(
@@ -32,7 +32,7 @@ export class Standing {
   async keep(name: string, connect: () => Promise<string>): Promise<void> {
     const { signal } = this.host
     for (let failures = 1; !signal.aborted; failures++) {
-      const begun = this.timing.now()
+      const startedAt = this.timing.now()
       const why = await connect().catch(error => error as Error)
       if (signal.aborted) return
       if (why instanceof InstanceProblem) {
@@ -40,7 +40,7 @@ export class Standing {
         this.report(why.state)
         return
       }
-      if (this.timing.now() - begun > STABLE_MS) failures = 1
+      if (this.timing.now() - startedAt > STABLE_MS) failures = 1
       const message = clip(`${name}: ${typeof why === 'string' ? why : messageOf(why)}`, 500)
       this.#why = message
       this.report({ status: 'degraded', reason: 'provider_timeout', message })
@@ -57,22 +57,22 @@ export class Standing {
     for (let failures = 1; !signal.aborted; failures++) {
       try {
         await first()
-        this.#begun = true
+        this.#hasBegun = true
         this.well()
         return
       } catch (error) {
         if (signal.aborted) return
         this.#failed(error, true)
         if (error instanceof NotSent && error.kind === 'missing_token') return
-        const asked = error instanceof NotSent ? error.how.retryAfterMs : undefined
-        await this.timing.sleep(asked ?? backoffMs(failures, this.timing), signal).catch(() => {})
+        const retryAfterMs = error instanceof NotSent ? error.how.retryAfterMs : undefined
+        await this.timing.sleep(retryAfterMs ?? backoffMs(failures, this.timing), signal).catch(() => {})
       }
     }
   }
 
   /** Records a successful call. */
   well(): void {
-    if (!this.#begun) return
+    if (!this.#hasBegun) return
     this.report({ status: 'ready', ...(this.publicUrl === undefined ? {} : { webhook_public_url: this.publicUrl }) })
   }
 

@@ -71,9 +71,11 @@ export async function retrying<T>(call: (attempt: number) => Promise<T>, retries
       return await call(attempt)
     } catch (error) {
       if (attempt >= attempts || !transient(error)) throw error
-      const asked = retryAfter?.(error)
+      const requestedMs = retryAfter?.(error)
       const ms =
-        asked === undefined ? backoffMs(attempt, timing, backoff) : Math.min(LONGEST_RETRY_MS, Math.max(0, asked))
+        requestedMs === undefined
+          ? backoffMs(attempt, timing, backoff)
+          : Math.min(LONGEST_RETRY_MS, Math.max(0, requestedMs))
       await timing.sleep(ms, signal)
     }
   }

@@ -81,11 +81,11 @@ class LinearBridge implements Adapter {
 
   async deliver(delivery: Delivery): Promise<DeliveryResult> {
     if (delivery.event === 'progress') return { status: 'delivered' }
-    const place = issueOf(delivery.target)
+    const location = issueOf(delivery.target)
     const { remote_message_id: id } = delivery
     if (id !== undefined && !isUuid(id)) throw new NotSent('unknown_destination', 'the comment has no id of Linear')
     try {
-      const result = await this.#perform(delivery, place)
+      const result = await this.#perform(delivery, location)
       this.#standing.well()
       return result
     } catch (error) {
@@ -136,7 +136,7 @@ class LinearBridge implements Adapter {
 
   async #perform(
     { event, text, nonce, remote_message_id: id }: Delivery,
-    place: { issueId: string; parentId?: string },
+    location: { issueId: string; parentId?: string },
   ): Promise<DeliveryResult> {
     const body = quiet(text)
     if (event === 'delete') {
@@ -149,7 +149,7 @@ class LinearBridge implements Adapter {
     }
     const made = commentId(nonce)
     try {
-      await this.#api.query(CREATE, { input: { id: made, body, ...place } })
+      await this.#api.query(CREATE, { input: { id: made, body, ...location } })
     } catch (error) {
       // An earlier attempt may have created the comment.
       if (!(error instanceof LinearError) || !(await this.#exists(made))) throw error

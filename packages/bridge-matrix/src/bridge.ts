@@ -230,8 +230,8 @@ class MatrixBridge implements Adapter {
     const self = this.#self ?? (await this.#introduce())
     // The first response is immediate.
     for (let seconds = 0; ; seconds = this.config.pollSeconds) {
-      const begun = this.timing.now()
-      this.#askedAt = begun
+      const startedAt = this.timing.now()
+      this.#askedAt = startedAt
       const answer = await this.#sync(seconds).finally(() => {
         this.#askedAt = undefined
       })
@@ -242,7 +242,7 @@ class MatrixBridge implements Adapter {
       if (this.#since !== undefined) await this.#take(joined, this.#since)
       await this.#advance(next, joined.length > 0)
       this.#report({ status: 'ready' })
-      const isIdle = seconds > 0 && joined.length + invites.length === 0 && this.timing.now() - begun < IDLE_MS
+      const isIdle = seconds > 0 && joined.length + invites.length === 0 && this.timing.now() - startedAt < IDLE_MS
       if (isIdle) await this.timing.sleep(IDLE_MS, this.host.signal)
     }
   }

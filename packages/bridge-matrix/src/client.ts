@@ -91,8 +91,8 @@ function errorOf({ status, text, retryAfterMs }: HttpReply): MatrixError {
   const code = typeof errcode === 'string' ? errcode : ''
   const said = typeof error === 'string' ? `: ${clip(error, 200)}` : ''
   const isLimit = status === 429 || code === 'M_LIMIT_EXCEEDED'
-  const asked = retryAfterMs ?? (typeof ms === 'number' && ms >= 0 ? Math.min(ms, LONGEST_WAIT_MS) : undefined)
-  const wait = isLimit ? (asked ?? RATE_LIMIT_MS) : undefined
+  const requestedMs = retryAfterMs ?? (typeof ms === 'number' && ms >= 0 ? Math.min(ms, LONGEST_WAIT_MS) : undefined)
+  const wait = isLimit ? (requestedMs ?? RATE_LIMIT_MS) : undefined
   return new MatrixError(status, code, `the homeserver answered ${status} ${code}${said}`, wait)
 }
 

@@ -46,14 +46,14 @@ export class Rooms {
   get(room: string): Promise<Room> {
     const known = this.#known.get(room)
     if (known) return known
-    const asked = this.#ask(room)
+    const pending = this.#ask(room)
     for (const oldest of this.#known.keys()) {
       if (this.#known.size < MOST_ROOMS) break
       this.#known.delete(oldest)
     }
-    this.#known.set(room, asked)
-    asked.catch(() => this.#known.get(room) === asked && this.#known.delete(room))
-    return asked
+    this.#known.set(room, pending)
+    pending.catch(() => this.#known.get(room) === pending && this.#known.delete(room))
+    return pending
   }
 
   /** Discards the cached state after a change of members, name or encryption. */
@@ -90,9 +90,9 @@ export class Rooms {
     const { joined_rooms: joined } = await this.client.call('GET', ['joined_rooms'])
     const rooms = (Array.isArray(joined) ? joined : []).filter(isRoom).slice(0, MOST_TARGETS)
     const targets: Target[] = []
-    let asked = 0
+    let requestCount = 0
     for (const room of rooms) {
-      const isAsked = this.#known.has(room) || asked++ < MOST_ASKED
+      const isAsked = this.#known.has(room) || requestCount++ < MOST_ASKED
       const known = isAsked ? await this.get(room).catch(() => undefined) : undefined
       const { name, peer, encrypted } = known ?? {}
       if (encrypted) continue

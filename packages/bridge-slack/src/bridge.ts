@@ -155,7 +155,7 @@ class SlackBridge implements Adapter {
     const { signal } = this.host
     await this.#missed.load()
     for (let failures = 0; !signal.aborted; ) {
-      const begun = this.timing.now()
+      const startedAt = this.timing.now()
       const why = await this.#connect().catch((error: unknown) => error)
       this.#socket = undefined
       if (signal.aborted) return
@@ -164,7 +164,7 @@ class SlackBridge implements Adapter {
         this.#standing.report(state)
         return
       }
-      if (this.timing.now() - begun > STABLE_MS) failures = 0
+      if (this.timing.now() - startedAt > STABLE_MS) failures = 0
       // Slack replaces connections every few hours, which is not a failure.
       if (typeof why === 'string' && MOVED.test(why) && failures === 0) {
         failures = 1

@@ -14,7 +14,7 @@ import {
   type Timing,
 } from '../../bridge-kit/src/index.js'
 import type { SlackConfig } from './config.js'
-import type { Me, Place, SlackFile, SlackMessage } from './events.js'
+import type { ChannelLocation, Me, SlackFile, SlackMessage } from './events.js'
 import { deliveryFailure, describe, slackCode } from './failures.js'
 import { silent } from './socket.js'
 import { mrkdwn } from './text.js'
@@ -133,17 +133,17 @@ export class SlackClient {
   /** Searches for the message with the nonce in the recent messages of its channel or thread. */
   async find(delivery: Delivery, since: number): Promise<SettleResult> {
     try {
-      const first = await this.#look(delivery, since)
+      const first = await this.#search(delivery, since)
       if (first.outcome !== 'absent') return first
       await this.timing.sleep(SECOND_LOOK_MS, this.host.signal)
-      return await this.#look(delivery, since)
+      return await this.#search(delivery, since)
     } catch (error) {
       this.host.log(`a message is not looked for: ${describe(error)}`)
       return { outcome: 'unknown' }
     }
   }
 
-  async #look({ target, nonce, reply_to_message_id: replyTo }: Delivery, since: number): Promise<SettleResult> {
+  async #search({ target, nonce, reply_to_message_id: replyTo }: Delivery, since: number): Promise<SettleResult> {
     const channel = await this.#channelOf(target)
     const ts = target.thread_id ?? replyTo
     let cursor: string | undefined
@@ -169,7 +169,7 @@ export class SlackClient {
   }
 
   /** Messages of a channel or thread after `oldest`, the oldest first; at most a thousand. */
-  async since({ channel, thread }: Place, oldest: string): Promise<readonly SlackMessage[]> {
+  async since({ channel, thread }: ChannelLocation, oldest: string): Promise<readonly SlackMessage[]> {
     const all: SlackMessage[] = []
     let cursor: string | undefined
     for (let page = 0; page < MOST_MISSED_PAGES; page++) {

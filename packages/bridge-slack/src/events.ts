@@ -23,7 +23,7 @@ export interface SlackFile {
 }
 
 /** A channel, or a thread below a message of it. */
-export interface Place {
+export interface ChannelLocation {
   readonly channel: string
   readonly thread?: string
 }
@@ -33,7 +33,7 @@ export interface Found {
   readonly event: InboundEvent
   readonly files: readonly SlackFile[]
   /** Set for messages. */
-  readonly place?: Place
+  readonly location?: ChannelLocation
   /** For a direct message: its channel and its person. */
   readonly direct?: { readonly user: string; readonly channel: string }
 }
@@ -110,7 +110,10 @@ function message(event: SlackMessage, me: Me, threads: boolean): Found | undefin
       ...timeOf(ts),
     },
     files,
-    place: { channel, ...(event.thread_ts === undefined || event.thread_ts === ts ? {} : { thread: event.thread_ts }) },
+    location: {
+      channel,
+      ...(event.thread_ts === undefined || event.thread_ts === ts ? {} : { thread: event.thread_ts }),
+    },
     ...(isDirect && user !== undefined ? { direct: { user, channel } } : {}),
   }
 }

@@ -1,6 +1,6 @@
 import { type Host, isAfter, Positions, retrying, type Timing } from '../../bridge-kit/src/index.js'
 import type { SlackClient } from './client.js'
-import type { Found, Place, SlackMessage } from './events.js'
+import type { ChannelLocation, Found, SlackMessage } from './events.js'
 import { describe, isTokenRefused, pauseOf, slackCode } from './failures.js'
 
 /** Channels and threads that are caught up after a disconnection, the most recently used first. */
@@ -26,14 +26,14 @@ export class Missed {
   }
 
   /** Tracks an event; `taken` resolves with whether it needs no further handling. */
-  watch({ place, event }: Found, taken: Promise<boolean>): void {
+  watch({ location, event }: Found, taken: Promise<boolean>): void {
     const { message_id: ts } = event
-    if (place === undefined || ts === undefined || event.family !== 'message') return
-    const key = keyOf(place)
+    if (location === undefined || ts === undefined || event.family !== 'message') return
+    const key = keyOf(location)
     this.#positions.taking(key, ts)
     // A message to the bot starts a thread, whose later messages may be missed too.
-    if (event.addressed && place.thread === undefined && event.thread_id !== undefined)
-      this.#positions.begin(keyOf({ ...place, thread: ts }), ts)
+    if (event.addressed && location.thread === undefined && event.thread_id !== undefined)
+      this.#positions.begin(keyOf({ ...location, thread: ts }), ts)
     void taken.then(
       isTaken => isTaken && this.#positions.taken(key, ts),
       () => {},
@@ -56,18 +56,18 @@ export class Missed {
   }
 
   async #fetch(key: string, at: string, hand: (message: SlackMessage, channel: string) => Promise<boolean>) {
-    const place = placeOf(key)
+    const location = locationOf(key)
     const earliest = `${Math.floor((Date.now() - OLDEST_MS) / 1000)}.000000`
     const oldest = isAfter(at, earliest) ? at : earliest
     try {
-      const found = await retrying(() => this.client.since(place, oldest), {
+      const found = await retrying(() => this.client.since(location, oldest), {
         ...{ attempts: ATTEMPTS, signal: this.host.signal, timing: this.timing, retryAfter: pauseOf },
         transient: error => !isTokenRefused(error) && slackCode(error) === undefined,
       })
       for (const message of found) {
         const ts = String(message.ts)
         this.#positions.taking(key, ts)
-        void hand(message, place.channel).then(isTaken => isTaken && this.#positions.taken(key, ts))
+        void hand(message, location.channel).then(isTaken => isTaken && this.#positions.taken(key, ts))
       }
     } catch (error) {
       // The bot was removed from the channel or lacks the history scope.
@@ -77,9 +77,10 @@ export class Missed {
   }
 }
 
-const keyOf = ({ channel, thread }: Place): string => (thread === undefined ? channel : `${channel}/${thread}`)
+const keyOf = ({ channel, thread }: ChannelLocation): string =>
+  thread === undefined ? channel : `${channel}/${thread}`
 
-function placeOf(key: string): Place {
+function locationOf(key: string): ChannelLocation {
   const [channel = '', thread] = key.split('/')
   return thread === undefined ? { channel } : { channel, thread }
 }

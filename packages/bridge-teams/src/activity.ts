@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { InboundEvent } from '../../bridge-kit/src/index.js'
 import { clip } from '../../bridge-kit/src/index.js'
+import type { Conversation } from './conversations.js'
 import { type FileOf, filesOf } from './files.js'
-import type { Place } from './places.js'
 import { heard } from './text.js'
 
 interface Account {
@@ -42,8 +42,8 @@ export interface Activity {
 
 /** The parsed activity: its place, and either an event for the daemon or why there is none. */
 export type Reading =
-  | { readonly place: Place | undefined; readonly event: InboundEvent; readonly files: readonly FileOf[] }
-  | { readonly place: Place | undefined; readonly ignored: string }
+  | { readonly location: Conversation | undefined; readonly event: InboundEvent; readonly files: readonly FileOf[] }
+  | { readonly location: Conversation | undefined; readonly ignored: string }
 
 /** A Bot Framework id; it must be encoded in URLs. */
 const ID = /^[\x21-\x7e]{1,400}$/
@@ -62,12 +62,12 @@ export function isOfTenant({ conversation, channelData }: Activity, tenant: stri
 export function readActivity(activity: Activity, appId: string, service: string): Reading {
   const { type, conversation, from } = activity
   const bot = `28:${appId}`
-  if (!isId(conversation?.id)) return { place: undefined, ignored: 'it names no conversation' }
+  if (!isId(conversation?.id)) return { location: undefined, ignored: 'it names no conversation' }
   const [id = '', thread] = conversation.id.split(';messageid=')
   const kind = kindOf(conversation, thread)
   const sender = isId(from?.id) && from.id.toLowerCase() !== bot ? senderOf(from) : undefined
-  const place = placeOf(activity, id, kind, service, sender)
-  if (!sender) return { place, ignored: 'the bot itself did it' }
+  const location = conversationOf(activity, id, kind, service, sender)
+  if (!sender) return { location, ignored: 'the bot itself did it' }
   const where = {
     peer_id: sender.id,
     ...(kind === 'personal' ? {} : { group_id: id }),
@@ -75,16 +75,16 @@ export function readActivity(activity: Activity, appId: string, service: string)
   }
   const common = { ...where, sender, ...timeOf(activity.timestamp) }
   const key = (...parts: readonly unknown[]) => keyOf([conversation.id, ...parts])
-  if (type === 'messageReaction') return { place, ...reaction(activity, common, key) }
-  if (type !== 'message' && type !== 'messageUpdate') return { place, ignored: clip(String(type), 64) }
-  if (!isId(activity.id)) return { place, ignored: 'it has no id' }
+  if (type === 'messageReaction') return { location, ...reaction(activity, common, key) }
+  if (type !== 'message' && type !== 'messageUpdate') return { location, ignored: clip(String(type), 64) }
+  if (!isId(activity.id)) return { location, ignored: 'it has no id' }
   const said = heard(typeof activity.text === 'string' ? activity.text : '', activity.entities, bot)
   const { text } = said
   const isEdit = type === 'messageUpdate'
   const files = isEdit ? [] : filesOf(activity.attachments, service)
-  if (text === '' && files.length === 0) return { place, ignored: 'it has no text' }
+  if (text === '' && files.length === 0) return { location, ignored: 'it has no text' }
   return {
-    place,
+    location,
     files,
     event: {
       ...common,
@@ -122,19 +122,19 @@ function reaction(
   return { event, files: [] }
 }
 
-function kindOf(conversation: NonNullable<Activity['conversation']>, thread: string | undefined): Place['kind'] {
+function kindOf(conversation: NonNullable<Activity['conversation']>, thread: string | undefined): Conversation['kind'] {
   const { conversationType: type, isGroup } = conversation
   if (type === 'personal' || type === 'groupChat' || type === 'channel') return type
   return thread !== undefined ? 'channel' : isGroup === true ? 'groupChat' : 'personal'
 }
 
-function placeOf(
+function conversationOf(
   { conversation, channelData }: Activity,
   id: string,
-  kind: Place['kind'],
+  kind: Conversation['kind'],
   service: string,
   sender: InboundEvent['sender'] | undefined,
-): Place | undefined {
+): Conversation | undefined {
   if (kind === 'personal') {
     if (!sender) return undefined
     const name = sender.display_name === undefined ? {} : { name: sender.display_name }

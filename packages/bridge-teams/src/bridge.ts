@@ -31,8 +31,8 @@ import {
 import { type Activity, isOfTenant, readActivity } from './activity.js'
 import { TeamsApi } from './api.js'
 import { configOf, connectorOf, type TeamsConfig } from './config.js'
+import { type Conversation, Conversations } from './conversations.js'
 import type { FileOf } from './files.js'
-import { type Place, Places } from './places.js'
 import { MOST_BYTES, quiet } from './text.js'
 
 const ISSUER = 'https://api.botframework.com'
@@ -54,7 +54,7 @@ export async function openTeams(instance: Instance, host: Host, timing: Timing =
 class TeamsBridge implements Adapter {
   readonly #api: TeamsApi
   readonly #keys: RemoteKeys
-  readonly #places: Places
+  readonly #places: Conversations
   readonly #arrivals: Arrivals
   #close: () => Promise<void> = async () => {}
   readonly #standing: Standing
@@ -67,7 +67,7 @@ class TeamsBridge implements Adapter {
   ) {
     this.#api = new TeamsApi(config, host.signal)
     this.#keys = new RemoteKeys(() => this.#keysUrl(), host.signal)
-    this.#places = new Places(host, config.serviceUrl)
+    this.#places = new Conversations(host, config.serviceUrl)
     this.#arrivals = new Arrivals(host)
     this.#standing = new Standing(host, timing, config.listen.publicUrl)
   }
@@ -133,15 +133,15 @@ class TeamsBridge implements Adapter {
   }
 
   /** Creates, changes or deletes one message. Resolves with the id of a new message. */
-  async #send(delivery: Delivery, place: Place): Promise<string | undefined> {
+  async #send(delivery: Delivery, location: Conversation): Promise<string | undefined> {
     const { event, target, text, remote_message_id: id, reply_to_message_id: replyTo } = delivery
-    const { service } = place
+    const { service } = location
     const { thread_id: thread } = target
     if (thread !== undefined && !THREAD.test(thread))
       throw new NotSent('unknown_destination', `${JSON.stringify(clip(thread, 80))} is no thread of Teams`)
     // A channel post is the root of its thread.
-    const root = place.kind === 'channel' ? (thread ?? id) : undefined
-    const conversation = root === undefined ? place.conversation : `${place.conversation};messageid=${root}`
+    const root = location.kind === 'channel' ? (thread ?? id) : undefined
+    const conversation = root === undefined ? location.conversation : `${location.conversation};messageid=${root}`
     const path = `/v3/conversations/${encodeURIComponent(conversation)}/activities`
     if (event === 'delete') {
       if (id !== undefined) await this.#delete(service, `${path}/${encodeURIComponent(id)}`)
@@ -152,7 +152,7 @@ class TeamsBridge implements Adapter {
       await this.#api.call('PUT', service, `${path}/${encodeURIComponent(id)}`, { ...activity, id })
       return id
     }
-    if (place.kind === 'channel' && root === undefined) return this.#post(place, activity)
+    if (location.kind === 'channel' && root === undefined) return this.#post(location, activity)
     const isReply = replyTo !== undefined && MESSAGE_ID.test(replyTo)
     const where = isReply ? `${path}/${encodeURIComponent(replyTo)}` : path
     const { text: made } = await this.#api.call('POST', service, where, {
@@ -163,7 +163,7 @@ class TeamsBridge implements Adapter {
   }
 
   /** Creates a channel post, which starts a thread. */
-  async #post({ service, conversation }: Place, activity: object): Promise<string | undefined> {
+  async #post({ service, conversation }: Conversation, activity: object): Promise<string | undefined> {
     const { text } = await this.#api.call('POST', service, '/v3/conversations', {
       isGroup: true,
       bot: { id: `28:${this.config.appId}` },
@@ -221,7 +221,7 @@ class TeamsBridge implements Adapter {
   async #took(activity: Activity, service: string): Promise<WebhookReply> {
     const reading = readActivity(activity, this.config.appId, service)
     // The answer may be sent after a restart, so the place is stored first.
-    if (reading.place) await this.#places.learn(reading.place)
+    if (reading.location) await this.#places.learn(reading.location)
     // The bot sends no buttons, but an invocation must be acknowledged.
     if (activity.type === 'invoke') return { status: 200, body: {} }
     if ('ignored' in reading) return { status: 200, body: { ignored: reading.ignored } }

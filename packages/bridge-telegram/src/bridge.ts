@@ -20,11 +20,11 @@ import {
   type Target,
   type Timing,
 } from '../../bridge-kit/src/index.js'
-import { numberOf, type Place, TelegramClient } from './client.js'
+import { Chats } from './chats.js'
+import { type ChatLocation, numberOf, TelegramClient } from './client.js'
 import { configOf, isChat, type TelegramConfig } from './config.js'
 import { eventOf, UPDATES } from './events.js'
 import { conflictOf, describe, isTokenRefused, pauseOf } from './failures.js'
-import { Places } from './places.js'
 
 /** Maximum length of one message in UTF-16 units. */
 const LONGEST = 4096
@@ -49,7 +49,7 @@ export function openTelegram(instance: Instance, host: Host, timing: Timing = re
 
 class TelegramBridge implements Adapter {
   readonly #client: TelegramClient
-  readonly #places = new Places()
+  readonly #places = new Chats()
   readonly #running: Promise<void>
   #me: UserFromGetMe | undefined
   /** Start time of the pending poll. */
@@ -72,16 +72,16 @@ class TelegramBridge implements Adapter {
   }
 
   async deliver({ event, target, text, ...delivery }: Delivery): Promise<DeliveryResult> {
-    const place = placeOf(target)
+    const location = locationOf(target)
     const { remote_message_id: remote, reply_to_message_id: replyTo } = delivery
     const id = remote === undefined ? undefined : numberOf(remote, 'message')
     if (event === 'delete') {
       if (id === undefined) throw new NotSent('unknown_destination', 'the message to delete has no id')
-      await this.#client.delete(place, id)
+      await this.#client.delete(location, id)
       return { status: 'delivered', remote_message_id: String(id) }
     }
     if (event === 'typing') {
-      await this.#client.typing(place)
+      await this.#client.typing(location)
       return { status: 'delivered' }
     }
     if (text.length > LONGEST)
@@ -89,11 +89,11 @@ class TelegramBridge implements Adapter {
     if (text.trim() === '')
       return { status: 'delivered', ...(remote === undefined ? {} : { remote_message_id: remote }) }
     if (id !== undefined) {
-      await this.#client.edit(place, id, text)
+      await this.#client.edit(location, id, text)
       return { status: 'delivered', remote_message_id: String(id) }
     }
     const reply = replyTo !== undefined && /^\d{1,15}$/.test(replyTo) ? Number(replyTo) : undefined
-    return { status: 'delivered', remote_message_id: await this.#client.send(place, text, reply) }
+    return { status: 'delivered', remote_message_id: await this.#client.send(location, text, reply) }
   }
 
   async targets(): Promise<readonly Target[]> {
@@ -190,15 +190,16 @@ class TelegramBridge implements Adapter {
     this.#me ??= await api.getMe(this.#client.within(CALL_MS))
     // The first response is immediate and proves that no other program polls.
     for (let seconds = 0; ; seconds = this.config.pollSeconds) {
-      const begun = this.timing.now()
-      this.#askedAt = begun
+      const startedAt = this.timing.now()
+      this.#askedAt = startedAt
       const updates = await this.#updates(seconds).finally(() => {
         this.#askedAt = undefined
       })
       this.#answers++
       this.#standing.report({ status: 'ready' })
       if (updates.length > 0) await this.#take(updates, this.#me)
-      else if (seconds > 0 && this.timing.now() - begun < IDLE_MS) await this.timing.sleep(IDLE_MS, this.host.signal)
+      else if (seconds > 0 && this.timing.now() - startedAt < IDLE_MS)
+        await this.timing.sleep(IDLE_MS, this.host.signal)
     }
   }
 
@@ -274,7 +275,7 @@ const CONFLICT =
  * The chat and topic of an address.
  * @throws NotSent If the address is invalid
  */
-function placeOf({ group_id: group, peer_id: peer, thread_id: thread }: Address): Place {
+function locationOf({ group_id: group, peer_id: peer, thread_id: thread }: Address): ChatLocation {
   const chat = group ?? peer ?? ''
   if (!isChat(chat))
     throw new NotSent('unknown_destination', `${JSON.stringify(clip(chat, 80))} is no chat of Telegram`)

@@ -27,7 +27,7 @@ type Signal = Parameters<Api['getMe']>[0]
 type ApiFetch = NonNullable<NonNullable<ConstructorParameters<typeof Api>[1]>['fetch']>
 
 /** A chat and a topic in it. */
-export interface Place {
+export interface ChatLocation {
   readonly chat: string
   readonly topic: number | undefined
 }
@@ -62,13 +62,13 @@ export class TelegramClient {
   }
 
   /** Sends a message and returns its id. */
-  async send(place: Place, text: string, replyTo: number | undefined): Promise<string> {
-    const topic = place.topic === undefined ? {} : { message_thread_id: place.topic }
+  async send(location: ChatLocation, text: string, replyTo: number | undefined): Promise<string> {
+    const topic = location.topic === undefined ? {} : { message_thread_id: location.topic }
     const reply =
       replyTo === undefined
         ? {}
         : { reply_parameters: { message_id: replyTo, allow_sending_without_reply: true as const } }
-    const sent = await this.#marked(text, false, place, (chat, { text: words, entities }) =>
+    const sent = await this.#marked(text, false, location, (chat, { text: words, entities }) =>
       this.#sending.sendMessage(
         chat,
         words,
@@ -79,8 +79,8 @@ export class TelegramClient {
     return String((sent as Message).message_id)
   }
 
-  async edit(place: Place, message: number, text: string): Promise<void> {
-    await this.#marked(text, true, place, async (chat, { text: words, entities }) => {
+  async edit(location: ChatLocation, message: number, text: string): Promise<void> {
+    await this.#marked(text, true, location, async (chat, { text: words, entities }) => {
       try {
         const more = { entities: [...entities], link_preview_options: { is_disabled: true } }
         await this.api.editMessageText(chat, message, words, more, this.within(SEND_MS))
@@ -91,7 +91,7 @@ export class TelegramClient {
   }
 
   /** Shows for five seconds that the bot is typing. */
-  async typing({ chat, topic }: Place): Promise<void> {
+  async typing({ chat, topic }: ChatLocation): Promise<void> {
     const more = topic === undefined ? {} : { message_thread_id: topic }
     try {
       await this.api.sendChatAction(this.#moved.get(chat) ?? chat, 'typing', more, this.within(SEND_MS))
@@ -100,7 +100,7 @@ export class TelegramClient {
     }
   }
 
-  async delete({ chat }: Place, message: number): Promise<void> {
+  async delete({ chat }: ChatLocation, message: number): Promise<void> {
     try {
       await this.api.deleteMessage(this.#moved.get(chat) ?? chat, message, this.within(SEND_MS))
     } catch (error) {
@@ -143,7 +143,7 @@ export class TelegramClient {
   async #marked<T>(
     text: string,
     isRepeatable: boolean,
-    { chat }: Place,
+    { chat }: ChatLocation,
     call: (chat: string, styled: Styled) => Promise<T>,
   ): Promise<T> {
     const rich = styled(text)

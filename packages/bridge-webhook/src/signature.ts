@@ -30,8 +30,8 @@ export function verified(
   if (!ID.test(id)) return { refused: 'webhook-id is missing or too long' }
   if (!/^\d{1,12}$/.test(timestamp)) return { refused: 'webhook-timestamp is no time in seconds' }
   const data = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body])
-  const given = signatures.split(' ').slice(0, MOST_SIGNATURES)
-  const valid = given.filter(one => one.startsWith('v1,') && isHmac(key, data, one.slice('v1,'.length), 'base64'))
+  const candidates = signatures.split(' ').slice(0, MOST_SIGNATURES)
+  const valid = candidates.filter(one => one.startsWith('v1,') && isHmac(key, data, one.slice('v1,'.length), 'base64'))
   if (valid.length === 0) return { refused: 'webhook-signature does not match' }
   if (Math.abs(nowSeconds - Number(timestamp)) > toleranceSeconds)
     return { refused: `webhook-timestamp is more than ${toleranceSeconds} s from the time here` }

@@ -78,7 +78,7 @@ export function readUpdate(payload: Readonly<Record<string, unknown>>, phoneNumb
       readings.push({ ignored: `the field ${clip(String(field), 64)}` })
       continue
     }
-    const { metadata, contacts, messages, statuses: told } = value
+    const { metadata, contacts, messages, statuses: rawStatuses } = value
     const number = metadata?.phone_number_id
     if (number !== phoneNumberId) {
       others.add(clip(String(number), 64))
@@ -86,7 +86,7 @@ export function readUpdate(payload: Readonly<Record<string, unknown>>, phoneNumb
     }
     const own = textOf(metadata?.display_phone_number).replace(/\D/g, '')
     for (const message of listOf<Message>(messages)) readings.push(readMessage(message, listOf(contacts), own))
-    for (const status of listOf<Record<string, unknown>>(told)) statuses.push(...readStatus(status))
+    for (const status of listOf<Record<string, unknown>>(rawStatuses)) statuses.push(...readStatus(status))
   }
   return { readings, statuses, others: [...others] }
 }

@@ -37,13 +37,13 @@ export default definePlugin({
 }).surface({
   tables: keyMigrations,
   errors: [AuthErrors],
-  secrets: [self => self.hidden],
+  secrets: [service => service.hidden],
   hooks: {
-    authenticate: (self, incoming) => self.authenticate(incoming),
-    replied: (self, exchange) => self.unknown.note(exchange),
+    authenticate: (service, incoming) => service.authenticate(incoming),
+    replied: (service, exchange) => service.unknown.note(exchange),
   },
   registries: [
-    contribute(Checks, self => [{ id: 'auth', category: 'auth', run: async () => self.unknown.findings() }]),
+    contribute(Checks, service => [{ id: 'auth', category: 'auth', run: async () => service.unknown.findings() }]),
   ],
   commands: [
     {
@@ -85,9 +85,9 @@ export default definePlugin({
       body: GenerateBody,
       bodyOptional: true,
       replies: { 201: GenerateReply },
-      handle: async (self, { headers, body }) => {
-        self.mustBeOperator(headers.authorization)
-        const { id, apiKey } = await self.createKey(body?.name?.trim() || undefined)
+      handle: async (service, { headers, body }) => {
+        service.mustBeOperator(headers.authorization)
+        const { id, apiKey } = await service.createKey(body?.name?.trim() || undefined)
         return created({ data: { api_key: apiKey, id }, message: 'keep the key: it is not shown again' })
       },
     }),
@@ -99,9 +99,9 @@ export default definePlugin({
       privileged: true,
       replies: { 200: KeysReply },
       with: [throws(AuthErrors.operator_token_required)],
-      handle: (self, { headers }) => {
-        self.mustBeOperator(headers.authorization)
-        const keys = self.keys()
+      handle: (service, { headers }) => {
+        service.mustBeOperator(headers.authorization)
+        const keys = service.keys()
         return ok({ data: { keys }, message: `${keys.length} ${keys.length === 1 ? 'key' : 'keys'}` })
       },
     }),
@@ -118,9 +118,9 @@ export default definePlugin({
       privileged: true,
       essential: true,
       replies: { 200: AuthMessage },
-      handle: async (self, { headers, params }) => {
-        self.mustBeOperator(headers.authorization)
-        return ok({ message: `deleted ${await self.deleteKey(params.id)}` })
+      handle: async (service, { headers, params }) => {
+        service.mustBeOperator(headers.authorization)
+        return ok({ message: `deleted ${await service.deleteKey(params.id)}` })
       },
     }),
     route({
@@ -137,8 +137,8 @@ export default definePlugin({
       summary: 'Rotate the operator token; the old one becomes invalid',
       privileged: true,
       replies: { 200: AuthMessage },
-      handle: async (self, { headers, id }) => {
-        await self.rotate(id, headers.authorization)
+      handle: async (service, { headers, id }) => {
+        await service.rotate(id, headers.authorization)
         return ok({ message: `the operator token was rotated; ${command('auth token')} prints the new one` })
       },
     }),
@@ -158,7 +158,7 @@ export default definePlugin({
           ]),
         }),
       ],
-      handle: self => ok(self.matrix()),
+      handle: service => ok(service.matrix()),
     }),
   ],
 })

@@ -40,8 +40,8 @@ export class OperatorToken {
   }
 
   /** Compares in constant time; the length of the token is not secret. */
-  matches(given: string): boolean {
-    const bytes = Buffer.from(given)
+  matches(candidate: string): boolean {
+    const bytes = Buffer.from(candidate)
     return this.#bytes?.length === bytes.length && timingSafeEqual(bytes, this.#bytes)
   }
 

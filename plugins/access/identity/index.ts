@@ -16,21 +16,21 @@ export default definePlugin({
   errors: [IdentityErrors],
   events: [ActingFor],
   registries: [contribute(AuditedEvents, () => [ActingFor.name])],
-  secrets: [self => self.hidden],
+  secrets: [service => service.hidden],
   hooks: {
-    authenticate: (self, incoming) => self.authenticate(incoming),
-    admit: (self, incoming, route) => self.admit(incoming, route),
+    authenticate: (service, incoming) => service.authenticate(incoming),
+    admit: (service, incoming, route) => service.admit(incoming, route),
   },
   taps: [
     tap(
       Sessions,
       sessions => sessions.prepare,
-      self => (start, session) => self.prepare(start, session),
+      service => (start, session) => service.prepare(start, session),
     ),
     tap(
       Sessions,
       sessions => sessions.stopped,
-      self => session => self.end(session.id),
+      service => session => service.end(session.id),
     ),
   ],
 })

@@ -18,14 +18,14 @@ const OF_NETWORK = /^\/api\/workspaces\/\{workspace_id\}\/network\//
 export function isOwn(template: string, url: string, { session, workspace }: Own): boolean {
   if (JUDGES_ITSELF.test(template)) return true
   const [path = ''] = url.split('?')
-  const given = path.split('/')
+  const segments = path.split('/')
   return template.split('/').every((part, at) => {
     if (!part.startsWith('{')) return true
-    if (part === '{session_id}') return given[at] === session
+    if (part === '{session_id}') return segments[at] === session
     // The handler checks which skills the session has.
     if (part === '{name}' && template.startsWith('/api/skills/')) return true
     if (OF_NETWORK.test(template) && part !== '{workspace_id}') return true
     const isWorkspace = part === '{workspace_id}' || template.startsWith('/api/workspaces/{id}')
-    return isWorkspace && given[at] === workspace
+    return isWorkspace && segments[at] === workspace
   })
 }

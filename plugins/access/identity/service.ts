@@ -189,8 +189,8 @@ const bothOrNeither = () =>
     next: command('session list'),
   })
 
-const isSame = (token: Buffer, given: string): boolean => {
-  const bytes = Buffer.from(given)
+const isSame = (token: Buffer, candidate: string): boolean => {
+  const bytes = Buffer.from(candidate)
   return bytes.length === token.length && timingSafeEqual(bytes, token)
 }
 

@@ -33,18 +33,18 @@ export async function guard(
     const parts = wanted.split('/')
     for (let length = 1; length <= parts.length; length++) {
       const relative = parts.slice(0, length).join('/')
-      const place = path.join(root, relative)
-      const found = await lstat(place).catch(() => undefined)
+      const location = path.join(root, relative)
+      const found = await lstat(location).catch(() => undefined)
       if (!found) {
         absent.push(wanted)
         break
       }
       if (found.isSymbolicLink()) {
-        links.push([relative, await readlink(place)])
+        links.push([relative, await readlink(location)])
         break
       }
       const isLast = length === parts.length || !found.isDirectory()
-      mounts.push({ kind: isLast ? 'read' : 'write', path: place })
+      mounts.push({ kind: isLast ? 'read' : 'write', path: location })
       if (isLast) break
     }
   }
@@ -87,28 +87,28 @@ export async function worktreeOf(root: string): Promise<{ common: string; own: s
  */
 export async function cleanUp({ root, absent, links }: Guard, mark: string): Promise<string[]> {
   const aside: string[] = []
-  const putAside = async (place: string) => {
-    const other = `${place}.discarded-${mark}`
+  const putAside = async (location: string) => {
+    const other = `${location}.discarded-${mark}`
     await rm(other, { recursive: true, force: true })
-    await rename(place, other)
+    await rename(location, other)
     aside.push(other)
   }
   for (const wanted of absent) {
     const parts = wanted.split('/')
     for (let length = 1; length <= parts.length; length++) {
-      const place = path.join(root, ...parts.slice(0, length))
-      const found = await lstat(place).catch(() => undefined)
+      const location = path.join(root, ...parts.slice(0, length))
+      const found = await lstat(location).catch(() => undefined)
       if (!found) break
       if (length < parts.length && found.isDirectory()) continue
-      await putAside(place)
+      await putAside(location)
       break
     }
   }
   for (const [relative, target] of links) {
-    const place = path.join(root, relative)
-    if ((await readlink(place).catch(() => undefined)) === target) continue
-    if (await lstat(place).catch(() => undefined)) await putAside(place)
-    await symlink(target, place).catch(() => {})
+    const link = path.join(root, relative)
+    if ((await readlink(link).catch(() => undefined)) === target) continue
+    if (await lstat(link).catch(() => undefined)) await putAside(link)
+    await symlink(target, link).catch(() => {})
   }
   return aside
 }

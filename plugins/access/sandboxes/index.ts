@@ -22,22 +22,22 @@ export default definePlugin({
   routes: sandboxRoutes,
   settings: [Sandboxes, DefaultSandbox],
   tables: [{ id: '001-guard', sql: guardTable }],
-  registries: [contribute(Checks, self => [{ id: 'sandboxes', category: 'sandboxes', run: () => self.check() }])],
+  registries: [contribute(Checks, service => [{ id: 'sandboxes', category: 'sandboxes', run: () => service.check() }])],
   taps: [
     tap(
       Sessions,
       sessions => sessions.creating,
-      self => session => self.choose(session),
+      service => session => service.choose(session),
     ),
     tap(
       Sessions,
       sessions => sessions.launching,
-      self => launch => self.enclose(launch),
+      service => launch => service.enclose(launch),
     ),
     tap(
       Sessions,
       sessions => sessions.stopped,
-      self => session => self.stopped(session),
+      service => session => service.stopped(session),
     ),
   ],
 })

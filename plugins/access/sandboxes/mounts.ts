@@ -25,7 +25,7 @@ export function inOrder(mounts: readonly Mount[]): readonly Mount[] {
     const other = best.get(mount.path)
     if (!other || ORDER.indexOf(mount.kind) < ORDER.indexOf(other.kind)) best.set(mount.path, mount)
   }
-  const depth = ({ path: place }: Mount) => place.split(path.sep).length
+  const depth = ({ path: mountPath }: Mount) => mountPath.split(path.sep).length
   const sorted = [...best.values()].sort((a, b) => depth(a) - depth(b) || (a.path < b.path ? -1 : 1))
   const isThere = (link: Mount) => {
     const over = sorted.findLast(other => other.kind !== 'link' && contains(other.path, link.path))

@@ -30,7 +30,7 @@ export class OpenSandbox {
   constructor(
     private readonly kernel: { readonly clock: Clock; readonly redact: PluginKernel['redact'] },
     private readonly processes: ProcessesApi,
-    private readonly place: {
+    private readonly context: {
       readonly sessionId: string
       readonly enclosure: Enclosure
       readonly env: Readonly<Record<string, string>>
@@ -39,12 +39,12 @@ export class OpenSandbox {
   ) {}
 
   get mounts(): Enclosure['mounts'] {
-    return this.place.enclosure.mounts
+    return this.context.enclosure.mounts
   }
 
   /** Canonical work folders. */
   get roots(): readonly string[] {
-    return this.place.roots
+    return this.context.roots
   }
 
   get commands(): number {
@@ -56,11 +56,13 @@ export class OpenSandbox {
    * `sandbox_command_unstarted` (422).
    */
   async exec({ argv, cwd, timeoutMs, signal }: Exec): Promise<ExecInSandboxReply> {
-    const { sessionId, enclosure } = this.place
+    const { sessionId, enclosure } = this.context
     const folder = await this.#folder(cwd)
     if (this.#closed) throw SandboxErrors.sandbox_not_running()
     if (this.#running.size >= MAX_COMMANDS) throw SandboxErrors.sandbox_crowded()
-    const env = Object.fromEntries(PASSED.flatMap(name => (this.place.env[name] ? [[name, this.place.env[name]]] : [])))
+    const env = Object.fromEntries(
+      PASSED.flatMap(name => (this.context.env[name] ? [[name, this.context.env[name]]] : [])),
+    )
     const command = enclosed(enclosure, { argv, cwd: folder, env: env as Record<string, string> })
     const handle = await this.processes
       .spawn({ ...command, label: `${sessionId} command in its sandbox`, stdio: 'pipe' })
@@ -105,10 +107,10 @@ export class OpenSandbox {
   }
 
   async #folder(cwd: string | undefined): Promise<string> {
-    const [root = '/'] = this.place.roots
+    const [root = '/'] = this.context.roots
     if (cwd === undefined) return root
     const folder = await realpath(path.resolve(root, cwd)).catch(() => undefined)
-    if (folder === undefined || !this.place.roots.some(one => contains(one, folder)))
+    if (folder === undefined || !this.context.roots.some(one => contains(one, folder)))
       throw SandboxErrors.sandbox_folder_outside()
     return folder
   }

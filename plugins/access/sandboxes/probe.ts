@@ -39,8 +39,8 @@ async function attempt(
   start: readonly string[],
   cwd: string,
 ): Promise<string | undefined> {
-  const place = ['--ro-bind', '/', '/', '--tmpfs', '/tmp', '--proc', '/proc', '--dev', '/dev']
-  const argv = [...start, ...place, '--', 'true']
+  const mountArgs = ['--ro-bind', '/', '/', '--tmpfs', '/tmp', '--proc', '/proc', '--dev', '/dev']
+  const argv = [...start, ...mountArgs, '--', 'true']
   const child = await processes.spawn({
     label: 'trial of a sandbox',
     argv,

@@ -31,7 +31,7 @@ export interface ProgramSearch {
   readonly writable: readonly string[]
 }
 
-interface Look extends Pick<ProgramSearch, 'cwd' | 'writable'> {
+interface SearchContext extends Pick<ProgramSearch, 'cwd' | 'writable'> {
   readonly search: readonly string[]
   isWide(folder: string): boolean
 }
@@ -45,7 +45,7 @@ export async function programMounts(
   { cwd, env, closed, writable }: ProgramSearch,
 ): Promise<Mount[]> {
   const search = (env.PATH ?? '').split(path.delimiter).filter(folder => path.isAbsolute(folder))
-  const isWide = (folder: string) => closed.some(place => contains(folder, place))
+  const isWide = (folder: string) => closed.some(closedFolder => contains(folder, closedFolder))
   const mounts: Mount[] = []
   for (const folder of search) {
     const real = await realpath(folder).catch(() => undefined)
@@ -59,16 +59,16 @@ export async function programMounts(
   return mounts
 }
 
-async function fileMounts(file: string, look: Look, level = 0): Promise<Mount[]> {
+async function fileMounts(file: string, context: SearchContext, level = 0): Promise<Mount[]> {
   const real = await realpath(file).catch(() => undefined)
   if (real === undefined || !(await stat(real).catch(() => undefined))?.isFile()) return []
-  const place = await packageOf(real, look.isWide)
-  const own: Mount[] = [{ kind: 'read', path: place }, ...(await linksTo(file, real))]
-  const interpreter = level < 3 ? await interpreterOf(real, look.search, look.cwd) : undefined
+  const packageRoot = await packageOf(real, context.isWide)
+  const own: Mount[] = [{ kind: 'read', path: packageRoot }, ...(await linksTo(file, real))]
+  const interpreter = level < 3 ? await interpreterOf(real, context.search, context.cwd) : undefined
   if (interpreter === undefined) return own
-  const isShell = SHELLS.has(path.basename(interpreter)) && !look.writable.some(folder => contains(folder, real))
+  const isShell = SHELLS.has(path.basename(interpreter)) && !context.writable.some(folder => contains(folder, real))
   const next = [interpreter, ...(isShell ? handedOver(real) : [])]
-  return [...own, ...(await Promise.all(next.map(one => fileMounts(one, look, level + 1)))).flat()]
+  return [...own, ...(await Promise.all(next.map(one => fileMounts(one, context, level + 1)))).flat()]
 }
 
 /** Programs that a shell script replaces itself with, as wrappers by package managers and people do. */
@@ -143,6 +143,6 @@ async function linksTo(file: string, real: string): Promise<Mount[]> {
 /** Uses the canonical folder, which may itself be reached through a link, such as `/bin`. */
 async function linkAt(named: string, target: string): Promise<Mount[]> {
   const folder = await realpath(path.dirname(named)).catch(() => path.dirname(named))
-  const place = path.join(folder, path.basename(named))
-  return place === target ? [] : [{ kind: 'link', path: place, target }]
+  const link = path.join(folder, path.basename(named))
+  return link === target ? [] : [{ kind: 'link', path: link, target }]
 }

@@ -34,11 +34,11 @@ export const sandboxRoutes: readonly Route<SandboxesService>[] = [
     summary: 'List the sandboxes of active sessions',
     query: schemas.ListSandboxesQuery,
     empty: 'no session runs in a sandbox',
-    handle: (self, { query }) => ({ sandboxes: self.list(query.workspace_id) }),
+    handle: (service, { query }) => ({ sandboxes: service.list(query.workspace_id) }),
   }),
   sandbox.get({
     summary: 'Show the sandbox of a session',
-    handle: (self, { params }) => self.info(params.session_id),
+    handle: (service, { params }) => service.info(params.session_id),
   }),
   route({
     method: 'POST',
@@ -56,9 +56,9 @@ export const sandboxRoutes: readonly Route<SandboxesService>[] = [
     summary: 'Run a command in the sandbox of a session with a running agent',
     body: schemas.ExecInSandboxBody,
     replies: { 200: schemas.ExecInSandboxReply },
-    handle: async (self, { params, body, signal }) => {
+    handle: async (service, { params, body, signal }) => {
       const { argv, cwd, timeout_seconds: seconds = EXEC_SECONDS } = body
-      return ok(await self.exec(params.session_id, { argv, cwd, timeoutMs: seconds * 1000, signal }))
+      return ok(await service.exec(params.session_id, { argv, cwd, timeoutMs: seconds * 1000, signal }))
     },
   }),
 ]

@@ -28,11 +28,11 @@ import { KeptGuards } from './kept-guards.js'
 import { showing, sightOf } from './mounts.js'
 import type { K } from './needs.js'
 import { type Exec, OpenSandbox } from './open-sandbox.js'
-import { real, tooWide, viewOf } from './places.js'
 import { probe, type Support } from './probe.js'
 import { BACKEND, type Profile, profileOf } from './profiles.js'
 import { refusalOf } from './refusal.js'
 import { DefaultSandbox, Sandboxes } from './settings.js'
+import { real, tooWide, viewOf } from './view.js'
 
 /** Milliseconds before a failed probe is repeated. */
 const AGAIN_MS = 10_000
@@ -78,11 +78,11 @@ export class SandboxesService {
     const owner = ownerOf(needs.extensions.current, about.broughtBy)
     const chosen = about.sandbox ?? (inherited && configured === NO_SANDBOX ? undefined : configured)
     const isForced = owner?.confined && (chosen ?? NO_SANDBOX) === NO_SANDBOX
-    const asked = isForced ? (inherited?.profile ?? DEFAULT_PROFILE) : chosen
-    if (asked === NO_SANDBOX) return inherited && SandboxErrors.sandbox_weaker()
+    const requestedProfile = isForced ? (inherited?.profile ?? DEFAULT_PROFILE) : chosen
+    if (requestedProfile === NO_SANDBOX) return inherited && SandboxErrors.sandbox_weaker()
     const isUsual =
       about.unattended || about.permissions === 'approve-all' || ['spawned', 'dream'].includes(about.session.type)
-    const name = asked ?? inherited?.profile ?? (isUsual ? DEFAULT_PROFILE : undefined)
+    const name = requestedProfile ?? inherited?.profile ?? (isUsual ? DEFAULT_PROFILE : undefined)
     if (name === undefined) return undefined
     const profile = this.#profile(name)
     if ('problem' in profile) return profile.fault
@@ -90,7 +90,7 @@ export class SandboxesService {
     const reason = await this.#obstacle(workspace ? [workspace.rootDir, ...workspace.addDirs] : [])
     if (reason !== undefined) {
       // The sandbox was a default, so the refusal explains how to proceed without one.
-      const isOwnWish = asked !== undefined || inherited !== undefined
+      const isOwnWish = requestedProfile !== undefined || inherited !== undefined
       return isOwnWish ? unusable(reason, owner?.confined ? owner.name : undefined) : refusalOf(about, reason)
     }
     about.confine({ kind: 'sandbox', backend: BACKEND, profile: name, network: profile.network })
@@ -130,9 +130,9 @@ export class SandboxesService {
     await this.#guards.keep(session.id, view.guards)
     // Commands of other callers get neither the agent's socket nor its secrets.
     const shared = view.mounts.filter(({ path }) => path !== launch.env.SVC_SOCKET)
-    const place = { sessionId: session.id, env: launch.env, roots: await Promise.all(roots.map(real)) }
+    const context = { sessionId: session.id, env: launch.env, roots: await Promise.all(roots.map(real)) }
     const enclosureOfOthers = { ...enclosure, mounts: shared, env: profile.env }
-    const opened = new OpenSandbox(this.kernel, needs.processes, { ...place, enclosure: enclosureOfOthers })
+    const opened = new OpenSandbox(this.kernel, needs.processes, { ...context, enclosure: enclosureOfOthers })
     this.#open.set(session.id, opened)
     launch.around(command => enclosed(enclosure, command))
     launch.protect(view.guarded)
@@ -193,18 +193,18 @@ export class SandboxesService {
     return this.kernel.needs.sessions
       .unstopped()
       .filter(session => workspaceId === undefined || session.workspaceId === workspaceId)
-      .flatMap(session => this.#told(session) ?? [])
+      .flatMap(session => this.#sandboxOf(session) ?? [])
       .sort((a, b) => (a.session_id < b.session_id ? -1 : 1))
   }
 
   /** The sandbox of a session, with its mounts. Throws `sandbox_not_found` (404). */
   info(id: string): SandboxReply {
     const session = this.kernel.needs.sessions.get(id)
-    const told = session && session.state !== 'stopped' ? this.#told(session) : undefined
-    if (!told) throw SandboxErrors.sandbox_not_found()
+    const sandbox = session && session.state !== 'stopped' ? this.#sandboxOf(session) : undefined
+    if (!sandbox) throw SandboxErrors.sandbox_not_found()
     const open = this.#open.get(id)
     const mounts = (open?.mounts ?? []).map(({ kind, path }) => ({ path, access: kind === 'blank' ? 'empty' : kind }))
-    return { sandbox: { ...told, mounts, commands: open?.commands ?? 0 } }
+    return { sandbox: { ...sandbox, mounts, commands: open?.commands ?? 0 } }
   }
 
   /**
@@ -218,7 +218,7 @@ export class SandboxesService {
     return open.exec(command)
   }
 
-  #told({ id, agentName, workspaceId, confinement }: SessionInfo): Sandbox | undefined {
+  #sandboxOf({ id, agentName, workspaceId, confinement }: SessionInfo): Sandbox | undefined {
     if (confinement?.kind !== 'sandbox') return undefined
     const { backend, profile, network } = confinement
     const state = this.#open.has(id) ? 'running' : 'prepared'

@@ -43,10 +43,10 @@ export async function filesOf(
   home: string,
 ): Promise<TrustedFiles> {
   const walk = new Walk(await realpath(home).catch(() => home))
-  for (const [at, given] of [rootDir, ...addDirs].entries()) {
-    const root = await realpath(given).catch(() => undefined)
+  for (const [at, dir] of [rootDir, ...addDirs].entries()) {
+    const root = await realpath(dir).catch(() => undefined)
     if (root === undefined) continue
-    const shown = (inside: string) => (at === 0 ? inside : path.join(given, inside))
+    const shown = (inside: string) => (at === 0 ? inside : path.join(dir, inside))
     for (const inside of FOLDERS) await walk.covered(path.join(root, inside), { root, inside, shown })
     // A server file counts only in the root of the workspace; it is not read elsewhere.
     for (const inside of at === 0 ? FILES : []) await walk.entry(path.join(root, inside), { root, inside, shown })

@@ -50,7 +50,7 @@ export default definePlugin({
         }),
         tool('workspace_trust_status', ['workspace']),
       ],
-      handle: async (self, { params }) => ok({ trust: await self.of(await self.find(params.id)) }),
+      handle: async (service, { params }) => ok({ trust: await service.of(await service.find(params.id)) }),
     }),
     route({
       method: 'PUT',
@@ -60,8 +60,8 @@ export default definePlugin({
       body: PutTrustBody,
       privileged: true,
       replies: { 200: WorkspaceTrustReply },
-      handle: async (self, { params, body, actor }) =>
-        ok({ trust: await self.grant(await self.find(params.id), body.digest, actor) }),
+      handle: async (service, { params, body, actor }) =>
+        ok({ trust: await service.grant(await service.find(params.id), body.digest, actor) }),
     }),
     route({
       method: 'DELETE',
@@ -78,8 +78,8 @@ export default definePlugin({
           done: 'not trusted any more: {id}',
         }),
       ],
-      handle: async (self, { params }) => {
-        await self.revoke(await self.find(params.id))
+      handle: async (service, { params }) => {
+        await service.revoke(await service.find(params.id))
         return noContent()
       },
     }),

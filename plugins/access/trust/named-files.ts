@@ -29,8 +29,8 @@ export async function namedBy(strings: readonly string[], { root, folder }: Name
   const bases = new Set([root, folder])
   for (const one of strings) {
     for (const base of [root, folder]) {
-      const place = search.place(base, one)
-      if (place && bases.size < MOST_BASES && (await search.kindOf(place)) === 'folder') bases.add(place)
+      const location = search.locate(base, one)
+      if (location && bases.size < MOST_BASES && (await search.kindOf(location)) === 'folder') bases.add(location)
     }
   }
   for (const base of bases) for (const one of strings) await search.take(base, one)
@@ -45,33 +45,36 @@ class Search {
   constructor(private readonly root: string) {}
 
   /** The path that a text may mean; undefined if it is not below the root. */
-  place(base: string, text: string): string | undefined {
+  locate(base: string, text: string): string | undefined {
     if (text.includes('\0')) return undefined
     const isOfRoot = path.isAbsolute(text) && isInside(path.normalize(text), this.root)
     // The part after a variable looks absolute, as in `${workspace}/tools/run.sh`.
-    const place = isOfRoot ? path.normalize(text) : path.join(base, text)
-    return isInside(place, this.root) ? place.replace(/(.)\/$/, '$1') : undefined
+    const location = isOfRoot ? path.normalize(text) : path.join(base, text)
+    return isInside(location, this.root) ? location.replace(/(.)\/$/, '$1') : undefined
   }
 
   async take(base: string, text: string): Promise<void> {
     if (RUNS_ENTRY.test(text)) await this.#folder(base, ENTRY)
-    const places = [this.place(base, text), MODULE.test(text) ? this.place(base, text.replaceAll('.', '/')) : undefined]
-    for (const place of places) {
-      if (place === undefined) continue
-      const kind = await this.kindOf(place)
-      if (kind === 'file') this.found.add(place)
+    const places = [
+      this.locate(base, text),
+      MODULE.test(text) ? this.locate(base, text.replaceAll('.', '/')) : undefined,
+    ]
+    for (const location of places) {
+      if (location === undefined) continue
+      const kind = await this.kindOf(location)
+      if (kind === 'file') this.found.add(location)
       // For the root itself, and for a word that is also a folder (`npm run build`), only entry files count.
-      if (kind === 'folder') await this.#folder(place, place === this.root || !/[/.]/.test(text) ? ENTRY : /^/)
-      if (kind !== 'file' && place !== this.root) await this.#withEnding(place)
+      if (kind === 'folder') await this.#folder(location, location === this.root || !/[/.]/.test(text) ? ENTRY : /^/)
+      if (kind !== 'file' && location !== this.root) await this.#withEnding(location)
     }
   }
 
-  async kindOf(place: string): Promise<'file' | 'folder' | undefined> {
-    if (!this.#kinds.has(place)) {
-      const found = await stat(place).catch(() => undefined)
-      this.#kinds.set(place, found?.isDirectory() ? 'folder' : found && 'file')
+  async kindOf(location: string): Promise<'file' | 'folder' | undefined> {
+    if (!this.#kinds.has(location)) {
+      const found = await stat(location).catch(() => undefined)
+      this.#kinds.set(location, found?.isDirectory() ? 'folder' : found && 'file')
     }
-    return this.#kinds.get(place)
+    return this.#kinds.get(location)
   }
 
   async #folder(folder: string, wanted: RegExp): Promise<void> {
@@ -87,16 +90,16 @@ class Search {
   async #package(file: string): Promise<void> {
     const bytes = await readRegularFile(file, { maxBytes: 1024 * 1024 }).catch(() => undefined)
     for (const one of bytes ? stringsIn(file, bytes) : []) {
-      const place = this.place(path.dirname(file), one)
-      if (place && (await this.kindOf(place)) === 'file') this.found.add(place)
+      const location = this.locate(path.dirname(file), one)
+      if (location && (await this.kindOf(location)) === 'file') this.found.add(location)
     }
   }
 
   /** Files with this name and any extension. */
-  async #withEnding(place: string): Promise<void> {
-    const start = `${path.basename(place)}.`
-    for (const name of await this.#namesIn(path.dirname(place))) {
-      const file = path.join(path.dirname(place), name)
+  async #withEnding(location: string): Promise<void> {
+    const start = `${path.basename(location)}.`
+    for (const name of await this.#namesIn(path.dirname(location))) {
+      const file = path.join(path.dirname(location), name)
       if (name.startsWith(start) && (await this.kindOf(file)) === 'file') this.found.add(file)
     }
   }

@@ -43,26 +43,26 @@ export default definePlugin({
   name: 'vault',
   version: '0.1.0',
   requires: needs,
-  provides: perConsumer(Vault, (self: VaultService, consumer) => self.for(consumer)),
+  provides: perConsumer(Vault, (service: VaultService, consumer) => service.for(consumer)),
   service: () => import('./service.js').then(module => module.VaultService),
 }).surface({
   declares: [SecretOwners],
   tables: migrations,
-  secrets: [self => self.hidden.source],
+  secrets: [service => service.hidden.source],
   errors: [VaultErrors],
   events: [VaultSecretPut, VaultSecretDeleted, VaultKeyRotated],
-  services: [{ name: 'hide', run: (self, signal) => self.run(signal) }],
+  services: [{ name: 'hide', run: (service, signal) => service.run(signal) }],
   registries: [
-    contribute(SecretResolvers, self => [self.resolver]),
-    contribute(Checks, self => [{ id: 'vault.secrets', category: 'vault', run: () => self.check() }]),
-    contribute(StatusMembers, self => [{ path: 'health', read: () => self.health() }]),
+    contribute(SecretResolvers, service => [service.resolver]),
+    contribute(Checks, service => [{ id: 'vault.secrets', category: 'vault', run: () => service.check() }]),
+    contribute(StatusMembers, service => [{ path: 'health', read: () => service.health() }]),
   ],
-  hooks: { written: (self, t, written) => self.written(t, written) },
+  hooks: { written: (service, t, written) => service.written(t, written) },
   taps: [
     tap(
       Events,
       events => events.written,
-      self => (t, event) => self.told(t, event),
+      service => (t, event) => service.onEvent(t, event),
     ),
   ],
   commands: [
@@ -98,7 +98,7 @@ export default definePlugin({
         tool('vault_list', ['config'], { visibility: 'operator' }),
         throws(VaultErrors.vault_namespace_invalid),
       ],
-      handle: async (self, { query }) => ok({ secrets: await self.list(query) }),
+      handle: async (service, { query }) => ok({ secrets: await service.list(query) }),
     }),
     route({
       method: 'PUT',
@@ -108,9 +108,9 @@ export default definePlugin({
       body: PutVaultSecretBody,
       replies: { 200: VaultSecretReply },
       with: [undo({ by: 'never', why: 'the value of a secret that is replaced is not kept' }), throws(...WRITE_ERRORS)],
-      handle: async (self, { body, actor }) => {
+      handle: async (service, { body, actor }) => {
         const { ref, secret_value, kind, allow_short } = body
-        return ok({ secret: await self.put(ref, secret_value, { kind, allowShort: allow_short, actor }) })
+        return ok({ secret: await service.put(ref, secret_value, { kind, allowShort: allow_short, actor }) })
       },
     }),
     route({
@@ -126,8 +126,8 @@ export default definePlugin({
         throws(VaultErrors.vault_ref_invalid, VaultErrors.vault_secret_not_found),
         cli('vault delete', { args: [ref], done: 'deleted {ref}' }),
       ],
-      handle: async (self, { query, actor }) => {
-        await self.remove(query.ref, actor)
+      handle: async (service, { query, actor }) => {
+        await service.remove(query.ref, actor)
         return noContent()
       },
     }),
@@ -146,7 +146,7 @@ export default definePlugin({
         tool('vault_info', ['config'], { visibility: 'operator' }),
         throws(VaultErrors.vault_ref_invalid, VaultErrors.vault_secret_not_found),
       ],
-      handle: async (self, { query }) => ok({ secret: await self.metadata(query.ref) }),
+      handle: async (service, { query }) => ok({ secret: await service.metadata(query.ref) }),
     }),
     route({
       method: 'POST',
@@ -164,7 +164,7 @@ export default definePlugin({
           ]),
         }),
       ],
-      handle: async (self, { actor }) => ok(await self.rotate(actor)),
+      handle: async (service, { actor }) => ok(await service.rotate(actor)),
     }),
   ],
 })

@@ -165,7 +165,7 @@ export class VaultService {
   }
 
   /** Like {@link written}, for an owner whose deletion an event reports. */
-  told(t: Tx, { name, subject }: StoredEvent): undefined {
+  onEvent(t: Tx, { name, subject }: StoredEvent): undefined {
     if (subject !== undefined) this.#forgetOwned(t, deleted => 'event' in deleted && deleted.event === name, subject)
   }
 

@@ -48,7 +48,9 @@ export function partlyItems(
 function brokenItem({ name, path, error }: Broken, workspaceId: string | undefined): DiagnosticItem {
   const where = workspaceId === undefined ? [] : ['--workspace', workspaceId]
   // The folder's name may contain any characters.
-  const look = /^[\w][\w-]*$/.test(name) ? command('agent info', name, ...where) : command('agent list', ...where)
+  const nextCommand = /^[\w][\w-]*$/.test(name)
+    ? command('agent info', name, ...where)
+    : command('agent list', ...where)
   return finding({
     id: `agents:${path}`,
     code: 'agent_invalid',
@@ -56,7 +58,7 @@ function brokenItem({ name, path, error }: Broken, workspaceId: string | undefin
     severity: 'warning',
     title: name === '' ? 'A folder of agents cannot be read' : `agent ${name} is not valid`,
     message: `${path}: ${error.message}; until it is mended the agent cannot be used`,
-    suggested_command: look,
+    suggested_command: nextCommand,
     evidence: { path, error_kind: error.kind },
   })
 }

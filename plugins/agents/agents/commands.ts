@@ -5,25 +5,25 @@ import type { Agent, AgentReply } from '../../../schemas/agents.js'
 /** `svc agent create <name>` */
 export async function runCreate(context: CommandContext): Promise<void> {
   const { args, client } = context
-  const given = await fieldsOf(context)
-  if (given.prompt === undefined) context.fault('usage', 'give the text of the agent with --prompt or --file')
+  const fields = await fieldsOf(context)
+  if (fields.prompt === undefined) context.fault('usage', 'give the text of the agent with --prompt or --file')
   const workspace = context.options.workspace as string | undefined
   const scope = workspace === undefined ? { scope: 'global' } : { scope: 'workspace', workspace }
-  const body = { agent: { name: args.name, ...given }, ...scope }
+  const body = { agent: { name: args.name, ...fields }, ...scope }
   show(context, 'created', (await client.request('POST', '/api/agents', body)) as AgentReply)
 }
 
 /** `svc agent update <name>`: fields that are not given stay. */
 export async function runUpdate(context: CommandContext): Promise<void> {
   const { args, client } = context
-  const given = await fieldsOf(context)
-  if (Object.keys(given).length === 0) context.fault('usage', 'say what is to change, --model for one')
+  const fields = await fieldsOf(context)
+  if (Object.keys(fields).length === 0) context.fault('usage', 'say what is to change, --model for one')
   const workspace = context.options.workspace as string | undefined
   const query = workspace === undefined ? '' : `?workspace=${encodeURIComponent(workspace)}`
   const url = `/api/agents/${encodeURIComponent(args.name ?? '')}`
   const { agent } = (await client.request('GET', `${url}${query}`)) as AgentReply
   const body = {
-    agent: { ...written(agent), ...given },
+    agent: { ...written(agent), ...fields },
     expected_digest: agent.definition_digest,
     ...(workspace === undefined ? {} : { workspace }),
   }
@@ -48,7 +48,7 @@ export async function runDuplicate(context: CommandContext): Promise<void> {
 async function fieldsOf({ options, readFile, fault }: CommandContext): Promise<Record<string, unknown>> {
   if (options.prompt !== undefined && options.file !== undefined)
     fault('usage', 'give the text with --prompt or with --file, not both')
-  const given: Record<string, unknown> = {
+  const fields: Record<string, unknown> = {
     prompt: typeof options.file === 'string' ? await readFile(options.file) : options.prompt,
     provider: options.provider,
     command: options.command,
@@ -57,7 +57,7 @@ async function fieldsOf({ options, readFile, fault }: CommandContext): Promise<R
     permissions: options.permissions,
     category_path: typeof options.category === 'string' ? options.category.split('/') : undefined,
   }
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }
 
 const WRITTEN = [

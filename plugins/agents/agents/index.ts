@@ -111,8 +111,8 @@ export default definePlugin({
   kinds: [AgentKind],
   // No number prefix: the former version of the daemon must still start on a home with this table.
   tables: [{ id: 'default-mode', sql: modeTable }],
-  reconcilers: [reconciler({ kind: AgentKind, run: (self, batch) => self.reconcile(batch) })],
-  services: [{ name: 'read', run: (self, signal) => self.warm(signal) }],
+  reconcilers: [reconciler({ kind: AgentKind, run: (service, batch) => service.reconcile(batch) })],
+  services: [{ name: 'read', run: (service, signal) => service.warm(signal) }],
   commands: [
     {
       path: 'agent create',
@@ -150,7 +150,7 @@ export default definePlugin({
       throws: REFERENCE_ERRORS,
       empty: `no agents; write one: ${command('agent create', placeholder('name'), '--prompt', placeholder('text'))}`,
       problems: 'diagnostics',
-      handle: async (self, { query }) => self.wireList(await self.workspace(query.workspace)),
+      handle: async (service, { query }) => service.wireList(await service.workspace(query.workspace)),
     }),
     agent.create({
       summary: 'Create an agent in a workspace or in the home',
@@ -158,7 +158,7 @@ export default definePlugin({
       with: [undo(ofCreation), tool('agent_create', ['catalog'])],
       throws: made,
       body: CreateAgentBody,
-      handle: async (self, { body }) => ({ agent: await self.editing.create(body) }),
+      handle: async (service, { body }) => ({ agent: await service.editing.create(body) }),
     }),
     route({
       method: 'GET',
@@ -167,7 +167,7 @@ export default definePlugin({
       summary: 'Search the agents of a workspace, with counts, in pages',
       query: AgentCatalogQuery,
       replies: { 200: AgentCatalogReply },
-      handle: async (self, { query, actor }) => ok(await self.catalog(query, actor)),
+      handle: async (service, { query, actor }) => ok(await service.catalog(query, actor)),
     }),
     agent.get({
       query: ListAgentsQuery,
@@ -175,9 +175,9 @@ export default definePlugin({
       cli: { workspace: 'workspace' },
       with: [tool('agent_info', ['catalog'])],
       throws: [AgentErrors.agent_invalid, ...REFERENCE_ERRORS],
-      handle: async (self, { params, query }) => {
-        const definition = await self.find(params.name, await self.workspace(query.workspace))
-        return { agent: await self.wire(definition) }
+      handle: async (service, { params, query }) => {
+        const definition = await service.find(params.name, await service.workspace(query.workspace))
+        return { agent: await service.wire(definition) }
       },
     }),
     agent.update({
@@ -187,7 +187,7 @@ export default definePlugin({
       with: [undo(ofUpdate), tool('agent_update', ['catalog'])],
       throws: [AgentErrors.agent_changed, AgentErrors.agent_read_only, ...written],
       body: PutAgentBody,
-      handle: async (self, { params, body }) => ({ agent: await self.editing.update(params.name, body) }),
+      handle: async (service, { params, body }) => ({ agent: await service.editing.update(params.name, body) }),
     }),
     route({
       method: 'DELETE',
@@ -211,8 +211,8 @@ export default definePlugin({
         }),
         tool('agent_delete', ['catalog']),
       ],
-      handle: async (self, { params, query }) =>
-        ok(await self.editing.remove(params.name, await self.workspace(query.workspace))),
+      handle: async (service, { params, query }) =>
+        ok(await service.editing.remove(params.name, await service.workspace(query.workspace))),
     }),
     route({
       method: 'POST',
@@ -221,23 +221,24 @@ export default definePlugin({
       summary: 'Copy an agent under another name',
       body: DuplicateAgentBody,
       replies: { 201: AgentReply },
-      handle: async (self, { params, body }) => created({ agent: await self.editing.duplicate(params.name, body) }),
+      handle: async (service, { params, body }) =>
+        created({ agent: await service.editing.duplicate(params.name, body) }),
     }),
   ],
   taps: [
     tap(
       Workspaces,
       workspaces => workspaces.saving,
-      self => workspace => self.judgeWorkspace(workspace),
+      service => workspace => service.judgeWorkspace(workspace),
     ),
   ],
   registries: [
-    contribute(AgentSourceFolders, self => [self.packaged]),
-    contribute(ResourceFamilies, self => [self.packaged.family(() => self.list())]),
-    contribute(Checks, self => [{ id: 'agents', category: 'agents', run: () => self.check() }]),
-    contribute(ProviderUsers, self => [{ read: () => self.uses() }]),
-    contribute(WorkspaceDetailMembers, self => [
-      { member: 'agents' as const, read: async workspace => (await self.wireList(workspace)).agents },
+    contribute(AgentSourceFolders, service => [service.packaged]),
+    contribute(ResourceFamilies, service => [service.packaged.family(() => service.list())]),
+    contribute(Checks, service => [{ id: 'agents', category: 'agents', run: () => service.check() }]),
+    contribute(ProviderUsers, service => [{ read: () => service.uses() }]),
+    contribute(WorkspaceDetailMembers, service => [
+      { member: 'agents' as const, read: async workspace => (await service.wireList(workspace)).agents },
     ]),
   ],
 })

@@ -4,7 +4,7 @@ import { type ChangeRequest, type ChangeSeen, pick, type Undo } from '../../desk
 /** Members of a definition that requests can write. */
 const WRITTEN = Object.keys(PutAgentBody.entries.agent.entries)
 
-type Asked = Pick<ChangeSeen, 'path' | 'query' | 'body'>
+type ReadRequest = Pick<ChangeSeen, 'path' | 'query' | 'body'>
 
 /** The writable members; an empty text counts as unset. */
 const writtenIn = (agent: Readonly<Record<string, unknown>>) =>
@@ -16,12 +16,12 @@ const within = (list: string, name: unknown) => `${list}/${encodeURIComponent(St
 const listOf = (path: string) => path.slice(0, path.lastIndexOf('/'))
 
 /** The workspace in a request's body or query. */
-function workspaceOf({ query, body }: Asked): string | undefined {
+function workspaceOf({ query, body }: ReadRequest): string | undefined {
   return Object(body).workspace ?? new URLSearchParams(query).get('workspace') ?? undefined
 }
 
-function inWorkspace(asked: Asked): string {
-  const workspace = workspaceOf(asked)
+function inWorkspace(request: ReadRequest): string {
+  const workspace = workspaceOf(request)
   return workspace === undefined ? '' : `?workspace=${encodeURIComponent(workspace)}`
 }
 
@@ -31,7 +31,7 @@ const lost = (agent: Readonly<Record<string, unknown>>): string | undefined =>
     ? 'the definition has MCP servers, which only its file can name'
     : undefined
 
-const reads = (asked: Asked) => [`${asked.path}${inWorkspace(asked)}`]
+const reads = (request: ReadRequest) => [`${request.path}${inWorkspace(request)}`]
 
 /** Undo of an update: restores the fields. */
 export const ofUpdate: Undo = {
@@ -39,13 +39,13 @@ export const ofUpdate: Undo = {
   of: 'agent',
   compares: WRITTEN,
   reads,
-  request: (seen): ChangeRequest | string => {
-    const [before, after] = [agentOf(seen.before), agentOf(seen.after)]
+  request: (change): ChangeRequest | string => {
+    const [before, after] = [agentOf(change.before), agentOf(change.after)]
     if (!before) return 'the agent was not there'
-    const workspace = workspaceOf(seen)
+    const workspace = workspaceOf(change)
     return {
       method: 'PUT',
-      path: seen.path,
+      path: change.path,
       body: {
         agent: writtenIn(before),
         expected_digest: after?.definition_digest,
@@ -58,11 +58,11 @@ export const ofUpdate: Undo = {
 /** Undo of a creation: deletes the definition. */
 export const ofCreation: Undo = {
   by: 'custom',
-  reads: asked => [`${within(asked.path, Object(asked.body).agent?.name)}${inWorkspace(asked)}`],
-  request: seen => {
-    if (agentOf(seen.before))
+  reads: request => [`${within(request.path, Object(request.body).agent?.name)}${inWorkspace(request)}`],
+  request: change => {
+    if (agentOf(change.before))
       return 'it hides an agent of the same name, which would be in force again; delete it: svc agent delete'
-    return { method: 'DELETE', path: `${within(seen.path, Object(seen.body).agent?.name)}${inWorkspace(seen)}` }
+    return { method: 'DELETE', path: `${within(change.path, Object(change.body).agent?.name)}${inWorkspace(change)}` }
   },
 }
 
@@ -72,27 +72,27 @@ export const ofRemoval: Undo = {
   of: 'agent',
   compares: WRITTEN,
   reads,
-  request: (seen): ChangeRequest | string => {
-    const before = agentOf(seen.before)
+  request: (change): ChangeRequest | string => {
+    const before = agentOf(change.before)
     if (!before) return 'the agent was not there'
     const missing = lost(before)
     if (missing !== undefined) return missing
     const workspace = before.workspace_id as string | undefined
-    const place = workspace === undefined ? { scope: 'global' } : { scope: 'workspace', workspace }
-    return { method: 'POST', path: listOf(seen.path), body: { agent: writtenIn(before), ...place } }
+    const target = workspace === undefined ? { scope: 'global' } : { scope: 'workspace', workspace }
+    return { method: 'POST', path: listOf(change.path), body: { agent: writtenIn(before), ...target } }
   },
 }
 
 /** Undo of a copy: deletes it. */
 export const ofCopy: Undo = {
   by: 'custom',
-  reads: asked => [`${within(listOf(listOf(asked.path)), Object(asked.body).name)}${inWorkspace(asked)}`],
-  request: seen => {
-    if (agentOf(seen.before))
+  reads: request => [`${within(listOf(listOf(request.path)), Object(request.body).name)}${inWorkspace(request)}`],
+  request: change => {
+    if (agentOf(change.before))
       return 'it hides an agent of the same name, which would be in force again; delete it: svc agent delete'
     return {
       method: 'DELETE',
-      path: `${within(listOf(listOf(seen.path)), Object(seen.body).name)}${inWorkspace(seen)}`,
+      path: `${within(listOf(listOf(change.path)), Object(change.body).name)}${inWorkspace(change)}`,
     }
   },
 }

@@ -44,39 +44,39 @@ export default definePlugin({
   ],
   // Decisions are not deleted with their session, because they serve as its audit.
   owned: [{ by: Sessions, table: 'heartbeats_state', column: 'session_id' }],
-  services: [{ name: 'wakes', run: (self, signal) => self.run(signal) }],
+  services: [{ name: 'wakes', run: (service, signal) => service.run(signal) }],
   // A policy of a package changed: nothing of it is cached, so its sessions are planned again.
-  reconcilers: [reconciler({ kind: AgentHeartbeatKind, run: self => self.planAll() })],
+  reconcilers: [reconciler({ kind: AgentHeartbeatKind, run: service => service.planAll() })],
   taps: [
     tap(
       Events,
       events => events.of(SessionCreated),
-      self =>
+      service =>
         ({ payload }) =>
-          self.plan(payload),
+          service.plan(payload),
     ),
     tap(
       Sessions,
       sessions => sessions.prepare,
-      self => async (_start, session) => {
-        await self.plan(session)
+      service => async (_start, session) => {
+        await service.plan(session)
         return undefined
       },
     ),
     tap(
       Sessions,
       sessions => sessions.stopped,
-      self => session => self.plan(session),
+      service => session => service.plan(session),
     ),
     tap(
       Sidecars,
       sidecars => sidecars.policyResolved,
-      self => (_policy, agent) => self.planAll(agent),
+      service => (_policy, agent) => service.planAll(agent),
     ),
     tap(
       Sidecars,
       sidecars => sidecars.configured,
-      self => () => self.planAll(),
+      service => () => service.planAll(),
     ),
   ],
   commands: [
@@ -113,7 +113,7 @@ export default definePlugin({
       summary: 'Show whether a heartbeat policy applies, the session it wakes and its latest decisions',
       query: HeartbeatStatusQuery,
       replies: { 200: HeartbeatStatus },
-      handle: async (self, { params, query }) => ok(await self.status(params.name, query)),
+      handle: async (service, { params, query }) => ok(await service.status(params.name, query)),
     }),
     route({
       method: 'POST',
@@ -123,12 +123,12 @@ export default definePlugin({
       summary: 'Request a wake-up now; 409: the session cannot be woken. A wake-up claims no work',
       body: WakeBody,
       replies: { 200: WakeReply, 409: WakeReply },
-      handle: (self, { params, body }) => self.wake(params.name, body),
+      handle: (service, { params, body }) => service.wake(params.name, body),
     }),
   ],
   registries: [
-    contribute(WakeSources, self => [{ read: (sessionId, withEvents) => self.inspect(sessionId, withEvents) }]),
-    contribute(WakeContexts, self => self.contexts),
-    contribute(Checks, self => [{ id: 'heartbeats', category: 'agents', run: async () => self.checkItems() }]),
+    contribute(WakeSources, service => [{ read: (sessionId, withEvents) => service.inspect(sessionId, withEvents) }]),
+    contribute(WakeContexts, service => service.contexts),
+    contribute(Checks, service => [{ id: 'heartbeats', category: 'agents', run: async () => service.checkItems() }]),
   ],
 })

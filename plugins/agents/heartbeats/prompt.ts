@@ -46,8 +46,8 @@ export async function wakePrompt(kernel: Kernel, policy: Heartbeat, session: Ses
   const notes = [...absentContexts(kernel, policy)]
   const contexts = includedContexts(kernel, policy).map(async ({ owner, entry }) => {
     try {
-      const told = (await within(kernel.clock, READ_MS, entry.read(session)))?.trim()
-      return told ? [`- ${told.replaceAll('\n', '\n  ')}`] : []
+      const content = (await within(kernel.clock, READ_MS, entry.read(session)))?.trim()
+      return content ? [`- ${content.replaceAll('\n', '\n  ')}`] : []
     } catch (error) {
       const message = `${owner} did not tell ${entry.name}: ${messageOf(error)}`
       kernel.log.warn(message, { session: session.id })

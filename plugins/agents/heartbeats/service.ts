@@ -63,17 +63,17 @@ export class HeartbeatsService implements HeartbeatsApi {
   /** Plans the sessions of an agent, or all, by their current policies. */
   async planAll(agent?: string): Promise<void> {
     const policies = new Map<string, Promise<Heartbeat | undefined>>()
-    const seen = new Set<string>()
+    const plannedIds = new Set<string>()
     for (const session of this.#wakeable(agent)) {
       const key = JSON.stringify([session.workspaceId, session.agentName])
       const policy = policies.get(key) ?? this.#policyOf(session)
       policies.set(key, policy)
-      seen.add(session.id)
+      plannedIds.add(session.id)
       this.#plan(session.id, await policy)
     }
     if (agent !== undefined) return
     // Sessions that may no longer be woken, and those created in the meantime.
-    for (const id of [...this.#followed.keys()]) if (!seen.has(id)) await this.plan({ id })
+    for (const id of [...this.#followed.keys()]) if (!plannedIds.has(id)) await this.plan({ id })
   }
 
   /** Never throws: a removed agent or workspace counts as one without a policy. */
@@ -91,9 +91,9 @@ export class HeartbeatsService implements HeartbeatsApi {
       agentName === agent && (!workspace || workspaceId === workspace.id)
     const named = needs.sessions.get(sessionId)
     const session = sessionId === '' ? this.#eligible(agent, isMeant) : named && isMeant(named) ? named : undefined
-    const place = workspace ?? (session && needs.workspaces.get(session.workspaceId))
-    const policy = await needs.sidecars.heartbeat(agent, place)
-    const workspaceId = place?.id ?? ''
+    const targetWorkspace = workspace ?? (session && needs.workspaces.get(session.workspaceId))
+    const policy = await needs.sidecars.heartbeat(agent, targetWorkspace)
+    const workspaceId = targetWorkspace?.id ?? ''
     const earlier = dryRun ? undefined : this.#wakes.byKey(agent, sessionId, key)
     const decision = earlier
       ? this.#sender.replayed(earlier)

@@ -47,7 +47,7 @@ export default definePlugin({
   owned: [
     {
       ...{ by: Providers, table: 'models_source', column: 'provider' },
-      forget: (self, { id }) => self.forget(`${id}`),
+      forget: (service, { id }) => service.forget(`${id}`),
     },
   ],
   commands: [
@@ -85,7 +85,7 @@ export default definePlugin({
         tool('provider_models_list', ['provider_models']),
         throws(ProviderErrors.provider_not_found, ModelErrors.model_source_not_found),
       ],
-      handle: async (self, { query }) => ok({ models: await self.show(query) }),
+      handle: async (service, { query }) => ok({ models: await service.show(query) }),
     }),
     route({
       method: 'POST',
@@ -99,7 +99,7 @@ export default definePlugin({
       body: RefreshModelsBody,
       bodyOptional: true,
       replies: { 200: RefreshModelsReply, 503: RefreshModelsReply },
-      handle: (self, { body }) => self.refresh(undefined, body ?? {}),
+      handle: (service, { body }) => service.refresh(undefined, body ?? {}),
     }),
     route({
       method: 'GET',
@@ -108,7 +108,7 @@ export default definePlugin({
       query: ListProviderModelsQuery,
       replies: { 200: ListModelsReply },
       with: [throws(ProviderErrors.provider_not_found, ModelErrors.model_source_not_found)],
-      handle: async (self, { params, query }) => ok({ models: await self.show({ ...query, ...params }) }),
+      handle: async (service, { params, query }) => ok({ models: await service.show({ ...query, ...params }) }),
     }),
     route({
       method: 'POST',
@@ -129,7 +129,7 @@ export default definePlugin({
         tool('provider_models_curate', ['provider_models']),
         throws(ProviderErrors.provider_not_found, ModelErrors.model_not_found, ModelErrors.model_source_failed),
       ],
-      handle: async (self, { params, body, actor }) => ok(await self.curate(params.provider_id, body, actor)),
+      handle: async (service, { params, body, actor }) => ok(await service.curate(params.provider_id, body, actor)),
     }),
     route({
       method: 'POST',
@@ -142,7 +142,7 @@ export default definePlugin({
       with: [
         throws(ProviderErrors.provider_not_found, ModelErrors.model_source_not_found, ModelErrors.model_source_failed),
       ],
-      handle: (self, { params, body }) => self.refresh(params.provider_id, body ?? {}),
+      handle: (service, { params, body }) => service.refresh(params.provider_id, body ?? {}),
     }),
     route({
       method: 'GET',
@@ -150,7 +150,7 @@ export default definePlugin({
       summary: 'Show when the models of one provider were refreshed',
       replies: { 200: ListModelSourcesReply },
       with: [throws(ProviderErrors.provider_not_found)],
-      handle: async (self, { params }) => ok({ sources: self.status(params.provider_id) }),
+      handle: async (service, { params }) => ok({ sources: service.status(params.provider_id) }),
     }),
     route({
       method: 'GET',
@@ -158,7 +158,7 @@ export default definePlugin({
       with: [tool('provider_models_status', ['provider_models'])],
       summary: 'Show when each model source was refreshed',
       replies: { 200: ListModelSourcesReply },
-      handle: async self => ok({ sources: self.status() }),
+      handle: async service => ok({ sources: service.status() }),
     }),
     route({
       method: 'GET',
@@ -172,7 +172,7 @@ export default definePlugin({
           error: { message, code, param: null, type: status < 500 ? 'invalid_request_error' : 'server_error' },
         }),
       },
-      handle: async (self, { query }) => ok({ object: 'list', data: await self.openAi(query.provider_id) }),
+      handle: async (service, { query }) => ok({ object: 'list', data: await service.openAi(query.provider_id) }),
     }),
   ],
 })

@@ -62,11 +62,11 @@ function modelOf(provider: string, id: string, said: readonly Saying[], isCurate
   const trusted = said.toSorted((a, b) => b.origin.priority - a.origin.priority)
   const pick = <K extends keyof CuratedModel>(name: K): CuratedModel[K] | undefined =>
     trusted.find(({ facts }) => facts[name] !== undefined && facts[name] !== null)?.facts[name]
-  const seen = trusted.filter(({ origin }) => origin.source_kind !== 'config')
-  const fresh = seen.filter(({ origin }) => !origin.stale)
+  const reports = trusted.filter(({ origin }) => origin.source_kind !== 'config')
+  const fresh = reports.filter(({ origin }) => !origin.stale)
   const efforts = trusted.find(({ facts }) => facts.reasoning_efforts !== undefined)
-  const refreshed = seen.map(({ origin }) => origin.refreshed_at).find(Boolean)
-  const error = seen.map(({ origin }) => origin.last_error).find(Boolean)
+  const refreshed = reports.map(({ origin }) => origin.refreshed_at).find(Boolean)
+  const error = reports.map(({ origin }) => origin.last_error).find(Boolean)
   const cost = costOf(pick)
   const name = pick('display_name')
   const release = pick('release_date')
@@ -78,13 +78,13 @@ function modelOf(provider: string, id: string, said: readonly Saying[], isCurate
     provider_id: provider,
     model_id: id,
     // The configuration alone does not show that the model exists.
-    availability_state: fresh.length > 0 ? 'available' : seen.length > 0 ? 'stale' : 'unknown',
+    availability_state: fresh.length > 0 ? 'available' : reports.length > 0 ? 'stale' : 'unknown',
     available: fresh.length > 0 ? true : null,
     curated: isCurated,
     featured: pick('featured') === true,
     hidden: pick('hidden') === true,
     deprecated: pick('deprecated') === true,
-    stale: seen.length > 0 && fresh.length === 0,
+    stale: reports.length > 0 && fresh.length === 0,
     sources: trusted.map(({ origin }) => origin),
     supports_reasoning: pick('supports_reasoning') ?? null,
     supports_tools: pick('supports_tools') ?? null,

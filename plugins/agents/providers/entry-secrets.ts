@@ -47,7 +47,7 @@ export class EntrySecrets {
     await this.kernel.db.tx(t => remembered.replace(t, { name, missing_since: 0 }))
     return () => {
       this.#deleting.delete(name)
-      return this.look()
+      return this.refresh()
     }
   }
 
@@ -60,7 +60,7 @@ export class EntrySecrets {
   async run(signal: AbortSignal): Promise<void> {
     this.noticed()
     await this.#alarm.run(signal, {
-      fire: () => this.look(),
+      fire: () => this.refresh(),
       failed: error => this.kernel.log.error('the secrets of deleted providers stay', { why: messageOf(error) }),
     })
   }
@@ -70,7 +70,7 @@ export class EntrySecrets {
     this.#alarm.set(LOOK, this.kernel.clock.now())
   }
 
-  async look(): Promise<void> {
+  async refresh(): Promise<void> {
     const now = this.kernel.clock.now()
     const there = new Set(this.names())
     const rows = remembered.all(this.kernel.db)

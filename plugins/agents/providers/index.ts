@@ -47,11 +47,11 @@ export default definePlugin({
     tap(
       maybe(Sessions),
       sessions => sessions.points.turnEnd,
-      self => event => self.health.turnEnded(event),
+      service => event => service.health.turnEnded(event),
     ),
   ],
   owned: [{ by: Providers, table: 'providers_health', column: 'provider' }],
-  services: [{ name: 'secrets', run: (self, signal) => self.entrySecrets.run(signal) }],
+  services: [{ name: 'secrets', run: (service, signal) => service.entrySecrets.run(signal) }],
   routes: [
     route({
       method: 'GET',
@@ -68,7 +68,7 @@ export default definePlugin({
           ]),
         }),
       ],
-      handle: async (self, { query }) => ok({ providers: await self.wireList(query.search_path) }),
+      handle: async (service, { query }) => ok({ providers: await service.wireList(query.search_path) }),
     }),
     route({
       method: 'GET',
@@ -89,7 +89,7 @@ export default definePlugin({
           ]),
         }),
       ],
-      handle: async (self, { params }) => ok(await self.wire(self.named(params.provider_id))),
+      handle: async (service, { params }) => ok(await service.wire(service.named(params.provider_id))),
     }),
     route({
       method: 'POST',
@@ -108,13 +108,13 @@ export default definePlugin({
           ]),
         }),
       ],
-      handle: async (self, { params }) => ok(await self.probe(params.provider_id)),
+      handle: async (service, { params }) => ok(await service.probe(params.provider_id)),
     }),
   ],
   registries: [
     contribute(SecretOwners, () => [providerSecrets]),
-    contribute(StatusMembers, self => [{ path: 'providers', read: () => self.status() }]),
-    contribute(Checks, self => [{ id: 'runtime.providers', category: 'providers', run: () => self.check() }]),
-    contribute(WorkspaceDetailMembers, self => [{ member: 'providers' as const, read: () => self.detail() }]),
+    contribute(StatusMembers, service => [{ path: 'providers', read: () => service.status() }]),
+    contribute(Checks, service => [{ id: 'runtime.providers', category: 'providers', run: () => service.check() }]),
+    contribute(WorkspaceDetailMembers, service => [{ member: 'providers' as const, read: () => service.detail() }]),
   ],
 })

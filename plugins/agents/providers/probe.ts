@@ -16,12 +16,12 @@ export interface Probe {
 /** Runs the program for at most 10 s; nothing of it is left afterwards. */
 export async function runProbe(clock: Clock, start: () => Promise<ProcessHandle>): Promise<Probe> {
   const at = clock.now()
-  const begun = clock.monotonic()
+  const startedAt = clock.monotonic()
   const child = await start()
   child.stdin.end()
   child.stdout.resume()
   child.stderr.resume()
   const exit = await within(clock, DEADLINE_MS, child.exited).catch(() => undefined)
   await child.stop({ graceMs: 0 })
-  return { at, durationMs: Math.max(0, Math.round(clock.monotonic() - begun)), exitCode: exit?.code ?? -1 }
+  return { at, durationMs: Math.max(0, Math.round(clock.monotonic() - startedAt)), exitCode: exit?.code ?? -1 }
 }

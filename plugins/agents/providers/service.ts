@@ -121,9 +121,9 @@ export class ProvidersService implements ProvidersApi {
   }
 
   withheld({ keyVariables, envAllow = [], slots = [] }: Provider): readonly string[] {
-    const given = new Set([...envAllow, ...slots.map(({ variable }) => variable)])
+    const allowedNames = new Set([...envAllow, ...slots.map(({ variable }) => variable)])
     const names = keyVariables ?? Object.keys(this.kernel.env).filter(looksSecret)
-    return names.filter(name => this.kernel.env[name] && !name.startsWith('SVC_') && !given.has(name)).sort()
+    return names.filter(name => this.kernel.env[name] && !name.startsWith('SVC_') && !allowedNames.has(name)).sort()
   }
 
   isPresent(ref: string): Promise<boolean> {

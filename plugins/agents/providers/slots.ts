@@ -19,8 +19,8 @@ export async function configuredSlots(
   const values: Record<string, string> = {}
   for (const { name, ref, variable, required } of slots) {
     if (!SLOT.test(variable)) continue
-    const asked = resolveSecret(kernel, ref, `the credential ${name} of the provider ${provider}`)
-    const value = required ? await asked : await asked.catch(() => undefined)
+    const secret = resolveSecret(kernel, ref, `the credential ${name} of the provider ${provider}`)
+    const value = required ? await secret : await secret.catch(() => undefined)
     if (value !== undefined) values[variable] = value
   }
   return values

@@ -49,17 +49,17 @@ export default definePlugin({
   errors: [SpawnErrors],
   tables: SPAWN_TABLES,
   owned: [{ by: Sessions, table: 'self_service_child', column: 'session_id' }],
-  services: [{ name: 'reaper', run: (self, signal) => self.spawner.reap(signal) }],
+  services: [{ name: 'reaper', run: (service, signal) => service.spawner.reap(signal) }],
   taps: [
     tap(
       Sessions,
       sessions => sessions.stopped,
-      self => session => self.spawner.parentStopped(session),
+      service => session => service.spawner.parentStopped(session),
     ),
     tap(
       Sessions,
       sessions => sessions.launching,
-      self => async launch => self.spawner.judge(launch),
+      service => async launch => service.spawner.judge(launch),
     ),
   ],
   commands: [
@@ -100,7 +100,7 @@ export default definePlugin({
         tool('session_me', ['bootstrap', 'coordination']),
         throws(...ofCaller),
       ],
-      handle: async (self, { actor, headers }) => ok(await self.me(self.caller(actor, headers))),
+      handle: async (service, { actor, headers }) => ok(await service.me(service.caller(actor, headers))),
     }),
     route({
       method: 'GET',
@@ -129,7 +129,7 @@ export default definePlugin({
         tool('session_context', ['bootstrap', 'coordination']),
         throws(...ofPersona),
       ],
-      handle: async (self, { actor, headers }) => ok(await self.context(self.caller(actor, headers))),
+      handle: async (service, { actor, headers }) => ok(await service.context(service.caller(actor, headers))),
     }),
     route({
       method: 'GET',
@@ -139,7 +139,7 @@ export default definePlugin({
       origins,
       replies: { 200: Soul },
       with: [throws(...ofPersona)],
-      handle: async (self, { actor, headers }) => ok(await self.soul(self.caller(actor, headers))),
+      handle: async (service, { actor, headers }) => ok(await service.soul(service.caller(actor, headers))),
     }),
     route({
       method: 'POST',
@@ -151,8 +151,8 @@ export default definePlugin({
       origins,
       with: [runsCode(false), throws(SpawnErrors.spawn_foreign, ...ofPersona)],
       replies: { 200: Soul, 422: Soul },
-      handle: async (self, { actor, headers, body }) => {
-        const soul = await self.validateSoul(self.caller(actor, headers), body)
+      handle: async (service, { actor, headers, body }) => {
+        const soul = await service.validateSoul(service.caller(actor, headers), body)
         return soul.validation_status === 'invalid' ? { status: 422 as const, body: soul } : ok(soul)
       },
     }),
@@ -165,8 +165,8 @@ export default definePlugin({
       origins,
       replies: { 200: CoordinatorConfigReply },
       with: [throws(SpawnErrors.spawn_foreign, ...ofCaller)],
-      handle: async (self, { actor, headers, query }) =>
-        ok({ coordinator: self.coordinator(self.own(self.caller(actor, headers), query.workspace)) }),
+      handle: async (service, { actor, headers, query }) =>
+        ok({ coordinator: service.coordinator(service.own(service.caller(actor, headers), query.workspace)) }),
     }),
     route({
       method: 'POST',
@@ -181,7 +181,8 @@ export default definePlugin({
       origins,
       invalid: 422,
       replies: { 201: SpawnReply },
-      handle: async (self, { actor, headers, body }) => created(await self.spawn(self.caller(actor, headers), body)),
+      handle: async (service, { actor, headers, body }) =>
+        created(await service.spawn(service.caller(actor, headers), body)),
     }),
   ],
 })

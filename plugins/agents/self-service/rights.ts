@@ -20,7 +20,7 @@ export interface Held {
  * and servers), and the folders of its workspace. Sessions cannot have skills or channels yet, so these are always
  * refused. Throws `spawn_rights_exceeded` (403), `spawn_invalid` (422).
  */
-export async function checkedRights(asked: PermissionPolicy, held: Held): Promise<PermissionPolicy> {
+export async function checkedRights(policy: PermissionPolicy, held: Held): Promise<PermissionPolicy> {
   const { definition, workspace, session } = held
   const refuse = (kind: keyof PermissionPolicy, atom: string, has: readonly string[]): never => {
     const known = has.length === 0 ? 'none' : has.join(', ')
@@ -30,28 +30,28 @@ export async function checkedRights(asked: PermissionPolicy, held: Held): Promis
   }
   const servers = definition.mcpServers.map(({ name }) => name)
   const tools = definition.tools.length > 0 ? definition.tools : ['svc__*', ...servers.map(name => `mcp__${name}__*`)]
-  for (const tool of asked.tools) {
+  for (const tool of policy.tools) {
     // A denied tool within a requested pattern is refused as well.
     const isDenied = definition.denyTools.some(pattern => covers(pattern, tool) || covers(tool, pattern))
     if (isDenied || !tools.some(pattern => covers(pattern, tool))) refuse('tools', tool, tools)
   }
-  for (const name of asked.mcp_servers) if (!servers.includes(name)) refuse('mcp_servers', name, servers)
-  for (const name of asked.skills) refuse('skills', name, [])
-  for (const name of asked.network_channels) refuse('network_channels', name, [])
+  for (const name of policy.mcp_servers) if (!servers.includes(name)) refuse('mcp_servers', name, servers)
+  for (const name of policy.skills) refuse('skills', name, [])
+  for (const name of policy.network_channels) refuse('network_channels', name, [])
   const own = session.confinement?.kind === 'sandbox' ? session.confinement.profile : undefined
-  for (const name of asked.sandbox_profiles)
+  for (const name of policy.sandbox_profiles)
     if (own !== undefined && name !== own) refuse('sandbox_profiles', name, [own])
-  if (asked.workspace_paths.length === 0)
+  if (policy.workspace_paths.length === 0)
     throw SpawnErrors.spawn_invalid('workspace_paths: name at least one folder to work in')
   const roots = await Promise.all([workspace.rootDir, ...workspace.addDirs].map(real))
   const paths: string[] = []
-  for (const wanted of asked.workspace_paths) {
-    const place = path.isAbsolute(wanted) ? await real(wanted) : undefined
-    if (place === undefined || !roots.some(root => root !== undefined && contains(root, place))) {
+  for (const wanted of policy.workspace_paths) {
+    const folder = path.isAbsolute(wanted) ? await real(wanted) : undefined
+    if (folder === undefined || !roots.some(root => root !== undefined && contains(root, folder))) {
       refuse('workspace_paths', wanted, [workspace.rootDir, ...workspace.addDirs])
-    } else paths.push(place)
+    } else paths.push(folder)
   }
-  return { ...asked, workspace_paths: [...new Set(paths)] }
+  return { ...policy, workspace_paths: [...new Set(paths)] }
 }
 
 const contains = (outer: string, inner: string) => inner === outer || inner.startsWith(`${outer}${path.sep}`)

@@ -87,8 +87,8 @@ export class SessionSpawner {
   async #spawn(parent: SessionInfo, body: SpawnBody): Promise<SpawnReply> {
     const { kernel } = this
     const { sessions, workspaces, agents } = kernel.needs
-    const { idempotency_key: key, ...asked } = body
-    const digest = createHash('sha256').update(canonicalJson(asked)).digest('hex')
+    const { idempotency_key: key, ...request } = body
+    const digest = createHash('sha256').update(canonicalJson(request)).digest('hex')
     const before =
       key === undefined ? undefined : children.get(kernel.db, { parent_id: parent.id, idempotency_key: key })
     if (before) {

@@ -1,7 +1,7 @@
 import type { Heartbeat, Soul } from '../../../schemas/agents/sidecars.js'
 import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 import { finding } from '../../desk/daemon/api.js'
-import { SIDECARS } from './places.js'
+import { SIDECARS } from './locations.js'
 
 /** Items of one report. */
 const LISTED = 50

@@ -85,8 +85,8 @@ function verbsOf(which: Which) {
 
   /** The caller's digest, else that of the current file, so that a concurrent change is not overwritten. */
   async function condition(context: CommandContext) {
-    const given = context.options['expected-digest']
-    if (given !== undefined) return { expected_digest: given, ...inWorkspace(context) }
+    const expectedDigest = context.options['expected-digest']
+    if (expectedDigest !== undefined) return { expected_digest: expectedDigest, ...inWorkspace(context) }
     const { reply } = await snapshotOf(context, 'GET', `?${queryOf(context)}`)
     return { expected_digest: (reply as Snapshot).digest ?? '', ...inWorkspace(context) }
   }
@@ -183,9 +183,9 @@ export async function soulRefresh(context: CommandContext): Promise<number> {
 }
 
 /** The snapshot in a reply, also in one with 422: an invalid text is shown with its findings. */
-async function snapshotOrRefusal(asked: Promise<unknown>): Promise<{ reply: unknown; refused: boolean }> {
+async function snapshotOrRefusal(response: Promise<unknown>): Promise<{ reply: unknown; refused: boolean }> {
   try {
-    return { reply: await asked, refused: false }
+    return { reply: await response, refused: false }
   } catch (error) {
     const reply = (error as { more?: { body?: unknown } }).more?.body
     if (!isSnapshot(reply)) throw error
@@ -202,8 +202,8 @@ const inWorkspace = ({ options: { workspace } }: CommandContext): { workspace_id
   typeof workspace === 'string' ? { workspace_id: workspace } : {}
 
 function queryOf(context: CommandContext, more: Readonly<Record<string, unknown>> = {}): string {
-  const given = Object.entries({ ...inWorkspace(context), ...more }).filter(([, value]) => value !== undefined)
-  return new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()
+  const entries = Object.entries({ ...inWorkspace(context), ...more }).filter(([, value]) => value !== undefined)
+  return new URLSearchParams(entries.map(([name, value]): [string, string] => [name, String(value)])).toString()
 }
 
 export const {

@@ -10,7 +10,7 @@ import type {
 } from '../../../schemas/agents/sidecars.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
 import { SidecarErrors } from './api.js'
-import type { Asked, Changed, SidecarFiles } from './files.js'
+import type { Changed, SidecarFiles, SidecarRequest } from './files.js'
 import type { RevisionRow } from './revisions.js'
 
 type Headers = Readonly<Record<string, string | undefined>>
@@ -38,20 +38,20 @@ export class SidecarDesk<S extends Soul | Heartbeat, C, R> {
   ) {}
 
   async write(agent: string, body: WriteSidecarBody, actor: Actor, headers: Headers) {
-    const asked = await this.#asked(agent, body, actor, headers)
-    return this.#answer(asked, await this.files.write(asked, body.body, condition(body)))
+    const request = await this.#requestOf(agent, body, actor, headers)
+    return this.#answer(request, await this.files.write(request, body.body, condition(body)))
   }
 
   async rollback(agent: string, body: RollbackHeartbeatBody, actor: Actor, headers: Headers) {
-    const asked = await this.#asked(agent, body, actor, headers)
+    const request = await this.#requestOf(agent, body, actor, headers)
     const to = { id: body.revision_id, digest: body.target_digest }
-    return this.#answer(asked, await this.files.rollback(asked, to, condition(body)))
+    return this.#answer(request, await this.files.rollback(request, to, condition(body)))
   }
 
   async remove(agent: string, body: DeleteSidecarBody, actor: Actor, headers: Headers) {
-    const asked = await this.#asked(agent, body, actor, headers)
-    const { snapshot, revision } = await this.files.remove(asked, condition(body))
-    await this.options.changed(snapshot, agent, asked.workspace)
+    const request = await this.#requestOf(agent, body, actor, headers)
+    const { snapshot, revision } = await this.files.remove(request, condition(body))
+    await this.options.changed(snapshot, agent, request.workspace)
     return ok(this.options.change(snapshot, revision))
   }
 
@@ -74,18 +74,18 @@ export class SidecarDesk<S extends Soul | Heartbeat, C, R> {
     return reference ? await this.options.find(reference) : undefined
   }
 
-  async #answer({ agent, workspace }: Asked, { snapshot, revision }: Changed<S>) {
+  async #answer({ agent, workspace }: SidecarRequest, { snapshot, revision }: Changed<S>) {
     if (!revision) return { status: 422 as const, body: snapshot }
     await this.options.changed(snapshot, agent, workspace)
     return ok(this.options.change(snapshot, revision))
   }
 
-  async #asked(
+  async #requestOf(
     agent: string,
     { workspace_id }: { readonly workspace_id?: string | undefined },
     actor: Actor,
     headers: Headers,
-  ): Promise<Asked> {
+  ): Promise<SidecarRequest> {
     if (headers['if-match'] !== undefined) throw SidecarErrors.heartbeat_if_match_header_unsupported()
     return { agent, workspace: await this.workspace(workspace_id), actor }
   }

@@ -5,13 +5,13 @@ import type { Heartbeat, Soul } from '../../../schemas/agents/sidecars.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
 import type { Events } from '../../platform/events/api.js'
 import { SidecarChanged, SidecarErrors } from './api.js'
-import { type Place, type Places, SIDECARS, type Which } from './places.js'
+import { SIDECARS, type SidecarLocation, type SidecarLocations, type Which } from './locations.js'
 import { actorOf, type Operation, type RevisionActor, type RevisionRow, type Revisions } from './revisions.js'
 import { MAX_SIDECAR_BYTES } from './settings.js'
 import { digestOf, type SidecarSource } from './source.js'
 
 /** The author and subject of a change. */
-export interface Asked {
+export interface SidecarRequest {
   readonly agent: string
   readonly workspace: Workspace | undefined
   readonly actor: Actor
@@ -54,17 +54,17 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
   constructor(
     private readonly which: Which,
     private readonly kernel: Pick<PluginKernel<{ events: typeof Events }>, 'db' | 'clock' | 'ids' | 'needs'>,
-    private readonly places: Places,
+    private readonly locations: SidecarLocations,
     private readonly revisions: Revisions,
     private readonly judge: (source: SidecarSource) => S,
   ) {}
 
   /** Throws `agent_not_found` (404); all other problems are part of the snapshot. */
   async read(agent: string, workspace: Workspace | undefined): Promise<S> {
-    const place = await this.#find(agent, workspace)
-    if (!('by' in place)) return place
-    const snapshot = this.judge(await this.places.read(place, agent))
-    if (place.by === 'file') this.#folders.set(snapshot, path.dirname(place.path))
+    const location = await this.#find(agent, workspace)
+    if (!('by' in location)) return location
+    const snapshot = this.judge(await this.locations.read(location, agent))
+    if (location.by === 'file') this.#folders.set(snapshot, path.dirname(location.path))
     return snapshot
   }
 
@@ -75,41 +75,41 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
 
   /** Validates a text as if it were the file. */
   async validate(agent: string, workspace: Workspace | undefined, text: string): Promise<S> {
-    const place = await this.#find(agent, workspace)
-    return 'by' in place ? this.#judgeText(place, agent, text) : place
+    const location = await this.#find(agent, workspace)
+    return 'by' in location ? this.#judgeText(location, agent, text) : location
   }
 
   /** @throws Fault `sidecar_changed`, `sidecar_read_only` (409) */
-  write(asked: Asked, text: string, condition: Condition): Promise<Changed<S>> {
+  write(request: SidecarRequest, text: string, condition: Condition): Promise<Changed<S>> {
     return this.#changes.run(async () => {
-      const place = await this.#find(asked.agent, asked.workspace)
-      if (!('by' in place)) return { snapshot: place }
-      return this.#put(asked, place, 'write', text, condition, digestOf(['write', text]))
+      const location = await this.#find(request.agent, request.workspace)
+      if (!('by' in location)) return { snapshot: location }
+      return this.#put(request, location, 'write', text, condition, digestOf(['write', text]))
     })
   }
 
   /** @throws Fault also `sidecar_revision_not_found` (404), `sidecar_revision_empty` (409) */
   rollback(
-    asked: Asked,
+    request: SidecarRequest,
     to: { readonly id?: string | undefined; readonly digest?: string | undefined },
     condition: Condition,
   ): Promise<Changed<S>> {
     return this.#changes.run(async () => {
-      const place = await this.#find(asked.agent, asked.workspace)
-      if (!('by' in place)) return { snapshot: place }
-      this.places.checkWritable(place, asked.agent)
-      const { text } = this.revisions.target(this.which, place.path, to, asked.agent)
-      return this.#put(asked, place, 'rollback', text, condition, digestOf(['rollback', to]))
+      const location = await this.#find(request.agent, request.workspace)
+      if (!('by' in location)) return { snapshot: location }
+      this.locations.checkWritable(location, request.agent)
+      const { text } = this.revisions.target(this.which, location.path, to, request.agent)
+      return this.#put(request, location, 'rollback', text, condition, digestOf(['rollback', to]))
     })
   }
 
   /** @throws Fault `sidecar_missing` (404), `sidecar_changed`, `sidecar_read_only` (409), `agent_invalid` (422) */
-  remove(asked: Asked, condition: Condition): Promise<Changed<S> & { readonly revision: RevisionRow }> {
+  remove(request: SidecarRequest, condition: Condition): Promise<Changed<S> & { readonly revision: RevisionRow }> {
     return this.#changes.run(async () => {
-      const { agent, workspace } = asked
-      const place = await this.places.find(this.which, agent, workspace)
-      this.places.checkWritable(place, agent)
-      const source = await this.places.read(place, agent)
+      const { agent, workspace } = request
+      const location = await this.locations.find(this.which, agent, workspace)
+      this.locations.checkWritable(location, agent)
+      const source = await this.locations.read(location, agent)
       const before = this.judge(source)
       if (!before.present) {
         throw SidecarErrors.sidecar_missing(`agent ${agent} has no ${this.#file}`, {
@@ -117,15 +117,22 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
         })
       }
       checkDigest(this.which, agent, before.digest, condition.expected)
-      await this.places.remove(place)
-      const after = this.judge({ agentName: agent, sourcePath: place.path })
-      const revision = await this.#record(asked, place, 'delete', { source, before, after, text: null }, undefined, '')
+      await this.locations.remove(location)
+      const after = this.judge({ agentName: agent, sourcePath: location.path })
+      const revision = await this.#record(
+        request,
+        location,
+        'delete',
+        { source, before, after, text: null },
+        undefined,
+        '',
+      )
       return { snapshot: after, revision }
     })
   }
 
   async history(agent: string, workspace: Workspace | undefined, actor: Actor, page: Parameters<Revisions['page']>[3]) {
-    const { path } = await this.places.find(this.which, agent, workspace)
+    const { path } = await this.locations.find(this.which, agent, workspace)
     return this.revisions.page(this.which, path, actor, page)
   }
 
@@ -138,9 +145,9 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
   }
 
   /** The place of the sidecar; for an invalid agent definition, an invalid snapshot. */
-  async #find(agent: string, workspace: Workspace | undefined): Promise<Place | S> {
+  async #find(agent: string, workspace: Workspace | undefined): Promise<SidecarLocation | S> {
     try {
-      return await this.places.find(this.which, agent, workspace)
+      return await this.locations.find(this.which, agent, workspace)
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'agent_invalid') throw error
       const problem = { code: 'agent_invalid', message: error.message } as const
@@ -148,8 +155,8 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
     }
   }
 
-  #judgeText(place: Place, agentName: string, text: string): S {
-    const source = { agentName, sourcePath: place.path, text }
+  #judgeText(location: SidecarLocation, agentName: string, text: string): S {
+    const source = { agentName, sourcePath: location.path, text }
     const size = Buffer.byteLength(text)
     if (size <= MAX_SIDECAR_BYTES) return this.judge(source)
     const message = `it has ${size} bytes, at most ${MAX_SIDECAR_BYTES} are read`
@@ -157,32 +164,32 @@ export class SidecarFiles<S extends Soul | Heartbeat> {
   }
 
   async #put(
-    asked: Asked,
-    place: Place,
+    author: SidecarRequest,
+    location: SidecarLocation,
     operation: Operation,
     text: string,
     { expected, key }: Condition,
     request: string,
   ): Promise<Changed<S>> {
-    const { agent } = asked
-    this.places.checkWritable(place, agent)
-    const source = await this.places.read(place, agent)
+    const { agent } = author
+    this.locations.checkWritable(location, agent)
+    const source = await this.locations.read(location, agent)
     const before = this.judge(source)
-    const replayed = this.revisions.replay(this.which, place.path, key, request)
+    const replayed = this.revisions.replay(this.which, location.path, key, request)
     if (replayed) return { snapshot: before, revision: replayed }
     checkDigest(this.which, agent, before.digest, expected)
-    const judged = this.#judgeText(place, agent, text)
+    const judged = this.#judgeText(location, agent, text)
     if (!judged.valid) return { snapshot: judged }
-    await this.places.write(place, text)
-    const after = this.judge(await this.places.read(place, agent))
-    const revision = await this.#record(asked, place, operation, { source, before, after, text }, key, request)
+    await this.locations.write(location, text)
+    const after = this.judge(await this.locations.read(location, agent))
+    const revision = await this.#record(author, location, operation, { source, before, after, text }, key, request)
     return { snapshot: after, revision }
   }
 
   /** Stores the revision of a changed file. A manual edit before it becomes a revision of its own. */
   async #record(
-    { agent, workspace, actor }: Asked,
-    { path }: Place,
+    { agent, workspace, actor }: SidecarRequest,
+    { path }: SidecarLocation,
     operation: Operation,
     change: { readonly source: SidecarSource; readonly before: S; readonly after: S; readonly text: string | null },
     key: string | undefined,

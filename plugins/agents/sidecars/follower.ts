@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { messageOf, type PluginKernel, type Timer } from '../../../kernel/plugin.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
-import { SIDECARS, type Which } from './places.js'
+import { SIDECARS, type Which } from './locations.js'
 
 /** Debounce in milliseconds after the first write: a burst counts as one change. */
 const SETTLE_MS = 150
@@ -16,7 +16,7 @@ interface Seen {
 
 interface Watched {
   /** Followers by key, with their counts. */
-  readonly seen: Map<string, Seen & { count: number }>
+  readonly followers: Map<string, Seen & { count: number }>
   readonly changed: Set<Which>
   timer?: Timer
   /** Closes the watcher. */
@@ -41,15 +41,15 @@ export class Follower {
   follow(folder: string, agent: string, workspace: Workspace | undefined): () => void {
     const watched = this.#folders.get(folder) ?? this.#watched(folder)
     if (!watched) return () => {}
-    const { seen } = watched
+    const { followers } = watched
     const key = JSON.stringify([agent, workspace?.id])
-    const one = seen.get(key) ?? { agent, workspace, count: 0 }
+    const one = followers.get(key) ?? { agent, workspace, count: 0 }
     one.count++
-    seen.set(key, one)
+    followers.set(key, one)
     return () => {
       one.count--
-      if (one.count === 0) seen.delete(key)
-      if (seen.size === 0) void this.#forget(folder)
+      if (one.count === 0) followers.delete(key)
+      if (followers.size === 0) void this.#forget(folder)
     }
   }
 
@@ -63,7 +63,7 @@ export class Follower {
     const watching = this.#watch(folder)
     watching.catch(error => this.#failed(error))
     const close = async () => (await watching)?.close()
-    const watched = { seen: new Map(), changed: new Set<Which>(), close }
+    const watched = { followers: new Map(), changed: new Set<Which>(), close }
     this.#folders.set(folder, watched)
     return watched
   }
@@ -96,7 +96,7 @@ export class Follower {
       watched.changed.clear()
       delete watched.timer
       for (const one of changed) {
-        for (const { agent, workspace } of watched.seen.values()) this.changed(one, agent, workspace)
+        for (const { agent, workspace } of watched.followers.values()) this.changed(one, agent, workspace)
       }
     })
   }

@@ -128,8 +128,8 @@ function preferencesOf(
   value: unknown,
   findings: Findings,
 ): HeartbeatFrontmatter['preferences'] {
-  const given = inner(field, value, PREFERENCES, [], 'preferences.', findings)
-  const interval = given.min_interval as string | undefined
+  const members = inner(field, value, PREFERENCES, [], 'preferences.', findings)
+  const interval = members.min_interval as string | undefined
   if (interval !== undefined && !durationMs(interval)) {
     findings.add('invalid_field_type', 'preferences.min_interval is a duration like 30m or 1h30m', {
       field: 'preferences.min_interval',
@@ -137,7 +137,7 @@ function preferencesOf(
     })
   }
   const windows = (name: 'active_hours' | 'quiet_windows') => {
-    const list = given[name] as readonly object[] | undefined
+    const list = members[name] as readonly object[] | undefined
     return list && { [name]: list.map((window, index) => windowOf(field, window, [name, index], findings)) }
   }
   return {
@@ -208,9 +208,9 @@ function inForce(
     )
   }
   const windows = { active_hours: preferences.active_hours, quiet_windows: preferences.quiet_windows }
-  const given = Object.entries(windows).filter(([, list]) => list !== undefined && list.length > 0)
+  const entries = Object.entries(windows).filter(([, list]) => list !== undefined && list.length > 0)
   if (!config.allow_active_hours_preferences) {
-    for (const [name] of given) {
+    for (const [name] of entries) {
       findings.add(
         'preference_ignored',
         `${name} is ignored: agents.heartbeat.allow_active_hours_preferences is false`,
@@ -225,6 +225,6 @@ function inForce(
   return {
     context,
     min_interval: durationText(Math.max(wished, config.min_interval)),
-    ...(config.allow_active_hours_preferences && Object.fromEntries(given)),
+    ...(config.allow_active_hours_preferences && Object.fromEntries(entries)),
   }
 }

@@ -101,7 +101,7 @@ export default definePlugin({
     tap(
       Settings,
       settings => settings.of(HeartbeatSetting),
-      self => config => void self.configured.call(config),
+      service => config => void service.configured.call(config),
     ),
   ],
   tables: [
@@ -123,12 +123,12 @@ export default definePlugin({
   ],
   routes: sidecarRoutes,
   registries: [
-    contribute(Checks, self => [{ id: 'sidecars', category: 'agents', run: signal => self.check(signal) }]),
-    contribute(SessionBriefings, self => [self.persona]),
-    contribute(HealthTimings, self => [
+    contribute(Checks, service => [{ id: 'sidecars', category: 'agents', run: signal => service.check(signal) }]),
+    contribute(SessionBriefings, service => [service.persona]),
+    contribute(HealthTimings, service => [
       {
-        staleAfterMs: () => self.heartbeatConfig.session_health_stale_after,
-        tellEveryMs: () => self.heartbeatConfig.session_health_hook_min_interval,
+        staleAfterMs: () => service.heartbeatConfig.session_health_stale_after,
+        tellEveryMs: () => service.heartbeatConfig.session_health_hook_min_interval,
       },
     ]),
   ],

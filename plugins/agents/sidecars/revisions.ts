@@ -6,7 +6,7 @@ import { type Actor, iso, messageOf, type PluginKernel, type Tx } from '../../..
 import type { HeartbeatRevision, SoulRevision } from '../../../schemas/agents/sidecars.js'
 import { isInside, type Workspaces } from '../../desk/workspaces/api.js'
 import { SidecarErrors } from './api.js'
-import { SIDECARS, type Which } from './places.js'
+import { SIDECARS, type Which } from './locations.js'
 
 /** Kept revisions per file, newest first. */
 const KEPT = 50

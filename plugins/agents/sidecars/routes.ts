@@ -25,7 +25,7 @@ import { SessionErrors } from '../../work/sessions/api.js'
 import { AgentErrors } from '../agents/api.js'
 import { SidecarErrors } from './api.js'
 import type { SidecarDesk } from './desk.js'
-import { SIDECARS, type Which } from './places.js'
+import { SIDECARS, type Which } from './locations.js'
 import type { SidecarsService } from './service.js'
 
 const route = routeOf<SidecarsService>()
@@ -49,12 +49,12 @@ function wayBack(which: Which): Undo {
         digest?: string
         revision_id?: string
       }[]
-      const given = { expected_digest: is?.digest ?? '', ...inWorkspace(body) }
-      if (!was?.present) return { method: 'DELETE', path, body: given }
+      const condition = { expected_digest: is?.digest ?? '', ...inWorkspace(body) }
+      if (!was?.present) return { method: 'DELETE', path, body: condition }
       if (which === 'soul' && was.revision_id === undefined)
         return 'the history does not have the persona that was replaced'
       const target = which === 'soul' ? { revision_id: was.revision_id } : { target_digest: was.digest }
-      return { method: 'POST', path: `${path}/rollback`, body: { ...target, ...given } }
+      return { method: 'POST', path: `${path}/rollback`, body: { ...target, ...condition } }
     },
   }
 }
@@ -74,7 +74,7 @@ const headers = { 'If-Match': { required: false } }
 
 /** Differences between the routes of the two sidecars. */
 interface Differences<S, C, R> {
-  readonly desk: (self: SidecarsService) => SidecarDesk<S & (Soul | Heartbeat), C, R>
+  readonly desk: (service: SidecarsService) => SidecarDesk<S & (Soul | Heartbeat), C, R>
   /** Name in summaries. */
   readonly title: string
   readonly area: string
@@ -102,7 +102,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
       body: WriteSidecarBody,
       headers,
       replies: { 200: change, 422: snapshot },
-      handle: (self, { params, body, actor, headers }) => desk(self).write(params.name, body, actor, headers),
+      handle: (service, { params, body, actor, headers }) => desk(service).write(params.name, body, actor, headers),
     }),
     route({
       method: 'DELETE',
@@ -118,7 +118,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
       headers,
       essential: true,
       replies: { 200: change },
-      handle: (self, { params, body, actor, headers }) => desk(self).remove(params.name, body, actor, headers),
+      handle: (service, { params, body, actor, headers }) => desk(service).remove(params.name, body, actor, headers),
     }),
     route({
       method: 'POST',
@@ -128,7 +128,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
       summary: `Check a ${file} text${its.validates}`,
       body: its.validateBody,
       replies: { 200: snapshot, 422: snapshot },
-      handle: (self, { params, body }) => desk(self).validate(params.name, body),
+      handle: (service, { params, body }) => desk(service).validate(params.name, body),
     }),
     route({
       method: 'GET',
@@ -137,7 +137,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
       summary: `List changes of ${file}, the newest first`,
       query: SidecarHistoryQuery,
       replies: { 200: its.history },
-      handle: (self, { params, query, actor }) => desk(self).history(params.name, actor, query),
+      handle: (service, { params, query, actor }) => desk(service).history(params.name, actor, query),
     }),
     route({
       method: 'POST',
@@ -157,7 +157,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
       body: its.rollbackBody,
       headers,
       replies: { 200: change, 422: snapshot },
-      handle: (self, { params, body, actor, headers }) => desk(self).rollback(params.name, body, actor, headers),
+      handle: (service, { params, body, actor, headers }) => desk(service).rollback(params.name, body, actor, headers),
     }),
   ]
 }
@@ -170,10 +170,10 @@ export const sidecarRoutes: readonly Route<SidecarsService>[] = [
     summary: 'Show the heartbeat policy of an agent; 422: it is not valid',
     query: SidecarQuery,
     replies: { 200: Heartbeat, 422: Heartbeat },
-    handle: (self, { params, query }) => self.readHeartbeat(params.name, query.workspace_id),
+    handle: (service, { params, query }) => service.readHeartbeat(params.name, query.workspace_id),
   }),
   ...routesOf('heartbeat', {
-    desk: self => self.heartbeatDesk,
+    desk: service => service.heartbeatDesk,
     title: 'policy',
     area: 'Agent heartbeat',
     areaOfRemoval: 'Agents',
@@ -191,10 +191,10 @@ export const sidecarRoutes: readonly Route<SidecarsService>[] = [
     summary: 'Show the persona of an agent, valid or not',
     query: SidecarQuery,
     replies: { 200: Soul },
-    handle: async (self, { params, query }) => ok(await self.readSoul(params.name, query.workspace_id)),
+    handle: async (service, { params, query }) => ok(await service.readSoul(params.name, query.workspace_id)),
   }),
   ...routesOf('soul', {
-    desk: self => self.soulDesk,
+    desk: service => service.soulDesk,
     title: 'persona',
     area: 'Agent persona (soul)',
     areaOfRemoval: 'Agent persona (soul)',
@@ -224,6 +224,6 @@ export const sidecarRoutes: readonly Route<SidecarsService>[] = [
       'Gives a session the persona of its agent as it is now; expected_digest is that of the persona, empty for none',
     body: RefreshSoulBody,
     replies: { 200: Soul, 422: Soul },
-    handle: (self, { params, body, actor }) => self.refresh(params, body, actor),
+    handle: (service, { params, body, actor }) => service.refresh(params, body, actor),
   }),
 ]

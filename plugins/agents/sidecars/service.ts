@@ -16,9 +16,9 @@ import { SidecarDesk } from './desk.js'
 import { SidecarFiles } from './files.js'
 import { Follower } from './follower.js'
 import { heartbeatOf } from './heartbeat.js'
+import { SidecarLocations, type Which } from './locations.js'
 import type { K } from './needs.js'
 import { Personas } from './persona.js'
-import { Places, type Which } from './places.js'
 import { heartbeatRevision, Revisions, soulRevision } from './revisions.js'
 import { type HeartbeatConfig, HeartbeatSetting, SoulSetting } from './settings.js'
 import { soulOf } from './soul.js'
@@ -44,7 +44,7 @@ export class SidecarsService implements SidecarsApi {
     this.soulChanged = own.soulChanged
     this.soulResolved = own.soulResolved
     this.configured = own.configured
-    const places = new Places(kernel.needs.agents, kernel.records, () => kernel.ids.hex(6))
+    const places = new SidecarLocations(kernel.needs.agents, kernel.records, () => kernel.ids.hex(6))
     const revisions = new Revisions(kernel)
     this.souls = new SidecarFiles('soul', kernel, places, revisions, source =>
       soulOf(source, kernel.config.get(SoulSetting)),

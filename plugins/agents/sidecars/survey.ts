@@ -3,7 +3,7 @@ import { type Clock, Fault, turn } from '../../../kernel/plugin.js'
 import type { Heartbeat, Soul } from '../../../schemas/agents/sidecars.js'
 import type { Workspace } from '../../desk/workspaces/api.js'
 import { type AgentDefinition, stampOf } from '../agents/api.js'
-import { SIDECARS, type Which } from './places.js'
+import { SIDECARS, type Which } from './locations.js'
 
 /** Agents that are checked concurrently. */
 const PARALLEL = 8
@@ -38,7 +38,7 @@ export class Survey {
     const before = isEqual(settings, this.#settings) ? this.#judged : new Map<string, Judged>()
     const now = new Map<string, Judged>()
     const todo = all.flatMap(of => (['soul', 'heartbeat'] as const).map(which => ({ which, of })))
-    const seen = new Set<string>()
+    const visited = new Set<string>()
     const records: (Heartbeat | Soul)[] = []
     let next = 0
     const work = async () => {
@@ -51,11 +51,11 @@ export class Survey {
           continue
         }
         const file = path.join(path.dirname(definition), SIDECARS[which].file)
-        if (seen.has(file)) continue
-        seen.add(file)
+        if (visited.has(file)) continue
+        visited.add(file)
         const judged = await this.#judge(file, one, before.get(file))
         if (judged) now.set(file, judged)
-        if (seen.size % 256 === 0) await turn()
+        if (visited.size % 256 === 0) await turn()
       }
     }
     await Promise.all(Array.from({ length: PARALLEL }, work))

@@ -33,23 +33,23 @@ export default definePlugin({
   errors: [SkillErrors],
   settings: Object.values(SkillSettings),
   routes: skillRoutes,
-  reconcilers: [reconciler({ kind: SkillKind, run: self => self.hooksChanged() })],
+  reconcilers: [reconciler({ kind: SkillKind, run: service => service.hooksChanged() })],
   taps: [SkillSettings.disabled, SkillSettings.allowedHooks].map(setting =>
     tap(
       Settings,
       settings => settings.of(setting),
-      self => () => self.hooksChanged(),
+      service => () => service.hooksChanged(),
     ),
   ),
   registries: [
     contribute(ResourceFamilies, () => [family]),
-    contribute(McpServerSources, self => [self.servers]),
-    contribute(HookDeclarers, self => [self.hooks]),
-    contribute(SessionBriefings, self => [self.briefing]),
-    contribute(WorkspaceDetailMembers, self => [
-      { member: 'skills' as const, read: workspace => self.ofWorkspace(workspace) },
+    contribute(McpServerSources, service => [service.servers]),
+    contribute(HookDeclarers, service => [service.hooks]),
+    contribute(SessionBriefings, service => [service.briefing]),
+    contribute(WorkspaceDetailMembers, service => [
+      { member: 'skills' as const, read: workspace => service.ofWorkspace(workspace) },
     ]),
-    contribute(StatusMembers, self => [{ path: 'skills', read: ({ workspace }) => self.status(workspace) }]),
-    contribute(Checks, self => [{ id: 'skills', category: 'skills', run: () => self.check() }]),
+    contribute(StatusMembers, service => [{ path: 'skills', read: ({ workspace }) => service.status(workspace) }]),
+    contribute(Checks, service => [{ id: 'skills', category: 'skills', run: () => service.check() }]),
   ],
 })

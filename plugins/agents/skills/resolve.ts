@@ -97,26 +97,27 @@ type Code = ActivationReason['code']
 function oneOf(
   gate: string,
   wanted: readonly string[] = [],
-  given: readonly string[] | undefined,
+  available: readonly string[] | undefined,
   missing: Code,
   unknown: Code,
 ): ActivationReason[] {
   if (wanted.length === 0) return []
-  if (!given) return [{ code: unknown, gate, message: `which of ${wanted.join(', ')} it would be is not known here` }]
-  if (wanted.some(one => given.includes(one))) return []
-  return [{ code: missing, gate, message: `it is for ${wanted.join(', ')}, this is ${given.join(', ')}` }]
+  if (!available)
+    return [{ code: unknown, gate, message: `which of ${wanted.join(', ')} it would be is not known here` }]
+  if (wanted.some(one => available.includes(one))) return []
+  return [{ code: missing, gate, message: `it is for ${wanted.join(', ')}, this is ${available.join(', ')}` }]
 }
 
 function allOf(
   gate: string,
   wanted: readonly string[] = [],
-  given: ReadonlySet<string> | undefined,
+  available: ReadonlySet<string> | undefined,
   missing: Code,
   unknown: Code,
 ): ActivationReason[] {
   if (wanted.length === 0) return []
-  if (!given) return [{ code: unknown, gate, message: `whether there is ${wanted.join(', ')} is not known here` }]
-  const absent = wanted.filter(one => !given.has(one))
+  if (!available) return [{ code: unknown, gate, message: `whether there is ${wanted.join(', ')} is not known here` }]
+  const absent = wanted.filter(one => !available.has(one))
   return absent.length === 0 ? [] : [{ code: missing, gate, message: `it needs ${absent.join(', ')}`, missing: absent }]
 }
 

@@ -76,7 +76,7 @@ export const skillRoutes: readonly Route<SkillsService>[] = [
     cli: { workspace: 'workspace', options: ofOne.options },
     empty: 'no skills; write one: ~/.svc/skills/<name>/SKILL.md',
     problems: 'diagnostics',
-    handle: (self, { query, actor }) => self.list(query, actor),
+    handle: (service, { query, actor }) => service.list(query, actor),
   }),
   skill.get({
     summary: 'Show a skill and where it comes from',
@@ -85,7 +85,7 @@ export const skillRoutes: readonly Route<SkillsService>[] = [
     with: [tool('skill_info', toolsets)],
     throws: context,
     cli: { ...here, view: withTable(skill.view, 'diagnostics', diagnostics) },
-    handle: async (self, { params, query, actor }) => ({ skill: await self.show(params.name, query, actor) }),
+    handle: async (service, { params, query, actor }) => ({ skill: await service.show(params.name, query, actor) }),
   }),
   route({
     method: 'GET',
@@ -99,7 +99,8 @@ export const skillRoutes: readonly Route<SkillsService>[] = [
       throws(SkillErrors.skill_not_found, SkillErrors.skill_blocked, ...context),
     ],
     replies: { 200: SkillContentReply },
-    handle: async (self, { params, query, actor }) => ok({ content: await self.content(params.name, query, actor) }),
+    handle: async (service, { params, query, actor }) =>
+      ok({ content: await service.content(params.name, query, actor) }),
   }),
   route({
     method: 'GET',
@@ -120,7 +121,7 @@ export const skillRoutes: readonly Route<SkillsService>[] = [
       throws(SkillErrors.skill_not_found, ...context),
     ],
     replies: { 200: SkillShadowsReply },
-    handle: async (self, { params, query, actor }) => ok(await self.shadows(params.name, query, actor)),
+    handle: async (service, { params, query, actor }) => ok(await service.shadows(params.name, query, actor)),
   }),
   ...switches.map(({ verb, enabled, summary }) =>
     skill.action(verb, {
@@ -131,8 +132,8 @@ export const skillRoutes: readonly Route<SkillsService>[] = [
       throws: [SkillErrors.skill_switch_refused, ...context],
       cli: { ...here, view: { text: `{name} ${enabled ? 'enabled' : 'disabled'}` } },
       reply: SkillSwitchReply,
-      handle: async (self, { params, query, actor }) => {
-        await self.setEnabled(params.name, enabled, query, actor)
+      handle: async (service, { params, query, actor }) => {
+        await service.setEnabled(params.name, enabled, query, actor)
         return { ok: true }
       },
     }),

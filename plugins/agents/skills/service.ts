@@ -155,7 +155,7 @@ export class SkillsService implements SkillsApi {
   /** @throws Fault `skill_not_found`, `skill_switch_refused` */
   async setEnabled(name: string, enabled: boolean, context: SkillContext, actor: Actor): Promise<void> {
     await this.#find(name, context, actor)
-    const { workspace, agent } = await this.#asked(context)
+    const { workspace, agent } = await this.#contextView(context)
     // Serialized, because the list is read and written as a whole.
     await this.#serial.run(() => this.#switch.set(name, enabled, { workspace, agent }, actor))
     await this.kernel.needs.hooks.current?.refresh()
@@ -202,10 +202,10 @@ export class SkillsService implements SkillsApi {
     const { sessions, workspaces } = this.kernel.needs
     const session = sessions.current?.get(agentSessionOf(actor) ?? '')
     if (session) return this.sessionView(session, await workspaces.find(session.workspaceId))
-    return this.#asked(context)
+    return this.#contextView(context)
   }
 
-  async #asked({ workspace, for_agent: agent }: SkillContext): Promise<SkillView> {
+  async #contextView({ workspace, for_agent: agent }: SkillContext): Promise<SkillView> {
     const { workspaces } = this.kernel.needs
     return { workspace: workspace ? await workspaces.find(workspace) : undefined, agent: agent || undefined }
   }

@@ -48,7 +48,7 @@ export class SkillFolder {
   #running: Promise<Findings> | undefined
 
   constructor(
-    readonly place: SkillPlace,
+    readonly source: SkillPlace,
     private readonly clock: Clock,
   ) {}
 
@@ -56,10 +56,10 @@ export class SkillFolder {
    * The current skills. Concurrent calls share one check.
    * @param maxAge milliseconds that the result for a folder with many skills may be old
    */
-  look(maxAge: number): Promise<Findings> {
+  scan(maxAge: number): Promise<Findings> {
     const isLarge = this.#findings.candidates.length > CHECKED_AT_ONCE
     if (isLarge && this.clock.monotonic() - this.#lookedAt < maxAge) return Promise.resolve(this.#findings)
-    this.#running ??= this.#look().finally(() => {
+    this.#running ??= this.#scan().finally(() => {
       this.#running = undefined
     })
     return this.#running
@@ -70,7 +70,7 @@ export class SkillFolder {
     this.#lookedAt = Number.NEGATIVE_INFINITY
   }
 
-  async #look(): Promise<Findings> {
+  async #scan(): Promise<Findings> {
     const began = this.clock.monotonic()
     const { files, broken } = await this.#skillFiles()
     const found: (Candidate | Broken)[] = new Array(files.length)
@@ -91,7 +91,7 @@ export class SkillFolder {
 
   /** SKILL.md files by path; folders without one only group others. */
   async #skillFiles(): Promise<{ readonly files: readonly string[]; readonly broken: Broken[] }> {
-    const { folder: top, root, tier } = this.place
+    const { folder: top, root, tier } = this.source
     const files: string[] = []
     const broken: Broken[] = []
     // Resolved lazily: links are rare, and lookups happen on every tool call.
@@ -135,7 +135,7 @@ export class SkillFolder {
   async #read(file: string): Promise<Candidate | Broken> {
     const folder = path.dirname(file)
     try {
-      const isManaged = this.place.tier === 'user' && (await isThere(path.join(folder, META_FILE)))
+      const isManaged = this.source.tier === 'user' && (await isThere(path.join(folder, META_FILE)))
       const tree = isManaged ? await listTree(folder) : undefined
       const stamp = [await this.#stampOf(file), isManaged && (await this.#stampOf(path.join(folder, META_FILE)))]
       const whole = stamp.includes('') ? '' : [...stamp, tree && stampOfTree(tree)].join('\n')
@@ -146,7 +146,7 @@ export class SkillFolder {
       return found
     } catch (error) {
       this.#kept.delete(file)
-      return { path: file, tier: this.place.tier, message: messageOf(error) }
+      return { path: file, tier: this.source.tier, message: messageOf(error) }
     }
   }
 
@@ -165,12 +165,12 @@ export class SkillFolder {
       message: `${SKILL_FILE}: the field ${shown(key, 64)} is not known and has no effect`,
     }))
     const read = [...remarks.map(message => ({ pattern: 'read_as_text', severity: 'warning' as const, message }))]
-    const { ofWorkspace } = this.place
+    const { ofWorkspace } = this.source
     const common = { name: spec.name, path: file, dir: folder, ofWorkspace, spec }
     if (!tree) {
       const hidden = scan(text, SKILL_FILE)
       const failure = refusal(hidden)
-      return { ...common, tier: this.place.tier, warnings: [...hidden, ...read, ...odd], ...(failure && { failure }) }
+      return { ...common, tier: this.source.tier, warnings: [...hidden, ...read, ...odd], ...(failure && { failure }) }
     }
     const { meta, failure, warnings } = await verify(folder, tree, spec.name)
     return {

@@ -37,7 +37,7 @@ export class SkillSources {
   async of({ workspace, agent }: SkillView): Promise<{ candidates: Candidate[]; broken: Broken[] }> {
     const maxAge = durationMs(this.kernel.config.get(SkillSettings.pollInterval)) ?? 0
     const places = await this.#places(workspace, agent)
-    const looked = await Promise.all(places.map(place => this.#folder(place).look(maxAge)))
+    const looked = await Promise.all(places.map(source => this.#folder(source).scan(maxAge)))
     return {
       candidates: [...bundledSkills, ...looked.flatMap(({ candidates }) => candidates), ...this.#ofRecords(workspace)],
       broken: looked.flatMap(({ broken }) => broken),
@@ -75,12 +75,12 @@ export class SkillSources {
     return (await this.kernel.needs.agents.current?.locate(agent, workspace))?.where
   }
 
-  #folder(place: SkillPlace): SkillFolder {
-    const known = this.#folders.get(place.folder)
-    const folder = known?.place.tier === place.tier ? known : new SkillFolder(place, this.kernel.clock)
+  #folder(source: SkillPlace): SkillFolder {
+    const known = this.#folders.get(source.folder)
+    const folder = known?.source.tier === source.tier ? known : new SkillFolder(source, this.kernel.clock)
     // Moved to the end: the map is ordered by last use.
-    this.#folders.delete(place.folder)
-    this.#folders.set(place.folder, folder)
+    this.#folders.delete(source.folder)
+    this.#folders.set(source.folder, folder)
     const [oldest] = this.#folders.keys()
     if (this.#folders.size > MAX_FOLDERS && oldest !== undefined) this.#folders.delete(oldest)
     return folder

@@ -73,18 +73,18 @@ export async function listTree(folder: string): Promise<readonly Entry[]> {
 export const stampOfTree = (entries: readonly Entry[]) =>
   entries.map(({ path, stamp }) => `${path} ${stamp}`).join('\n')
 
-/** `sha256:` and hex over paths and contents; `seen` is called with every file. @throws TreeError */
+/** `sha256:` and hex over paths and contents; `onFile` is called with every file. @throws TreeError */
 export async function hashTree(
   folder: string,
   entries: readonly Entry[],
-  seen: (path: string, bytes: Buffer) => void = () => {},
+  onFile: (path: string, bytes: Buffer) => void = () => {},
 ): Promise<string> {
   const files: { path: string; bytes: Uint8Array }[] = []
   for (const { path: at } of entries) {
     const file = path.join(folder, at)
     const bytes = await readRegularFile(file, { maxBytes: TREE_LIMITS.bytes, links: 'refuse' })
     if (!bytes) throw new TreeError(`${at} went while it was read`)
-    seen(at, bytes)
+    onFile(at, bytes)
     files.push({ path: at, bytes })
   }
   return hashFiles(files)

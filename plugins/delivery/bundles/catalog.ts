@@ -64,7 +64,7 @@ export class BundleCatalog {
     if (problems.length > 0 && bundles.length === 0) throw invalid(extension.name, problems)
     return {
       bundles,
-      ...(problems.length > 0 && { leftOut: linesOf(problems).map(([place, what]) => `${place}: ${what}`) }),
+      ...(problems.length > 0 && { leftOut: linesOf(problems).map(([location, what]) => `${location}: ${what}`) }),
       records: bundles.map(bundle => ({ kind: BundleKind, id: bundle.id, name: bundle.name, spec: specOf(bundle) })),
       brings: bundles.flatMap(broughtBundle),
       taken: () => {
@@ -184,6 +184,6 @@ function invalid(extension: string, problems: readonly BundleProblem[]) {
 /** Key of each problem is its place: `bundles/kit.toml:7: profiles.0.jobs.0.name`. */
 const linesOf = (problems: readonly BundleProblem[]) =>
   problems.map(({ file, line, key, message }) => {
-    const place = line === undefined ? file : `${file}:${line}`
-    return [[place, key].filter(Boolean).join(': '), message] as const
+    const location = line === undefined ? file : `${file}:${line}`
+    return [[location, key].filter(Boolean).join(': '), message] as const
   })

@@ -90,28 +90,28 @@ export default definePlugin({
     reconciler({
       kind: ActivationKind,
       after: [AgentKind],
-      watches: [watch(BundleKind, (self, record) => self.activationsOf(record))],
-      run: (self, batch) => self.reconcile(batch),
+      watches: [watch(BundleKind, (service, record) => service.activationsOf(record))],
+      run: (service, batch) => service.reconcile(batch),
     }),
   ],
-  registries: [contribute(ResourceFamilies, self => [self.family()])],
+  registries: [contribute(ResourceFamilies, service => [service.family()])],
   taps: [
     tap(
       Extensions,
       extensions => extensions.disabling,
-      self => name => self.disabling(name),
+      service => name => service.disabling(name),
     ),
     tap(
       Extensions,
       extensions => extensions.changed,
-      self => () => self.extensionsChanged(),
+      service => () => service.extensionsChanged(),
     ),
   ],
   routes: [
     route({
       method: 'GET',
       path: '/api/bundles/catalog',
-      before: self => self.settled(),
+      before: service => service.settled(),
       summary: 'List the bundles of loaded extensions and their profiles',
       replies: { 200: BundleCatalogReply },
       with: [
@@ -130,13 +130,13 @@ export default definePlugin({
         }),
         tool('bundles_list', ['bundles']),
       ],
-      handle: self => ok(self.catalog()),
+      handle: service => ok(service.catalog()),
     }),
     route({
       method: 'POST',
       path: '/api/bundles/preview',
       audited: false,
-      before: self => self.settled(),
+      before: service => service.settled(),
       summary: 'Show what an activation would do, without changing anything',
       body: BundleActivationRequest,
       replies: { 200: BundleActivationReply },
@@ -146,12 +146,12 @@ export default definePlugin({
         runsCode(false),
         throws(BundleErrors.bundle_activation_exists, ...ofRequest),
       ],
-      handle: async (self, { actor, body }) => ok({ activation: await self.preview(body, actor) }),
+      handle: async (service, { actor, body }) => ok({ activation: await service.preview(body, actor) }),
     }),
     route({
       method: 'GET',
       path: '/api/bundles/activations',
-      before: self => self.settled(),
+      before: service => service.settled(),
       summary: 'List active profiles',
       replies: { 200: ListBundleActivationsReply },
       with: [
@@ -174,12 +174,12 @@ export default definePlugin({
         }),
         tool('bundles_status', ['bundles']),
       ],
-      handle: (self, { actor }) => ok({ activations: self.list(actor) }),
+      handle: (service, { actor }) => ok({ activations: service.list(actor) }),
     }),
     route({
       method: 'POST',
       path: '/api/bundles/activations',
-      before: self => self.settled(),
+      before: service => service.settled(),
       summary: 'Activate a profile: its agents, jobs, triggers, layouts and bridges',
       body: BundleActivationRequest,
       replies: { 201: BundleActivationReply },
@@ -189,21 +189,21 @@ export default definePlugin({
         tool('bundles_activate', ['bundles']),
         throws(BundleErrors.bundle_activation_exists, BundleErrors.bundle_confirmation_required, ...ofRequest),
       ],
-      handle: async (self, { actor, body }) => created({ activation: await self.activate(body, actor) }),
+      handle: async (service, { actor, body }) => created({ activation: await service.activate(body, actor) }),
     }),
     route({
       method: 'GET',
       path: '/api/bundles/activations/{id}',
-      before: self => self.settled(),
+      before: service => service.settled(),
       summary: 'Show an activation and everything it created',
       replies: { 200: BundleActivationReply },
       with: [cli('bundle get', { view: activationView }), tool('bundles_info', ['bundles']), unknown],
-      handle: (self, { actor, params }) => ok({ activation: self.get(params.id, actor) }),
+      handle: (service, { actor, params }) => ok({ activation: service.get(params.id, actor) }),
     }),
     route({
       method: 'PATCH',
       path: '/api/bundles/activations/{id}',
-      before: self => self.settled(),
+      before: service => service.settled(),
       summary: 'Update an activation to the current profile, and confirm the network requirements of its extension',
       body: BundleActivationPatch,
       replies: { 200: BundleActivationReply },
@@ -214,7 +214,8 @@ export default definePlugin({
         throws(BundleErrors.bundle_confirmation_required, ...ofProfile),
         unknown,
       ],
-      handle: async (self, { actor, params, body }) => ok({ activation: await self.update(params.id, body, actor) }),
+      handle: async (service, { actor, params, body }) =>
+        ok({ activation: await service.update(params.id, body, actor) }),
     }),
     route({
       method: 'DELETE',
@@ -228,15 +229,15 @@ export default definePlugin({
         tool('bundles_deactivate', ['bundles']),
         unknown,
       ],
-      handle: async (self, { actor, params }) => {
-        await self.deactivate(params.id, actor)
+      handle: async (service, { actor, params }) => {
+        await service.deactivate(params.id, actor)
         return noContent()
       },
     }),
     route({
       method: 'GET',
       path: '/api/bundles/network/settings',
-      before: self => self.settled(),
+      before: service => service.settled(),
       summary: 'List the network channels that active profiles declare; none is joined',
       replies: { 200: BundleNetworkReply },
       with: [
@@ -256,7 +257,7 @@ export default definePlugin({
           },
         }),
       ],
-      handle: self => ok(self.networkSettings()),
+      handle: service => ok(service.networkSettings()),
     }),
   ],
 })

@@ -194,11 +194,11 @@ function profileProblems(profile: ProfileManifest, at: string): Keyed[] {
 
 /** Duplicate names in a list, without regard to case. */
 export function twice(items: readonly { readonly name: string }[], at: string, what: string): Keyed[] {
-  const seen = new Set<string>()
+  const knownKeys = new Set<string>()
   return items.flatMap((item, n) => {
     const key = item.name.toLowerCase()
-    if (!seen.has(key)) {
-      seen.add(key)
+    if (!knownKeys.has(key)) {
+      knownKeys.add(key)
       return []
     }
     return [{ key: `${at}.${n}.name`, message: `another ${what} has this name` }]

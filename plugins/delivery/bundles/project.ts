@@ -114,9 +114,9 @@ export function project(content: ProfileContent, target: ProjectionTarget): Proj
   const bridges = content.bridges.map((preset, n): Projected => {
     const { name, description: _, extension_name = extension, platform = target.platform, ...rest } = preset
     const own = id('bridge.instance', name)
-    const given = { ...rest, ...(platform === undefined ? {} : { platform }) }
+    const fields = { ...rest, ...(platform === undefined ? {} : { platform }) }
     const off = { enabled: false, status: 'disabled', source: 'package' }
-    const spec = { ...given, id: own, name, extension_name, ...off, ...where }
+    const spec = { ...fields, id: own, name, extension_name, ...off, ...where }
     return { kind: 'bridge.instance', id: own, spec, at: `bridges.${n}` }
   })
 

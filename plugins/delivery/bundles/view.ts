@@ -14,7 +14,7 @@ import type { LoadedBundle, LoadedProfile } from './load.js'
 type Spec = Readonly<Record<string, unknown>>
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
-const given = (members: Record<string, unknown>) =>
+const omitUndefined = (members: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Record<string, never>
 
 /** Display name of a record. */
@@ -33,22 +33,25 @@ export function activationToWire(
   const { spec, scope } = record
   const of = (kind: string) =>
     owned.filter(other => other.kind === kind).map(other => ({ id: other.id, spec: other.spec as Spec }))
-  const beside = (kind: string) => new Set(of(kind).map(other => other.spec.agent_id))
-  const [souls, heartbeats] = [beside('agent.soul'), beside('agent.heartbeat')]
+  const agentIdsOf = (kind: string) => new Set(of(kind).map(other => other.spec.agent_id))
+  const [souls, heartbeats] = [agentIdsOf('agent.soul'), agentIdsOf('agent.heartbeat')]
   const current = found?.bundle.requirement === spec.network_requirement_digest || !found
   return {
     id: record.id,
     extension_name: spec.extension_name,
     bundle_name: spec.bundle_name,
     profile_name: spec.profile_name,
-    ...given({ bundle_description: found?.bundle.description, profile_description: found?.profile.description }),
+    ...omitUndefined({
+      bundle_description: found?.bundle.description,
+      profile_description: found?.profile.description,
+    }),
     scope: scope.kind === 'workspace' ? 'workspace' : 'global',
-    ...given({ workspace_id: scope.id }),
+    ...omitUndefined({ workspace_id: scope.id }),
     version: record.version,
     spec_drift: found !== undefined && found.profile.hash !== spec.spec_content_hash,
     network_requirement_digest: found?.bundle.requirement ?? spec.network_requirement_digest,
     ...(current
-      ? given({
+      ? omitUndefined({
           network_requirement_confirmed_at: spec.confirmed_at,
           network_requirement_confirmed_by: spec.confirmed_by,
         })
@@ -57,7 +60,7 @@ export function activationToWire(
     agents: of('agent').map(({ id, spec: agent }) => ({
       id,
       name: text(agent.name) ?? id,
-      ...given({ category_path: agent.category_path, model: agent.model, provider: agent.provider }),
+      ...omitUndefined({ category_path: agent.category_path, model: agent.model, provider: agent.provider }),
       has_heartbeat: heartbeats.has(id),
       has_soul: souls.has(id),
     })),
@@ -68,7 +71,7 @@ export function activationToWire(
       display_name: text(layout.display_name) ?? id,
       aspect_variant: text(layout.aspect) ?? 'any',
       overflow_policy: text(layout.overflow) ?? 'stack',
-      ...given({ participant_slots: slotIds(layout.participants) }),
+      ...omitUndefined({ participant_slots: slotIds(layout.participants) }),
     })),
     bridges: of('bridge.instance').map(({ id, spec: bridge }) => ({
       id,
@@ -76,7 +79,7 @@ export function activationToWire(
       display_name: text(bridge.display_name) ?? id,
       extension_name: text(bridge.extension_name) ?? spec.extension_name,
       platform: text(bridge.platform) ?? '',
-      ...given({ secret_slots: bridge.secret_slots }),
+      ...omitUndefined({ secret_slots: bridge.secret_slots }),
     })),
     inventory: owned.map(inventoryItem),
     created_at: iso(record.createdAt),
@@ -126,7 +129,7 @@ export function diagnosticsOf(
 export function channelsOf({ channels, primaryChannel }: LoadedProfile): BundleChannel[] {
   return channels.map(({ name, description }) => ({
     name,
-    ...given({ description }),
+    ...omitUndefined({ description }),
     primary: name === primaryChannel,
   }))
 }
@@ -137,10 +140,10 @@ export function catalogToWire(bundles: readonly LoadedBundle[]): BundleCatalogRe
     bundles: bundles.map(bundle => ({
       extension_name: bundle.extension,
       bundle_name: bundle.name,
-      ...given({ description: bundle.description }),
+      ...omitUndefined({ description: bundle.description }),
       profiles: bundle.profiles.map(profile => ({
         name: profile.name,
-        ...given({ description: profile.description, primary_channel: profile.primaryChannel }),
+        ...omitUndefined({ description: profile.description, primary_channel: profile.primaryChannel }),
         channels: channelsOf(profile),
         agent_count: profile.agents.length,
         bridge_count: profile.bridges.length,

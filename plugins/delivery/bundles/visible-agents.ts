@@ -29,7 +29,7 @@ export class VisibleAgents {
     if (reserved !== undefined)
       throw BundleErrors.bundle_agent_reserved(`the agent name ${reserved} is reserved for the daemon itself`)
     const workspace = scope.id === undefined ? undefined : this.kernel.needs.workspaces.get(scope.id)
-    const look = async (name: string) => {
+    const sourceOf = async (name: string) => {
       try {
         return (await this.kernel.needs.agents.find(name, workspace)).source
       } catch (error) {
@@ -40,7 +40,7 @@ export class VisibleAgents {
     }
     await Promise.all(
       [...own].map(async name => {
-        const source = await look(name)
+        const source = await sourceOf(name)
         if (source !== undefined && source !== 'record') throw conflict(name, `an agent of the ${PLACES[source]}`)
       }),
     )
@@ -48,7 +48,7 @@ export class VisibleAgents {
     await Promise.all(
       presets.map(async ({ name, agent, agent_name: worker = agent }) => {
         if (!worker || own.has(worker)) return
-        const source = await look(worker)
+        const source = await sourceOf(worker)
         if (source !== undefined && source !== 'broken') return
         throw BundleErrors.bundle_agent_missing(
           `${JSON.stringify(name)} is for the agent ${JSON.stringify(worker)}, which is neither in the profile nor visible there`,

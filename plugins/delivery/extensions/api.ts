@@ -30,7 +30,7 @@ export {
 export { askerOf, type Owner, ownerOf } from './consent/owner.js'
 export { DownloadError, type DownloadProblem, type DownloadReply, type DownloadRules } from './downloads/rules.js'
 export { ExtensionErrors } from './errors.js'
-export { placeInCopy } from './load/copy-path.js'
+export { locationInCopy as placeInCopy } from './load/copy-path.js'
 export {
   isAtLeast,
   isNewer,

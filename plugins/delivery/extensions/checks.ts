@@ -56,29 +56,29 @@ export function itemsOf({
   }
   const { former = [] } = generation ?? {}
   if (former.length > 0) {
-    const told = `it fails where its code uses what apiVersion 1 had: ${former.join('; ')}`
-    return [item('extension_api_gone', 'warning', `${key} is written for an earlier version`, told, undefined)]
+    const detail = `it fails where its code uses what apiVersion 1 had: ${former.join('; ')}`
+    return [item('extension_api_gone', 'warning', `${key} is written for an earlier version`, detail, undefined)]
   }
   const leftOut = generation ? leftOutOf(generation) : []
   if (leftOut.length > 0) {
     const parts = leftOut.slice(0, SHOWN)
     const more = leftOut.length > SHOWN ? [`and ${leftOut.length - SHOWN} more`] : []
-    const told = `left out: ${[...parts, ...more].join('; ')}`
-    return [item('extension_entry_invalid', 'warning', `${key} runs without a part of it`, told, undefined)]
+    const detail = `left out: ${[...parts, ...more].join('; ')}`
+    return [item('extension_entry_invalid', 'warning', `${key} runs without a part of it`, detail, undefined)]
   }
   const { muted } = log
   if (muted) {
-    const told = `its standard error is more than its log takes; ${Math.ceil(muted.dropped / 1024)} KiB were dropped`
-    return [item('extension_muted', 'warning', `${key} floods its log`, told, undefined)]
+    const detail = `its standard error is more than its log takes; ${Math.ceil(muted.dropped / 1024)} KiB were dropped`
+    return [item('extension_muted', 'warning', `${key} floods its log`, detail, undefined)]
   }
   if (link && !log.isFollowed) {
-    const told = `it runs from ${found.root}, and no svc extension dev follows it any more`
+    const detail = `it runs from ${found.root}, and no svc extension dev follows it any more`
     return [
       item(
         'extension_linked',
         'info',
         `${key} is linked, and nobody follows it`,
-        told,
+        detail,
         command('extension remove', name, ...at),
       ),
     ]

@@ -25,5 +25,5 @@ export const isLink = (key: string): boolean => key.includes('@')
 export const isLinkOf = (key: string, name: string): boolean => key.startsWith(`${name}@`)
 
 /** The workspace reference that a command sends: relative paths of a person are resolved. */
-export const referenceOf = (given: string | number | boolean, cwd: string): string =>
-  /^\.{1,2}$|\//.test(String(given)) ? path.resolve(cwd, String(given)) : String(given)
+export const referenceOf = (value: string | number | boolean, cwd: string): string =>
+  /^\.{1,2}$|\//.test(String(value)) ? path.resolve(cwd, String(value)) : String(value)

@@ -23,7 +23,7 @@ import { installMigrations } from './install/provenance.js'
 import { CuratedCatalogs } from './install/source/curated.js'
 import { installCommands, installRoutes } from './install/surface.js'
 import { AllowUnverified, Unsandboxed } from './install/trust.js'
-import { BegunCodes } from './load/begun.js'
+import { BootCodes } from './load/boot-code.js'
 import { needs } from './needs.js'
 import { extensionRoutes } from './routes.js'
 import { extensionSecrets } from './secret-path.js'
@@ -44,12 +44,12 @@ export default definePlugin({
   provides: Extensions,
   service: () => import('./service.js').then(module => module.ExtensionsService),
 }).surface({
-  declares: [ResourceFamilies, ProvisionOwners, BegunCodes, CuratedCatalogs],
+  declares: [ResourceFamilies, ProvisionOwners, BootCodes, CuratedCatalogs],
   tables: [...migrations, ...installMigrations, startedMigration, stateMigration, startedVersionMigration],
   owned: [
     {
       ...{ by: Workspaces, table: 'extensions_dev', column: 'workspace' },
-      forget: (self, { name, workspace }) => self.unlinkFrom(`${name}`, `${workspace}`),
+      forget: (service, { name, workspace }) => service.unlinkFrom(`${name}`, `${workspace}`),
     },
     { by: Workspaces, table: 'extensions_dev_network', column: 'workspace' },
     { by: Workspaces, table: 'extensions_binding', column: 'workspace', none: EVERYWHERE },
@@ -69,25 +69,25 @@ export default definePlugin({
     ExtensionCrashLoop,
   ],
   settings: [AllowUnverified, Unsandboxed, ...Object.values(SubprocessSettings)] as Setting[],
-  services: [{ name: 'follow', run: (self, signal) => self.follow(signal) }],
+  services: [{ name: 'follow', run: (service, signal) => service.follow(signal) }],
   taps: [PluginLoaded, PluginUnloaded].map(type =>
     tap(
       Events,
       events => events.of(type),
-      self =>
+      service =>
         ({ payload }) =>
-          self.refit(payload.name),
+          service.refit(payload.name),
     ),
   ),
-  hooks: { unrouted: (self, path) => self.unrouted(path) },
-  quiesce: [{ phase: 'dropins', run: self => self.quiesce() }],
+  hooks: { unrouted: (service, path) => service.unrouted(path) },
+  quiesce: [{ phase: 'dropins', run: service => service.quiesce() }],
   registries: [
-    contribute(SecretOwners, self => [
+    contribute(SecretOwners, service => [
       extensionSecrets,
-      { what: 'workspace', deleted: { event: WorkspaceDeleted.name }, paths: id => self.secrets.ofWorkspace(id) },
+      { what: 'workspace', deleted: { event: WorkspaceDeleted.name }, paths: id => service.secrets.ofWorkspace(id) },
     ]),
-    contribute(Checks, self => self.checks()),
-    contribute(KnownNames, self => [() => self.names()]),
+    contribute(Checks, service => service.checks()),
+    contribute(KnownNames, service => [() => service.names()]),
   ],
   routes: [...installRoutes, ...extensionRoutes, ...secretRoutes],
 })

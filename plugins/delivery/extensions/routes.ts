@@ -88,9 +88,9 @@ export const extensionRoutes = [
       }),
       tool('extensions_list', ['extensions']),
     ],
-    handle: async (self, { actor }) => {
-      await self.settled()
-      return ok(self.views.list(actor))
+    handle: async (service, { actor }) => {
+      await service.settled()
+      return ok(service.views.list(actor))
     },
   }),
   route({
@@ -109,7 +109,7 @@ export const extensionRoutes = [
         ),
       }),
     ],
-    handle: async (self, { query }) => ok(await self.views.commands(query)),
+    handle: async (service, { query }) => ok(await service.views.commands(query)),
   }),
   route({
     method: 'POST',
@@ -123,8 +123,8 @@ export const extensionRoutes = [
     body: LinkExtensionBody,
     replies: { 201: DevExtensionReply },
     privileged: true,
-    handle: async (self, { query, body, actor }) =>
-      created({ extension: await self.views.linkBuild(body, query.workspace, actor) }),
+    handle: async (service, { query, body, actor }) =>
+      created({ extension: await service.views.linkBuild(body, query.workspace, actor) }),
   }),
   route({
     method: 'GET',
@@ -134,8 +134,8 @@ export const extensionRoutes = [
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionReply },
     with: [cli('extension info', { view: item }), tool('extensions_info', ['extensions'])],
-    handle: async (self, { actor, params, query }) =>
-      ok({ extension: self.views.one(await self.choose(params.name, query.workspace, actor)) }),
+    handle: async (service, { actor, params, query }) =>
+      ok({ extension: service.views.one(await service.choose(params.name, query.workspace, actor)) }),
   }),
   route({
     method: 'POST',
@@ -149,8 +149,12 @@ export const extensionRoutes = [
       cli('extension enable', { view: item }),
       tool('extensions_enable', ['extensions']),
     ],
-    handle: async (self, { params, query, actor }) =>
-      ok({ extension: self.views.toWire(await self.enable(await self.choose(params.name, query.workspace), actor)) }),
+    handle: async (service, { params, query, actor }) =>
+      ok({
+        extension: service.views.toWire(
+          await service.enable(await service.choose(params.name, query.workspace), actor),
+        ),
+      }),
   }),
   route({
     method: 'POST',
@@ -166,9 +170,9 @@ export const extensionRoutes = [
       cli('extension disable', { view: item }),
       tool('extensions_disable', ['extensions']),
     ],
-    handle: async (self, { params, query, actor }) =>
+    handle: async (service, { params, query, actor }) =>
       ok({
-        extension: await self.views.disable(await self.choose(params.name, query.workspace), actor),
+        extension: await service.views.disable(await service.choose(params.name, query.workspace), actor),
       }),
   }),
   route({
@@ -186,8 +190,8 @@ export const extensionRoutes = [
       cli('extension reload', { args: [{ name: 'name', in: 'path' }], view: reloaded }),
       tool('extensions_reload', ['extensions']),
     ],
-    handle: async (self, { params, query, body }) =>
-      ok({ extension: await self.views.reloadBuild(await self.choose(params.name, query.workspace), body) }),
+    handle: async (service, { params, query, body }) =>
+      ok({ extension: await service.views.reloadBuild(await service.choose(params.name, query.workspace), body) }),
   }),
   route({
     method: 'GET',
@@ -200,8 +204,8 @@ export const extensionRoutes = [
         view: show(ExtensionPreviewReply, 'changes', ['change', 'kind', 'name'], { empty: 'it changes nothing' }),
       }),
     ],
-    handle: async (self, { params, query }) =>
-      ok(await self.views.preview(await self.choose(params.name, query.workspace))),
+    handle: async (service, { params, query }) =>
+      ok(await service.views.preview(await service.choose(params.name, query.workspace))),
   }),
   route({
     method: 'GET',
@@ -226,8 +230,8 @@ export const extensionRoutes = [
       }),
       tool('extensions_provenance', ['extensions']),
     ],
-    handle: async (self, { actor, params, query }) =>
-      ok({ provenance: await self.views.provenance(await self.choose(params.name, query.workspace, actor)) }),
+    handle: async (service, { actor, params, query }) =>
+      ok({ provenance: await service.views.provenance(await service.choose(params.name, query.workspace, actor)) }),
   }),
   route({
     method: 'GET',
@@ -241,8 +245,8 @@ export const extensionRoutes = [
       }),
       tool('extensions_inventory', ['extensions']),
     ],
-    handle: async (self, { actor, params, query }) =>
-      ok(inventoryOf(await self.choose(params.name, query.workspace, actor))),
+    handle: async (service, { actor, params, query }) =>
+      ok(inventoryOf(await service.choose(params.name, query.workspace, actor))),
   }),
   route({
     method: 'GET',
@@ -251,7 +255,7 @@ export const extensionRoutes = [
     recovery: true,
     query: ExtensionLogsQuery,
     replies: { 200: ExtensionLogsReply },
-    handle: async (self, { params, query, signal }) =>
-      ok(await self.views.logs(await self.choose(params.name, query.workspace), query, signal)),
+    handle: async (service, { params, query, signal }) =>
+      ok(await service.views.logs(await service.choose(params.name, query.workspace), query, signal)),
   }),
 ]

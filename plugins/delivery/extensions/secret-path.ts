@@ -21,8 +21,8 @@ export const extensionSecrets: SecretOwner = {
  * @param server the MCP server that uses the variable; empty: the process of the extension
  */
 export function secretReference(extension: Named, variable: string, server = ''): string {
-  const place = placeOf(extension)
-  const where = place === '' ? '' : `ws/${place === EVERYWHERE ? 'all' : place}/`
+  const workspace = placeOf(extension)
+  const where = workspace === '' ? '' : `ws/${workspace === EVERYWHERE ? 'all' : workspace}/`
   const [own = '', servers = ''] = secretFolders(extension.name)
   return `vault:${server === '' ? own : servers}${where}${server === '' ? '' : `${server}/`}env/${variable}`
 }

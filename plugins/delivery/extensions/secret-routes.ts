@@ -15,7 +15,8 @@ export const secretRoutes = [
     query: ExtensionWorkspaceQuery,
     replies: { 200: ExtensionSecretsReply },
     privileged: true,
-    handle: async (self, { params, query }) => ok(self.secrets.list(await self.choose(params.name, query.workspace))),
+    handle: async (service, { params, query }) =>
+      ok(service.secrets.list(await service.choose(params.name, query.workspace))),
   }),
   route({
     method: 'PUT',
@@ -26,8 +27,8 @@ export const secretRoutes = [
     body: PutExtensionSecretsBody,
     replies: { 200: ExtensionSecretsReply },
     privileged: true,
-    handle: async (self, { params, query, body, actor }) =>
-      ok(await self.secrets.put(await self.choose(params.name, query.workspace), body, actor)),
+    handle: async (service, { params, query, body, actor }) =>
+      ok(await service.secrets.put(await service.choose(params.name, query.workspace), body, actor)),
   }),
   route({
     method: 'DELETE',
@@ -37,8 +38,8 @@ export const secretRoutes = [
     query: ExtensionWorkspaceQuery,
     replies: { 204: null },
     privileged: true,
-    handle: async (self, { params, query }) => {
-      await self.secrets.drop(await self.choose(params.name, query.workspace), params.env_name)
+    handle: async (service, { params, query }) => {
+      await service.secrets.drop(await service.choose(params.name, query.workspace), params.env_name)
       return noContent()
     },
   }),

@@ -28,13 +28,13 @@ import { InstallDoor } from './install/door.js'
 import type { Installer } from './install/installer.js'
 import { Unsandboxed } from './install/trust.js'
 import { installerFor } from './install/wiring.js'
-import { BegunCodes } from './load/begun.js'
+import { BootCodes } from './load/boot-code.js'
 import { CodeCache } from './load/code.js'
 import { Expected } from './load/expected.js'
 import { Families } from './load/families.js'
 import { Instance } from './load/instance.js'
 import type { InstanceHost } from './load/instance-host.js'
-import { KeptCode } from './load/kept.js'
+import { KeptCode } from './load/kept-code.js'
 import type { ExtensionRuntime } from './load/runtime.js'
 import { unrouted } from './load/unrouted.js'
 import type { Manifest, SourceTier } from './manifest/manifest.js'
@@ -97,7 +97,7 @@ export class ExtensionsService implements ExtensionsApi {
       unique: () => ids.hex(16),
       families: this.#families,
       runtime: (extension, log) => runtimeFor(this, extension, log),
-      begun: ({ name, key }) => stateOf(name) && this.#begun().find(code => code.key === key),
+      bootCodeOf: ({ name, key }) => stateOf(name) && this.#bootCodes().find(code => code.key === key),
       stateOf,
       changed: ({ name }) => void this.#news.note(name),
       tell: () => void this.#news.tell(),
@@ -118,19 +118,19 @@ export class ExtensionsService implements ExtensionsApi {
       },
       freed: name => this.dev.retry(name),
       gone: name => this.#kept.gone(name).then(() => this.#news.note(name)),
-      seen: name => this.#expected.end(name),
+      onRead: name => this.#expected.end(name),
       tell: () => this.#news.tell(),
     })
     this.dev = new DevLinks(kernel, this.#catalog, {
       make: (link, found) => new Instance(link.name, () => 'workspace', found, isOn(link.name, link), this.#host, link),
       take: (instance, found, anew, allow) => this.#load(instance, found, anew, allow),
       forget: key => this.#families.forget(key),
-      seen: key => this.#expected.end(key),
+      onRestored: key => this.#expected.end(key),
       tell: () => this.#news.tell(),
     })
     this.#installer = installerFor(kernel, {
       disabling: name => this.disabling.ask(name),
-      look: name => this.folder.look(name),
+      refresh: name => this.folder.refresh(name),
       runs: name => this.folder.get(name)?.status === 'active',
       failing: async (name, ran) => this.folder.get(name)?.failing(ran),
       kinds: name => this.#kept.kindsOf(name, this.folder.get(name)?.installed?.code?.surface),
@@ -158,7 +158,7 @@ export class ExtensionsService implements ExtensionsApi {
   /** Prepares the loading: rolls installations and removals of an earlier daemon forward. */
   async start(): Promise<void> {
     await honourDisableNotes(this.kernel, this.#flags)
-    for (const { hash } of this.#begun()) this.#code.keep(hash)
+    for (const { hash } of this.#bootCodes()) this.#code.keep(hash)
     this.#kept.start()
     await this.#installer.start()
     await this.#bundled.read()
@@ -180,7 +180,7 @@ export class ExtensionsService implements ExtensionsApi {
     return unrouted(path, { clock: this.kernel.clock, expected: this.#expected, folder: this.folder, all })
   }
 
-  readonly #begun = () => this.kernel.collect(BegunCodes).map(({ entry }) => entry)
+  readonly #bootCodes = () => this.kernel.collect(BootCodes).map(({ entry }) => entry)
 
   installed = (): readonly InstalledExtension[] => this.all().flatMap(({ installed }) => installed ?? [])
 
@@ -211,8 +211,8 @@ export class ExtensionsService implements ExtensionsApi {
     if (!this.folder.get(name)) await this.settled()
     // A caller limited to a workspace sees its link first, then the installed extension.
     const here = by?.maxScope?.id ? [{ workspace: by.maxScope.id }, undefined, { workspace: '' }] : []
-    const [seen] = here.flatMap(at => (at ? this.dev : this.folder).get(keyOf(name, at)) ?? [])
-    if (here.length > 0) return seen ?? this.get(name)
+    const [instance] = here.flatMap(at => (at ? this.dev : this.folder).get(keyOf(name, at)) ?? [])
+    if (here.length > 0) return instance ?? this.get(name)
     if (workspace) return this.get(keyOf(name, { workspace: await this.dev.workspaceOf(workspace) }))
     const [first, second] = this.folder.get(name) ? [] : this.dev.of(name)
     if (!first || !second) return first ?? this.get(name)
@@ -299,7 +299,7 @@ export class ExtensionsService implements ExtensionsApi {
       throw ExtensionErrors.extension_disabled(`${name} is switched off`, { next: command('extension enable', name) })
     }
     if (instance.link) return this.dev.reload(instance, confirmed)
-    await (this.folder.get(name) ? this.folder.look(name, true) : this.#load(instance, instance.found, true))
+    await (this.folder.get(name) ? this.folder.refresh(name, true) : this.#load(instance, instance.found, true))
     if (instance.problem) throw instance.problem
     const off = this.kernel.needs.dropIns.whyNot(name)
     if (off === undefined) return this.get(name)
@@ -312,7 +312,7 @@ export class ExtensionsService implements ExtensionsApi {
   /** Idempotent; stored durably before anything is loaded. */
   async enable(instance: Instance, actor: Actor): Promise<Instance> {
     await instance.enable(() => this.#setFlag(instance, true, ExtensionEnabled, actor))
-    await (instance.link ? this.dev.look(instance.key) : this.folder.look(instance.name))
+    await (instance.link ? this.dev.refresh(instance.key) : this.folder.refresh(instance.name))
     await this.#news.tell()
     return instance
   }

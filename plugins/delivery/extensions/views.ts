@@ -19,13 +19,13 @@ const DIAGNOSTICS_SHOWN = 100
 
 /** Replies of the routes. */
 export class Views {
-  constructor(private readonly self: ExtensionsService) {}
+  constructor(private readonly service: ExtensionsService) {}
 
   /** All extensions, without links to other workspaces than the caller's. */
   list({ maxScope }: Actor): wire.ListExtensionsReply {
     const isHere = ({ workspace_id: at = EVERYWHERE }: wire.Extension) =>
       !maxScope?.id || [maxScope.id, EVERYWHERE].includes(at)
-    const all = this.self.all().map(instance => ({ instance, extension: this.toWire(instance) }))
+    const all = this.service.all().map(instance => ({ instance, extension: this.toWire(instance) }))
     const here = all.filter(({ extension }) => isHere(extension))
     const diagnostics = here
       .flatMap(({ instance: { name, enabled, generation } }) =>
@@ -38,12 +38,12 @@ export class Views {
   /** Disables an extension; a diagnostic names the plugins that then wait for it. @throws as the service */
   async disable(instance: Instance, actor: Actor): Promise<wire.Extension> {
     const token = instance.generation?.plugin?.provides?.id
-    const requiring = this.self.kernel.needs.host
+    const requiring = this.service.kernel.needs.host
       .plugins()
       .flatMap(({ name, requires, state }) =>
         token !== undefined && requires.includes(token) && state.status === 'active' ? name : [],
       )
-    const extension = this.toWire(await this.self.disable(instance, actor))
+    const extension = this.toWire(await this.service.disable(instance, actor))
     // Plugins keep running if the removed replacement gives way to the original plugin.
     const waiting = requiring.filter(name => this.#waits(name))
     if (waiting.length === 0) return extension
@@ -60,7 +60,7 @@ export class Views {
   }
 
   #waits(plugin: string): boolean {
-    const found = this.self.kernel.needs.host.plugins().find(({ name }) => name === plugin)
+    const found = this.service.kernel.needs.host.plugins().find(({ name }) => name === plugin)
     return found?.state.status === 'waiting'
   }
 
@@ -70,18 +70,18 @@ export class Views {
   }
 
   readonly toWire = (instance: Instance): wire.Extension =>
-    extensionToWire(instance, this.self.kernel.env, this.self.kernel.clock)
+    extensionToWire(instance, this.service.kernel.env, this.service.kernel.clock)
 
   /** Commands of installed extensions and of links to that workspace. */
   async commands({ extension, workspace }: wire.ExtensionCommandsQuery): Promise<wire.ExtensionCommandsReply> {
-    const place = await this.self.dev.workspaceOf(workspace)
-    const shown = this.self.all().filter(({ link }) => !link?.workspace || link.workspace === place)
+    const workspaceId = await this.service.dev.workspaceOf(workspace)
+    const shown = this.service.all().filter(({ link }) => !link?.workspace || link.workspace === workspaceId)
     return commandsOf(shown, extension)
   }
 
   /** @throws the reason why it would not load */
   async preview(instance: Instance): Promise<wire.ExtensionPreviewReply> {
-    return previewOf(instance, await instance.plan(), this.self.kernel.env)
+    return previewOf(instance, await instance.plan(), this.service.kernel.env)
   }
 
   /** With `follow`, waits up to 20 s for entries. */
@@ -92,20 +92,20 @@ export class Views {
   ): Promise<wire.ExtensionLogsReply> {
     const after = Number(query.after ?? 0)
     if (!Number.isSafeInteger(after) || after < 0) throw KernelErrors.invalid_query('after is a sequence number')
-    const look = (): wire.ExtensionLogsReply => {
-      const current = this.self.get(instance.key)
-      current.noteFaults(this.self.kernel.needs.host.faults())
-      return logsOf(current, after, query.stream_epoch, this.self.kernel.redact)
+    const readLogs = (): wire.ExtensionLogsReply => {
+      const current = this.service.get(instance.key)
+      current.noteFaults(this.service.kernel.needs.host.faults())
+      return logsOf(current, after, query.stream_epoch, this.service.kernel.redact)
     }
-    if (query.follow !== 'true') return look()
-    const until = this.self.kernel.clock.monotonic() + FOLLOW_MS
+    if (query.follow !== 'true') return readLogs()
+    const until = this.service.kernel.clock.monotonic() + FOLLOW_MS
     const leave = instance.log.follow()
     try {
       for (;;) {
-        const reply = look()
-        const over = this.self.kernel.clock.monotonic() >= until || signal.aborted
+        const reply = readLogs()
+        const over = this.service.kernel.clock.monotonic() >= until || signal.aborted
         if (reply.logs.length > 0 || over) return reply
-        await this.self.kernel.clock.sleep(FOLLOW_STEP_MS, signal).catch(() => {})
+        await this.service.kernel.clock.sleep(FOLLOW_STEP_MS, signal).catch(() => {})
       }
     } finally {
       leave()
@@ -114,7 +114,7 @@ export class Views {
 
   /** An extension without provenance was copied there by the owner of the home. */
   async provenance({ name, link, found, tier }: Instance): Promise<wire.Provenance> {
-    const installed = link ? undefined : this.self.install.provenance(name)
+    const installed = link ? undefined : this.service.install.provenance(name)
     if (installed) return installed
     const { ctimeMs } = await stat(found.root)
     const permissions = 'fault' in found ? [] : found.manifest.permissions.requires
@@ -137,7 +137,7 @@ export class Views {
     actor: Actor,
   ): Promise<wire.DevExtension> {
     const { origin_path: origin, generation_hash: generation, confirm_network_digest: confirmed } = body
-    return this.#devToWire(await this.self.dev.link({ origin, workspace, generation, confirmed }, actor), generation)
+    return this.#devToWire(await this.service.dev.link({ origin, workspace, generation, confirmed }, actor), generation)
   }
 
   /** A given hash, SHA-256 of the folder, has to match its current content. */
@@ -152,17 +152,17 @@ export class Views {
         })
       }
     }
-    return this.#devToWire(await this.self.reload(instance, confirmed), generation)
+    return this.#devToWire(await this.service.reload(instance, confirmed), generation)
   }
 
   #devToWire(instance: Instance, wanted: string | undefined): wire.DevExtension {
-    const { env, clock } = this.self.kernel
+    const { env, clock } = this.service.kernel
     const { link } = instance
-    const bound = this.self.secrets.list(instance).bound_env_keys
+    const bound = this.service.secrets.list(instance).bound_env_keys
     return {
       ...devToWire(instance, { env, clock, wanted, bound }),
       dev: link !== undefined,
-      overrides_published: link !== undefined && this.self.folder.get(instance.name) !== undefined,
+      overrides_published: link !== undefined && this.service.folder.get(instance.name) !== undefined,
     }
   }
 }

@@ -32,8 +32,8 @@ export async function installServer(context: WithLists): Promise<void> {
       return fault('usage', `--env ${JSON.stringify(pair)}: NAME=value is expected`)
     env[name] = { value }
   }
-  for (const given of list('secret')) {
-    const [name = '', ref] = given.split(/=(.*)/s)
+  for (const assignment of list('secret')) {
+    const [name = '', ref] = assignment.split(/=(.*)/s)
     if (ref !== undefined) env[name] = { vault_ref: ref }
     else {
       const value = await context.unseen?.(`${name}: `)

@@ -9,7 +9,7 @@ export const FEED_LIMITS = { bytes: 16 * 1024 * 1024, entries: 50_000 } as const
 const line = (max: number) => v.pipe(v.string(), v.minLength(1), v.maxLength(max))
 const maybe = (max: number) => v.optional(v.pipe(v.string(), v.maxLength(max)))
 /** Place of a file: relative to the feed, or an address. Other text would fail later, when the URL is resolved. */
-const place = v.pipe(
+const location = v.pipe(
   line(2048),
   v.check(text => URL.canParse(text, 'https://catalog.invalid/'), 'a path relative to the feed, or an address'),
 )
@@ -21,7 +21,7 @@ const Signature = v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z0-9+/]{86}==$/,
 const SkillVersion = v.object({
   version: line(64),
   /** Place of a `.tar.gz`: relative to the feed, or https. */
-  archive: place,
+  archive: location,
   sha256: v.optional(v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/i, '64 hex digits'))),
   /** Ed25519 in base64 over {@link signedText}. */
   signature: Signature,
@@ -48,7 +48,7 @@ const Entry = v.object({
   readme: maybe(64 * 1024),
   repository: maybe(2048),
   /** Of extensions. */
-  artifact_url: v.optional(place),
+  artifact_url: v.optional(location),
   digest_sha256: v.optional(v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/i, '64 hex digits'))),
   /** Ed25519 in base64 over the text of `signedExtension`. */
   signature: Signature,

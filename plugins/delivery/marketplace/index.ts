@@ -26,18 +26,18 @@ export default definePlugin({
   tables: [{ id: '001-pin', sql: pinTable }],
   routes: marketplaceRoutes,
   registries: [
-    contribute(CuratedCatalogs, self => [{ find: (slug, authorOf) => self.extensionArchive(slug, authorOf) }]),
+    contribute(CuratedCatalogs, service => [{ find: (slug, authorOf) => service.extensionArchive(slug, authorOf) }]),
   ],
   taps: [
     tap(
       Events,
       events => events.of(ExtensionRemoved),
-      self =>
+      service =>
         ({ payload }) =>
-          self.forgetExtension(payload.name),
+          service.forgetExtension(payload.name),
     ),
   ],
-  hooks: { running: self => self.recover() },
+  hooks: { running: service => service.recover() },
   commands: [
     {
       path: 'marketplace search',

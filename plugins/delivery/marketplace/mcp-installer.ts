@@ -17,7 +17,7 @@ type Section = NonNullable<Entry['mcp']>
 
 /** Values given by a person, and the existing server of the entry. */
 interface Values {
-  readonly given: NonNullable<InstallMcpServerBody['values']>
+  readonly input: NonNullable<InstallMcpServerBody['values']>
   readonly before: McpServerView | undefined
 }
 
@@ -44,8 +44,8 @@ export class McpInstaller {
     if (!entry.mcp)
       throw MarketplaceErrors.mcp_install_invalid(`the entry ${shown(id)} does not say what its server is`)
     const name = wanted ?? entry.name
-    const place = { scope, ...(workspace_id !== undefined && { workspace_id }) }
-    const found = await mcp.shown(name, place)
+    const target = { scope, ...(workspace_id !== undefined && { workspace_id }) }
+    const found = await mcp.shown(name, target)
     const before = found?.scope === scope ? found : undefined
     if (before && before.catalog_entry !== entry.id)
       throw MarketplaceErrors.mcp_server_exists(
@@ -54,9 +54,9 @@ export class McpInstaller {
           next: commandLine('mcp install', entry.id, '--name', placeholder('other-name')),
         },
       )
-    const body = bodyOf(name, entry.mcp, { given: values ?? {}, before })
-    const apply = await mcp.declare(body, place, { entry: entry.id, version: view.version }, actor)
-    const server = await mcp.shown(name, place)
+    const body = bodyOf(name, entry.mcp, { input: values ?? {}, before })
+    const apply = await mcp.declare(body, target, { entry: entry.id, version: view.version }, actor)
+    const server = await mcp.shown(name, target)
     if (!server) throw MarketplaceErrors.mcp_install_invalid(`${shown(name)} is not among the servers of this place`)
     const warnings = view.trust?.warnings
     return {
@@ -101,9 +101,9 @@ function bodyOf(name: string, section: Section, values: Values): PutMcpServerBod
   }
 }
 
-function variablesOf({ env: declared = [], url }: Section, { given: { env: given = {} }, before }: Values) {
+function variablesOf({ env: declared = [], url }: Section, { input: { env: values = {} }, before }: Values) {
   const known = new Set(declared.map(({ name }) => name))
-  const unknown = Object.keys(given).find(name => !known.has(name))
+  const unknown = Object.keys(values).find(name => !known.has(name))
   if (unknown !== undefined)
     throw MarketplaceErrors.mcp_install_invalid(
       `the entry has no variable ${shown(unknown)}, only ${[...known].join(', ') || 'none'}`,
@@ -121,7 +121,7 @@ function variablesOf({ env: declared = [], url }: Section, { given: { env: given
   }
   const missing: string[] = []
   for (const { name, secret, required, default: fallback } of declared) {
-    const value = given[name]
+    const value = values[name]
     if (value && 'vault_ref' in value) all.secretEnv[name] = reference(value)
     else if (value && secret) all.plainSecrets[name] = value.value
     else if (value) all.env[name] = value.value
@@ -140,10 +140,11 @@ function variablesOf({ env: declared = [], url }: Section, { given: { env: given
 /** The login of a server, and the client secret if it was given as a value. */
 function loginOf(
   { oauth, url }: Section,
-  { given: { oauth_client_secret: given } }: Values,
+  { input: { oauth_client_secret: clientSecret } }: Values,
 ): { readonly auth?: PutMcpServerBody['server']['auth']; readonly secret?: string } {
   if (!oauth) {
-    if (given) throw MarketplaceErrors.mcp_install_invalid('the entry has no login that a client secret could be for')
+    if (clientSecret)
+      throw MarketplaceErrors.mcp_install_invalid('the entry has no login that a client secret could be for')
     return {}
   }
   if (url === undefined) throw MarketplaceErrors.mcp_install_invalid('a server that is started has no login')
@@ -157,9 +158,9 @@ function loginOf(
     ...(authorization_url !== undefined && { authorization_url }),
     ...(token_url !== undefined && { token_url }),
     ...(scopes && { scopes: [...scopes] }),
-    ...(given && 'vault_ref' in given && { client_secret_ref: reference(given) }),
+    ...(clientSecret && 'vault_ref' in clientSecret && { client_secret_ref: reference(clientSecret) }),
   }
-  return { auth, ...(given && 'value' in given && { secret: given.value }) }
+  return { auth, ...(clientSecret && 'value' in clientSecret && { secret: clientSecret.value }) }
 }
 
 function reference({ vault_ref: ref }: Extract<Given, { vault_ref: string }>): string {

@@ -82,7 +82,7 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
         ]),
       }),
     ],
-    handle: async (self, { query }) => ok(await self.refresh(query.kind)),
+    handle: async (service, { query }) => ok(await service.refresh(query.kind)),
   }),
   route({
     method: 'GET',
@@ -95,7 +95,7 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     summary: 'Search the marketplace; without words, show a selection',
     query: MarketplaceSearchQuery,
     replies: { 200: MarketplaceSearchReply },
-    handle: async (self, { query }) => ok(await self.search(query)),
+    handle: async (service, { query }) => ok(await service.search(query)),
   }),
   route({
     method: 'GET',
@@ -113,7 +113,7 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
         }),
       }),
     ],
-    handle: async (self, { params, query }) => ok(await self.page(params.kind, query)),
+    handle: async (service, { params, query }) => ok(await service.page(params.kind, query)),
   }),
   route({
     method: 'GET',
@@ -152,7 +152,7 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
       tool('marketplace_info', ['marketplace']),
       throws(MarketplaceErrors.marketplace_query_invalid, MarketplaceErrors.marketplace_kind_unknown, ...ofEntry),
     ],
-    handle: async (self, { params, query }) => ok(await self.detail(params.kind, params.entry_id, query)),
+    handle: async (service, { params, query }) => ok(await service.detail(params.kind, params.entry_id, query)),
   }),
   route({
     method: 'POST',
@@ -172,7 +172,7 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
     body: InstallMcpServerBody,
     privileged: true,
     replies: { 200: InstallMcpServerReply },
-    handle: async (self, { body, actor }) => ok(await self.servers.install(body, actor)),
+    handle: async (service, { body, actor }) => ok(await service.servers.install(body, actor)),
   }),
   route({
     method: 'POST',
@@ -190,7 +190,8 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
         view: show(InstalledSkill, 'skill', ['name', 'status', 'version', 'slug', { of: 'path', header: 'Folder' }]),
       }),
     ],
-    handle: async (self, { body, actor }) => ok({ skill: await self.skills.install(body.slug, body.version, actor) }),
+    handle: async (service, { body, actor }) =>
+      ok({ skill: await service.skills.install(body.slug, body.version, actor) }),
   }),
   route({
     method: 'POST',
@@ -219,7 +220,7 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
         ),
       }),
     ],
-    handle: async (self, { body, actor }) => ok({ skills: await self.skills.update(body, actor) }),
+    handle: async (service, { body, actor }) => ok({ skills: await service.skills.update(body, actor) }),
   }),
   route({
     method: 'DELETE',
@@ -237,6 +238,6 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
         view: show(RemovedSkill, 'skill', ['name', 'status', 'slug', { of: 'path', header: 'Folder' }]),
       }),
     ],
-    handle: async (self, { params, actor }) => ok({ skill: await self.skills.remove(params.name, actor) }),
+    handle: async (service, { params, actor }) => ok({ skill: await service.skills.remove(params.name, actor) }),
   }),
 ]

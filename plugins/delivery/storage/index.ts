@@ -7,6 +7,6 @@ export default definePlugin({
   name: 'storage',
   version: '0.1.0',
   requires: { host: Host, extensions: Extensions },
-  provides: perConsumer(Storage, (self: StorageService, { name }) => self.of(name)),
+  provides: perConsumer(Storage, (service: StorageService, { name }) => service.of(name)),
   service: () => import('./service.js').then(module => module.StorageService),
 }).surface({})

@@ -5,6 +5,6 @@ import type { ArchivesService } from './service.js'
 export default definePlugin({
   name: 'archives',
   version: '0.1.0',
-  provides: perConsumer(Archives, (self: ArchivesService, consumer) => self.for(consumer)),
+  provides: perConsumer(Archives, (service: ArchivesService, consumer) => service.for(consumer)),
   service: () => import('./service.js').then(module => module.ArchivesService),
 }).surface({ errors: [ArchiveErrors] })

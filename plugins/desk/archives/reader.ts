@@ -32,7 +32,7 @@ export class ArchiveReader {
   }
 
   /** {@link use} for lists: skips an unreadable segment and reports it in the log and in `svc doctor`. */
-  async look<T>(segment: number, use: (db: Db) => T | Promise<T>): Promise<T | undefined> {
+  async tryUse<T>(segment: number, use: (db: Db) => T | Promise<T>): Promise<T | undefined> {
     try {
       const found = await this.use(segment, use)
       this.#unread.delete(segment)

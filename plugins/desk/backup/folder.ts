@@ -51,11 +51,11 @@ export async function backupsIn(folder: string): Promise<Found[]> {
     .read()
     .catch(() => ({}))
   const found: Found[] = []
-  const there = await ChunkStore.beside(folder).names()
-  const seen = new Set<string>()
+  const there = await ChunkStore.forFolder(folder).names()
+  const knownChunks = new Set<string>()
   // Oldest first: a chunk counts for the oldest backup that needs it.
   for (const name of names) {
-    const backup = await backupAt(path.join(folder, name), checks[name], { there, seen }).catch(() => undefined)
+    const backup = await backupAt(path.join(folder, name), checks[name], { there, knownChunks }).catch(() => undefined)
     if (backup) found.push(backup)
   }
   return found.sort((a, b) => (a.created_at < b.created_at ? 1 : -1))
@@ -64,22 +64,26 @@ export async function backupsIn(folder: string): Promise<Found[]> {
 /** Chunks that exist, and chunks that older backups need. */
 interface Chunks {
   readonly there: ReadonlySet<string>
-  readonly seen: Set<string>
+  readonly knownChunks: Set<string>
 }
 
-async function backupAt(file: string, check: Check | undefined, { there, seen }: Chunks): Promise<Found | undefined> {
+async function backupAt(
+  file: string,
+  check: Check | undefined,
+  { there, knownChunks }: Chunks,
+): Promise<Found | undefined> {
   const stat = await fs.stat(file)
-  const look = stat.isFile() ? await lookAt(file) : undefined
-  if (!look) return undefined
+  const head = stat.isFile() ? await lookAt(file) : undefined
+  if (!head) return undefined
   const said = saidBy(path.basename(file))
   const isChecked = check?.bytes === stat.size && check.modified === Math.trunc(stat.mtimeMs)
   let added = stat.size
   let isIncomplete = false
-  const { chunks, chunked } = look.encrypted ? { chunks: [], chunked: 0 } : look
+  const { chunks, chunked } = head.encrypted ? { chunks: [], chunked: 0 } : head
   for (const [name, bytes] of chunks) {
     if (!there.has(name)) isIncomplete = true
-    else if (!seen.has(name)) added += bytes
-    seen.add(name)
+    else if (!knownChunks.has(name)) added += bytes
+    knownChunks.add(name)
   }
   return {
     name: path.basename(file),
@@ -89,7 +93,7 @@ async function backupAt(file: string, check: Check | undefined, { there, seen }:
     added_bytes: added,
     whole_bytes: stat.size + chunked,
     kind: said.kind,
-    encrypted: look.encrypted,
+    encrypted: head.encrypted,
     ...(isIncomplete && { incomplete: true }),
     ...(isChecked ? { verified_at: check.at } : {}),
     home: said.home,

@@ -25,7 +25,7 @@ export default definePlugin({
       recovery: true,
       privileged: true,
       replies: { 200: ListBackupsReply },
-      handle: async self => ok(await self.list()),
+      handle: async service => ok(await service.list()),
     }),
     route({
       method: 'POST',
@@ -45,7 +45,7 @@ export default definePlugin({
           BackupErrors.backup_failed,
         ),
       ],
-      handle: async (self, { body }) => created(await self.create(body)),
+      handle: async (service, { body }) => created(await service.create(body)),
     }),
     route({
       method: 'GET',
@@ -53,7 +53,7 @@ export default definePlugin({
       summary: 'Tell whether the home was restored and waits to be confirmed',
       recovery: true,
       replies: { 200: HoldReply },
-      handle: self => ok(self.hold()),
+      handle: service => ok(service.hold()),
     }),
     route({
       method: 'POST',
@@ -70,7 +70,7 @@ export default definePlugin({
         runsCode(false),
         throws(DaemonErrors.home_not_held),
       ],
-      handle: async (self, { actor }) => ok(await self.confirm(actor)),
+      handle: async (service, { actor }) => ok(await service.confirm(actor)),
     }),
   ],
 })

@@ -51,8 +51,8 @@ export type Undo =
   | {
       readonly by: 'custom'
       /** Paths and queries of the reads that show the changed state. */
-      readonly reads: (asked: Pick<ChangeSeen, 'path' | 'params' | 'query' | 'body'>) => readonly string[]
-      readonly request: (seen: ChangeSeen) => ChangeRequest | string
+      readonly reads: (request: Pick<ChangeSeen, 'path' | 'params' | 'query' | 'body'>) => readonly string[]
+      readonly request: (change: ChangeSeen) => ChangeRequest | string
       /** Path of the compared part of a state; default: the whole state. */
       readonly of?: string
       /** Members, or dotted paths of such, that are compared to detect later changes; default: all except times. */

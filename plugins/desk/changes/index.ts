@@ -50,10 +50,10 @@ export default definePlugin({
   tables: migrations,
   errors: [ChangeErrors],
   hooks: {
-    published: self => self.published(),
-    admit: (self, incoming, to) => self.admit(incoming, to),
-    handled: (self, handled) => self.handled(handled),
-    written: (self, t, written) => self.written(t, written),
+    published: service => service.published(),
+    admit: (service, incoming, to) => service.admit(incoming, to),
+    handled: (service, handled) => service.handled(handled),
+    written: (service, t, written) => service.written(t, written),
   },
   routes: [
     route({
@@ -64,18 +64,18 @@ export default definePlugin({
       with: [throws(ChangeErrors.plan_refused), runsCode(false)],
       body: PlanBody,
       replies: { 200: PlanReply },
-      handle: async (self, { body, actor }) => ok({ plan: await self.plan(body, actor) }),
+      handle: async (service, { body, actor }) => ok({ plan: await service.plan(body, actor) }),
     }),
     change.list({
       summary: 'List the last changes of the control plane, newest first, and which can be undone',
       query: ListChangesQuery,
       empty: 'nothing was changed',
-      handle: (self, { query }) => ({ changes: self.list(query.limit) }),
+      handle: (service, { query }) => ({ changes: service.list(query.limit) }),
     }),
     change.get({
       summary: 'Show what a change changed',
       cli: { view: withTable(change.view, 'members', columnsOf<PlannedMember>()(['member', 'before', 'after'])) },
-      handle: (self, { params }) => ({ change: self.one(params.id) }),
+      handle: (service, { params }) => ({ change: service.one(params.id) }),
     }),
     route({
       method: 'POST',
@@ -105,7 +105,8 @@ export default definePlugin({
       body: UndoBody,
       bodyOptional: true,
       replies: { 200: UndoReply },
-      handle: async (self, { params, body, actor }) => ok(await self.undo(params.id, body?.force === true, actor)),
+      handle: async (service, { params, body, actor }) =>
+        ok(await service.undo(params.id, body?.force === true, actor)),
     }),
   ],
 })

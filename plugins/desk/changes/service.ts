@@ -54,7 +54,7 @@ type Asking = Pick<ChangeSeen, 'path' | 'params' | 'query' | 'body'>
 
 /** A change in progress; its outcome is not known yet. */
 interface Pending {
-  readonly asked: Asking
+  readonly request: Asking
   /** Paths of the reads, one per line; absent if nothing was read. */
   readonly reads: string | undefined
   before: unknown
@@ -99,22 +99,23 @@ export class ChangesService implements ChangesApi {
     const way = annotationOf(route, UndoKind)
     const isRead = way !== undefined && way.by !== 'never' && way.by !== 'record'
     if (digest === undefined && !isRead) {
-      if (way?.by === 'record') this.#remember(id, { asked: NOTHING_ASKED, reads: undefined, before: undefined, way })
+      if (way?.by === 'record') this.#remember(id, { request: NOTHING_ASKED, reads: undefined, before: undefined, way })
       return
     }
     const query = url.includes('?') ? url.slice(url.indexOf('?')) : ''
     incoming.callBy(<T>(handle: () => T, { params, body }: Asked): T => {
-      const asked = { path: filled(route.path, params), params, query, body }
+      const request = { path: filled(route.path, params), params, query, body }
       const surrounded = async () => {
         // If the former state cannot be read, the change still proceeds. Only a plan requires that state.
-        const seen = await this.#read(route, asked, actor).catch(error => {
+        const snapshot = await this.#read(route, request, actor).catch(error => {
           if (digest !== undefined) throw error
         })
         if (digest !== undefined) {
-          const current = digestOf(method, filled(route.path, params) + query, body, seen?.state)
+          const current = digestOf(method, filled(route.path, params) + query, body, snapshot?.state)
           if (current !== digest) throw ChangeErrors.plan_outdated()
         }
-        if (seen && way && way.by !== 'never') this.#remember(id, { asked, reads: seen.reads, before: seen.state, way })
+        if (snapshot && way && way.by !== 'never')
+          this.#remember(id, { request, reads: snapshot.reads, before: snapshot.state, way })
         try {
           return await (handle() as Awaitable<unknown>)
         } catch (error) {
@@ -176,16 +177,18 @@ export class ChangesService implements ChangesApi {
 
   /** The entry of a change; undefined if the state did not change. */
   async #outcome(pending: Pending, route: Route, params: Asking['params'], reply: unknown, actor: Actor) {
-    const { asked, way, before } = pending
+    const { request, way, before } = pending
     const reads = way.by === 'record' ? filled(route.path, params) : pending.reads
     const isKnown = way.by === 'record' || reads === undefined
-    const after = isKnown ? pending.after : (told(way, asked.body, reply) ?? (await this.#get(reads, actor)).state)
+    const after = isKnown
+      ? pending.after
+      : (stateInReply(way, request.body, reply) ?? (await this.#get(reads, actor)).state)
     const [was, is] = [before, after].map(state => {
-      const core = this.#core(way, route, asked.body, way.by === 'record' && state ? { record: state } : state)
+      const core = this.#core(way, route, request.body, way.by === 'record' && state ? { record: state } : state)
       return core === undefined ? undefined : canonicalJson(core)
     })
     if (reads !== undefined && was === is) return undefined
-    const back = this.#back(way, route, { ...asked, path: filled(route.path, params), params, before, after }, reply)
+    const back = this.#back(way, route, { ...request, path: filled(route.path, params), params, before, after }, reply)
     const reason = typeof back === 'string' ? back : this.#whyUnsaid([was, is, canonicalJson(back)])
     return reason === undefined ? { reads, before: was, after: is, back: canonicalJson(back) } : { reason }
   }
@@ -195,8 +198,8 @@ export class ChangesService implements ChangesApi {
     for (const text of texts) {
       if (text === undefined) continue
       if (text.length > MAX_STATE) return 'what was there before is too large to be kept'
-      const told = redactText(canonicalJson(this.kernel.redact.value(JSON.parse(text))))
-      if (told !== text || text.includes('[redacted')) return 'it has a secret in it, which is not kept'
+      const redactedText = redactText(canonicalJson(this.kernel.redact.value(JSON.parse(text))))
+      if (redactedText !== text || text.includes('[redacted')) return 'it has a secret in it, which is not kept'
     }
     return undefined
   }
@@ -224,49 +227,49 @@ export class ChangesService implements ChangesApi {
   }
 
   /** The request that restores the former state, or why there is none. */
-  #back(way: Undo, route: Route, seen: ChangeSeen, reply: unknown): ChangeRequest | string {
-    const path = filled(route.path, seen.params)
-    const core = () => this.#core(way, route, seen.body, seen.before)
+  #back(way: Undo, route: Route, change: ChangeSeen, reply: unknown): ChangeRequest | string {
+    const path = filled(route.path, change.params)
+    const core = () => this.#core(way, route, change.body, change.before)
     switch (way.by) {
       case 'put':
-        if (seen.before === undefined) return { method: 'DELETE', path: path + seen.query }
-        return { method: 'PUT', path: path + seen.query, body: { ...way.absent, ...Object(core()) } }
+        if (change.before === undefined) return { method: 'DELETE', path: path + change.query }
+        return { method: 'PUT', path: path + change.query, body: { ...way.absent, ...Object(core()) } }
       case 'patch':
-        return { method: 'PATCH', path: path + seen.query, body: withNulls(core(), seen.body, way.in) }
+        return { method: 'PATCH', path: path + change.query, body: withNulls(core(), change.body, way.in) }
       case 'create':
-        return { method: 'POST', path: filled(listOf(route.path), seen.params) + seen.query, body: core() }
+        return { method: 'POST', path: filled(listOf(route.path), change.params) + change.query, body: core() }
       case 'delete': {
         const name = at(reply, way.of)
         return typeof name === 'string'
-          ? { method: 'DELETE', path: `${path}/${encodeURIComponent(name)}${seen.query}` }
+          ? { method: 'DELETE', path: `${path}/${encodeURIComponent(name)}${change.query}` }
           : 'the reply did not name what was made'
       }
       case 'record': {
-        const version = Object(seen.after).version as number | undefined
+        const version = Object(change.after).version as number | undefined
         const expected = version === undefined ? {} : { expected_version: version }
-        if (seen.before === undefined) return { method: 'DELETE', path, body: expected }
-        return { method: 'PUT', path, body: { ...pick(seen.before, ['scope', 'spec']), ...expected } }
+        if (change.before === undefined) return { method: 'DELETE', path, body: expected }
+        return { method: 'PUT', path, body: { ...pick(change.before, ['scope', 'spec']), ...expected } }
       }
       case 'action':
         return {
           method: 'POST',
-          path: filled('verb' in way ? neighbourOf(route.path, way.verb) : way.path, seen.params) + seen.query,
+          path: filled('verb' in way ? neighbourOf(route.path, way.verb) : way.path, change.params) + change.query,
         }
       case 'custom':
-        return way.request(seen)
+        return way.request(change)
       case 'never':
         return way.why
     }
   }
 
   /** Reads the present state that a request changes, with the permissions of its caller. */
-  async #read(route: Route, asked: Asking, actor: Actor) {
+  async #read(route: Route, request: Asking, actor: Actor) {
     const way = annotationOf(route, UndoKind)
     const template = this.#routes.readOf(route)
     const reads =
       way?.by === 'custom'
-        ? way.reads(asked).join('\n')
-        : template && filled(template, asked.params) + (template === route.path ? asked.query : '')
+        ? way.reads(request).join('\n')
+        : template && filled(template, request.params) + (template === route.path ? request.query : '')
     return reads ? this.#get(reads, actor) : { reads: undefined, state: undefined }
   }
 
@@ -411,7 +414,7 @@ export class ChangesService implements ChangesApi {
 }
 
 /** The reply of a PATCH, if it contains every member of the request: then no second read is needed. */
-function told(way: Undo, body: unknown, reply: unknown): unknown {
+function stateInReply(way: Undo, body: unknown, reply: unknown): unknown {
   if (way.by !== 'patch' || way.in !== undefined || way.of === '') return undefined
   const state = at(reply, way.of)
   if (typeof state !== 'object' || state === null) return undefined

@@ -23,7 +23,7 @@ export async function runDoctor(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<DoctorReply> {
-  const begun = clock.monotonic()
+  const startedAt = clock.monotonic()
   const generatedAt = iso(clock.now())
   const chosen = choose(checks, names(query.only), names(query.exclude))
   const found = (await Promise.all(chosen.map(check => probe(check, query.probe === true, clock, signal)))).flat()
@@ -31,7 +31,7 @@ export async function runDoctor(
   return {
     schema_version: '1',
     generated_at: generatedAt,
-    duration_ms: Math.max(0, Math.round(clock.monotonic() - begun)),
+    duration_ms: Math.max(0, Math.round(clock.monotonic() - startedAt)),
     status: worst(items),
     summary: { total: items.length, counts_by_severity: counts(items) },
     items,

@@ -54,14 +54,17 @@ export default definePlugin({
   provides: Daemon,
   service: () => import('./service.js').then(module => module.DaemonService),
 }).surface({
-  secrets: [self => self.hidden],
+  secrets: [service => service.hidden],
   declares: [StatusMembers, Checks, KnownNames, SecretResolvers],
   errors: [DaemonErrors],
   settings: [HealthEscalation, ...Object.values(LogSettings), ...Object.values(ServiceSettings)],
   events: [DaemonStarted, DaemonDraining, DaemonActive, HomeConfirmed],
-  services: [{ name: 'announce', run: (self, signal) => self.announce(signal) }],
-  quiesce: [{ phase: 'admission', run: self => self.closeAdmission() }],
-  registries: [contribute(Checks, self => self.checks()), contribute(SecretResolvers, self => [self.variables])],
+  services: [{ name: 'announce', run: (service, signal) => service.announce(signal) }],
+  quiesce: [{ phase: 'admission', run: service => service.closeAdmission() }],
+  registries: [
+    contribute(Checks, service => service.checks()),
+    contribute(SecretResolvers, service => [service.variables]),
+  ],
   commands: [
     {
       path: 'db verify',
@@ -112,7 +115,7 @@ export default definePlugin({
         }),
         tool('observe_status', ['observe'], { visibility: 'operator' }),
       ],
-      handle: async (self, { query }) => ok(await self.status(query)),
+      handle: async (service, { query }) => ok(await service.status(query)),
     }),
     route({
       method: 'GET',
@@ -121,7 +124,7 @@ export default definePlugin({
       recovery: true,
       public: true,
       replies: { 200: IdentityReply },
-      handle: (self, { actor }) => ok(self.identity(actor)),
+      handle: (service, { actor }) => ok(service.identity(actor)),
     }),
     route({
       method: 'GET',
@@ -147,7 +150,7 @@ export default definePlugin({
         }),
         tool('observe_doctor', ['observe'], { visibility: 'operator' }),
       ],
-      handle: async (self, { query, signal }) => ok(await self.doctor(query, signal)),
+      handle: async (service, { query, signal }) => ok(await service.doctor(query, signal)),
     }),
     route({
       method: 'POST',
@@ -161,8 +164,8 @@ export default definePlugin({
         cli('drain', { view: { text: 'new work is refused until svc undrain or the next start' } }),
         runsCode(false),
       ],
-      handle: async (self, { actor }) => {
-        await self.setDraining(true, actor)
+      handle: async (service, { actor }) => {
+        await service.setDraining(true, actor)
         return ok({ state: 'draining' as const })
       },
     }),
@@ -178,8 +181,8 @@ export default definePlugin({
         cli('undrain', { view: { text: 'the daemon accepts new work again' } }),
         runsCode(false),
       ],
-      handle: async (self, { actor }) => {
-        await self.setDraining(false, actor)
+      handle: async (service, { actor }) => {
+        await service.setDraining(false, actor)
         return ok({ state: 'active' as const })
       },
     }),
@@ -202,7 +205,7 @@ export default definePlugin({
           ]),
         }),
       ],
-      handle: self => ok(self.plugins()),
+      handle: service => ok(service.plugins()),
     }),
     route({
       method: 'GET',
@@ -237,7 +240,7 @@ export default definePlugin({
           ),
         }),
       ],
-      handle: (self, { params, query }) => ok(self.plugin(params.name, query)),
+      handle: (service, { params, query }) => ok(service.plugin(params.name, query)),
     }),
     route({
       method: 'GET',
@@ -259,7 +262,7 @@ export default definePlugin({
           ]),
         }),
       ],
-      handle: async self => ok(await self.database()),
+      handle: async service => ok(await service.database()),
     }),
     route({
       method: 'POST',
@@ -278,7 +281,7 @@ export default definePlugin({
         }),
         runsCode(false),
       ],
-      handle: async self => ok(await self.checkpoint()),
+      handle: async service => ok(await service.checkpoint()),
     }),
     route({
       method: 'GET',
@@ -286,7 +289,7 @@ export default definePlugin({
       summary: 'Show what takes room in the home: tables, free pages, folders',
       privileged: true,
       replies: { 200: DbSizeReply },
-      handle: async self => ok(await self.size()),
+      handle: async service => ok(await service.size()),
     }),
     route({
       method: 'GET',
@@ -295,7 +298,7 @@ export default definePlugin({
       privileged: true,
       replies: { 200: DbVerifyReply },
       with: [throws(DaemonErrors.verify_busy)],
-      handle: async self => ok(await self.verify()),
+      handle: async service => ok(await service.verify()),
     }),
   ],
 })

@@ -8,7 +8,7 @@ import { clip } from '../../../kernel/kit/text.js'
 export type Supervisor = 'systemd-user' | 'systemd-system' | 'launchd'
 
 /** The location of a service file. It follows from the home alone, so it is found again without being stored. */
-export interface ServicePlace {
+export interface ServiceDefinition {
   readonly supervisor: Supervisor
   /** `svc.service`, or the label for launchd. */
   readonly name: string
@@ -46,7 +46,7 @@ const MARK = 'svc service install'
 const MARK_LINE = /^.*written by svc service install, sha256:([0-9a-f]{64}).*\n/m
 
 /** Possible locations of a service for this home; the user's location comes first. */
-export function servicePlaces(owner: ServiceOwner): ServicePlace[] {
+export function servicePlaces(owner: ServiceOwner): ServiceDefinition[] {
   const { home, userHome, user, platform } = owner
   const isUsual = home === join(userHome, '.svc')
   const hash = createHash('sha256').update(home).digest('hex').slice(0, 8)
@@ -61,7 +61,7 @@ export function servicePlaces(owner: ServiceOwner): ServicePlace[] {
     const label = isUsual ? 'dev.svc.daemon' : `dev.svc.daemon.${hash}`
     return [{ supervisor: 'launchd', name: label, file: join(userHome, 'Library/LaunchAgents', `${label}.plist`) }]
   }
-  const unit = (supervisor: Supervisor, folder: string, name: string): ServicePlace => ({
+  const unit = (supervisor: Supervisor, folder: string, name: string): ServiceDefinition => ({
     supervisor,
     name: `${name}.service`,
     file: join(folder, `${name}.service`),

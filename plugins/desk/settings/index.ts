@@ -28,27 +28,27 @@ export default definePlugin({
   events: [SettingsWritten],
   settings: sections.flatMap(sectionSettings),
   tables: [{ id: '001-apply', sql: applyTable }],
-  secrets: [self => self.hidden],
-  hooks: { running: self => self.running() },
+  secrets: [service => service.hidden],
+  hooks: { running: service => service.running() },
   taps: [
     tap(
       Configuration,
       configuration => configuration.changed,
-      self => () => self.writer.notice(),
+      service => () => service.writer.notice(),
     ),
     // Rejects new sessions in a workspace with an invalid configuration.
     tap(
       maybe(Sessions),
       sessions => sessions.creating,
-      self =>
+      service =>
         ({ session }) =>
-          self.overlays.refusal(session.workspaceId),
+          service.overlays.refusal(session.workspaceId),
     ),
   ],
   registries: [
-    contribute(Checks, self => [
-      { id: 'home.env', category: 'home', run: async () => self.check() },
-      { id: 'config.workspaces', category: 'config', run: () => self.overlays.check() },
+    contribute(Checks, service => [
+      { id: 'home.env', category: 'home', run: async () => service.check() },
+      { id: 'config.workspaces', category: 'config', run: () => service.overlays.check() },
     ]),
   ],
   commands,

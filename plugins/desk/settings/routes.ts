@@ -92,7 +92,7 @@ export const routes: readonly Route<SettingsService>[] = [
       }),
       tool('config_apply_history', ['config']),
     ],
-    handle: (self, { query }) => ok({ entries: self.writer.log.list(query) }),
+    handle: (service, { query }) => ok({ entries: service.writer.log.list(query) }),
   }),
   route({
     method: 'POST',
@@ -105,7 +105,7 @@ export const routes: readonly Route<SettingsService>[] = [
     summary: 'Reload config.json',
     privileged: true,
     replies: { 200: ApplyOutcome },
-    handle: async (self, { actor }) => ok(await self.writer.reload(actor)),
+    handle: async (service, { actor }) => ok(await service.writer.reload(actor)),
   }),
   route({
     method: 'GET',
@@ -123,7 +123,7 @@ export const routes: readonly Route<SettingsService>[] = [
       tool('config_list', ['config']),
       throws(...REFERENCE_ERRORS),
     ],
-    handle: async (self, { query }) => ok(await self.keys.list(query)),
+    handle: async (service, { query }) => ok(await service.keys.list(query)),
   }),
   route({
     method: 'GET',
@@ -152,7 +152,7 @@ export const routes: readonly Route<SettingsService>[] = [
       tool('config_get', ['config']),
       throws(SettingsErrors.setting_not_found, ...REFERENCE_ERRORS),
     ],
-    handle: async (self, { params, query }) => ok(await self.keys.one(params.key, query)),
+    handle: async (service, { params, query }) => ok(await service.keys.one(params.key, query)),
   }),
   route({
     method: 'PATCH',
@@ -162,7 +162,7 @@ export const routes: readonly Route<SettingsService>[] = [
     body: PatchKeysBody,
     privileged: true,
     replies: { 200: ApplyOutcome },
-    handle: async (self, { body, actor }) => ok(await self.patchKeys(body, actor)),
+    handle: async (service, { body, actor }) => ok(await service.patchKeys(body, actor)),
   }),
   route({
     method: 'GET',
@@ -170,7 +170,7 @@ export const routes: readonly Route<SettingsService>[] = [
     with: [tool('config_check', ['config'])],
     summary: 'Check config.json',
     replies: { 200: ValidateSettingsReply },
-    handle: async self => ok(await self.keys.check()),
+    handle: async service => ok(await service.keys.check()),
   }),
   route({
     method: 'POST',
@@ -180,7 +180,7 @@ export const routes: readonly Route<SettingsService>[] = [
     body: ValidateSettingsBody,
     bodyLimit: 2 * 1024 * 1024,
     replies: { 200: ValidateSettingsReply },
-    handle: (self, { body }) => ok(self.keys.validate(body.text)),
+    handle: (service, { body }) => ok(service.keys.validate(body.text)),
   }),
   route({
     method: 'GET',
@@ -189,18 +189,18 @@ export const routes: readonly Route<SettingsService>[] = [
     contentType: 'text/event-stream',
     replies: { 200: JsonMap },
     frames: JsonMap,
-    handle: (self, { signal }) => streamed(self.tail(signal)),
+    handle: (service, { signal }) => streamed(service.tail(signal)),
   }),
   route({
     method: 'GET',
     path: '/api/settings/update',
     summary: 'Show whether a newer version is available',
     replies: { 200: UpdateStateReply },
-    handle: self =>
+    handle: service =>
       ok({
         available: false,
         checked_at: null,
-        current_version: self.version,
+        current_version: service.version,
         install_method: 'package',
         managed: false,
         recommendation: NO_UPDATES,

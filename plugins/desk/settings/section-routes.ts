@@ -46,7 +46,7 @@ export function sectionRoutes(section: Section): Route<SettingsService>[] {
       with: [throws(...ofSection)],
       ...(scopes && { query }),
       replies: { 200: reply },
-      handle: async (self, { actor, query }) => ok((await self.read(section, actor, query ?? {})) as never),
+      handle: async (service, { actor, query }) => ok((await service.read(section, actor, query ?? {})) as never),
     }),
     route({
       method: 'PATCH',
@@ -60,14 +60,14 @@ export function sectionRoutes(section: Section): Route<SettingsService>[] {
       body,
       privileged: true,
       replies: { 200: flat ? reply : ApplyOutcome },
-      handle: async (self, { actor, query, body }) => {
-        const outcome = await self.patch(
+      handle: async (service, { actor, query, body }) => {
+        const outcome = await service.patch(
           section,
           flat ? body : (body as { config: unknown }).config,
           actor,
           query ?? {},
         )
-        return ok((flat ? await self.read(section, actor, query ?? {}) : outcome) as never)
+        return ok((flat ? await service.read(section, actor, query ?? {}) : outcome) as never)
       },
     }),
   ]
@@ -93,7 +93,7 @@ export function entryRoutes(collection: Collection): Route<SettingsService>[] {
       summary: `List ${name} and where each is defined`,
       with: [throws(SettingsErrors.settings_unavailable)],
       replies: { 200: reply },
-      handle: async (self, { actor }) => ok((await self.list(collection, actor)) as never),
+      handle: async (service, { actor }) => ok((await service.list(collection, actor)) as never),
     }),
     route({
       method: 'GET',
@@ -101,7 +101,7 @@ export function entryRoutes(collection: Collection): Route<SettingsService>[] {
       summary: `Show a ${one} and where it is defined`,
       with: [throws(SettingsErrors.setting_entry_not_found, SettingsErrors.settings_unavailable)],
       replies: { 200: v.object({ [one]: entry }) },
-      handle: async (self, { params, actor }) => ok((await self.entry(collection, params.name, actor)) as never),
+      handle: async (service, { params, actor }) => ok((await service.entry(collection, params.name, actor)) as never),
     }),
     route({
       method: 'PUT',
@@ -111,7 +111,7 @@ export function entryRoutes(collection: Collection): Route<SettingsService>[] {
       body,
       privileged: true,
       replies: { 200: ApplyOutcome },
-      handle: async (self, { params, body, actor }) => ok(await self.put(collection, params.name, body, actor)),
+      handle: async (service, { params, body, actor }) => ok(await service.put(collection, params.name, body, actor)),
     }),
     route({
       method: 'DELETE',
@@ -123,7 +123,7 @@ export function entryRoutes(collection: Collection): Route<SettingsService>[] {
       ],
       privileged: true,
       replies: { 200: ApplyOutcome },
-      handle: async (self, { params, actor }) => ok(await self.remove(collection, params.name, actor)),
+      handle: async (service, { params, actor }) => ok(await service.remove(collection, params.name, actor)),
     }),
   ]
 }

@@ -159,15 +159,15 @@ export class SettingsService implements SettingKeysApi {
       scope: workspace ? 'workspace' : 'global',
       ...(workspace && { workspace_id: workspace.id }),
     } as const
-    const asked = changes.map(({ key, name, value }) => ({
+    const requestedChanges = changes.map(({ key, name, value }) => ({
       path: key,
       ...(name !== undefined && { name }),
       ...(value !== undefined && { value }),
     }))
-    if (isDry) return this.writer.plan({ changes: wanted, asked, about, target, overlay })
+    if (isDry) return this.writer.plan({ changes: wanted, requestedChanges, about, target, overlay })
     return workspace
-      ? this.#targets.writeWorkspace(workspace, wanted, actor, about, asked)
-      : this.writer.write({ changes: wanted, asked, actor, target: 'global-config', about })
+      ? this.#targets.writeWorkspace(workspace, wanted, actor, about, requestedChanges)
+      : this.writer.write({ changes: wanted, requestedChanges, actor, target: 'global-config', about })
   }
 
   #write(changes: Write['changes'], actor: Actor, about: About): Promise<ApplyOutcome> {

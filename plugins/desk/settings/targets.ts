@@ -83,7 +83,7 @@ export class Targets {
     changes: Write['changes'],
     actor: Actor,
     about: About,
-    asked?: Write['asked'],
+    requestedChanges?: Write['requestedChanges'],
   ) {
     this.#checkOwn(workspace)
     const trust = this.kernel.needs.trust.current
@@ -94,7 +94,7 @@ export class Targets {
         { next: command('workspace trust', workspace.id) },
       )
     const outcome = await trust.keeping(workspace, () =>
-      this.writer.write({ changes, asked, actor, target: 'workspace-config', overlay, about }),
+      this.writer.write({ changes, requestedChanges, actor, target: 'workspace-config', overlay, about }),
     )
     // The overlay already has the written values, so the new digest requires no reload.
     const { digest } = await trust.of(workspace)

@@ -29,7 +29,7 @@ export interface Write {
   /** Called when this write runs: a change of a part depends on earlier writes. */
   readonly changes: () => readonly ConfigChange[]
   /** The requested changes, used to correct an invalid file; their keys may have no owner. Default: `changes`. */
-  readonly asked?: readonly ConfigChange[] | undefined
+  readonly requestedChanges?: readonly ConfigChange[] | undefined
   readonly actor: Actor
   readonly target: SettingsWriteTarget
   /** Written instead of the home's file. */
@@ -51,7 +51,7 @@ export class SettingsWriter {
   readonly log: ApplyLog
   readonly #serial = new Serial()
   /** The last seen value of each key, with a hash of all layers. */
-  #seen: { readonly hash: string; readonly values: ReadonlyMap<string, unknown> } | undefined
+  #snapshot: { readonly hash: string; readonly values: ReadonlyMap<string, unknown> } | undefined
   /** Generations of earlier daemons. */
   #base = 0
 
@@ -82,13 +82,13 @@ export class SettingsWriter {
           ...(!isThere && { diagnostics: [lost] }),
         })
       }
-      this.#look()
+      this.#currentValues()
     })
   }
 
   /** Called when the file may have changed. */
   notice(): void {
-    if (!this.#seen) return
+    if (!this.#snapshot) return
     void this.#serial
       .run(() => this.#noticed(FILE_ACTOR))
       .catch(error => this.kernel.log.error(`a change of config.json was not recorded: ${messageOf(error)}`))
@@ -125,17 +125,20 @@ export class SettingsWriter {
         await configuration.write(wanted, { overlay, ifHash: plan.hash, actor })
         return undefined
       })
-      if (overlay !== undefined) await this.#told(actor, outcome, plan.changes.map(keyOf))
+      if (overlay !== undefined) await this.#emitWritten(actor, outcome, plan.changes.map(keyOf))
       return { ...outcome, ...(hides.length > 0 && { warnings: hides }) }
     })
   }
 
   /** Corrects an invalid file and records the values that change. */
-  async #repaired({ changes, asked, actor, target, overlay, about }: Write, problem: string): Promise<ApplyOutcome> {
+  async #repaired(
+    { changes, requestedChanges, actor, target, overlay, about }: Write,
+    problem: string,
+  ): Promise<ApplyOutcome> {
     const { configuration } = this.kernel.needs
-    const wanted = asked ?? changes()
+    const wanted = requestedChanges ?? changes()
     if (wanted.length === 0) throw ConfigErrors.config_file_invalid(problem)
-    const rewrite: Rewrite = (...given) => repairedBy(wanted, ...given)
+    const rewrite: Rewrite = (...args) => repairedBy(wanted, ...args)
     const plan = await configuration.rewrite(rewrite, { overlay, dry: true })
     const keys = wanted.map(keyOf)
     const lifecycle = lifecycleOf(changesOf(configuration.known, plan))
@@ -145,7 +148,7 @@ export class SettingsWriter {
       await configuration.reload()
       return rest.length === 0 ? [] : [stillInvalid(rest)]
     })
-    if (overlay !== undefined) await this.#told(actor, outcome, keys)
+    if (overlay !== undefined) await this.#emitWritten(actor, outcome, keys)
     return outcome
   }
 
@@ -158,15 +161,15 @@ export class SettingsWriter {
       written = await work()
       return undefined
     })
-    if (written) await this.#told(actor, outcome, keys)
+    if (written) await this.#emitWritten(actor, outcome, keys)
     return written ? outcome : { ...outcome, applied: false, skipped: true, skipped_reason: NO_CHANGES }
   }
 
   /** The outcome of the changes; nothing is written. @throws Fault as {@link write} */
-  async plan({ changes, asked, about, target, overlay }: Omit<Write, 'actor'>): Promise<ApplyOutcome> {
+  async plan({ changes, requestedChanges, about, target, overlay }: Omit<Write, 'actor'>): Promise<ApplyOutcome> {
     const { configuration } = this.kernel.needs
     const isBroken = configuration.state(overlay).problem !== undefined
-    const rewrite: Rewrite = (...given) => repairedBy(asked ?? changes(), ...given)
+    const rewrite: Rewrite = (...args) => repairedBy(requestedChanges ?? changes(), ...args)
     const planned = isBroken
       ? changesOf(configuration.known, await configuration.rewrite(rewrite, { overlay, dry: true }))
       : configuration.plan(changes(), overlay).changes
@@ -177,11 +180,11 @@ export class SettingsWriter {
 
   /** Records changes made outside of this class; undefined if there are none. */
   async #noticed(actor: string): Promise<ApplyOutcome | undefined> {
-    const before = this.#seen
+    const before = this.#snapshot
     const { configuration } = this.kernel.needs
     const { desired } = configuration.hashes()
     if (before?.hash === desired) return undefined
-    const now = this.#look()
+    const now = this.#currentValues()
     const changed = configuration.known.filter(
       ({ path }) => before?.values.has(path) && !isDeepStrictEqual(before.values.get(path), now.get(path)),
     )
@@ -194,7 +197,11 @@ export class SettingsWriter {
   }
 
   /** Emits an event for the audit, which does not watch these files. */
-  async #told(actor: Actor, { apply_record_id, write_target, workspace_id }: ApplyOutcome, keys: readonly string[]) {
+  async #emitWritten(
+    actor: Actor,
+    { apply_record_id, write_target, workspace_id }: ApplyOutcome,
+    keys: readonly string[],
+  ) {
     const { db, needs } = this.kernel
     const payload = { target: write_target, keys: [...keys], apply_record_id }
     await db.tx(t => needs.events.emit(t, SettingsWritten, payload, { actor, subject: workspace_id ?? write_target }))
@@ -234,7 +241,7 @@ export class SettingsWriter {
       await this.log.end(id, { ...ending, diagnostics: [item] })
       throw error
     }
-    this.#look()
+    this.#currentValues()
     const untaken = this.#faults().flatMap(({ owner, where, error, count }): PartialFailure[] => {
       const before = faults.find(one => one.owner === owner && one.where === where && one.error === error)
       if (before?.count === count) return []
@@ -303,14 +310,14 @@ export class SettingsWriter {
     return this.kernel.needs.host.faults().filter(({ where }) => where.startsWith('setting '))
   }
 
-  #look(): ReadonlyMap<string, unknown> {
+  #currentValues(): ReadonlyMap<string, unknown> {
     const { configuration } = this.kernel.needs
     const latest = ({ path }: Setting) => {
       const { value, pending } = configuration.explain(path)
       return pending === undefined ? value : pending
     }
     const values = new Map(configuration.known.map(entry => [entry.path, latest(entry)]))
-    this.#seen = { hash: configuration.hashes().desired, values }
+    this.#snapshot = { hash: configuration.hashes().desired, values }
     return values
   }
 }

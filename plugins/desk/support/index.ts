@@ -37,7 +37,7 @@ export default definePlugin({
   service: () => import('./service.js').then(module => module.SupportService),
 }).surface({
   errors: [SupportErrors],
-  services: [{ name: 'retention', run: (self, signal) => self.retain(signal) }],
+  services: [{ name: 'retention', run: (service, signal) => service.retain(signal) }],
   commands,
   routes: [
     route({
@@ -53,7 +53,7 @@ export default definePlugin({
         runsCode(false),
         throws(SupportErrors.bundle_consent_required, SupportErrors.support_queue_full),
       ],
-      handle: (self, { body }) => accepted({ operation: self.create(body) }),
+      handle: (service, { body }) => accepted({ operation: service.create(body) }),
     }),
     route({
       method: 'GET',
@@ -62,8 +62,8 @@ export default definePlugin({
       query: SupportBundleQuery,
       replies: { 200: SupportOperationReply },
       with: [throws(SupportErrors.support_bundle_not_found)],
-      handle: async (self, { params, query, signal }) =>
-        ok({ operation: await self.show(params.operation_id, query.wait === true, signal) }),
+      handle: async (service, { params, query, signal }) =>
+        ok({ operation: await service.show(params.operation_id, query.wait === true, signal) }),
     }),
     route({
       method: 'GET',
@@ -73,8 +73,8 @@ export default definePlugin({
       contentType: 'application/gzip',
       replies: { 200: { as: 'bytes', types: ['application/gzip'] } },
       with: [throws(SupportErrors.support_bundle_not_found, SupportErrors.support_bundle_not_ready)],
-      handle: async (self, { params }) => {
-        const { name, bytes } = await self.download(params.operation_id)
+      handle: async (service, { params }) => {
+        const { name, bytes } = await service.download(params.operation_id)
         const headers = {
           'content-length': String(bytes.length),
           'content-disposition': `attachment; filename="${name}"`,

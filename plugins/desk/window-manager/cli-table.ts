@@ -23,7 +23,7 @@ export interface CliCommand {
 
 const desktop: Part = { name: 'desktop', member: 'desktop_id', summary: 'id of a desktop' }
 const window: Part = { name: 'window', member: 'window_id', summary: 'id of a window' }
-const beside: Part = { name: 'beside', member: 'target_window_id', summary: 'id of the window to move it next to' }
+const neighbour: Part = { name: 'beside', member: 'target_window_id', summary: 'id of the window to move it next to' }
 const edge: Part = { name: 'edge', member: 'edge', summary: 'left, right, top, bottom or center (on top of it)' }
 const onDesktop: Part = { ...desktop, summary: 'id of the desktop; default: the current one, else the first' }
 
@@ -70,7 +70,7 @@ export const cliVerbs = {
         summary: 'key of the window; a window with this key is focused instead',
       },
       onDesktop,
-      beside,
+      neighbour,
       edge,
       { name: 'placement', member: 'placement', summary: 'tiled (default) or floating' },
     ],
@@ -85,7 +85,7 @@ export const cliVerbs = {
   'window move': {
     command: 'window.move',
     args: [window],
-    options: [{ ...desktop, summary: 'id of the target desktop' }, beside, edge],
+    options: [{ ...desktop, summary: 'id of the target desktop' }, neighbour, edge],
     summary: 'Move a window beside another (--beside, --edge) or to another desktop (--desktop)',
   },
   'window group': {

@@ -57,9 +57,9 @@ export async function runPreview(context: CommandContext): Promise<void> {
 /** `svc layout validate <file>` */
 export async function runValidate(context: CommandContext): Promise<number> {
   const { args, client, out } = context
-  const given = (await jsonFile(context, String(args.file))) as { document?: LayoutDocument }
+  const input = (await jsonFile(context, String(args.file))) as { document?: LayoutDocument }
   const url = `${await basePath(context)}/layout/validate`
-  const reply = (await client.request('POST', url, { document: given.document ?? given })) as ValidateLayoutReply
+  const reply = (await client.request('POST', url, { document: input.document ?? input })) as ValidateLayoutReply
   const { diagnostics = [] } = reply
   if (out.json) out.value(reply)
   else if (reply.valid) out.line('valid')
@@ -144,8 +144,8 @@ async function screenOf(
 
 /** Base URL of the window manager, for the named workspace or the one around the current folder. */
 async function basePath({ options, cwd, client }: CommandContext): Promise<string> {
-  const given = options.workspace === undefined ? '.' : String(options.workspace)
-  const reference = /^[./~]/.test(given) ? path.resolve(cwd, given) : given
+  const option = options.workspace === undefined ? '.' : String(options.workspace)
+  const reference = /^[./~]/.test(option) ? path.resolve(cwd, option) : option
   const url = `/api/workspaces/${encodeURIComponent(reference)}`
   const { workspace } = (await client.request('GET', url)) as { workspace: { id: string } }
   return `/api/workspaces/${workspace.id}/window-manager`
@@ -160,8 +160,8 @@ async function layoutPayload(context: CommandContext): Promise<unknown> {
       commandLine('layout list', placeholder('workspace')),
     )
   if (options.file !== undefined) {
-    const given = (await jsonFile(context, String(options.file))) as { document?: LayoutDocument }
-    return { document: given.document ?? given }
+    const input = (await jsonFile(context, String(options.file))) as { document?: LayoutDocument }
+    return { document: input.document ?? input }
   }
   const size = options.viewport === undefined ? undefined : /^(\d{1,6})x(\d{1,6})$/.exec(String(options.viewport))
   if (size === null) fault('usage', '--viewport takes a width and a height, 1920x1080 say')

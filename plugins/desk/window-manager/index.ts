@@ -97,22 +97,22 @@ export default definePlugin({
       tap(
         Settings,
         settings => settings.of(entry),
-        self => () => self.live.settingsChanged(),
+        service => () => service.live.settingsChanged(),
       ),
     ),
     tap(
       Events,
       events => events.of(CommandApplied),
-      self =>
+      service =>
         ({ payload }) =>
-          self.live.publish(payload),
+          service.live.publish(payload),
     ),
     tap(
       Events,
       events => events.of(WorkspaceDeleted),
-      self =>
+      service =>
         ({ payload }) =>
-          self.forget(payload.id),
+          service.forget(payload.id),
     ),
   ],
   routes: [
@@ -122,7 +122,7 @@ export default definePlugin({
       with: [tool('window_manager_state', ['window_manager'])],
       summary: 'Show the desktops and windows of a workspace, with their history',
       replies: orRefused({ 200: WindowManagerState }),
-      handle: (self, { params }) => self.answer(params.workspace_id, workspace => ok(self.read(workspace))),
+      handle: (service, { params }) => service.answer(params.workspace_id, workspace => ok(service.read(workspace))),
     }),
     route({
       method: 'POST',
@@ -133,8 +133,8 @@ export default definePlugin({
       body: WindowCommandBody,
       bodyLimit: LAYOUT_BODY,
       replies: orRefused({ 200: WindowCommandReply }),
-      handle: (self, { params, body, actor }) =>
-        self.answer(params.workspace_id, async workspace => ok(await self.command(workspace, body, actor))),
+      handle: (service, { params, body, actor }) =>
+        service.answer(params.workspace_id, async workspace => ok(await service.command(workspace, body, actor))),
     }),
     route({
       method: 'POST',
@@ -145,8 +145,8 @@ export default definePlugin({
       body: WindowCommandBody,
       bodyLimit: LAYOUT_BODY,
       replies: orRefused({ 200: WindowPreviewReply }),
-      handle: (self, { params, body, actor }) =>
-        self.answer(params.workspace_id, workspace => ok(self.preview(workspace, body, actor))),
+      handle: (service, { params, body, actor }) =>
+        service.answer(params.workspace_id, workspace => ok(service.preview(workspace, body, actor))),
     }),
     route({
       method: 'GET',
@@ -154,7 +154,8 @@ export default definePlugin({
       with: [tool('layout_get', ['window_manager'])],
       summary: 'Export the current arrangement as a layout document',
       replies: orRefused({ 200: LayoutDocument }),
-      handle: (self, { params }) => self.answer(params.workspace_id, workspace => ok(self.document(workspace))),
+      handle: (service, { params }) =>
+        service.answer(params.workspace_id, workspace => ok(service.document(workspace))),
     }),
     route({
       method: 'PUT',
@@ -165,9 +166,9 @@ export default definePlugin({
       body: PutLayoutBody,
       bodyLimit: LAYOUT_BODY,
       replies: orRefused({ 200: WindowCommandReply }),
-      handle: (self, { params, body: { document, ...head }, actor }) =>
-        self.answer(params.workspace_id, async workspace =>
-          ok(await self.command(workspace, { ...head, command_id: 'layout.replace', payload: { document } }, actor)),
+      handle: (service, { params, body: { document, ...head }, actor }) =>
+        service.answer(params.workspace_id, async workspace =>
+          ok(await service.command(workspace, { ...head, command_id: 'layout.replace', payload: { document } }, actor)),
         ),
     }),
     route({
@@ -179,11 +180,11 @@ export default definePlugin({
       body: ValidateLayoutBody,
       bodyLimit: LAYOUT_BODY,
       replies: orRefused({ 200: ValidateLayoutReply }),
-      handle: (self, { params, body: { document, workspace_id } }) =>
-        self.answer(params.workspace_id, workspace => {
+      handle: (service, { params, body: { document, workspace_id } }) =>
+        service.answer(params.workspace_id, workspace => {
           if (workspace_id !== undefined && workspace_id !== workspace.id)
             refuse('invalid_command', `workspace_id is not that of the path, ${workspace.id}`)
-          const diagnostics = self.diagnose(workspace, document)
+          const diagnostics = service.diagnose(workspace, document)
           return ok({ valid: diagnostics.length === 0, workspace_id: workspace.id, diagnostics })
         }),
     }),
@@ -209,9 +210,9 @@ export default definePlugin({
           ),
         }),
       ],
-      handle: (self, { params }) =>
-        self.answer(params.workspace_id, workspace =>
-          ok({ clients: self.clients(workspace), workspace_id: workspace.id }),
+      handle: (service, { params }) =>
+        service.answer(params.workspace_id, workspace =>
+          ok({ clients: service.clients(workspace), workspace_id: workspace.id }),
         ),
     }),
     route({
@@ -222,11 +223,11 @@ export default definePlugin({
       summary: 'Attach or refresh a client; without a stream it expires after five minutes',
       body: AttachClientBody,
       replies: orRefused({ 201: WindowClient }),
-      handle: (self, { params, body }) =>
-        self.answer(params.workspace_id, workspace => {
+      handle: (service, { params, body }) =>
+        service.answer(params.workspace_id, workspace => {
           if (body.workspace_id !== undefined && body.workspace_id !== workspace.id)
             refuse('invalid_command', `workspace_id is not that of the path, ${workspace.id}`)
-          return created(self.attach(workspace, body))
+          return created(service.attach(workspace, body))
         }),
     }),
     route({
@@ -237,9 +238,9 @@ export default definePlugin({
       summary: 'Detach a client',
       essential: true,
       replies: orRefused({ 204: null }),
-      handle: (self, { params }) =>
-        self.answer(params.workspace_id, workspace => {
-          self.detach(workspace, params.client_id)
+      handle: (service, { params }) =>
+        service.answer(params.workspace_id, workspace => {
+          service.detach(workspace, params.client_id)
           return noContent()
         }),
     }),
@@ -260,8 +261,8 @@ export default definePlugin({
         }),
         tool('layout_profiles_list', ['window_manager']),
       ],
-      handle: (self, { params, actor }) =>
-        self.answer(params.workspace_id, workspace => ok({ records: self.layouts.list(workspace, actor) })),
+      handle: (service, { params, actor }) =>
+        service.answer(params.workspace_id, workspace => ok({ records: service.layouts.list(workspace, actor) })),
     }),
     route({
       method: 'PUT',
@@ -275,9 +276,9 @@ export default definePlugin({
       body: PutLayoutProfileBody,
       bodyLimit: LAYOUT_BODY,
       replies: orRefused({ 200: LayoutProfileReply, 201: LayoutProfileReply }),
-      handle: (self, { params, body, actor }) =>
-        self.answer(params.workspace_id, async workspace => {
-          const saved = await self.layouts.save(workspace, params.profile_id, body, actor)
+      handle: (service, { params, body, actor }) =>
+        service.answer(params.workspace_id, async workspace => {
+          const saved = await service.layouts.save(workspace, params.profile_id, body, actor)
           return saved.created ? created({ record: saved.record }) : ok({ record: saved.record })
         }),
     }),
@@ -293,9 +294,9 @@ export default definePlugin({
       essential: true,
       body: DeleteLayoutProfileBody,
       replies: orRefused({ 204: null }),
-      handle: (self, { params, body, actor }) =>
-        self.answer(params.workspace_id, async workspace => {
-          await self.layouts.delete(workspace, params.profile_id, body.expected_version, actor)
+      handle: (service, { params, body, actor }) =>
+        service.answer(params.workspace_id, async workspace => {
+          await service.layouts.delete(workspace, params.profile_id, body.expected_version, actor)
           return noContent()
         }),
     }),
@@ -305,8 +306,8 @@ export default definePlugin({
       summary: 'Stream changes over a WebSocket, from a known revision on',
       query: WindowStreamQuery,
       replies: orRefused({ 101: WindowStreamFrame }),
-      handle: (self, { params, query, signal }) =>
-        self.answer(params.workspace_id, workspace => self.stream(workspace, query, signal)),
+      handle: (service, { params, query, signal }) =>
+        service.answer(params.workspace_id, workspace => service.stream(workspace, query, signal)),
     }),
   ],
 })

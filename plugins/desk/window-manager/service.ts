@@ -113,8 +113,13 @@ export class WindowManagerService implements WindowManagerApi {
       this.#store.write(t, stored)
       step.record(t)
       const { command_id, origin } = body
-      const told = { actor: actorOf(body.actor, actor), changes: step.changes, command_id, ...(origin && { origin }) }
-      tell(this.kernel.needs.events, t, actor, current.document, stored, told)
+      const details = {
+        actor: actorOf(body.actor, actor),
+        changes: step.changes,
+        command_id,
+        ...(origin && { origin }),
+      }
+      tell(this.kernel.needs.events, t, actor, current.document, stored, details)
       return { step, stored }
     })
     const { step, stored } = done

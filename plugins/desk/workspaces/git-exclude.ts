@@ -16,13 +16,13 @@ const SPECIAL = /[\\*?[\]!# ]/g
  * @param file canonical path
  */
 export async function excludeFromGit(file: string): Promise<void> {
-  const place = await findRepository(path.dirname(file))
-  if (!place || !(await isOwn(place))) return
-  const name = path.relative(place.top, file)
+  const repository = await findRepository(path.dirname(file))
+  if (!repository || !(await isOwn(repository))) return
+  const name = path.relative(repository.top, file)
   if (name.startsWith('..') || /[\r\n]/.test(name)) return
-  const folder = path.join(place.commonDir, 'info')
+  const folder = path.join(repository.commonDir, 'info')
   await mkdir(folder, { recursive: true })
-  if (!isInside(await realpath(folder), place.commonDir)) return
+  if (!isInside(await realpath(folder), repository.commonDir)) return
   const list = path.join(folder, 'exclude')
   const known = String((await readRegularFile(list, { maxBytes: SIZE_MAX, links: 'refuse' })) ?? '')
   const pattern = `/${name.split(path.sep).join('/').replace(SPECIAL, '\\$&')}`

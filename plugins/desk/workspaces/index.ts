@@ -79,7 +79,7 @@ export default definePlugin({
   tables: migrations,
   errors: [WorkspaceErrors],
   events: [WorkspaceCreated, WorkspaceUpdated, WorkspaceDeleted],
-  registries: [contribute(Checks, self => self.checks())],
+  registries: [contribute(Checks, service => service.checks())],
   routes: [
     workspace.list({
       summary: 'List registered workspaces',
@@ -87,7 +87,9 @@ export default definePlugin({
       with: [tool('workspace_list', ['workspace'], { visibility: 'operator' })],
       throws: REFERENCE_ERRORS,
       empty: 'no workspaces; register one: svc workspace add <dir>',
-      handle: async (self, { query, actor }) => ({ workspaces: (await self.around(query.path, actor)).map(toWire) }),
+      handle: async (service, { query, actor }) => ({
+        workspaces: (await service.around(query.path, actor)).map(toWire),
+      }),
     }),
     workspace.create({
       summary: 'Register a folder as a workspace',
@@ -101,7 +103,7 @@ export default definePlugin({
       ],
       throws: [...invalid, WorkspaceErrors.workspace_exists],
       body: CreateWorkspaceBody,
-      handle: async (self, { body, actor }) => ({ workspace: toWire(await self.create(body, actor)) }),
+      handle: async (service, { body, actor }) => ({ workspace: toWire(await service.create(body, actor)) }),
     }),
     route({
       method: 'POST',
@@ -110,7 +112,7 @@ export default definePlugin({
       with: [undo(ofRegistration), throws(...REFERENCE_ERRORS, ...invalid)],
       body: ResolveWorkspaceBody,
       replies: { 200: WorkspaceReply },
-      handle: async (self, { body, actor }) => ok({ workspace: toWire(await self.resolve(body.path, actor)) }),
+      handle: async (service, { body, actor }) => ok({ workspace: toWire(await service.resolve(body.path, actor)) }),
     }),
     route({
       method: 'POST',
@@ -119,8 +121,8 @@ export default definePlugin({
       with: [undo(ofRegistration), throws(WorkspaceErrors.workspace_too_wide, ...REFERENCE_ERRORS, ...invalid)],
       body: ResolveWorkspaceBody,
       replies: { 200: PlaceWorkspaceReply },
-      handle: async (self, { body, actor }) => {
-        const { workspace, registered } = await self.place(body.path, actor)
+      handle: async (service, { body, actor }) => {
+        const { workspace, registered } = await service.resolveFolder(body.path, actor)
         return ok({ workspace: toWire(workspace), registered })
       },
     }),
@@ -132,7 +134,7 @@ export default definePlugin({
       throws: REFERENCE_ERRORS,
       origins: ['agent_session'],
       reply: WorkspaceDetail,
-      handle: (self, { params, actor }) => self.detail(params.id, actor),
+      handle: (service, { params, actor }) => service.detail(params.id, actor),
     }),
     workspace.update({
       summary: 'Change the name, additional folders, default agent or sandbox of a workspace',
@@ -140,8 +142,8 @@ export default definePlugin({
       with: [undo({ by: 'patch', of: 'workspace' }), tool('workspace_update', ['workspace'])],
       throws: [...invalid, WorkspaceErrors.workspace_reserved],
       body: PatchWorkspaceBody,
-      handle: async (self, { params, body, actor }) => ({
-        workspace: toWire(await self.update(params.id, body, actor)),
+      handle: async (service, { params, body, actor }) => ({
+        workspace: toWire(await service.update(params.id, body, actor)),
       }),
     }),
     workspace.delete({
@@ -157,8 +159,8 @@ export default definePlugin({
       ],
       throws: [WorkspaceErrors.workspace_reserved, WorkspaceErrors.workspace_in_use],
       essential: true,
-      handle: (self, { params, actor }) => self.remove(params.id, actor),
+      handle: (service, { params, actor }) => service.remove(params.id, actor),
     }),
   ],
-  hooks: { scope: (self, _, scope) => self.scopeRefusal(scope) },
+  hooks: { scope: (service, _, scope) => service.scopeRefusal(scope) },
 })

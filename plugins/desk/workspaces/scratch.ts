@@ -42,12 +42,12 @@ export class Scratch {
         const text = `${rootDir} is the workspace ${other.name} already, and the daemon needs it for ${SCRATCH_NAME}`
         throw WorkspaceErrors.workspace_exists(text, { next: command('workspace remove', other.id) })
       }
-      const told = { actor, scope: SCRATCH_ID, subject: SCRATCH_ID }
+      const options = { actor, scope: SCRATCH_ID, subject: SCRATCH_ID }
       if (old) {
         // The home was moved or copied.
         const moved = { ...old, rootDir, updatedAt: now }
         workspaces.update(t, { id: SCRATCH_ID }, moved)
-        needs.events.emit(t, WorkspaceUpdated, payloadOf(moved), told)
+        needs.events.emit(t, WorkspaceUpdated, payloadOf(moved), options)
         return moved
       }
       const named = workspaces.get(t, { name: SCRATCH_NAME })
@@ -73,7 +73,7 @@ export class Scratch {
         updatedAt: now,
       }
       workspaces.insert(t, made)
-      needs.events.emit(t, WorkspaceCreated, payloadOf(made), told)
+      needs.events.emit(t, WorkspaceCreated, payloadOf(made), options)
       return made
     })
   }

@@ -100,7 +100,7 @@ export class WorkspacesService implements WorkspacesApi {
    * The workspace of a command that runs in a folder: the nearest root that a person registered, else the root of its project;
    * the latter is registered if necessary. Throws `workspace_too_wide` (409).
    */
-  async place(folder: string, actor: Actor): Promise<{ workspace: Workspace; registered: boolean }> {
+  async resolveFolder(folder: string, actor: Actor): Promise<{ workspace: Workspace; registered: boolean }> {
     if (this.#scratch.isMeant(folder)) return { workspace: await this.scratch(), registered: false }
     const real = await canonicalDirectory(folder, 'path')
     const chosen = await this.#finder.chosen(real, actor)
@@ -143,12 +143,12 @@ export class WorkspacesService implements WorkspacesApi {
 
   async #change(known: StoredWorkspace, body: PatchWorkspaceBody, actor: Actor): Promise<Workspace> {
     const { id, rootDir } = known
-    const given = await membersOf(body, rootDir)
-    await this.#ask({ ...known, ...withoutAbsent(given) })
+    const members = await membersOf(body, rootDir)
+    await this.#ask({ ...known, ...withoutAbsent(members) })
     return this.kernel.db.tx(t => {
       const current = this.get(id)
       if (!current) throw WorkspaceErrors.workspace_not_found()
-      const changed = { ...this.#withMembers(current, given), isChosen: true }
+      const changed = { ...this.#withMembers(current, members), isChosen: true }
       const same = JSON.stringify(changed) === JSON.stringify(current)
       return same ? current : this.#store(t, { ...changed, updatedAt: this.kernel.clock.now() }, actor)
     })
@@ -196,13 +196,13 @@ export class WorkspacesService implements WorkspacesApi {
     { known, isChosen = true }: { known: (workspace: StoredWorkspace) => StoredWorkspace; isChosen?: boolean },
   ): Promise<StoredWorkspace> {
     const rootDir = await canonicalDirectory(body.root_dir, 'root_dir')
-    const given = await membersOf(body, rootDir)
+    const members = await membersOf(body, rootDir)
     if (this.#scratch.isMeant(rootDir)) return known(await this.scratch())
     if (isOfDaemon(rootDir, this.#homes.daemon))
       throw WorkspaceErrors.workspace_root_invalid(`root_dir ${shown(rootDir)} belongs to the daemon`)
     const before = workspaces.get(this.kernel.db, { rootDir })
     if (before) return known(before)
-    this.#checkFree(given.name)
+    this.#checkFree(members.name)
     const fresh = {
       id: '',
       name: '',
@@ -213,7 +213,7 @@ export class WorkspacesService implements WorkspacesApi {
       createdAt: 0,
       updatedAt: 0,
     }
-    await this.#ask({ ...fresh, ...withoutAbsent(given) })
+    await this.#ask({ ...fresh, ...withoutAbsent(members) })
     const identity = await this.#identities.of(rootDir)
     const moved = identity === '' ? undefined : await this.#identities.movedFrom(identity)
     const { clock, ids, db } = this.kernel
@@ -222,10 +222,10 @@ export class WorkspacesService implements WorkspacesApi {
       if (meanwhile) return known(meanwhile)
       const now = clock.now()
       const old = moved && this.get(moved.id)
-      if (old) return this.#store(t, { ...this.#withMembers({ ...old, rootDir }, given), updatedAt: now }, actor)
+      if (old) return this.#store(t, { ...this.#withMembers({ ...old, rootDir }, members), updatedAt: now }, actor)
       const named = this.#withMembers(
         { ...fresh, id: ids.id('ws'), identity, isChosen, createdAt: now, updatedAt: now },
-        { ...given, name: given.name ?? null },
+        { ...members, name: members.name ?? null },
       )
       workspaces.insert(t, named)
       this.kernel.needs.events.emit(t, WorkspaceCreated, payloadOf(named), {
@@ -242,15 +242,15 @@ export class WorkspacesService implements WorkspacesApi {
     if (refused) throw refused
   }
 
-  #withMembers(old: StoredWorkspace, given: Members): StoredWorkspace {
+  #withMembers(old: StoredWorkspace, members: Members): StoredWorkspace {
     const taken = (name: string) => this.#holderOf(name, old.id) !== undefined
-    if (given.name) this.#checkFree(given.name, old.id)
+    if (members.name) this.#checkFree(members.name, old.id)
     return {
       ...old,
-      name: given.name ?? (given.name === null ? freeName(old.rootDir, taken) : old.name),
-      addDirs: given.addDirs ?? old.addDirs,
-      defaultAgent: given.defaultAgent ?? old.defaultAgent,
-      sandboxRef: given.sandboxRef ?? old.sandboxRef,
+      name: members.name ?? (members.name === null ? freeName(old.rootDir, taken) : old.name),
+      addDirs: members.addDirs ?? old.addDirs,
+      defaultAgent: members.defaultAgent ?? old.defaultAgent,
+      sandboxRef: members.sandboxRef ?? old.sandboxRef,
     }
   }
 

@@ -253,9 +253,9 @@ function conditions({ actor, action, subject, since }: Parameters<Chain['page']>
     [`(instr('/' || subject || '/', '/' || ? || '/') > 0 OR cause = ?)`, subject, subject],
     ['at >= ?', since],
   ]
-  const given = parts.filter(([, value]) => value !== undefined)
+  const filters = parts.filter(([, value]) => value !== undefined)
   return {
-    where: given.map(([sql]) => ` AND ${sql}`).join(''),
-    params: given.flatMap(([, ...values]) => values as SqlValue[]),
+    where: filters.map(([sql]) => ` AND ${sql}`).join(''),
+    params: filters.flatMap(([, ...values]) => values as SqlValue[]),
   }
 }

@@ -71,8 +71,8 @@ export function valuesOf(seq: number, row: Omit<EntryRow, 'seq'>): SqlValue[] {
  * is only hashed if it is not null, so that entries from before it existed keep their hash.
  */
 export function hashOf(before: string, values: readonly SqlValue[]): string {
-  const told = values.at(-1) === null ? values.slice(0, -1) : values
-  return hash('sha256', `${before}\n${JSON.stringify(told)}`)
+  const content = values.at(-1) === null ? values.slice(0, -1) : values
+  return hash('sha256', `${before}\n${JSON.stringify(content)}`)
 }
 
 /**
@@ -94,7 +94,7 @@ export function entryToWire(row: ChainedRow): AuditEntry {
   const { seq, at, action, subject } = row
   const { kind, ref: id } = actorOf(row)
   const { version, origin, on_behalf_of, cause, request, event, before, after } = row
-  const given = Object.entries({ version, origin, on_behalf_of, cause, request, event, before, after })
-  const optional = Object.fromEntries(given.filter(([, value]) => value !== null)) as Partial<AuditEntry>
+  const entries = Object.entries({ version, origin, on_behalf_of, cause, request, event, before, after })
+  const optional = Object.fromEntries(entries.filter(([, value]) => value !== null)) as Partial<AuditEntry>
   return { seq, at: iso(at), action, subject, actor: { kind, id }, ...optional, hash: row.hash }
 }

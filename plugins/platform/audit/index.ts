@@ -39,24 +39,24 @@ export default definePlugin({
   errors: [AuditErrors],
   tables: auditMigrations,
   hooks: {
-    known: self => self.known(),
-    admit: (self, incoming, to) => self.admit(incoming, to),
-    handled: (self, handled) => self.handled(handled),
-    written: (self, t, written) => self.written(t, written),
+    known: service => service.known(),
+    admit: (service, incoming, to) => service.admit(incoming, to),
+    handled: (service, handled) => service.handled(handled),
+    written: (service, t, written) => service.written(t, written),
   },
   taps: [
     tap(
       Events,
       events => events.written,
-      self => (t, event) => self.told(t, event),
+      service => (t, event) => service.onEvent(t, event),
     ),
     tap(
       Configuration,
       configuration => configuration.changed,
-      self => () => void self.configured().catch(() => {}),
+      service => () => void service.configured().catch(() => {}),
     ),
   ],
-  services: [{ name: 'retention', run: (self, signal) => self.retain(signal) }],
+  services: [{ name: 'retention', run: (service, signal) => service.retain(signal) }],
   commands: [
     {
       path: 'audit verify',
@@ -92,7 +92,7 @@ export default definePlugin({
         }),
         tool('observe_audit', ['operator_debug'], { visibility: 'operator' }),
       ],
-      handle: (self, { query }) => ok(self.list(query)),
+      handle: (service, { query }) => ok(service.list(query)),
     }),
     route({
       method: 'GET',
@@ -101,7 +101,7 @@ export default definePlugin({
       query: VerifyAuditQuery,
       replies: { 200: VerifyAuditReply },
       before: (_, { actor }) => mayRead(actor),
-      handle: async (self, { query }) => ok(await self.verify(query.expect)),
+      handle: async (service, { query }) => ok(await service.verify(query.expect)),
     }),
     route({
       method: 'GET',
@@ -136,7 +136,7 @@ export default definePlugin({
         throws(AuditErrors.why_not_found),
         tool('observe_why', ['operator_debug'], { visibility: 'operator' }),
       ],
-      handle: async (self, { query }) => ok(await self.why(query.id)),
+      handle: async (service, { query }) => ok(await service.why(query.id)),
     }),
   ],
 })

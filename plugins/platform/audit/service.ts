@@ -113,7 +113,7 @@ export class AuditService {
   }
 
   /** An event was appended; its transaction is open. */
-  told(t: Tx, event: StoredEvent): undefined {
+  onEvent(t: Tx, event: StoredEvent): undefined {
     const { name } = event
     if (!FAMILIES.has(name.slice(0, name.indexOf('.'))) && !this.#audited.has(name)) return
     const { id, subject, actor, cause, payload } = event

@@ -134,8 +134,8 @@ class Reader {
   /** A hint at a similar known key on the same level. */
   #meant(path: string, key: string): string {
     const depth = path === '' ? 0 : path.split('.').length
-    const beside = this.known.filter(entry => path === '' || entry.path.startsWith(`${path}.`))
-    const names = new Set(beside.map(entry => entry.path.split('.')[depth] ?? ''))
+    const siblings = this.known.filter(entry => path === '' || entry.path.startsWith(`${path}.`))
+    const names = new Set(siblings.map(entry => entry.path.split('.')[depth] ?? ''))
     const [like] = nearest(key, [...names])
     return like === undefined ? '' : `; did you mean ${path === '' ? '' : `${path}.`}${like}?`
   }

@@ -76,12 +76,12 @@ export class Follower {
    */
   async #watch(signal: AbortSignal): Promise<() => Promise<void>> {
     const { where } = this.source
-    const look = () => this.clock.sleep(LOOK_MS, signal).catch(() => {})
+    const pause = () => this.clock.sleep(LOOK_MS, signal).catch(() => {})
     const isFile = await lstat(where).then(
       found => found.isFile(),
       () => false,
     )
-    if (!isFile) return look
+    if (!isFile) return pause
     const one = new AbortController()
     const change = new Promise<void>((resolve, reject) => {
       const watcher = watch(where, { signal: AbortSignal.any([signal, one.signal]) })
@@ -93,7 +93,7 @@ export class Follower {
       change.catch(error => {
         if (!this.#unwatched) this.log.warn(`config.json is not watched, but read every second: ${messageOf(error)}`)
         this.#unwatched = true
-        return look()
+        return pause()
       })
   }
 

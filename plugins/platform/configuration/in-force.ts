@@ -4,13 +4,13 @@ import type { Setting } from '../../../kernel/plugin.js'
 /** The values of all settings at the last look, to detect changes. */
 export class InForce {
   /** JSON by path. */
-  readonly #seen = new Map<string, string>()
+  readonly #values = new Map<string, string>()
 
   constructor(
     private known: readonly Setting[],
     private readonly get: (entry: Setting) => unknown,
   ) {
-    this.#look(known)
+    this.#refresh(known)
   }
 
   /**
@@ -20,18 +20,18 @@ export class InForce {
    */
   hasChanged(known: readonly Setting[], anew: readonly Setting[]): boolean {
     // A start adopts the settings plugin by plugin: looking at all of them each time would take a tenth of it.
-    const changed = this.#look(anew.length > 0 ? anew : known)
+    const changed = this.#refresh(anew.length > 0 ? anew : known)
     const isSame = anew.length === 0 && known === this.known
     this.known = known
     return isSame && changed
   }
 
-  #look(entries: readonly Setting[]): boolean {
+  #refresh(entries: readonly Setting[]): boolean {
     let changed = false
     for (const entry of entries) {
       const value = canonicalJson({ value: this.get(entry) })
-      changed ||= this.#seen.get(entry.path) !== value
-      this.#seen.set(entry.path, value)
+      changed ||= this.#values.get(entry.path) !== value
+      this.#values.set(entry.path, value)
     }
     return changed
   }

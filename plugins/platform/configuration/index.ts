@@ -11,16 +11,16 @@ export default definePlugin({
   name: 'configuration',
   version: '0.1.0',
   requires: { values: SettingValues, report: Faults, disk: DiskSpace, host: Host },
-  provides: perConsumer(Configuration, (self: ConfigurationService, consumer) => self.for(consumer)),
+  provides: perConsumer(Configuration, (service: ConfigurationService, consumer) => service.for(consumer)),
   service: () => import('./service.js').then(module => module.ConfigurationService),
 }).surface({
   errors: [ConfigErrors],
-  services: [{ name: 'follow', run: (self, signal) => self.watch(signal) }],
+  services: [{ name: 'follow', run: (service, signal) => service.watch(signal) }],
   taps: [
     tap(
       SettingValues,
       values => valuesOf(values).changed,
-      self => anew => self.follow(anew),
+      service => anew => service.follow(anew),
     ),
   ],
 })

@@ -80,8 +80,8 @@ export class DiskGuard implements DiskKeeper {
     return KernelErrors.disk_full(text, { next: 'free some space; what runs can be stopped and records deleted' })
   }
 
-  onHealed(told: () => void): void {
-    this.#healed.add(told)
+  onHealed(listener: () => void): void {
+    this.#healed.add(listener)
   }
 
   /** Space for writes on a full disk: the reserve without its last `least` bytes. */
@@ -104,7 +104,7 @@ export class DiskGuard implements DiskKeeper {
   }
 
   look(): Promise<number> {
-    this.#looking ??= this.#look().finally(() => {
+    this.#looking ??= this.#measure().finally(() => {
       this.#looking = undefined
     })
     return this.#looking
@@ -115,7 +115,7 @@ export class DiskGuard implements DiskKeeper {
     return DiskLimits.enough - Math.min(this.#kept, DiskLimits.reserve)
   }
 
-  async #look(): Promise<number> {
+  async #measure(): Promise<number> {
     const { home, clock, freeBytes = systemFreeBytes } = this.from
     // The folder is missing, or the file system does not say: if that is a problem, the store reports it.
     const free = await freeBytes(home.root).catch(() => Number.POSITIVE_INFINITY)
@@ -139,7 +139,7 @@ export class DiskGuard implements DiskKeeper {
   #goOn(): void {
     this.from.log.info('there is room on the disk again: writing goes on')
     this.writable = true
-    for (const told of this.#healed) told()
+    for (const listener of this.#healed) listener()
   }
 
   #spend(bytes: number, least: number): boolean {

@@ -11,7 +11,7 @@ export default definePlugin({
   service: () => import('./service.js').then(module => module.DiskService),
 }).surface({
   registries: [
-    contribute(Checks, self => [{ id: 'home.disk', category: 'home', run: () => self.check() }]),
-    contribute(StatusMembers, self => [{ path: 'health', read: () => self.health() }]),
+    contribute(Checks, service => [{ id: 'home.disk', category: 'home', run: () => service.check() }]),
+    contribute(StatusMembers, service => [{ path: 'health', read: () => service.health() }]),
   ],
 })

@@ -142,7 +142,7 @@ export interface EventsApi extends TapsOf<typeof points> {
   find(id: string, before?: number): StoredEvent | undefined
   /** Deletes a durable cursor that its plugin no longer uses. Resolves to whether it existed. */
   retire(owner: string, cursor: string): Promise<boolean>
-  /** `on` as a hook, for a tap on the surface: `tap(Events, events => events.of(Made), self => event => …)`. */
+  /** `on` as a hook, for a tap on the surface: `tap(Events, events => events.of(Made), service => event => …)`. */
   of<P>(type: EventType<P> | '*'): Hook<(event: StoredEvent<P>) => Awaitable<void>>
   of<P>(cursor: DurableCursor<P>): Hook<(event: StoredEvent<P> | GapEvent) => Awaitable<void>>
 }

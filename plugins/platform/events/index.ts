@@ -10,7 +10,7 @@ export default definePlugin({
   name: 'events',
   version: '0.1.0',
   requires: { journals: Journals, report: Faults },
-  provides: perConsumer(Events, (self: EventsService, consumer) => self.log.for(consumer)),
+  provides: perConsumer(Events, (service: EventsService, consumer) => service.log.for(consumer)),
   service: () => import('./service.js').then(module => module.EventsService),
 }).surface({
   errors: [EventErrors],
@@ -21,8 +21,8 @@ export default definePlugin({
   // Positions in its journal belong to the database.
   ofCatalog: ['events'],
   hooks: {
-    running: self => self.running(),
-    written: (self, t, written) => self.written(t, written),
-    changed: (self, name, state) => self.changed(name, state),
+    running: service => service.running(),
+    written: (service, t, written) => service.written(t, written),
+    changed: (service, name, state) => service.changed(name, state),
   },
 })

@@ -132,8 +132,8 @@ export class EventLog {
     const checked = v.safeParse(type.payload, payload)
     if (!checked.success)
       throw new TypeError(`the payload of ${type.name} does not match its schema: ${checked.issues[0].message}`)
-    const told = redacted(type, checked.output, this.redact)
-    const text = JSON.stringify(told)
+    const redactedPayload = redacted(type, checked.output, this.redact)
+    const text = JSON.stringify(redactedPayload)
     if (text.length > LARGEST_PAYLOAD)
       throw KernelErrors.payload_too_large(`the payload of ${type.name} has over ${LARGEST_PAYLOAD} characters`)
     const event = newRow({ id: this.ids.id(EVENT_ID), at: this.clock.now(), name: type.name, payload: text }, options)
@@ -145,7 +145,7 @@ export class EventLog {
       Object.values(event),
     )
     const seq = Number(row?.[0])
-    this.written?.check(t, eventOf(seq, event, told))
+    this.written?.check(t, eventOf(seq, event, redactedPayload))
     this.db.onDurable(t, () => {
       this.#durable = Math.max(this.#durable, seq)
       for (const consumer of this.#consumers) if (consumer.wants(seq, type.name)) this.#wake(consumer)

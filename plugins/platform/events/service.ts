@@ -47,13 +47,13 @@ export class EventsService {
     const record = verb === 'put' ? written.change.after : written.change.before
     const { kind, id, version } = record
     const created = verb === 'put' && version === 1
-    const told = this.log.emit(
+    const event = this.log.emit(
       t,
       verb === 'put' ? RecordPut : RecordDeleted,
       { kind, id, version, ...(created ? { created } : {}) },
       { actor, scope: record.scope.id, subject: `${kind}/${id}` },
     )
-    written.event = told.id
+    written.event = event.id
   }
 
   /** Emits an event about a plugin that started or stopped after the boot, or failed. */

@@ -6,6 +6,6 @@ export default definePlugin({
   name: 'files',
   version: '0.1.0',
   requires: { disk: DiskSpace },
-  provides: perConsumer(Files, (self: FilesService) => self.file),
+  provides: perConsumer(Files, (service: FilesService) => service.file),
   service: () => import('./service.js').then(module => module.FilesService),
 }).surface({})

@@ -71,21 +71,21 @@ export function textFile(path: string, options: TextFileOptions = {}): TextFile 
 
 /**
  * Replaces the text of a file, or of the file behind a link, whose permissions stay.
- * @param place gives the temporary file its final name; default: a rename
+ * @param move gives the temporary file its final name; default: a rename
  * @returns the path of the replaced file
  */
 export async function replaceText(
   path: string,
   text: string,
   { mode = 0o600, disk = systemDisk(), room = noReserve }: TextFileOptions,
-  place?: (temporary: string, target: string) => void,
+  move?: (temporary: string, target: string) => void,
 ): Promise<string> {
   const found = await fs.stat(path).catch(() => undefined)
   // A link to a device is replaced itself: following it would replace the device.
   const target = found?.isFile() ? await fs.realpath(path) : path
   const bytes = Buffer.from(text)
   const permissions = found?.isFile() ? found.mode & 0o777 : mode
-  const put = place && ((temporary: string) => place(temporary, target))
+  const put = move && ((temporary: string) => move(temporary, target))
   await spending(room, bytes.length, () => replaceFile(disk, target, bytes, permissions, room, put))
   return target
 }

@@ -8,6 +8,6 @@ export default definePlugin({
   version: '0.1.0',
   // Processes must have ended those of an earlier daemon before a journal gets its next generation.
   requires: { processes: Processes, disk: DiskSpace },
-  provides: perConsumer(Journals, (self: JournalsService, consumer) => self.for(consumer)),
+  provides: perConsumer(Journals, (service: JournalsService, consumer) => service.for(consumer)),
   service: () => import('./service.js').then(module => module.JournalsService),
 }).surface({})

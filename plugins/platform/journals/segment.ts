@@ -9,7 +9,7 @@ const INDEX_BYTES = 64 * 1024
 const CHUNK_BYTES = 256 * 1024
 
 /** Position of a record in a file. */
-export interface Place {
+export interface IndexEntry {
   readonly sequence: number
   readonly offset: number
 }
@@ -20,7 +20,7 @@ export class Segment {
   /** Bytes of good records, once the segment was scanned. */
   size = 0
   /** The sparse index; undefined before the segment was scanned. */
-  index: Place[] | undefined
+  index: IndexEntry[] | undefined
 
   constructor(
     readonly folder: string,
@@ -36,8 +36,8 @@ export class Segment {
   }
 
   /** The nearest indexed record at or before a sequence. */
-  placeBefore(sequence: number): Place {
-    return this.index?.findLast(place => place.sequence <= sequence) ?? { sequence: this.first, offset: 0 }
+  placeBefore(sequence: number): IndexEntry {
+    return this.index?.findLast(entry => entry.sequence <= sequence) ?? { sequence: this.first, offset: 0 }
   }
 
   /**
@@ -108,10 +108,10 @@ export function journalFailed(dir: string, did: string, cause: unknown): StoreEr
 export async function eachRecord(
   disk: Disk,
   handle: number,
-  from: Place,
+  from: IndexEntry,
   end: number,
   visit: (sequence: number, offset: number, payload: Buffer) => boolean,
-): Promise<Place> {
+): Promise<IndexEntry> {
   let { sequence, offset } = from
   let chunk = Buffer.alloc(0)
   let base = offset

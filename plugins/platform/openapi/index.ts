@@ -14,7 +14,7 @@ export default definePlugin({
   provides: OpenApi,
   service: () => import('./service.js').then(module => module.OpenApiService),
 }).surface({
-  hooks: { check: (self, plugin) => self.check(plugin) },
+  hooks: { check: (service, plugin) => service.check(plugin) },
   routes: [
     route({
       method: 'GET',
@@ -22,7 +22,7 @@ export default definePlugin({
       origins: ['agent_session'],
       summary: 'Get the OpenAPI document of all current routes',
       replies: { 200: OpenApiReply },
-      handle: async self => ok(await self.document()),
+      handle: async service => ok(await service.document()),
     }),
   ],
 })

@@ -9,9 +9,9 @@ export default definePlugin({
   name: 'ownership',
   version: '0.1.0',
   requires: needs,
-  provides: perConsumer(Ownership, (self: OwnershipService, consumer) => self.for(consumer)),
+  provides: perConsumer(Ownership, (service: OwnershipService, consumer) => service.for(consumer)),
   service: () => import('./service.js').then(module => module.OwnershipService),
 }).surface({
   tables: migrations,
-  hooks: { running: (self, change) => self.running(change) },
+  hooks: { running: (service, change) => service.running(change) },
 })

@@ -104,7 +104,7 @@ export class OwnershipService {
     const seq = Number(own.row(sql, [kind, id, clock.now()])?.[0])
     if (seq % BOUND_EVERY === 0) bound(own, MOST)
     db.onDurable(t, () => {
-      for (const stream of this.#streams.values()) stream.told(kind)
+      for (const stream of this.#streams.values()) stream.onTombstone(kind)
     })
   }
 }

@@ -53,7 +53,7 @@ export class Stream {
   }
 
   /** There is a new tombstone of this kind. */
-  told(kind: string): void {
+  onTombstone(kind: string): void {
     if (this.#kinds.has(kind)) this.#wake()
   }
 
@@ -166,11 +166,11 @@ export class Stream {
    */
   async #sweep(kind: string, id: string): Promise<void> {
     let failure: { readonly error: unknown } | undefined
-    for (const { entry, self, db } of this.entries) {
+    for (const { entry, self: service, db } of this.entries) {
       if (entry.by.id !== kind || this.isOver) continue
       if ('ended' in entry) {
         // Remaining resources may depend on those of the rows.
-        if (!failure) await entry.ended(self, id)
+        if (!failure) await entry.ended(service, id)
         continue
       }
       const { table, column, forget } = entry
@@ -183,7 +183,7 @@ export class Stream {
         for (const rowid of forget ? rowids : []) {
           const row = db.get(`SELECT * FROM ${table} WHERE rowid = ? AND ${column} = ?`, [rowid, id])
           try {
-            if (row && !this.isOver) await forget?.(self, row)
+            if (row && !this.isOver) await forget?.(service, row)
             done.push(rowid)
           } catch (error) {
             failure ??= { error }

@@ -5,7 +5,7 @@ export { inspectProcess, type ProcessInfo } from './inspect.js'
 export { boundedStream } from './output/bounded-output.js'
 export { keep, OutputEnd, OutputStart } from './output/kept-output.js'
 export { type LineReader, readLines } from './output/lines.js'
-export { isWithheld, WITHHELD, withoutWithheld } from './withheld.js'
+export { isWithheld, WITHHELD, withoutWithheld } from './withheld-variables.js'
 
 /** How a process ended: one of the two is null. */
 export interface ProcessExit {

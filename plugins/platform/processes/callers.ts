@@ -17,12 +17,12 @@ export class Callers {
     const connection = socket as Socket
     // Before the first started process there is nothing to look for.
     if (!this.spawner.hasStarted) return Promise.resolve(OUTSIDE)
-    const known = this.#known.get(connection) ?? this.#look(connection)
+    const known = this.#known.get(connection) ?? this.#identify(connection)
     this.#known.set(connection, known)
     return known
   }
 
-  async #look(connection: Socket): Promise<Caller> {
+  async #identify(connection: Socket): Promise<Caller> {
     const { remotePort, localPort } = connection
     if (remotePort !== undefined && localPort !== undefined) return this.#overTcp(remotePort, localPort)
     this.#peerPid ??= findPeerPid()

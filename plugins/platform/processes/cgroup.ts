@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
 /** Stores the path of the cgroup, so that the next daemon finds the one that this daemon leaves. */
-export interface CgroupPlace {
+export interface CgroupLocation {
   get(): string | undefined
   /** Durable when it resolves. */
   set(dir: string): Promise<void>
@@ -20,7 +20,7 @@ export class Cgroup {
   constructor(
     private readonly homeId: string,
     private readonly self: number,
-    private readonly place: CgroupPlace,
+    private readonly location: CgroupLocation,
   ) {}
 
   /** Creates the cgroup and moves this process into it; false where that is not possible. */
@@ -32,7 +32,7 @@ export class Cgroup {
       removeEmpty(own)
       mkdirSync(dir, { recursive: true })
       // Before it is used: a daemon that is killed in between leaves an empty one.
-      if (this.place.get() !== dir) await this.place.set(dir)
+      if (this.location.get() !== dir) await this.location.set(dir)
       // Another daemon may have removed the empty one meanwhile.
       mkdirSync(dir, { recursive: true })
       // The system call may take 20 ms, so it runs in another thread.
@@ -80,7 +80,7 @@ export class Cgroup {
 
   /** The stored path, unless it belongs to the home that this one was copied from. */
   #kept(): string | undefined {
-    const dir = this.place.get()
+    const dir = this.location.get()
     return dir !== undefined && basename(dir) === `${prefix}${this.homeId}` ? dir : undefined
   }
 

@@ -12,8 +12,8 @@ const firstLineBytes = 256
 export function checkCommand(command: string, cwd: string, path: string = defaultPath): void {
   const places = command.includes('/') ? [''] : path.split(':')
   let refused: unknown
-  for (const place of places) {
-    const file = resolve(cwd, place, command)
+  for (const folder of places) {
+    const file = resolve(cwd, folder, command)
     try {
       accessSync(file, constants.X_OK)
       if (!statSync(file).isFile()) throw failure('EACCES', `${file} is no file`)

@@ -9,7 +9,7 @@ export function processesWith(options: ProcessesOptions = {}): Plugin {
     name: 'processes',
     version: '0.1.0',
     requires: { report: Faults },
-    provides: perConsumer(Processes, (self: ProcessesService, consumer) => self.for(consumer)),
+    provides: perConsumer(Processes, (service: ProcessesService, consumer) => service.for(consumer)),
     service: () => import('./service.js').then(module => module.serviceWith(options)),
   }).surface({ inherits: [processTables] })
 }

@@ -21,13 +21,13 @@ export interface ProcessInfo {
 /**
  * A process with the ids from its environment, which name the daemon that started it. Empty when the environment is not readable.
  */
-export interface ProcessSeen extends ProcessInfo {
+export interface ProcessDetails extends ProcessInfo {
   readonly homeId: string
   readonly processId: string
 }
 
 /** Processes by their pid. */
-export type Processes = ReadonlyMap<number, ProcessSeen>
+export type Processes = ReadonlyMap<number, ProcessDetails>
 
 /** One process, or undefined when there is none with this pid. */
 export function inspectProcess(pid: number, platform: NodeJS.Platform): ProcessInfo | undefined {
@@ -53,13 +53,16 @@ const glances = 100
  * found while it is young. By its turn in a list it may be gone every time, so when processes were started meanwhile, the end of
  * the walk reads only the newest one repeatedly.
  */
-export async function walkProcesses(platform: NodeJS.Platform, visit: (seen: ProcessSeen) => void): Promise<Processes> {
-  const found = new Map<number, ProcessSeen>()
+export async function walkProcesses(
+  platform: NodeJS.Platform,
+  visit: (proc: ProcessDetails) => void,
+): Promise<Processes> {
+  const found = new Map<number, ProcessDetails>()
   const add = (info: ProcessInfo | undefined) => {
     if (!info) return
-    const seen = { ...info, ...idsOf(info.pid, platform) }
-    found.set(info.pid, seen)
-    visit(seen)
+    const proc = { ...info, ...idsOf(info.pid, platform) }
+    found.set(info.pid, proc)
+    visit(proc)
   }
   if (platform !== 'linux') {
     for (const info of inspectProcesses(platform).values()) add(info)
@@ -87,7 +90,7 @@ export async function walkProcesses(platform: NodeJS.Platform, visit: (seen: Pro
 }
 
 /** The ids in the environment that the process was started with. Linux only. */
-export function idsOf(pid: number, platform: NodeJS.Platform): Pick<ProcessSeen, 'homeId' | 'processId'> {
+export function idsOf(pid: number, platform: NodeJS.Platform): Pick<ProcessDetails, 'homeId' | 'processId'> {
   const text = platform === 'linux' ? environmentOf(pid)?.toString('utf8') : undefined
   const entry = (name: string) => text?.split(`\0${name}=`)[1]?.split('\0')[0] ?? ''
   return { homeId: entry('SVC_HOME_ID'), processId: entry('SVC_PROCESS_ID') }

@@ -3,7 +3,7 @@ import { pipeline, type Readable, type Writable } from 'node:stream'
 import { type Clock, systemClock, type Timer } from '../../../kernel/plugin.js'
 import type { ProcessExit, ProcessHandle, StopOptions } from './api.js'
 import { SpawnError } from './error.js'
-import type { ProcessSeen } from './inspect.js'
+import type { ProcessDetails } from './inspect.js'
 import type { BoundedOutput } from './output/bounded-output.js'
 import type { ReapResult } from './reap.js'
 import type { ProcessSystem } from './system.js'
@@ -41,7 +41,7 @@ export class ManagedProcess implements ProcessHandle {
     readonly startTime: string,
     private readonly system: ProcessSystem,
     /** Whether a process was started by this one, directly or not. */
-    private readonly isMarked: (seen: ProcessSeen) => boolean,
+    private readonly isMarked: (proc: ProcessDetails) => boolean,
     /** Ends descendants that left the group, which signals to the group do not reach. */
     private readonly endStrays: () => Promise<ReapResult>,
     /** Clock for waits. Looks at processes use real time, because processes do. */
@@ -170,14 +170,14 @@ export class ManagedProcess implements ProcessHandle {
    */
   async #inspectGroup(): Promise<void> {
     if (!this.#leaderEnded || !this.#isLeft) return
-    let members: ProcessSeen[] = []
+    let members: ProcessDetails[] = []
     // A member that forks and ends during a look can be missed once.
     for (let looks = 0; looks < 2 && members.length === 0 && this.system.signal(-this.pid, 0); looks++)
       members = await this.#livingMembers()
     // One known member proves that the group was never empty. At the first look the leader has just ended.
     const same =
       this.#members === undefined ||
-      members.some(seen => this.#members?.get(seen.pid) === seen.startTime || this.isMarked(seen))
+      members.some(proc => this.#members?.get(proc.pid) === proc.startTime || this.isMarked(proc))
     if (members.length > 0 && same) {
       this.#members = new Map(members.map(({ pid, startTime }) => [pid, startTime]))
       return
@@ -187,7 +187,7 @@ export class ManagedProcess implements ProcessHandle {
     this.#settleEmpty = undefined
   }
 
-  async #livingMembers(): Promise<ProcessSeen[]> {
-    return [...(await this.system.look()).values()].filter(({ group, ended }) => group === this.pid && !ended)
+  async #livingMembers(): Promise<ProcessDetails[]> {
+    return [...(await this.system.snapshot()).values()].filter(({ group, ended }) => group === this.pid && !ended)
   }
 }

@@ -1,5 +1,5 @@
 import { systemClock, turn } from '../../../kernel/plugin.js'
-import type { Processes, ProcessInfo, ProcessSeen } from './inspect.js'
+import type { ProcessDetails, Processes, ProcessInfo } from './inspect.js'
 import type { ProcessSystem } from './system.js'
 import type { ProcessRow } from './tables.js'
 
@@ -24,12 +24,12 @@ export interface ReapFacts {
 export class Identities {
   readonly #known = new Set<string>()
 
-  has(seen: { readonly pid: number; readonly startTime: string }): boolean {
-    return this.#known.has(identityOf(seen))
+  has(proc: { readonly pid: number; readonly startTime: string }): boolean {
+    return this.#known.has(identityOf(proc))
   }
 
-  add(seen: { readonly pid: number; readonly startTime: string }): void {
-    this.#known.add(identityOf(seen))
+  add(proc: { readonly pid: number; readonly startTime: string }): void {
+    this.#known.add(identityOf(proc))
     const [oldest] = this.#known
     if (this.#known.size > MAX_REMEMBERED && oldest !== undefined) this.#known.delete(oldest)
   }
@@ -115,10 +115,10 @@ export interface ReapResult {
 /** The processes that {@link endLeft} ends, with the timing. */
 export interface Hunt {
   readonly rows: readonly ProcessRow[]
-  isMarked(seen: ProcessSeen): boolean
+  isMarked(proc: ProcessDetails): boolean
   ownChildren(): boolean
   /** Reads all processes; the result may be shared when not all of them have to be seen at the same time. */
-  look(): Promise<Processes>
+  snapshot(): Promise<Processes>
   /** Kills processes at once, in addition to the signals; receives the processes to spare. */
   readonly killAll?: (spared: ReadonlySet<number>) => void
   /** Milliseconds between SIGTERM and SIGKILL. */
@@ -165,8 +165,8 @@ async function endLeft(system: ProcessSystem, hunt: Hunt, inLine: () => Promise<
   const known = new Map<string, ProcessInfo>()
   const factsOf = (processes: Processes): ReapFacts => {
     const isMarked = (pid: number) => {
-      const seen = processes.get(pid)
-      return seen !== undefined && hunt.isMarked(seen)
+      const proc = processes.get(pid)
+      return proc !== undefined && hunt.isMarked(proc)
     }
     return { processes, rows, self, isMarked, ownChildren: hunt.ownChildren(), known: new Set(known.keys()) }
   }
@@ -178,10 +178,10 @@ async function endLeft(system: ProcessSystem, hunt: Hunt, inLine: () => Promise<
     }
     if (ends.some(isSame)) system.signal(target, name)
   }
-  const begun = clock.monotonic()
-  const waited = () => clock.monotonic() - begun
+  const startedAt = clock.monotonic()
+  const waited = () => clock.monotonic() - startedAt
   const looked = async () => {
-    const processes = await hunt.look()
+    const processes = await hunt.snapshot()
     await inLine()
     return factsOf(processes)
   }
@@ -193,9 +193,9 @@ async function endLeft(system: ProcessSystem, hunt: Hunt, inLine: () => Promise<
     const late = waited() >= hunt.termMs
     if (late) {
       const { spared, below } = sparedBy(facts)
-      const stop = (seen: ProcessSeen) => {
-        if (seen.ended || spared.has(seen.pid) || below.has(seen.parent)) return
-        if (known.has(identityOf(seen)) || hunt.isMarked(seen)) system.signal(seen.pid, 'SIGSTOP')
+      const stop = (proc: ProcessDetails) => {
+        if (proc.ended || spared.has(proc.pid) || below.has(proc.parent)) return
+        if (known.has(identityOf(proc)) || hunt.isMarked(proc)) system.signal(proc.pid, 'SIGSTOP')
       }
       facts = factsOf(await system.walk(stop))
       targets = planReap(facts).targets

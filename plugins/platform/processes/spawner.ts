@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
 import { type Clock, type Report, turn } from '../../../kernel/plugin.js'
 import type { Caller, ProcessHandle, SpawnRequest, StopOptions } from './api.js'
-import { Cgroup, type CgroupPlace } from './cgroup.js'
+import { Cgroup, type CgroupLocation } from './cgroup.js'
 import { checkCommand } from './command.js'
 import { SpawnError } from './error.js'
-import { idsOf, inspectProcess, type ProcessInfo, type ProcessSeen } from './inspect.js'
+import { idsOf, inspectProcess, type ProcessDetails, type ProcessInfo } from './inspect.js'
 import { ManagedProcess, type SpawnedChild } from './managed-process.js'
 import { lastNumber, markFor, numberIn } from './mark.js'
 import { findMarking, homeNumber } from './marking.js'
@@ -14,7 +14,7 @@ import { BoundedOutput, OUTPUT_LIMITS, type OutputLimits } from './output/bounde
 import { Identities, identityOf, Reaper } from './reap.js'
 import { hostSystem } from './system.js'
 import { ownRows, type ProcessTable } from './tables.js'
-import { withoutWithheld } from './withheld.js'
+import { withoutWithheld } from './withheld-variables.js'
 
 /** A process to start, with the plugin that it belongs to. */
 export interface OwnedRequest extends SpawnRequest {
@@ -32,7 +32,7 @@ export interface SpawnerOptions {
   /** Resolves when everything seen so far is on the disk. */
   durable(): Promise<void>
   /** Allows to move this process into a cgroup of the home: only for a program that runs nothing but one home. */
-  readonly cgroup?: CgroupPlace
+  readonly cgroup?: CgroupLocation
   /** Receives faults of processes that flood an output stream. */
   readonly report?: Report
   /** Limits of each output stream of each process. */
@@ -43,11 +43,11 @@ export interface SpawnerOptions {
 const termMs = { reap: 1000, strays: 500 }
 
 export function createSpawner(options: SpawnerOptions) {
-  const { homeId, table, clock, durable, cgroup: place, report, limits = OUTPUT_LIMITS } = options
+  const { homeId, table, clock, durable, cgroup: cgroupLocation, report, limits = OUTPUT_LIMITS } = options
   const system = hostSystem()
   const reaper = new Reaper(system)
   const { platform } = process
-  const cgroup = place && platform === 'linux' ? new Cgroup(homeId, system.self, place) : undefined
+  const cgroup = cgroupLocation && platform === 'linux' ? new Cgroup(homeId, system.self, cgroupLocation) : undefined
   const home = homeNumber(homeId)
   /** Number of this process, if another process of this home started it. */
   const ownNumber = numberIn(inspectProcess(system.self, platform)?.mark ?? 0, home)
@@ -86,11 +86,11 @@ export function createSpawner(options: SpawnerOptions) {
     }
     const mark = markFor(home, number)
     const ownId = processId(number)
-    const isMarked = (seen: ProcessSeen) => seen.mark === mark || seen.processId === ownId
+    const isMarked = (proc: ProcessDetails) => proc.mark === mark || proc.processId === ownId
     // On other systems processes that left a group cannot be recognized, and a look would start a process.
-    const look = platform === 'linux' ? system.look : async () => new Map()
+    const snapshot = platform === 'linux' ? system.snapshot : async () => new Map()
     const endStrays = () =>
-      reaper.endLeft({ rows: [], isMarked, ownChildren: () => false, look, termMs: termMs.strays })
+      reaper.endLeft({ rows: [], isMarked, ownChildren: () => false, snapshot, termMs: termMs.strays })
     const owner = request.onBehalfOf ?? request.owner
     const bounded = (stream: string, kill: () => void) =>
       new BoundedOutput(owner, limits, (verdict, text) => {
@@ -135,22 +135,22 @@ export function createSpawner(options: SpawnerOptions) {
       walked.push(at)
       if (one === system.self) break
     }
-    for (const seen of walked) strangers.add(seen)
+    for (const proc of walked) strangers.add(proc)
     return undefined
   }
 
   /** Whether a process descends from one of this spawner, and from whose. */
   const descentOf = (pid: number): Caller => {
-    const seen = inspectProcess(pid, platform)
+    const proc = inspectProcess(pid, platform)
     if (pid === system.self) return { status: 'outside' }
-    if (!seen || seen.ended) return { status: 'gone' }
-    if (outside.has(seen)) return { status: 'outside' }
+    if (!proc || proc.ended) return { status: 'gone' }
+    if (outside.has(proc)) return { status: 'outside' }
     const origin = originOf(pid)
     const request = origin && requests.get(origin)
     if (request) return { status: 'started', owner: request.owner, label: request.label }
-    if (numberIn(seen.mark, home) > 0 || idsOf(pid, platform).homeId === homeId || cgroup?.has(pid) === true)
+    if (numberIn(proc.mark, home) > 0 || idsOf(pid, platform).homeId === homeId || cgroup?.has(pid) === true)
       return { status: 'left' }
-    outside.add(seen)
+    outside.add(proc)
     return { status: 'outside' }
   }
 
@@ -213,9 +213,9 @@ export function createSpawner(options: SpawnerOptions) {
       let members = new Set<number>()
       const result = await reaper.endLeft({
         rows,
-        isMarked: seen => numberIn(seen.mark, home) > 0 || seen.homeId === homeId || members.has(seen.pid),
+        isMarked: proc => numberIn(proc.mark, home) > 0 || proc.homeId === homeId || members.has(proc.pid),
         ownChildren: () => running.size > 0,
-        async look() {
+        async snapshot() {
           const processes = await system.walk(() => {})
           members = cgroup?.members() ?? members
           return processes
@@ -237,7 +237,7 @@ export function createSpawner(options: SpawnerOptions) {
     descentOf,
     /** All processes that descend from one of this spawner. */
     async descendants() {
-      const all = [...(await system.look()).keys()].map(pid => ({ pid, caller: descentOf(pid) }))
+      const all = [...(await system.snapshot()).keys()].map(pid => ({ pid, caller: descentOf(pid) }))
       return all.filter(({ caller: { status } }) => status === 'started' || status === 'left')
     },
   }

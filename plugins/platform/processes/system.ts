@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../../kernel/plugin.js'
-import { inspectProcess, type Processes, type ProcessInfo, type ProcessSeen, walkProcesses } from './inspect.js'
+import { inspectProcess, type ProcessDetails, type Processes, type ProcessInfo, walkProcesses } from './inspect.js'
 
 /** The operating system for the spawner. Other parts of this folder receive it and make no system calls themselves. */
 export interface ProcessSystem {
@@ -8,9 +8,9 @@ export interface ProcessSystem {
   /** The current state of one process. */
   inspect(pid: number): ProcessInfo | undefined
   /** All processes. Calls within 10 ms share one look, which yields to the event loop. */
-  look(): Promise<Processes>
+  snapshot(): Promise<Processes>
   /** All processes, the newest first, each passed on at the moment it was read. */
-  walk(visit: (seen: ProcessSeen) => void): Promise<Processes>
+  walk(visit: (proc: ProcessDetails) => void): Promise<Processes>
   /** Signals a process, or with a negative number a group; 0 only tests. False when there is none any more. */
   signal(target: number, signal: NodeJS.Signals | 0): boolean
 }
@@ -25,7 +25,7 @@ export function hostSystem(): ProcessSystem {
   return {
     self,
     inspect: pid => inspectProcess(pid, platform),
-    look: shared(() => walk(() => {}), systemClock()),
+    snapshot: shared(() => walk(() => {}), systemClock()),
     walk,
     signal(target, name) {
       // 0 is our own group, -1 all processes, 1 the system's first process.
@@ -40,12 +40,12 @@ export function hostSystem(): ProcessSystem {
 }
 
 /** Shares one look among all calls until it begins. */
-function shared(look: () => Promise<Processes>, clock: Clock): () => Promise<Processes> {
+function shared(snapshot: () => Promise<Processes>, clock: Clock): () => Promise<Processes> {
   let next: Promise<Processes> | undefined
   return () => {
     next ??= clock.sleep(lookMs).then(() => {
       next = undefined
-      return look()
+      return snapshot()
     })
     return next
   }

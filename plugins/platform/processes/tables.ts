@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import type { Db, Inherited } from '../../../kernel/plugin.js'
-import type { CgroupPlace } from './cgroup.js'
+import type { CgroupLocation } from './cgroup.js'
 import { idsOf, inspectProcess } from './inspect.js'
 import { numberIn } from './mark.js'
 import { homeNumber } from './marking.js'
@@ -71,18 +71,18 @@ export function processTable(db: Db): ProcessTable {
  */
 export async function homeIdentity(db: Db, root: string, make: () => string): Promise<string> {
   const { dev, ino } = await stat(root)
-  const place = `${dev.toString(16)}.${ino.toString(16)}`
+  const folderId = `${dev.toString(16)}.${ino.toString(16)}`
   const found = db.get<{ value: string }>("SELECT value FROM kernel_meta WHERE key = 'home_id'")
-  if (found) return `${found.value}.${place}`
+  if (found) return `${found.value}.${folderId}`
   const value = make()
   await db.tx(t => {
     t.run("INSERT INTO kernel_meta (key, value) VALUES ('home_id', ?)", [value])
   })
-  return `${value}.${place}`
+  return `${value}.${folderId}`
 }
 
 /** The home's cgroup, stored in the database: the next daemon may run in another cgroup, and must find the leftovers of a crash. */
-export function cgroupPlace(db: Db): CgroupPlace {
+export function cgroupPlace(db: Db): CgroupLocation {
   return {
     get: () => db.get<{ value: string }>("SELECT value FROM kernel_meta WHERE key = 'cgroup'")?.value,
     set: dir =>
@@ -105,8 +105,8 @@ export async function ownRows(table: ProcessTable, homeId: string): Promise<Proc
 }
 
 function isOfAnotherHome({ pid, startTime }: ProcessRow, homeId: string): boolean {
-  const seen = inspectProcess(pid, process.platform)
-  if (seen === undefined || seen.ended || seen.startTime !== startTime) return false
+  const proc = inspectProcess(pid, process.platform)
+  if (proc === undefined || proc.ended || proc.startTime !== startTime) return false
   const named = idsOf(pid, process.platform).homeId
-  return (seen.mark !== 0 && numberIn(seen.mark, homeNumber(homeId)) === 0) || (named !== '' && named !== homeId)
+  return (proc.mark !== 0 && numberIn(proc.mark, homeNumber(homeId)) === 0) || (named !== '' && named !== homeId)
 }

@@ -14,15 +14,15 @@ export interface BoundReconciler {
 
 /** The reconciler of a surface, with kinds by their names. */
 export function bound({ owner, entry }: Contribution<Bound<Reconciler<unknown, unknown>>>): BoundReconciler {
-  const { scope, self } = entry
+  const { scope, self: service } = entry
   const { kind, after = [], watches = [], projected, run } = entry.entry
   return {
     owner,
     scope,
     kind: kind.name,
     after: after.map(({ name }) => name),
-    watches: watches.map(watch => ({ kind: watch.kind.name, keys: record => watch.keys(self, record) })),
-    ...(projected ? { projected: () => projected(self) } : {}),
-    run: run.bind(undefined, self),
+    watches: watches.map(watch => ({ kind: watch.kind.name, keys: record => watch.keys(service, record) })),
+    ...(projected ? { projected: () => projected(service) } : {}),
+    run: run.bind(undefined, service),
   }
 }

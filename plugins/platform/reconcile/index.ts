@@ -7,14 +7,14 @@ export default definePlugin({
   name: 'reconcile',
   version: '0.1.0',
   requires: { report: Faults },
-  provides: perConsumer(Reconcile, (self: ReconcileLoop, { name }) => self.for(name)),
+  provides: perConsumer(Reconcile, (service: ReconcileLoop, { name }) => service.for(name)),
   service: () => import('./loop.js').then(module => module.ReconcileLoop),
 }).surface({
   errors: [ReconcileErrors],
   hooks: {
-    known: (self, change) => self.known(change),
-    written: (self, t, written) => self.written(t, written),
-    projected: self => self.projected(),
-    running: self => self.running(),
+    known: (service, change) => service.known(change),
+    written: (service, t, written) => service.written(t, written),
+    projected: service => service.projected(),
+    running: service => service.running(),
   },
 })

@@ -116,7 +116,7 @@ export class KindLoop {
       kind,
       status: this.#stuck ? 'stuck' : this.#fruitless >= DEGRADED_AFTER ? 'degraded' : failing,
       pending: this.#marked.size + [...this.#running].filter(id => !this.#marked.has(id)).length,
-      quarantined: [...this.#quarantine].map(([id, { timer: _, ...told }]) => ({ kind, id, ...told })),
+      quarantined: [...this.#quarantine].map(([id, { timer: _, ...failure }]) => ({ kind, id, ...failure })),
     }
   }
 

@@ -94,16 +94,16 @@ export class ReconcileLoop implements ReconcileApi {
     if (!open()) return true
     return new Promise(resolve => {
       const timer = this.kernel.clock.timeout(options.timeoutMs ?? 5000, () => {
-        this.#waiters.delete(look)
+        this.#waiters.delete(check)
         resolve(false)
       })
-      const look = () => {
+      const check = () => {
         if (open()) return
-        this.#waiters.delete(look)
+        this.#waiters.delete(check)
         timer.cancel()
         resolve(true)
       }
-      this.#waiters.add(look)
+      this.#waiters.add(check)
     })
   }
 
@@ -139,7 +139,7 @@ export class ReconcileLoop implements ReconcileApi {
   }
 
   #wake(): void {
-    for (const look of [...this.#waiters]) look()
+    for (const check of [...this.#waiters]) check()
   }
 
   #reconcilers(): BoundReconciler[] {

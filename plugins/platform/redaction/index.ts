@@ -12,5 +12,5 @@ export default definePlugin({
   service: () => import('./service.js').then(module => module.RedactionService),
 }).surface({
   settings: [RedactionEnabled] as Setting[],
-  registries: [contribute(Redactors, self => (self.isOn ? [self] : []))],
+  registries: [contribute(Redactors, service => (service.isOn ? [service] : []))],
 })

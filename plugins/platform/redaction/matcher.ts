@@ -199,7 +199,7 @@ export class SecretMatcher {
     const filter = this.#filter
     const shift = this.#shift
     // From here on the filter is not enough: short forms may be anywhere, and forms may begin at the end of a text that continues.
-    const asked = this.#short.size > 0 ? 0 : isLast ? length : Math.max(0, length - HEAD)
+    const searchStart = this.#short.size > 0 ? 0 : isLast ? length : Math.max(0, length - HEAD)
     let hits: Hit[] | undefined
     let hash = 0
     for (let at = 0; at < WINDOW - 1 && at < length; at++) hash = rolled(hash, text, at)
@@ -210,7 +210,7 @@ export class SecretMatcher {
         const slot = hash >>> shift
         if (((filter[slot >>> 3] as number) & (1 << (slot & 7))) !== 0) forms = this.#byHash.get(hash)
       }
-      if (forms === undefined && start < asked) continue
+      if (forms === undefined && start < searchStart) continue
       if (!isLast && this.#mayGoOn(text, start, forms)) return { hits: hits ?? NO_HITS, hold: start }
       const form = this.#longestAt(text, start, forms)
       if (!form || (code && (form.code !== code || form.text.length < SHORTEST_BROKEN))) continue

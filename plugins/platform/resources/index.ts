@@ -24,7 +24,7 @@ export default definePlugin({
   requires: needs,
   service: () => import('./service.js').then(module => module.ResourcesService),
 }).surface({
-  hooks: { written: (self, _, { change }) => self.texts.touch(change) },
+  hooks: { written: (service, _, { change }) => service.texts.touch(change) },
   errors: [ResourceErrors],
   settings: [OperatorWriteLimit],
   commands: [
@@ -78,7 +78,7 @@ export default definePlugin({
         }),
         tool('resources_list', ['resources']),
       ],
-      handle: async (self, { query, actor }) => ok(await self.list(actor, query)),
+      handle: async (service, { query, actor }) => ok(await service.list(actor, query)),
     }),
     route({
       method: 'GET',
@@ -88,8 +88,8 @@ export default definePlugin({
       query: ListRecordsQuery,
       invalid: 422,
       replies: { 200: ListRecordsReply },
-      before: (self, { params }) => self.checkKind(params.kind),
-      handle: async (self, { params, query, actor }) => ok(await self.list(actor, query, params.kind)),
+      before: (service, { params }) => service.checkKind(params.kind),
+      handle: async (service, { params, query, actor }) => ok(await service.list(actor, query, params.kind)),
     }),
     route({
       method: 'GET',
@@ -116,8 +116,8 @@ export default definePlugin({
         }),
         tool('resources_info', ['resources']),
       ],
-      before: (self, { params }) => self.checkKind(params.kind),
-      handle: (self, { params, actor }) => ok(self.get(actor, params.kind, params.id)),
+      before: (service, { params }) => service.checkKind(params.kind),
+      handle: (service, { params, actor }) => ok(service.get(actor, params.kind, params.id)),
     }),
     route({
       method: 'PUT',
@@ -128,9 +128,9 @@ export default definePlugin({
       invalid: 422,
       bodyLimit: PUT_LIMIT,
       replies: { 200: RecordReply, 201: RecordReply },
-      before: (self, { params, actor }) => self.checkWriter(actor, params.kind, params.id),
-      handle: async (self, request) => {
-        const stored = await self.put(request.params, request.body, request.actor, request)
+      before: (service, { params, actor }) => service.checkWriter(actor, params.kind, params.id),
+      handle: async (service, request) => {
+        const stored = await service.put(request.params, request.body, request.actor, request)
         const reply = { record: recordToWire(stored.record) }
         return stored.created ? created(reply) : ok(reply)
       },
@@ -149,9 +149,9 @@ export default definePlugin({
         cli('resource delete', { done: 'deleted {kind} {id}' }),
         tool('resources_delete', ['resources']),
       ],
-      before: (self, { params, actor }) => self.checkWriter(actor, params.kind, params.id),
-      handle: async (self, request) => {
-        await self.delete(request.params, request.body, request.actor, request)
+      before: (service, { params, actor }) => service.checkWriter(actor, params.kind, params.id),
+      handle: async (service, request) => {
+        await service.delete(request.params, request.body, request.actor, request)
         return noContent()
       },
     }),

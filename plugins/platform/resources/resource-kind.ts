@@ -89,7 +89,7 @@ export interface ResourceRoutes<T> {
   /** Columns of the list after the id; paths begin with `spec.`. */
   readonly columns?: readonly CliColumn[]
   /** Gets the kernel from the plugin's service; not needed without a service. */
-  readonly kernel?: (self: T) => RecordKernel
+  readonly kernel?: (service: T) => RecordKernel
 }
 
 /** Declares a kind whose records have a typed repository and, optionally, routes and commands. */
@@ -115,11 +115,11 @@ const DeleteQuery = v.object({ expected_version: v.optional(queryInteger(1)) })
 const paging = new Paging({ place: v.string() })
 
 function routesOf<S, T>(kind: Kind<S>, options: ResourceRoutes<T>): Route<T>[] {
-  const { path, area, command, noun, columns = [], kernel = (self: T) => self as RecordKernel } = options
+  const { path, area, command, noun, columns = [], kernel = (service: T) => service as RecordKernel } = options
   const [one, many] = noun
   const route = routeOf<T>()
   const item: `${string}/{id}` = `${path}/{id}`
-  const repository = (self: T) => new Repository(kind, kernel(self), `svc ${command} list`)
+  const repository = (service: T) => new Repository(kind, kernel(service), `svc ${command} list`)
   const shownColumns = [{ header: 'ID', path: 'id' }, ...columns, { header: 'Version', path: 'version' }]
   return [
     route({
@@ -134,13 +134,13 @@ function routesOf<S, T>(kind: Kind<S>, options: ResourceRoutes<T>): Route<T>[] {
           view: { rows: 'records', columns: shownColumns, empty: `no ${many}; write one: svc ${command} put --help` },
         }),
       ],
-      handle: (self, { query, actor }) => {
+      handle: (service, { query, actor }) => {
         const { limit = 50 } = query
         const page = { actor, query: { kind: kind.name } }
         const id = paging.after(page, query.cursor)
         const after = id === undefined ? {} : { after: { kind: kind.name, id } }
         // As stored, so that records which the codec refuses are listed too.
-        const records = kernel(self).records.list({ ...after, kind: kind.name, as: actor, limit: limit + 1 })
+        const records = kernel(service).records.list({ ...after, kind: kind.name, as: actor, limit: limit + 1 })
         const { rows, ...more } = paging.cut(page, records, limit, record => record.id)
         return ok({ records: rows.map(recordToWire), page: { limit, ...more } })
       },
@@ -151,7 +151,7 @@ function routesOf<S, T>(kind: Kind<S>, options: ResourceRoutes<T>): Route<T>[] {
       summary: `Show one ${one}`,
       replies: { 200: RecordReply },
       with: [describe(area), cli(`${command} show`, { view: { item: 'record', fields: shownColumns } })],
-      handle: (self, { params, actor }) => ok({ record: recordToWire(repository(self).get(params.id, actor)) }),
+      handle: (service, { params, actor }) => ok({ record: recordToWire(repository(service).get(params.id, actor)) }),
     }),
     route({
       method: 'PUT',
@@ -162,10 +162,10 @@ function routesOf<S, T>(kind: Kind<S>, options: ResourceRoutes<T>): Route<T>[] {
       bodyLimit: kind.maxBytes + 4096,
       replies: { 200: RecordReply, 201: RecordReply },
       with: [describe(area), cli(`${command} put`, { done: `stored ${one} {id}` })],
-      handle: async (self, { params, body, actor }) => {
+      handle: async (service, { params, body, actor }) => {
         const { scope = { kind: 'global' as const }, spec, expected_version: expectedVersion = 0 } = body
         const write = { ...params, scope: scope as RecordScope, spec, expectedVersion, direct: true }
-        const stored = await repository(self).put(actor, write)
+        const stored = await repository(service).put(actor, write)
         const reply = { record: recordToWire(stored.record) }
         return stored.created ? created(reply) : ok(reply)
       },
@@ -178,8 +178,8 @@ function routesOf<S, T>(kind: Kind<S>, options: ResourceRoutes<T>): Route<T>[] {
       query: DeleteQuery,
       replies: { 204: null },
       with: [describe(area), cli(`${command} delete`, { done: `deleted ${one} {id}` })],
-      handle: async (self, { params, query, actor }) => {
-        await repository(self).delete(actor, params.id, { expectedVersion: query.expected_version, direct: true })
+      handle: async (service, { params, query, actor }) => {
+        await repository(service).delete(actor, params.id, { expectedVersion: query.expected_version, direct: true })
         return noContent()
       },
     }),

@@ -19,7 +19,7 @@ export default definePlugin({
   declares: [Relaunchers],
   errors: [RestartErrors],
   events: [RestartRequested],
-  services: [{ name: 'finish', run: (self, signal) => self.finish(signal) }],
+  services: [{ name: 'finish', run: (service, signal) => service.finish(signal) }],
   routes: [
     route({
       method: 'POST',
@@ -33,7 +33,7 @@ export default definePlugin({
       essential: true,
       privileged: true,
       replies: { 202: RestartTriggered },
-      handle: async (self, { actor }) => accepted(await self.restart(actor)),
+      handle: async (service, { actor }) => accepted(await service.restart(actor)),
     }),
     route({
       method: 'GET',
@@ -42,7 +42,7 @@ export default definePlugin({
       recovery: true,
       replies: { 200: RestartOperation },
       with: [throws(RestartErrors.restart_not_found)],
-      handle: (self, { params }) => ok(self.operation(params.operation_id)),
+      handle: (service, { params }) => ok(service.operation(params.operation_id)),
     }),
   ],
 })

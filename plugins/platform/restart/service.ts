@@ -54,8 +54,8 @@ export class RestartService implements RestartApi {
     this.#follow('ready')
     const operation = this.#operations.read(id)
     if (!operation) throw RestartErrors.restart_not_found(`there is no restart ${clip(id, 80)}`)
-    const { helper_pid: _, external: __, ...told } = operation
-    return told
+    const { helper_pid: _, external: __, ...reply } = operation
+    return reply
   }
 
   async #begin(actor: Actor): Promise<StoredOperation> {
@@ -64,7 +64,7 @@ export class RestartService implements RestartApi {
     const { pid, startedAt, listeners } = kernel.needs.host
     const id = kernel.ids.id('rst')
     const socket = listeners().find(at => at.door === 'socket')
-    const begun = (more: Partial<StoredOperation>): StoredOperation => {
+    const makeOperation = (more: Partial<StoredOperation>): StoredOperation => {
       const now = iso(kernel.clock.now())
       const operation: StoredOperation = {
         operation_id: id,
@@ -87,11 +87,15 @@ export class RestartService implements RestartApi {
       const problem = await this.#configProblem()
       if (problem !== undefined) {
         const completed_at = iso(kernel.clock.now())
-        return begun({ status: 'failed', completed_at, failure_reason: `the configuration is not valid: ${problem}` })
+        return makeOperation({
+          status: 'failed',
+          completed_at,
+          failure_reason: `the configuration is not valid: ${problem}`,
+        })
       }
       // The helper starts first: then every visible operation is carried out, even if this process ends.
       helper = await relauncher.prepare(id)
-      const operation = begun(relauncher.external ? { external: true } : { helper_pid: helper.pid })
+      const operation = makeOperation(relauncher.external ? { external: true } : { helper_pid: helper.pid })
       await kernel.db.tx(t =>
         kernel.needs.events.emit(t, RestartRequested, { operation_id: id, pid }, { actor, subject: id }),
       )

@@ -18,16 +18,16 @@ export async function mostConnections(): Promise<number> {
  */
 export function boundConnections(server: Server, door: Door, most: number, warn: (text: string) => void): () => void {
   let open = 0
-  let told = false
+  let isReported = false
   const connected = (socket: Socket) => {
     open++
     socket.once('close', () => {
-      if (--open <= most / 2) told = false
+      if (--open <= most / 2) isReported = false
     })
   }
   const dropped = () => {
-    if (!told) warn(`${most} connections are open on the ${door} listener; more are closed until some end`)
-    told = true
+    if (!isReported) warn(`${most} connections are open on the ${door} listener; more are closed until some end`)
+    isReported = true
   }
   server.maxConnections = most
   server.on('connection', connected).on('drop', dropped)

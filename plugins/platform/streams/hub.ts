@@ -26,9 +26,9 @@ export class StreamHub {
   enter(door: Door, most: number): () => void {
     const places = this.#places[door]
     if (places.size >= most) throw StreamErrors.too_many_streams()
-    const place = {}
-    places.add(place)
-    return () => places.delete(place)
+    const slot = {}
+    places.add(slot)
+    return () => places.delete(slot)
   }
 
   /** Open streams by owner. */

@@ -55,12 +55,12 @@ export class StreamsService implements Carrier {
     const most = Math.min(this.kernel.config.get(MaxStreams), this.#mostConnections / 2)
     const leave = this.#hub.enter(arrival.door, most)
     response.once('close', leave)
-    return async (reply, told, over) => {
+    return async (reply, toFault, over) => {
       const { wire, failed } = await opened(request, reply)
       // Not awaited: the hub owns the stream now, and its handler is done.
       const key = { owner: bound.owner, door: arrival.door, actor: arrival.actor }
       void this.#hub
-        .serve(key, wire, reply.stream, error => failed(told(error)))
+        .serve(key, wire, reply.stream, error => failed(toFault(error)))
         .finally(() => {
           leave()
           over()

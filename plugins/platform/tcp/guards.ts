@@ -61,11 +61,11 @@ function isAllowedHost(host: string, { allowed }: Site): boolean {
 }
 
 /** Behind a proxy, a page has the same host as its requests, usually over HTTPS. */
-function isSameOrigin(origin: string, asked: string, site: Site): boolean {
+function isSameOrigin(origin: string, requestHost: string, site: Site): boolean {
   if (!URL.canParse(origin)) return false
   const { protocol, host } = new URL(origin)
   // Browsers omit the default port of a scheme.
   const scheme = site.tls ? 'https:' : 'http:'
   if (protocol === scheme && isOwnHost(host, site)) return true
-  return /^https?:$/.test(protocol) && isAllowedHost(host, site) && host === asked.toLowerCase()
+  return /^https?:$/.test(protocol) && isAllowedHost(host, site) && host === requestHost.toLowerCase()
 }

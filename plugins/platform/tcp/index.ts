@@ -27,7 +27,7 @@ export function tcpWith(tables?: string): Plugin {
   }).surface({
     errors: [TcpErrors],
     settings: Object.values(TcpSettings) as Setting[],
-    hooks: { open: self => self.open(), running: (self, change) => self.openAgain(change) },
+    hooks: { open: service => service.open(), running: (service, change) => service.openAgain(change) },
   })
 }
 

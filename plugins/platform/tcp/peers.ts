@@ -70,7 +70,7 @@ export class PeerTable {
   of(socket: Socket): Peer | Promise<Peer> {
     const known = this.#peers.get(socket)
     if (known) return known
-    const found = this.#look(socket).then(peer => {
+    const found = this.#identify(socket).then(peer => {
       this.#peers.set(socket, peer)
       return peer
     })
@@ -84,7 +84,7 @@ export class PeerTable {
     await Promise.all(this.files.map(file => file.close()))
   }
 
-  #look(socket: Socket): Promise<Peer> {
+  #identify(socket: Socket): Promise<Peer> {
     const { remoteAddress, remotePort, localAddress, localPort } = socket
     const key = [endKey(remoteAddress, remotePort), endKey(localAddress, localPort)].join(' ')
     return new Promise(settle => {

@@ -44,25 +44,25 @@ export default definePlugin({
     tap(
       maybe(Extensions),
       extensions => extensions.changed,
-      self => () => self.processes.look(),
+      service => () => service.processes.refresh(),
     ),
     tap(
       Workspaces,
       workspaces => workspaces.deleting,
-      self =>
+      service =>
         (t, { id }) =>
-          self.inUse(t, id),
+          service.inUse(t, id),
     ),
     // A secret can also change in the vault directly, without a change of its slot.
     tap(
       Events,
       events => events.of(VaultSecretPut),
-      self => event => self.secretChanged(event.payload.ref, 'put'),
+      service => event => service.secretChanged(event.payload.ref, 'put'),
     ),
     tap(
       Events,
       events => events.of(VaultSecretDeleted),
-      self => event => self.secretChanged(event.payload.ref, 'deleted'),
+      service => event => service.secretChanged(event.payload.ref, 'deleted'),
     ),
   ],
   routes: [...instanceRoutes, ...deliveryRoutes, ...inboundRoutes],
@@ -72,33 +72,33 @@ export default definePlugin({
   reconcilers: [
     reconciler({
       kind: BridgeInstanceKind,
-      run: (self, { first }) => {
-        if (!first) self.adapters.markAll()
+      run: (service, { first }) => {
+        if (!first) service.adapters.markAll()
       },
     }),
   ],
   services: [
-    { name: 'adapters', run: (self, signal) => self.adapters.run(signal) },
-    { name: 'exchange', run: (self, signal) => self.exchange(signal) },
+    { name: 'adapters', run: (service, signal) => service.adapters.run(signal) },
+    { name: 'exchange', run: (service, signal) => service.exchange(signal) },
   ],
-  quiesce: [{ phase: 'bridges', run: (self, signal) => self.quiesce(signal) }],
+  quiesce: [{ phase: 'bridges', run: (service, signal) => service.quiesce(signal) }],
   hooks: {
-    write: { [BridgeInstanceKind.name]: (self, t, change) => self.guard(t, change) },
-    written: (self, t, { change }) => {
+    write: { [BridgeInstanceKind.name]: (service, t, change) => service.guard(t, change) },
+    written: (service, t, { change }) => {
       const { kind } = change.verb === 'put' ? change.after : change.before
-      if (kind === BridgeInstanceKind.name) self.written(t, change)
+      if (kind === BridgeInstanceKind.name) service.written(t, change)
     },
     // Added or removed extensions can have adapters.
-    running: self => self.adapters.markAll(),
-    changed: self => self.adapters.markAll(),
+    running: service => service.adapters.markAll(),
+    changed: service => service.adapters.markAll(),
   },
   registries: [
-    contribute(ProvisionOwners, self => [self.processes.owner()]),
-    contribute(BridgeProviders, self => self.processes.providers()),
-    contribute(Checks, self => [{ id: 'runtime.bridges', category: 'bridges', run: () => self.check() }]),
-    contribute(StatusMembers, self => [
-      { path: 'bridges', read: () => self.totals() },
-      { path: 'health.bridges', read: () => self.totals() },
+    contribute(ProvisionOwners, service => [service.processes.owner()]),
+    contribute(BridgeProviders, service => service.processes.providers()),
+    contribute(Checks, service => [{ id: 'runtime.bridges', category: 'bridges', run: () => service.check() }]),
+    contribute(StatusMembers, service => [
+      { path: 'bridges', read: () => service.totals() },
+      { path: 'health.bridges', read: () => service.totals() },
     ]),
     contribute(SecretOwners, () => [
       { what: 'bridge', deleted: { record: BridgeInstanceKind.name }, paths: id => [`bridges/${id}`] },

@@ -97,7 +97,7 @@ export class Inbound {
     try {
       return await db.tx(t => {
         const outcomes = judged.map(({ message, verdict }) => this.#store(t, share, message, verdict))
-        this.#seen(t, judged)
+        this.#recordContact(t, judged)
         along(t, outcomes)
         return outcomes
       })
@@ -110,7 +110,7 @@ export class Inbound {
         try {
           return await db.tx(t => {
             const outcome = this.#store(t, share, message, verdict)
-            this.#seen(t, [{ message, verdict }])
+            this.#recordContact(t, [{ message, verdict }])
             return outcome
           })
         } catch (error) {
@@ -149,7 +149,7 @@ export class Inbound {
   }
 
   /** Records the last contact with daemons and the offsets of their clocks. */
-  #seen(t: Tx, judged: readonly { readonly message: Delivered; readonly verdict: Judged }[]): void {
+  #recordContact(t: Tx, judged: readonly { readonly message: Delivered; readonly verdict: Judged }[]): void {
     const skews = new Map<string, number>()
     for (const { message, verdict } of judged)
       if (verdict.state === 'ok') skews.set(verdict.peer.name, verdict.proof.at * 1000 - message.storedAt)

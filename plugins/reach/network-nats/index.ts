@@ -86,41 +86,41 @@ export default definePlugin({
   settings: [...natsSettings, ...offerSettings],
   owned: [{ by: Workspaces, table: 'network_nats_share', column: 'workspace_id' }],
   registries: [
-    contribute(Checks, self => [{ id: 'network.remote', category: 'network', run: async () => self.check() }]),
+    contribute(Checks, service => [{ id: 'network.remote', category: 'network', run: async () => service.check() }]),
   ],
   services: [
-    { name: 'link', run: (self, signal) => self.run(signal) },
-    { name: 'offers', run: (self, signal) => self.runOffers(signal) },
+    { name: 'link', run: (service, signal) => service.run(signal) },
+    { name: 'offers', run: (service, signal) => service.runOffers(signal) },
   ],
   taps: [
     tap(
       Network,
       network => network.persisted,
-      self => () => self.wake(),
+      service => () => service.wake(),
     ),
     // Peers joining or leaving are announced immediately.
     tap(
       Network,
       network => network.peerJoined,
-      self => () => self.wake(),
+      service => () => service.wake(),
     ),
     tap(
       Network,
       network => network.peerLeft,
-      self => () => self.wake(),
+      service => () => service.wake(),
     ),
     ...natsSettings.map(setting =>
       tap(
         Settings,
         settings => settings.of<unknown>(setting as Setting<unknown>),
-        self => () => self.configured(),
+        service => () => service.configured(),
       ),
     ),
     ...offerSettings.map(setting =>
       tap(
         Settings,
         settings => settings.of<unknown>(setting as Setting<unknown>),
-        self => () => self.accepting(),
+        service => () => service.accepting(),
       ),
     ),
   ],
@@ -131,7 +131,7 @@ export default definePlugin({
       summary: 'Show the connection to other daemons, their keys, shared channels and what was refused',
       replies: { 200: RemoteStatusReply },
       with: [cli('network remote', { view: status })],
-      handle: self => ok({ remote: self.status() }),
+      handle: service => ok({ remote: service.status() }),
     }),
     route({
       method: 'GET',
@@ -144,7 +144,7 @@ export default definePlugin({
           view: show(RemoteIdentityReply, 'identity', ['public_key', 'fingerprint', 'daemon']),
         }),
       ],
-      handle: async self => ok({ identity: await self.shownIdentity() }),
+      handle: async service => ok({ identity: await service.shownIdentity() }),
     }),
     route({
       method: 'POST',
@@ -157,7 +157,7 @@ export default definePlugin({
         throws(...KEY, ...WRITING),
         cli('network join', { args: [{ name: 'url', in: 'body', summary: 'server, nats://host:port' }], view: status }),
       ],
-      handle: async (self, { body, actor }) => ok({ remote: await self.join(body, actor) }),
+      handle: async (service, { body, actor }) => ok({ remote: await service.join(body, actor) }),
     }),
     route({
       method: 'POST',
@@ -170,13 +170,13 @@ export default definePlugin({
         throws(...WRITING),
         cli('network leave', { view: status }),
       ],
-      handle: async (self, { actor }) => ok({ remote: await self.leave(actor) }),
+      handle: async (service, { actor }) => ok({ remote: await service.leave(actor) }),
     }),
     peer.list({
       summary: 'List the daemons whose keys are pinned',
       command: 'network peer keys',
       empty: 'no daemons; add one: svc network peer add <name> <public key> --fingerprint <fingerprint>',
-      handle: self => ({ peers: self.listPeers() }),
+      handle: service => ({ peers: service.listPeers() }),
     }),
     peer.create({
       summary: 'Pin the key of another daemon',
@@ -195,7 +195,7 @@ export default definePlugin({
         RemoteErrors.remote_peer_exists,
       ],
       body: AddRemotePeerBody,
-      handle: async (self, { body }) => ({ peer: await self.addPeer(body) }),
+      handle: async (service, { body }) => ({ peer: await service.addPeer(body) }),
     }),
     peer.delete({
       summary: 'Revoke the key of another daemon',
@@ -205,12 +205,12 @@ export default definePlugin({
         undo({ by: 'never', why: 'a revoked key is trusted again by a person alone; pin it: svc network peer add' }),
       ],
       done: 'revoked the key of {name}; what it sends is refused',
-      handle: (self, { params }) => self.removePeer(params.name),
+      handle: (service, { params }) => service.removePeer(params.name),
     }),
     channel.list({
       summary: 'List the channels that are shared with other daemons',
       empty: 'no channels are shared; share one: svc network share <channel>',
-      handle: self => ({ channels: self.listShares() }),
+      handle: service => ({ channels: service.listShares() }),
     }),
     channel.create({
       summary: 'Share a channel with the daemons of the realm',
@@ -219,14 +219,14 @@ export default definePlugin({
       cli: { workspace: 'workspace', args: [{ name: 'channel', in: 'body', summary: 'name of a channel' }] },
       throws: [...REFERENCE_ERRORS, NetworkErrors.channel_not_found, RemoteErrors.remote_channel_taken],
       body: ShareRemoteChannelBody,
-      handle: async (self, { body }) => ({ channel: await self.share(body.channel, body.workspace) }),
+      handle: async (service, { body }) => ({ channel: await service.share(body.channel, body.workspace) }),
     }),
     channel.delete({
       summary: 'Share a channel no longer',
       command: 'network unshare',
       with: [runsCode(false), undo({ by: 'never', why: 'share it again: svc network share' })],
       done: '{channel} is not shared any more',
-      handle: (self, { params }) => self.unshare(params.channel),
+      handle: (service, { params }) => service.unshare(params.channel),
     }),
     ...offerRoutes,
   ],

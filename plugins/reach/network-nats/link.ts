@@ -27,7 +27,7 @@ import type { K } from './needs.js'
 import type { LinkPart } from './offers/wire.js'
 import { KEPT_MS, type Line, Outbound, type StreamView } from './outbound.js'
 import type { Identity } from './proof.js'
-import { ACK_WAIT_MS, type Place, Reader } from './reader.js'
+import { ACK_WAIT_MS, type ChannelHandler, Reader } from './reader.js'
 import { type ShareRow, shares } from './tables.js'
 
 /** Configuration of a connection, with plain secrets. */
@@ -115,7 +115,7 @@ export class Link {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, ids, log } = this.kernel
     for (let attempt = 1; !signal.aborted; attempt++) {
-      const begun = clock.monotonic()
+      const startedAt = clock.monotonic()
       this.#isOfUse = false
       try {
         await this.#connected(signal)
@@ -124,7 +124,7 @@ export class Link {
         this.state = { state: 'away', error: explained(error), since: clock.now() }
         log.debug('the server of the network is away', { error: messageOf(error) })
       }
-      if (this.#isOfUse || clock.monotonic() - begun > LIVED_MS) attempt = 1
+      if (this.#isOfUse || clock.monotonic() - startedAt > LIVED_MS) attempt = 1
       await clock
         .sleep(
           backoff(attempt, () => ids.random(), RETRY),
@@ -329,10 +329,15 @@ export class Link {
   }
 
   /** Processes the messages of a consumer until the signal aborts. @throws Error if it ended otherwise */
-  async #consume(client: JetStreamClient, durable: string, signal: AbortSignal, place: Place): Promise<void> {
+  async #consume(
+    client: JetStreamClient,
+    durable: string,
+    signal: AbortSignal,
+    handler: ChannelHandler,
+  ): Promise<void> {
     const consumer = await client.consumers.get(this.#stream, durable)
     if (signal.aborted) return
-    const reader = new Reader(this.kernel, this.#inbound, place)
+    const reader = new Reader(this.kernel, this.#inbound, handler)
     const messages = await consumer.consume({
       max_messages: UNDER_WAY,
       expires: PULL_MS,

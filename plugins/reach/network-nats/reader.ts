@@ -12,7 +12,7 @@ const DELIVERIES = 6
 const BATCH = 64
 
 /** Callbacks of a reader. */
-export interface Place {
+export interface ChannelHandler {
   /** The shared channel of a message; undefined if it is no longer shared. */
   share(message: JsMsg): ShareRow | undefined
   /** Handles a message of a channel that is no longer shared. */
@@ -36,7 +36,7 @@ export class Reader {
   constructor(
     private readonly kernel: K,
     private readonly inbound: Inbound,
-    private readonly place: Place,
+    private readonly handler: ChannelHandler,
   ) {}
 
   add(message: JsMsg): void {
@@ -49,9 +49,9 @@ export class Reader {
     const batch = this.#queue.splice(0, BATCH)
     const groups = new Map<string, { readonly share: ShareRow; readonly messages: JsMsg[] }>()
     for (const message of batch) {
-      const share = this.place.share(message)
+      const share = this.handler.share(message)
       if (!share) {
-        this.place.unshared(message)
+        this.handler.unshared(message)
         continue
       }
       const group = groups.get(share.channel) ?? { share, messages: [] }
@@ -77,7 +77,7 @@ export class Reader {
             if (found[n] === 'again') this.#again.add(seq)
             else this.#again.delete(seq)
           const last = Math.max(...messages.map(({ seq }) => seq))
-          this.place.note?.(t, share, Math.min(last, ...[...this.#again].map(seq => seq - 1)))
+          this.handler.note?.(t, share, Math.min(last, ...[...this.#again].map(seq => seq - 1)))
         },
       )
     } catch (error) {
@@ -114,9 +114,9 @@ export class Reader {
 }
 
 function deliveredOf(message: JsMsg) {
-  const [, , lane, ...place] = message.subject.split('.')
+  const [, , lane, ...tokens] = message.subject.split('.')
   return {
-    daemon: place.at(-1) ?? '',
+    daemon: tokens.at(-1) ?? '',
     isDirect: lane === 'd',
     data: message.data,
     messageId: message.headers?.get('Nats-Msg-Id') ?? '',

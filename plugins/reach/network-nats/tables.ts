@@ -78,7 +78,7 @@ export const marks = table('network_nats_mark', {
 })
 
 /** Ids of received messages until their expiry, to detect duplicates. */
-export const seen = table('network_nats_seen', {
+export const receivedMessages = table('network_nats_seen', {
   daemon: text(),
   channel: text(),
   id: text(),

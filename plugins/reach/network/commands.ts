@@ -11,10 +11,10 @@ async function change(context: CommandContext, to: string, wish: Record<string, 
   const { workspace, task } = options
   if (workspace === undefined) return fault('usage', 'name the workspace: --workspace <id, name or path>')
   const url = urlOf(workspace)
-  const place = task === undefined ? { scope: 'workspace' } : { scope: 'task', task_id: String(task) }
-  const query = new URLSearchParams(place as Record<string, string>)
+  const target = task === undefined ? { scope: 'workspace' } : { scope: 'task', task_id: String(task) }
+  const query = new URLSearchParams(target as Record<string, string>)
   const { coordination } = (await client.request('GET', `${url}?${query}`)) as CoordinationReply
-  const body = { ...place, ...wish, expected_revision: coordination.revision }
+  const body = { ...target, ...wish, expected_revision: coordination.revision }
   const reply = (await client.request('PUT', `${url}${to}`, body)) as CoordinationReply
   if (out.json) out.value(reply)
   else out.line(`${said} of ${task === undefined ? `the workspace ${workspace}` : `the task ${task}`}`)

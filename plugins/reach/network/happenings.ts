@@ -12,7 +12,7 @@ export class Happenings {
   tell(t: Tx, name: HappeningName, about: () => Happening): void {
     const hook = this.hooks[name]
     if (!hook.isUsed()) return
-    const told = about()
-    this.kernel.db.onDurable(t, () => void hook.call(told))
+    const happening = about()
+    this.kernel.db.onDurable(t, () => void hook.call(happening))
   }
 }

@@ -64,40 +64,40 @@ export default definePlugin({
     ...ofSessions.map(name => ({ by: Sessions, table: `network_${name}`, column: 'session_id' })),
   ],
   services: [
-    { name: 'wakes', run: (self, signal) => self.wakes.run(signal) },
-    { name: 'retention', run: (self, signal) => self.retention.run(signal) },
+    { name: 'wakes', run: (service, signal) => service.wakes.run(signal) },
+    { name: 'retention', run: (service, signal) => service.retention.run(signal) },
   ],
   registries: [
-    contribute(Company, self => [
+    contribute(Company, service => [
       {
-        channels: session => self.agentChannels.list(session),
-        inbox: (session, limit) => self.agentChannels.summary(session, limit),
-        peers: (session, limit) => self.agentChannels.roster(session, limit),
+        channels: session => service.agentChannels.list(session),
+        inbox: (session, limit) => service.agentChannels.summary(session, limit),
+        peers: (session, limit) => service.agentChannels.roster(session, limit),
       },
     ]),
-    contribute(SessionParticipation, self => [self.participation]),
-    contribute(ToolAllowances, self => [{ allows: (...call) => self.agentChannels.isAnswer(...call) }]),
-    contribute(StatusMembers, self => [{ path: 'daemon.network', read: () => self.status() }]),
-    contribute(Checks, self => [{ id: 'network', category: 'network', run: async () => self.check() }]),
+    contribute(SessionParticipation, service => [service.participation]),
+    contribute(ToolAllowances, service => [{ allows: (...call) => service.agentChannels.isAnswer(...call) }]),
+    contribute(StatusMembers, service => [{ path: 'daemon.network', read: () => service.status() }]),
+    contribute(Checks, service => [{ id: 'network', category: 'network', run: async () => service.check() }]),
   ],
   taps: [
     tap(
       Sessions,
       sessions => sessions.prepare,
-      self => (start, session) => self.participation.prepared(start, session),
+      service => (start, session) => service.participation.prepared(start, session),
     ),
     tap(
       Sessions,
       sessions => sessions.stopped,
-      self => session => self.sessionStopped(session),
+      service => session => service.sessionStopped(session),
     ),
     tap(
       Sessions,
       sessions => sessions.permission,
-      self =>
+      service =>
         ({ sessionId, toolKind: kind, command, argv, allow }) => {
-          if (!self.wakes.isWoken(sessionId)) return undefined
-          const refusal = self.restraint(sessionId, { kind, command, argv })
+          if (!service.wakes.isWoken(sessionId)) return undefined
+          const refusal = service.restraint(sessionId, { kind, command, argv })
           if (refusal !== undefined) return NetworkErrors.network_turn_restrained(refusal)
           // Commands for answers of agents need no approval.
           if (kind === 'execute') allow()
@@ -107,20 +107,21 @@ export default definePlugin({
     tap(
       Sessions,
       sessions => sessions.points.agentPreStart,
-      self => (line, session) => (self.takesPart(session.id) ? { ...line, isGuardable: true as const } : undefined),
+      service => (line, session) =>
+        service.takesPart(session.id) ? { ...line, isGuardable: true as const } : undefined,
     ),
     tap(
       Sessions,
       sessions => sessions.points.promptPostAssemble,
-      self =>
+      service =>
         ({ source }, { id }) =>
-          self.guarding.before(id, source === SOURCE),
+          service.guarding.before(id, source === SOURCE),
     ),
     tap(
       Sessions,
       sessions => sessions.points.toolPreCall,
-      self => (call, session) => {
-        const deny = self.restraint(session.id, call)
+      service => (call, session) => {
+        const deny = service.restraint(session.id, call)
         return deny === undefined ? undefined : { ...call, deny }
       },
     ),
@@ -128,9 +129,9 @@ export default definePlugin({
       tap(
         Events,
         events => events.of(type),
-        self =>
+        service =>
           ({ payload }) =>
-            self.following.runEnded(payload.run_id ?? ''),
+            service.following.runEnded(payload.run_id ?? ''),
       ),
     ),
   ],
@@ -156,7 +157,7 @@ export default definePlugin({
           ]),
         }),
       ],
-      handle: self => ok({ network: self.status() }),
+      handle: service => ok({ network: service.status() }),
     }),
     ...channelRoutes,
     ...conversationRoutes,

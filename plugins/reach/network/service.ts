@@ -134,7 +134,7 @@ export class NetworkService implements NetworkApi {
   }
 
   /** The workspace of a request. @throws Fault `workspace_not_found` */
-  async place(reference: string, actor: Actor): Promise<Workspace> {
+  async workspaceOf(reference: string, actor: Actor): Promise<Workspace> {
     const workspace = await this.kernel.needs.workspaces.find(reference)
     if (isElsewhere(actor, { kind: 'workspace', id: workspace.id }))
       throw WorkspaceErrors.workspace_not_found(`there is no workspace ${JSON.stringify(reference)}`)

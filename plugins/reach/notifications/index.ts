@@ -42,26 +42,26 @@ export default definePlugin({
     { by: Tasks, table: 'notifications_subscription', column: 'task_id' },
   ],
   registries: [
-    contribute(Checks, self => [{ id: 'notifications', category: 'notifications', run: self.check }]),
-    contribute(StatusMembers, self => [{ path: 'attention', read: () => self.mishaps.status() }]),
-    contribute(InboxSources, self => [{ read: most => self.mishaps.inbox(most) }]),
+    contribute(Checks, service => [{ id: 'notifications', category: 'notifications', run: service.check }]),
+    contribute(StatusMembers, service => [{ path: 'attention', read: () => service.mishaps.status() }]),
+    contribute(InboxSources, service => [{ read: most => service.mishaps.inbox(most) }]),
   ],
-  services: [{ name: 'dispatch', run: (self, signal) => self.dispatcher.run(signal) }],
+  services: [{ name: 'dispatch', run: (service, signal) => service.dispatcher.run(signal) }],
   taps: [
     tap(
       Events,
       events => events.written,
-      self => (t, event) => self.written(t, event),
+      service => (t, event) => service.written(t, event),
     ),
     tap(
       maybe(Sessions),
       sessions => sessions.points.eventRecorded,
-      self => event => self.recorded(event),
+      service => event => service.recorded(event),
     ),
     tap(
       maybe(Bridges),
       bridges => bridges.deliveryEnded,
-      self => (key, standing) => self.deliveryEnded(key, standing),
+      service => (key, standing) => service.deliveryEnded(key, standing),
     ),
   ],
   commands,

@@ -76,7 +76,7 @@ const presetRoutes: readonly Route<NotificationsService>[] = [
     command: 'notifications presets list',
     query: schemas.ListPresetsQuery,
     empty: 'no presets',
-    handle: (self, { query }) => self.presets.list(query),
+    handle: (service, { query }) => service.presets.list(query),
   }),
   preset.create({
     summary: 'Create a notification preset',
@@ -85,13 +85,13 @@ const presetRoutes: readonly Route<NotificationsService>[] = [
     query: schemas.ProfileQuery,
     body: schemas.CreatePresetBody,
     throws: [...invalid, NotificationErrors.preset_duplicate_name, NotificationErrors.preset_limit],
-    handle: async (self, { query, body }) => ({ preset: await self.presets.create(body, query.profile) }),
+    handle: async (service, { query, body }) => ({ preset: await service.presets.create(body, query.profile) }),
   }),
   preset.get({
     summary: 'Show a notification preset and where its messages got to',
     query: schemas.ProfileQuery,
     cli: { view: withTable(preset.view, 'target_states', targetColumns) },
-    handle: (self, { params, query }) => ({ preset: self.presets.show(params.name, query.profile) }),
+    handle: (service, { params, query }) => ({ preset: service.presets.show(params.name, query.profile) }),
   }),
   preset.update({
     method: 'PUT',
@@ -101,15 +101,15 @@ const presetRoutes: readonly Route<NotificationsService>[] = [
     query: schemas.ProfileQuery,
     body: schemas.UpdatePresetBody,
     throws: [...invalid, NotificationErrors.preset_limit],
-    handle: async (self, { params, query, body }) => ({
-      preset: await self.presets.update(params.name, body, query.profile),
+    handle: async (service, { params, query, body }) => ({
+      preset: await service.presets.update(params.name, body, query.profile),
     }),
   }),
   preset.delete({
     summary: 'Delete a notification preset',
     with: [undo({ by: 'create', of: 'preset' })],
     throws: [NotificationErrors.preset_builtin_protected],
-    handle: (self, { params }) => self.presets.delete(params.name),
+    handle: (service, { params }) => service.presets.delete(params.name),
   }),
   route({
     method: 'PUT',
@@ -122,8 +122,8 @@ const presetRoutes: readonly Route<NotificationsService>[] = [
       runsCode(false),
       throws(NotificationErrors.preset_not_found, NotificationErrors.preset_limit),
     ],
-    handle: async (self, { params, body }) =>
-      ok(await self.presets.setEnabled(params.name, body.enabled, body.profile)),
+    handle: async (service, { params, body }) =>
+      ok(await service.presets.setEnabled(params.name, body.enabled, body.profile)),
   }),
 ]
 
@@ -153,7 +153,7 @@ const attentionRoutes: readonly Route<NotificationsService>[] = [
       }),
       throws(NotificationErrors.attention_query_invalid, ...REFERENCE_ERRORS),
     ],
-    handle: async (self, { query }) => ok(await self.attention.list(query)),
+    handle: async (service, { query }) => ok(await service.attention.list(query)),
   }),
   route({
     method: 'POST',
@@ -172,8 +172,8 @@ const attentionRoutes: readonly Route<NotificationsService>[] = [
         ...REFERENCE_ERRORS,
       ),
     ],
-    handle: async (self, { query, body }) => {
-      await self.attention.acknowledge(query, body)
+    handle: async (service, { query, body }) => {
+      await service.attention.acknowledge(query, body)
       return noContent()
     },
   }),
@@ -205,7 +205,7 @@ const subscriptionRoutes: readonly Route<NotificationsService>[] = [
       }),
       throws(TaskErrors.task_not_found),
     ],
-    handle: (self, { params, query }) => ok({ subscriptions: self.subscriptions.list(params.id, query) }),
+    handle: (service, { params, query }) => ok({ subscriptions: service.subscriptions.list(params.id, query) }),
   }),
   route({
     method: 'POST',
@@ -228,8 +228,8 @@ const subscriptionRoutes: readonly Route<NotificationsService>[] = [
         ...REFERENCE_ERRORS,
       ),
     ],
-    handle: async (self, { params, body, actor }) =>
-      created({ subscription: await self.subscriptions.add(params.id, body, actor) }),
+    handle: async (service, { params, body, actor }) =>
+      created({ subscription: await service.subscriptions.add(params.id, body, actor) }),
   }),
   route({
     method: 'GET',
@@ -237,7 +237,8 @@ const subscriptionRoutes: readonly Route<NotificationsService>[] = [
     summary: 'Show a room that is told when a task ends',
     replies: { 200: schemas.SubscriptionReply },
     with: [cli('task notification show', { view: show(...subscription, shownSubscription) }), throws(...ofTask)],
-    handle: (self, { params }) => ok({ subscription: self.subscriptions.show(params.id, params.subscription_id) }),
+    handle: (service, { params }) =>
+      ok({ subscription: service.subscriptions.show(params.id, params.subscription_id) }),
   }),
   route({
     method: 'DELETE',
@@ -250,8 +251,8 @@ const subscriptionRoutes: readonly Route<NotificationsService>[] = [
       runsCode(false),
       throws(...ofTask),
     ],
-    handle: async (self, { params }) => {
-      await self.subscriptions.remove(params.id, params.subscription_id)
+    handle: async (service, { params }) => {
+      await service.subscriptions.remove(params.id, params.subscription_id)
       return noContent()
     },
   }),
@@ -277,7 +278,7 @@ const notify = route({
     runsCode(false),
     throws(NotificationErrors.notice_invalid),
   ],
-  handle: async (self, { actor, headers, body }) => ok(await self.notify(actor, headers, body)),
+  handle: async (service, { actor, headers, body }) => ok(await service.notify(actor, headers, body)),
 })
 
 export const routes: readonly Route<NotificationsService>[] = [

@@ -6,9 +6,9 @@ import type { StoredEvent } from '../../platform/events/api.js'
 import type { Recorded } from '../../work/sessions/api.js'
 import type { DeliveryStanding } from '../bridges/api.js'
 import type { NotificationsApi } from './api.js'
-import { Asked } from './attention/asked.js'
 import { Attention } from './attention/attention.js'
 import { Mishaps } from './attention/mishaps.js'
+import { QuestionEvents } from './attention/question-events.js'
 import { isTrouble, Troubles } from './attention/troubles.js'
 import { checks } from './checks.js'
 import { Dispatcher } from './dispatch/dispatcher.js'
@@ -28,7 +28,7 @@ export class NotificationsService implements NotificationsApi {
   readonly notices: Notices
   readonly subscriptions: Subscriptions
   readonly #troubles: Troubles
-  readonly #asked: Asked
+  readonly #questions: QuestionEvents
 
   constructor(private readonly kernel: K) {
     this.presets = new Presets(kernel, () => this.dispatcher.wake())
@@ -41,7 +41,7 @@ export class NotificationsService implements NotificationsApi {
     this.#troubles = new Troubles(kernel)
     this.attention = new Attention(kernel, this.#troubles, this.notices)
     this.mishaps = new Mishaps(this.attention)
-    this.#asked = new Asked(kernel)
+    this.#questions = new QuestionEvents(kernel)
   }
 
   start(): Promise<void> {
@@ -91,7 +91,7 @@ export class NotificationsService implements NotificationsApi {
   }
 
   recorded(event: Recorded): Promise<void> | undefined {
-    return this.#asked.recorded(event)
+    return this.#questions.recorded(event)
   }
 
   /** The doctor's items. */

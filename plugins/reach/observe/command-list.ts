@@ -1,12 +1,12 @@
 import type { Command } from '../../../kernel/plugin.js'
 
-const place = { name: 'in', type: 'text', summary: 'show only this workspace: ID, name or path' } as const
+const workspaceOption = { name: 'in', type: 'text', summary: 'show only this workspace: ID, name or path' } as const
 
 const overview = (path: string): Command => ({
   path,
   summary: 'Show what needs attention, what ran and what it used',
   options: [
-    place,
+    workspaceOption,
     { name: 'usage-window', type: 'text', values: ['7', '30', '90'], summary: 'days of usage; default 30' },
   ],
   load: () => import('./commands.js').then(module => ({ run: module.runOverview })),
@@ -20,7 +20,7 @@ export const commands: readonly Command[] = [
     path: 'top',
     summary: 'Watch runs, sessions, queues and bridges',
     options: [
-      place,
+      workspaceOption,
       { name: 'once', type: 'boolean', summary: 'show the state once and exit' },
       {
         name: 'interval',
@@ -36,7 +36,7 @@ export const commands: readonly Command[] = [
     options: [
       { name: 'type', type: 'text', summary: 'type: task.run_failed, or task.* for all that begin so' },
       { name: 'errors', type: 'boolean', summary: 'show only events that report a failure' },
-      place,
+      workspaceOption,
       { name: 'session', type: 'text', summary: 'show only events of this session' },
       { name: 'agent', type: 'text', summary: 'show only events of sessions of this agent' },
       { name: 'run', type: 'text', summary: 'show only events of this run' },

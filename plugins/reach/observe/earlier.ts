@@ -3,7 +3,7 @@ import type { AgentDay, LocalTime, SessionSpan, SessionsApi } from '../../work/s
 /** Workspaces (and all of them together) with remembered days. */
 const MAX_PLACES = 16
 
-interface Place {
+interface Summary {
   /** The day of the read. */
   readonly today: string
   /** Usage by day, before today, starting at `from`. */
@@ -18,14 +18,14 @@ interface Place {
  * each overview would sum up all sessions of 90 days.
  */
 export class EarlierDays {
-  readonly #places = new Map<string, Place>()
+  readonly #places = new Map<string, Summary>()
 
   constructor(private readonly time: LocalTime) {}
 
   /** As `usage` of sessions. */
   usage(past: SessionsApi['past'], from: string, now: number, workspaceId: string | undefined): AgentDay[] {
     const today = this.time.day(now)
-    const { usage } = this.#place(past, from, now, workspaceId)
+    const { usage } = this.#summary(past, from, now, workspaceId)
     return [...usage.filter(({ day }) => day >= from), ...past.usage(today, today, workspaceId)]
   }
 
@@ -39,25 +39,25 @@ export class EarlierDays {
     const { past } = sessions
     const today = this.time.day(now)
     const begin = this.time.dayStart(today)
-    const place = this.#place(past, today, now, workspaceId)
-    const known = place.longest
+    const summary = this.#summary(past, today, now, workspaceId)
+    const known = summary.longest
     const isGone = known?.span !== undefined && sessions.get(known.span.id) === undefined
-    if (known?.since !== since || isGone) place.longest = { since, span: past.longest(since, begin, workspaceId) }
-    const before = place.longest?.span
+    if (known?.since !== since || isGone) summary.longest = { since, span: past.longest(since, begin, workspaceId) }
+    const before = summary.longest?.span
     const current = past.longest(begin, Number.MAX_SAFE_INTEGER, workspaceId)
     // A remembered session that is active again has grown, and is among those of today.
     return lengthOf(before) > lengthOf(current) ? before : current
   }
 
-  #place(past: SessionsApi['past'], from: string, now: number, workspaceId: string | undefined): Place {
+  #summary(past: SessionsApi['past'], from: string, now: number, workspaceId: string | undefined): Summary {
     const [yesterday = '', today = ''] = this.time.daysTo(now, 2)
     const key = workspaceId ?? ''
     const known = this.#places.get(key)
     if (known && known.today === today && known.from <= from) return known
     if (this.#places.size >= MAX_PLACES) this.#places.clear()
-    const place = { today, from, usage: past.usage(from, yesterday, workspaceId), longest: undefined }
-    this.#places.set(key, place)
-    return place
+    const summary = { today, from, usage: past.usage(from, yesterday, workspaceId), longest: undefined }
+    this.#places.set(key, summary)
+    return summary
   }
 }
 

@@ -25,13 +25,13 @@ export default definePlugin({
     tap(
       Events,
       events => events.written,
-      self => (_, event) => self.happened(event),
+      service => (_, event) => service.happened(event),
     ),
     tap(
       maybe(Hooks),
       hooks => hooks.completed,
-      self => (t, run) => self.hookRun(t, run),
+      service => (t, run) => service.hookRun(t, run),
     ),
   ],
-  services: [{ name: 'history', run: (self, signal) => self.history(signal) }],
+  services: [{ name: 'history', run: (service, signal) => service.history(signal) }],
 })

@@ -17,7 +17,7 @@ const STALE_MS = 120_000
 /** The currency for comparing agents; usage in others counts as unknown cost. */
 const CURRENCY = 'USD'
 
-export interface Asked {
+export interface OverviewRequest {
   readonly actor: Actor
   /** Undefined for all workspaces. */
   readonly workspaceId: string | undefined
@@ -31,9 +31,9 @@ export interface Sources {
 }
 
 /** The overview, from the tables of hours and days, the uncounted events, and data of sessions, tasks and notifications. */
-export function overviewOf({ kernel, time, earlier }: Sources, tail: Tally, asked: Asked): Overview {
+export function overviewOf({ kernel, time, earlier }: Sources, tail: Tally, request: OverviewRequest): Overview {
   const { clock } = kernel
-  const { workspaceId } = asked
+  const { workspaceId } = request
   const now = clock.now()
   const hours = hoursSince(kernel, tail, time.dayStart(time.daysTo(now, PULSE_DAYS)[0] ?? ''), workspaceId)
   const days = daysOf(kernel, tail, time.daysTo(now, OUTCOME_DAYS), workspaceId)
@@ -41,7 +41,7 @@ export function overviewOf({ kernel, time, earlier }: Sources, tail: Tally, aske
   return {
     schema_version: SCHEMA_VERSION,
     generated_at: iso(now),
-    attention: attentionOf(kernel, asked),
+    attention: attentionOf(kernel, request),
     freshness: freshnessOf(kernel, hours, now, workspaceId),
     today: {
       runs_completed: today.runs_completed,
@@ -50,7 +50,7 @@ export function overviewOf({ kernel, time, earlier }: Sources, tail: Tally, aske
     },
     outcomes: outcomesOf(days),
     pulse: pulseOf({ kernel, time, earlier }, hours, now, workspaceId),
-    usage: usageOf({ kernel, time, earlier }, now, asked),
+    usage: usageOf({ kernel, time, earlier }, now, request),
     network: {
       messages_today: kernel.needs.network.current?.countSince(time.dayStart(time.day(now)), workspaceId) ?? 0,
     },
@@ -128,7 +128,7 @@ function pulseOf(
 ): Overview['pulse'] {
   const buckets = new Map<number, { hour: number; weekday: number; events: number }>()
   for (const [at, { events }] of hours) {
-    const { hour, weekday } = time.place(at)
+    const { hour, weekday } = time.hourAndWeekday(at)
     const bucket = buckets.get(weekday * 24 + hour) ?? { hour, weekday, events: 0 }
     bucket.events += events
     buckets.set(weekday * 24 + hour, bucket)
@@ -158,8 +158,12 @@ function longestToWire(time: LocalTime, span: SessionSpan | undefined): Overview
   }
 }
 
-function usageOf({ kernel: { needs }, time, earlier }: Sources, now: number, asked: Asked): Overview['usage'] {
-  const { usageDays, workspaceId } = asked
+function usageOf(
+  { kernel: { needs }, time, earlier }: Sources,
+  now: number,
+  request: OverviewRequest,
+): Overview['usage'] {
+  const { usageDays, workspaceId } = request
   const past = needs.sessions.current?.past
   const names = time.daysTo(now, usageDays)
   const shareFrom = time.daysTo(now, SHARE_DAYS)[0] ?? ''

@@ -17,7 +17,7 @@ export const routes = [
     invalid: 422,
     replies: { 200: OverviewReply },
     with: [throws(...REFERENCE_ERRORS)],
-    handle: async (self, { actor, query }) => ok({ overview: await self.overview(actor, query) }),
+    handle: async (service, { actor, query }) => ok({ overview: await service.overview(actor, query) }),
   }),
   logs({
     method: 'GET',
@@ -25,7 +25,7 @@ export const routes = [
     summary: 'List events of the daemon by type, session, actor and time',
     query: LogsQuery,
     replies: { 200: LogsReply },
-    handle: async (self, { query }) => ok(await self.logs(query)),
+    handle: async (service, { query }) => ok(await service.logs(query)),
   }),
   logs({
     method: 'GET',
@@ -36,7 +36,7 @@ export const routes = [
     contentType: 'text/event-stream',
     replies: { 200: LogEvent },
     frames: LogsFrame,
-    handle: async (self, { query, headers, signal }) =>
-      streamed(await self.logStream(query, headers['last-event-id'], signal)),
+    handle: async (service, { query, headers, signal }) =>
+      streamed(await service.logStream(query, headers['last-event-id'], signal)),
   }),
 ]

@@ -110,9 +110,9 @@ export class ObserveService {
     const { overviewOf } = await import('./overview.js')
     const { workspaces } = this.kernel.needs
     const workspaceId = query.workspace ? (await workspaces.find(query.workspace)).id : undefined
-    const asked = { actor, workspaceId, usageDays: Number(query.usage_window) }
+    const request = { actor, workspaceId, usageDays: Number(query.usage_window) }
     const sources = { kernel: this.kernel, time: this.time, earlier: this.#earlier }
-    if (!this.#counts) return overviewOf(sources, this.#counter.tally(), asked)
-    return this.#counter.withTail(tail => overviewOf(sources, tail, asked))
+    if (!this.#counts) return overviewOf(sources, this.#counter.tally(), request)
+    return this.#counter.withTail(tail => overviewOf(sources, tail, request))
   }
 }

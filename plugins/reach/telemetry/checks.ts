@@ -4,8 +4,8 @@ import { finding } from '../../desk/daemon/api.js'
 import type { TelemetryService } from './service.js'
 
 /** The doctor's item for a collector that does not accept spans. Nothing else is affected. */
-export function checks(self: Pick<TelemetryService, 'status'>): DiagnosticItem[] {
-  const { traces } = self.status()
+export function checks(service: Pick<TelemetryService, 'status'>): DiagnosticItem[] {
+  const { traces } = service.status()
   const { state, endpoint = '', error = '', dropped, waiting, failing_since: since } = traces
   const item = { id: 'telemetry.traces', category: 'telemetry', suggested_command: command('telemetry status') }
   if (state === 'broken')

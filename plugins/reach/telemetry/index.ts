@@ -25,81 +25,81 @@ export default definePlugin({
   settings,
   routes,
   registries: [
-    contribute(Metrics, self => self.metrics),
-    contribute(Checks, self => [
+    contribute(Metrics, service => service.metrics),
+    contribute(Checks, service => [
       {
         id: 'telemetry.traces',
         category: 'telemetry',
-        run: () => import('./checks.js').then(({ checks }) => checks(self)),
+        run: () => import('./checks.js').then(({ checks }) => checks(service)),
       },
     ]),
   ],
   hooks: {
-    admit: (self, incoming, route) => self.traces.admit(incoming, route),
-    replied: (self, exchange) => self.replied(exchange),
-    published: self => self.counts.published(),
-    written: (self, _, written) => self.traces.written(written),
+    admit: (service, incoming, route) => service.traces.admit(incoming, route),
+    replied: (service, exchange) => service.replied(exchange),
+    published: service => service.counts.published(),
+    written: (service, _, written) => service.traces.written(written),
   },
   taps: [
     ...restarting.map(setting =>
       tap(
         Settings,
         changes => changes.of(setting),
-        self => () => void self.traces.configure(),
+        service => () => void service.traces.configure(),
       ),
     ),
     tap(
       Events,
       events => events.written,
-      self => (t, event) => self.written(t, event),
+      service => (t, event) => service.written(t, event),
     ),
     tap(
       Reconcile,
       reconcile => reconcile.passed,
-      self => (kind, ids, failed, milliseconds) => self.passed(kind, ids, failed, milliseconds),
+      service => (kind, ids, failed, milliseconds) => service.passed(kind, ids, failed, milliseconds),
     ),
     tap(
       maybe(Hooks),
       hooks => hooks.completed,
-      self => (_, run) => {
-        self.counts.hookRun(run)
+      service => (_, run) => {
+        service.counts.hookRun(run)
         return undefined
       },
     ),
     tap(
       maybe(Hooks),
       hooks => hooks.ran,
-      self => run => self.traces.hookRun(run),
+      service => run => service.traces.hookRun(run),
     ),
     tap(
       maybe(Sessions),
       sessions => sessions.points.turnStart,
-      self => event => self.turnStarted(event),
+      service => event => service.turnStarted(event),
     ),
     tap(
       maybe(Sessions),
       sessions => sessions.points.turnEnd,
-      self => event => self.turnEnded(event),
+      service => event => service.turnEnded(event),
     ),
     tap(
       maybe(Sessions),
       sessions => sessions.stopped,
-      self => session => self.sessionStopped(session.id),
+      service => session => service.sessionStopped(session.id),
     ),
     tap(
       maybe(Sessions),
       sessions => sessions.prepare,
-      self => (start, session) => self.prepared(start, session.id),
+      service => (start, session) => service.prepared(start, session.id),
     ),
     tap(
       maybe(Sessions),
       sessions => sessions.points.promptPostAssemble,
-      self => (prompt, session) => self.prompting(prompt, session.id),
+      service => (prompt, session) => service.prompting(prompt, session.id),
     ),
     tap(
       maybe(Bridges),
       bridges => bridges.deliveryEnded,
-      self => (_, standing) => self.counts.bridgeDelivery(standing),
+      service => (_, standing) => service.counts.bridgeDelivery(standing),
     ),
   ],
 })

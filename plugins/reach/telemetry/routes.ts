@@ -13,8 +13,8 @@ export const routes: readonly Route<TelemetryService>[] = [
     recovery: true,
     headers: { Accept: { required: false } },
     replies: { 200: { as: 'bytes', types: ['application/openmetrics-text', 'text/plain'] } },
-    handle: async (self, { headers }) => {
-      const { text, type } = await self.exposition(headers.accept)
+    handle: async (service, { headers }) => {
+      const { text, type } = await service.exposition(headers.accept)
       return ok(text, { 'content-type': type, 'cache-control': 'no-store' })
     },
   }),
@@ -42,6 +42,6 @@ export const routes: readonly Route<TelemetryService>[] = [
         ]),
       }),
     ],
-    handle: self => ok({ telemetry: self.status() }),
+    handle: service => ok({ telemetry: service.status() }),
   }),
 ]

@@ -174,8 +174,8 @@ export abstract class Definitions<S extends JobSpec | TriggerSpec, W> {
   }
 
   /** Validates and stores a new definition. */
-  protected async insert(actor: Actor, id: string, place: Wanted, spec: object) {
-    const scope = await this.checked(place, spec)
+  protected async insert(actor: Actor, id: string, target: Wanted, spec: object) {
+    const scope = await this.checked(target, spec)
     await this.kernel.db.tx(t => this.put(t, actor, { id, scope, spec, expectedVersion: 0 }))
     return this.settled(id)
   }

@@ -34,7 +34,7 @@ import { AutomationSettings } from './settings.js'
 import { simulationRoutes } from './simulate/routes.js'
 import { suggestionRoutes } from './suggestions/routes.js'
 import { suggestionTable } from './suggestions/suggestions.js'
-import { askedTable } from './triggers/asked.js'
+import { hookRequestsTable } from './triggers/hook-requests.js'
 import { triggerRoutes } from './triggers/routes.js'
 import { secretPath } from './triggers/trigger-kind.js'
 import { webhookRoutes } from './webhooks/routes.js'
@@ -50,7 +50,7 @@ export default definePlugin({
   name: 'automation',
   version: '0.1.0',
   requires: needs,
-  provides: perConsumer(Automation, (self: AutomationService, consumer) => self.for(consumer)),
+  provides: perConsumer(Automation, (service: AutomationService, consumer) => service.for(consumer)),
   service: () => import('./service.js').then(m => m.AutomationService),
 }).surface({
   kinds: [JobKind, TriggerKind],
@@ -67,7 +67,7 @@ export default definePlugin({
     { id: '007-webhooks', sql: `${webhookTable}\n${deliveryTable}` },
     { id: '008-suggestions', sql: suggestionTable },
     { id: '009-tasks', sql: taskColumns },
-    { id: '010-asked', sql: askedTable },
+    { id: '010-asked', sql: hookRequestsTable },
     { id: '011-place', sql: placeTable },
     { id: '012-waiting', sql: waitColumn },
     { id: '013-left-sessions', sql: leftTable },
@@ -80,38 +80,42 @@ export default definePlugin({
     { by: Workspaces, table: 'automation_suggestion', column: 'workspace' },
   ],
   reconcilers: [
-    reconciler({ kind: JobKind, projected: self => self.projected(), run: (self, batch) => self.reconcile(batch) }),
-    reconciler({ kind: TriggerKind, run: (self, batch) => self.triggers.reconcile(batch) }),
+    reconciler({
+      kind: JobKind,
+      projected: service => service.projected(),
+      run: (service, batch) => service.reconcile(batch),
+    }),
+    reconciler({ kind: TriggerKind, run: (service, batch) => service.triggers.reconcile(batch) }),
   ],
   services: [
-    { name: 'scheduler', run: (self, signal) => self.schedule(signal) },
-    { name: 'retention', run: (self, signal) => self.forgetDeleted(signal) },
-    { name: 'archive', run: (self, signal) => self.archive.run(signal) },
+    { name: 'scheduler', run: (service, signal) => service.schedule(signal) },
+    { name: 'retention', run: (service, signal) => service.forgetDeleted(signal) },
+    { name: 'archive', run: (service, signal) => service.archive.run(signal) },
   ],
   taps: [
     tap(
       maybe(Changes),
       changes => changes.undoing,
-      self => undoing => self.mayUndo(undoing),
+      service => undoing => service.mayUndo(undoing),
     ),
     tap(
       maybe(Changes),
       changes => changes.planning,
-      self => (notes, planning) => self.planNotes(notes, planning),
+      service => (notes, planning) => service.planNotes(notes, planning),
     ),
     tap(
       maybe(Hooks),
       hooks => hooks.completed,
-      self => (t, run) => {
-        self.emitted.completed(t, run)
+      service => (t, run) => {
+        service.emitted.completed(t, run)
         return undefined
       },
     ),
     tap(
       maybe(Hooks),
       hooks => hooks.asking,
-      self => async request => {
-        await self.asked(request)
+      service => async request => {
+        await service.noteRequest(request)
         return undefined
       },
     ),
@@ -125,27 +129,27 @@ export default definePlugin({
             type: type as EventType<unknown>,
             atOnce: EVENTS_AT_ONCE,
           }),
-        self => event => self.fires.observe(event),
+        service => event => service.fires.observe(event),
       ),
     ),
   ],
-  quiesce: [{ phase: 'automation', run: self => self.quiesce() }],
+  quiesce: [{ phase: 'automation', run: service => service.quiesce() }],
   routes: [...jobRoutes, ...triggerRoutes, ...runRoutes, ...webhookRoutes, ...simulationRoutes, ...suggestionRoutes],
   commands,
   registries: [
-    contribute(InboxSources, self => [{ read: () => self.suggestions.waiting() }]),
-    contribute(ResourceFamilies, self => [self.emitted.family]),
+    contribute(InboxSources, service => [{ read: () => service.suggestions.waiting() }]),
+    contribute(ResourceFamilies, service => [service.emitted.family]),
     contribute(SecretOwners, () => [
       { what: 'trigger', deleted: { record: TriggerKind.name }, paths: id => [secretPath(id)] },
     ]),
-    contribute(StatusMembers, self => [{ path: 'automation', read: () => self.status() }]),
-    contribute(Checks, self => [{ id: 'scheduler', category: 'automation', run: async () => self.check() }]),
+    contribute(StatusMembers, service => [{ path: 'automation', read: () => service.status() }]),
+    contribute(Checks, service => [{ id: 'scheduler', category: 'automation', run: async () => service.check() }]),
   ],
   hooks: {
-    running: self => self.configure(),
+    running: service => service.configure(),
     write: {
-      [JobKind.name]: (self, _, change) => self.jobs.guard(change),
-      [TriggerKind.name]: (self, _, change) => self.triggers.guard(change),
+      [JobKind.name]: (service, _, change) => service.jobs.guard(change),
+      [TriggerKind.name]: (service, _, change) => service.triggers.guard(change),
     },
   },
 })

@@ -232,8 +232,8 @@ export class AutomationService {
   }
 
   /** Records the request of a hook program: its changes inherit the trigger depth of the hook. Resolves when this is durable. */
-  asked(request: HookRequest): Promise<void> {
-    return this.#observed.asked.note(request)
+  noteRequest(request: HookRequest): Promise<void> {
+    return this.#observed.hookRequests.note(request)
   }
 
   get running(): boolean {

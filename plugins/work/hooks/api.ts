@@ -59,7 +59,7 @@ export interface HookDeclarations {
    * The declarations for a place. Read at the start of each session and on each {@link HooksApi.refresh}; an invalid
    * declaration is logged and ignored.
    */
-  readonly read: (place: HookPlace) => Promise<readonly HookDeclaration[]>
+  readonly read: (scope: HookPlace) => Promise<readonly HookDeclaration[]>
 }
 
 /** A hook declaration as written in its source. */

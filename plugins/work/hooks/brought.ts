@@ -13,7 +13,7 @@ import type { K } from './needs.js'
  * starts; events without a session use the hooks of their workspace. Hooks are reloaded when their source changes.
  */
 export class BroughtHooks {
-  readonly #ofSessions = new Map<string, { readonly place: HookPlace; readonly hooks: ByEvent }>()
+  readonly #ofSessions = new Map<string, { readonly scope: HookPlace; readonly hooks: ByEvent }>()
   /** By workspace id; the empty id holds global hooks. */
   #ofPlaces: ReadonlyMap<string, ByEvent> = new Map()
   readonly #turns = new Serial()
@@ -35,14 +35,14 @@ export class BroughtHooks {
   }
 
   /** Loads the hooks of a session that is about to start; the id may be provisional. */
-  async adopt(sessionId: string, place: HookPlace): Promise<void> {
+  async adopt(sessionId: string, scope: HookPlace): Promise<void> {
     if (!this.#isUsed) return
-    this.#ofSessions.set(sessionId, { place, hooks: byEvent(await this.hooksOf(place)) })
+    this.#ofSessions.set(sessionId, { scope, hooks: byEvent(await this.hooksOf(scope)) })
   }
 
   /** Loads the hooks of a session on its first event, which may precede its start. */
   async meet(session: SessionInfo, workspace: Workspace | undefined): Promise<void> {
-    if (!this.knows(session.id)) await this.adopt(session.id, placeOf(session, workspace))
+    if (!this.knows(session.id)) await this.adopt(session.id, scopeOf(session, workspace))
   }
 
   knows(sessionId: string): boolean {
@@ -73,23 +73,23 @@ export class BroughtHooks {
       if (!this.#isUsed) return
       const places: [string, HookPlace][] = [['', {}]]
       for (const workspace of this.kernel.needs.workspaces.list()) places.push([workspace.id, { workspace }])
-      const read = places.map(async ([id, place]) => [id, byEvent(await this.hooksOf(place))] as const)
+      const read = places.map(async ([id, scope]) => [id, byEvent(await this.hooksOf(scope))] as const)
       // Consulted for every event, so places without hooks are omitted.
       this.#ofPlaces = new Map((await Promise.all(read)).filter(([, hooks]) => hooks.size > 0))
       this.#isRead = true
-      for (const [id, { place }] of [...this.#ofSessions]) {
-        const hooks = byEvent(await this.hooksOf(place))
-        if (this.#ofSessions.has(id)) this.#ofSessions.set(id, { place, hooks })
+      for (const [id, { scope }] of [...this.#ofSessions]) {
+        const hooks = byEvent(await this.hooksOf(scope))
+        if (this.#ofSessions.has(id)) this.#ofSessions.set(id, { scope, hooks })
       }
     })
   }
 
   /** The hooks of a place. An invalid declaration is logged and does not affect the others. */
-  async hooksOf(place: HookPlace): Promise<DeclaredHook[]> {
-    const workspaceId = place.workspace?.id
+  async hooksOf(scope: HookPlace): Promise<DeclaredHook[]> {
+    const workspaceId = scope.workspace?.id
     const all: DeclaredHook[] = []
     for (const { owner, entry } of this.kernel.collect(HookDeclarers)) {
-      const declared = await entry.read(place).catch(error => {
+      const declared = await entry.read(scope).catch(error => {
         this.kernel.log.warn(`hooks of ${owner} could not be read and are ignored: ${messageOf(error)}`)
         return []
       })
@@ -117,7 +117,7 @@ export class BroughtHooks {
 }
 
 /** The place of a session. */
-export const placeOf = (session: SessionInfo, workspace: Workspace | undefined): HookPlace => ({
+export const scopeOf = (session: SessionInfo, workspace: Workspace | undefined): HookPlace => ({
   session,
   agent: session.agentName,
   ...(workspace && { workspace }),

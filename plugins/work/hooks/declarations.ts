@@ -12,7 +12,7 @@ import { ConfiguredHooks } from './settings.js'
 /** Maximum timeout of a hook. */
 const LONGEST_MS = 300_000
 
-interface Place {
+interface Origin {
   readonly source: HookSource
   readonly owner: string
   readonly workspaceId?: string | undefined
@@ -26,7 +26,7 @@ interface Place {
 /** Converts a validated declaration into a hook. */
 function declared(
   spec: HookSpec,
-  { source, owner, workspaceId, base = '', isOfFiles, extension }: Place,
+  { source, owner, workspaceId, base = '', isOfFiles, extension }: Origin,
   executor?: Executor,
 ): DeclaredHook {
   const { name, event, mode, required, matcher, enabled, metadata = {} } = spec
@@ -58,10 +58,10 @@ const both =
     first(payload) && second(payload)
 
 /** Parses a declaration into a hook. Throws an Error that describes the problem. */
-export function hookOf(written: unknown, place: Place): DeclaredHook {
+export function hookOf(written: unknown, origin: Origin): DeclaredHook {
   const read = specOf(written)
   if ('problem' in read) throw new Error(read.problem)
-  return declared(read.spec, place)
+  return declared(read.spec, origin)
 }
 
 /** Reads the hooks that apply to all sessions. An invalid declaration is logged and does not affect the others. */
@@ -98,11 +98,11 @@ export function readDeclarations(kernel: K): DeclaredHook[] {
       const isExtension = source.kind === 'extension'
       if (spec.process && !isExtension) throw new Error('process: only allowed for hooks of extensions')
       const workspaceId = scope.kind === 'workspace' ? scope.id : undefined
-      const place: Place = {
+      const origin: Origin = {
         ...{ source: isExtension ? 'extension' : 'config', owner: source.id, workspaceId },
         extension: isExtension ? source.id : undefined,
       }
-      return declared(spec, place, spec.process ? { kind: 'extension', key: source.id } : undefined)
+      return declared(spec, origin, spec.process ? { kind: 'extension', key: source.id } : undefined)
     })
   return all
 }
@@ -112,7 +112,7 @@ export function readAgentHooks(
   definition: Pick<AgentDefinition, 'name' | 'hooks' | 'path' | 'source' | 'extension'>,
   workspaceId: string,
 ): DeclaredHook[] {
-  const place: Place = {
+  const origin: Origin = {
     source: 'agent_definition',
     owner: definition.name,
     workspaceId,
@@ -122,7 +122,7 @@ export function readAgentHooks(
   }
   return definition.hooks.map(written => {
     try {
-      return hookOf(written, place)
+      return hookOf(written, origin)
     } catch (error) {
       throw new Error(`hook ${written.name} of agent ${definition.name} is invalid: ${messageOf(error)}`)
     }

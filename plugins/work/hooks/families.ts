@@ -6,18 +6,18 @@ export type { HookFamily }
 export const familyOf = (event: HookEvent): HookFamily =>
   HOOK_FAMILIES.find(family => event.startsWith(`${family}.`)) ?? 'worktree'
 
-const place = ['agent_name', 'workspace_id', 'workspace_root'] as const
-const autonomy = [...place, 'autonomy'] as const
+const locationFields = ['agent_name', 'workspace_id', 'workspace_root'] as const
+const autonomy = [...locationFields, 'autonomy'] as const
 
 /** Matcher fields by event family. */
 const matcherFields: Readonly<Record<HookFamily, readonly string[]>> = {
-  session: [...place, 'session_type'],
-  input: [...place, 'input_class'],
-  prompt: [...place, 'input_class'],
-  turn: [...place, 'input_class'],
+  session: [...locationFields, 'session_type'],
+  input: [...locationFields, 'input_class'],
+  prompt: [...locationFields, 'input_class'],
+  turn: [...locationFields, 'input_class'],
   event: ['agent_name', 'acp_event_type', 'turn_id'],
   automation: ['agent_name', 'workspace_id'],
-  agent: place,
+  agent: locationFields,
   tool: ['tool_name', 'tool_namespace', 'tool_id', 'tool_read_only'],
   permission: ['tool_name', 'decision_class'],
   message: ['message_role', 'message_delta_type'],

@@ -6,8 +6,8 @@ import { WorkspaceDeleted } from '../../desk/workspaces/api.js'
 import { Sessions } from '../sessions/api.js'
 import { HookDeclarers, HookErrors, HookKind, Hooks, HookValues, NativeHooks } from './api.js'
 import { needs } from './needs.js'
-import { besideTaps } from './points/beside.js'
 import { networkTaps } from './points/network.js'
+import { optionalPluginTaps } from './points/optional-plugins.js'
 import { sessionTaps } from './points/sessions.js'
 import { toolValues, workTaps } from './points/work.js'
 import { hookRoutes } from './routes.js'
@@ -38,23 +38,23 @@ export default definePlugin({
   settings: [ConfiguredHooks],
   tables: [{ id: '001-run', sql: RUN_TABLES }],
   owned: [{ by: Sessions, table: 'hooks_run', column: 'session_id' }],
-  reconcilers: [reconciler({ kind: HookKind, run: self => self.changed() })],
+  reconcilers: [reconciler({ kind: HookKind, run: service => service.changed() })],
   registries: [
     contribute(ResourceFamilies, () => [family]),
     contribute(SecretOwners, () => [
       { what: 'workspace', deleted: { event: WorkspaceDeleted.name }, paths: id => [`hooks/ws/${id}`] },
     ]),
-    contribute(HookValues, self => [...self.values(), ...toolValues(self)]),
-    contribute(Checks, self => [{ id: 'hooks', category: 'hooks', run: () => self.warnings.findings() }]),
+    contribute(HookValues, service => [...service.values(), ...toolValues(service)]),
+    contribute(Checks, service => [{ id: 'hooks', category: 'hooks', run: () => service.warnings.findings() }]),
   ],
   taps: [
     tap(
       Settings,
       settings => settings.of(ConfiguredHooks),
-      self => () => void self.refresh(),
+      service => () => void service.refresh(),
     ),
     ...sessionTaps,
-    ...besideTaps,
+    ...optionalPluginTaps,
     ...workTaps,
     ...networkTaps,
   ],
@@ -71,8 +71,8 @@ export default definePlugin({
       load: () => import('./commands.js').then(module => ({ run: module.runInfo })),
     },
   ],
-  quiesce: [{ phase: 'hooks', run: self => self.quiesce() }],
+  quiesce: [{ phase: 'hooks', run: service => service.quiesce() }],
   // Plugins that start later may contribute hooks.
-  services: [{ name: 'warm', run: (self, signal) => self.warm(signal) }],
-  hooks: { running: self => self.started(), admit: (self, incoming) => self.nesting.nest(incoming) },
+  services: [{ name: 'warm', run: (service, signal) => service.warm(signal) }],
+  hooks: { running: service => service.started(), admit: (service, incoming) => service.nesting.nest(incoming) },
 })

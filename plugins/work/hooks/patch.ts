@@ -7,7 +7,7 @@ import { isWider } from '../../../schemas/network-bounds.js'
 import { SessionType } from '../../../schemas/sessions/session.js'
 import type { Fixed, HookPayload } from './api.js'
 import { hookEvents, type PatchMember } from './hook-events.js'
-import { isReading } from './told.js'
+import { isReading } from './record-payload.js'
 
 /** The result of applying an answer. `rejected`: the patch sets a field that the event does not allow. */
 export type Judged =
@@ -126,9 +126,9 @@ export function judge(event: HookEvent, payload: HookPayload, answer: unknown, f
       return { outcome: 'rejected', error: `${member}: must be ${words}`, patch: answer }
   }
   const { deny, cancel, ...changes } = patch
-  const refusals = [deny, cancel].filter(given => given !== undefined && given !== false)
+  const refusals = [deny, cancel].filter(value => value !== undefined && value !== false)
   if (refusals.length > 0 || patch.decision === 'deny') {
-    const said = [...refusals, reason].find(given => typeof given === 'string' && given !== '')
+    const said = [...refusals, reason].find(value => typeof value === 'string' && value !== '')
     const words = typeof said === 'string' ? said : ''
     return { outcome: 'denied', reason: clip(words, 1000) || 'denied by a hook', patch: answer }
   }

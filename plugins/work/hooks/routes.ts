@@ -45,7 +45,7 @@ export const hookRoutes: readonly Route<HooksService>[] = [
       tool('hooks_list', ['hooks']),
       throws(...REFERENCE_ERRORS),
     ],
-    handle: async (self, { query }) => ok({ hooks: await self.catalog(query) }),
+    handle: async (service, { query }) => ok({ hooks: await service.catalog(query) }),
   }),
   route({
     method: 'GET',
@@ -111,7 +111,7 @@ export const hookRoutes: readonly Route<HooksService>[] = [
       }),
       throws(SessionErrors.session_not_found, ...REFERENCE_ERRORS),
     ],
-    handle: async (self, { params, query, actor }) =>
-      ok({ runs: await self.runs.find(params.workspace_id, query, actor) }),
+    handle: async (service, { params, query, actor }) =>
+      ok({ runs: await service.runs.find(params.workspace_id, query, actor) }),
   }),
 ]

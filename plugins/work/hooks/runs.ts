@@ -102,10 +102,10 @@ export class HookRuns {
   #writing: Promise<void> | undefined
   #sincePruned = PRUNE_EVERY
 
-  /** @param told called in the transaction that writes a run */
+  /** @param onRun called in the transaction that writes a run */
   constructor(
     private readonly kernel: K,
-    private readonly told: (t: Tx, run: HookRun) => void,
+    private readonly onRun: (t: Tx, run: HookRun) => void,
   ) {}
 
   add(run: HookRun): void {
@@ -157,7 +157,7 @@ export class HookRuns {
           for (const run of unwritten) {
             const patch = run.patch && redact.text(JSON.stringify(run.patch), PATCH)
             runs.insert(t, { ...run, error: run.error && redact.text(run.error), patch })
-            this.told(t, run)
+            this.onRun(t, run)
           }
           this.#sincePruned += unwritten.length
           if (this.#sincePruned < PRUNE_EVERY) return

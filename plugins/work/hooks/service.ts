@@ -14,7 +14,7 @@ import {
   points,
   type Whom,
 } from './api.js'
-import { BroughtHooks, placeOf } from './brought.js'
+import { BroughtHooks, scopeOf } from './brought.js'
 import { readAgentHooks, readDeclarations } from './declarations.js'
 import { type ByEvent, byEvent, type DeclaredHook, GUARD, hasEnabled, type Resolved, resolve } from './declared.js'
 import { Deltas } from './dispatch/deltas.js'
@@ -22,8 +22,8 @@ import { Dispatcher } from './dispatch/dispatcher.js'
 import { Nesting } from './dispatch/nesting.js'
 import { Executors } from './executors/executors.js'
 import type { K } from './needs.js'
+import { RECORDED, recordedPayload } from './record-payload.js'
 import { HookRuns, journalNote, UNMADE } from './runs.js'
-import { RECORDED, recordedPayload } from './told.js'
 import { Warnings } from './warnings.js'
 import { entryToWire } from './wire.js'
 
@@ -65,8 +65,8 @@ export class HooksService implements HooksApi {
     this.deltas = new Deltas(kernel, {
       wanted: (event, id) => this.has(event, id),
       deliver: async (event, piece) => {
-        const told = this.#told(event, { ...piece, type: 'agent_message' })
-        if (told) await this.#dispatcher.deliver(event, whomOf(told.session), told.payload)
+        const delivery = this.#deliveryOf(event, { ...piece, type: 'agent_message' })
+        if (delivery) await this.#dispatcher.deliver(event, whomOf(delivery.session), delivery.payload)
       },
     })
     this.#dispatcher = new Dispatcher({
@@ -160,11 +160,11 @@ export class HooksService implements HooksApi {
       session_name: session.name,
       session_type: session.type,
       agent_name: session.agentName,
-      ...this.place(session.workspaceId),
+      ...this.workspaceFields(session.workspaceId),
     }
   }
 
-  place(workspaceId: string): HookPayload {
+  workspaceFields(workspaceId: string): HookPayload {
     const workspace = this.kernel.needs.workspaces.get(workspaceId)
     const root = workspace?.rootDir ?? ''
     return { workspace_id: workspaceId, workspace: root, workspace_root: root }
@@ -177,9 +177,9 @@ export class HooksService implements HooksApi {
 
   announce(event: HookEvent, workspaceId: string | undefined, payload: HookPayload, cause?: string): void {
     if (!this.has(event)) return
-    const place = this.place(workspaceId ?? '')
+    const fields = this.workspaceFields(workspaceId ?? '')
     const whom = { ...(workspaceId !== undefined && { workspaceId }), cause }
-    void this.dispatch(event, whom, { ...place, ...payload })
+    void this.dispatch(event, whom, { ...fields, ...payload })
   }
 
   /** Dispatches an event about a session and waits; undefined without hooks. */
@@ -197,11 +197,11 @@ export class HooksService implements HooksApi {
 
   /** Dispatches an event about a journal entry of a session. */
   recorded(event: HookEvent, record: Recorded): void {
-    const told = this.#told(event, record)
-    if (told) void this.dispatch(event, { ...whomOf(told.session), fixed: RECORDED }, told.payload)
+    const delivery = this.#deliveryOf(event, record)
+    if (delivery) void this.dispatch(event, { ...whomOf(delivery.session), fixed: RECORDED }, delivery.payload)
   }
 
-  #told(event: HookEvent, { sessionId, ...record }: Recorded) {
+  #deliveryOf(event: HookEvent, { sessionId, ...record }: Recorded) {
     const session = this.has(event, sessionId) ? this.kernel.needs.sessions.get(sessionId) : undefined
     return session && { session, payload: { ...this.about(session), ...recordedPayload(event, record) } }
   }
@@ -215,7 +215,7 @@ export class HooksService implements HooksApi {
     const workspace = workspaces.get(session.workspaceId)
     const hooks = await this.#agentHooks(session.agentName, workspace)
     if (typeof hooks === 'string') return hooks
-    await this.#brought.adopt(session.id, placeOf(session, workspace))
+    await this.#brought.adopt(session.id, scopeOf(session, workspace))
     this.#stay(session.id)
     if (hooks.length > 0) this.#ofSessions.set(session.id, byEvent(hooks))
     else this.#ofSessions.delete(session.id)

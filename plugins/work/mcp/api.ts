@@ -11,11 +11,11 @@ import { VaultErrors, WRITE_ERRORS } from '../../access/vault/api.js'
 import { SETTING_ERRORS } from '../../desk/settings/api.js'
 import { McpErrors } from './errors.js'
 import type { Declaration, ServerFault } from './sources/declaration.js'
-import type { Place } from './sources/sources.js'
+import type { SourceScope } from './sources/sources.js'
 
 export { McpServerKind, type ServerSpec } from './server-kind.js'
 export { type Declaration, parseDeclarations, type ServerFault } from './sources/declaration.js'
-export type { Place } from './sources/sources.js'
+export type { SourceScope as Place } from './sources/sources.js'
 
 /** Contributes servers of providers or skills, at their place in the order of sources. */
 export interface McpServerSource {
@@ -25,7 +25,7 @@ export interface McpServerSource {
    * people; `ofWorkspace`: it is a file of the workspace; `extension`: key of the extension they belong to. An unusable
    * server has a `fault` instead of its declaration.
    */
-  readonly read: (place: Place) => Awaitable<readonly BroughtServer[]>
+  readonly read: (scope: SourceScope) => Awaitable<readonly BroughtServer[]>
 }
 
 export type BroughtServer = {
@@ -48,12 +48,12 @@ export interface CatalogOrigin {
 /** MCP servers for other plugins. */
 export interface McpApi {
   /** The servers of a place as their route lists them. @throws Fault `mcp_scope_invalid`, `workspace_not_found` */
-  list(place: McpPlaceQuery): Promise<ListMcpServersReply>
+  list(target: McpPlaceQuery): Promise<ListMcpServersReply>
   /**
    * The server of that name in a place; undefined if there is none. @throws Fault `mcp_scope_invalid`,
    * `workspace_not_found`
    */
-  shown(name: string, place: McpPlaceQuery): Promise<McpServerView | undefined>
+  shown(name: string, target: McpPlaceQuery): Promise<McpServerView | undefined>
   /** Declares a server like its PUT route, with its origin. */
   declare(body: PutMcpServerBody, place: McpPlaceQuery, origin: CatalogOrigin, actor: Actor): Promise<ApplyOutcome>
 }

@@ -52,51 +52,51 @@ export default definePlugin({
   owned: [
     {
       ...{ by: Workspaces, table: 'mcp_login', column: 'workspace_id' },
-      forget: (self, { binding }) => self.logins.forget(`${binding}`),
+      forget: (service, { binding }) => service.logins.forget(`${binding}`),
     },
     { by: Workspaces, table: 'mcp_seen', column: 'workspace_id' },
-    { by: Workspaces, ended: (self, id) => self.logins.forgetSecrets(id) },
+    { by: Workspaces, ended: (service, id) => service.logins.forgetSecrets(id) },
   ],
   declares: [McpServerSources],
-  services: [{ name: 'forget', run: (self, signal) => self.forget(signal) }],
+  services: [{ name: 'forget', run: (service, signal) => service.forget(signal) }],
   registries: [
     contribute(SecretOwners, () => [workspaceSecrets]),
     contribute(ResourceFamilies, () => [family]),
-    contribute(SessionMcpServers, self => [{ read: (...about) => self.handed(...about) }]),
-    contribute(ToolBackends, self => [self.tools]),
-    contribute(Checks, self => [
-      { id: 'mcp.revocations', category: 'mcp', run: async () => self.revocationItems() },
+    contribute(SessionMcpServers, service => [{ read: (...about) => service.handed(...about) }]),
+    contribute(ToolBackends, service => [service.tools]),
+    contribute(Checks, service => [
+      { id: 'mcp.revocations', category: 'mcp', run: async () => service.revocationItems() },
       {
         id: 'mcp.servers',
         category: 'mcp',
-        run: () => self.serverItems(),
-        probe: signal => self.probeItems(signal),
+        run: () => service.serverItems(),
+        probe: signal => service.probeItems(signal),
       },
     ]),
-    contribute(StatusMembers, self => [{ path: 'mcp_servers', read: () => self.status() }]),
+    contribute(StatusMembers, service => [{ path: 'mcp_servers', read: () => service.status() }]),
   ],
   taps: [
     tap(
       Events,
       events => events.of({ cursor: 'extension-removed', type: ExtensionRemoved }),
-      self => async event => {
-        if (!isGap(event) && event.payload.purged) await self.forgetExtension(event.payload.name)
+      service => async event => {
+        if (!isGap(event) && event.payload.purged) await service.forgetExtension(event.payload.name)
       },
     ),
     tap(
       Sessions,
       sessions => sessions.prepare,
-      self => (start, session) => self.hosting.prepare(start, session),
+      service => (start, session) => service.hosting.prepare(start, session),
     ),
     tap(
       Sessions,
       sessions => sessions.points.agentSpawned,
-      self => session => self.hosting.started(session),
+      service => session => service.hosting.started(session),
     ),
     tap(
       Sessions,
       sessions => sessions.stopped,
-      self => session => self.sessionStopped(session),
+      service => session => service.sessionStopped(session),
     ),
   ],
   commands,

@@ -72,7 +72,7 @@ export class McpService implements McpApi {
     const { agents, workspaces } = kernel.needs
     this.tools = new McpTools({
       ...{ clock: kernel.clock, agents, workspaces, sources: this.sources },
-      connection: (server, place, workspace) => this.#connection(server, place, workspace),
+      connection: (server, scope, workspace) => this.#connection(server, scope, workspace),
       traceparent: ({ sessionId }) => {
         const telemetry = kernel.needs.telemetry.current
         return sessionId === undefined ? telemetry?.traceparent() : telemetry?.traceparentOfTurn(sessionId)
@@ -150,7 +150,7 @@ export class McpService implements McpApi {
         }
       },
     )
-    return serverItems((await Promise.all(places)).filter(place => place !== undefined))
+    return serverItems((await Promise.all(places)).filter(trouble => trouble !== undefined))
   }
 
   /** As {@link serverItems}, after trying every server that a session could use. */
@@ -262,19 +262,19 @@ export class McpService implements McpApi {
     return this.#writing.put(name, query, await this.#workspace(query), body, actor)
   }
 
-  async shown(name: string, place: McpPlaceQuery): Promise<McpServerView | undefined> {
-    const { servers } = await this.sources.read({ workspace: await this.#workspace(place) })
+  async shown(name: string, target: McpPlaceQuery): Promise<McpServerView | undefined> {
+    const { servers } = await this.sources.read({ workspace: await this.#workspace(target) })
     const server = servers.find(one => one.name === name)
     return server && this.#view(server)
   }
 
   async declare(
     body: PutMcpServerBody,
-    place: McpPlaceQuery,
+    target: McpPlaceQuery,
     origin: CatalogOrigin,
     actor: Actor,
   ): Promise<ApplyOutcome> {
-    const workspace = await this.#workspace(place)
+    const workspace = await this.#workspace(target)
     return this.#writing.put(body.server.name, {}, workspace, body, actor, origin)
   }
 
@@ -314,8 +314,8 @@ export class McpService implements McpApi {
   }
 
   /** The connection for a caller, with the sandbox that the caller requires. */
-  #connection(server: Server, place: ToolPlace, workspace: Workspace | undefined): Connection {
-    return this.manager.of(server, confinedFor(this.kernel.needs, server, place, workspace), place.sessionId)
+  #connection(server: Server, scope: ToolPlace, workspace: Workspace | undefined): Connection {
+    return this.manager.of(server, confinedFor(this.kernel.needs, server, scope, workspace), scope.sessionId)
   }
 
   #view(server: Server): McpServerView {

@@ -30,9 +30,9 @@ interface BackendWorld {
   readonly workspaces: WorkspacesApi
   readonly sources: Sources
   /** The connection of a server for a caller. */
-  connection(server: Server, place: ToolPlace, workspace: Workspace | undefined): Connection
+  connection(server: Server, scope: ToolPlace, workspace: Workspace | undefined): Connection
   /** Trace context of a call; undefined without a trace. */
-  traceparent(place: ToolPlace): string | undefined
+  traceparent(scope: ToolPlace): string | undefined
 }
 
 /** The tools of MCP servers. A list is rebuilt when a server, its tools or its state change. */
@@ -42,14 +42,14 @@ export class McpTools implements ToolBackend {
 
   constructor(private readonly world: BackendWorld) {}
 
-  async tools(place: ToolPlace): Promise<readonly OfferedTool[]> {
-    const connections = await this.#connections(place)
+  async tools(scope: ToolPlace): Promise<readonly OfferedTool[]> {
+    const connections = await this.#connections(scope)
     const unknown = connections.filter(one => one.isUnknown)
     for (const one of connections) void one.refresh().catch(() => {})
-    const asked = Promise.allSettled(unknown.map(one => one.tools()))
-    if (unknown.length > 0) await within(this.world.clock, WAIT_MS, asked).catch(() => {})
+    const listing = Promise.allSettled(unknown.map(one => one.tools()))
+    if (unknown.length > 0) await within(this.world.clock, WAIT_MS, listing).catch(() => {})
     const state = connections.flatMap(one => [one, one.known, one.failure])
-    const at = JSON.stringify([place.workspaceId, place.agentName, connections.some(one => one.confined)])
+    const at = JSON.stringify([scope.workspaceId, scope.agentName, connections.some(one => one.confined)])
     const before = this.#lists.get(at)
     const isAsBefore = before?.state.length === state.length && state.every((part, n) => part === before.state[n])
     if (before && isAsBefore) return before.tools
@@ -59,25 +59,25 @@ export class McpTools implements ToolBackend {
   }
 
   /** Restarts a tool's server if it ended; after a failure only once its pause is over. */
-  async revive({ backend: { mcpServer } }: ToolDescriptor, place: ToolPlace): Promise<void> {
-    const connection = (await this.#connections(place)).find(({ server }) => server.name === mcpServer)
+  async revive({ backend: { mcpServer } }: ToolDescriptor, scope: ToolPlace): Promise<void> {
+    const connection = (await this.#connections(scope)).find(({ server }) => server.name === mcpServer)
     await connection?.tools().catch(() => {})
   }
 
-  async complete(place: ToolPlace): Promise<readonly string[]> {
+  async complete(scope: ToolPlace): Promise<readonly string[]> {
     const isSilent = (one: Connection) => one.isUnknown
-    const silent = (await this.#connections(place)).filter(isSilent)
+    const silent = (await this.#connections(scope)).filter(isSilent)
     if (silent.length === 0) return []
     await within(this.world.clock, COMPLETE_MS, Promise.allSettled(silent.map(one => one.tools()))).catch(() => {})
     return silent.filter(isSilent).map(({ server }) => server.name)
   }
 
-  async missing(id: string, place: ToolPlace): Promise<Fault | undefined> {
+  async missing(id: string, scope: ToolPlace): Promise<Fault | undefined> {
     const isOf = ({ server }: Connection) => id.startsWith(`mcp__${idPart(server.name)}__`)
-    const connection = (await this.#connections(place)).find(isOf)
+    const connection = (await this.#connections(scope)).find(isOf)
     if (!connection) return undefined
-    const asked = connection.tools().catch(() => {})
-    if (connection.isUnknown) await within(this.world.clock, COMPLETE_MS, asked).catch(() => {})
+    const listing = connection.tools().catch(() => {})
+    if (connection.isUnknown) await within(this.world.clock, COMPLETE_MS, listing).catch(() => {})
     const { failure, server, isUnknown } = connection
     if (!failure && !isUnknown) return undefined
     const why = failure?.why ?? 'it has not told its tools yet'
@@ -155,13 +155,13 @@ export class McpTools implements ToolBackend {
     }
   }
 
-  async #connections(place: ToolPlace): Promise<Connection[]> {
-    const { workspaceId, agentName } = place
+  async #connections(scope: ToolPlace): Promise<Connection[]> {
+    const { workspaceId, agentName } = scope
     const { workspaces, agents, sources } = this.world
     const workspace: Workspace | undefined = workspaceId === undefined ? undefined : workspaces.get(workspaceId)
     // Planned like a session: a definition that may not run, or that refers to foreign secrets, adds no servers.
     const plan = agentName === undefined ? undefined : await agents.plan(agentName, workspace).catch(() => undefined)
     const { servers } = await sources.read({ workspace, definition: plan?.definition })
-    return servers.map(server => this.world.connection(server, place, workspace))
+    return servers.map(server => this.world.connection(server, scope, workspace))
   }
 }

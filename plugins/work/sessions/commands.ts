@@ -134,7 +134,7 @@ function wanted(event: SessionEvent, options: CommandContext['options']): boolea
 }
 
 function queryOf(values: Readonly<Record<string, unknown>>): string {
-  const given = Object.entries(values).filter(([, value]) => value !== undefined)
-  const text = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString()
+  const entries = Object.entries(values).filter(([, value]) => value !== undefined)
+  const text = new URLSearchParams(entries.map(([name, value]): [string, string] => [name, String(value)])).toString()
   return text === '' ? '' : `?${text}`
 }

@@ -56,7 +56,7 @@ export default definePlugin({
   owned: [
     {
       ...{ by: Workspaces, table: 'sessions_session', column: 'workspace_id' },
-      forget: (self, { id }) => self.endings.removeAlways(`${id}`),
+      forget: (service, { id }) => service.endings.removeAlways(`${id}`),
     },
   ],
   errors: [SessionErrors],
@@ -75,16 +75,22 @@ export default definePlugin({
   registries: [
     contribute(SecretOwners, () => [sessionSecrets]),
     contribute(AuditedEvents, () => [SessionPromptedFor.name]),
-    contribute(StatusMembers, self => statusMembers(self.context, () => self.open.all)),
-    contribute(Checks, self => [
-      { id: 'runtime.subprocess_health', category: 'sessions', run: () => checkSessions(self.context, self.open.all) },
+    contribute(StatusMembers, service => statusMembers(service.context, () => service.open.all)),
+    contribute(Checks, service => [
+      {
+        id: 'runtime.subprocess_health',
+        category: 'sessions',
+        run: () => checkSessions(service.context, service.open.all),
+      },
     ]),
-    contribute(AgentActivities, self => [activityOf(self.context.kernel.db, self.context.kernel.clock)]),
-    contribute(WorkspaceDetailMembers, self => [
+    contribute(AgentActivities, service => [activityOf(service.context.kernel.db, service.context.kernel.clock)]),
+    contribute(WorkspaceDetailMembers, service => [
       {
         member: 'sessions' as const,
         read: ({ id }) =>
-          self.context.table.list({ workspaceId: id, sort: 'created_at' }, 100).map(row => self.wire.session(row)),
+          service.context.table
+            .list({ workspaceId: id, sort: 'created_at' }, 100)
+            .map(row => service.wire.session(row)),
       },
     ]),
   ],
@@ -92,15 +98,15 @@ export default definePlugin({
     tap(
       maybe(Changes),
       changes => changes.undoing,
-      self => undoing => guardUndo(self.context, undoing),
+      service => undoing => guardUndo(service.context, undoing),
     ),
     tap(
       Workspaces,
       service => service.deleting,
-      self => (t, workspace) => guardWorkspace(self.context, t, workspace),
+      service => (t, workspace) => guardWorkspace(service.context, t, workspace),
     ),
   ],
-  services: [{ name: 'prompts', run: (self, signal) => self.context.promptFiles.run(signal) }],
-  quiesce: [{ phase: 'sessions', run: self => self.stopAll() }],
+  services: [{ name: 'prompts', run: (service, signal) => service.context.promptFiles.run(signal) }],
+  quiesce: [{ phase: 'sessions', run: service => service.stopAll() }],
   commands: commandList,
 })

@@ -67,7 +67,7 @@ export class SessionsService implements SessionsApi {
     this.launching = own.launching
     this.prepare = own.prepare
     this.healthUpdated = own.healthUpdated
-    this.points = { ...own, journal: (...asked) => this.#journal(...asked) }
+    this.points = { ...own, journal: (...args) => this.#journal(...args) }
     const { stopped, permission, prepare, creating, launching } = own
     this.context = contextOf(kernel, {
       ...{ points: own, stopped, permission, prepare, creating, launching },
@@ -172,9 +172,9 @@ export class SessionsService implements SessionsApi {
   readonly requests = (id: string) => pendingIn(this.context, this.open.peek(id))
 
   clarify(id: string, requestId: string, body: AnswerClarificationBody): void {
-    const asked = this.open.peek(this.find(id).id)?.binding.running?.clarifications
-    if (!asked) throw SessionErrors.clarification_not_found('the agent of this session does not run')
-    asked.answer(requestId, body)
+    const clarifications = this.open.peek(this.find(id).id)?.binding.running?.clarifications
+    if (!clarifications) throw SessionErrors.clarification_not_found('the agent of this session does not run')
+    clarifications.answer(requestId, body)
   }
 
   whileIdle<T>(id: string, work: (session: IdleSession) => Promise<T>): Promise<T> {

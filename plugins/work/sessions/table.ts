@@ -150,10 +150,10 @@ export class SessionTable {
   /** Cached because a turn reads its row a dozen times, and every reader of its session reads it for each frame. */
   readonly #rows = new Remembered(id => this.db.get<SessionRow>('SELECT * FROM sessions_session WHERE id = ?', [id]))
 
-  /** @param told notification about a change of the list, once it is durable */
+  /** @param onChange notification about a change of the list, once it is durable */
   constructor(
     private readonly db: Db,
-    private readonly told: (
+    private readonly onChange: (
       kind: 'created' | 'updated' | 'stopped' | 'removed',
       id: string,
       workspaceId: string,
@@ -193,7 +193,7 @@ export class SessionTable {
 
   insert(t: Tx, row: SessionRow): void {
     this.#changed(row.id)
-    this.db.onDurable(t, () => this.told('created', row.id, row.workspace_id))
+    this.db.onDurable(t, () => this.onChange('created', row.id, row.workspace_id))
     sessionRows.insert(t, row)
   }
 
@@ -203,7 +203,7 @@ export class SessionTable {
     this.db.onDurable(t, () => {
       const row = this.get(id)
       if (!row) return
-      this.told(kind, id, row.workspace_id)
+      this.onChange(kind, id, row.workspace_id)
       if (change.attention_changed_at !== undefined) this.attention(row)
     })
     this.note(t, id, change)
@@ -218,7 +218,7 @@ export class SessionTable {
   remove(t: Tx, id: string): void {
     const workspaceId = this.get(id)?.workspace_id ?? ''
     this.#changed(id)
-    this.db.onDurable(t, () => this.told('removed', id, workspaceId))
+    this.db.onDurable(t, () => this.onChange('removed', id, workspaceId))
     t.run('DELETE FROM sessions_prompt WHERE session_id = ?', [id])
     t.run('DELETE FROM sessions_attachment WHERE session_id = ?', [id])
     t.run('DELETE FROM sessions_briefing WHERE session_id = ?', [id])

@@ -233,7 +233,7 @@ export function activityOf(live: LiveSession | undefined, now: number) {
       elapsed_ms: elapsed,
       elapsed_seconds: Math.floor(elapsed / 1000),
       idle_seconds: Math.floor(Math.max(0, now - turn.lastActivityAt) / 1000),
-      iteration_current: turn.calls.begun,
+      iteration_current: turn.calls.startedCount,
       iteration_max: turn.limits.iterations ?? 0,
       ...(turn.limits.deadline !== undefined && { deadline_at: iso(turn.limits.deadline) }),
     },

@@ -52,65 +52,67 @@ export default definePlugin({
   settings: Object.values(TaskSettings),
   tables: TASK_TABLES,
   services: [
-    { name: 'archive', run: (self, signal) => self.archive.run(signal) },
-    { name: 'leases', run: (self, signal) => self.expire(signal) },
-    { name: 'workers', run: (self, signal) => self.workers.run(signal) },
+    { name: 'archive', run: (service, signal) => service.archive.run(signal) },
+    { name: 'leases', run: (service, signal) => service.expire(signal) },
+    { name: 'workers', run: (service, signal) => service.workers.run(signal) },
   ],
   registries: [
-    contribute(StatusMembers, self => [{ path: 'tasks', read: () => self.status() }]),
-    contribute(Checks, self => [{ id: 'tasks', category: 'tasks', run: async () => self.check() }]),
-    contribute(HeldWork, self => [
+    contribute(StatusMembers, service => [{ path: 'tasks', read: () => service.status() }]),
+    contribute(Checks, service => [{ id: 'tasks', category: 'tasks', run: async () => service.check() }]),
+    contribute(HeldWork, service => [
       {
         mostLeases: 1,
-        leases: session => self.bundles.leases(session),
-        situation: session => self.bundles.situation(session),
+        leases: session => service.bundles.leases(session),
+        situation: session => service.bundles.situation(session),
       },
     ]),
-    contribute(SessionRuns, self => [{ read: session => self.runOf(session) }]),
-    contribute(InboxSources, self => [{ read: self.waiting }]),
-    contribute(WakeContexts, self => [
-      { name: 'task', read: session => self.news.task(session) },
-      { name: 'inbox_summary', read: session => self.news.summary(session) },
+    contribute(SessionRuns, service => [{ read: session => service.runOf(session) }]),
+    contribute(InboxSources, service => [{ read: service.waiting }]),
+    contribute(WakeContexts, service => [
+      { name: 'task', read: session => service.news.task(session) },
+      { name: 'inbox_summary', read: session => service.news.summary(session) },
     ]),
   ],
   taps: [
     tap(
       Sessions,
       sessions => sessions.points.retiring,
-      self =>
+      service =>
         async ({ id }) =>
-          self.runOf(id) ? TaskErrors.task_run_conflict(`a run of a task was worked on in session ${id}`) : undefined,
+          service.runOf(id)
+            ? TaskErrors.task_run_conflict(`a run of a task was worked on in session ${id}`)
+            : undefined,
     ),
     tap(
       Sessions,
       sessions => sessions.stopped,
-      self => session => self.health.sessionStopped(session),
+      service => session => service.health.sessionStopped(session),
     ),
     tap(
       Sessions,
       sessions => sessions.points.healthCheckFailed,
-      self => (session, failures, isLast) => self.health.checkFailed(session, failures, isLast),
+      service => (session, failures, isLast) => service.health.checkFailed(session, failures, isLast),
     ),
     tap(
       Sessions,
       sessions => sessions.stopped,
-      self => session => {
-        self.budgets.forget(session.id)
-        return self.reviews.sessionStopped(session.id)
+      service => session => {
+        service.budgets.forget(session.id)
+        return service.reviews.sessionStopped(session.id)
       },
     ),
     tap(
       Sessions,
       sessions => sessions.uses.updated,
-      self => (session, use) => self.budgets.told(session, use),
+      service => (session, use) => service.budgets.recordUsage(session, use),
     ),
     tap(
       Sessions,
       sessions => sessions.points.eventRecorded,
-      self =>
+      service =>
         ({ sessionId, type, content, isCrash }) =>
           type === 'done' || type === 'error'
-            ? self.budgets.turnEnded(sessionId, content.status === 'canceled' || isCrash === true)
+            ? service.budgets.turnEnded(sessionId, content.status === 'canceled' || isCrash === true)
             : undefined,
     ),
   ],

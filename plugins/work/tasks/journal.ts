@@ -50,8 +50,8 @@ export class TaskJournal {
   write(t: Tx, who: Who, name: TaskEventName, { task, run, payload, changes }: Told): number {
     const now = this.kernel.clock.now()
     const options = { actor: who.actor, subject: task.id, scope: task.workspace_id ?? undefined }
-    const told = { ...payload, task_id: task.id, ...(run === undefined ? {} : { run_id: run }) }
-    const { id, seq } = this.kernel.needs.events.emit(t, TaskEvents[name], told, options)
+    const eventPayload = { ...payload, task_id: task.id, ...(run === undefined ? {} : { run_id: run }) }
+    const { id, seq } = this.kernel.needs.events.emit(t, TaskEvents[name], eventPayload, options)
     const row: EventRow = {
       seq,
       event_id: id,

@@ -32,7 +32,7 @@ import { ClaimTokens } from './claims/tokens.js'
 import { TaskCore } from './core.js'
 import { runFindings, schedulerFinding } from './doctor/findings.js'
 import { Health } from './health/health.js'
-import { KeptRuns } from './kept/kept.js'
+import { KeptRuns } from './kept/kept-runs.js'
 import { keeperOf } from './kept/table.js'
 import type { K } from './needs.js'
 import { mayReview, Profiles, wantsOf } from './profiles/profiles.js'
@@ -49,7 +49,7 @@ import { TaskControl } from './tasks/control.js'
 import { TaskExecution } from './tasks/execute.js'
 import { TaskGraph } from './tasks/graph.js'
 import type { TaskRow } from './tasks/task-row.js'
-import { type Place, TaskWriter } from './tasks/write.js'
+import { type TaskTarget, TaskWriter } from './tasks/write.js'
 import { TaskBundles } from './views/bundle.js'
 import { TaskCatalog } from './views/catalog.js'
 import { dashboardOf } from './views/dashboard.js'
@@ -224,18 +224,18 @@ export class TaskService implements TasksApi {
 
   /** Creates a task. An agent can only create tasks in its own workspace. */
   async create(who: Who, body: CreateTaskBody): Promise<Task> {
-    return this.writer.create(who, body, await this.#place(who, body))
+    return this.writer.create(who, body, await this.#targetOf(who, body))
   }
 
   async createChild(who: Who, parent: string, body: CreateTaskBody): Promise<Task> {
     this.visible(who, parent)
-    return this.writer.create(who, body, await this.#place(who, body), parent)
+    return this.writer.create(who, body, await this.#targetOf(who, body), parent)
   }
 
   async submit(actor: Actor, body: CreateTaskBody, { origin, key, profile, isQueued = true }: SubmitOptions = {}) {
     const own = whoOf(actor)
-    const told = typeof origin === 'string' ? { ref: origin } : origin
-    const who = { ...own, origin: { ...own.origin, ...told } }
+    const originRef = typeof origin === 'string' ? { ref: origin } : origin
+    const who = { ...own, origin: { ...own.origin, ...originRef } }
     const known = body.id === undefined ? undefined : this.#core.tasks.get(body.id)
     const task = known ? this.#core.tasks.toWire(known) : await this.create(who, body)
     if (profile) await this.profiles.set(who, task.id, profile)
@@ -326,9 +326,9 @@ export class TaskService implements TasksApi {
   async list(actor: Actor, query: ListTasksQuery): Promise<ListTasksReply> {
     const session = sessionOf(actor)
     const own = session === undefined ? undefined : this.kernel.needs.sessions.get(session)?.workspaceId
-    const asked = query.workspace && (await this.kernel.needs.workspaces.find(query.workspace)).id
-    if (own !== undefined && asked && asked !== own) throw foreignWorkspace()
-    return this.#catalog.list(actor, query, own ?? (asked || undefined))
+    const workspaceId = query.workspace && (await this.kernel.needs.workspaces.find(query.workspace)).id
+    if (own !== undefined && workspaceId && workspaceId !== own) throw foreignWorkspace()
+    return this.#catalog.list(actor, query, own ?? (workspaceId || undefined))
   }
 
   /**
@@ -439,7 +439,7 @@ export class TaskService implements TasksApi {
     return { session: this.#core.activeSession(id), who: whoOfSession(actor, session.id) }
   }
 
-  async #place({ by }: Who, { scope, workspace }: CreateTaskBody): Promise<Place> {
+  async #targetOf({ by }: Who, { scope, workspace }: CreateTaskBody): Promise<TaskTarget> {
     const { sessions, workspaces } = this.kernel.needs
     const own = by.kind === 'agent_session' ? sessions.get(by.ref)?.workspaceId : undefined
     if (scope === 'global') {

@@ -125,29 +125,29 @@ export interface ToolBackend {
    * data such as the search index is cached by the array. It waits for a server at most one second. An error leaves its
    * tools out.
    */
-  readonly tools: (place: ToolPlace) => Awaitable<readonly OfferedTool[]>
+  readonly tools: (scope: ToolPlace) => Awaitable<readonly OfferedTool[]>
   /**
    * Calls a tool with a validated input. Failures are thrown as {@link toolFault}; any other error is reported as
    * `tool_backend_failed`. The registry refuses results over 16 MiB; a backend that reads from outside stops there.
    */
   readonly call: (tool: ToolDescriptor, input: Readonly<Record<string, unknown>>, by: ToolCaller) => Promise<ToolResult>
   /** Whether an agent's call names another workspace than its own; absent: never. */
-  readonly leaves?: (tool: ToolDescriptor, input: Readonly<Record<string, unknown>>, place: ToolPlace) => boolean
+  readonly leaves?: (tool: ToolDescriptor, input: Readonly<Record<string, unknown>>, scope: ToolPlace) => boolean
   /** Tries to make an unavailable tool available, for example by restarting its server. Never throws. */
-  readonly revive?: (tool: ToolDescriptor, place: ToolPlace) => Promise<void>
+  readonly revive?: (tool: ToolDescriptor, scope: ToolPlace) => Promise<void>
   /**
    * Waits a limited time for servers without a known list of tools; resolves with the names of those still missing.
    * Never throws.
    */
-  readonly complete?: (place: ToolPlace) => Promise<readonly string[]>
+  readonly complete?: (scope: ToolPlace) => Promise<readonly string[]>
   /**
    * Why an unlisted tool may still exist: the {@link toolFault} of a server whose tools are not known after a limited
    * wait; undefined if the id is not one of this backend. Never throws.
    */
-  readonly missing?: (id: string, place: ToolPlace) => Promise<Fault | undefined>
+  readonly missing?: (id: string, scope: ToolPlace) => Promise<Fault | undefined>
 }
 
-/** Contributes a backend: `contribute(ToolBackends, self => [self.backend])`. */
+/** Contributes a backend: `contribute(ToolBackends, service => [service.backend])`. */
 export const ToolBackends = registry<ToolBackend>(
   'tools.backends@1',
   v.looseObject({
@@ -185,7 +185,7 @@ export interface ToolAllowance {
   readonly allows: (toolId: string, input: Readonly<Record<string, unknown>>, sessionId: string) => boolean
 }
 
-/** Contributes allowances: `contribute(ToolAllowances, self => [self.allowance])`. */
+/** Contributes allowances: `contribute(ToolAllowances, service => [service.allowance])`. */
 export const ToolAllowances = registry<ToolAllowance>('tools.allowances@1', v.looseObject({ allows: v.function() }))
 
 /** Obstacles to a call in a place; `callable` if there is none but an approval. */
@@ -254,13 +254,13 @@ export const points = hookTable({
 /** Tools for other plugins. Every error is a Fault with a {@link ToolErrorCode}; its reasons are in {@link reasonsOf}. */
 export interface ToolsApi extends TapsOf<typeof points> {
   /** Tools visible to a session's model, or without a session to the operator; sorted by id. */
-  list(place: ToolPlace): Promise<readonly JudgedTool[]>
+  list(scope: ToolPlace): Promise<readonly JudgedTool[]>
   /** Best matches first; an empty query returns the list. */
-  search(place: ToolPlace, query: string, limit: number): Promise<readonly JudgedTool[]>
+  search(scope: ToolPlace, query: string, limit: number): Promise<readonly JudgedTool[]>
   /** Waits a limited time for servers whose tools are not known; resolves with the names of those still starting. */
-  complete(place: ToolPlace): Promise<readonly string[]>
+  complete(scope: ToolPlace): Promise<readonly string[]>
   /** @throws Fault `tool_not_found` */
-  find(place: ToolPlace, id: string): Promise<JudgedTool>
+  find(scope: ToolPlace, id: string): Promise<JudgedTool>
   /**
    * Checks every rule, then calls. If a person has to approve, throws `tool_approval_required` with
    * `details.approval_id`; with `wait` the call continues after the approval, and throws `tool_denied` or, after 120 s,

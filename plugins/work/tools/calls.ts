@@ -31,11 +31,11 @@ export class Calls {
 
   async call(
     id: string,
-    given: unknown,
+    args: unknown,
     by: ToolCaller,
     { approvalToken, wait = false, among }: CallOptions = {},
   ): Promise<ToolOutcome> {
-    const { scene, entry, input } = await this.#wished(id, given, by, among)
+    const { scene, entry, input } = await this.#wished(id, args, by, among)
     const inputDigest = digestOf(input)
     const isAsked = await this.#judged(scene, entry, input, by)
     if (isAsked) {
@@ -66,7 +66,7 @@ export class Calls {
    */
   async #wished(
     id: string,
-    given: unknown,
+    args: unknown,
     by: ToolCaller,
     among: CallOptions['among'],
     isRedirected = false,
@@ -74,7 +74,7 @@ export class Calls {
     const scene = await this.#readied(id, by, among)
     const entry = this.tools.entryOf(scene, id)
     mustBeCallable(entry, scene)
-    const input = await this.tools.inputOf(entry, given)
+    const input = await this.tools.inputOf(entry, args)
     const { descriptor } = entry
     const wish = await this.tools.calling.run({ toolId: id, risk: descriptor.risk, input, place: by })
     if (wish.deny !== undefined) throw deniedByHook(id, `a hook refused it: ${wish.deny}`)
@@ -90,15 +90,15 @@ export class Calls {
   }
 
   /** Whether an approval is needed. Throws if a rule or a remembered decision refuses the call. */
-  async #judged({ place, rules }: Scene, entry: Entry, input: Input, by: ToolCaller): Promise<boolean> {
+  async #judged({ scope, rules }: Scene, entry: Entry, input: Input, by: ToolCaller): Promise<boolean> {
     const { id, digest } = entry.descriptor
-    const isListed = mustBeCallable(entry, { place, rules })
-    if (!place.session || place.workspaceId === undefined) return false
+    const isListed = mustBeCallable(entry, { scope, rules })
+    if (!scope.session || scope.workspaceId === undefined) return false
     const leaves = entry.backend.leaves?.(entry.descriptor, input, by) ?? false
-    const approvalRequired = (leaves && judgeLeaving(id, place.session)) || isListed
+    const approvalRequired = (leaves && judgeLeaving(id, scope.session)) || isListed
     const grant = this.tools.grants.decide({
-      workspaceId: place.workspaceId,
-      agentName: place.agentName ?? '',
+      workspaceId: scope.workspaceId,
+      agentName: scope.agentName ?? '',
       toolId: id,
       toolDigest: digest,
       inputDigest: digestOf(input),
@@ -201,9 +201,9 @@ export class Calls {
 }
 
 /** Whether an approval is needed. Throws if a rule denies the call for every input. */
-function mustBeCallable(entry: Entry, { place, rules }: Pick<Scene, 'place' | 'rules'>): boolean {
+function mustBeCallable(entry: Entry, { scope, rules }: Pick<Scene, 'scope' | 'rules'>): boolean {
   const { id } = entry.descriptor
-  const { callable, approvalRequired, reasons, deniedBy } = judge(entry, place, rules)
+  const { callable, approvalRequired, reasons, deniedBy } = judge(entry, scope, rules)
   if (callable) return approvalRequired
   const isAway = deniedBy === 'availability'
   const code = entry.conflicted ? 'tool_conflict' : isAway ? 'tool_unavailable' : 'tool_denied'
@@ -215,9 +215,9 @@ function mustBeCallable(entry: Entry, { place, rules }: Pick<Scene, 'place' | 'r
 }
 
 /** Validates the input of a call against the tool's schema. @throws Fault `tool_invalid_input` */
-export async function inputOf({ descriptor }: Entry, given: unknown, ask: AskPatterns): Promise<Input> {
+export async function inputOf({ descriptor }: Entry, args: unknown, ask: AskPatterns): Promise<Input> {
   const { id, inputSchema } = descriptor
-  const input = given ?? {}
+  const input = args ?? {}
   if (!isObject(input))
     throw toolFault('tool_invalid_input', ['schema_invalid'], 'input: an object wanted', { toolId: id })
   const bytes = Buffer.byteLength(JSON.stringify(input))

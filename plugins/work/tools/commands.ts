@@ -44,10 +44,10 @@ export async function runApprove({ args, options, client, out }: CommandContext)
   out.line(decision === 'allow' ? `allowed ${approval}` : `rejected ${approval}`)
 }
 
-async function inputOf(context: CommandContext, given: string | undefined): Promise<unknown> {
-  if (given === undefined) return {}
+async function inputOf(context: CommandContext, option: string | undefined): Promise<unknown> {
+  if (option === undefined) return {}
   const text =
-    given === '-' ? await context.stdin() : given.startsWith('@') ? await context.readFile(given.slice(1)) : given
+    option === '-' ? await context.stdin() : option.startsWith('@') ? await context.readFile(option.slice(1)) : option
   try {
     return JSON.parse(text)
   } catch (error) {

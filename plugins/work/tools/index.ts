@@ -42,11 +42,11 @@ export default definePlugin({
     { by: Workspaces, table: 'tools_grant', column: 'workspace_id' },
     {
       ...{ by: Workspaces, table: 'tools_artifact', column: 'workspace_id' },
-      forget: (self, { id }) => self.artifacts.unlink(`${id}`),
+      forget: (service, { id }) => service.artifacts.unlink(`${id}`),
     },
   ],
   ofCatalog: [ARTIFACT_FOLDER],
-  reconcilers: [reconciler({ kind: ToolKind, run: self => self.renewRecords() })],
+  reconcilers: [reconciler({ kind: ToolKind, run: service => service.renewRecords() })],
   routes: [...toolRoutes, ...approvalRoutes, ...toolsetRoutes],
   commands: [
     {
@@ -87,20 +87,20 @@ export default definePlugin({
     tap(
       Extensions,
       extensions => extensions.changed,
-      self => names => self.extension.renew(names),
+      service => names => service.extension.renew(names),
     ),
     tap(
       Sessions,
       sessions => sessions.stopped,
-      self => session => self.approvals.endSession(session.id),
+      service => session => service.approvals.endSession(session.id),
     ),
   ],
   hooks: {
-    published: self => self.native.renew(),
-    running: self => self.artifacts.sweep(),
+    published: service => service.native.renew(),
+    running: service => service.artifacts.sweep(),
   },
   registries: [
     contribute(ResourceFamilies, () => [family]),
-    contribute(InboxSources, self => [{ read: () => self.asking.inbox() }]),
+    contribute(InboxSources, service => [{ read: () => service.asking.inbox() }]),
   ],
 })

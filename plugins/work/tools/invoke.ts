@@ -12,15 +12,15 @@ export async function invoke(
   actor: Actor,
   signal: AbortSignal,
 ): Promise<InvokeToolReply> {
-  const place = await tools.places.asked(body, actor)
+  const scope = await tools.scopes.resolve(body, actor)
   const { approval_token: approvalToken } = body
   const outcome = await tools.call(
     id,
     body.input,
-    { ...place, actor, signal },
+    { ...scope, actor, signal },
     approvalToken === undefined ? {} : { approvalToken },
   )
-  const scene = await tools.scene(place)
+  const scene = await tools.scene(scope)
   const { descriptor } = tools.entryOf(scene, outcome.toolId)
   const about: Omit<ToolCallEvent, 'kind'> = {
     tool_id: outcome.toolId,
@@ -33,9 +33,9 @@ export async function invoke(
     input_digest: digestOf(body.input),
     source_kind: SOURCES[descriptor.backend.kind],
     source_owner: descriptor.owner,
-    ...(place.sessionId === undefined ? {} : { session_id: place.sessionId }),
-    ...(place.workspaceId === undefined ? {} : { workspace_id: place.workspaceId }),
-    ...(place.agentName === undefined ? {} : { agent_name: place.agentName }),
+    ...(scope.sessionId === undefined ? {} : { session_id: scope.sessionId }),
+    ...(scope.workspaceId === undefined ? {} : { workspace_id: scope.workspaceId }),
+    ...(scope.agentName === undefined ? {} : { agent_name: scope.agentName }),
     ...(body.correlation_id === undefined ? {} : { correlation_id: body.correlation_id }),
     ...(body.sensitive_input_fields ? { redacted_input_fields: body.sensitive_input_fields } : {}),
   }

@@ -16,7 +16,7 @@ export interface AgentRules {
 }
 
 /** The place that is judged. Without an agent it is a person or a person's program, and agent rules do not apply. */
-export interface Place {
+export interface PolicyScope {
   readonly workspaceId?: string
   readonly agentName?: string
   readonly session?: AgentRules & { readonly info: SessionInfo }
@@ -56,7 +56,7 @@ const ask: Said = { verdict: 'ask', reasons: ['approval_required'] }
 /** Whether one of the patterns, such as `mcp__github__*`, matches a tool. */
 export const names = (patterns: readonly string[], id: string): boolean => patterns.some(pattern => covers(pattern, id))
 
-type Rule = (entry: Entry, place: Place, rules: Rules) => Said
+type Rule = (entry: Entry, scope: PolicyScope, rules: Rules) => Said
 
 const RULES: Readonly<Record<Layer, Rule>> = {
   registry: ({ descriptor }, _, { enabled }) => {
@@ -111,8 +111,8 @@ function isNamed({ id, backend }: ToolDescriptor, { allowed, definition }: Agent
 }
 
 /** Judgement of a call by the rules, before its input, remembered decisions and hooks. */
-export function judge(entry: Entry, place: Place, rules: Rules): Judgement {
-  const said = LAYERS.map(layer => [layer, RULES[layer](entry, place, rules)] as const)
+export function judge(entry: Entry, scope: PolicyScope, rules: Rules): Judgement {
+  const said = LAYERS.map(layer => [layer, RULES[layer](entry, scope, rules)] as const)
   const denied = said.find(([, { verdict }]) => verdict === 'deny')
   const asks = said.some(([, { verdict }]) => verdict === 'ask')
   const { visibility } = entry.descriptor
@@ -131,7 +131,7 @@ export function judge(entry: Entry, place: Place, rules: Rules): Judgement {
  * Whether an approval is needed for an agent's call that names another workspace. Throws `tool_denied` if the agent's
  * mode, sandbox or parent forbids leaving its own.
  */
-export function judgeLeaving(toolId: string, { info, mode }: NonNullable<Place['session']>): boolean {
+export function judgeLeaving(toolId: string, { info, mode }: NonNullable<PolicyScope['session']>): boolean {
   const isHeld = info.confinement?.kind === 'sandbox' || info.lineage !== undefined
   if (isHeld || mode === 'deny-all')
     throw toolFault(
@@ -144,7 +144,11 @@ export function judgeLeaving(toolId: string, { info, mode }: NonNullable<Place['
 }
 
 /** Whether a place lists a tool: tools forbidden to an agent are hidden, unavailable ones are shown. */
-export function isShown({ descriptor: { visibility } }: Entry, { agent }: Place, { deniedBy }: Judgement): boolean {
+export function isShown(
+  { descriptor: { visibility } }: Entry,
+  { agent }: PolicyScope,
+  { deniedBy }: Judgement,
+): boolean {
   if (visibility === 'internal') return false
   return !agent || (visibility !== 'operator' && deniedBy !== 'agent' && deniedBy !== 'session')
 }

@@ -48,7 +48,7 @@ const columns = [
   { of: 'decision.reason_codes~list', header: 'Why not', below: true },
 ] as const
 const shownPlace = { session_id: 'session', agent_name: 'agent' }
-const place = { workspace_id: 'workspace', session_id: 'session', agent_name: 'agent' }
+const scopeOptions = { workspace_id: 'workspace', session_id: 'session', agent_name: 'agent' }
 
 /** The tools of a source, with a note about others. */
 function ofSource(tools: ListToolsReply['tools'], source: NonNullable<ListToolsQuery['source']>): ListToolsReply {
@@ -83,8 +83,8 @@ export const toolRoutes: readonly Route<ToolsService>[] = [
         }),
       }),
     ],
-    handle: async (self, { actor, query: { source = 'all', ...place } }) =>
-      ok(ofSource(await self.listed(place, actor), source)),
+    handle: async (service, { actor, query: { source = 'all', ...request } }) =>
+      ok(ofSource(await service.listed(request, actor), source)),
   }),
   route({
     method: 'POST',
@@ -97,13 +97,14 @@ export const toolRoutes: readonly Route<ToolsService>[] = [
     with: [
       cli('tool search', {
         args: [{ name: 'query', summary: 'words, such as "list sessions"' }],
-        options: place,
+        options: scopeOptions,
         workspace: 'workspace_id',
         view: show(ListToolsReply, 'tools', columns, { empty: 'no tool fits; svc tool list shows all' }),
       }),
       runsCode(false),
     ],
-    handle: async (self, { actor, body }) => ok({ tools: await self.listed(body, actor, body.query, body.limit) }),
+    handle: async (service, { actor, body }) =>
+      ok({ tools: await service.listed(body, actor, body.query, body.limit) }),
   }),
   route({
     method: 'GET',
@@ -135,7 +136,7 @@ export const toolRoutes: readonly Route<ToolsService>[] = [
       }),
       throws(ToolErrors.tool_not_found, ...PLACE_ERRORS),
     ],
-    handle: async (self, { actor, params, query }) => ok({ tool: await self.shown(query, actor, params.id) }),
+    handle: async (service, { actor, params, query }) => ok({ tool: await service.shown(query, actor, params.id) }),
   }),
   calling({
     method: 'POST',
@@ -155,7 +156,8 @@ export const toolRoutes: readonly Route<ToolsService>[] = [
     body: InvokeToolBody,
     bodyLimit: MAX_INPUT_BYTES + 64 * 1024,
     replies: { 200: InvokeToolReply, 202: ToolErrorBody },
-    handle: async (self, { actor, params, body, signal }) => ok(await invoke(self, params.id, body, actor, signal)),
+    handle: async (service, { actor, params, body, signal }) =>
+      ok(await invoke(service, params.id, body, actor, signal)),
   }),
   route({
     method: 'GET',
@@ -166,7 +168,8 @@ export const toolRoutes: readonly Route<ToolsService>[] = [
     summary: 'List the tools of a session',
     query: SessionToolsQuery,
     replies: { 200: ListToolsReply },
-    handle: async (self, { actor, params, query }) => ok({ tools: await self.listed({ ...params, ...query }, actor) }),
+    handle: async (service, { actor, params, query }) =>
+      ok({ tools: await service.listed({ ...params, ...query }, actor) }),
   }),
   route({
     method: 'POST',
@@ -185,8 +188,8 @@ export const toolRoutes: readonly Route<ToolsService>[] = [
     summary: 'Search the tools of a session, best match first',
     body: SearchToolsBody,
     replies: { 200: ListToolsReply },
-    handle: async (self, { actor, params, body }) =>
-      ok({ tools: await self.listed({ ...body, ...params }, actor, body.query, body.limit) }),
+    handle: async (service, { actor, params, body }) =>
+      ok({ tools: await service.listed({ ...body, ...params }, actor, body.query, body.limit) }),
   }),
   route({
     method: 'GET',
@@ -199,8 +202,8 @@ export const toolRoutes: readonly Route<ToolsService>[] = [
     summary: 'Read a large tool result in pages',
     query: ArtifactQuery,
     replies: { 200: ArtifactReply },
-    handle: async (self, { params, query }) =>
-      ok(await self.artifacts.page(params.workspace_id, params.artifact_id, query)),
+    handle: async (service, { params, query }) =>
+      ok(await service.artifacts.page(params.workspace_id, params.artifact_id, query)),
   }),
 ]
 
@@ -228,7 +231,7 @@ export const toolsetRoutes: readonly Route<ToolsService>[] = [
       }),
       tool('toolset_list', ['catalog']),
     ],
-    handle: async (self, { actor, query }) => ok({ toolsets: await self.toolsets(query, actor) }),
+    handle: async (service, { actor, query }) => ok({ toolsets: await service.toolsets(query, actor) }),
   }),
   route({
     method: 'GET',
@@ -253,6 +256,7 @@ export const toolsetRoutes: readonly Route<ToolsService>[] = [
       tool('toolset_info', ['catalog']),
       throws(ToolErrors.tool_not_found, ...PLACE_ERRORS),
     ],
-    handle: async (self, { actor, params, query }) => ok({ toolset: await self.toolset(query, actor, params.id) }),
+    handle: async (service, { actor, params, query }) =>
+      ok({ toolset: await service.toolset(query, actor, params.id) }),
   }),
 ]

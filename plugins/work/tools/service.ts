@@ -20,12 +20,12 @@ import { type CallOptions, Calls, type Input, inputOf } from './calls.js'
 import { digestOf } from './digest.js'
 import { ApprovalErrors, noTool, reasonsOf } from './faults.js'
 import type { K } from './needs.js'
-import { type AskedPlace, Places } from './places.js'
-import { isShown, type Judgement, judge, type Place, type Rules } from './policy.js'
+import { isShown, type Judgement, judge, type PolicyScope, type Rules } from './policy.js'
 import { type Catalog, Catalogs, type Entry } from './registry/catalog.js'
 import { PatternThread } from './registry/pattern-thread.js'
 import type { AskPatterns } from './registry/schema-check.js'
 import { Artifacts } from './results/artifacts.js'
+import { type ScopeRequest, Scopes } from './scopes.js'
 import { ToolSettings } from './settings.js'
 import { Toolsets } from './toolsets.js'
 import { toolToWire } from './wire.js'
@@ -34,7 +34,7 @@ import { toolToWire } from './wire.js'
 export interface Scene {
   readonly catalog: Catalog
   readonly toolsets: Toolsets
-  readonly place: Place
+  readonly scope: PolicyScope
   readonly rules: Rules
 }
 
@@ -54,7 +54,7 @@ export class ToolsService implements ToolsApi {
   readonly approvals: Approvals
   readonly grants: Grants
   readonly artifacts: Artifacts
-  readonly places: Places
+  readonly scopes: Scopes
   readonly calls: Calls
   readonly decisions: Decisions
   readonly asking: Asking
@@ -70,7 +70,7 @@ export class ToolsService implements ToolsApi {
     this.native = new NativeBackend(kernel)
     this.extension = new ExtensionBackend(kernel)
     this.#catalogs = new Catalogs(kernel, [this.native, this.extension])
-    this.places = new Places(kernel)
+    this.scopes = new Scopes(kernel)
     this.approvals = new Approvals(clock, ids, () => config.get(ToolSettings.approvalTimeout))
     this.grants = new Grants(kernel)
     this.artifacts = new Artifacts(kernel, () => ({
@@ -89,10 +89,10 @@ export class ToolsService implements ToolsApi {
     )
   }
 
-  async list(place: ToolPlace): Promise<readonly JudgedTool[]> {
-    const scene = await this.scene(place)
+  async list(scope: ToolPlace): Promise<readonly JudgedTool[]> {
+    const scene = await this.scene(scope)
     const all = () => [...this.#shown(scene, '', Number.POSITIVE_INFINITY)].map(listed)
-    if (scene.place.agent) return all()
+    if (scene.scope.agent) return all()
     // Without an agent, the result depends only on the catalog and the rules.
     const rules = JSON.stringify(scene.rules)
     const known = this.#listed.get(scene.catalog)
@@ -102,19 +102,19 @@ export class ToolsService implements ToolsApi {
     return made.tools
   }
 
-  async search(place: ToolPlace, query: string, limit: number): Promise<readonly JudgedTool[]> {
-    const scene = await this.scene(place)
+  async search(scope: ToolPlace, query: string, limit: number): Promise<readonly JudgedTool[]> {
+    const scene = await this.scene(scope)
     return [...this.#shown(scene, query, limit)].map(listed)
   }
 
-  async complete(place: ToolPlace): Promise<readonly string[]> {
-    return this.#catalogs.complete(place)
+  async complete(scope: ToolPlace): Promise<readonly string[]> {
+    return this.#catalogs.complete(scope)
   }
 
-  async find(place: ToolPlace, id: string): Promise<JudgedTool> {
-    const scene = await this.scene(place)
+  async find(scope: ToolPlace, id: string): Promise<JudgedTool> {
+    const scene = await this.scene(scope)
     const entry = this.entryOf(scene, id)
-    return { ...entry, decision: judge(entry, scene.place, scene.rules) }
+    return { ...entry, decision: judge(entry, scene.scope, scene.rules) }
   }
 
   call(id: string, input: unknown, by: ToolCaller, how: CallOptions = {}): Promise<ToolOutcome> {
@@ -122,9 +122,9 @@ export class ToolsService implements ToolsApi {
   }
 
   /** Validates the input of a call against the tool's schema. @throws Fault `tool_invalid_input` */
-  inputOf(entry: Entry, given: unknown): Promise<Input> {
+  inputOf(entry: Entry, args: unknown): Promise<Input> {
     const isOwn = entry.backend.kind === 'native'
-    return inputOf(entry, given, isOwn ? askHere : questions => this.#patterns.ask(questions))
+    return inputOf(entry, args, isOwn ? askHere : questions => this.#patterns.ask(questions))
   }
 
   digest(value: unknown): string {
@@ -132,42 +132,42 @@ export class ToolsService implements ToolsApi {
   }
 
   /** Wire form of the tools listed for a caller. */
-  async listed(asked: AskedPlace, actor: ToolCaller['actor'], query = '', limit?: number): Promise<Tool[]> {
-    const place = await this.places.asked(asked, actor)
+  async listed(request: ScopeRequest, actor: ToolCaller['actor'], query = '', limit?: number): Promise<Tool[]> {
+    const scope = await this.scopes.resolve(request, actor)
     // A search waits for missing servers, because their tools would appear not to exist.
-    if (query !== '') await this.complete(place)
-    const scene = await this.scene(place)
+    if (query !== '') await this.complete(scope)
+    const scene = await this.scene(scope)
     const most =
       query === '' && limit === undefined ? Number.POSITIVE_INFINITY : Math.min(Math.max(limit ?? LIMIT, 1), MAX_LIMIT)
-    return [...this.#shown(scene, query, most)].map(([entry, judgement]) => toolToWire(entry, scene.place, judgement))
+    return [...this.#shown(scene, query, most)].map(([entry, judgement]) => toolToWire(entry, scene.scope, judgement))
   }
 
-  async shown(asked: AskedPlace, actor: ToolCaller['actor'], id: string): Promise<Tool> {
-    const scene = await this.wanted(await this.places.asked(asked, actor), id).catch(error => {
+  async shown(request: ScopeRequest, actor: ToolCaller['actor'], id: string): Promise<Tool> {
+    const scene = await this.wanted(await this.scopes.resolve(request, actor), id).catch(error => {
       throw error instanceof Fault && error.code === 'tool_unavailable'
         ? toolFault('tool_not_found', reasonsOf(error), error.message, { toolId: id, next: error.next })
         : error
     })
     const entry = this.entryOf(scene, id)
-    return toolToWire(entry, scene.place, judge(entry, scene.place, scene.rules))
+    return toolToWire(entry, scene.scope, judge(entry, scene.scope, scene.rules))
   }
 
-  async toolsets(asked: AskedPlace, actor: ToolCaller['actor']): Promise<Toolset[]> {
-    const scene = await this.scene(await this.places.asked(asked, actor))
+  async toolsets(request: ScopeRequest, actor: ToolCaller['actor']): Promise<Toolset[]> {
+    const scene = await this.scene(await this.scopes.resolve(request, actor))
     return scene.toolsets.list(id => this.#denied(scene, id))
   }
 
-  async toolset(asked: AskedPlace, actor: ToolCaller['actor'], id: string): Promise<Toolset> {
-    const scene = await this.scene(await this.places.asked(asked, actor))
+  async toolset(request: ScopeRequest, actor: ToolCaller['actor'], id: string): Promise<Toolset> {
+    const scene = await this.scene(await this.scopes.resolve(request, actor))
     const toolset = scene.toolsets.show(id, tool => this.#denied(scene, tool))
     if (!toolset)
       throw toolFault('tool_not_found', ['toolset_unknown'], 'no such toolset', { next: command('toolset list') })
     return toolset
   }
 
-  async scene(place: ToolPlace): Promise<Scene> {
+  async scene(scope: ToolPlace): Promise<Scene> {
     const { config } = this.kernel
-    const catalog = await this.#catalogs.of(place)
+    const catalog = await this.#catalogs.of(scope)
     const configured = config.get(ToolSettings.toolsets)
     if (this.#toolsets?.catalog !== catalog || this.#toolsets.configured !== configured)
       this.#toolsets = { catalog, configured, made: new Toolsets(catalog.entries, configured) }
@@ -175,7 +175,7 @@ export class ToolsService implements ToolsApi {
     return {
       catalog,
       toolsets,
-      place: await this.places.judged(place, ids => toolsets.expand(ids).tools),
+      scope: await this.scopes.judged(scope, ids => toolsets.expand(ids).tools),
       rules: { enabled: config.get(ToolSettings.enabled), externalDefault: config.get(ToolSettings.externalDefault) },
     }
   }
@@ -184,12 +184,12 @@ export class ToolsService implements ToolsApi {
    * The tools and rules of a place. If the tool is not known yet, its MCP server is first asked for its tools. Throws
    * `tool_unavailable` if that server cannot be reached; a tool that does not exist is no error here.
    */
-  async wanted(place: ToolPlace, id: string): Promise<Scene> {
-    const scene = await this.scene(place)
+  async wanted(scope: ToolPlace, id: string): Promise<Scene> {
+    const scene = await this.scene(scope)
     if (scene.catalog.get(id)) return scene
-    const fault = await this.#catalogs.missing(id, place)
+    const fault = await this.#catalogs.missing(id, scope)
     if (fault) throw fault
-    return this.scene(place)
+    return this.scene(scope)
   }
 
   /** @throws Fault `tool_not_found`, also for an internal tool */
@@ -216,16 +216,16 @@ export class ToolsService implements ToolsApi {
   #denied(scene: Scene, id: string) {
     const entry = scene.catalog.get(id)
     if (!entry) return ['tool_unknown'] as const
-    const { callable, reasons } = judge(entry, scene.place, scene.rules)
+    const { callable, reasons } = judge(entry, scene.scope, scene.rules)
     return callable ? undefined : reasons
   }
 
-  *#shown({ catalog, place, rules }: Scene, query: string, limit: number): Generator<readonly [Entry, Judgement]> {
+  *#shown({ catalog, scope, rules }: Scene, query: string, limit: number): Generator<readonly [Entry, Judgement]> {
     let left = limit
     for (const entry of catalog.find(query)) {
       if (left <= 0) return
-      const judgement = judge(entry, place, rules)
-      if (!isShown(entry, place, judgement)) continue
+      const judgement = judge(entry, scope, rules)
+      if (!isShown(entry, scope, judgement)) continue
       left--
       yield [entry, judgement]
     }

@@ -9,7 +9,7 @@ import {
 } from '../../../schemas/tools.js'
 import { reasonsOf, type ToolBackendKind, type ToolDescriptor, type ToolOutcome } from './api.js'
 import { digestOf } from './digest.js'
-import type { Judgement, Place } from './policy.js'
+import type { Judgement, PolicyScope } from './policy.js'
 import type { Entry } from './registry/catalog.js'
 
 const BACKENDS = { native: 'native_go', extension_host: 'extension_host', mcp: 'mcp' } as const satisfies Record<
@@ -22,7 +22,7 @@ export const SOURCES = { native: 'builtin', extension_host: 'extension', mcp: 'm
 >
 
 /** Wire form of a tool. */
-export function toolToWire(entry: Entry, place: Place, judgement: Judgement): Tool {
+export function toolToWire(entry: Entry, scope: PolicyScope, judgement: Judgement): Tool {
   const { descriptor, conflicted, unavailable = [], why } = entry
   const { layers, callable, approvalRequired, reasons, visibleToSession, visibleToOperator } = judgement
   const isAvailable = unavailable.length === 0
@@ -47,7 +47,7 @@ export function toolToWire(entry: Entry, place: Place, judgement: Judgement): To
       source_policy_result: layers.source,
       agent_policy_result: layers.agent,
       session_policy_result: layers.session,
-      ...(place.agent ? { system_permission_mode: place.agent.mode } : {}),
+      ...(scope.agent ? { system_permission_mode: scope.agent.mode } : {}),
       ...(reasons.length > 0 ? { reason_codes: [...reasons] } : {}),
     },
     descriptor: descriptorToWire(descriptor),
@@ -142,12 +142,12 @@ const known: ReadonlySet<string> = new Set(ToolErrorCode.options)
 export function errorToWire(fault: Fault): (ToolErrorBody & { readonly code: string }) | ErrorBody {
   const { tool_id, reason_codes: _, layer, ...details } = fault.details ?? {}
   const isOwn = known.has(fault.code)
-  const told = {
+  const fields = {
     ...details,
     ...(isOwn ? {} : { code: fault.code }),
     ...(fault.next === undefined ? {} : { next: fault.next }),
   }
-  if (fault.status === 503) return { error: fault.message, code: fault.code, details: told }
+  if (fault.status === 503) return { error: fault.message, code: fault.code, details: fields }
   const reasons = reasonsOf(fault)
   return {
     // The code in the common place of all errors.
@@ -158,7 +158,7 @@ export function errorToWire(fault: Fault): (ToolErrorBody & { readonly code: str
       ...(tool_id === undefined ? {} : { tool_id }),
       ...(layer === undefined ? {} : { layer }),
       ...(reasons.length > 0 ? { reason_codes: reasons } : {}),
-      ...(Object.keys(told).length > 0 ? { details: told } : {}),
+      ...(Object.keys(fields).length > 0 ? { details: fields } : {}),
     },
   }
 }

@@ -30,7 +30,7 @@ function errorsOf(text: string): string[] {
 }
 
 test('the types of the contract refuse each mistake, with the error that is meant and no other', () => {
-  const text = readFileSync(path.join(here, 'refused.ts'), 'utf8')
+  const text = readFileSync(path.join(here, 'type-errors.ts'), 'utf8')
   const lines = text.split('\n')
   const wanted = lines.flatMap((line, at) => {
     const code = /@ts-expect-error (TS\d+)/.exec(line)?.[1]

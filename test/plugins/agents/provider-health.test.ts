@@ -2,7 +2,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { troubleOf } from '../../../plugins/agents/providers/health.js'
 import { Events } from '../../../plugins/platform/events/api.js'
-import { probe } from '../../../testing/look.js'
+import { probe } from '../../../testing/traces.js'
 import { openWorld } from '../../fixtures/session-world.js'
 
 const TEXTS: readonly (readonly [string, string | undefined])[] = [

@@ -7,16 +7,16 @@ const Errors = defineErrors({
 })
 const { tap } = surfaceOf()
 
-// Without a service, `self` is the kernel of this plugin.
+// Without a service, `service` is the kernel of this plugin.
 export default definePlugin({ name: 'acme.quota', version: '1.0.0', requires: { leases: Leases } }).surface({
   errors: [Errors],
   taps: [
     tap(
       Leases,
       leases => leases.claiming,
-      self =>
+      service =>
         (t, { holder }) =>
-          self.needs.leases.heldBy(t, holder) < 2 ? undefined : Errors.acme_quota_reached(),
+          service.needs.leases.heldBy(t, holder) < 2 ? undefined : Errors.acme_quota_reached(),
     ),
   ],
 })

@@ -16,7 +16,7 @@ interface OpenCall {
   readonly toldId: string
   readonly index: number
   /** The server's index of the call. */
-  readonly told: unknown
+  readonly serverIndex: unknown
   arguments: string
 }
 
@@ -58,8 +58,8 @@ class Answer {
   }
 
   /** Assigns one id and one index to each call: servers omit them, repeat them, or use one index for all calls. */
-  #callOf({ id, index, function: told, ...rest }: Json): Json {
-    const said = isObject(told) ? told : rest
+  #callOf({ id, index, function: functionPart, ...rest }: Json): Json {
+    const said = isObject(functionPart) ? functionPart : rest
     const name = textIn(said.name)
     const args =
       said.arguments === null || said.arguments === undefined
@@ -76,17 +76,18 @@ class Answer {
     const at = this.#calls.length
     const toldId = textIn(id)
     const isFree = toldId !== '' && !this.#calls.some(call => call.id === toldId)
-    const call = { id: isFree ? toldId : `call-${at}`, toldId, index: at, told: index, arguments: args }
+    const call = { id: isFree ? toldId : `call-${at}`, toldId, index: at, serverIndex: index, arguments: args }
     this.#calls.push(call)
     return { index: at, id: call.id, type: 'function', function: { name, arguments: args } }
   }
 
   /** The open call that a piece continues; undefined for a new call. */
   #known(id: string, index: unknown, name: string): OpenCall | undefined {
-    const isSame = (call: OpenCall) => call.toldId === id && (typeof index !== 'number' || call.told === index)
+    const isSame = (call: OpenCall) => call.toldId === id && (typeof index !== 'number' || call.serverIndex === index)
     const same = id === '' ? undefined : this.#calls.findLast(isSame)
     if (same) return same
-    const last = typeof index === 'number' ? this.#calls.findLast(call => call.told === index) : this.#calls.at(-1)
+    const last =
+      typeof index === 'number' ? this.#calls.findLast(call => call.serverIndex === index) : this.#calls.at(-1)
     if (!last || name === '') return last
     // A name begins a new call, unless the server repeats the name in each piece.
     return id === '' && typeof index === 'number' && !isWhole(last.arguments) ? last : undefined

@@ -2,7 +2,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModel } from 'ai'
 import { DEFAULT_WINDOW, type Settings } from '../settings.js'
 import { EndpointFailure, type FailureContext } from './failures.js'
-import { guardedFetch, type Seen } from './guarded-fetch.js'
+import { guardedFetch, type ReadProgress } from './guarded-fetch.js'
 
 const LIST_MS = 5000
 const MAX_LIST_BYTES = 1024 * 1024
@@ -50,15 +50,15 @@ export class Endpoint {
     return this.settings.window ?? (await this.models()).find(({ id }) => id === model)?.window ?? DEFAULT_WINDOW
   }
 
-  /** The model for one call; `seen` counts what is read of the answer. */
-  model(name: string, seen: Seen): LanguageModel {
+  /** The model for one call; `progress` counts what is read of the answer. */
+  model(name: string, progress: ReadProgress): LanguageModel {
     const { baseUrl, apiKey } = this.settings
     if (baseUrl === undefined) throw notConfigured()
     const provider = createOpenAICompatible({
       name: 'endpoint',
       baseURL: baseUrl,
       includeUsage: true,
-      fetch: guardedFetch(baseUrl, this.settings, seen),
+      fetch: guardedFetch(baseUrl, this.settings, progress),
       ...(apiKey !== undefined && { apiKey }),
     })
     return provider(name)

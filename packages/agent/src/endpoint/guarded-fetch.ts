@@ -10,7 +10,7 @@ const MAX_REFUSAL = 64 * 1024
 const STREAM = { 'content-type': 'text/event-stream' }
 
 /** Progress of one call's answer. */
-export interface Seen {
+export interface ReadProgress {
   bytes: number
 }
 
@@ -21,12 +21,12 @@ export interface Seen {
 export function guardedFetch(
   baseUrl: string,
   { silenceMs, stallMs }: Pick<Settings, 'silenceMs' | 'stallMs'>,
-  seen: Seen,
+  progress: ReadProgress,
 ): typeof fetch {
   return async (input, init) => {
     const silence = new AbortController()
     const say = () => {
-      const isBegun = seen.bytes > 0
+      const isBegun = progress.bytes > 0
       const bound = isBegun
         ? `in the middle of its answer for ${stallMs / 1000} s (SVC_AGENT_STALL_MS)`
         : `for ${silenceMs / 1000} s (SVC_AGENT_SILENCE_MS)`
@@ -43,7 +43,7 @@ export function guardedFetch(
         const stream =
           /^application\/json\b/i.test(type) && streamOfWhole(await (await bounded(reply, MAX_WHOLE)).text())
         if (stream) {
-          seen.bytes += stream.length
+          progress.bytes += stream.length
           clearTimeout(timer)
           return new Response(new Blob([stream]).stream().pipeThrough(commonForm()), { headers: STREAM })
         }
@@ -58,8 +58,8 @@ export function guardedFetch(
         transform(chunk, controller) {
           clearTimeout(timer)
           timer = setTimeout(say, stallMs)
-          seen.bytes += chunk.byteLength
-          if (seen.bytes > MAX_ANSWER_BYTES) {
+          progress.bytes += chunk.byteLength
+          if (progress.bytes > MAX_ANSWER_BYTES) {
             const text = `the endpoint ${baseUrl} sent more than ${MAX_ANSWER_BYTES / 1024 / 1024} MB in one answer; it was cut`
             controller.error(new EndpointFailure('too_much', text))
             return

@@ -3,7 +3,7 @@ import { type ModelMessage, streamText, type ToolSet } from 'ai'
 import { clip } from '../text.js'
 import type { Endpoint } from './endpoint.js'
 import { EndpointFailure, failureOf, MAX_WAIT_MS, PASSING } from './failures.js'
-import type { Seen } from './guarded-fetch.js'
+import type { ReadProgress } from './guarded-fetch.js'
 import { type Split, ThoughtTags } from './thought-tags.js'
 
 /** Maximum characters of one answer; the rest is cut off. */
@@ -82,7 +82,7 @@ export async function callModel(request: CallRequest): Promise<Answer> {
 
 async function callOnce(request: CallRequest): Promise<Answer> {
   const { endpoint, model, signal } = request
-  const seen: Seen = { bytes: 0 }
+  const progress: ReadProgress = { bytes: 0 }
   const cut = new AbortController()
   let text = ''
   let thoughts = 0
@@ -100,7 +100,7 @@ async function callOnce(request: CallRequest): Promise<Answer> {
   let answer: Answer | undefined
   try {
     const { fullStream } = streamText({
-      model: endpoint.model(model, seen),
+      model: endpoint.model(model, progress),
       system: request.system,
       messages: [...request.messages],
       tools: request.tools,
@@ -139,19 +139,19 @@ async function callOnce(request: CallRequest): Promise<Answer> {
             tokens: tokensOf(part.usage),
           }
           // Without a finish reason the stream was cut on its way.
-          if (part.rawFinishReason === undefined) throw dropped(endpoint.failureContext(model).baseUrl, seen)
+          if (part.rawFinishReason === undefined) throw dropped(endpoint.failureContext(model).baseUrl, progress)
           break
       }
     }
     signal.throwIfAborted()
-    if (!answer) throw dropped(endpoint.failureContext(model).baseUrl, seen)
+    if (!answer) throw dropped(endpoint.failureContext(model).baseUrl, progress)
     return answer
   } catch (error) {
     const context = endpoint.failureContext(model)
     const failure = signal.aborted
       ? (signal.reason as Error)
       : isTerminated(error)
-        ? dropped(context.baseUrl, seen)
+        ? dropped(context.baseUrl, progress)
         : failureOf(error, context)
     throw text === '' && thoughts === 0 ? failure : new BrokenAnswer(failure, text)
   } finally {
@@ -198,7 +198,7 @@ function tokensOf({
 
 const tooMuch = (what: string) => new EndpointFailure('too_much', `the model sent ${what} in one answer; it was cut`)
 
-const dropped = (baseUrl: string, { bytes }: Seen) =>
+const dropped = (baseUrl: string, { bytes }: ReadProgress) =>
   new EndpointFailure(
     'dropped',
     bytes === 0

@@ -28,12 +28,12 @@ export async function compacted(
   const old = messages.slice(0, cut)
   const kept = messages.slice(cut)
   if (old.length === 0) return withShortResults(kept)
-  const told = headAndTail(old.map(rendered).join('\n\n'), Math.floor(window * CHARACTERS_A_TOKEN * 0.6))
+  const excerpt = headAndTail(old.map(rendered).join('\n\n'), Math.floor(window * CHARACTERS_A_TOKEN * 0.6))
   const summary = await callModel({
     endpoint,
     model,
     system: TASK,
-    messages: [userMessage(`${told}\n\nSummarise this now.`)],
+    messages: [userMessage(`${excerpt}\n\nSummarise this now.`)],
     tools: {},
     maxTokens: Math.max(256, Math.floor(window / 8)),
     signal,

@@ -117,8 +117,8 @@ export function withImages(messages: readonly ModelMessage[], max: number): Mode
         return left >= 0
       })
       const gone = images.length - kept.length
-      const told = gone === 0 ? '' : `\n[${gone} ${gone === 1 ? 'image' : 'images'} left out; you cannot see them]`
-      return userMessage(textOf(message) + told, kept)
+      const note = gone === 0 ? '' : `\n[${gone} ${gone === 1 ? 'image' : 'images'} left out; you cannot see them]`
+      return userMessage(textOf(message) + note, kept)
     })
     .reverse()
 }
@@ -149,9 +149,9 @@ export function mended(
   }
   for (const message of messages) {
     if (message.role === 'tool') {
-      const [given] = resultsOf(message)
-      if (!given || !open.some(({ id }) => id === given.id)) continue
-      open = open.filter(({ id }) => id !== given.id)
+      const [answer] = resultsOf(message)
+      if (!answer || !open.some(({ id }) => id === answer.id)) continue
+      open = open.filter(({ id }) => id !== answer.id)
       result.push(message)
       continue
     }

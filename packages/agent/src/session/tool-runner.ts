@@ -13,7 +13,7 @@ import { reasonOf, shortened } from '../text.js'
 import type { Input, Tool, ToolContext, ToolResult } from '../tools/tool.js'
 import { runCommand } from '../workspace/command.js'
 import { Files } from '../workspace/files.js'
-import { Refused } from '../workspace/places.js'
+import { Refused } from '../workspace/paths.js'
 import { boundedInput } from './messages.js'
 import type { Session } from './session.js'
 

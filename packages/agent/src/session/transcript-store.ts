@@ -26,7 +26,7 @@ export const newSessionId = () => `svc-${randomUUID()}`
 
 /** One file per conversation, readable by its owner only. The oldest files are removed beyond a limit. */
 export class TranscriptStore {
-  #told = false
+  #hasWarned = false
 
   constructor(private readonly folder: string) {}
 
@@ -41,8 +41,9 @@ export class TranscriptStore {
       writeFileSync(`${file}.tmp`, text, { flag: 'wx', mode: 0o600 })
       renameSync(`${file}.tmp`, file)
     } catch (error) {
-      if (!this.#told) console.error(`session_not_saved: ${transcript.id} cannot be loaded later: ${reasonOf(error)}`)
-      this.#told = true
+      if (!this.#hasWarned)
+        console.error(`session_not_saved: ${transcript.id} cannot be loaded later: ${reasonOf(error)}`)
+      this.#hasWarned = true
     }
   }
 

@@ -186,8 +186,8 @@ export class Turn {
     const times = (this.#repeats.get(key) ?? 0) + 1
     this.#repeats.set(key, times)
     this.#refusedInRow = result.refused ? this.#refusedInRow + 1 : 0
-    const told = times >= REPEATS_TOLD ? `\n[the same call gave the same result ${times} times; do something else]` : ''
-    this.session.messages.push(toolMessage(call, result.text + told))
+    const note = times >= REPEATS_TOLD ? `\n[the same call gave the same result ${times} times; do something else]` : ''
+    this.session.messages.push(toolMessage(call, result.text + note))
     if (times >= MAX_REPEATS) return `I stopped: the model repeats the call of ${call.name} with the same result.`
     if (this.#refusedInRow >= MAX_REFUSED) return `I stopped: ${MAX_REFUSED} calls in a row could not be carried out.`
     return undefined

@@ -1,7 +1,7 @@
 import type { ToolCallContent } from '@agentclientprotocol/sdk/unstable'
 import { headAndTail } from '../text.js'
 import { MAX_FILE } from '../workspace/files.js'
-import { isInGitFolder, Refused } from '../workspace/places.js'
+import { isInGitFolder, Refused } from '../workspace/paths.js'
 import { flag, object, optionalWhole, shownMember, type Tool, type ToolContext, text, textIn, whole } from './tool.js'
 
 /** Characters of a file up to which a diff shows the whole file; beyond it only the passage. */
@@ -28,9 +28,9 @@ export const edit: Tool = {
   title: input => `Edit ${shownMember(input, 'path')}`,
   async run(input, context) {
     const { files } = context
-    const place = await placeToChange(input.path, context)
-    const shown = files.shown(place)
-    const before = await files.unchanged(place)
+    const file = await placeToChange(input.path, context)
+    const shown = files.shown(file)
+    const before = await files.unchanged(file)
     const [oldText, newText] = asInFile(before, textIn(input, 'old_text'), textIn(input, 'new_text'))
     if (oldText === '') throw new Refused('old_text is empty; use write for a new file')
     if (oldText === newText) throw new Refused('old_text and new_text are the same: nothing would change')
@@ -44,7 +44,7 @@ export const edit: Tool = {
     }
     const after = before.split(oldText).join(newText)
     const isSmall = Math.max(before.length, after.length) <= MAX_DIFF
-    await change(place, after, isSmall ? diff(place, before, after) : diff(place, oldText, newText), context)
+    await change(file, after, isSmall ? diff(file, before, after) : diff(file, oldText, newText), context)
     return { text: `replaced ${times === 1 ? 'it' : `it ${times} times`} in ${shown}` }
   },
 }
@@ -61,16 +61,16 @@ export const write: Tool = {
   title: input => `Write ${shownMember(input, 'path')}`,
   async run(input, context) {
     const { files } = context
-    const place = await placeToChange(input.path, context)
+    const file = await placeToChange(input.path, context)
     const content = textIn(input, 'content')
     if (Buffer.byteLength(content) > MAX_FILE) throw new Refused(`a file has at most ${MAX_FILE} bytes`)
-    const isNew = !(await files.exists(place))
-    const before = isNew ? null : await files.unchanged(place)
-    if (before === content) throw new Refused(`${files.shown(place)} has exactly this text already`)
+    const isNew = !(await files.exists(file))
+    const before = isNew ? null : await files.unchanged(file)
+    if (before === content) throw new Refused(`${files.shown(file)} has exactly this text already`)
     const isSmall = Math.max(before?.length ?? 0, content.length) <= MAX_DIFF
     const [oldText, newText] = isSmall ? [before, content] : [before && '[large]', headAndTail(content, MAX_DIFF)]
-    await change(place, content, diff(place, oldText, newText), context)
-    return { text: `wrote ${Buffer.byteLength(content)} bytes to ${files.shown(place)}` }
+    await change(file, content, diff(file, oldText, newText), context)
+    return { text: `wrote ${Buffer.byteLength(content)} bytes to ${files.shown(file)}` }
   },
 }
 
@@ -103,17 +103,17 @@ export const run: Tool = {
 }
 
 async function placeToChange(path: unknown, { files }: ToolContext): Promise<string> {
-  const place = await files.place(path)
-  if (isInGitFolder(files.roots, place)) throw new Refused('files of git itself are not written; use git commands')
-  return place
+  const file = await files.resolve(path)
+  if (isInGitFolder(files.roots, file)) throw new Refused('files of git itself are not written; use git commands')
+  return file
 }
 
-async function change(place: string, after: string, content: ToolCallContent, context: ToolContext): Promise<void> {
-  await context.show({ content: [content], locations: [{ path: place }] })
-  await context.allowed(`edit ${place}`)
+async function change(file: string, after: string, content: ToolCallContent, context: ToolContext): Promise<void> {
+  await context.show({ content: [content], locations: [{ path: file }] })
+  await context.allowed(`edit ${file}`)
   // The file may have changed while the person considered the request.
-  if (await context.files.exists(place)) await context.files.unchanged(place)
-  await context.files.write(place, after)
+  if (await context.files.exists(file)) await context.files.unchanged(file)
+  await context.files.write(file, after)
 }
 
 const diff = (path: string, oldText: string | null, newText: string): ToolCallContent => ({

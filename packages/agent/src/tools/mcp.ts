@@ -1,7 +1,7 @@
 import type { McpServer } from '@agentclientprotocol/sdk/unstable'
 import type { Client, ClientOptions } from '@modelcontextprotocol/client'
 import { clip, headAndTail, reasonOf, shortened } from '../text.js'
-import { Refused } from '../workspace/places.js'
+import { Refused } from '../workspace/paths.js'
 import type { Tool } from './tool.js'
 
 const CONNECT_MS = 20_000

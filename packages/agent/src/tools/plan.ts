@@ -1,6 +1,6 @@
 import type { PlanEntry } from '@agentclientprotocol/sdk/unstable'
 import { clip } from '../text.js'
-import { Refused } from '../workspace/places.js'
+import { Refused } from '../workspace/paths.js'
 import { object, type Tool, text } from './tool.js'
 
 const MAX_ENTRIES = 50

@@ -29,14 +29,14 @@ export const read: Tool = {
   ),
   title: input => `Read ${shownMember(input, 'path')}`,
   async run(input, { files, maxOutput, show }) {
-    const place = await files.place(input.path)
+    const file = await files.resolve(input.path)
     const offset = optionalWhole(input, 'offset', Number.MAX_SAFE_INTEGER) ?? 1
     const limit = optionalWhole(input, 'limit', MAX_LINES) ?? MAX_LINES
-    await show({ locations: [{ path: place, ...(offset > 1 && { line: offset }) }] })
-    const lines = (await files.text(place)).split('\n')
+    await show({ locations: [{ path: file, ...(offset > 1 && { line: offset }) }] })
+    const lines = (await files.text(file)).split('\n')
     if (lines.at(-1) === '') lines.pop()
-    if (lines.length === 0) return { text: `${files.shown(place)} is empty` }
-    if (offset > lines.length) return { text: `${files.shown(place)} has only ${lines.length} lines`, failed: true }
+    if (lines.length === 0) return { text: `${files.shown(file)} is empty` }
+    if (offset > lines.length) return { text: `${files.shown(file)} has only ${lines.length} lines`, failed: true }
     let end = offset - 1
     let size = 0
     while (end < lines.length && end < offset - 1 + limit) {
@@ -108,12 +108,12 @@ export const glob: Tool = {
 }
 
 async function chosenFiles(where: string, pattern: string | undefined, { files, signal }: ToolContext) {
-  const place = await files.place(where)
-  const below = await filesBelow(place, signal)
+  const target = await files.resolve(where)
+  const below = await filesBelow(target, signal)
   // The path may be a file instead of a folder.
-  const all = below.files.length === 0 && !below.isCut && (await files.exists(place)) ? [place] : below.files
+  const all = below.files.length === 0 && !below.isCut && (await files.exists(target)) ? [target] : below.files
   if (pattern === undefined) return { paths: all, isCut: below.isCut }
   const matching = new Matcher(globSource(pattern))
-  const chosen = await matching.indexes(all.map(path => relative(place, path) || files.shown(path)))
+  const chosen = await matching.indexes(all.map(path => relative(target, path) || files.shown(path)))
   return { paths: chosen.flatMap(at => all[at] ?? []), isCut: below.isCut }
 }

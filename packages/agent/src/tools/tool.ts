@@ -2,7 +2,7 @@ import type { PlanEntry, ToolCallContent, ToolCallLocation, ToolKind } from '@ag
 import { clip } from '../text.js'
 import type { CommandResult } from '../workspace/command.js'
 import type { Files } from '../workspace/files.js'
-import { Refused } from '../workspace/places.js'
+import { Refused } from '../workspace/paths.js'
 
 /** Arguments of a call, as the model wrote them. */
 export type Input = Readonly<Record<string, unknown>>

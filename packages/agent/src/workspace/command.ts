@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import type { AgentContext, ClientCapabilities } from '@agentclientprotocol/sdk/unstable'
 import { SECRET_VARIABLES } from '../settings.js'
 import { reasonOf } from '../text.js'
-import { Refused } from './places.js'
+import { Refused } from './paths.js'
 
 /** Bytes of output kept while a command runs. */
 const OUTPUT_BYTES = 256 * 1024

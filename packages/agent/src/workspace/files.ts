@@ -7,7 +7,7 @@ import {
   type ReadTextFileRequest,
 } from '@agentclientprotocol/sdk/unstable'
 import { reasonOf } from '../text.js'
-import { Refused, resolveInside, shownPath } from './places.js'
+import { Refused, resolveInside, shownPath } from './paths.js'
 import { readPlain, writePlain } from './plain-file.js'
 
 /** Bytes of a file that may be read or written. */
@@ -35,7 +35,7 @@ export class Files {
    * Canonical path inside of the workspace.
    * @throws {Refused}
    */
-  place(wanted: unknown): Promise<string> {
+  resolve(wanted: unknown): Promise<string> {
     return resolveInside(this.roots, wanted)
   }
 
@@ -80,10 +80,10 @@ export class Files {
     if (Buffer.byteLength(text) > MAX_FILE) throw new Refused(`a file has at most ${MAX_FILE} bytes`)
     if (this.capabilities.fs?.writeTextFile === true) {
       const params = { sessionId: this.sessionId, path: canonical, content: text }
-      await this.#asked(() => this.client.request(methods.client.fs.writeTextFile, params, this.#cancellable()))
+      await this.#guarded(() => this.client.request(methods.client.fs.writeTextFile, params, this.#cancellable()))
     } else {
       // A folder may have become a symlink since the path was checked.
-      if ((await this.place(canonical)) !== canonical) throw new Refused(`${this.shown(canonical)} has moved`)
+      if ((await this.resolve(canonical)) !== canonical) throw new Refused(`${this.shown(canonical)} has moved`)
       await writePlain(canonical, text)
     }
     this.read.set(canonical, digest(text))
@@ -96,7 +96,7 @@ export class Files {
   async mayRead(canonical: string): Promise<void> {
     if (!this.clientReads) return
     const params = { sessionId: this.sessionId, path: canonical, line: 1, limit: 1 }
-    await this.#asked(() => this.client.request(methods.client.fs.readTextFile, params, this.#cancellable()))
+    await this.#guarded(() => this.client.request(methods.client.fs.readTextFile, params, this.#cancellable()))
   }
 
   async #get(canonical: string): Promise<string> {
@@ -110,7 +110,7 @@ export class Files {
     let text: string
     if (this.clientReads) {
       const params: ReadTextFileRequest = { sessionId: this.sessionId, path: canonical }
-      const { content } = await this.#asked(() =>
+      const { content } = await this.#guarded(() =>
         this.client.request(methods.client.fs.readTextFile, params, this.#cancellable()),
       )
       text = content
@@ -121,7 +121,7 @@ export class Files {
     return text
   }
 
-  async #asked<T>(work: () => Promise<T>): Promise<T> {
+  async #guarded<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {

@@ -1,7 +1,7 @@
 import { release } from 'node:os'
 import type { Mode } from '../session/modes.js'
 import { headAndTail } from '../text.js'
-import { contains, resolveInside } from './places.js'
+import { contains, resolveInside } from './paths.js'
 import { readPlain } from './plain-file.js'
 
 const NAMES = ['AGENTS.md', 'CLAUDE.md'] as const
@@ -19,14 +19,14 @@ export async function workspaceInstructions(roots: readonly string[], max = MAX_
   const root = roots[0] ?? '/'
   const texts = new Map<string, string>()
   for (const name of NAMES) {
-    const place = await resolveInside(roots, name).catch(() => undefined)
-    if (place === undefined || texts.has(place) || !contains(root, place)) continue
-    const bytes = await readPlain(place, MAX_BYTES).catch(() => undefined)
+    const file = await resolveInside(roots, name).catch(() => undefined)
+    if (file === undefined || texts.has(file) || !contains(root, file)) continue
+    const bytes = await readPlain(file, MAX_BYTES).catch(() => undefined)
     const text = bytes?.toString().trim()
-    if (text && ![...texts.values()].includes(text)) texts.set(place, headAndTail(text, max))
+    if (text && ![...texts.values()].includes(text)) texts.set(file, headAndTail(text, max))
   }
   return [...texts]
-    .map(([place, text]) => `# Instructions of the workspace (${place.slice(root.length + 1)})\n\n${text}`)
+    .map(([file, text]) => `# Instructions of the workspace (${file.slice(root.length + 1)})\n\n${text}`)
     .join('\n\n')
 }
 

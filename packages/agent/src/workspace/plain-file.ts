@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { Refused } from './places.js'
+import { Refused } from './paths.js'
 
 /**
  * A symlink or a pipe may have replaced the file since the check: O_NOFOLLOW refuses the link, O_NONBLOCK avoids waiting for a

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { createContext, Script } from 'node:vm'
 import { clip } from '../text.js'
-import { Refused } from './places.js'
+import { Refused } from './paths.js'
 import { readPlain } from './plain-file.js'
 
 /** Skipped folders: version control and installed packages. */
@@ -105,7 +105,7 @@ export class Matcher {
    */
   async indexes(lines: readonly string[]): Promise<readonly number[]> {
     await turn()
-    const begun = performance.now()
+    const startedAt = performance.now()
     const context = createContext({ lines, pattern: new RegExp(this.#source, this.#flags) })
     try {
       if (this.#left <= 0) throw tooSlow()
@@ -115,7 +115,7 @@ export class Matcher {
       if ((error as NodeJS.ErrnoException).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw tooSlow()
       throw error
     } finally {
-      this.#left -= performance.now() - begun
+      this.#left -= performance.now() - startedAt
     }
   }
 }

@@ -14,11 +14,11 @@ import {
 import { issueText } from '../../../../kernel/kit/issue-text.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import type { AgentDefinition } from '../api.js'
-import { DefinitionError, definitionOf, digestOf, MAX_DEFINITION_BYTES, type Place } from './definition.js'
+import { DefinitionError, type DefinitionLocation, definitionOf, digestOf, MAX_DEFINITION_BYTES } from './definition.js'
 import { Frontmatter } from './frontmatter.js'
 
 /** Parses the AGENT.md file of the folder `name`. Throws {@link DefinitionError}. */
-export function parseDefinition(name: string, bytes: Uint8Array, place: Place): AgentDefinition {
+export function parseDefinition(name: string, bytes: Uint8Array, location: DefinitionLocation): AgentDefinition {
   const { fields, prompt, leftOut } = parseFile(bytes)
   if (fields.name !== name) {
     throw new DefinitionError(
@@ -26,7 +26,7 @@ export function parseDefinition(name: string, bytes: Uint8Array, place: Place): 
       `name: it says ${JSON.stringify(fields.name)}, but its folder is called ${JSON.stringify(name)}`,
     )
   }
-  const definition = definitionOf(fields, prompt, digestOf(bytes), place)
+  const definition = definitionOf(fields, prompt, digestOf(bytes), location)
   return leftOut.length > 0 ? { ...definition, leftOut } : definition
 }
 

@@ -29,13 +29,21 @@ export class DefinitionError extends Error {
 }
 
 /** The place of a definition. */
-export type Place = Pick<AgentDefinition, 'origin' | 'source' | 'path' | 'workspaceId' | 'record' | 'extension'>
+export type DefinitionLocation = Pick<
+  AgentDefinition,
+  'origin' | 'source' | 'path' | 'workspaceId' | 'record' | 'extension'
+>
 
 /** `sha256:` and hex over the bytes of a definition. */
 export const digestOf = (bytes: Uint8Array | string) => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
 /** Builds a definition from valid fields and checks what their schema cannot. Throws {@link DefinitionError}. */
-export function definitionOf(fields: Frontmatter, prompt: string, digest: string, place: Place): AgentDefinition {
+export function definitionOf(
+  fields: Frontmatter,
+  prompt: string,
+  digest: string,
+  location: DefinitionLocation,
+): AgentDefinition {
   const { name, command, provider, model, reasoning_effort: reasoningEffort, permissions } = fields
   if (RESERVED_NAMES.has(name))
     throw new DefinitionError('name', `name: ${name} is reserved for an agent of the daemon itself`)
@@ -55,7 +63,7 @@ export function definitionOf(fields: Frontmatter, prompt: string, digest: string
     mcpServers: fields.mcp_servers ?? [],
     hooks: fields.hooks ?? [],
     digest,
-    ...place,
+    ...location,
   }
 }
 

@@ -3,12 +3,12 @@ import path from 'node:path'
 import { readRegularFile } from '../../../../kernel/kit/read-file.js'
 import { messageOf } from '../../../../kernel/plugin.js'
 import type { AgentDefinition } from '../api.js'
-import { DefinitionError, MAX_DEFINITION_BYTES, type Place } from './definition.js'
+import { DefinitionError, type DefinitionLocation, MAX_DEFINITION_BYTES } from './definition.js'
 import { parseDefinition } from './definition-file.js'
 import { AGENT_NAME } from './frontmatter.js'
 
 /** A folder with one folder per agent. Links are followed inside `root`. */
-export interface AgentFolder extends Omit<Place, 'path'> {
+export interface AgentFolder extends Omit<DefinitionLocation, 'path'> {
   readonly root: string
   readonly folder: string
   /** Whether requests may write there. */
@@ -58,12 +58,12 @@ export async function readDefinition(
       throw new DefinitionError('name', 'the name of its folder has other characters than a-z, 0-9, _ and -')
     }
     const { origin, source, workspaceId, extension } = where
-    const place = {
+    const location = {
       ...{ origin, source, path: file },
       ...(workspaceId === undefined ? {} : { workspaceId }),
       ...(extension === undefined ? {} : { extension }),
     }
-    const definition = parseDefinition(name, await readDefinitionFile(real), place)
+    const definition = parseDefinition(name, await readDefinitionFile(real), location)
     return { stamp, found: { ok: true, name, path: file, definition } }
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code

@@ -58,16 +58,16 @@ export class FolderIndex implements Source {
 
   /** The current definition of one name; undefined if there is none. */
   async read(name: string): Promise<Found | undefined> {
-    const look = ++this.#looks
+    const pass = ++this.#looks
     const reading = await readDefinition(this.where, name, this.#readings.get(name), this.clock.now())
-    if (look > (this.#kept.get(name) ?? 0)) this.#keep(name, look, reading)
+    if (pass > (this.#kept.get(name) ?? 0)) this.#keep(name, pass, reading)
     return reading?.found
   }
 
   /** Compares with the folder. Concurrent calls share one check, which begins after them. */
   refresh(): Promise<void> {
     if (!this.#running) {
-      this.#running = this.#look().finally(() => {
+      this.#running = this.#refresh().finally(() => {
         this.#running = undefined
       })
       return this.#running
@@ -84,7 +84,7 @@ export class FolderIndex implements Source {
     await Promise.all([this.#running, this.#sweep])
   }
 
-  async #look(): Promise<void> {
+  async #refresh(): Promise<void> {
     const added = await this.#lookAtNames()
     await this.#readAll(added)
     if (this.#names.length <= CHECKED_AT_ONCE) return this.#readAll(this.#names)
@@ -144,8 +144,8 @@ export class FolderIndex implements Source {
     await Promise.all(Array.from({ length: Math.min(PARALLEL, names.length) }, work))
   }
 
-  #keep(name: string, look: number, reading: Reading | undefined): void {
-    this.#kept.set(name, look)
+  #keep(name: string, pass: number, reading: Reading | undefined): void {
+    this.#kept.set(name, pass)
     const before = this.#readings.get(name)
     if (reading === before) return
     if (!reading) this.#readings.delete(name)

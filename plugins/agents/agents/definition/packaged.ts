@@ -65,8 +65,8 @@ export class PackagedAgents implements AgentSource {
           names.push(...digests.keys())
           for (const { name, spec } of found) {
             brings.push(...broughtAgent(name, spec))
-            const beside = await readdir(path.join(folder, name))
-            brings.push(...sidecarFiles.filter(file => beside.includes(file)).map(file => broughtSidecar(name, file)))
+            const files = await readdir(path.join(folder, name))
+            brings.push(...sidecarFiles.filter(file => files.includes(file)).map(file => broughtSidecar(name, file)))
           }
         }
         const others = (await visible()).filter(

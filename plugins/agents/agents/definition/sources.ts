@@ -46,8 +46,11 @@ export class AgentSources {
    */
   view(workspace: Workspace | undefined): View {
     const contributed = this.contributed(workspace)
-    const place = workspace ? [workspace.id, workspace.rootDir, workspace.addDirs] : []
-    const key = JSON.stringify([place, contributed.map(({ where }) => [where.folder, [...(where.digests ?? [])]])])
+    const workspaceKey = workspace ? [workspace.id, workspace.rootDir, workspace.addDirs] : []
+    const key = JSON.stringify([
+      workspaceKey,
+      contributed.map(({ where }) => [where.folder, [...(where.digests ?? [])]]),
+    ])
     return recent(this.#views, key, MAX_VIEWS, () => {
       const records = workspace ? [this.records.scope(workspace.id)] : []
       const shared = this.#shared()

@@ -64,14 +64,14 @@ export class View {
   }
 
   async #merge(): Promise<Listing> {
-    const seen = new Set<string>()
+    const knownNames = new Set<string>()
     const agents: Listed[] = []
     const broken: Broken[] = []
     // A snapshot of all sources: changes during the merge get a later version.
     const all = this.sources.flatMap(source => [...source.found()])
     await mapInTurns(all, AT_ONCE, found => {
-      if (seen.has(found.name)) return
-      if (found.name !== '') seen.add(found.name)
+      if (knownNames.has(found.name)) return
+      if (found.name !== '') knownNames.add(found.name)
       if (found.ok) agents.push(listed(found.definition))
       else broken.push(found)
     })

@@ -11,8 +11,8 @@ import { type BringingWorld, bringing, inside } from './skills.js'
  */
 export const skillServers = (world: BringingWorld): McpServerSource => ({
   kind: 'skill',
-  read: async place => {
-    const { workspace, definition } = place
+  read: async scope => {
+    const { workspace, definition } = scope
     const view = { workspace, agent: definition?.path === undefined ? undefined : definition.name }
     const allowed = world.kernel.config.get(SkillSettings.allowedMcp)
     const skills = await bringing(world, view, 'mcp_servers', allowed, definition?.disabledSkills ?? [])

@@ -14,7 +14,7 @@ import { writeTypes } from './types.js'
 import { readFolderManifest, type Validation, validateFolder } from './validate.js'
 
 /** `svc extension init <name>` */
-export const runInit = told(async ({ args: { name = '' }, options, cwd, out, fault }) => {
+export const runInit = withFaultReport(async ({ args: { name = '' }, options, cwd, out, fault }) => {
   const { form = 'plugin', dir = name, language = 'ts' } = options
   if (!isForm(form)) return fault('usage', `there is no form ${form}; there are ${FORMS.join(', ')}`)
   if (!isLanguage(language))
@@ -32,7 +32,7 @@ export const runInit = told(async ({ args: { name = '' }, options, cwd, out, fau
 const isLanguage = (text: unknown): text is Language => (LANGUAGES as readonly unknown[]).includes(text)
 
 /** `svc extension validate [dir]` */
-export const runValidate = told(async context => {
+export const runValidate = withFaultReport(async context => {
   await bundled(context)
   const { manifest, root, problems } = await validated(context)
   const { out } = context
@@ -46,7 +46,7 @@ export const runValidate = told(async context => {
 })
 
 /** `svc extension build [dir]` */
-export const runBuild = told(async context => {
+export const runBuild = withFaultReport(async context => {
   const { options, cwd, out, fault } = context
   await bundled(context)
   const { manifest, root, problems } = await validated(context)
@@ -68,7 +68,7 @@ export const runBuild = told(async context => {
 })
 
 /** `svc extension publish [dir] --to <folder>` */
-export const runPublish = told(async context => {
+export const runPublish = withFaultReport(async context => {
   const { options, cwd, out, fault } = context
   if (options.to === undefined)
     return fault('usage', 'name the folder of a catalog: --to <folder>', command('extension publish', '--help'))
@@ -99,14 +99,14 @@ export const runPublish = told(async context => {
 })
 
 /** `svc extension dev [dir]` */
-export const runDev = told(async context => {
+export const runDev = withFaultReport(async context => {
   const source = await bundled(context)
   const { manifest, root } = await validated(context)
   await develop(context, manifest.name, root, source === undefined ? undefined : () => bundleMain(root, manifest))
 })
 
 /** `svc extension test [dir]` */
-export const runTest = told(async context => {
+export const runTest = withFaultReport(async context => {
   const { out, options } = context
   await bundled(context)
   const { manifest, root, problems } = await validated(context)
@@ -117,8 +117,8 @@ export const runTest = told(async context => {
     signal: context.signal,
     filter,
     timeoutMs: Number(options.timeout ?? TEST_SECONDS) * 1000,
-    told: ({ name, error }) => out.line(error === undefined ? `ok    ${name}` : `FAIL  ${name}\n${error}`),
-    written: text => {
+    onResult: ({ name, error }) => out.line(error === undefined ? `ok    ${name}` : `FAIL  ${name}\n${error}`),
+    onOutput: text => {
       output = (output + text).slice(-KEPT_OUTPUT)
       if (!out.json) out.line(text.replace(/\n$/, ''))
     },
@@ -148,7 +148,7 @@ async function bundled(context: CommandContext): Promise<string | undefined> {
 }
 
 /** Reports a Fault of these commands in the same form as one from the daemon. */
-function told<T>(run: (context: CommandContext) => Promise<T>) {
+function withFaultReport<T>(run: (context: CommandContext) => Promise<T>) {
   return async (context: CommandContext): Promise<T> => {
     try {
       return await run(context)

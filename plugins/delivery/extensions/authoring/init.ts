@@ -65,7 +65,7 @@ async function libraries(): Promise<BridgeLibraries> {
 }
 
 /** The violated rule, with a similar valid name. */
-function badName(form: Form, name: string, told: string) {
+function badName(form: Form, name: string, violation: string) {
   const [vendor = '', ...rest] = name
     .toLowerCase()
     .split('.')
@@ -74,7 +74,7 @@ function badName(form: Form, name: string, told: string) {
   const things = rest.join('-') || vendor || 'things'
   const better =
     rest.length > 0 ? `${vendor}.${things}` : form === 'plugin' || form === 'typescript' ? `acme.${things}` : things
-  const rule = told.replace(/^extension\.toml:\d+: name: /, '')
+  const rule = violation.replace(/^extension\.toml:\d+: name: /, '')
   const option = form === 'plugin' ? [] : ['--form', form]
   return ExtensionErrors.extension_name_invalid(`${JSON.stringify(name)} is not a valid extension name: ${rule}`, {
     next: command('extension init', better, ...option),

@@ -10,9 +10,9 @@ const BAD = /^\[svc\] (is not loaded|runs as it was before|failed|the process (f
 /** `svc extension logs <name>`: prints the log; `--follow` continues until Ctrl-C. */
 export async function runLogs(context: CommandContext): Promise<void> {
   const { client, out, options, cwd, args } = context
-  const place = options.workspace === undefined ? {} : { workspace: referenceOf(options.workspace, cwd) }
+  const workspaceQuery = options.workspace === undefined ? {} : { workspace: referenceOf(options.workspace, cwd) }
   const at = (query: Readonly<Record<string, string>>) =>
-    `/api/extensions/${encodeURIComponent(args.name ?? '')}/logs?${new URLSearchParams({ ...query, ...place })}`
+    `/api/extensions/${encodeURIComponent(args.name ?? '')}/logs?${new URLSearchParams({ ...query, ...workspaceQuery })}`
   const print = (entry: Entry) => {
     if (out.json) out.value(entry)
     else out.line(`${out.color('dim', timeOf(entry))} ${colored(out, entry.message)}`)

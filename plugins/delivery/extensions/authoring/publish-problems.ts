@@ -24,8 +24,8 @@ export async function publishProblems(kernel: PluginKernel, extension: Installed
 /** Problems with their place in a file, if the details have such keys; else the message. */
 function linesOf(error: unknown): string[] {
   const places = Object.entries(error instanceof Fault ? (error.details ?? {}) : {})
-  const told = places
-    .filter(([place]) => /\.(?:toml|json)(?::|$)/.test(place))
-    .map(([place, what]) => `${place}: ${what}`)
-  return told.length > 0 ? told : [messageOf(error)]
+  const lines = places
+    .filter(([location]) => /\.(?:toml|json)(?::|$)/.test(location))
+    .map(([location, what]) => `${location}: ${what}`)
+  return lines.length > 0 ? lines : [messageOf(error)]
 }

@@ -24,9 +24,9 @@ export interface TestRun {
   /** Milliseconds for each test file; a file that exceeds it is ended. */
   readonly timeoutMs: number
   /** Called when a test ends. */
-  readonly told: (result: TestResult) => void
+  readonly onResult: (result: TestResult) => void
   /** Called with the output of tests as it arrives. */
-  readonly written: (text: string) => void
+  readonly onOutput: (text: string) => void
 }
 
 /** The contract suite that every extension must pass; the file is written beside the tested copy. */
@@ -42,7 +42,7 @@ const TYPED_TEST = /\.test\.ts$/
 export function testFolder(
   manifest: Pick<Manifest, 'name' | 'apiVersion'>,
   root: string,
-  { signal, filter, timeoutMs, told, written }: TestRun,
+  { signal, filter, timeoutMs, onResult, onOutput }: TestRun,
 ): Promise<TestOutcome> {
   return withCopy(manifest, root, async ({ folder, above }) => {
     const contract = path.join(above, CONTRACT)
@@ -53,16 +53,16 @@ export function testFolder(
     const tests: TestResult[] = []
     const end = (result: TestResult) => {
       tests.push(result)
-      told(result)
+      onResult(result)
     }
-    const begun = new Map<string, string[]>()
+    const openTests = new Map<string, string[]>()
     const testNamePatterns = filter === undefined ? undefined : [new RegExp(filter.replace(/[^\w\s]/g, '\\$&'), 'i')]
     const events = run({ files, concurrency: 1, timeout: timeoutMs, signal, testNamePatterns })
     events.on('test:dequeue', ({ name: test, file = '' }) => {
-      if (!isFile(test)) begun.set(file, [...(begun.get(file) ?? []), test])
+      if (!isFile(test)) openTests.set(file, [...(openTests.get(file) ?? []), test])
     })
     events.on('test:complete', ({ name: test, file = '' }) => {
-      const left = begun.get(file) ?? []
+      const left = openTests.get(file) ?? []
       left.splice(left.lastIndexOf(test), left.includes(test) ? 1 : 0)
     })
     events.on('test:pass', ({ name: test, details, skip }) => {
@@ -71,11 +71,11 @@ export function testFolder(
     events.on('test:fail', ({ name: test, details, file }) => {
       // A failed suite repeats the failures of its tests, which are reported on their own.
       if (details.type === 'suite') return
-      const hanging = isFile(test) && isTimeout(details.error) ? begun.get(file ?? test)?.at(-1) : undefined
+      const hanging = isFile(test) && isTimeout(details.error) ? openTests.get(file ?? test)?.at(-1) : undefined
       end({ name: hanging ?? original(test), error: original(hanging ? HANGS : textOf(details.error)) })
     })
     for (const stream of ['test:stdout', 'test:stderr'] as const)
-      events.on(stream, ({ message }) => written(original(message)))
+      events.on(stream, ({ message }) => onOutput(original(message)))
     for await (const _ of events);
     const failed = tests.filter(({ error }) => error !== undefined).length
     return { passed: tests.length - failed, failed, tests }

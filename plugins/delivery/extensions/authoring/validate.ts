@@ -49,23 +49,23 @@ interface Judge {
 
 function problemsOf(manifest: Manifest, root: string): Promise<string[]> {
   const entries = manifest.leftOut ?? []
-  const look = async ({ folder, above }: Copy) => {
+  const check = async ({ folder, above }: Copy) => {
     // Messages name files of the copy, but a person edits the original.
-    const told = (text: string) => text.replaceAll(folder, root)
+    const withOriginalPaths = (text: string) => text.replaceAll(folder, root)
     const code = manifest.main === undefined ? undefined : await readCode(folder, manifest)
     const found = code === undefined || 'problem' in code ? [code?.problem ?? []].flat() : surfaceProblems(code)
     const problems = [...entries, ...found]
     const replacement = code && 'surface' in code && code.replaces !== undefined ? code : undefined
     const isShipping = shippedKeys(manifest).length > 0
-    if (!replacement && !isShipping) return problems.map(told)
+    if (!replacement && !isShipping) return problems.map(withOriginalPaths)
     const file = path.join(above, 'judge.mjs')
     await writeFile(file, JUDGE)
     const judge = (await importModule(pathToFileURL(file).href)) as unknown as Judge
     if (replacement) problems.push(...judge.replacementProblems(replacement))
     if (isShipping) problems.push(...(await judge.shippedProblems(folder)))
-    return problems.map(told)
+    return problems.map(withOriginalPaths)
   }
-  return withCopy(manifest, root, look)
+  return withCopy(manifest, root, check)
 }
 
 async function readCode(folder: string, manifest: Manifest): Promise<Plugin | { readonly problem: string }> {

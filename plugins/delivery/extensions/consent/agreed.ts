@@ -39,8 +39,8 @@ export function checkAgreed(next: Provenance, before: Provenance | undefined, di
 /** Refuses references to secrets of others, which would not be resolved. @throws Fault `extension_secret_foreign` */
 export function checkForeign(name: string, brings: readonly Brought[]): void {
   const folders = secretFolders(name)
-  for (const { kind, name: called, given = [] } of brings)
-    for (const reference of given) {
+  for (const { kind, name: called, given: references = [] } of brings)
+    for (const reference of references) {
       if (parseSecretRef(reference)?.scheme !== 'vault') continue
       // A reference that is not a valid vault path, for example with `..`, is refused as well.
       const path = vaultPath(reference)

@@ -64,7 +64,7 @@ function called(kind: Brought['kind'], name: string, written: Words): Brought {
   const runs = commandLine(written)
   const reaches = [written.url, ...Object.entries(auth).map(([key, value]) => (/_url$/.test(key) ? value : undefined))]
   const literal = [written.command, ...textsIn(written.args), ...textsIn(written.env), ...textsIn(written.headers)]
-  const given = [
+  const references = [
     ...textsIn(written.secret_env),
     ...textsIn(written.secret_headers),
     ...variablesIn(literal.filter(text => typeof text === 'string')),
@@ -77,7 +77,7 @@ function called(kind: Brought['kind'], name: string, written: Words): Brought {
     name: visible(name),
     ...(runs === undefined ? {} : { runs }),
     ...(reaches.some(Boolean) ? { reaches: unique(reaches) } : {}),
-    ...(given.some(Boolean) ? { given: unique(given) } : {}),
+    ...(references.some(Boolean) ? { given: unique(references) } : {}),
     ...(typeof written.sandbox === 'string' ? { sandbox: visible(written.sandbox) } : {}),
   }
 }
@@ -112,11 +112,11 @@ export function broughtProcess(name: string, { subprocess, permissions, provides
     provides.length > 0 ? `provides ${[...provides].sort().join(', ')}` : '',
   ].filter(Boolean)
   const process = called('process', name, subprocess as Words)
-  const given = [...new Set([...(process.given ?? []), ...asksFor])].sort()
+  const references = [...new Set([...(process.given ?? []), ...asksFor])].sort()
   return [
     {
       ...process,
-      ...(given.length > 0 ? { given } : {}),
+      ...(references.length > 0 ? { given: references } : {}),
       ...(rights.length > 0 ? { about: rights.join('; ') } : {}),
     },
   ]

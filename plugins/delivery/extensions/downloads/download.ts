@@ -59,19 +59,19 @@ async function bounded<T>(
   { clock, timeoutMs }: DownloadRules,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const given = new AbortController()
+  const controller = new AbortController()
   const tooLate = new DownloadError('timeout', `${host} did not send it within ${timeoutMs} ms`)
-  const timer = clock.timeout(timeoutMs, () => given.abort(tooLate))
+  const timer = clock.timeout(timeoutMs, () => controller.abort(tooLate))
   try {
     // A DNS lookup cannot be aborted, so the result is awaited only until the timeout.
-    const late = new Promise<never>((_, reject) => given.signal.addEventListener('abort', () => reject(tooLate)))
-    return await Promise.race([work(given.signal), late])
+    const late = new Promise<never>((_, reject) => controller.signal.addEventListener('abort', () => reject(tooLate)))
+    return await Promise.race([work(controller.signal), late])
   } catch (error) {
     if (error instanceof DownloadError) throw error
     throw new DownloadError('unreachable', `${host}: ${messageOf((error as { cause?: unknown }).cause ?? error)}`)
   } finally {
     timer.cancel()
-    given.abort()
+    controller.abort()
   }
 }
 
@@ -93,10 +93,10 @@ async function send(
       .end(bytes ?? undefined)
   })
   const { statusCode: status = 502, statusMessage: statusText = '' } = reply
-  const told = Object.entries(reply.headers).flatMap(([name, value]) =>
+  const headerEntries = Object.entries(reply.headers).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, String(value)] as [string, string]],
   )
-  return { status, statusText, headers: new Headers(told), body: await read(reply, maxBytes) }
+  return { status, statusText, headers: new Headers(headerEntries), body: await read(reply, maxBytes) }
 }
 
 /** The limit applies to decoded bytes, so that compression cannot exceed it. */

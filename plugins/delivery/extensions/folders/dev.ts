@@ -36,7 +36,7 @@ export interface DevHost {
   /** Removes all records of the link of that key from the database. */
   readonly forget: (key: string) => Promise<void>
   /** Called when the link of that key was restored or failed to. */
-  readonly seen: (key: string) => void
+  readonly onRestored: (key: string) => void
   readonly tell: () => Promise<void>
 }
 
@@ -92,7 +92,7 @@ export class DevLinks {
       await this.#open(link).catch(error =>
         this.kernel.log.error(`${keyOf(link.name, link)} is not linked: ${messageOf(error)}`),
       )
-      this.host.seen(keyOf(link.name, link))
+      this.host.onRestored(keyOf(link.name, link))
     }
   }
 
@@ -107,8 +107,8 @@ export class DevLinks {
     if (!found) throw ExtensionErrors.extension_dev_invalid(`there is no folder ${origin}`)
     if ('fault' in found) throw found.fault
     const { name } = found.manifest
-    const place = await this.workspaceOf(workspace)
-    const wanted = { name, workspace: place, origin: found.root, generation }
+    const workspaceId = await this.workspaceOf(workspace)
+    const wanted = { name, workspace: workspaceId, origin: found.root, generation }
     return this.#alone(keyOf(name, wanted), () => this.#link(wanted, found.manifest, confirmed, actor))
   }
 
@@ -157,13 +157,13 @@ export class DevLinks {
     const { key, found } = instance
     const current = await this.catalog.read(found.root)
     if (current && !('fault' in current)) await this.#agree(key, current.manifest, confirmed)
-    await this.look(key, true)
+    await this.refresh(key, true)
     if (instance.problem && !instance.generation) throw instance.problem
     return instance
   }
 
   /** Reads a linked folder again; a missing folder keeps the running generation. */
-  async look(key: string, anew = false): Promise<void> {
+  async refresh(key: string, anew = false): Promise<void> {
     await this.#turns.run(key, async () => {
       const linked = this.#linked.get(key)
       const found = linked && (await this.catalog.read(linked.link.origin))
@@ -194,7 +194,7 @@ export class DevLinks {
 
   /** Retries the failed links of that name, after a claim became free. */
   async retry(name: string): Promise<void> {
-    for (const { key, problem } of this.of(name)) if (problem) await this.look(key)
+    for (const { key, problem } of this.of(name)) if (problem) await this.refresh(key)
   }
 
   /** Stops a link and removes it with its records; its folder stays. @returns that folder */
@@ -250,7 +250,7 @@ export class DevLinks {
     if (!before) {
       await linked.watcher.start()
       // The watcher reports no changes from before it started.
-      await this.look(key)
+      await this.refresh(key)
     }
     return linked
   }
@@ -262,7 +262,7 @@ export class DevLinks {
       dir: link.origin,
       name: key,
       clock,
-      changed: key => void this.look(key).catch(error => log.error(`${key}: ${messageOf(error)}`)),
+      changed: key => void this.refresh(key).catch(error => log.error(`${key}: ${messageOf(error)}`)),
       failed: error => log.warn(`the folder of ${key} is not watched: ${messageOf(error)}`),
     })
     return { instance, link, watcher, close: scope.defer(`watch ${key}`, () => watcher.close()) }

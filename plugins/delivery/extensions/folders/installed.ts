@@ -24,7 +24,7 @@ export interface FolderHost {
   readonly freed: (name: string) => Promise<void>
   readonly gone: (name: string) => Promise<void>
   /** Called when a folder of that name was read. */
-  readonly seen: (name: string) => void
+  readonly onRead: (name: string) => void
   readonly tell: () => Promise<void>
 }
 
@@ -67,7 +67,7 @@ export class InstalledFolder {
     const watcher = new Watcher({
       dir: this.dir,
       clock,
-      changed: name => void this.look(name).catch(error => log.error(`${name}: ${messageOf(error)}`)),
+      changed: name => void this.refresh(name).catch(error => log.error(`${name}: ${messageOf(error)}`)),
       failed: error => log.warn(`the folder of extensions is not watched: ${messageOf(error)}`),
     })
     const close = this.kernel.scope.defer('watch extensions', () => watcher.close())
@@ -87,8 +87,8 @@ export class InstalledFolder {
   }
 
   /** Reads one folder again and applies it. */
-  async look(name: string, anew = false): Promise<void> {
-    await this.#look(name, anew)
+  async refresh(name: string, anew = false): Promise<void> {
+    await this.#refresh(name, anew)
     await this.host.tell()
   }
 
@@ -105,11 +105,11 @@ export class InstalledFolder {
     const queue = [...new Set([...(await this.names()), ...this.#instances.keys()])]
     const worker = async () => {
       for (let name = queue.shift(); name !== undefined && !signal.aborted; name = queue.shift()) {
-        await this.#look(name).catch(error => {
+        await this.#refresh(name).catch(error => {
           // An error caused by the shutdown of the daemon is not logged.
           if (!this.kernel.scope.signal.aborted) this.kernel.log.error(messageOf(error), { extension: name })
         })
-        this.host.seen(name)
+        this.host.onRead(name)
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, worker))
@@ -119,7 +119,7 @@ export class InstalledFolder {
   }
 
   /** Reads of one folder are serialized, so that the newest result wins and a removal completes before a new load. */
-  #look(name: string, anew = false): Promise<void> {
+  #refresh(name: string, anew = false): Promise<void> {
     return this.#turns.run(name, async () => {
       const found = await this.catalog.read(path.join(this.dir, name))
       if (found) await this.#take(name, found, anew)

@@ -28,8 +28,8 @@ export async function runInstall(context: WithLists): Promise<void> {
   const allow = await allowed(context, preview)
   // An archive with another version of an installed extension.
   if (preview.action === 'update' && /\.(tar\.gz|tgz)$/i.test(String(body.path ?? '')))
-    return update(context, preview, { path: body.path, ...trustOf(context), ...seen(preview), ...allow })
-  const reply = await client.request('POST', '/api/extensions', { ...body, ...seen(preview), ...allow })
+    return update(context, preview, { path: body.path, ...trustOf(context), ...digestsOf(preview), ...allow })
+  const reply = await client.request('POST', '/api/extensions', { ...body, ...digestsOf(preview), ...allow })
   if (out.json) return out.value(reply)
   const { extension } = reply as ExtensionReply
   out.line(`installed ${extension.name} ${extension.version}, ${extension.state}`)
@@ -64,7 +64,7 @@ const commandAgain = (called: string, source: string | undefined, name: string, 
     : command('extension install', source ?? name, ...options)
 
 /** Digests of the preview, so that the request installs exactly the previewed files. */
-const seen = ({ tree_digest, consent_digest }: InstallPreview) => ({
+const digestsOf = ({ tree_digest, consent_digest }: InstallPreview) => ({
   tree_digest,
   ...(consent_digest === '' ? {} : { consent_digest }),
 })
@@ -132,7 +132,7 @@ export async function runUpdate(context: WithLists): Promise<number | undefined>
     return undefined
   }
   const allow = await allowed(context, preview)
-  await update(context, preview, { ...body, ...seen(preview), ...allow })
+  await update(context, preview, { ...body, ...digestsOf(preview), ...allow })
   return undefined
 }
 

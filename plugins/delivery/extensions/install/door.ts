@@ -85,9 +85,9 @@ export class InstallDoor {
     if (origin !== undefined) return { name, path: origin, status: 'unlinked' }
     const [link] = purge ? this.host.links(name) : []
     if (link) {
-      const place = placeOf(link)
+      const target = placeOf(link)
       throw ExtensionErrors.extension_in_use(`${link.key} is linked and has the same tables`, {
-        next: command('extension remove', name, '--workspace', place),
+        next: command('extension remove', name, '--workspace', target),
       })
     }
     await this.installer.remove(name, { purge }, actor)

@@ -145,7 +145,7 @@ export class Installer {
                       : command('extension remove', name),
                 },
               )
-            return this.#place(candidate, provenance, false, actor)
+            return this.#install(candidate, provenance, false, actor)
           })
         }),
     )
@@ -209,7 +209,7 @@ export class Installer {
     const unsandboxed = this.options.unsandboxed()
     const consents = consentsOf(candidate, installed, request)
     return previewOf(candidate, installed, {
-      ...this.#asked(source, candidate, request),
+      ...this.#trustRequest(source, candidate, request),
       ...{ takenByHand, unsandboxed, consents },
     })
   }
@@ -223,8 +223,8 @@ export class Installer {
           `what ${addressOf(source)} has now is called ${candidate.manifest.name}, not ${name}; nothing was changed`,
           { next: command('extension remove', name) },
         )
-      const given = consentsOf(candidate, previous, request)
-      const same = hasNothingNew(candidate, previous) && given.length === (previous.consents?.length ?? 0)
+      const consents = consentsOf(candidate, previous, request)
+      const same = hasNothingNew(candidate, previous) && consents.length === (previous.consents?.length ?? 0)
       const provenance = this.#provenanceOf(source, candidate, request, actor, previous)
       if (checkOnly || same) return { status: same ? 'up_to_date' : 'available', previous, current: provenance }
       checkAgreed(provenance, previous, request.consentDigest)
@@ -232,13 +232,13 @@ export class Installer {
         // Another request may have removed or updated it while this one read the source.
         if (this.#installedOf(name).treeDigest !== previous.treeDigest)
           throw InstallErrors.extension_installed(`extension ${name} was changed meanwhile; try again`)
-        return this.#place(candidate, provenance, true, actor)
+        return this.#install(candidate, provenance, true, actor)
       })
       return { status: 'updated', previous, current }
     })
   }
 
-  #asked(source: Source, { verified }: Candidate, { allowUnverified = false }: UpdateRequest) {
+  #trustRequest(source: Source, { verified }: Candidate, { allowUnverified = false }: UpdateRequest) {
     return { source, verified, consent: allowUnverified, policy: this.options.allowUnverified() }
   }
 
@@ -249,14 +249,14 @@ export class Installer {
     actor: Actor,
     previous?: Provenance,
   ): Provenance {
-    const decision = decide(this.#asked(source, candidate, request))
+    const decision = decide(this.#trustRequest(source, candidate, request))
     const unverified = request.allowUnverified ?? false
     const consents = consentsOf(candidate, previous, request)
     return provenanceFrom(candidate, candidate.brings, decision, unverified, this.kernel.clock.now(), actor, consents)
   }
 
   /** Stages the files, then writes the intent and carries it out. */
-  async #place(candidate: Candidate, provenance: Provenance, replaces: boolean, actor: Actor): Promise<Provenance> {
+  async #install(candidate: Candidate, provenance: Provenance, replaces: boolean, actor: Actor): Promise<Provenance> {
     const { name } = provenance
     const ran = replaces && this.options.runs?.(name) === true
     const intent = { op: 'place', id: this.kernel.ids.id('ext'), name, provenance, replaces, ran } as const

@@ -154,7 +154,7 @@ export class Ledger {
       drop: () => this.#drop(intent),
     }
     for (;;) {
-      const sight = await this.#look(intent)
+      const sight = await this.#inspect(intent)
       const phase = phaseOf(intent, sight)
       if (phase === 'placed' && sight.aside && !mayTry && this.options.tryOut) return phase
       const { step, next } = transitions[phase]
@@ -183,7 +183,7 @@ export class Ledger {
     })
   }
 
-  async #look(intent: Intent): Promise<Sight> {
+  async #inspect(intent: Intent): Promise<Sight> {
     const paths = [this.#fresh(intent), this.folderOf(intent.name), this.#aside(intent), this.#refused(intent)]
     const [fresh = false, target = false, aside = false, refused = false] = await Promise.all(paths.map(isThere))
     return { fresh, target, aside, refused }
@@ -197,7 +197,7 @@ export class Ledger {
 
   /** Restores the old files after a failed rename; if that fails too, the next start continues. */
   async #undo(intent: Intent): Promise<void> {
-    const { fresh, target, aside } = await this.#look(intent)
+    const { fresh, target, aside } = await this.#inspect(intent)
     const isIn = intent.op === 'place' && !fresh
     if (isIn || (intent.op === 'remove' && !target)) return
     if (aside && !target) await this.#rename(intent, this.#aside(intent), this.folderOf(intent.name))

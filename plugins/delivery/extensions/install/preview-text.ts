@@ -73,7 +73,7 @@ function summary(brings: readonly Brought[]): string {
   const counts = [
     [brings.filter(({ runs }) => runs !== undefined).length, 'program', 'programs'],
     [new Set(brings.flatMap(({ reaches = [] }) => reaches)).size, 'address', 'addresses'],
-    [new Set(brings.flatMap(({ given = [] }) => given)).size, 'secret', 'secrets'],
+    [new Set(brings.flatMap(({ given: references = [] }) => references)).size, 'secret', 'secrets'],
     [brings.filter(one => !one.runs && !one.reaches && !one.given).length, 'other thing', 'other things'],
   ] as const
   return counts.flatMap(([count, one, more]) => (count > 0 ? [`${count} ${count === 1 ? one : more}`] : [])).join(', ')

@@ -52,7 +52,7 @@ export interface Preview {
 export function previewOf(
   candidate: Candidate & { readonly brings: readonly Brought[] },
   installed: Provenance | undefined,
-  asked: Parameters<typeof decide>[0] & {
+  request: Parameters<typeof decide>[0] & {
     takenByHand: boolean
     unsandboxed: readonly string[]
     consents: readonly Consentable[]
@@ -66,7 +66,7 @@ export function previewOf(
     name: manifest.name,
     description: manifest.description ?? '',
     type: typeOf(manifest),
-    action: actionOf(candidate, installed, asked.takenByHand),
+    action: actionOf(candidate, installed, request.takenByHand),
     version: manifest.version,
     ...(installed ? { previousVersion: installed.version } : {}),
     tier,
@@ -79,17 +79,17 @@ export function previewOf(
     permissions,
     added: permissions.filter(method => !before.includes(method)),
     removed: before.filter(method => !permissions.includes(method)),
-    dropped: dropped(candidate, asked.consents),
+    dropped: dropped(candidate, request.consents),
     asked: tier === 'marketplace' ? consentableOf(manifest) : [],
-    consents: asked.consents,
+    consents: request.consents,
     requiresEnv: manifest.requires_env,
     brings,
     consentDigest: consentDigest(brings),
     needsConsent: needsConsent({ tier, brings }, installed),
     newBrings: beyond(brings, installed?.brings ?? []),
-    isConfined: tier === 'marketplace' && !asked.unsandboxed.includes(manifest.name),
+    isConfined: tier === 'marketplace' && !request.unsandboxed.includes(manifest.name),
     ...(manifest.subprocess ? { command: [manifest.subprocess.command, ...manifest.subprocess.args].join(' ') } : {}),
-    trust: trustOf(asked),
+    trust: trustOf(request),
   }
 }
 
@@ -99,9 +99,9 @@ function actionOf({ treeDigest }: Candidate, installed: Provenance | undefined, 
   return installed.treeDigest === treeDigest && installed.brings !== undefined ? 'none' : 'update'
 }
 
-function trustOf(asked: Parameters<typeof decide>[0]): Preview['trust'] {
+function trustOf(request: Parameters<typeof decide>[0]): Preview['trust'] {
   try {
-    return { decision: decide(asked) }
+    return { decision: decide(request) }
   } catch (fault) {
     return { decision: 'refused', fault: fault as Fault }
   }

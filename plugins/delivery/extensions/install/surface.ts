@@ -31,7 +31,7 @@ export const installRoutes: readonly Route<Installs>[] = [
     body: InstallExtensionBody,
     replies: { 201: ExtensionReply },
     privileged: true,
-    handle: async (self, { body, actor }) => created({ extension: await self.install.install(body, actor) }),
+    handle: async (service, { body, actor }) => created({ extension: await service.install.install(body, actor) }),
   }),
   route({
     method: 'POST',
@@ -41,7 +41,7 @@ export const installRoutes: readonly Route<Installs>[] = [
     body: PreviewInstallBody,
     replies: { 200: InstallPreviewReply },
     privileged: true,
-    handle: async (self, { body }) => ok({ preview: await self.install.preview(body) }),
+    handle: async (service, { body }) => ok({ preview: await service.install.preview(body) }),
   }),
   route({
     method: 'POST',
@@ -53,7 +53,7 @@ export const installRoutes: readonly Route<Installs>[] = [
     body: UpdateAllBody,
     replies: { 200: UpdateAllReply },
     privileged: true,
-    handle: async (self, { body, actor }) => ok(await self.install.updateAll(body, actor)),
+    handle: async (service, { body, actor }) => ok(await service.install.updateAll(body, actor)),
   }),
   route({
     method: 'PUT',
@@ -66,8 +66,8 @@ export const installRoutes: readonly Route<Installs>[] = [
     body: UpdateExtensionBody,
     replies: { 200: UpdateExtensionReply },
     privileged: true,
-    handle: async (self, { params, body, actor }) =>
-      ok({ update: await self.install.update(params.name, body, actor) }),
+    handle: async (service, { params, body, actor }) =>
+      ok({ update: await service.install.update(params.name, body, actor) }),
   }),
   route({
     method: 'DELETE',
@@ -85,8 +85,8 @@ export const installRoutes: readonly Route<Installs>[] = [
     essential: true,
     replies: { 200: RemoveExtensionReply },
     privileged: true,
-    handle: async (self, { params, query, actor }) =>
-      ok({ extension: await self.install.remove(params.name, query, actor) }),
+    handle: async (service, { params, query, actor }) =>
+      ok({ extension: await service.install.remove(params.name, query, actor) }),
   }),
   route({
     method: 'POST',
@@ -104,7 +104,7 @@ export const installRoutes: readonly Route<Installs>[] = [
         ]),
       }),
     ],
-    handle: async (self, { params, actor }) => ok(await self.install.verify(params.name, actor)),
+    handle: async (service, { params, actor }) => ok(await service.install.verify(params.name, actor)),
   }),
 ]
 

@@ -36,10 +36,10 @@ export const Unsandboxed: Setting<string[]> = {
  * request's consent if the policy allows that.
  * @throws Fault `extension_unverified_policy_blocked`, `extension_checksum_unverified`
  */
-export function decide(asked: { source: Source; verified: boolean; consent: boolean; policy: boolean }): Decision {
-  if (asked.verified) return 'verified'
-  if (asked.source.kind === 'local_path') return 'local'
-  if (!asked.policy) throw InstallErrors.extension_unverified_policy_blocked()
-  if (!asked.consent) throw InstallErrors.extension_checksum_unverified()
+export function decide(request: { source: Source; verified: boolean; consent: boolean; policy: boolean }): Decision {
+  if (request.verified) return 'verified'
+  if (request.source.kind === 'local_path') return 'local'
+  if (!request.policy) throw InstallErrors.extension_unverified_policy_blocked()
+  if (!request.consent) throw InstallErrors.extension_checksum_unverified()
   return 'unverified_allowed'
 }

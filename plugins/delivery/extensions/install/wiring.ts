@@ -15,7 +15,7 @@ export interface ExtensionsHost {
   /** Reason why the extension cannot be removed: its dependents. */
   readonly disabling: (name: string) => Promise<Fault | undefined>
   /** Applies the folder of that name to the running instance. */
-  readonly look: (name: string) => Promise<void>
+  readonly refresh: (name: string) => Promise<void>
   /** Whether all parts of the extension run. */
   readonly runs: (name: string) => boolean
   /** Why the extension does not start; if it ran before, its process must be ready as well. */
@@ -32,7 +32,7 @@ export interface ExtensionsHost {
 
 /** Creates the installer of the plugin `extensions`. */
 export function installerFor(kernel: InstallerKernel, host: ExtensionsHost): Installer {
-  const { disabling, look, runs, failing, kinds, brought, sweep } = host
+  const { disabling, refresh, runs, failing, kinds, brought, sweep } = host
   const flags = new FlagTable(kernel.db)
   const bindings = new BindingTable(kernel.db)
   return new Installer(kernel, {
@@ -40,10 +40,10 @@ export function installerFor(kernel: InstallerKernel, host: ExtensionsHost): Ins
     unsandboxed: () => kernel.config.get(Unsandboxed),
     disabling,
     brought,
-    placed: look,
+    placed: refresh,
     runs,
     tryOut: async (name, ran) => {
-      await look(name)
+      await refresh(name)
       return failing(name, ran === true)
     },
     kinds,
@@ -57,7 +57,7 @@ export function installerFor(kernel: InstallerKernel, host: ExtensionsHost): Ins
     },
     purge: async name => {
       // The running instance is stopped first. A name without a dot has no code in the daemon, and so no tables.
-      await look(name)
+      await refresh(name)
       if (isDropIn(name)) await kernel.needs.dropIns.purge(name)
       await new Secrets(kernel).purge(name)
       await removeDataFolders(kernel, name)

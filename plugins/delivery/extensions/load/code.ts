@@ -84,7 +84,7 @@ export class CodeCache {
   /** Folders by API version, each with a resolvable `svc` package. */
   readonly #linked = new Map<ApiVersion, Promise<void>>()
   /** Reference counts of copies that are loaded or about to be. */
-  readonly #given = new Map<string, number>()
+  readonly #references = new Map<string, number>()
   #spent = false
   readonly #copies = new Set<Promise<unknown>>()
   #hasEnded = false
@@ -159,14 +159,14 @@ export class CodeCache {
 
   /** Increments the reference count of an existing copy. */
   keep(hash: string): void {
-    this.#given.set(hash, (this.#given.get(hash) ?? 0) + 1)
+    this.#references.set(hash, (this.#references.get(hash) ?? 0) + 1)
   }
 
   /** Decrements the reference count of a copy whose code has ended. */
   release(hash: string): void {
-    const left = (this.#given.get(hash) ?? 1) - 1
-    if (left > 0) this.#given.set(hash, left)
-    else this.#spent = this.#given.delete(hash) || this.#spent
+    const left = (this.#references.get(hash) ?? 1) - 1
+    if (left > 0) this.#references.set(hash, left)
+    else this.#spent = this.#references.delete(hash) || this.#spent
   }
 
   /** Sweeps if copies were released since the last sweep. */
@@ -185,7 +185,7 @@ export class CodeCache {
     for (const dir of API_VERSIONS.map(api => this.#dirOf(api))) {
       const there = await readdir(dir).catch(() => [])
       for (const name of there.filter(name => /^[0-9a-f]{64}$|^\./.test(name))) {
-        if (this.#given.has(name)) continue
+        if (this.#references.has(name)) continue
         // A copy that cannot be removed is harmless; the next sweep retries.
         await rm(path.join(dir, name), { recursive: true, force: true }).catch(() => {})
       }

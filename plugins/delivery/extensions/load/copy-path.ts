@@ -8,7 +8,7 @@ const IN_COPY = /cache\/extensions\/(?:api-\d+\/)?[0-9a-f]+\/([^/]+)\/([^)\n]+)/
  * The extension whose copy contains the first place of a stack, path or URL.
  * @returns its name, and the place relative to its folder, `main.js:3:5`
  */
-export function placeInCopy(stack: string): { readonly name: string; readonly place: string } | undefined {
-  const [, name, place] = IN_COPY.exec(stack) ?? []
-  return name === undefined || place === undefined ? undefined : { name, place }
+export function locationInCopy(stack: string): { readonly name: string; readonly location: string } | undefined {
+  const [, name, location] = IN_COPY.exec(stack) ?? []
+  return name === undefined || location === undefined ? undefined : { name, location }
 }

@@ -69,11 +69,12 @@ export class Families {
       this.#all().find(({ entry }) => used.has(entry.name) && !shipped.some(one => one.family.name === entry.name))
     for (let one = next(); one; one = next())
       shipped.push({ owner: one.owner, family: one.entry, shipment: judged(await one.entry.load(extension)) })
-    const seen = new Set<string>()
+    const knownKeys = new Set<string>()
     for (const { kind, id, name } of itemsOf(shipped)) {
       const key = `${kind}/${id}`
-      if (seen.has(key)) throw ExtensionErrors.extension_manifest_invalid(`${extension.name} has two ${kind} ${name}`)
-      seen.add(key)
+      if (knownKeys.has(key))
+        throw ExtensionErrors.extension_manifest_invalid(`${extension.name} has two ${kind} ${name}`)
+      knownKeys.add(key)
     }
     return shipped
   }

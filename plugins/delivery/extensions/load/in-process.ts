@@ -11,9 +11,9 @@ import { Extensions } from '../api.js'
 import { ExtensionErrors } from '../errors.js'
 import type { Manifest } from '../manifest/manifest.js'
 import { filesOf, importPlugin } from './code.js'
+import { placed, syntaxErrorIn, type Where } from './error-location.js'
 import type { InstanceHost } from './instance-host.js'
 import type { LogRing } from './log-ring.js'
-import { placed, syntaxErrorIn, type Where } from './places.js'
 import { formerUses } from './version-one.js'
 
 /** Milliseconds for the import of code. Nothing else waits for it. */
@@ -62,12 +62,12 @@ export async function bringCode(
     const former = manifest.apiVersion === 1 ? await formerUses(await filesOf(folder)) : []
     if (known?.plugin && known.hash === hash) return { hash, plugin: known.plugin, module: known.module ?? '', former }
     for (const use of former) whose.log.note(use)
-    const begun = before || anew ? undefined : host.begun(whose)
-    const running = begun?.hash === hash ? host.stateOf(name) : undefined
-    if (begun && running) {
+    const bootCode = before || anew ? undefined : host.bootCodeOf(whose)
+    const running = bootCode?.hash === hash ? host.stateOf(name) : undefined
+    if (bootCode && running) {
       // The boot holds a reference to the copy as well, so this one is released.
       host.code.release(hash)
-      return { hash, plugin: begun.plugin, module: begun.module, former, ...waiting(name, running) }
+      return { hash, plugin: bootCode.plugin, module: bootCode.module, former, ...waiting(name, running) }
     }
     const where = { folder, root }
     const { plugin, module } = await within(host.clock, IMPORT_MS, importPlugin(folder, manifest)).catch(

@@ -2,13 +2,13 @@ import type { DropInsApi } from '../../../../kernel/platform.js'
 import type { PluginState } from '../../../../kernel/plugin.js'
 import type { InstalledExtension } from '../api.js'
 import type { Claims } from '../folders/claims.js'
-import type { BegunCode } from './begun.js'
+import type { BootCode } from './boot-code.js'
 import type { CodeCache } from './code.js'
+import type { Checker } from './error-location.js'
 import type { Families } from './families.js'
 import type { Instance } from './instance.js'
-import type { KeptCode } from './kept.js'
+import type { KeptCode } from './kept-code.js'
 import type { LogRing } from './log-ring.js'
-import type { Checker } from './places.js'
 import type { ExtensionRuntime } from './runtime.js'
 
 /** Shared dependencies of all instances. */
@@ -24,7 +24,7 @@ export interface InstanceHost extends Checker {
   /** Creates the process of an extension with `[subprocess]`. */
   readonly runtime: (extension: InstalledExtension, logs: LogRing) => ExtensionRuntime
   /** Code of the extension that the boot started or tried to start. */
-  readonly begun: (whose: { readonly name: string; readonly key: string }) => BegunCode | undefined
+  readonly bootCodeOf: (whose: { readonly name: string; readonly key: string }) => BootCode | undefined
   /** State of the plugin of that name, also as a replacement; undefined if there is none. */
   readonly stateOf: (name: string) => PluginState | undefined
   /** Called when the status, health or problem of an instance changed. */

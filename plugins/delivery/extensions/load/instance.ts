@@ -50,10 +50,10 @@ export class Instance {
     this.#found = found
     this.#status = enabled ? 'enabled' : 'disabled'
     // Code that the boot started has a log already, and faults since then belong to it.
-    const begun = host.begun(this)
-    this.log = begun?.log ?? new LogRing(host.unique(), host.clock)
-    this.#faults = new FaultNotes(this.log, begun ? 0 : host.clock.now())
-    this.#loader = new Loader(host, this, seen => viewOf(this, seen))
+    const bootCode = host.bootCodeOf(this)
+    this.log = bootCode?.log ?? new LogRing(host.unique(), host.clock)
+    this.#faults = new FaultNotes(this.log, bootCode ? 0 : host.clock.now())
+    this.#loader = new Loader(host, this, content => viewOf(this, content))
   }
 
   /** Unique key, which includes the place of a link. */
@@ -173,7 +173,7 @@ export class Instance {
         if (!fitted) return false
         this.#generation = fitted
         this.#settle(fitted, loaded)
-        if (fitted.runtime) this.#look(fitted.runtime)
+        if (fitted.runtime) this.#updateStatus(fitted.runtime)
       } catch (error) {
         this.#problem = this.#faultOf(error)
         this.#generation = { ...loaded, shipped: loaded.shipped.filter(({ owner }) => owner !== plugin) }
@@ -254,12 +254,12 @@ export class Instance {
   #settle({ runtime, waits }: Generation, before: Generation | undefined): void {
     const isOld = runtime !== undefined && runtime === before?.runtime
     if (runtime && !isOld) {
-      runtime.onChange(() => this.#look(runtime))
+      runtime.onChange(() => this.#updateStatus(runtime))
       // Not awaited: a process may be slow, and shipped items do not need it.
       this.#starting = runtime.start().then(
-        () => void this.#look(runtime),
+        () => void this.#updateStatus(runtime),
         error => {
-          this.#look(runtime)
+          this.#updateStatus(runtime)
           return error
         },
       )
@@ -272,7 +272,7 @@ export class Instance {
   }
 
   /** Updates the status from the health of the process. */
-  #look(runtime: ExtensionRuntime): void {
+  #updateStatus(runtime: ExtensionRuntime): void {
     if (this.#generation?.runtime !== runtime) return
     const { health, disabled, deferred, pid } = runtime.health()
     const runs = pid !== undefined && health !== 'unhealthy' && this.waits === undefined

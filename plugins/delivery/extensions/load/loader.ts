@@ -13,14 +13,14 @@ import type { LogRing } from './log-ring.js'
 import type { ExtensionRuntime } from './runtime.js'
 
 /** The content of a folder that may be loaded. */
-export interface Seen {
+export interface FolderContent {
   readonly manifest: Manifest
   readonly digest: string
   readonly root: string
 }
 
 /** A loaded generation of an extension. */
-export interface Generation extends Code, Seen {
+export interface Generation extends Code, FolderContent {
   readonly shipped: Shipped
   readonly runtime?: ExtensionRuntime
 }
@@ -44,11 +44,11 @@ export class Loader {
   constructor(
     private readonly host: InstanceHost,
     private readonly whose: Loaded,
-    private readonly view: (seen: Code & Seen) => InstalledExtension,
+    private readonly view: (content: Code & FolderContent) => InstalledExtension,
   ) {}
 
   /** @throws Fault of the manifest, or another reason that prevents a load */
-  async read(found: Found): Promise<Seen> {
+  async read(found: Found): Promise<FolderContent> {
     const { name, tier } = this.whose
     const manifest = await admit(found, { name, tier: tier(), daemonVersion: this.host.daemonVersion })
     const { root, digest } = found as Exclude<Found, { fault: Fault }>
@@ -69,19 +69,19 @@ export class Loader {
     const { before, allow } = bringing
     const { families, claims } = this.host
     try {
-      const seen = await this.read(found)
-      allow?.(seen.manifest)
-      const off = await this.#whyNot(seen, before)
-      const shipped = off === undefined ? await families.read(this.view(seen)) : []
-      await this.#publish(seen, shipped)
-      const code = await this.#code(seen, off, bringing).catch(async error => {
-        await families.publish(this.view(before ?? seen), before?.shipped ?? [])
+      const content = await this.read(found)
+      allow?.(content.manifest)
+      const off = await this.#whyNot(content, before)
+      const shipped = off === undefined ? await families.read(this.view(content)) : []
+      await this.#publish(content, shipped)
+      const code = await this.#code(content, off, bringing).catch(async error => {
+        await families.publish(this.view(before ?? content), before?.shipped ?? [])
         throw error
       })
-      const runtime = await this.#process(this.view({ ...seen, ...code }), code.hash, off, bringing)
-      claims.keep(this.whose, claimsOf(seen, shipped))
+      const runtime = await this.#process(this.view({ ...content, ...code }), code.hash, off, bringing)
+      claims.keep(this.whose, claimsOf(content, shipped))
       if (before) this.#giveBack(before)
-      return { ...seen, ...code, shipped, ...(runtime ? { runtime } : {}) }
+      return { ...content, ...code, shipped, ...(runtime ? { runtime } : {}) }
     } catch (error) {
       claims.keep(this.whose, before ? claimsOf(before, before.shipped) : [])
       throw error
@@ -151,15 +151,15 @@ export class Loader {
 
   /** Stops code that the boot started for an extension that then failed to load; returns the error of a failed stop. */
   async releaseBegun(): Promise<unknown> {
-    const { dropIns, begun } = this.host
-    return begun(this.whose) && dropIns.remove(this.whose.name).catch(error => error)
+    const { dropIns, bootCodeOf } = this.host
+    return bootCodeOf(this.whose) && dropIns.remove(this.whose.name).catch(error => error)
   }
 
   /**
    * Why nothing of the extension may run. Code that was excluded because it blocked the daemon is retried once it has
    * changed.
    */
-  async #whyNot({ root }: Seen, before: Generation | undefined): Promise<string | undefined> {
+  async #whyNot({ root }: FolderContent, before: Generation | undefined): Promise<string | undefined> {
     const { dropIns, kept } = this.host
     const { name } = this.whose
     const suspect = before?.hash ?? kept.get(name)?.hash
@@ -167,13 +167,13 @@ export class Loader {
     return dropIns.whyNot(name)
   }
 
-  async #publish(seen: Seen, shipped: Shipped): Promise<void> {
-    await this.host.claims.take(this.whose, claimsOf(seen, shipped))
-    await this.host.families.publish(this.view(seen), shipped)
+  async #publish(content: FolderContent, shipped: Shipped): Promise<void> {
+    await this.host.claims.take(this.whose, claimsOf(content, shipped))
+    await this.host.families.publish(this.view(content), shipped)
   }
 
-  async #code(seen: Seen, off: string | undefined, { before, anew }: Bringing): Promise<Code> {
-    const { manifest, root } = seen
+  async #code(content: FolderContent, off: string | undefined, { before, anew }: Bringing): Promise<Code> {
+    const { manifest, root } = content
     const { dropIns } = this.host
     if (manifest.main === undefined || off !== undefined) {
       if (before?.plugin) await dropIns.remove(this.whose.name)
@@ -208,7 +208,7 @@ export class Loader {
 }
 
 /** Claims of an extension: resources that only one instance can hold. */
-function claimsOf({ manifest }: Seen, shipped: Shipped): Claim[] {
+function claimsOf({ manifest }: FolderContent, shipped: Shipped): Claim[] {
   const records = shipped.flatMap(({ shipment }) => shipment.records ?? [])
   const code = manifest.main === undefined ? [] : [{ id: 'main', what: 'code in the daemon' }]
   const named = records.map(({ kind, id, name }) => ({ id: `${kind.name}/${id}`, what: `${kind.name} ${name}` }))

@@ -8,11 +8,11 @@ import type { SourceTier } from '../manifest/manifest.js'
 import { DevTable, FlagTable } from '../tables.js'
 import { admit } from './admission.js'
 import { checkAgreed } from './agreement.js'
-import { type BegunCode, BegunCodes } from './begun.js'
+import { type BootCode, BootCodes } from './boot-code.js'
 import { CodeCache, importPlugin } from './code.js'
+import type { Where } from './error-location.js'
 import { guarded, overheard } from './in-process.js'
 import { LogRing } from './log-ring.js'
-import type { Where } from './places.js'
 
 /** Milliseconds that a boot waits for one of them. A slower extension is loaded after the boot, like any other. */
 const READ_MS = 5000
@@ -24,39 +24,42 @@ const READ_MS = 5000
  */
 export async function readReplacements(names: readonly string[], start: KernelStart): Promise<readonly Plugin[]> {
   const read = names.map(name => within(start.clock, READ_MS, readOne(name, start)).catch(() => undefined))
-  const begun = (await Promise.all(read)).filter(one => one !== undefined)
-  if (begun.length === 0) return []
+  const bootCodes = (await Promise.all(read)).filter(one => one !== undefined)
+  if (bootCodes.length === 0) return []
   const { contribute } = surfaceOf<undefined>()
-  const surface = { registries: [contribute(BegunCodes, () => begun)] }
-  const told: Plugin = {
+  const surface = { registries: [contribute(BootCodes, () => bootCodes)] }
+  const replacementsPlugin: Plugin = {
     name: 'replacements',
     version: start.version,
     requires: {},
     surface,
     apply: () => undefined,
   }
-  return [...begun.map(({ plugin, where, log }) => guarded(start.clock, overheard(plugin, log), where)), told]
+  return [
+    ...bootCodes.map(({ plugin, where, log }) => guarded(start.clock, overheard(plugin, log), where)),
+    replacementsPlugin,
+  ]
 }
 
-async function readOne(name: string, start: KernelStart): Promise<(BegunCode & { where: Where }) | undefined> {
+async function readOne(name: string, start: KernelStart): Promise<(BootCode & { where: Where }) | undefined> {
   const { home, clock, ids, db, version } = start
-  const place = placeOf(name, start)
-  const found = place && (await new Catalog(NO_CACHE, () => clock.now(), version).read(place.folder))
-  if (!place || !found) return undefined
-  const manifest = await admit(found, { name, tier: place.tier, daemonVersion: version })
-  if (place.agreed !== undefined) checkAgreed(manifest, [place.agreed], '')
+  const location = locationOf(name, start)
+  const found = location && (await new Catalog(NO_CACHE, () => clock.now(), version).read(location.folder))
+  if (!location || !found) return undefined
+  const manifest = await admit(found, { name, tier: location.tier, daemonVersion: version })
+  if (location.agreed !== undefined) checkAgreed(manifest, [location.agreed], '')
   if (manifest.main === undefined || manifest.replaces === undefined || isUnderWay(db, name)) return undefined
   const code = new CodeCache(home.path('cache', 'extensions'))
   const { hash, folder } = await code.copy(name, found.root, ids.hex(16), manifest.apiVersion)
   const log = new LogRing(ids.hex(16), clock)
   const where = { folder, root: found.root }
-  return { name, key: place.key, hash, log, ...(await importPlugin(folder, manifest)), where }
+  return { name, key: location.key, hash, log, ...(await importPlugin(folder, manifest)), where }
 }
 
 const NO_CACHE = { read: async () => undefined, write: async () => {} }
 
 /** Place of the enabled extension of a name: the installed one takes precedence over links. */
-function placeOf(
+function locationOf(
   name: string,
   { home, db }: KernelStart,
 ): { key: string; folder: string; tier: SourceTier; agreed?: string } | undefined {

@@ -9,7 +9,7 @@ const GONE = ['reply', 'encode']
 const SUCCESSORS: Readonly<Record<string, string>> = {
   setting: 'kernel.config.get(TheSetting)',
   events: 'requires: { events: Events } of svc/plugins/events, and kernel.needs.events.emit(t, …)',
-  tap: 'an entry of taps on the surface: tap(Token, provider => provider.hook, self => …)',
+  tap: 'an entry of taps on the surface: tap(Token, provider => provider.hook, service => …)',
 }
 const USES = new RegExp(`\\bkernel\\s*\\??\\.\\s*(${Object.keys(SUCCESSORS).join('|')})\\b`, 'g')
 

@@ -1,12 +1,12 @@
 import type { InstalledExtension } from '../api.js'
 import type { Code } from './in-process.js'
 import type { Instance } from './instance.js'
-import type { Seen } from './loader.js'
+import type { FolderContent } from './loader.js'
 
 /** An extension as other plugins see it. */
 export function viewOf(
   { name, key, enabled, status, tier, link }: Instance,
-  { manifest, digest, root, plugin, module = '' }: Code & Seen,
+  { manifest, digest, root, plugin, module = '' }: Code & FolderContent,
 ): InstalledExtension {
   return {
     name,

@@ -71,7 +71,7 @@ export class Connection {
   #close: (closed: Closed) => void = () => {}
   #over: string | undefined
   #nextId = 0
-  readonly #asked = new Map<unknown, Pending>()
+  readonly #pending = new Map<unknown, Pending>()
   readonly #answering = new Set<unknown>()
   readonly #flood: RateLimiter
   readonly #notifying = new Serial()
@@ -95,13 +95,13 @@ export class Connection {
   request(method: string, params: unknown, timeoutMs: number): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.#over !== undefined) throw new NotSent(this.#over)
-      if (this.#asked.size >= BOUNDS.asked) throw new NotSent(`${BOUNDS.asked} requests wait for an answer already`)
+      if (this.#pending.size >= BOUNDS.asked) throw new NotSent(`${BOUNDS.asked} requests wait for an answer already`)
       const id = ++this.#nextId
       const timer = this.clock.timeout(timeoutMs, () => {
-        this.#asked.delete(id)
+        this.#pending.delete(id)
         reject(new NoAnswer(`no answer to ${method} within ${timeoutMs / 1000} s`))
       })
-      this.#asked.set(id, { timer, resolve, reject })
+      this.#pending.set(id, { timer, resolve, reject })
       this.#send({ jsonrpc: '2.0', id, method, params })
     })
   }
@@ -132,11 +132,11 @@ export class Connection {
   close(why: string, hungUp = false): void {
     if (this.#over !== undefined) return
     this.#over = why
-    for (const { timer, reject } of this.#asked.values()) {
+    for (const { timer, reject } of this.#pending.values()) {
       timer.cancel()
       reject(new Error(why))
     }
-    this.#asked.clear()
+    this.#pending.clear()
     this.#close({ why, hungUp })
   }
 
@@ -183,8 +183,8 @@ export class Connection {
     try {
       return { result: (await this.handlers.answer(method, params)) ?? null }
     } catch (error) {
-      const told = error instanceof RpcError ? error : rpcError('internal_error', 'an internal error')
-      return { error: told.toWire() }
+      const failure = error instanceof RpcError ? error : rpcError('internal_error', 'an internal error')
+      return { error: failure.toWire() }
     } finally {
       this.#answering.delete(id)
     }
@@ -192,9 +192,9 @@ export class Connection {
 
   /** Settles the pending request of an answer; false if there is none. */
   #settle({ id, result, error }: Message): boolean {
-    const pending = this.#asked.get(id)
+    const pending = this.#pending.get(id)
     if (pending === undefined) return false
-    this.#asked.delete(id)
+    this.#pending.delete(id)
     pending.timer.cancel()
     if (error === undefined) pending.resolve(result)
     else pending.reject(toError(error))

@@ -4,7 +4,7 @@ import type { Grants } from './grants.js'
 import type { Times } from './handshake.js'
 import { HostApi } from './host-api.js'
 import { Instance } from './instance.js'
-import type { Place, SubprocessHost } from './runtime.js'
+import type { RuntimeContext, SubprocessHost } from './runtime.js'
 
 /** Milliseconds for an unneeded process to exit by itself, and again after SIGTERM. */
 const END_MS = 2000
@@ -13,7 +13,7 @@ const END_MS = 2000
 export interface ControlStart {
   readonly host: SubprocessHost
   readonly extension: InstalledExtension
-  readonly place: Place
+  readonly context: RuntimeContext
   readonly grants: Grants
   readonly times: Times
   /** Aborts when the extension is stopped. */
@@ -26,7 +26,7 @@ export interface ControlStart {
  * @throws Fault `extension_not_running` with the reason of a failed start, and errors of the work
  */
 export async function controlled<T>(
-  { host, extension, place, grants, times, signal }: ControlStart,
+  { host, extension, context, grants, times, signal }: ControlStart,
   launch: ControlLaunch,
   work: (process: ControlProcess) => Promise<T>,
 ): Promise<T> {
@@ -40,11 +40,11 @@ export async function controlled<T>(
   const start = {
     host,
     extension,
-    place,
+    context,
     grants: { ...grants, permissions: grants.permissions.filter(mayCall), kinds: [], scopes: [] },
     times: { ...times, shutdown: Math.min(times.shutdown, END_MS), signalGrace: END_MS },
     api: new HostApi(host, provisions),
-    logs: place.logs,
+    logs: context.logs,
     provisions,
     isControl: true,
   }
@@ -57,13 +57,13 @@ export async function controlled<T>(
   signal.addEventListener('abort', stop)
   const opened = Instance.open(start, one => {
     instance = one
-    place.logs.note(`a process was started for a check alone, pid ${one.pid}`)
+    context.logs.note(`a process was started for a check alone, pid ${one.pid}`)
     signal.throwIfAborted()
   })
   try {
     await Promise.race([opened, stopped]).catch(error => {
       throw ExtensionErrors.extension_not_running(
-        `the process of ${name} does not start: ${place.logs.redact(messageOf(error))}`,
+        `the process of ${name} does not start: ${context.logs.redact(messageOf(error))}`,
       )
     })
     const process = instance as unknown as Instance
@@ -71,7 +71,7 @@ export async function controlled<T>(
       throw ExtensionErrors.extension_call_failed(`${name}: ${why}`)
     })
     over.catch(() => {})
-    return await Promise.race([work(processOf(process, name, place)), over, stopped])
+    return await Promise.race([work(processOf(process, name, context)), over, stopped])
   } finally {
     signal.removeEventListener('abort', stop)
     // A start in progress must not leave a process behind.
@@ -80,7 +80,7 @@ export async function controlled<T>(
   }
 }
 
-function processOf(instance: Instance, name: string, { logs }: Place): ControlProcess {
+function processOf(instance: Instance, name: string, { logs }: RuntimeContext): ControlProcess {
   const implemented = new Set(instance.handshake?.implemented_methods)
   return {
     implements: method => implemented.has(method),

@@ -53,7 +53,10 @@ export async function launchOf(
   const kept = Object.entries(env).filter(
     (entry): entry is [string, string] => ISOLATED.test(entry[0]) && entry[1] !== undefined,
   )
-  const given = Object.entries(subprocess.env).map(([name, text]) => [name, expand(text, `[subprocess.env] ${name}`)])
+  const plainEnv = Object.entries(subprocess.env).map(([name, text]) => [
+    name,
+    expand(text, `[subprocess.env] ${name}`),
+  ])
   const secret: [name: string, value: string][] = []
   // Variables of `requires_env` are optional: the process starts without them, and `missing_env` lists them.
   for (const name of [...Object.keys(subprocess.secret_env), ...askedFor(manifest)]) {
@@ -70,7 +73,7 @@ export async function launchOf(
     env: {
       ...Object.fromEntries(kept),
       PATH: searchPath(env).join(path.delimiter),
-      ...Object.fromEntries(given),
+      ...Object.fromEntries(plainEnv),
       ...Object.fromEntries(secret),
     },
     secrets,

@@ -23,8 +23,8 @@ export type Consentable = (typeof CONSENTABLE)[number]
 
 /** Requested consents out of {@link CONSENTABLE}. */
 export function consentableOf({ permissions }: Pick<InstalledExtension['manifest'], 'permissions'>): Consentable[] {
-  const asked = new Set(permissions.requires.map(method => hostMethods.get(method)?.consent))
-  return CONSENTABLE.filter(consent => asked.has(consent))
+  const consents = new Set(permissions.requires.map(method => hostMethods.get(method)?.consent))
+  return CONSENTABLE.filter(consent => consents.has(consent))
 }
 
 type Scope = 'global' | 'workspace'

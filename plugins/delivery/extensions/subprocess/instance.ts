@@ -13,7 +13,7 @@ import { checkReply, greeting, type Handshake, type Times } from './handshake.js
 import type { HostApi } from './host-api.js'
 import type { Provisions } from './provisions.js'
 import { rpcError } from './rpc-error.js'
-import type { Place, SubprocessHost } from './runtime.js'
+import type { RuntimeContext, SubprocessHost } from './runtime.js'
 import { Snapshots } from './snapshots.js'
 
 /** Milliseconds for the last output of a process to arrive. */
@@ -26,7 +26,7 @@ const LOG_A_TURN = 4096
 export interface InstanceStart {
   readonly host: SubprocessHost
   readonly extension: InstalledExtension
-  readonly place: Place
+  readonly context: RuntimeContext
   readonly grants: Grants
   readonly times: Times
   readonly api: HostApi
@@ -75,13 +75,13 @@ export class Instance {
 
   /**
    * Starts the process, activates it for the extension's source, and performs the handshake. Rejects with an Error; if
-   * a process was started, `begun` has been called before, and the caller has to stop it.
+   * a process was started, `onStart` has been called before, and the caller has to stop it.
    */
-  static async open(start: InstanceStart, begun: (instance: Instance) => void): Promise<void> {
+  static async open(start: InstanceStart, onStart: (instance: Instance) => void): Promise<void> {
     const { host, extension, logs } = start
-    const launch = await launchOf(host, extension.manifest, extension.root, start.place.bound?.(), extension.key)
+    const launch = await launchOf(host, extension.manifest, extension.root, start.context.bound?.(), extension.key)
     const provided = await start.provisions.membersFor(extension)
-    const isConfined = start.place.confined?.() ?? false
+    const isConfined = start.context.confined?.() ?? false
     const data = await makeDataFolder(host, extension.key)
     const secrets = [...launch.secrets, ...provided.secrets]
     const nonce = host.ids.hex(16)
@@ -107,7 +107,7 @@ export class Instance {
       ? await spawnConfined(host, `ext_${nonce}`, sandbox, request)
       : await host.needs.processes.spawn(request)
     const instance = new Instance(start, nonce, handle)
-    begun(instance)
+    onStart(instance)
     await instance.#shakeHands({ ...provided.members, data_dir: data })
   }
 
@@ -210,8 +210,8 @@ export class Instance {
   }
 
   async #secret(name: string): Promise<string | undefined> {
-    const { host, extension, place, logs } = this.start
-    const value = await secretOf(host, extension.manifest, name, place.bound?.(), extension.key)
+    const { host, extension, context, logs } = this.start
+    const value = await secretOf(host, extension.manifest, name, context.bound?.(), extension.key)
     if (value !== undefined) logs.alsoHide([value])
     return value
   }

@@ -36,7 +36,7 @@ export interface SubprocessHost
 }
 
 /** Properties of one instance of an extension. */
-export interface Place {
+export interface RuntimeContext {
   /** Log for its output and events. */
   readonly logs: LogRing
   /** References that the operator bound to secret variables, which override the manifest. */
@@ -77,11 +77,11 @@ export class SubprocessRuntime implements ExtensionRuntime {
   constructor(
     private readonly host: SubprocessHost,
     private readonly extension: InstalledExtension,
-    private readonly place: Place,
+    private readonly context: RuntimeContext,
   ) {
     const { manifest } = extension
     this.#grants = this.#granted()
-    this.#logs = place.logs
+    this.#logs = context.logs
     this.#provisions = new Provisions(host)
     this.#api = new HostApi(host, this.#provisions)
     this.#times = {
@@ -100,7 +100,7 @@ export class SubprocessRuntime implements ExtensionRuntime {
   }
 
   #granted(): Grants {
-    return grantsOf(this.extension, this.host.limits, this.place.consents?.())
+    return grantsOf(this.extension, this.host.limits, this.context.consents?.())
   }
 
   get state(): SupervisionState {
@@ -139,10 +139,10 @@ export class SubprocessRuntime implements ExtensionRuntime {
     work: (process: ControlProcess) => Promise<T>,
     signal: AbortSignal,
   ): Promise<T> {
-    const { host, extension, place } = this
+    const { host, extension, context } = this
     if (!this.#isLoaded) throw ExtensionErrors.extension_not_running(`${extension.name} was stopped`)
     const ended = new AbortController()
-    const start = { host, extension, place, grants: this.#granted(), times: this.#times }
+    const start = { host, extension, context, grants: this.#granted(), times: this.#times }
     const either = AbortSignal.any([signal, ended.signal])
     const done = controlled({ ...start, signal: either }, launch, work)
     this.#controls.set(ended, done)
@@ -298,11 +298,11 @@ export class SubprocessRuntime implements ExtensionRuntime {
 
   /** Runs one process until it fails or the signal aborts; returns the reason of the failure. */
   async #run(signal: AbortSignal, first: () => void): Promise<string> {
-    const { host, extension, place, grants } = this
+    const { host, extension, context, grants } = this
     const provisions = this.#provisions
     const over = new AbortController()
     const opened = Instance.open(
-      { host, extension, place, grants, times: this.#times, api: this.#api, logs: this.#logs, provisions },
+      { host, extension, context, grants, times: this.#times, api: this.#api, logs: this.#logs, provisions },
       instance => {
         this.#instance = instance
         this.#startedAt = host.clock.now()

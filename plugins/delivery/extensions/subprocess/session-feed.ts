@@ -73,11 +73,11 @@ export class SessionFeed {
   }
 
   async unsubscribe(by: HostCaller, params: object): Promise<unknown> {
-    const { subscription_id: asked } = checkedParams(UnsubscribeParams, params)
-    const found = this.#subscriptions.get(asked)
+    const { subscription_id: subscriptionId } = checkedParams(UnsubscribeParams, params)
+    const found = this.#subscriptions.get(subscriptionId)
     if (found?.by.signal === by.signal) {
       found.ended.abort()
-      this.#subscriptions.delete(asked)
+      this.#subscriptions.delete(subscriptionId)
     }
     return {}
   }

@@ -126,14 +126,14 @@ function checkedKeys({ sourceVersion, records }: Snapshot): Set<string> {
     throw SnapshotErrors.invalid_snapshot('the source version of a snapshot is a whole number')
   if (records.length > MAX_RECORDS)
     throw KernelErrors.payload_too_large(`a snapshot has at most ${MAX_RECORDS} records, this one ${records.length}`)
-  const seen = new Set<string>()
+  const knownKeys = new Set<string>()
   for (const record of records) {
     const key = keyOf(record)
     if (record.expectedVersion) throw SnapshotErrors.invalid_snapshot(`${key}: in a snapshot expected_version is 0`)
-    if (seen.has(key)) throw SnapshotErrors.invalid_snapshot(`${key} is in the snapshot twice`)
-    seen.add(key)
+    if (knownKeys.has(key)) throw SnapshotErrors.invalid_snapshot(`${key} is in the snapshot twice`)
+    knownKeys.add(key)
   }
-  return seen
+  return knownKeys
 }
 
 function checkBytes(specs: readonly string[]): void {

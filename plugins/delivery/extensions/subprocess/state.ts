@@ -41,12 +41,12 @@ export class ExtensionState {
   constructor(private readonly kernel: Pick<PluginKernel, 'db' | 'clock'>) {}
 
   async get(extension: string, params: object): Promise<unknown> {
-    const asked = checkedParams(KeyParams, params)
+    const input = checkedParams(KeyParams, params)
     const row = this.kernel.db.get<{ value: string }>(
       'SELECT value FROM extensions_state WHERE extension = ? AND key = ?',
-      [extension, asked.key],
+      [extension, input.key],
     )
-    return { key: asked.key, found: row !== undefined, value: row ? JSON.parse(row.value) : null }
+    return { key: input.key, found: row !== undefined, value: row ? JSON.parse(row.value) : null }
   }
 
   /** @throws Fault `extension_state_too_large` */
@@ -77,8 +77,8 @@ export class ExtensionState {
   }
 
   async delete(extension: string, params: object): Promise<unknown> {
-    const asked = checkedParams(KeyParams, params)
-    const where = [extension, asked.key]
+    const input = checkedParams(KeyParams, params)
+    const where = [extension, input.key]
     const deleted = await this.kernel.db.tx(t => {
       const found = t.get('SELECT 1 FROM extensions_state WHERE extension = ? AND key = ?', where)
       t.run('DELETE FROM extensions_state WHERE extension = ? AND key = ?', where)

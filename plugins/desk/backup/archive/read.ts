@@ -73,12 +73,12 @@ export async function* partsOf({
 }: Pick<ReadOptions, 'file' | 'opening' | 'signal'>): AsyncGenerator<Part> {
   const reader = new ByteReader(await openArchive(file, opening))
   try {
-    const seen = new Map<string, Seen>()
+    const files = new Map<string, FileFacts>()
     const folders = new Set<string>()
     let header: Header | undefined
     let index: ChunkIndex | undefined
     let manifest: Manifest | undefined
-    const store = ChunkStore.beside(path.dirname(file))
+    const store = ChunkStore.forFolder(path.dirname(file))
     for await (const entry of entriesOf(reader)) {
       signal?.throwIfAborted()
       if (header === undefined) {
@@ -99,15 +99,15 @@ export async function* partsOf({
       if (!entry.path.startsWith(HOME_PREFIX))
         throw new TarProblem(`${JSON.stringify(entry.path)} is not below ${HOME_PREFIX}`)
       const at = entry.path.slice(HOME_PREFIX.length)
-      if (seen.has(at) || folders.has(at)) throw new TarProblem(`${JSON.stringify(at)} is twice in it`)
-      if (seen.size + folders.size >= LIMITS.entries) throw new TarProblem(`it has more than ${LIMITS.entries} files`)
+      if (files.has(at) || folders.has(at)) throw new TarProblem(`${JSON.stringify(at)} is twice in it`)
+      if (files.size + folders.size >= LIMITS.entries) throw new TarProblem(`it has more than ${LIMITS.entries} files`)
       if (entry.type === 'folder') {
         folders.add(at)
         yield { folder: at }
-      } else seen.set(at, yield* fileIn(entry, { at, chunks: index?.get(at) ?? [], store, file }))
+      } else files.set(at, yield* fileIn(entry, { at, chunks: index?.get(at) ?? [], store, file }))
     }
     if (header === undefined || manifest === undefined) throw new TarProblem('its manifest is missing')
-    compare(manifest, header, seen, folders)
+    compare(manifest, header, files, folders)
     yield { manifest }
   } catch (error) {
     throw readFault(error, file)
@@ -125,7 +125,7 @@ interface FileIn {
 }
 
 /** Yields a file of a backup and returns its size, mode and hash. */
-async function* fileIn(entry: OpenEntry, { at, chunks, store, file }: FileIn): AsyncGenerator<Part, Seen> {
+async function* fileIn(entry: OpenEntry, { at, chunks, store, file }: FileIn): AsyncGenerator<Part, FileFacts> {
   const { mode } = entry
   const size = sizeOf(chunks) + entry.size
   if (size > LIMITS.fileBytes) throw new TarProblem('a file in it is too large')
@@ -170,10 +170,10 @@ async function checkComplete(index: ChunkIndex, store: ChunkStore, file: string)
 }
 
 /** Size, mode and hash of a file that was read. */
-type Seen = Pick<ManifestFile, 'size' | 'mode' | 'sha256'>
+type FileFacts = Pick<ManifestFile, 'size' | 'mode' | 'sha256'>
 
 /** The header of a backup, without its content. */
-export type Look =
+export type BackupHead =
   | { readonly encrypted: true }
   | {
       readonly encrypted: false
@@ -185,7 +185,7 @@ export type Look =
     }
 
 /** Reads the header of a backup; undefined if the file is not a backup or cannot be read. */
-export async function lookAt(file: string): Promise<Look | undefined> {
+export async function lookAt(file: string): Promise<BackupHead | undefined> {
   try {
     if ((await beginOf(file)).equals(AGE_BEGIN)) return { encrypted: true }
   } catch {
@@ -244,20 +244,20 @@ async function openArchive(file: string, opening: Opening): Promise<AsyncIterabl
 function compare(
   manifest: Manifest,
   header: Header,
-  seen: ReadonlyMap<string, Seen>,
+  files: ReadonlyMap<string, FileFacts>,
   folders: ReadonlySet<string>,
 ): void {
   const same = (Object.keys(header) as (keyof Header)[]).every(key => header[key] === manifest[key])
   if (!same) throw new TarProblem('its first entry and its manifest differ')
   for (const { path: at, size, mode, sha256 } of manifest.files) {
-    const found = seen.get(at)
+    const found = files.get(at)
     if (!found) throw new TarProblem(`${JSON.stringify(at)} is missing`)
     if (found.size !== size || found.mode !== mode || found.sha256 !== sha256)
       throw new TarProblem(`${JSON.stringify(at)} was changed`)
   }
-  if (seen.size !== manifest.files.length || folders.size !== manifest.folders.length)
+  if (files.size !== manifest.files.length || folders.size !== manifest.folders.length)
     throw new TarProblem('it has files that its manifest does not name')
-  if (!seen.has('svc.db')) throw new TarProblem('its database is missing')
+  if (!files.has('svc.db')) throw new TarProblem('its database is missing')
 }
 
 function headerIn(bytes: Buffer, { path: at }: OpenEntry, file: string): Header {

@@ -210,14 +210,14 @@ function recordsOf(bytes: Buffer, size: number): { path?: string; size?: number 
 }
 
 /** A path that stays below its folder however it is joined. @throws TarProblem */
-export function checkedPath(given: string): string {
-  const path = given.endsWith('/') ? given.slice(0, -1) : given
+export function checkedPath(input: string): string {
+  const path = input.endsWith('/') ? input.slice(0, -1) : input
   const parts = path.split('/')
   const isBad =
     Buffer.byteLength(path) > LIMITS.path ||
     parts.length > LIMITS.depth ||
     /[\0\\]/.test(path) ||
     parts.some(part => part === '' || part === '.' || part === '..')
-  if (isBad) throw new TarProblem(`${shown(given)} leaves its folder`)
+  if (isBad) throw new TarProblem(`${shown(input)} leaves its folder`)
   return path
 }

@@ -15,7 +15,7 @@ const WAIT_MS = 2000
  * @throws Fault `backup_busy`, `backup_output_invalid`
  */
 export async function withStore<T>(folder: string, clock: Clock, work: (store: ChunkStore) => Promise<T>): Promise<T> {
-  const store = ChunkStore.beside(folder)
+  const store = ChunkStore.forFolder(folder)
   await store.make().catch(error => {
     throw BackupErrors.backup_output_invalid(`the folder ${store.folder} cannot be made: ${messageOf(error)}`)
   })

@@ -30,7 +30,7 @@ export class ChunkStore {
   constructor(readonly folder: string) {}
 
   /** The store of the backups of a folder. */
-  static beside(backups: string): ChunkStore {
+  static forFolder(backups: string): ChunkStore {
     return new ChunkStore(path.join(backups, CHUNKS_FOLDER))
   }
 

@@ -59,7 +59,7 @@ const TEMPORARY = /^\..*\.tmp$|^\.daemon\.lock\.|^\.trash-/
 /** Lists all files of a home; links are not followed. */
 export async function contentsOf(root: string, options: ContentsOptions): Promise<Contents> {
   const found: Contents = { files: [], folders: [], leftOut: [] }
-  const look = new Look(root, options, found)
+  const walk = new Walk(root, options, found)
   const folders = ['']
   let running = 0
   await new Promise<void>((resolve, reject) => {
@@ -67,7 +67,7 @@ export async function contentsOf(root: string, options: ContentsOptions): Promis
       if (folders.length === 0 && running === 0) resolve()
       while (running < AT_ONCE && folders.length > 0) {
         running++
-        look
+        walk
           .folder(folders.pop() as string)
           .then(below => {
             running--
@@ -86,7 +86,7 @@ export async function contentsOf(root: string, options: ContentsOptions): Promis
   return found
 }
 
-class Look {
+class Walk {
   #held = 0
 
   constructor(

@@ -33,7 +33,7 @@ export async function liveMaterial(kernel: K, options: LiveOptions): Promise<Mat
   try {
     return await holdingCheckpoints(host, async () => {
       await host.checkpoint()
-      const looked = await look(kernel, options)
+      const looked = await collectMaterial(kernel, options)
       pause.end()
       if (!(await copiedUnchanged(kernel.home.database, looked.database)))
         throw BackupErrors.backup_busy('the database was checkpointed meanwhile; try again')
@@ -74,7 +74,7 @@ class Pause {
   }
 }
 
-async function look({ db, clock, home, needs }: K, options: LiveOptions): Promise<Material> {
+async function collectMaterial({ db, clock, home, needs }: K, options: LiveOptions): Promise<Material> {
   const { kind, withVaultKey, backups, staging } = options
   let kept = 0
   const keep = async (file: string): Promise<string> => {

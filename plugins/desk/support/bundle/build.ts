@@ -101,7 +101,7 @@ const included = (path: string, { bytes, truncated }: Encoded): SupportArtifact 
 function manifestOf({ operationId, at }: BundleRequest, artifacts: readonly SupportArtifact[]) {
   let own = 0
   for (;;) {
-    const self = included('manifest.json', { bytes: Buffer.alloc(0), truncated: false })
+    const manifestEntry = included('manifest.json', { bytes: Buffer.alloc(0), truncated: false })
     const manifest: SupportManifest = {
       schema_version: SCHEMA_VERSION,
       operation_id: operationId,
@@ -111,7 +111,7 @@ function manifestOf({ operationId, at }: BundleRequest, artifacts: readonly Supp
       bundle_max_bytes: Limits.bundle,
       event_summary_max_bytes: Limits.events,
       log_tail_max_bytes: Limits.logTail,
-      artifacts: [{ ...self, bytes: own }, ...artifacts],
+      artifacts: [{ ...manifestEntry, bytes: own }, ...artifacts],
     }
     const bytes = Buffer.from(`${JSON.stringify(manifest, undefined, 2)}\n`)
     if (bytes.length === own) return { manifest, bytes }

@@ -74,7 +74,7 @@ function shrunk(value: unknown, max: number): Encoded | undefined {
 function largest(root: unknown): (() => unknown) | undefined {
   let most = 1
   let best: { readonly at: readonly (string | number)[]; readonly half: unknown } | undefined
-  const look = (value: unknown, at: readonly (string | number)[]): void => {
+  const visit = (value: unknown, at: readonly (string | number)[]): void => {
     if (typeof value === 'string' && value.length > 1024 && value.length > most) {
       most = value.length
       best = { at, half: `${value.slice(0, value.length >> 1)}…` }
@@ -84,11 +84,11 @@ function largest(root: unknown): (() => unknown) | undefined {
         most = size
         best = { at, half: value.slice(0, value.length >> 1) }
       }
-      for (const [n, item] of value.entries()) if (typeof item === 'object') look(item, [...at, n])
+      for (const [n, item] of value.entries()) if (typeof item === 'object') visit(item, [...at, n])
     } else if (typeof value === 'object' && value !== null)
-      for (const [name, member] of Object.entries(value)) look(member, [...at, name])
+      for (const [name, member] of Object.entries(value)) visit(member, [...at, name])
   }
-  look(root, [])
+  visit(root, [])
   const found = best
   return found && (() => replaced(root, found.at, found.half))
 }

@@ -69,14 +69,14 @@ async function withDatabase<T>(home: string, use: (db: Reads | string) => Promis
   )
   if (size === undefined) return use('there is no database')
   if (size > MOST_DATABASE_BYTES) return use(`the database has ${size} bytes, too many to copy`)
-  let begun = false
+  let isOpen = false
   try {
     return await withDatabaseCopy(home, db => {
-      begun = true
+      isOpen = true
       return use(db)
     })
   } catch (error) {
-    if (begun) throw error
+    if (isOpen) throw error
     return use(`the database cannot be opened: ${messageOf(error)}`)
   }
 }

@@ -22,7 +22,7 @@ interface Finding {
   readonly message?: string
   readonly suggested_command?: string
 }
-interface Told {
+interface EventLine {
   readonly timestamp: string
   readonly type: string
   readonly summary?: string
@@ -66,7 +66,7 @@ const short = (text: unknown) => clip(`${text ?? ''}`.replace(/\s+/g, ' '), TEXT
 /** A summary of problems, recovery actions and next steps, made from the other files of the bundle. */
 export function summaryOf({ parts, artifacts, about, at }: Parts): string {
   const logLines = linesOf(parts.get('logs-tail.txt'))
-  const events = listOf<Told>(parts.get('event-summaries.json'), 'events')
+  const events = listOf<EventLine>(parts.get('event-summaries.json'), 'events')
   const wrong = [
     ...findings(parts.get('doctor.json')),
     ...state(parts.get('status.json')),
@@ -130,8 +130,8 @@ function underWay(status: unknown, sessions: unknown): string[] {
     })
 }
 
-function failedEvents(events: readonly Told[]): string[] {
-  const byCause = new Map<string, { count: number; readonly last: Told }>()
+function failedEvents(events: readonly EventLine[]): string[] {
+  const byCause = new Map<string, { count: number; readonly last: EventLine }>()
   for (const event of events) {
     if (!event.failure) continue
     const key = `${event.type} ${withoutIds(event.summary ?? '')}`
@@ -187,8 +187,8 @@ function slowness(liveness: unknown): string[] {
   return found
 }
 
-function remedies(events: readonly Told[], lines: readonly Line[]): string[] {
-  const told = events
+function remedies(events: readonly EventLine[], lines: readonly Line[]): string[] {
+  const eventLines = events
     .filter(({ type }) => REMEDY.test(type))
     .slice(0, MOST)
     .map(({ timestamp, type, summary }) => `- ${timestamp} ${type}${summary ? `: ${short(summary)}` : ''}`)
@@ -196,10 +196,10 @@ function remedies(events: readonly Told[], lines: readonly Line[]): string[] {
     .filter(({ level, msg }) => level !== 'debug' && REMEDY_WORDS.test(msg ?? ''))
     .slice(-MOST)
     .map(({ time, plugin, msg }) => `- ${time ?? ''} ${plugin ? `${plugin}: ` : ''}${short(msg)}`)
-  return [...told, ...logged]
+  return [...eventLines, ...logged]
 }
 
-function lookAt(isWrong: boolean, events: readonly Told[], lines: readonly Line[]): string[] {
+function lookAt(isWrong: boolean, events: readonly EventLine[], lines: readonly Line[]): string[] {
   const first = events.findLast(({ failure }) => failure)
   const error = lines.find(({ level }) => level === 'error')
   return [

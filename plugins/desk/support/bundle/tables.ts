@@ -43,10 +43,10 @@ function eventSummary(row: Row): unknown {
     session_id,
     spawn_depth: __,
     component: ___,
-    ...told
+    ...fields
   } = logEventOf(event, () => undefined)
   return {
-    ...told,
+    ...fields,
     ...(agent_name !== '' && { agent_name }),
     ...(session_id !== '' && { session_id }),
     ...(isFailure(event) && { failure: true }),

@@ -26,8 +26,8 @@ export function anchorOf(window: Window, desktop: Desktop, revision: number): An
   const { group, node } = found
   const parent = parentOf(group.root, node)
   const index = parent?.children.indexOf(node) ?? 0
-  const beside = parent?.children[index === 0 ? 1 : index - 1]
-  const near = node.kind === 'stack' ? node : beside
+  const sibling = parent?.children[index === 0 ? 1 : index - 1]
+  const near = node.kind === 'stack' ? node : sibling
   const root: Node = node.kind === 'stack' || !parent ? node : { ...parent, children: [] }
   return {
     desktop_id: desktop.id,

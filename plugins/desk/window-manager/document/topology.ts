@@ -97,7 +97,7 @@ class Findings {
     if (!['standard', 'focus'].includes(desktop.purpose))
       this.add('desktop_purpose', `${at}.purpose`, 'standard or focus')
     for (const [i, group] of desktop.groups.entries()) this.#group(group, desktop, `${at}.groups.${i}`, i)
-    for (const [i, id] of desktop.floating.entries()) this.#place(id, desktop, 'floating', `${at}.floating.${i}`)
+    for (const [i, id] of desktop.floating.entries()) this.#addPlacement(id, desktop, 'floating', `${at}.floating.${i}`)
     const owner = desktop.focus_owner ?? undefined
     if (owner !== undefined && !this.#placed.get(owner)?.startsWith(`${at}.`))
       this.add('focus_owner', `${at}.focus_owner`, 'must be a window of this desktop')
@@ -142,7 +142,7 @@ class Findings {
   }
 
   #leaf(node: LayoutNode, desktop: Desktop, at: string): void {
-    if (node.window_id) this.#place(node.window_id, desktop, 'tiled', `${at}.window_id`)
+    if (node.window_id) this.#addPlacement(node.window_id, desktop, 'tiled', `${at}.window_id`)
     else this.add('leaf_window', `${at}.window_id`, 'a leaf has a window')
   }
 
@@ -151,7 +151,7 @@ class Findings {
     if (ids.length < 2) this.add('stack_size', `${at}.window_ids`, 'a stack has two windows or more')
     if (!ids.includes(node.active_id ?? ''))
       this.add('stack_active', `${at}.active_id`, 'the active window is one of the stack')
-    for (const [i, id] of ids.entries()) this.#place(id, desktop, 'stacked', `${at}.window_ids.${i}`)
+    for (const [i, id] of ids.entries()) this.#addPlacement(id, desktop, 'stacked', `${at}.window_ids.${i}`)
   }
 
   #split(
@@ -173,7 +173,7 @@ class Findings {
       this.#node(child, desktop, `${at}.children.${i}`, axis, [...ancestors, node.id])
   }
 
-  #place(id: string, desktop: Desktop, placement: Placement, at: string): void {
+  #addPlacement(id: string, desktop: Desktop, placement: Placement, at: string): void {
     const window = windowOf(this.document, id)
     const before = this.#placed.get(id)
     if (before !== undefined) this.add('window_doubled', at, `window ${id} is at ${before} already`)

@@ -53,9 +53,9 @@ function aspectProblems({ aspect }: SavedLayout, { viewport }: Wishes): WindowDi
 }
 
 function slotProblems({ participants = [] }: SavedLayout, wishes: Wishes): WindowDiagnostic[] {
-  const given = wishes.participants ?? {}
-  const missing = participants.filter(({ id, required }) => required && !Object.hasOwn(given, id))
-  const unknown = Object.keys(given).filter(id => !participants.some(slot => slot.id === id))
+  const assignments = wishes.participants ?? {}
+  const missing = participants.filter(({ id, required }) => required && !Object.hasOwn(assignments, id))
+  const unknown = Object.keys(assignments).filter(id => !participants.some(slot => slot.id === id))
   return [
     ...missing.map(({ id }) => ({
       code: 'layout.participant',
@@ -72,11 +72,11 @@ function slotProblems({ participants = [] }: SavedLayout, wishes: Wishes): Windo
 
 /** Configures the windows of filled slots for their participants and removes those of empty slots. */
 function fillSlots(document: WindowDocument, { participants = [] }: SavedLayout, wishes: Wishes): void {
-  const given = wishes.participants ?? {}
+  const assignments = wishes.participants ?? {}
   for (const { id, window_id } of participants) {
     const window = windowOf(document, window_id)
     if (!window) continue
-    const taker = Object.hasOwn(given, id) ? given[id] : undefined
+    const taker = Object.hasOwn(assignments, id) ? assignments[id] : undefined
     if (taker) {
       if (taker.instance_key !== undefined) window.instance_key = taker.instance_key
       if (taker.route) window.route = taker.route

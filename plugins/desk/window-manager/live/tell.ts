@@ -7,7 +7,7 @@ import type { WindowDocument } from '../document/document.js'
 import type { WrittenDocument } from '../store.js'
 
 /** Members of a stream event that do not follow from the document. */
-type Told = Pick<WindowStreamEvent, 'actor' | 'changes' | 'command_id' | 'origin'>
+type ChangeDetails = Pick<WindowStreamEvent, 'actor' | 'changes' | 'command_id' | 'origin'>
 
 /** Writes the events of a command: first the changes by name, then the command itself for the stream. */
 export function tell(
@@ -16,7 +16,7 @@ export function tell(
   actor: Actor,
   before: WindowDocument,
   { document, revision, updatedAt }: WrittenDocument,
-  command: Told,
+  command: ChangeDetails,
 ): void {
   const { workspace_id } = document
   const { command_id } = command

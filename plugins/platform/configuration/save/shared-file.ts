@@ -17,8 +17,8 @@ export interface SharedFile extends TextFile {
 /** A file whose writes can state the text that they replace. Its permissions stay, and a link to it stays a link. */
 export function sharedFile(file: TextFile, path: string, room: Room = noReserve): SharedFile {
   const over = async (text: string, before: string) => {
-    const place = (from: string, target: string) => exchange(from, target, before, LARGEST_FILE)
-    settle(await replaceText(path, text, { room }, place), before, LARGEST_FILE)
+    const move = (from: string, target: string) => exchange(from, target, before, LARGEST_FILE)
+    settle(await replaceText(path, text, { room }, move), before, LARGEST_FILE)
   }
   return {
     read: file.read,

@@ -36,7 +36,7 @@ interface Growing {
   /** Texts of its parts as shown on the platform; undefined: unknown, after a restart. */
   readonly shown: (string | undefined)[]
   /** Tools with a message of their own. */
-  readonly told: Set<string>
+  readonly announcedTools: Set<string>
   /** Whether its turn began under an earlier daemon, so that the shown text is unknown. */
   readonly isOld: boolean
   /** Whether its next change is the first one after a restart. */
@@ -88,7 +88,14 @@ export class Answers {
     const growing: Growing = {
       ...{ delivery, projection: new Projection(delivery.turnId ?? ''), ending: new AbortController() },
       ...{ earlier: Promise.all(before.map(({ done }) => done)), done: Promise.resolve() },
-      ...{ firstAt: undefined, shown: [], told: new Set<string>(), isOld: isResumed, isResumed, isStill: false },
+      ...{
+        firstAt: undefined,
+        shown: [],
+        announcedTools: new Set<string>(),
+        isOld: isResumed,
+        isResumed,
+        isStill: false,
+      },
     }
     this.#growing.set(delivery.id, growing)
     const work = this.#follow(growing)
@@ -231,8 +238,8 @@ export class Answers {
     const { delivery, projection } = growing
     const mode = modeOf(instance)
     const { newest } = projection
-    if (mode === 'off' || newest === undefined || growing.told.has(newest)) return
-    growing.told.add(newest)
+    if (mode === 'off' || newest === undefined || growing.announcedTools.has(newest)) return
+    growing.announcedTools.add(newest)
     const text = quiet(`… ${newest}`)
     const run = async (provider: BridgeProvider, signal: AbortSignal) => {
       if (projection.end) return 0

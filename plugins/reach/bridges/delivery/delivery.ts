@@ -241,10 +241,10 @@ export class Deliveries {
 
   /** Suppresses questions of turns that ended with an earlier daemon: nothing waits for them. */
   async #forgetQuestions(): Promise<void> {
-    const asked = deliveries.all(this.kernel.db, { kind: 'question', endedAt: null })
-    if (asked.length === 0) return
+    const questions = deliveries.all(this.kernel.db, { kind: 'question', endedAt: null })
+    if (questions.length === 0) return
     await this.kernel.db.tx(t => {
-      for (const { id } of asked) this.ledger.suppress(t, id, 'over', ['prepared', 'queued'])
+      for (const { id } of questions) this.ledger.suppress(t, id, 'over', ['prepared', 'queued'])
     })
   }
 }

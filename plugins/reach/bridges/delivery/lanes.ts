@@ -218,8 +218,8 @@ export class Lanes {
           ledger.move(t, other, 'failed', { reason })
     } else {
       instances.failed(t, bridgeId, result.message)
-      const { retry_after_ms: asked } = result
-      const nextAt = asked === undefined ? this.#pause(part) : this.kernel.clock.now() + asked
+      const { retry_after_ms: retryAfterMs } = result
+      const nextAt = retryAfterMs === undefined ? this.#pause(part) : this.kernel.clock.now() + retryAfterMs
       ledger.move(t, part, 'queued', { nextAt, reason: `${result.kind}: ${result.message}` })
     }
   }

@@ -50,10 +50,10 @@ export const deliveryRoutes: readonly Route<BridgesService>[] = [
         ),
       }),
     ],
-    handle: (self, { params, query, actor }) => {
-      self.instances.found(params.id, actor)
-      const found = self.deliveries.list(params.id, query.state, query.limit ?? LIMIT)
-      return ok({ deliveries: found.map(listed => wireOf(self, listed)) })
+    handle: (service, { params, query, actor }) => {
+      service.instances.found(params.id, actor)
+      const found = service.deliveries.list(params.id, query.state, query.limit ?? LIMIT)
+      return ok({ deliveries: found.map(listed => wireOf(service, listed)) })
     },
   }),
   route({
@@ -67,9 +67,9 @@ export const deliveryRoutes: readonly Route<BridgesService>[] = [
       throws(bridge_not_found, bridge_delivery_not_found, bridge_delivery_not_failed, bridge_delivery_text_gone),
       cli('bridge resend', { args: [id, deliveryId], view: show(BridgeDeliveryReply, 'delivery', ['id', 'state']) }),
     ],
-    handle: async (self, { params, actor }) => {
-      self.instances.found(params.id, actor)
-      return ok({ delivery: wireOf(self, await self.deliveries.resend(params.id, params.delivery_id)) })
+    handle: async (service, { params, actor }) => {
+      service.instances.found(params.id, actor)
+      return ok({ delivery: wireOf(service, await service.deliveries.resend(params.id, params.delivery_id)) })
     },
   }),
   route({
@@ -84,19 +84,19 @@ export const deliveryRoutes: readonly Route<BridgesService>[] = [
       throws(bridge_not_found, bridge_delivery_not_found, bridge_delivery_not_failed),
       cli('bridge discard', { args: [id, deliveryId], view: show(BridgeDeliveryReply, 'delivery', ['id', 'state']) }),
     ],
-    handle: async (self, { params, actor }) => {
-      self.instances.found(params.id, actor)
-      return ok({ delivery: wireOf(self, await self.deliveries.discard(params.id, params.delivery_id)) })
+    handle: async (service, { params, actor }) => {
+      service.instances.found(params.id, actor)
+      return ok({ delivery: wireOf(service, await service.deliveries.discard(params.id, params.delivery_id)) })
     },
   }),
 ]
 
-function wireOf(self: BridgesService, { delivery, parts, standing }: Listed): BridgeDelivery {
+function wireOf(service: BridgesService, { delivery, parts, standing }: Listed): BridgeDelivery {
   const { id, bridgeId, kind, source, target, sessionId, turnId, createdAt, endedAt } = delivery
   return {
     ...{ id, bridge_instance_id: bridgeId, kind, source, state: standing.state },
     ...(standing.reason !== undefined && { reason: standing.reason }),
-    target: self.routeOf(target),
+    target: service.routeOf(target),
     text: clip(parts.map(part => part.lastText ?? part.text).join('\n'), PREVIEW),
     parts: parts.length,
     attempts: parts.reduce((sum, { attempts }) => sum + attempts, 0),

@@ -261,8 +261,8 @@ export class Inbound {
       return this.#answer(sessions, row, instance, event, word)
     const judgement = judge(instance, this.instances.provider(instance.id), event)
     if (!judgement.may) return ignored(judgement.reason)
-    const place = JSON.stringify([instance.id, addressOf(event), sender.id])
-    const pace = this.#pairs.came(place, sender.is_bot === true, this.kernel.clock.now())
+    const conversationKey = JSON.stringify([instance.id, addressOf(event), sender.id])
+    const pace = this.#pairs.came(conversationKey, sender.is_bot === true, this.kernel.clock.now())
     if (pace === 'first')
       return answered('pair_limit', 'Too many messages in a minute: nothing is answered here for the next one.')
     if (pace === 'stopped') return ignored('pair_limit')
@@ -282,7 +282,7 @@ export class Inbound {
     if (workspaceId === undefined)
       return answered('no_workspace', 'This bridge belongs to no workspace, so that no agent can answer here.')
     return this.#ordered.run(conversation.key, () =>
-      this.#prompt(sessions, row, { ...instance, workspaceId }, conversation, event, place),
+      this.#prompt(sessions, row, { ...instance, workspaceId }, conversation, event, conversationKey),
     )
   }
 
@@ -321,7 +321,7 @@ export class Inbound {
     instance: Workplaced,
     conversation: Conversation,
     event: InboundEvent,
-    place: string,
+    conversationKey: string,
   ): Promise<IngestResult> {
     // The session that an earlier daemon may have prompted is tried first, since it knows the key.
     let id = row.sessionId
@@ -333,7 +333,7 @@ export class Inbound {
       }
       try {
         const turn = await this.#queue(sessions, id, row, instance, event)
-        return await this.#prompted(row, instance, event, { ...turn, sessionId: id }, place)
+        return await this.#prompted(row, instance, event, { ...turn, sessionId: id }, conversationKey)
       } catch (error) {
         if (tries >= MAX_ATTEMPTS || !GONE.has(faultOf(error).code)) throw error
         const bound = this.conversations.get(conversation.key)
@@ -367,7 +367,7 @@ export class Inbound {
     instance: Instance,
     event: InboundEvent,
     { turnId, from, sessionId }: QueuedTurn & { readonly sessionId: string },
-    place: string,
+    conversationKey: string,
   ): Promise<IngestResult> {
     const isReply = instance.deliveryDefaults?.mode === 'reply' || event.group_id !== undefined
     const delivery = await this.kernel.db.tx(t => {
@@ -379,7 +379,7 @@ export class Inbound {
       })
     })
     if (delivery) {
-      this.#askers.set(delivery.id, place)
+      this.#askers.set(delivery.id, conversationKey)
       this.deliveries.answers.follow(delivery)
     }
     return { idempotency_key: row.key, outcome: 'prompted', session_id: sessionId }

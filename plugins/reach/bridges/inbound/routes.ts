@@ -35,9 +35,9 @@ export const inboundRoutes: readonly Route<BridgesService>[] = [
         ),
       }),
     ],
-    handle: (self, { params, actor }) => {
-      self.instances.found(params.id, actor)
-      const found = self.inbound.conversations.list(params.id, LIMIT)
+    handle: (service, { params, actor }) => {
+      service.instances.found(params.id, actor)
+      const found = service.inbound.conversations.list(params.id, LIMIT)
       return ok({
         routes: found.map(row =>
           routes.wire(row, BridgeRoute, { bridge_instance_id: row.bridgeId, routing_key_hash: row.key }),

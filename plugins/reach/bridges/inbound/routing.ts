@@ -47,6 +47,6 @@ export function conversationOf(
 
 /** Address for the answer to an event: its group, else its person. */
 export function addressOf({ group_id, peer_id, thread_id, sender }: InboundEvent): BridgeAddress {
-  const place = group_id === undefined ? { peer_id: peer_id ?? sender.id } : { group_id }
-  return { ...place, ...(thread_id !== undefined && { thread_id }) }
+  const chat = group_id === undefined ? { peer_id: peer_id ?? sender.id } : { group_id }
+  return { ...chat, ...(thread_id !== undefined && { thread_id }) }
 }

@@ -50,7 +50,7 @@ const Rejection = v.object({
 })
 
 /** The last set of instances sent to an adapter, so that only changes are sent. */
-interface Told {
+interface Assignment {
   readonly provider: BridgeProvider
   readonly digest: string
   readonly ids: ReadonlySet<string>
@@ -72,7 +72,7 @@ export class Adapters {
   /** Reads the directory of an instance again; set by the directory. */
   refresh: (id: string) => Promise<void> = async () => {}
 
-  readonly #told = new Map<Key, Told>()
+  readonly #assignments = new Map<Key, Assignment>()
   readonly #failures = new Map<Key, number>()
   /** Instances that an adapter has to stop before it starts them again. */
   readonly #restarting = new Set<string>()
@@ -94,20 +94,20 @@ export class Adapters {
 
   /** Schedules an update of every adapter with instances; does nothing while none is enabled. */
   markAll(): void {
-    if (this.#told.size === 0 && !this.instances.isNeeded) return
+    if (this.#assignments.size === 0 && !this.instances.isNeeded) return
     for (const instance of this.instances.list()) this.mark(instance)
-    for (const { provider } of this.#told.values()) this.mark(provider)
+    for (const { provider } of this.#assignments.values()) this.mark(provider)
   }
 
   /** Whether an adapter runs an instance. */
   runs(id: string): boolean {
-    return [...this.#told.values()].some(({ ids }) => ids.has(id))
+    return [...this.#assignments.values()].some(({ ids }) => ids.has(id))
   }
 
   /** @throws Fault `bridge_transition` */
   async restart(id: string): Promise<void> {
     await this.kernel.db.tx(t => {
-      const { status } = this.instances.seen(id)
+      const { status } = this.instances.getVisible(id)
       if (status === 'disabled')
         throw BridgeErrors.bridge_transition('a disabled bridge does not run; enable it', {
           next: command('bridge enable', id),
@@ -135,9 +135,9 @@ export class Adapters {
   /** Stops the instances of all adapters. */
   async end(): Promise<void> {
     await Promise.all(
-      [...this.#told].map(([key, { provider }]) =>
+      [...this.#assignments].map(([key, { provider }]) =>
         this.#serial.run(key, async () => {
-          this.#told.delete(key)
+          this.#assignments.delete(key)
           await within(this.kernel.clock, END_MS, provider.manage([], this.hostOf(provider))).catch(error =>
             this.kernel.log.warn(`the adapter of ${provider.platform} did not end: ${messageOf(error)}`),
           )
@@ -197,7 +197,7 @@ export class Adapters {
     const own = this.instances.list().filter(one => one.extension === extension && one.platform === platform)
     const provider = this.instances.providerOf({ extension, platform })
     if (!provider) {
-      this.#told.delete(key)
+      this.#assignments.delete(key)
       const message = `the extension ${extension} does not run`
       await this.#moveAll(
         own.filter(({ status }) => status === 'ready'),
@@ -205,9 +205,9 @@ export class Adapters {
       )
       return
     }
-    const wanted = await this.#wanted(own, this.#told.get(key))
+    const wanted = await this.#wanted(own, this.#assignments.get(key))
     const restarting = own.filter(({ id }) => this.#restarting.delete(id)).map(({ id }) => id)
-    if (restarting.length > 0 && this.#told.has(key))
+    if (restarting.length > 0 && this.#assignments.has(key))
       await this.#manage(
         key,
         provider,
@@ -217,7 +217,7 @@ export class Adapters {
   }
 
   /** The instances that the adapter has to run, without those that lack a secret and those that were given up. */
-  async #wanted(own: readonly Instance[], told: Told | undefined): Promise<ManagedInstance[]> {
+  async #wanted(own: readonly Instance[], assignment: Assignment | undefined): Promise<ManagedInstance[]> {
     const wanted: ManagedInstance[] = []
     for (const instance of own) {
       const { id, status } = instance
@@ -229,24 +229,25 @@ export class Adapters {
         await this.#moveAll([instance], { status: 'auth_required', reason: 'tenant_config_invalid', message })
         continue
       }
-      if (status === 'auth_required' && !told?.ids.has(id)) await this.#moveAll([instance], { status: 'starting' })
+      if (status === 'auth_required' && !assignment?.ids.has(id))
+        await this.#moveAll([instance], { status: 'starting' })
       wanted.push(managedOf(instance, bound))
     }
     return wanted.sort((a, b) => (a.id < b.id ? -1 : 1))
   }
 
   async #manage(key: Key, provider: BridgeProvider, wanted: readonly ManagedInstance[]): Promise<void> {
-    const told = this.#told.get(key)
+    const assignment = this.#assignments.get(key)
     const digest = createHash('sha256').update(JSON.stringify(wanted)).digest('hex')
-    const isNew = told?.provider !== provider
-    if (isNew ? wanted.length === 0 : told.digest === digest) return
+    const isNew = assignment?.provider !== provider
+    if (isNew ? wanted.length === 0 : assignment.digest === digest) return
     try {
       await within(this.kernel.clock, MANAGE_MS, provider.manage(wanted, this.hostOf(provider)))
       this.#failures.delete(key)
-      if (wanted.length === 0) this.#told.delete(key)
-      else this.#told.set(key, { provider, digest, ids: new Set(wanted.map(({ id }) => id)) })
+      if (wanted.length === 0) this.#assignments.delete(key)
+      else this.#assignments.set(key, { provider, digest, ids: new Set(wanted.map(({ id }) => id)) })
     } catch (error) {
-      this.#told.delete(key)
+      this.#assignments.delete(key)
       await this.#failed(key, wanted, provider, error)
     }
   }

@@ -20,8 +20,8 @@ export function parseRoute(route: string): BridgeAddress | undefined {
 
 /** Formats a route for {@link parseRoute}. A group takes precedence over a peer, who is a member of it. */
 export function routeOf({ group_id, peer_id, thread_id }: BridgeAddress): string {
-  const place = group_id === undefined ? `peer:${escaped(peer_id ?? '')}` : `group:${escaped(group_id)}`
-  return thread_id === undefined ? place : `${place}/thread:${escaped(thread_id)}`
+  const chat = group_id === undefined ? `peer:${escaped(peer_id ?? '')}` : `group:${escaped(group_id)}`
+  return thread_id === undefined ? chat : `${chat}/thread:${escaped(thread_id)}`
 }
 
 /** Escapes only what would be read as another part of a route, so that it stays readable. */

@@ -87,9 +87,9 @@ function fieldOf(name: string, property: Property, isRequired: boolean): ConfigF
 
 /** Description of a nested member, if the schema has one. */
 export function aboutOf(text: string | undefined, ...path: readonly string[]): string | undefined {
-  let place: Property & { readonly properties?: unknown } = parsed(text)
-  for (const name of path) place = Object((Object(place.properties) as Record<string, unknown>)[name])
-  return typeof place.description === 'string' ? place.description : undefined
+  let schema: Property & { readonly properties?: unknown } = parsed(text)
+  for (const name of path) schema = Object((Object(schema.properties) as Record<string, unknown>)[name])
+  return typeof schema.description === 'string' ? schema.description : undefined
 }
 
 function parsed(text: string | undefined): { readonly properties?: unknown; readonly required?: unknown } {

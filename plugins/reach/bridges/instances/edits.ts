@@ -70,7 +70,7 @@ export class Edits {
       }
       const isClear = body.clear_degradation === true || body.degradation === null
       if (!body.degradation && !isClear) return
-      const { status } = this.instances.seen(id)
+      const { status } = this.instances.getVisible(id)
       if (isClear && status === 'degraded') this.instances.move(t, id, { status: 'ready' })
       else if (isClear) this.instances.change(t, id, { reason: undefined, message: undefined })
       else if (!body.degradation || (status !== 'ready' && status !== 'degraded'))
@@ -86,7 +86,7 @@ export class Edits {
     this.instances.found(id, actor)
     await this.kernel.db.tx(t => {
       const record = this.instances.found(id, actor)
-      if (this.instances.seen(id).enabled === enabled) return
+      if (this.instances.getVisible(id).enabled === enabled) return
       const status = enabled ? 'starting' : 'disabled'
       if (isPackaged(record)) {
         // Each activation of the package rewrites its record, so the operator's choice is stored separately.

@@ -135,9 +135,9 @@ export class Health {
     }
     for await (const item of follow(source, after, signal)) {
       const isSnapshot = 'snapshot' in item
-      const told = isSnapshot ? item.snapshot : item.entries
-      if (told.length === 0) continue
-      const { bridge_health, deleted } = this.#bodies(told)
+      const healthEntries = isSnapshot ? item.snapshot : item.entries
+      if (healthEntries.length === 0) continue
+      const { bridge_health, deleted } = this.#bodies(healthEntries)
       yield {
         id: String(item.at),
         event: isSnapshot ? 'snapshot' : 'changed',

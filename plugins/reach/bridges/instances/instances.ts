@@ -140,7 +140,7 @@ export class Instances {
   }
 
   /** The instance, if the caller may see it. @throws Fault `bridge_not_found` */
-  seen(id: string, actor?: Actor): Instance {
+  getVisible(id: string, actor?: Actor): Instance {
     return instanceOf(this.found(id, actor), states.get(this.kernel.db, { id }))
   }
 

@@ -31,7 +31,7 @@ export async function listBridges(
   const wanted = query.q?.trim().toLowerCase() ?? ''
   const platforms: Record<string, number> = {}
   const statuses = { auth_required: 0, degraded: 0, disabled: 0, error: 0, ready: 0, starting: 0 }
-  const found: { readonly record: InstanceRecord; readonly place: Place }[] = []
+  const found: { readonly record: InstanceRecord; readonly position: Place }[] = []
   for await (const record of recordsOf(kernel)) {
     const { spec } = record
     if (!isWithin(record, where, actor)) continue
@@ -48,11 +48,11 @@ export async function listBridges(
     // A facet counts what selecting its value would show.
     if (isOfStatus) platforms[spec.platform] = (platforms[spec.platform] ?? 0) + 1
     if (isOfPlatform) statuses[status]++
-    if (isOfPlatform && isOfStatus) found.push({ record, place: placeOf(record) })
+    if (isOfPlatform && isOfStatus) found.push({ record, position: positionOf(record) })
   }
-  found.sort((a, b) => compare(a.place, b.place))
-  const rest = after ? found.filter(({ place }) => compare(place, after) > 0) : found
-  const { rows, ...more } = paging.cut(of, rest, limit, ({ place }) => place)
+  found.sort((a, b) => compare(a.position, b.position))
+  const rest = after ? found.filter(({ position }) => compare(position, after) > 0) : found
+  const { rows, ...more } = paging.cut(of, rest, limit, ({ position }) => position)
   const bridges = rows.map(({ record }) => bridgeOf(record, instances.state(record.id)))
   const bridge_health: Record<string, BridgeHealth> = {}
   for (const { record } of rows) {
@@ -76,7 +76,7 @@ async function* recordsOf({ records }: K): AsyncGenerator<InstanceRecord> {
   }
 }
 
-const placeOf = ({ id, scope, spec }: InstanceRecord): Place => [
+const positionOf = ({ id, scope, spec }: InstanceRecord): Place => [
   scope.kind === 'workspace' ? 1 : 0,
   spec.display_name.toLowerCase(),
   id,

@@ -97,7 +97,7 @@ export function manifestOf(instances: Instances, named: string, id: string, acto
   const make = Object.hasOwn(MAKERS, platform) ? MAKERS[platform] : undefined
   if (!make)
     throw BridgeErrors.bridge_manifest_not_found(`apps of the platform ${shown(named)} are made without a manifest`)
-  const instance = instances.seen(id, actor)
+  const instance = instances.getVisible(id, actor)
   if (instance.platform !== platform) {
     throw BridgeErrors.bridge_invalid(
       `instance: ${shown(id)} is a bridge to ${instance.platform}, not to ${platform}`,

@@ -101,7 +101,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
     with: [tool('bridges_list', ['bridges'])],
     throws: REFERENCE_ERRORS,
     empty: 'no bridges; set one up: svc bridge setup <platform>',
-    handle: async (self, { query, actor }) => (await import('./listing.js')).listBridges(self, query, actor),
+    handle: async (service, { query, actor }) => (await import('./listing.js')).listBridges(service, query, actor),
   }),
   bridge.create({
     with: [
@@ -122,7 +122,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
       BridgeErrors.bridge_schema_unusable,
       ...REFERENCE_ERRORS,
     ],
-    handle: async (self, { body, actor }) => self.health.reply(await self.edits.create(body, actor)),
+    handle: async (service, { body, actor }) => service.health.reply(await service.edits.create(body, actor)),
   }),
   route({
     method: 'GET',
@@ -139,13 +139,13 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
       }),
       throws(notFound, BridgeErrors.bridge_invalid, ...REFERENCE_ERRORS),
     ],
-    handle: async (self, { query, actor, headers, signal }) =>
-      streamed(await self.health.stream(query, actor, headers['last-event-id'], signal)),
+    handle: async (service, { query, actor, headers, signal }) =>
+      streamed(await service.health.stream(query, actor, headers['last-event-id'], signal)),
   }),
   bridge.get({
     command: 'bridge get',
     with: [tool('bridges_status', ['bridges'])],
-    handle: (self, { params, actor }) => self.health.reply(params.id, actor),
+    handle: (service, { params, actor }) => service.health.reply(params.id, actor),
   }),
   bridge.update({
     summary: 'Change a bridge; members that are omitted keep their value',
@@ -158,18 +158,18 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
       BridgeErrors.bridge_transition,
     ],
     body: PatchBridgeBody,
-    handle: async (self, { params, body, actor }) => {
-      await self.edits.patch(params.id, body, actor)
-      return self.health.reply(params.id)
+    handle: async (service, { params, body, actor }) => {
+      await service.edits.patch(params.id, body, actor)
+      return service.health.reply(params.id)
     },
   }),
   bridge.action('enable', {
     summary: 'Enable a bridge: it starts',
     with: [undo({ by: 'action', verb: 'disable' })],
     throws: [BridgeErrors.bridge_transition],
-    handle: async (self, { params, actor }) => {
-      await self.edits.enable(params.id, true, actor)
-      return self.health.reply(params.id)
+    handle: async (service, { params, actor }) => {
+      await service.edits.enable(params.id, true, actor)
+      return service.health.reply(params.id)
     },
   }),
   bridge.action('disable', {
@@ -177,19 +177,19 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
     with: [undo({ by: 'action', verb: 'enable' })],
     throws: [BridgeErrors.bridge_transition],
     essential: true,
-    handle: async (self, { params, actor }) => {
-      await self.edits.enable(params.id, false, actor)
-      return self.health.reply(params.id)
+    handle: async (service, { params, actor }) => {
+      await service.edits.enable(params.id, false, actor)
+      return service.health.reply(params.id)
     },
   }),
   bridge.action('restart', {
     summary: 'Restart the adapter of a bridge',
     with: [undo({ by: 'never', why: 'it changes no setting' })],
     throws: [BridgeErrors.bridge_transition],
-    handle: async (self, { params, actor }) => {
-      self.instances.found(params.id, actor)
-      await self.adapters.restart(params.id)
-      return self.health.reply(params.id)
+    handle: async (service, { params, actor }) => {
+      service.instances.found(params.id, actor)
+      await service.adapters.restart(params.id)
+      return service.health.reply(params.id)
     },
   }),
   route({
@@ -214,7 +214,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
         ),
       }),
     ],
-    handle: async self => ok({ providers: await self.health.providers() }),
+    handle: async service => ok({ providers: await service.health.providers() }),
   }),
   route({
     method: 'GET',
@@ -230,7 +230,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
       }),
       throws(notFound),
     ],
-    handle: (self, { params, actor }) => ok({ bindings: self.secrets.list(params.id, actor) }),
+    handle: (service, { params, actor }) => ok({ bindings: service.secrets.list(params.id, actor) }),
   }),
   route({
     method: 'PUT',
@@ -255,9 +255,9 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
         VaultErrors.vault_full,
       ),
     ],
-    handle: async (self, { params, body, actor }) => {
-      const binding = await self.secrets.put(params.id, params.binding_name, body, actor)
-      self.adapters.markAll()
+    handle: async (service, { params, body, actor }) => {
+      const binding = await service.secrets.put(params.id, params.binding_name, body, actor)
+      service.adapters.markAll()
       return ok({ binding })
     },
   }),
@@ -277,9 +277,9 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
       }),
       throws(notFound, BridgeErrors.bridge_binding_not_found, BridgeErrors.bridge_slot_unknown),
     ],
-    handle: async (self, { params, actor }) => {
-      await self.secrets.delete(params.id, params.binding_name, actor)
-      self.adapters.markAll()
+    handle: async (service, { params, actor }) => {
+      await service.secrets.delete(params.id, params.binding_name, actor)
+      service.adapters.markAll()
       return noContent()
     },
   }),
@@ -290,9 +290,9 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
     query: PlatformManifestQuery,
     replies: { 200: AppManifestReply },
     with: [throws(notFound, BridgeErrors.bridge_manifest_not_found, BridgeErrors.bridge_invalid)],
-    handle: async (self, { params, query, actor }) => {
+    handle: async (service, { params, query, actor }) => {
       const { appManifestOf } = await import('./manifest.js')
-      return ok({ manifest: appManifestOf(self.instances, params.platform, query.instance, actor) })
+      return ok({ manifest: appManifestOf(service.instances, params.platform, query.instance, actor) })
     },
   }),
   route({
@@ -302,9 +302,9 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
     query: PlatformManifestQuery,
     replies: { 200: PlatformManifestReply },
     with: [throws(notFound, BridgeErrors.bridge_manifest_not_found, BridgeErrors.bridge_invalid)],
-    handle: async (self, { query, actor }) => {
+    handle: async (service, { query, actor }) => {
       const { manifestOf } = await import('./manifest.js')
-      return ok({ manifest: manifestOf(self.instances, 'chatprovider', query.instance, actor) })
+      return ok({ manifest: manifestOf(service.instances, 'chatprovider', query.instance, actor) })
     },
   }),
   route({
@@ -325,7 +325,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
       }),
       throws(notFound),
     ],
-    handle: (self, { params, query, actor }) => ok(self.directory.list(params.id, query, actor)),
+    handle: (service, { params, query, actor }) => ok(service.directory.list(params.id, query, actor)),
   }),
   route({
     method: 'POST',
@@ -351,9 +351,9 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
       throws(notFound, BridgeErrors.bridge_target_unknown, BridgeErrors.bridge_target_ambiguous),
       runsCode(false),
     ],
-    handle: (self, { params, body, actor }) => {
-      self.instances.found(params.id, actor)
-      const { result, diagnostic } = self.directory.resolve(params.id, body.name.trim())
+    handle: (service, { params, body, actor }) => {
+      service.instances.found(params.id, actor)
+      const { result, diagnostic } = service.directory.resolve(params.id, body.name.trim())
       if (!diagnostic) return ok({ result })
       const failure = { result, diagnostic, error: diagnostic.message, code: diagnostic.code }
       return { status: result.ambiguous ? (422 as const) : (404 as const), body: failure }
@@ -375,7 +375,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
       throws(notFound, BridgeErrors.bridge_target_invalid, BridgeErrors.bridge_not_ready),
       runsCode(false),
     ],
-    handle: (self, { params, body, actor }) => ok(self.trials.testDelivery(params.id, body, actor)),
+    handle: (service, { params, body, actor }) => ok(service.trials.testDelivery(params.id, body, actor)),
   }),
   route({
     method: 'POST',
@@ -403,7 +403,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
         BridgeErrors.bridge_send_failed,
       ),
     ],
-    handle: async (self, { params, body, actor }) => ok(await self.trials.sendTest(params.id, body, actor)),
+    handle: async (service, { params, body, actor }) => ok(await service.trials.sendTest(params.id, body, actor)),
   }),
   route({
     method: 'POST',
@@ -422,7 +422,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
       }),
       throws(notFound),
     ],
-    handle: async (self, { params, actor, signal }) => ok(await self.trials.verify(params.id, actor, signal)),
+    handle: async (service, { params, actor, signal }) => ok(await service.trials.verify(params.id, actor, signal)),
   }),
   route({
     method: 'POST',
@@ -437,6 +437,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
       }),
       throws(notFound, BridgeErrors.bridge_not_ready),
     ],
-    handle: async (self, { params, actor, signal }) => ok(await self.trials.registerWebhook(params.id, actor, signal)),
+    handle: async (service, { params, actor, signal }) =>
+      ok(await service.trials.registerWebhook(params.id, actor, signal)),
   }),
 ]

@@ -52,7 +52,7 @@ export class Secrets {
   /** @throws Fault `bridge_not_found`, `bridge_binding_invalid`, `bridge_slot_unknown`, and those of the vault */
   async put(id: string, name: string, body: PutBridgeSecretBody, actor: Actor): Promise<BridgeSecretBinding> {
     const { db, clock, needs } = this.kernel
-    const instance = this.instances.seen(id, actor)
+    const instance = this.instances.getVisible(id, actor)
     this.#known(instance, name)
     const ref = refOf(id, name)
     if (body.secret_ref !== ref) {
@@ -88,7 +88,7 @@ export class Secrets {
   /** @throws Fault `bridge_not_found`, `bridge_slot_unknown`, `bridge_binding_not_found` */
   async delete(id: string, name: string, actor: Actor): Promise<void> {
     const { db, needs } = this.kernel
-    const instance = this.instances.seen(id, actor)
+    const instance = this.instances.getVisible(id, actor)
     await db.tx(t => {
       if (secrets.delete(t, { instanceId: id, name }) === 0) {
         this.#known(instance, name)
@@ -126,7 +126,7 @@ export class Secrets {
   /** Handles a new value of a slot: an instance that waited for it starts again. */
   #changed(t: Tx, instance: Instance): void {
     const { id } = instance
-    if (this.instances.seen(id).status === 'auth_required' && this.missing(instance).length === 0)
+    if (this.instances.getVisible(id).status === 'auth_required' && this.missing(instance).length === 0)
       this.instances.move(t, id, { status: 'starting' })
     else this.instances.touched(t, id)
   }

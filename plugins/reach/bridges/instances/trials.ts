@@ -86,7 +86,7 @@ export class Trials {
    * @throws Fault `bridge_not_found`
    */
   async verify(id: string, actor: Actor, signal: AbortSignal): Promise<VerifyBridgeReply> {
-    const instance = this.instances.seen(id, actor)
+    const instance = this.instances.getVisible(id, actor)
     const configuration = await this.#configuration(instance)
     const apart = instance.enabled ? undefined : await this.#apart(instance, configuration, signal)
     const own = [
@@ -118,7 +118,7 @@ export class Trials {
   }
 
   #enabled(id: string, actor: Actor): Instance {
-    const instance = this.instances.seen(id, actor)
+    const instance = this.instances.getVisible(id, actor)
     if (instance.enabled) return instance
     throw BridgeErrors.bridge_not_ready('the bridge is disabled', { next: command('bridge enable', id) })
   }

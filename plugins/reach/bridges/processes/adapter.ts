@@ -47,9 +47,9 @@ export type ProcessKernel = Pick<K, 'needs' | 'log' | 'clock'>
 export class ProcessAdapter {
   host: BridgeHost | undefined
   #managed: readonly ManagedInstance[] = []
-  /** Version of the wanted set of instances; {@link #given} is the version in the running process. */
+  /** Version of the wanted set of instances; {@link #appliedVersion} is the version in the running process. */
   #wanted = 0
-  #given = -1
+  #appliedVersion = -1
   #standing: Standing = 'unknown'
   readonly #changes = new Serial()
   /** Serializes processes for checks. */
@@ -76,7 +76,7 @@ export class ProcessAdapter {
 
   /** Members of `runtime` for a starting process. */
   members(): ProvidedMembers {
-    this.#given = this.#wanted
+    this.#appliedVersion = this.#wanted
     // Both processes share one log, so secrets of both are redacted.
     const examined = this.#examined ? [this.#examined.instance] : []
     return { members: this.#runtime('service', this.#managed), secrets: secretsOf([...this.#managed, ...examined]) }
@@ -92,7 +92,7 @@ export class ProcessAdapter {
 
   heard(news: ProcessNews): void {
     this.#standing = news.status
-    if (news.status === 'ready' && this.#given !== this.#wanted) void this.#follow()
+    if (news.status === 'ready' && this.#appliedVersion !== this.#wanted) void this.#follow()
     if (news.status !== 'failed' && news.status !== 'given_up') return
     const status = news.status === 'failed' ? 'degraded' : 'error'
     this.#report({ status, message: `the process of ${this.name} failed: ${news.reason}` })
@@ -195,7 +195,7 @@ export class ProcessAdapter {
     const key = this.extension()?.key
     if (!extensions || key === undefined) return
     await extensions.reconsider(key)
-    if (!this.isNeeded || this.#given === this.#wanted) return
+    if (!this.isNeeded || this.#appliedVersion === this.#wanted) return
     if (this.#standing === 'given_up') await extensions.restart(key)
     else if (this.#standing === 'ready') await this.#hand(extensions, key)
   }
@@ -207,7 +207,7 @@ export class ProcessAdapter {
     try {
       const params = { managed_instances: this.#managed.map(toWire) }
       await extensions.call(key, SET, params, { timeoutMs: SET_MS, secrets: secretsOf(this.#managed) })
-      this.#given = wanted
+      this.#appliedVersion = wanted
     } catch (error) {
       this.kernel.log.warn('an adapter did not take its instances and is started again', {
         extension: this.name,

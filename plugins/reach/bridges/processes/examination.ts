@@ -18,9 +18,9 @@ export const PASSES: readonly string[] = ['state/get', 'state/list', 'state/put'
 /** State of one instance from an adapter's process that does not serve it. */
 export class Examination {
   #state: StateReport | undefined
-  #told: () => void = () => {}
+  #reportState: () => void = () => {}
   readonly #isTold = new Promise<void>(resolve => {
-    this.#told = resolve
+    this.#reportState = resolve
   })
 
   constructor(
@@ -56,7 +56,7 @@ export class Examination {
     const { bridge_instance_id: id, ...state } = checked(ReportParams, params)
     if (id !== this.instanceId) throw BridgeErrors.bridge_not_found(`the bridge ${JSON.stringify(id)} is not examined`)
     this.#state = defined(state) as StateReport
-    if (state.status !== 'starting') this.#told()
+    if (state.status !== 'starting') this.#reportState()
     return {}
   }
 }

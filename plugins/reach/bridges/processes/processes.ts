@@ -12,7 +12,7 @@ export class BridgeProcesses {
   readonly #providers = new Map<string, { readonly digest: string; readonly provider: BridgeProvider }>()
   readonly #listeners = new Set<() => void>()
   /** The {@link providers} at the last notification. */
-  #seen: readonly BridgeProvider[] = []
+  #lastProviders: readonly BridgeProvider[] = []
 
   constructor(private readonly kernel: Pick<K, 'needs' | 'log' | 'clock'>) {}
 
@@ -30,10 +30,10 @@ export class BridgeProcesses {
   }
 
   /** Handles a change of extensions. */
-  look(): void {
-    const before = this.#seen
+  refresh(): void {
+    const before = this.#lastProviders
     const now = this.providers()
-    this.#seen = now
+    this.#lastProviders = now
     if (now.length === before.length && now.every((provider, at) => provider === before[at])) return
     for (const listener of this.#listeners) listener()
   }

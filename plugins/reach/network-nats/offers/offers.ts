@@ -5,9 +5,9 @@ import { TaskEvents } from '../../../work/tasks/api.js'
 import type { K } from '../needs.js'
 import { noteRefusal } from '../refusing.js'
 import { opened, type Signer, sealed } from './envelopes.js'
-import { GivenOffers } from './given.js'
-import { type GivenRow, given, taken } from './table.js'
-import { type Held, TakenOffers } from './taken.js'
+import { GivenOffers } from './given-offers.js'
+import { type GivenRow, givenOffers, takenOffers } from './table.js'
+import { type Held, TakenOffers } from './taken-offers.js'
 
 /** An expired offer is removed from the stream only after this time, because clocks differ. */
 const LINGER_MS = 60 * 60_000
@@ -21,16 +21,16 @@ export class Offers {
   signer: Signer | undefined
   /** Wakes when offers need to be compared with runs. */
   readonly #runs = new Feed<never>()
-  readonly #given: GivenOffers
-  readonly #taken: TakenOffers
+  readonly #givenOffers: GivenOffers
+  readonly #takenOffers: TakenOffers
 
   constructor(
     private readonly kernel: K,
     /** Wakes when an offer may need to be published, answered or taken. */
     readonly feed: Feed<never>,
   ) {
-    this.#given = new GivenOffers(kernel, () => this.#wake())
-    this.#taken = new TakenOffers(kernel, () => this.#runs.wake())
+    this.#givenOffers = new GivenOffers(kernel, () => this.#wake())
+    this.#takenOffers = new TakenOffers(kernel, () => this.#runs.wake())
     for (const name of [...SETTLING, ...CHANGING]) kernel.needs.events.on(TaskEvents[name], () => this.#wake())
   }
 
@@ -59,7 +59,7 @@ export class Offers {
     signal.addEventListener('abort', wake, { once: true })
     while (!signal.aborted) {
       const next = this.#runs.next()
-      const times = [await this.#given.sync(), await this.#taken.lapse()].filter(at => at !== undefined)
+      const times = [await this.#givenOffers.sync(), await this.#takenOffers.lapse()].filter(at => at !== undefined)
       const at = times.length > 0 ? Math.min(...times) : undefined
       const timer = at === undefined ? undefined : clock.timeout(Math.max(10, at - clock.now()), wake)
       await next
@@ -69,36 +69,36 @@ export class Offers {
   }
 
   async offer(actor: Actor, taskId: string, withinMs: number): Promise<RemoteOffer> {
-    return wireGiven(await this.#given.offer(actor, taskId, withinMs))
+    return wireGiven(await this.#givenOffers.offer(actor, taskId, withinMs))
   }
 
   withdraw(actor: Actor, taskId: string): Promise<void> {
-    return this.#given.withdraw(actor, taskId)
+    return this.#givenOffers.withdraw(actor, taskId)
   }
 
   /** Encoded offers missing from the stream. @param incarnation when the stream was created */
   unpublished(incarnation: string): { readonly row: GivenRow; readonly data: Uint8Array }[] {
     const now = this.kernel.clock.now()
-    return this.#given
+    return this.#givenOffers
       .unpublished(incarnation)
       .map(({ row, content }) => ({ row, data: sealed(this.#signer, content, now) }))
   }
 
   published(row: GivenRow, incarnation: string): Promise<void> {
-    return this.#given.published(row, incarnation)
+    return this.#givenOffers.published(row, incarnation)
   }
 
   hasRoom(): boolean {
-    return this.#taken.room() > 0
+    return this.#takenOffers.room() > 0
   }
 
   /** Why offers cannot be worked on here. Undefined if they can. */
   unfit(): Promise<string | undefined> {
-    return this.#taken.unfit()
+    return this.#takenOffers.unfit()
   }
 
   disconnected(): void {
-    this.#taken.disconnected()
+    this.#takenOffers.disconnected()
   }
 
   /** @returns `held`, or what happens to the message immediately */
@@ -113,8 +113,8 @@ export class Offers {
     const { content, peer } = found
     const late = this.kernel.clock.now() - content.expires_at * 1000
     if (late >= 0) return late > LINGER_MS ? 'drop' : 'again'
-    if (!this.hasRoom() || !this.#taken.accepts(peer) || !(await this.#taken.canWork())) return 'again'
-    await this.#taken.offered(peer, content, held)
+    if (!this.hasRoom() || !this.#takenOffers.accepts(peer) || !(await this.#takenOffers.canWork())) return 'again'
+    await this.#takenOffers.offered(peer, content, held)
     return 'held'
   }
 
@@ -130,14 +130,14 @@ export class Offers {
     }
     const { content, peer } = found
     if (content.protocol === 'svc-offer-receipt/v1')
-      return sealed(this.#signer, await this.#given.received(peer, content), clock.now())
-    await this.#taken.answered(peer, content)
+      return sealed(this.#signer, await this.#givenOffers.received(peer, content), clock.now())
+    await this.#takenOffers.answered(peer, content)
     return undefined
   }
 
   /** Receipts due now, and the time of the next one. */
   async receipts(): Promise<{ readonly due: readonly { to: string; data: Uint8Array }[]; readonly at?: number }> {
-    const { due, next } = await this.#taken.receipts()
+    const { due, next } = await this.#takenOffers.receipts()
     const now = this.kernel.clock.now()
     return {
       due: due.map(({ to, receipt }) => ({ to, data: sealed(this.#signer, receipt, now) })),
@@ -149,13 +149,13 @@ export class Offers {
 /** Lists offers in both directions, newest first. */
 export function listOffers({ db }: Pick<K, 'db'>): RemoteOffer[] {
   const rows = [
-    ...given.query(db, `ORDER BY offered_at DESC LIMIT ${LISTED}`).map(wireGiven),
-    ...taken
+    ...givenOffers.query(db, `ORDER BY offered_at DESC LIMIT ${LISTED}`).map(wireGiven),
+    ...takenOffers
       .query(db, `WHERE lease_ms IS NOT NULL ORDER BY offered_at DESC LIMIT ${LISTED}`)
-      .map(row => taken.wire(row, RemoteOffer, { offer_id: row.id, direction: 'taken', peer: row.peer })),
+      .map(row => takenOffers.wire(row, RemoteOffer, { offer_id: row.id, direction: 'taken', peer: row.peer })),
   ]
   return rows.sort((a, b) => (a.offered_at < b.offered_at ? 1 : -1))
 }
 
 const wireGiven = (row: GivenRow): RemoteOffer =>
-  given.wire(row, RemoteOffer, { offer_id: row.id, direction: 'given', task_id: row.taskId })
+  givenOffers.wire(row, RemoteOffer, { offer_id: row.id, direction: 'given', task_id: row.taskId })

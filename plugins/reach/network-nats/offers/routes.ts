@@ -47,7 +47,7 @@ export const offerRoutes = [
     summary: 'List offers of tasks to and from other daemons',
     command: 'network offers',
     empty: 'no offers; offer a task: svc network offer <task>',
-    handle: self => self.listOffers(),
+    handle: service => service.listOffers(),
   }),
   offer.create({
     summary: 'Offer a task to the daemons of the realm',
@@ -64,14 +64,14 @@ export const offerRoutes = [
       TaskErrors.task_attempts_exhausted,
     ],
     body: OfferTaskBody,
-    handle: async (self, { body, actor }) => ({ offer: await self.offer(body, actor) }),
+    handle: async (service, { body, actor }) => ({ offer: await service.offer(body, actor) }),
   }),
   offer.delete({
     summary: 'Withdraw the offer of a task, and leave the task to sessions of this daemon',
     command: 'network withdraw',
     with: [undo({ by: 'never', why: 'offer it again: svc network offer' })],
     done: 'the offer of {task_id} is withdrawn',
-    handle: (self, { params, actor }) => self.withdraw(params.task_id, actor),
+    handle: (service, { params, actor }) => service.withdraw(params.task_id, actor),
   }),
   route({
     method: 'PUT',
@@ -94,7 +94,7 @@ export const offerRoutes = [
         view: show(OfferAcceptanceReply, 'accepts', ACCEPTANCE),
       }),
     ],
-    handle: async (self, { body, actor }) => ok({ accepts: await self.accept(body, actor) }),
+    handle: async (service, { body, actor }) => ok({ accepts: await service.accept(body, actor) }),
   }),
   route({
     method: 'DELETE',
@@ -107,8 +107,8 @@ export const offerRoutes = [
       throws(...WRITING),
       cli('network refuse-offers', { done: 'no more offers are taken' }),
     ],
-    handle: async (self, { actor }) => {
-      await self.refuse(actor)
+    handle: async (service, { actor }) => {
+      await service.refuse(actor)
       return noContent()
     },
   }),

@@ -29,7 +29,7 @@ export type Result =
 const { integer, json, text, time } = column
 
 /** Offers of this daemon to others. */
-export const given = table('network_nats_given', {
+export const givenOffers = table('network_nats_given', {
   id: text(),
   task_id: text().as('taskId'),
   /** Absent: the daemon was killed before it queued the run. */
@@ -53,10 +53,10 @@ export const given = table('network_nats_given', {
   error: text().optional(),
   ended_at: time().optional().as('endedAt'),
 })
-export type GivenRow = RowOf<typeof given>
+export type GivenRow = RowOf<typeof givenOffers>
 
 /** Attempts of foreign offers that this daemon requested. */
-export const taken = table('network_nats_taken', {
+export const takenOffers = table('network_nats_taken', {
   daemon: text(),
   id: text(),
   attempt: integer(),
@@ -82,7 +82,7 @@ export const taken = table('network_nats_taken', {
   /** When the origin acknowledged the result, or the attempt ended otherwise. */
   told_at: time().optional().as('toldAt'),
 })
-export type TakenRow = RowOf<typeof taken>
+export type TakenRow = RowOf<typeof takenOffers>
 
 /** Milliseconds for which ended offers are listed; the stream keeps their messages no longer. */
 const REMEMBERED_MS = 7 * 24 * 60 * 60_000

@@ -93,7 +93,7 @@ export class AgentChannels {
     if (!answered || !peer || !this.#hears(session, answered))
       throw NetworkErrors.network_message_not_found(`there is no message ${JSON.stringify(answeredId)}`)
     const message = await this.#say(session, answered.channel, rest, actor, answered)
-    await kernel.db.tx(t => wakes.given(t, session.id, peer.peerId, [answered]))
+    await kernel.db.tx(t => wakes.markDelivered(t, session.id, peer.peerId, [answered]))
     return message
   }
 
@@ -138,9 +138,9 @@ export class AgentChannels {
   /** A message for agents; missing metadata is derived from the message as far as possible. */
   wire(row: MessageRow): CoordinationMessage {
     const { body, ext, reply_to: replyTo } = JSON.parse(row.envelope) as Envelope
-    const told = v.safeParse(CoordinationMetadata, ext?.[EXT])
-    const about = told.success
-      ? told.output
+    const metadata = v.safeParse(CoordinationMetadata, ext?.[EXT])
+    const about = metadata.success
+      ? metadata.output
       : { correlation_id: replyTo ?? row.id, message_kind: kindOf(row, body, replyTo), run_id: '', task_id: '' }
     const { peers } = this.rooms
     const side = (peerId: string) => {
@@ -310,7 +310,7 @@ export class AgentChannels {
          ORDER BY seq`,
         [channel, id, last.seq],
       )
-      wakes.given(t, id, peerId, read)
+      wakes.markDelivered(t, id, peerId, read)
     })
   }
 

@@ -63,8 +63,8 @@ export const agentRoutes: readonly Route<NetworkService>[] = [
         ),
       }),
     ],
-    handle: (self, { actor, headers }) =>
-      ok({ channels: self.agentChannels.list(self.agentChannels.caller(actor, headers)) }),
+    handle: (service, { actor, headers }) =>
+      ok({ channels: service.agentChannels.list(service.agentChannels.caller(actor, headers)) }),
   }),
   waking({
     ...own,
@@ -79,9 +79,9 @@ export const agentRoutes: readonly Route<NetworkService>[] = [
       undo({ by: 'never', why: 'a message that was sent stays sent' }),
       tool('channel_send', ['network', 'coordination'], bounded),
     ],
-    handle: async (self, { actor, headers, params, body }) => {
-      const session = self.agentChannels.caller(actor, headers)
-      return accepted({ message: await self.agentChannels.send(session, params.channel, body, actor) })
+    handle: async (service, { actor, headers, params, body }) => {
+      const session = service.agentChannels.caller(actor, headers)
+      return accepted({ message: await service.agentChannels.send(session, params.channel, body, actor) })
     },
   }),
   waking({
@@ -98,9 +98,9 @@ export const agentRoutes: readonly Route<NetworkService>[] = [
       throws(NetworkErrors.network_message_not_found),
       tool('channel_reply', ['network', 'coordination'], bounded),
     ],
-    handle: async (self, { actor, headers, body }) => {
-      const session = self.agentChannels.caller(actor, headers)
-      return accepted({ message: await self.agentChannels.reply(session, body, actor) })
+    handle: async (service, { actor, headers, body }) => {
+      const session = service.agentChannels.caller(actor, headers)
+      return accepted({ message: await service.agentChannels.reply(session, body, actor) })
     },
   }),
   route({
@@ -120,9 +120,9 @@ export const agentRoutes: readonly Route<NetworkService>[] = [
           'the last one as `after`. With wait: true the call waits up to 25 s for a message',
       }),
     ],
-    handle: async (self, { actor, headers, params, query, signal }) => {
-      const session = self.agentChannels.caller(actor, headers)
-      return ok({ messages: await self.agentChannels.receive(session, params.channel, query, signal) })
+    handle: async (service, { actor, headers, params, query, signal }) => {
+      const session = service.agentChannels.caller(actor, headers)
+      return ok({ messages: await service.agentChannels.receive(session, params.channel, query, signal) })
     },
   }),
   route({
@@ -135,10 +135,10 @@ export const agentRoutes: readonly Route<NetworkService>[] = [
     replies: { 200: ConversationChange },
     frames: ConversationFrame,
     with: [throws(...REFERENCE_ERRORS, NetworkErrors.channel_not_found)],
-    handle: async (self, { params, query, headers, actor, signal }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      if (query.channel !== undefined) self.channels.found(id, query.channel)
-      return streamed(self.following.watch(id, query, headers['last-event-id'], signal))
+    handle: async (service, { params, query, headers, actor, signal }) => {
+      const { id } = await service.workspaceOf(params.workspace_id, actor)
+      if (query.channel !== undefined) service.channels.found(id, query.channel)
+      return streamed(service.following.watch(id, query, headers['last-event-id'], signal))
     },
   }),
   route({
@@ -155,7 +155,7 @@ export const agentRoutes: readonly Route<NetworkService>[] = [
       throws(TaskErrors.task_run_not_found, NetworkErrors.run_not_live, NetworkErrors.network_position_unknown),
       cli('task run conversation', { args: [{ name: 'id', summary: 'id of a run' }] }),
     ],
-    handle: (self, { params, query, headers, signal }) =>
-      streamed(self.following.conversation(params.id, query, headers['last-event-id'], signal)),
+    handle: (service, { params, query, headers, signal }) =>
+      streamed(service.following.conversation(params.id, query, headers['last-event-id'], signal)),
   }),
 ]

@@ -81,9 +81,9 @@ export class Channels {
    * @param sessionId session of the agent that asks, which sees only its own direct rooms. Absent: a person asks
    */
   recents(workspaceId: string, limit: number, sessionId?: string): ChannelRecent[] {
-    const seen = sessionId === undefined ? '' : "AND (surface = 'thread' OR session_a = ? OR session_b = ?)"
+    const visibility = sessionId === undefined ? '' : "AND (surface = 'thread' OR session_a = ? OR session_b = ?)"
     const own = sessionId === undefined ? [] : [sessionId, sessionId]
-    const where = `WHERE workspace_id = ? ${seen} ORDER BY last_at DESC, id LIMIT +?`
+    const where = `WHERE workspace_id = ? ${visibility} ORDER BY last_at DESC, id LIMIT +?`
     const rows = containers.query(this.kernel.db, where, [workspaceId, ...own, limit])
     return rows.map(row => ({
       channel: row.channel,

@@ -82,12 +82,12 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
     origins,
     throws: REFERENCE_ERRORS,
     empty: 'no channels; make one: svc network channels create <name> --agent-names <agent>',
-    handle: async (self, { params, query, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
+    handle: async (service, { params, query, actor }) => {
+      const { id } = await service.workspaceOf(params.workspace_id, actor)
       const { recent_limit: limit = 0 } = query
       return {
-        channels: self.channels.list(id),
-        ...(limit > 0 && { recents: self.channels.recents(id, limit, agentSessionOf(actor)) }),
+        channels: service.channels.list(id),
+        ...(limit > 0 && { recents: service.channels.recents(id, limit, agentSessionOf(actor)) }),
       }
     },
   }),
@@ -100,8 +100,8 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
     ],
     body: CreateChannelBody,
     throws: [...REFERENCE_ERRORS, ...STARTING, NetworkErrors.channel_exists, NetworkErrors.network_disabled],
-    handle: async (self, { params, body, actor }) => ({
-      channel: await self.createChannel(await self.place(params.workspace_id, actor), body, actor),
+    handle: async (service, { params, body, actor }) => ({
+      channel: await service.createChannel(await service.workspaceOf(params.workspace_id, actor), body, actor),
     }),
   }),
   channel.get({
@@ -110,9 +110,9 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
     with: [tool('network_channel_get', ['network'])],
     origins,
     throws: REFERENCE_ERRORS,
-    handle: async (self, { params, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      return { channel: self.channels.detail(id, params.channel) }
+    handle: async (service, { params, actor }) => {
+      const { id } = await service.workspaceOf(params.workspace_id, actor)
+      return { channel: service.channels.detail(id, params.channel) }
     },
   }),
   channel.update({
@@ -125,9 +125,9 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
     ],
     body: UpdateChannelBody,
     throws: [...REFERENCE_ERRORS, NetworkErrors.peer_not_found],
-    handle: async (self, { params, body, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      return { channel: await self.updateChannel(id, params.channel, body) }
+    handle: async (service, { params, body, actor }) => {
+      const { id } = await service.workspaceOf(params.workspace_id, actor)
+      return { channel: await service.updateChannel(id, params.channel, body) }
     },
   }),
   route({
@@ -156,10 +156,10 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
         ),
       }),
     ],
-    handle: async (self, { params, query, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      if (query.channel !== undefined) self.channels.found(id, query.channel)
-      return ok({ peers: self.peers.present(id, query.channel).map(row => self.peers.wire(row)) })
+    handle: async (service, { params, query, actor }) => {
+      const { id } = await service.workspaceOf(params.workspace_id, actor)
+      if (query.channel !== undefined) service.channels.found(id, query.channel)
+      return ok({ peers: service.peers.present(id, query.channel).map(row => service.peers.wire(row)) })
     },
   }),
   route({
@@ -186,9 +186,9 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
         ]),
       }),
     ],
-    handle: async (self, { params, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      return ok({ peer: self.peer(id, params.peer_id) })
+    handle: async (service, { params, actor }) => {
+      const { id } = await service.workspaceOf(params.workspace_id, actor)
+      return ok({ peer: service.peer(id, params.peer_id) })
     },
   }),
   route({
@@ -213,9 +213,9 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
         ),
       }),
     ],
-    handle: async (self, { params, query, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      return ok({ subscriptions: self.subscriptions.list(id, params.channel, query) })
+    handle: async (service, { params, query, actor }) => {
+      const { id } = await service.workspaceOf(params.workspace_id, actor)
+      return ok({ subscriptions: service.subscriptions.list(id, params.channel, query) })
     },
   }),
   route({
@@ -232,10 +232,10 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
       tool('network_subscribe', ['network']),
       cli('network subscribe', { ...inWorkspace, args: [NAME], options: { session_id: 'session' } }),
     ],
-    handle: async (self, { params, body, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      const session = self.speaker(body.session_id, id, actor)
-      return ok({ subscription: await self.subscriptions.put(id, params.channel, session.id, body) })
+    handle: async (service, { params, body, actor }) => {
+      const { id } = await service.workspaceOf(params.workspace_id, actor)
+      const session = service.speaker(body.session_id, id, actor)
+      return ok({ subscription: await service.subscriptions.put(id, params.channel, session.id, body) })
     },
   }),
   route({
@@ -255,10 +255,10 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
         args: [NAME, { name: 'session_id', summary: 'id of a session' }],
       }),
     ],
-    handle: async (self, { params, query, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      const session = self.speaker(params.session_id, id, actor)
-      await self.subscriptions.delete(id, params.channel, session.id, query.thread_id ?? '')
+    handle: async (service, { params, query, actor }) => {
+      const { id } = await service.workspaceOf(params.workspace_id, actor)
+      const session = service.speaker(params.session_id, id, actor)
+      await service.subscriptions.delete(id, params.channel, session.id, query.thread_id ?? '')
       return noContent()
     },
   }),

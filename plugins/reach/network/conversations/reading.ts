@@ -56,11 +56,11 @@ export class Reading {
       `SELECT count(*) AS n FROM network_container WHERE ${conditions.join(' AND ')}`,
       params,
     )
-    const place = paging.after(of, after)
+    const position = paging.after(of, after)
     const column = sort === 'recent' ? 'last_at' : 'opened_at'
-    if (place) {
+    if (position) {
       conditions.push(`(${column}, id) ${sort === 'recent' ? '<' : '>'} (?, ?)`)
-      params.push(...place)
+      params.push(...position)
     }
     const direction = sort === 'recent' ? 'DESC' : 'ASC'
     const rows = containers.query(

@@ -54,11 +54,17 @@ interface Conversation {
   readonly many: { readonly reply: v.GenericSchema; readonly view: CliView }
   readonly one: { readonly reply: v.GenericSchema; readonly view: CliView }
   /** Limits the query to what the caller may see. */
-  readonly visible: (self: NetworkService, query: ListContainersQuery, actor: Actor) => ListContainersQuery
+  readonly visible: (service: NetworkService, query: ListContainersQuery, actor: Actor) => ListContainersQuery
   /** @throws Fault `conversation_not_found` */
-  readonly row: (self: NetworkService, workspaceId: string, channel: string, id: string, actor: Actor) => ContainerRow
-  readonly listed: (self: NetworkService, row: ContainerRow) => object
-  readonly shown: (self: NetworkService, row: ContainerRow) => object
+  readonly row: (
+    service: NetworkService,
+    workspaceId: string,
+    channel: string,
+    id: string,
+    actor: Actor,
+  ) => ContainerRow
+  readonly listed: (service: NetworkService, row: ContainerRow) => object
+  readonly shown: (service: NetworkService, row: ContainerRow) => object
 }
 
 /** Routes to list the conversations of a channel, show one, and read its messages. */
@@ -68,9 +74,12 @@ function readingOf(of: Conversation): Route<NetworkService>[] {
   const key = `${surface}_id` as const
   const at = `${base}/channels/{channel}/${plural}` as const
   const args = [CHANNEL, { name: key, summary: `id of a ${noun}` }]
-  const rowOf = async (self: NetworkService, { params, actor }: { readonly params: object; readonly actor: Actor }) => {
+  const rowOf = async (
+    service: NetworkService,
+    { params, actor }: { readonly params: object; readonly actor: Actor },
+  ) => {
     const { workspace_id: workspace = '', channel = '', [key]: id = '' } = params as Record<string, string>
-    return of.row(self, (await self.place(workspace, actor)).id, channel, id, actor)
+    return of.row(service, (await service.workspaceOf(workspace, actor)).id, channel, id, actor)
   }
   return [
     route({
@@ -90,11 +99,16 @@ function readingOf(of: Conversation): Route<NetworkService>[] {
           view: of.many.view,
         }),
       ],
-      handle: async (self, { params, query, actor }) => {
-        const { id } = await self.place(params.workspace_id, actor)
-        self.channels.found(id, params.channel)
-        const { rows, page } = self.reading.containers(id, params.channel, surface, of.visible(self, query, actor))
-        return ok({ [plural]: rows.map(row => of.listed(self, row)), page })
+      handle: async (service, { params, query, actor }) => {
+        const { id } = await service.workspaceOf(params.workspace_id, actor)
+        service.channels.found(id, params.channel)
+        const { rows, page } = service.reading.containers(
+          id,
+          params.channel,
+          surface,
+          of.visible(service, query, actor),
+        )
+        return ok({ [plural]: rows.map(row => of.listed(service, row)), page })
       },
     }),
     route({
@@ -108,7 +122,7 @@ function readingOf(of: Conversation): Route<NetworkService>[] {
         tool(`network_${surface}`, ['network']),
         cli(`network ${plural} show`, { ...inWorkspace, args, view: of.one.view }),
       ],
-      handle: async (self, request) => ok(of.shown(self, await rowOf(self, request))),
+      handle: async (service, request) => ok(of.shown(service, await rowOf(service, request))),
     }),
     route({
       method: 'GET',
@@ -127,7 +141,7 @@ function readingOf(of: Conversation): Route<NetworkService>[] {
           view: show(ListMessagesReply, 'messages', messageColumns, { empty: 'no messages' }),
         }),
       ],
-      handle: async (self, request) => ok(self.reading.messages(await rowOf(self, request), request.query)),
+      handle: async (service, request) => ok(service.reading.messages(await rowOf(service, request), request.query)),
     }),
   ]
 }
@@ -171,12 +185,12 @@ const threads = readingOf({
     ]),
   },
   visible: (_self, query) => query,
-  row: (self, workspaceId, channel, id) => self.reading.container(workspaceId, channel, id, 'thread'),
-  listed: (self, row) => self.reading.thread(row),
-  shown: (self, row) => ({
-    thread: self.reading.thread(row),
-    session_costs: self.usage.costs(row),
-    task_links: self.promoting.links(row),
+  row: (service, workspaceId, channel, id) => service.reading.container(workspaceId, channel, id, 'thread'),
+  listed: (service, row) => service.reading.thread(row),
+  shown: (service, row) => ({
+    thread: service.reading.thread(row),
+    session_costs: service.usage.costs(row),
+    task_links: service.promoting.links(row),
   }),
 })
 
@@ -202,10 +216,10 @@ const directs = readingOf({
       { of: 'open_work_count', header: 'Open work' },
     ]),
   },
-  visible: (self, query, actor) => self.visible(query, actor),
-  row: (self, workspaceId, channel, id, actor) => self.room(workspaceId, channel, id, actor),
-  listed: (self, row) => self.reading.direct(row),
-  shown: (self, row) => ({ direct: self.reading.direct(row) }),
+  visible: (service, query, actor) => service.visible(query, actor),
+  row: (service, workspaceId, channel, id, actor) => service.room(workspaceId, channel, id, actor),
+  listed: (service, row) => service.reading.direct(row),
+  shown: (service, row) => ({ direct: service.reading.direct(row) }),
 })
 
 /** Routes of messages, conversations and work. */
@@ -226,9 +240,9 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
       throws(NetworkErrors.network_disabled, NetworkErrors.peer_absent, NetworkErrors.wake_confirmation_required),
       tool('network_send', ['network'], { inside: 'bounded' }),
     ],
-    handle: async (self, { params, body, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      return ok({ message: await self.send(id, body, actor) })
+    handle: async (service, { params, body, actor }) => {
+      const { id } = await service.workspaceOf(params.workspace_id, actor)
+      return ok({ message: await service.send(id, body, actor) })
     },
   }),
   route({
@@ -255,10 +269,10 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
         ),
       }),
     ],
-    handle: async (self, { params, query, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      const session = self.speaker(query.session_id, id, actor)
-      return ok({ messages: self.reading.inbox(session.id).map(({ envelope }) => JSON.parse(envelope)) })
+    handle: async (service, { params, query, actor }) => {
+      const { id } = await service.workspaceOf(params.workspace_id, actor)
+      const session = service.speaker(query.session_id, id, actor)
+      return ok({ messages: service.reading.inbox(session.id).map(({ envelope }) => JSON.parse(envelope)) })
     },
   }),
   ...threads,
@@ -284,10 +298,10 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
         view: show(PromoteTaskReply, 'task', ['id', 'title', 'status', 'priority']),
       }),
     ],
-    handle: async (self, { params, body, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      const thread = self.reading.container(id, params.channel, params.thread_id, 'thread')
-      return created(await self.promoting.promote(thread, body, actor))
+    handle: async (service, { params, body, actor }) => {
+      const { id } = await service.workspaceOf(params.workspace_id, actor)
+      const thread = service.reading.container(id, params.channel, params.thread_id, 'thread')
+      return created(await service.promoting.promote(thread, body, actor))
     },
   }),
   ...directs,
@@ -311,9 +325,9 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
         view: show(DirectReply, 'direct', room),
       }),
     ],
-    handle: async (self, { params, body, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      return ok({ direct: await self.resolveDirect(id, params.channel, body, actor) })
+    handle: async (service, { params, body, actor }) => {
+      const { id } = await service.workspaceOf(params.workspace_id, actor)
+      return ok({ direct: await service.resolveDirect(id, params.channel, body, actor) })
     },
   }),
   route({
@@ -338,9 +352,9 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
         ]),
       }),
     ],
-    handle: async (self, { params, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      return ok({ work: self.sending.works.found(id, params.work_id) })
+    handle: async (service, { params, actor }) => {
+      const { id } = await service.workspaceOf(params.workspace_id, actor)
+      return ok({ work: service.sending.works.found(id, params.work_id) })
     },
   }),
 ]

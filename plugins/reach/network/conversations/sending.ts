@@ -115,12 +115,12 @@ export class Sending {
   }
 
   #envelopeOf(workspaceId: string, { peerId }: PeerRow, body: SendMessageBody): Envelope {
-    const { session_id, confirm_wakes, id: given, surface, thread_id, direct_id, ...rest } = body
-    const id = given ?? this.kernel.ids.id('msg')
-    const place = this.#placeOf(workspaceId, body, id)
+    const { session_id, confirm_wakes, id: requestedId, surface, thread_id, direct_id, ...rest } = body
+    const id = requestedId ?? this.kernel.ids.id('msg')
+    const conversation = this.#placeOf(workspaceId, body, id)
     return {
       ...rest,
-      ...place,
+      ...conversation,
       protocol: PROTOCOL,
       id,
       from: peerId,
@@ -166,7 +166,7 @@ export class Sending {
       refuse('verification_failed', `${from} is a peer of ${author?.daemon ?? 'this daemon'}`)
     const target = to ? this.#target(t, workspaceId, channel, to) : undefined
     this.#checkMentions(t, workspaceId, envelope)
-    const container = this.threads.place(t, workspaceId, envelope, author, target, now, direct?.room)
+    const container = this.threads.conversationOf(t, workspaceId, envelope, author, target, now, direct?.room)
     if (typeof container === 'string') throw new RefusedError({ reason: container, message: CONTAINER[container] })
     const work = this.works.plan(t, workspaceId, envelope, container, { author, target }, now)
     if (typeof work === 'object') throw new RefusedError(work)

@@ -20,7 +20,7 @@ export class Threads {
   ) {}
 
   /** The conversation of a message, not yet stored if the message opens it; undefined if it has none. */
-  place(
+  conversationOf(
     t: Tx,
     workspaceId: string,
     envelope: Envelope,

@@ -65,12 +65,12 @@ export class Coordination {
 
   #write(
     t: Tx,
-    place: { readonly workspaceId: string; readonly taskId: string },
+    target: { readonly workspaceId: string; readonly taskId: string },
     expected: number,
     change: Change,
     by: string,
   ): void {
-    const before = coordinations.get(t, place)
+    const before = coordinations.get(t, target)
     const revision = before?.revision ?? 0
     if (revision !== expected)
       throw NetworkErrors.coordination_conflict(`the record has the revision ${revision}, not ${expected}`)
@@ -83,7 +83,7 @@ export class Coordination {
           : {}
         : { dismissedAt, dismissedBy }
     coordinations.replace(t, {
-      ...place,
+      ...target,
       ...kept,
       revision: revision + 1,
       enabled: 'enabled' in change ? change.enabled : enabled,
@@ -121,17 +121,17 @@ export class Coordination {
       isAvailable: config.get(NetworkEnabled),
       run,
     })
-    const place = { scope: taskId === '' ? 'workspace' : 'task', ...(taskId !== '' && { task_id: taskId }) } as const
+    const target = { scope: taskId === '' ? 'workspace' : 'task', ...(taskId !== '' && { task_id: taskId }) } as const
     return {
       workspace_id: workspaceId,
-      ...place,
+      ...target,
       enabled: row?.enabled ?? false,
       revision: row?.revision ?? 0,
       updated_at: row ? iso(row.updatedAt) : null,
       ...(row && { updated_by: row.updatedBy }),
       invitation: row
         ? {
-            ...place,
+            ...target,
             dismissed: row.dismissedAt !== undefined,
             dismissed_at: row.dismissedAt === undefined ? null : iso(row.dismissedAt),
             ...(row.dismissedBy !== undefined && { dismissed_by: row.dismissedBy }),

@@ -47,9 +47,9 @@ export const coordinationRoutes: readonly Route<NetworkService>[] = [
         ]),
       }),
     ],
-    handle: async (self, { params, query, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      return ok({ coordination: self.coordination.show(id, query) })
+    handle: async (service, { params, query, actor }) => {
+      const { id } = await service.workspaceOf(params.workspace_id, actor)
+      return ok({ coordination: service.coordination.show(id, query) })
     },
   }),
   route({
@@ -64,9 +64,9 @@ export const coordinationRoutes: readonly Route<NetworkService>[] = [
       throws(coordination_conflict),
       tool('network_coordination_set', ['network', 'coordination'], { visibility: 'operator' }),
     ],
-    handle: async (self, { params, body, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      return ok({ coordination: await self.coordination.put(id, body, namedActor(actor).ref) })
+    handle: async (service, { params, body, actor }) => {
+      const { id } = await service.workspaceOf(params.workspace_id, actor)
+      return ok({ coordination: await service.coordination.put(id, body, namedActor(actor).ref) })
     },
   }),
   route({
@@ -80,9 +80,9 @@ export const coordinationRoutes: readonly Route<NetworkService>[] = [
       shared,
       throws(coordination_conflict),
     ],
-    handle: async (self, { params, body, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      return ok({ coordination: await self.coordination.invite(id, body, namedActor(actor).ref) })
+    handle: async (service, { params, body, actor }) => {
+      const { id } = await service.workspaceOf(params.workspace_id, actor)
+      return ok({ coordination: await service.coordination.invite(id, body, namedActor(actor).ref) })
     },
   }),
 ]

@@ -112,13 +112,13 @@ export type Read = <T>(setting: Setting<T>) => T
  * All bounds of a request, with defaults for omitted ones. A default above a limit is reduced to the limit.
  * @returns a text for people if a bound is not allowed
  */
-export function boundsFor(read: Read, asked: ParticipationBounds = {}): Bounds | string {
+export function boundsFor(read: Read, requestedBounds: ParticipationBounds = {}): Bounds | string {
   const bounds: Partial<Record<BoundName, number | string>> = {}
   for (const name of NAMES) {
     const limit = read(BoundLimits[name])
     const least = name === 'coalesce_window' ? read(MinCoalesceWindow) : 1
     const initial = read(BoundDefaults[name])
-    const wanted = asked[name]
+    const wanted = requestedBounds[name]
     if (wanted === undefined) {
       bounds[name] = amount(initial) > amount(limit) ? limit : amount(initial) < amount(least) ? least : initial
       continue

@@ -42,17 +42,17 @@ export class Participation implements Participations {
     const { request, source } = decided
     if (request.mode !== 'live') return decided
     const { workspaceId, bounds } = this.#judge(wish, request)
-    const given: LiveRequest = { ...request, bounds }
+    const liveRequest: LiveRequest = { ...request, bounds }
     const { owner, taskId } = wish
     const { deny, request: answer } = await this.hooks.preResolve.run({
       owner,
       workspaceId,
       taskId,
       source,
-      request: given,
+      request: liveRequest,
     })
     if (deny !== undefined) throw SessionErrors.participation_denied(deny)
-    return { source, request: this.#narrowed(given, answer) }
+    return { source, request: this.#narrowed(liveRequest, answer) }
   }
 
   readonly resolve = (
@@ -120,8 +120,8 @@ export class Participation implements Participations {
     return { ...start, env: { ...start.env, SVC_SESSION_CHANNEL: row.channel, SVC_PEER_ID: peerIdOf(session) } }
   }
 
-  #decide(reads: Reads, { asked, workspaceId, taskId, owner }: ParticipationWish): ParticipationAnswer {
-    for (const { source, request } of asked) if (request) return { source, request }
+  #decide(reads: Reads, { asked: requests, workspaceId, taskId, owner }: ParticipationWish): ParticipationAnswer {
+    for (const { source, request } of requests) if (request) return { source, request }
     const coordinates = owner.kind === 'task_run' && workspaceId !== undefined
     // A disabled network must not keep tasks of a coordinated workspace from running.
     return coordinates && this.#isOn && this.coordination.isOn(reads, workspaceId, taskId)
@@ -134,13 +134,16 @@ export class Participation implements Participations {
   }
 
   /** @throws Fault `network_disabled`, `participation_invalid` */
-  #judge({ workspaceId, owner }: ParticipationWish, { channel_strategy: strategy, bounds: asked }: LiveRequest) {
+  #judge(
+    { workspaceId, owner }: ParticipationWish,
+    { channel_strategy: strategy, bounds: requestedBounds }: LiveRequest,
+  ) {
     if (!this.#isOn) throw NetworkErrors.network_disabled()
     if (workspaceId === undefined)
       throw SessionErrors.participation_invalid('it belongs to no workspace, and channels belong to workspaces')
     if (strategy === 'loop_run' && owner.kind !== 'loop_run')
       throw SessionErrors.participation_invalid('channel_strategy: loop_run is for what belongs to a loop run')
-    const bounds = boundsFor(setting => this.kernel.config.get(setting), asked)
+    const bounds = boundsFor(setting => this.kernel.config.get(setting), requestedBounds)
     if (typeof bounds === 'string') throw SessionErrors.participation_invalid(bounds)
     return { workspaceId, bounds }
   }
@@ -180,10 +183,10 @@ export class Participation implements Participations {
   }
 
   /** Applies a hook's change of a request; one that asks for more is ignored. */
-  #narrowed(given: LiveRequest, answer: ParticipationRequest): ParticipationRequest {
+  #narrowed(liveRequest: LiveRequest, answer: ParticipationRequest): ParticipationRequest {
     if (answer.mode !== 'live') return answer
-    if (!isWider(answer, given)) return { ...given, bounds: { ...given.bounds, ...answer.bounds } }
+    if (!isWider(answer, liveRequest)) return { ...liveRequest, bounds: { ...liveRequest.bounds, ...answer.bounds } }
     this.kernel.log.warn('a hook wants more of a part in the network than was asked for; its change has no effect')
-    return given
+    return liveRequest
   }
 }

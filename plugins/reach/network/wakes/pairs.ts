@@ -40,8 +40,8 @@ export class Pairs {
 
   /** Counts a message; undefined if it answers no other peer. */
   said({ workspaceId, channel, containerId, sender, receiver }: Said, now: number): Paced | undefined {
-    const place = `${workspaceId} ${channel}`
-    const conversation = containerId === undefined ? begun() : this.#of(`${place} ${containerId}`)
+    const channelKey = `${workspaceId} ${channel}`
+    const conversation = containerId === undefined ? emptyConversation() : this.#of(`${channelKey} ${containerId}`)
     const spoken = { sender, at: now, isCounted: receiver !== undefined && receiver !== sender }
     speak(conversation, spoken)
     const { row, isOfMany } = conversation
@@ -50,7 +50,7 @@ export class Pairs {
     const other = receiver ?? partner
     if (other === undefined || other === sender) return undefined
     const pair: readonly [string, string] = sender < other ? [sender, other] : [other, sender]
-    const key = `${place} ${pair.join(' ')}`
+    const key = `${channelKey} ${pair.join(' ')}`
     let pace: Pace = 'passes'
     const count = (one: Spoken) => {
       one.isCounted = true
@@ -64,7 +64,7 @@ export class Pairs {
   }
 
   #of(key: string): Conversation {
-    const conversation = this.#conversations.get(key) ?? begun()
+    const conversation = this.#conversations.get(key) ?? emptyConversation()
     // Moved to the end: the map is ordered by last use.
     this.#conversations.delete(key)
     this.#conversations.set(key, conversation)
@@ -74,7 +74,7 @@ export class Pairs {
   }
 }
 
-const begun = (): Conversation => ({ row: [], isOfMany: false })
+const emptyConversation = (): Conversation => ({ row: [], isOfMany: false })
 
 /** Adds a message. A third peer's message limits the row to that peer and the previous speaker. */
 function speak(conversation: Conversation, spoken: Spoken): void {

@@ -11,9 +11,9 @@ export const RULES = [
 export function promptOf({ envelope, channel, sender, surface, containerId, workId }: MessageRow): string {
   const { id, body } = JSON.parse(envelope) as Envelope
   const { text } = body as { readonly text: string }
-  const place = surface === 'direct' ? `the direct room ${containerId}` : `the thread ${containerId}`
+  const conversation = surface === 'direct' ? `the direct room ${containerId}` : `the thread ${containerId}`
   return [
-    `Message ${id} from the peer ${sender} in ${place} of the channel ${channel}${workId ? `, about the work ${workId}` : ''}:`,
+    `Message ${id} from the peer ${sender} in ${conversation} of the channel ${channel}${workId ? `, about the work ${workId}` : ''}:`,
     '',
     text,
     '',

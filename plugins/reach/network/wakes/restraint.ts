@@ -85,14 +85,14 @@ export function wordsOf(line: string): string[] | undefined {
   let at = 0
   while (at < text.length) {
     let word = ''
-    const begun = at
+    const start = at
     for (PART.lastIndex = at; ; PART.lastIndex = at) {
       const [part] = PART.exec(text) ?? []
       if (part === undefined) break
       word += plain(part)
       at += part.length
     }
-    if (at === begun) return undefined
+    if (at === start) return undefined
     words.push(word)
     const gap = /[ \t]*/y
     gap.lastIndex = at

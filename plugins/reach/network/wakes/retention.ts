@@ -50,11 +50,11 @@ const STEPS: readonly ((t: Tx, since: number) => number)[] = [
        ) LIMIT +?`,
       [since, BATCH],
     )
-    for (const place of rows) {
-      t.run('DELETE FROM network_participant WHERE workspace_id = ? AND channel = ? AND container_id = ?', place)
-      t.run('DELETE FROM network_work WHERE workspace_id = ? AND channel = ? AND container_id = ?', place)
-      t.run('DELETE FROM network_subscription WHERE workspace_id = ? AND channel = ? AND thread_id = ?', place)
-      t.run('DELETE FROM network_container WHERE workspace_id = ? AND channel = ? AND id = ?', place)
+    for (const row of rows) {
+      t.run('DELETE FROM network_participant WHERE workspace_id = ? AND channel = ? AND container_id = ?', row)
+      t.run('DELETE FROM network_work WHERE workspace_id = ? AND channel = ? AND container_id = ?', row)
+      t.run('DELETE FROM network_subscription WHERE workspace_id = ? AND channel = ? AND thread_id = ?', row)
+      t.run('DELETE FROM network_container WHERE workspace_id = ? AND channel = ? AND id = ?', row)
     }
     return rows.length
   },

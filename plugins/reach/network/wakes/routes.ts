@@ -40,9 +40,9 @@ export const wakeRoutes: readonly Route<NetworkService>[] = [
         ),
       }),
     ],
-    handle: async (self, { params, query, actor }) => {
-      const { id } = await self.place(params.workspace_id, actor)
-      return ok(self.usage.read(id, query))
+    handle: async (service, { params, query, actor }) => {
+      const { id } = await service.workspaceOf(params.workspace_id, actor)
+      return ok(service.usage.read(id, query))
     },
   }),
 ]

@@ -1,5 +1,5 @@
 /** An event of a session's journal. */
-export interface Told {
+export interface TurnEvent {
   readonly type: string
   readonly turn_id: string
   readonly content: unknown
@@ -28,9 +28,9 @@ export class Tale {
     this.#before = before
   }
 
-  add({ type, turn_id: turnId, content: told }: Told): void {
+  add({ type, turn_id: turnId, content: rawContent }: TurnEvent): void {
     if (this.end) return
-    const content = (told ?? {}) as Content
+    const content = (rawContent ?? {}) as Content
     if (turnId !== this.turnId) {
       if (type === 'usage' && !this.isBegun) this.#before = usedOf(content) ?? this.#before
       // Turns of a session do not overlap: the end of this one was not written.

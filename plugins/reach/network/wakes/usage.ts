@@ -39,7 +39,7 @@ export class Usage {
         `no wake is charged to a ${ownerKind}: its wakes are those of its sessions (session) and of the runs of its tasks (task_run)`,
       )
     const of = { query: { workspaceId, ownerKind, ownerId, runId, channel } }
-    const place = paging.after(of, cursor)
+    const position = paging.after(of, cursor)
     const conditions = ['workspace_id = ?']
     const params: (string | number)[] = [workspaceId]
     const where = (condition: string, value: string | undefined) => {
@@ -52,9 +52,9 @@ export class Usage {
     where('task_run_id = ?', runId)
     where('channel = ?', channel)
     const total = this.#total(conditions.join(' AND '), params)
-    if (place) {
+    if (position) {
       conditions.push('(reserved_at, id) < (?, ?)')
-      params.push(...place)
+      params.push(...position)
     }
     const rows = wakes.query(
       this.kernel.db,

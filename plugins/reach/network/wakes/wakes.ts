@@ -37,7 +37,7 @@ const LATER: ReadonlySet<string> = new Set([
 ])
 
 /** A message delivered to a session. */
-export type Given = Pick<MessageRow, 'seq' | 'workspaceId' | 'kind' | 'size'>
+export type DeliveredMessage = Pick<MessageRow, 'seq' | 'workspaceId' | 'kind' | 'size'>
 
 /** Wakes of sessions by messages, with their prompts. */
 export class Wakes {
@@ -83,9 +83,9 @@ export class Wakes {
   }
 
   /** Marks messages as delivered to a session, which removes them from its inbox. */
-  given(t: Tx, sessionId: string, peerId: string, given: readonly Given[]): void {
+  markDelivered(t: Tx, sessionId: string, peerId: string, messages: readonly DeliveredMessage[]): void {
     const now = this.kernel.clock.now()
-    for (const { seq, workspaceId, kind, size } of given) {
+    for (const { seq, workspaceId, kind, size } of messages) {
       const { changes } = t.run(
         'UPDATE network_delivery SET delivered_at = ?, bytes = ? WHERE session_id = ? AND seq = ? AND delivered_at IS NULL',
         [now, size, sessionId, seq],
@@ -267,7 +267,7 @@ export class Wakes {
         "WHERE seq IN (SELECT seq FROM network_delivery WHERE wake_id = ? AND session_id = ? AND reason = 'duplicate')",
         [wake.id, wake.sessionId],
       )
-      this.given(t, wake.sessionId, wake.peerId, [...this.#messagesOf(wake).slice(0, MOST), ...repeated])
+      this.markDelivered(t, wake.sessionId, wake.peerId, [...this.#messagesOf(wake).slice(0, MOST), ...repeated])
     })
     return { ...wake, state: 'delivered', deliveredAt }
   }

@@ -75,10 +75,10 @@ export class Attention {
   }
 
   #withoutReceipt(entries: readonly AttentionEntry[]): AttentionEntry[] {
-    const seen = new Map<string, Set<number>>()
+    const generations = new Map<string, Set<number>>()
     for (const { item, generation } of receipts.all(this.kernel.db, { profile: DEFAULT_PROFILE }))
-      seen.set(item, (seen.get(item) ?? new Set()).add(generation))
-    return entries.filter(({ id, generation }) => !seen.get(id)?.has(generation))
+      generations.set(item, (generations.get(item) ?? new Set()).add(generation))
+    return entries.filter(({ id, generation }) => !generations.get(id)?.has(generation))
   }
 
   async list(query: AttentionQuery): Promise<AttentionReply> {
@@ -143,13 +143,13 @@ export class Attention {
 
   /** Entries of a list with the profiles that have not acknowledged them. */
   #listed({ surface, profiles, workspaceId }: View) {
-    const seen = new Map<string, number>()
+    const generations = new Map<string, number>()
     for (const profile of profiles)
       for (const { item, generation } of receipts.all(this.kernel.db, { profile, surface }))
-        seen.set(`${profile}\n${item}`, generation)
+        generations.set(`${profile}\n${item}`, generation)
     return this.entries().flatMap(entry => {
       if (workspaceId !== undefined && (entry.workspaceId ?? null) !== workspaceId) return []
-      const open = profiles.filter(profile => seen.get(`${profile}\n${entry.id}`) !== entry.generation)
+      const open = profiles.filter(profile => generations.get(`${profile}\n${entry.id}`) !== entry.generation)
       return open.length > 0 ? [{ entry, open }] : []
     })
   }

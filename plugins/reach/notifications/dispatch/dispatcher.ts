@@ -9,7 +9,7 @@ import type { K } from '../needs.js'
 import { matches } from '../presets/filter.js'
 import type { ActivePreset, Presets } from '../presets/presets.js'
 import { isQuiet, quietEnd } from '../presets/rules.js'
-import { addressOf, placeOf } from '../presets/targets.js'
+import { addressOf, destinationOf } from '../presets/targets.js'
 import { type CursorRow, cursors, reminders } from '../tables.js'
 import { type Happening, happeningOf, messageOf } from './happening.js'
 import { paced } from './pace.js'
@@ -297,8 +297,10 @@ export class Dispatcher {
     if (!bridge) return { last_error: `the bridge ${target.bridge_id} is gone` }
     const { sessionId, taskId } = of ?? {}
     const creator = taskId === undefined ? undefined : this.kernel.needs.tasks.current?.creatorSession(taskId)
-    const place = placeOf(target, [sessionId, creator], bridges) ?? { target: addressOf(target, bridge, bridges) }
-    const outcome = bridges.post(t, { bridgeId: bridge.id, key: id, text, source: `${PRESET}${name}`, ...place })
+    const destination = destinationOf(target, [sessionId, creator], bridges) ?? {
+      target: addressOf(target, bridge, bridges),
+    }
+    const outcome = bridges.post(t, { bridgeId: bridge.id, key: id, text, source: `${PRESET}${name}`, ...destination })
     if (outcome === 'missing') return { last_error: `the bridge ${bridge.id} is gone` }
     if (outcome === 'suppressed') return {}
     return { last_delivery_id: id, last_queued_at: this.kernel.clock.now() }

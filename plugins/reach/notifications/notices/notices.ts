@@ -40,8 +40,8 @@ export class Notices {
       notices.insert(t, { id, session_id, agent_name, workspace_id, ...shown, redacted, at: now })
       this.#prune(t, now)
       const payload = { notice_id: id, session_id, agent_name, workspace_id, title: shown.title }
-      const told = { ...payload, ...(shown.body !== '' && { body: shown.body }) }
-      needs.events.emit(t, AgentNotice, told, { actor, scope: workspace_id, subject: session_id })
+      const noticePayload = { ...payload, ...(shown.body !== '' && { body: shown.body }) }
+      needs.events.emit(t, AgentNotice, noticePayload, { actor, scope: workspace_id, subject: session_id })
     })
     return { outcome: 'delivered' }
   }

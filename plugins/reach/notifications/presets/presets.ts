@@ -18,7 +18,7 @@ import { BUILT_IN, type BuiltIn, hashOf } from './built-in.js'
 import { type Filter, isProblem, parseFilter } from './filter.js'
 import { patternProblem } from './pattern.js'
 import { checkRules } from './rules.js'
-import { look, resolved, targetKey, targetText } from './targets.js'
+import { resolved, showHint, targetKey, targetText } from './targets.js'
 
 /** The profile of requests without one. */
 export const DEFAULT_PROFILE = 'default'
@@ -136,7 +136,7 @@ export class Presets {
     const found = await this.#resolved(targets)
     return this.#write(t => {
       if (presets.get(t, { name }))
-        throw NotificationErrors.preset_duplicate_name(`there is a preset ${shown(name)} already`, look(name))
+        throw NotificationErrors.preset_duplicate_name(`there is a preset ${shown(name)} already`, showHint(name))
       if (presets.all(t, {}).length >= MOST_PRESETS)
         throw NotificationErrors.preset_limit(`there are ${MOST_PRESETS} presets, and no more are possible`)
       const now = this.kernel.clock.now()
@@ -147,7 +147,7 @@ export class Presets {
       }
       presets.insert(t, row)
       if (enabled) this.#enable(t, name, profile, true)
-      this.#place(t, row)
+      this.#placeCursors(t, row)
       return () => this.#toWire(row, profile)
     })
   }
@@ -173,7 +173,7 @@ export class Presets {
       const next = { ...row, ...changes, ...ofBuiltIn(row, hashOf(changes)), updated_at: this.kernel.clock.now() }
       presets.update(t, { name }, next)
       if (typeof enabled === 'boolean') this.#enable(t, name, profile, enabled)
-      this.#place(t, next)
+      this.#placeCursors(t, next)
       return () => this.#toWire(next, profile)
     })
   }
@@ -184,7 +184,7 @@ export class Presets {
     return this.#write(t => {
       const row = this.#find(name)
       this.#enable(t, name, profile, enabled)
-      this.#place(t, row)
+      this.#placeCursors(t, row)
       return () => ({ name, enabled, profile })
     })
   }
@@ -213,7 +213,7 @@ export class Presets {
   }
 
   /** Gives an active preset a cursor for each target, starting now; removes the cursors of others. */
-  #place(t: Tx, { name, targets }: PresetRow): void {
+  #placeCursors(t: Tx, { name, targets }: PresetRow): void {
     const wanted = new Set(this.#isEnabled(name) ? targets.map(targetKey) : [])
     const known = cursors.all(t, { preset: name })
     const seq = this.kernel.needs.events.last()

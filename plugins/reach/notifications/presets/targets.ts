@@ -38,7 +38,7 @@ export async function resolved(target: PresetTarget, bridges: BridgesApi): Promi
  * Where to send a message about a session: to the conversation it answers, if the target wants that; otherwise to the
  * target.
  */
-export function placeOf(
+export function destinationOf(
   { bridge_id: bridgeId, delivery_mode: mode }: Pick<PresetTarget, 'bridge_id' | 'delivery_mode'>,
   sessions: readonly (string | undefined)[],
   bridges: BridgesApi,
@@ -96,4 +96,4 @@ export function targetText(
 }
 
 /** The command that shows a preset. */
-export const look = (name: string) => ({ next: command('notifications preset show', name) })
+export const showHint = (name: string) => ({ next: command('notifications preset show', name) })

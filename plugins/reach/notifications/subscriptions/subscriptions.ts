@@ -10,7 +10,7 @@ import { type BridgeAddress, BridgeErrors, type BridgesApi } from '../../bridges
 import { NotificationErrors } from '../api.js'
 import { messageOf, oneLine } from '../dispatch/happening.js'
 import type { K } from '../needs.js'
-import { placeOf } from '../presets/targets.js'
+import { destinationOf } from '../presets/targets.js'
 import { BridgeNotificationTimeout } from '../settings.js'
 import { type SubscriptionRow, subscriptions } from '../tables.js'
 
@@ -155,11 +155,12 @@ export class Subscriptions {
     const bridge = bridges.get(row.bridge_id)
     const creator = this.kernel.needs.tasks.current?.creatorSession(row.task_id)
     const address = addressOf(row) ?? bridge?.defaultTarget
-    const place = placeOf(row, [creator], bridges) ?? (address && { target: address })
+    const destination = destinationOf(row, [creator], bridges) ?? (address && { target: address })
     const key = `${KEY}${id}:${event}`
     const done = { seq, due: undefined, retry_at: undefined, failures: 0, cursor_at: this.kernel.clock.now() }
     const source = `task:${row.task_id}`
-    const outcome = bridge && place ? bridges.post(t, { bridgeId: bridge.id, key, text, source, ...place }) : 'missing'
+    const outcome =
+      bridge && destination ? bridges.post(t, { bridgeId: bridge.id, key, text, source, ...destination }) : 'missing'
     const error =
       outcome === 'missing'
         ? bridge
@@ -203,11 +204,12 @@ export class Subscriptions {
       return undefined
     }
     const own = tasks.current?.workspaceOf(taskId)
-    const asked = reference === undefined ? own : (await workspaces.current?.find(reference))?.id
-    if (asked === undefined) throw invalid('workspace_id: required with the scope workspace for a task of no workspace')
-    if (own !== undefined && asked !== own)
+    const targetId = reference === undefined ? own : (await workspaces.current?.find(reference))?.id
+    if (targetId === undefined)
+      throw invalid('workspace_id: required with the scope workspace for a task of no workspace')
+    if (own !== undefined && targetId !== own)
       throw invalid(`workspace_id: the task ${taskId} is of another workspace, ${own}`)
-    return asked
+    return targetId
   }
 
   #checkBridge(body: SubscribeBody, workspaceId: string | undefined): void {

@@ -1,7 +1,7 @@
 import { type CommandContext, messageOf } from '../../../../kernel/plugin.js'
 import type { LogEvent, LogsMissed, LogsReply } from '../../../../schemas/daemon/logs.js'
 import { durationMs } from '../../../../schemas/duration.js'
-import { placeOf } from './words.js'
+import { workspaceIdOf } from './words.js'
 
 /** Options with their names in the query. */
 const MEMBERS = {
@@ -42,8 +42,8 @@ function queryOf({ options, cwd, fault }: CommandContext): URLSearchParams {
   for (const [option, member] of Object.entries(MEMBERS))
     if (options[option] !== undefined) query.set(member, String(options[option]))
   const { since, errors } = options
-  const place = placeOf({ options, cwd })
-  if (place !== undefined) query.set('workspace_id', place)
+  const workspaceId = workspaceIdOf({ options, cwd })
+  if (workspaceId !== undefined) query.set('workspace_id', workspaceId)
   if (errors === true) query.set('error_only', 'true')
   if (since !== undefined) {
     const time = timeOf(String(since))

@@ -1,7 +1,7 @@
 import { columnsOf } from '../../../../kernel/kit/annotations/index.js'
 import type { CommandContext, CommandOutput } from '../../../../kernel/plugin.js'
 import type { AttentionItem, Overview, OverviewReply } from '../../../../schemas/observe.js'
-import { bars, grouped, many, placeOf } from './words.js'
+import { bars, grouped, many, workspaceIdOf } from './words.js'
 
 const WEEKDAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
 /** Weeks begin on Monday. */
@@ -19,7 +19,7 @@ const attentionColumns = columnsOf<AttentionItem>()([
 /** `svc overview`, also `svc observe overview`. */
 export async function runOverview(context: CommandContext): Promise<void> {
   const { options, client, out } = context
-  const workspace = placeOf(context)
+  const workspace = workspaceIdOf(context)
   const query = new URLSearchParams({
     ...(workspace === undefined ? {} : { workspace }),
     ...(options['usage-window'] === undefined ? {} : { usage_window: String(options['usage-window']) }),

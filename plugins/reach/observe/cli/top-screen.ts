@@ -68,7 +68,7 @@ export class TopScreen {
     private readonly screen: Screen,
     first: Frame,
     private readonly of: {
-      readonly look: (isWhole?: boolean) => Promise<Frame>
+      readonly readFrame: (isWhole?: boolean) => Promise<Frame>
       readonly signal: AbortSignal
       readonly seconds: number
     },
@@ -95,15 +95,15 @@ export class TopScreen {
   }
 
   #tick(): void {
-    if (!this.#isPaused && ++this.#ticks % this.of.seconds === 0) void this.#look()
+    if (!this.#isPaused && ++this.#ticks % this.of.seconds === 0) void this.#refresh()
   }
 
-  async #look(isWhole?: boolean): Promise<void> {
+  async #refresh(isWhole?: boolean): Promise<void> {
     // A slow daemon must not get overlapping requests.
     if (this.#isLooking) return
     this.#isLooking = true
     try {
-      this.#frame = await this.of.look(isWhole)
+      this.#frame = await this.of.readFrame(isWhole)
       this.#problem = ''
     } catch (error) {
       // The daemon may be restarting; the last state stays until it responds.
@@ -120,7 +120,7 @@ export class TopScreen {
     if (key === 'q') this.#end(typeof this.#panel === 'object' ? this.#panel.closer[0]?.[1] : undefined)
     else if (key === '?') this.#panel = this.#panel === 'help' ? undefined : 'help'
     else if (key === 'p') this.#isPaused = !this.#isPaused
-    else if (key === 'r' || key === 'space') void this.#look(true)
+    else if (key === 'r' || key === 'space') void this.#refresh(true)
     else if (this.#panel !== undefined) {
       if (key === 'escape' || key === 'enter') this.#panel = undefined
     } else if (by !== undefined) this.#select(rows, this.#at + by)

@@ -2,7 +2,7 @@ import { columnsOf } from '../../../../kernel/kit/annotations/index.js'
 import type { CommandContext, CommandOutput } from '../../../../kernel/plugin.js'
 import type { Overview, OverviewReply } from '../../../../schemas/observe.js'
 import type { Dashboard } from '../../../../schemas/tasks.js'
-import { grouped, many, placeOf } from './words.js'
+import { grouped, many, workspaceIdOf } from './words.js'
 
 /** Rows per part; the number of others is shown. */
 const ROWS = 10
@@ -69,14 +69,14 @@ export async function runTop(context: CommandContext): Promise<void> {
   const seconds = options.interval === undefined ? undefined : Number(options.interval)
   if (seconds !== undefined && !(seconds >= 1 && seconds <= 3600))
     return context.fault('usage', '--interval is 1 to 3600 seconds')
-  const look = looksOf(context)
-  if (options.once === true) return show(await look(), out)
+  const readFrame = looksOf(context)
+  if (options.once === true) return show(await readFrame(), out)
   if (wholeScreen) {
     // Requested first, so that an error is shown before the screen is taken over.
-    const first = await look()
+    const first = await readFrame()
     const { TopScreen } = await import('./top-screen.js')
     const last = await wholeScreen(screen =>
-      new TopScreen(screen, first, { look, signal: context.signal, seconds: seconds ?? USUAL_SECONDS }).run(),
+      new TopScreen(screen, first, { readFrame, signal: context.signal, seconds: seconds ?? USUAL_SECONDS }).run(),
     )
     if (last !== undefined) out.line(last)
   } else if (watch && (!out.json || seconds !== undefined)) {
@@ -85,13 +85,13 @@ export async function runTop(context: CommandContext): Promise<void> {
     // Called every second.
     const ask = async () => {
       if (ticks++ % (seconds ?? 1) !== 0 && last) return last
-      const now = await look()
+      const now = await readFrame()
       // A new time alone does not count as a change.
       if (!last || timeless(now) !== timeless(last)) last = now
       return last
     }
     await watch(ask, show)
-  } else show(await look(), out)
+  } else show(await readFrame(), out)
 }
 
 /** A state without times: for the queue, the begin of the wait is compared, since its age grows by itself. */
@@ -103,11 +103,11 @@ function timeless({ at, queue, ...rest }: Frame): string {
 /** Returns a function that requests a state, its expensive part only now and then. */
 function looksOf(context: CommandContext): (isWhole?: boolean) => Promise<Frame> {
   let looks = 0
-  let seen: Partial<OverviewReply> = {}
+  let lastOverview: Partial<OverviewReply> = {}
   return async isWhole => {
-    const overview = isWhole === true || looks++ % OVERVIEW_EVERY === 0 ? undefined : seen
+    const overview = isWhole === true || looks++ % OVERVIEW_EVERY === 0 ? undefined : lastOverview
     const found = await frameOf(context, overview)
-    seen = found.overview
+    lastOverview = found.overview
     return found.frame
   }
 }
@@ -117,9 +117,9 @@ async function frameOf(
   context: CommandContext,
   known: Partial<OverviewReply> | undefined,
 ): Promise<{ readonly frame: Frame; readonly overview: Partial<OverviewReply> }> {
-  const place = placeOf(context)
+  const workspaceId = workspaceIdOf(context)
   const query = (more: Record<string, string>) =>
-    new URLSearchParams({ ...(place === undefined ? {} : { workspace: place }), ...more })
+    new URLSearchParams({ ...(workspaceId === undefined ? {} : { workspace: workspaceId }), ...more })
   const part = async (url: string): Promise<unknown> => {
     try {
       return await context.client.request('GET', url, undefined, { waits: true })
@@ -137,14 +137,14 @@ async function frameOf(
     part(`/api/bridges?${query({ limit: `${READ}` })}`),
   ])
   const found = (overview ?? {}) as Partial<OverviewReply>
-  const { overview: seen } = found
+  const { overview: latest } = found
   const { dashboard } = (tasks ?? {}) as { dashboard?: Dashboard }
   const frame: Frame = {
-    at: dashboard?.freshness.observed_at ?? seen?.generated_at ?? null,
-    attention: seen?.attention.total ?? null,
-    today: seen?.today ?? null,
+    at: dashboard?.freshness.observed_at ?? latest?.generated_at ?? null,
+    attention: latest?.attention.total ?? null,
+    today: latest?.today ?? null,
     queue: dashboard ? { queued: dashboard.queue.total, oldest_ms: dashboard.queue.oldest_queue_age_ms } : null,
-    runs: [...taskRuns(dashboard), ...(place === undefined ? jobRuns(jobs) : [])],
+    runs: [...taskRuns(dashboard), ...(workspaceId === undefined ? jobRuns(jobs) : [])],
     sessions: sessionsOf(sessions),
     bridges: bridgesOf(bridges),
   }

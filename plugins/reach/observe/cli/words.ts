@@ -18,7 +18,7 @@ export const many = (n: number, noun: string): string => `${grouped(n)} ${noun}$
 export const grouped = (n: number): string => n.toLocaleString('en-US', { maximumFractionDigits: 2 })
 
 /** The workspace given by `--in`; a path is relative to the caller's folder. */
-export function placeOf({ options, cwd }: Pick<CommandContext, 'options' | 'cwd'>): string | undefined {
+export function workspaceIdOf({ options, cwd }: Pick<CommandContext, 'options' | 'cwd'>): string | undefined {
   if (options.in === undefined) return undefined
   const text = String(options.in)
   return text.startsWith('.') || text.includes('/') ? path.resolve(cwd, text) : text

@@ -15,7 +15,7 @@ type Failed = (owner: string, where: string, error: unknown) => void
 /** Reads all metrics concurrently. A failing metric is left out and attributed to its owner. */
 export class Collecting {
   /** Refused metrics, so that each is reported as a fault of its plugin only once. */
-  readonly #told = new WeakSet<Metric>()
+  readonly #reported = new WeakSet<Metric>()
   #now: Promise<readonly Family[]> | undefined
 
   constructor(
@@ -36,9 +36,9 @@ export class Collecting {
     const wanted = this.kernel.collect(Metrics).filter(({ owner, entry }) => {
       const refused = names.has(entry.name) ? 'another metric has this name' : nameProblem(owner, entry.name)
       if (refused === undefined) names.add(entry.name)
-      else if (!this.#told.has(entry))
+      else if (!this.#reported.has(entry))
         this.failed(owner, entry.name, new Error(`${entry.name} is left out: ${refused}`))
-      if (refused !== undefined) this.#told.add(entry)
+      if (refused !== undefined) this.#reported.add(entry)
       return refused === undefined
     })
     const read = await Promise.all(wanted.map(({ owner, entry }) => this.#family(owner, entry)))
@@ -48,8 +48,8 @@ export class Collecting {
   async #family(owner: string, metric: Metric): Promise<Family | undefined> {
     const abort = new AbortController()
     try {
-      const given = metric.read(abort.signal)
-      const samples = given instanceof Promise ? await within(this.kernel.clock, READ_MS, given) : given
+      const reading = metric.read(abort.signal)
+      const samples = reading instanceof Promise ? await within(this.kernel.clock, READ_MS, reading) : reading
       const checked = this.#checked(await samples, metric, isDropIn(owner) ? MOST_OF_DROP_INS : MOST_SERIES + 1)
       return { ...metric, samples: checked }
     } catch (error) {
@@ -63,12 +63,12 @@ export class Collecting {
   #checked(samples: unknown, metric: Metric, most: number): (Sample | Distribution)[] {
     if (!Array.isArray(samples)) throw new TypeError('it answers with no list')
     if (samples.length > most) throw new RangeError(`it has ${samples.length} series, and at most ${most} are shown`)
-    const seen = new Set<string>()
+    const knownKeys = new Set<string>()
     return samples.map((sample: Partial<Sample & Distribution>) => {
       const labels = this.#labels(sample.labels, metric.labels ?? [])
       const key = Object.values(labels).join('\n')
-      if (seen.has(key)) throw new TypeError('it has two series with the same labels')
-      seen.add(key)
+      if (knownKeys.has(key)) throw new TypeError('it has two series with the same labels')
+      knownKeys.add(key)
       if (metric.type !== 'histogram') return { labels, value: numberOf(sample.value) }
       const counts = [...(sample.counts ?? [])].map(numberOf)
       if (counts.length !== (metric.bounds?.length ?? 0) + 1)
@@ -77,11 +77,11 @@ export class Collecting {
     })
   }
 
-  #labels(given: Labels = {}, names: readonly string[]): Labels {
-    if (Object.keys(given).length !== names.length) throw new TypeError('it has other labels than it declares')
+  #labels(labels: Labels = {}, names: readonly string[]): Labels {
+    if (Object.keys(labels).length !== names.length) throw new TypeError('it has other labels than it declares')
     return Object.fromEntries(
       names.map(name => {
-        const value = given[name]
+        const value = labels[name]
         if (typeof value !== 'string') throw new TypeError(`the value of its label ${name} is no text`)
         return [name, this.kernel.redact.text(value, LONGEST_VALUE)]
       }),

@@ -1,5 +1,5 @@
 /** Identity of a span in its trace, in W3C form. */
-export interface SpanPlace {
+export interface SpanContext {
   readonly traceId: string
   readonly spanId: string
   /** 1: the trace is sampled. */
@@ -10,14 +10,14 @@ export interface SpanPlace {
 const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/
 
 /** The span in a header `traceparent`; undefined for an invalid one, which is dropped. */
-export function placeOf(header: unknown): SpanPlace | undefined {
+export function spanContextOf(header: unknown): SpanContext | undefined {
   const [, traceId = '', spanId = '', flags = ''] = typeof header === 'string' ? (TRACEPARENT.exec(header) ?? []) : []
   // Ids of only zeros are invalid, as are texts without a match.
   if (/^0*$/.test(traceId) || /^0*$/.test(spanId)) return undefined
   return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true }
 }
 
-export const traceparentOf = ({ traceId, spanId, traceFlags }: SpanPlace): string =>
+export const traceparentOf = ({ traceId, spanId, traceFlags }: SpanContext): string =>
   `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
 
 /** The newest values by id; the oldest ones are dropped beyond the limit. */

@@ -8,7 +8,7 @@ import {
 } from '@opentelemetry/sdk-trace'
 import type { Ids, Redact } from '../../../../kernel/plugin.js'
 import type { SpanAttributes } from '../api.js'
-import type { SpanPlace } from './context.js'
+import type { SpanContext } from './context.js'
 import { Exporter, type ExporterContext } from './exporter.js'
 
 const KINDS = { internal: SpanKind.INTERNAL, server: SpanKind.SERVER, client: SpanKind.CLIENT }
@@ -25,8 +25,8 @@ export interface TracerContext extends ExporterContext {
 
 export interface SpanStart {
   readonly kind?: keyof typeof KINDS
-  readonly parent?: SpanPlace | undefined
-  readonly links?: readonly SpanPlace[]
+  readonly parent?: SpanContext | undefined
+  readonly links?: readonly SpanContext[]
   readonly attributes?: SpanAttributes
   /** Epoch milliseconds; default: now. */
   readonly at?: number
@@ -34,7 +34,7 @@ export interface SpanStart {
 
 /** A span that has begun. */
 export interface OpenSpan {
-  readonly place: SpanPlace
+  readonly context: SpanContext
   end(more?: { readonly attributes?: SpanAttributes; readonly error?: string | undefined; readonly at?: number }): void
 }
 
@@ -83,7 +83,7 @@ export class Tracer {
       parent ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT,
     )
     return {
-      place: span.spanContext(),
+      context: span.spanContext(),
       end: ({ attributes: more, error, at: end } = {}) => {
         if (more) span.setAttributes(this.#safe(more))
         if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: this.#text(error) })

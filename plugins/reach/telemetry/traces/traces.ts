@@ -7,7 +7,7 @@ import type { Recorded } from '../../../work/sessions/api.js'
 import type { SpanAttributes } from '../api.js'
 import type { K } from '../needs.js'
 import { Endpoint, Headers, SampleRatio, ServiceName } from '../settings.js'
-import { Newest, placeOf, type SpanPlace, traceparentOf } from './context.js'
+import { Newest, type SpanContext, spanContextOf, traceparentOf } from './context.js'
 import type { ExporterState } from './exporter.js'
 import { headersIn } from './headers.js'
 import { markOutgoing } from './outgoing.js'
@@ -33,9 +33,9 @@ interface On {
   readonly tracer: Tracer
   readonly url: URL
   /** The current span of running code; asynchronous contexts have a cost, so there is none without a collector. */
-  readonly current: AsyncLocalStorage<SpanPlace>
+  readonly current: AsyncLocalStorage<SpanContext>
   /** Spans of requests, events and records (`kind/id`) that can have consequences. */
-  readonly causes: Newest<SpanPlace>
+  readonly causes: Newest<SpanContext>
   readonly requests: Newest<OpenSpan>
   /** By session. */
   readonly turns: Newest<OpenSpan>
@@ -99,7 +99,7 @@ export class Traces {
       },
     })
     const open = () => new Newest<OpenSpan>(MOST_OPEN)
-    const causes = new Newest<SpanPlace>(MOST_CAUSES)
+    const causes = new Newest<SpanContext>(MOST_CAUSES)
     const unmark = markOutgoing(url, () => this.traceparent())
     this.#on = {
       tracer,
@@ -127,7 +127,7 @@ export class Traces {
   }
 
   /** The current span if it is in the trace of the cause, or if the cause is unknown; else the cause's span. */
-  placeOf(cause: string | undefined): SpanPlace | undefined {
+  spanContextOf(cause: string | undefined): SpanContext | undefined {
     const on = this.#on
     if (!on) return undefined
     const current = on.current.getStore()
@@ -136,8 +136,8 @@ export class Traces {
   }
 
   traceparent(cause?: string): string | undefined {
-    const place = this.placeOf(cause)
-    return place && traceparentOf(place)
+    const spanContext = this.spanContextOf(cause)
+    return spanContext && traceparentOf(spanContext)
   }
 
   span<T>(
@@ -148,13 +148,13 @@ export class Traces {
     const on = this.#on
     if (!on) return work()
     const { attributes = {}, cause } = more
-    const span = on.tracer.start(name, { attributes, parent: this.placeOf(cause) })
+    const span = on.tracer.start(name, { attributes, parent: this.spanContextOf(cause) })
     const failed = (error: unknown) => {
       span.end({ error: messageOf(error) })
       throw error
     }
     try {
-      const result = on.current.run(span.place, work)
+      const result = on.current.run(span.context, work)
       if (!(result instanceof Promise)) {
         span.end()
         return result
@@ -172,7 +172,7 @@ export class Traces {
   admit(incoming: Identified, { path, method }: Pick<Route, 'path' | 'method'>): undefined {
     const on = this.#on
     if (!on || UNTRACED.has(path) || on.requests.get(incoming.id)) return
-    const parent = placeOf(incoming.headers.traceparent)
+    const parent = spanContextOf(incoming.headers.traceparent)
     const attributes = {
       'http.request.method': method,
       'http.route': path,
@@ -181,8 +181,8 @@ export class Traces {
     }
     const span = on.tracer.start(`${method} ${path}`, { kind: 'server', parent, attributes })
     on.requests.set(incoming.id, span)
-    on.causes.set(incoming.id, span.place)
-    incoming.callBy(handle => on.current.run(span.place, handle))
+    on.causes.set(incoming.id, span.context)
+    incoming.callBy(handle => on.current.run(span.context, handle))
   }
 
   replied({ id, status, owner, actor }: Exchange): void {
@@ -201,28 +201,28 @@ export class Traces {
   event({ id, name, cause, payload }: StoredEvent): void {
     const on = this.#on
     if (!on) return
-    const place = this.placeOf(cause)
-    if (place) on.causes.set(id, place)
+    const spanContext = this.spanContextOf(cause)
+    if (spanContext) on.causes.set(id, spanContext)
     const run = runOf(name, Object(payload))
     if (!run) return
     if (run.begins) {
-      const span = on.tracer.start(run.begins, { parent: place, attributes: run.attributes })
+      const span = on.tracer.start(run.begins, { parent: spanContext, attributes: run.attributes })
       on.runs.set(run.id, span)
-      on.causes.set(id, span.place)
+      on.causes.set(id, span.context)
       return
     }
     const span = on.runs.get(run.id)
-    if (span) on.causes.set(id, span.place)
+    if (span) on.causes.set(id, span.context)
     if (run.ended !== undefined) on.runs.take(run.id)?.end(endOf(run.ended))
   }
 
   /** Records the trace of a written record. */
   written({ change }: Written): void {
     const on = this.#on
-    const place = on && this.placeOf(change.actor.cause)
-    if (!place) return
+    const spanContext = on && this.spanContextOf(change.actor.cause)
+    if (!spanContext) return
     const { kind, id } = change.verb === 'put' ? change.after : change.before
-    on.causes.set(`${kind}/${id}`, place)
+    on.causes.set(`${kind}/${id}`, spanContext)
   }
 
   /** Creates the span of a reconciliation pass; a pass without a traced request or event has none. */
@@ -240,8 +240,8 @@ export class Traces {
   hookRun({ hook, event, source, mode, outcome, sessionId, at, micros, error, cause }: HookRun): void {
     const on = this.#on
     if (!on) return
-    const turn = IN_TURNS.test(event) ? on.turns.get(sessionId)?.place : undefined
-    const parent = turn ?? this.placeOf(cause)
+    const turn = IN_TURNS.test(event) ? on.turns.get(sessionId)?.context : undefined
+    const parent = turn ?? this.spanContextOf(cause)
     const attributes = {
       'svc.hook': hook,
       'svc.event': event,
@@ -277,8 +277,8 @@ export class Traces {
 
   /** Header `traceparent` of a session's running turn. */
   ofTurn(sessionId: string): string | undefined {
-    const place = this.#on?.turns.get(sessionId)?.place ?? this.placeOf(undefined)
-    return place && traceparentOf(place)
+    const spanContext = this.#on?.turns.get(sessionId)?.context ?? this.spanContextOf(undefined)
+    return spanContext && traceparentOf(spanContext)
   }
 }
 

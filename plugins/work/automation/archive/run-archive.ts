@@ -87,7 +87,7 @@ export class RunArchive {
     for (const { segment, newest_seq: newest, newest_at: at } of this.#parts(filter.jobId)) {
       if (isFull() && newest < (rows.at(-1)?.seq ?? 0)) continue
       if (filter.since !== undefined && at < filter.since) continue
-      const old = await this.#reader.look(segment, segmentDb => {
+      const old = await this.#reader.tryUse(segment, segmentDb => {
         const there: RunRow[] = []
         for (let beforeSeq: number | undefined; there.length < filter.limit; ) {
           const page = queryRuns(segmentDb, { ...filter, beforeSeq })
@@ -194,7 +194,7 @@ export class RunArchive {
     const most = Math.min(MOST_RUNS, archived + Number(inCatalog) - kept)
     if (most <= 0) return 0
     for (const { segment } of parts) {
-      const rows = await this.#reader.look(segment, old =>
+      const rows = await this.#reader.tryUse(segment, old =>
         runs.query(old, 'WHERE job_id = ? AND started_at < ? ORDER BY seq LIMIT +?', [
           job,
           clock.now() - KEPT_MS,

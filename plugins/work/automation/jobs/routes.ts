@@ -105,7 +105,7 @@ export const jobRoutes: readonly Route<AutomationService>[] = [
     query: ListJobsQuery,
     with: [tool('automation_jobs_list', ['automation'])],
     empty: 'No jobs. Create one: svc automation jobs create --help',
-    handle: (self, { actor, query }) => self.listJobs(actor, query),
+    handle: (service, { actor, query }) => service.listJobs(actor, query),
   }),
   jobs.create({
     summary: 'Create a job',
@@ -119,9 +119,9 @@ export const jobRoutes: readonly Route<AutomationService>[] = [
       view,
       shorthands: schedules,
     },
-    handle: async (self, { actor, body }) => {
-      const job = await self.jobs.create(actor, body)
-      return { job: await self.jobs.described(job), ...self.jobs.warnings(job) }
+    handle: async (service, { actor, body }) => {
+      const job = await service.jobs.create(actor, body)
+      return { job: await service.jobs.described(job), ...service.jobs.warnings(job) }
     },
   }),
   jobs.get({
@@ -130,8 +130,8 @@ export const jobRoutes: readonly Route<AutomationService>[] = [
     with: [tool('automation_jobs_info', ['automation'])],
     throws: [job_damaged],
     cli: { view },
-    handle: async (self, { actor, params }) => ({
-      job: await self.jobs.described(self.jobs.toWire(self.jobs.find(params.id, actor))),
+    handle: async (service, { actor, params }) => ({
+      job: await service.jobs.described(service.jobs.toWire(service.jobs.find(params.id, actor))),
     }),
   }),
   jobs.update({
@@ -140,9 +140,9 @@ export const jobRoutes: readonly Route<AutomationService>[] = [
     with: [undo({ by: 'patch', of: 'job' }), tool('automation_jobs_update', ['automation'])],
     throws: [...jobRefusals, job_damaged, job_read_only],
     cli: { options: { agent_name: 'agent' }, view, shorthands: schedules },
-    handle: async (self, { actor, params, body }) => {
-      const job = await self.jobs.patch(actor, params.id, body)
-      return { job: await self.jobs.described(job), ...self.jobs.warnings(job) }
+    handle: async (service, { actor, params, body }) => {
+      const job = await service.jobs.patch(actor, params.id, body)
+      return { job: await service.jobs.described(job), ...service.jobs.warnings(job) }
     },
   }),
   jobs.delete({
@@ -151,7 +151,7 @@ export const jobRoutes: readonly Route<AutomationService>[] = [
     with: [undo({ by: 'create', of: 'job' }), tool('automation_jobs_delete', ['automation'])],
     throws: [job_read_only],
     done: 'deleted job {id}',
-    handle: (self, { actor, params }) => self.jobs.remove(actor, params.id),
+    handle: (service, { actor, params }) => service.jobs.remove(actor, params.id),
   }),
   route({
     method: 'GET',
@@ -164,7 +164,8 @@ export const jobRoutes: readonly Route<AutomationService>[] = [
       tool('automation_jobs_history', ['automation']),
       throws(missing),
     ],
-    handle: async (self, { actor, params, query }) => ok({ runs: await self.runs.ofJob(actor, params.id, query) }),
+    handle: async (service, { actor, params, query }) =>
+      ok({ runs: await service.runs.ofJob(actor, params.id, query) }),
   }),
   jobs.action('trigger', {
     summary: 'Run a job now, even if it is disabled',
@@ -182,6 +183,6 @@ export const jobRoutes: readonly Route<AutomationService>[] = [
     ],
     cli: { view: runView },
     reply: RunReply,
-    handle: async (self, { actor, params, id }) => ({ run: await self.trigger(actor, params.id, id) }),
+    handle: async (service, { actor, params, id }) => ({ run: await service.trigger(actor, params.id, id) }),
   }),
 ]

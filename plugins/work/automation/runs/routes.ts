@@ -45,7 +45,7 @@ export const runRoutes: readonly Route<AutomationService>[] = [
     query: ListRunsQuery,
     replies: { 200: ListRunsReply },
     with: [cli('automation runs list', { view: runRows }), tool('automation_runs_list', ['automation'])],
-    handle: async (self, { actor, query }) => ok({ runs: await self.runs.list(actor, query) }),
+    handle: async (service, { actor, query }) => ok({ runs: await service.runs.list(actor, query) }),
   }),
   route({
     method: 'GET',
@@ -62,6 +62,6 @@ export const runRoutes: readonly Route<AutomationService>[] = [
         ArchiveErrors.archive_damaged,
       ),
     ],
-    handle: async (self, { actor, params }) => ok({ run: await self.runs.get(actor, params.id) }),
+    handle: async (service, { actor, params }) => ok({ run: await service.runs.get(actor, params.id) }),
   }),
 ]

@@ -30,8 +30,8 @@ export function queryRuns(reads: Reads, filter: RunFilter): RunRow[] {
     ['(scope IS NULL OR scope = ?)', workspace],
     ['seq < ?', beforeSeq],
   ]
-  const given = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
-  const where = given.length > 0 ? `WHERE ${given.map(([sql]) => sql).join(' AND ')}` : ''
-  const params = [...given.map(([, value]) => value), limit]
+  const filters = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
+  const where = filters.length > 0 ? `WHERE ${filters.map(([sql]) => sql).join(' AND ')}` : ''
+  const params = [...filters.map(([, value]) => value), limit]
   return runs.query(reads, `${where} ORDER BY seq DESC LIMIT +?`, params)
 }

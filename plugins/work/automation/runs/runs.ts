@@ -171,9 +171,9 @@ export class RunStore implements RunBook {
       depth: run.depth ?? 0,
     }
     // Read back only the seq: reading the whole row would cost as much as writing it.
-    const given = t.row(INSERT_RUN, valuesOf(row))
+    const insertedRow = t.row(INSERT_RUN, valuesOf(row))
     if (ended) this.#prune(t, run)
-    return { seq: Number(given?.[0]), ...row }
+    return { seq: Number(insertedRow?.[0]), ...row }
   }
 
   /**

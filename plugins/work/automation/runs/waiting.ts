@@ -38,19 +38,19 @@ export class WaitingRuns {
   /** The next occurrence of the job may have been due before all waiting ones, so it is claimed before the slot is reused. */
   async #handOn(job: string): Promise<void> {
     if (this.#open && job !== '') await this.work.catchUp(job)
-    await this.look()
+    await this.check()
   }
 
   /** Checks the queue after a claim that waits. */
   noted(claim: Claim): Claim {
-    if (claim.outcome === 'queued') void this.look()
+    if (claim.outcome === 'queued') void this.check()
     return claim
   }
 
   /** Starts handing out slots. Resolves when the free slots have been given to occurrences of the previous daemon. */
   start(): Promise<void> {
     this.#open = true
-    return this.look()
+    return this.check()
   }
 
   /** Drops the waiting occurrences of a restored home, because the original home runs them. */
@@ -74,13 +74,13 @@ export class WaitingRuns {
   }
 
   /** Called when a slot may be free, or a new occurrence waits. */
-  look(): Promise<void> {
+  check(): Promise<void> {
     if (!this.#open) return Promise.resolve()
     this.#again = true
     this.#looking ??= this.#all().finally(() => {
       this.#looking = undefined
       // A request may have arrived while the last round was ending.
-      if (this.#again) void this.look()
+      if (this.#again) void this.check()
     })
     return this.#looking
   }
@@ -104,6 +104,6 @@ export class WaitingRuns {
     const next = this.work.rows.nextWaitEnd()
     if (next === undefined || !this.#open) return
     const ms = Math.max(1, Math.min(wait, next - clock.now()))
-    this.#timer = clock.timeout(ms, () => void this.look(), { unref: true })
+    this.#timer = clock.timeout(ms, () => void this.check(), { unref: true })
   }
 }

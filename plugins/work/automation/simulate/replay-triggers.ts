@@ -17,20 +17,20 @@ export interface Replay {
 /** Applies the current triggers to recorded events; returns the number of events. */
 export async function replayTriggers(
   { events, observed, limits, player }: Replay,
-  told: (occasion: Occasion) => void,
+  report: (occasion: Occasion) => void,
   stops: () => boolean,
 ): Promise<number> {
   let clock: SimulatedClock | undefined
   let runs: SimulatedRuns | undefined
-  let seen = 0
+  let eventCount = 0
   for await (const event of events) {
     if (stops()) break
-    seen++
+    eventCount++
     const envelope = observed.envelopeOf(event)
     const triggers = envelope ? observed.matching(envelope) : []
     if (!envelope || triggers.length === 0) continue
     clock ??= new SimulatedClock(event.at)
-    runs ??= new SimulatedRuns(clock, limits, told)
+    runs ??= new SimulatedRuns(clock, limits, report)
     await clock.runTo(event.at, stops)
     const depth = observed.depthOf(event) + 1
     for (const trigger of triggers) {
@@ -41,5 +41,5 @@ export async function replayTriggers(
   }
   // Retries of the last runs.
   await clock?.runTo(Number.POSITIVE_INFINITY, stops)
-  return seen
+  return eventCount
 }

@@ -15,6 +15,6 @@ export const simulationRoutes = [
     query: SimulationQuery,
     replies: { 200: SimulationReply },
     with: [throws(AutomationErrors.simulation_invalid, AutomationErrors.simulation_busy)],
-    handle: async (self, { query, signal }) => ok({ simulation: await self.simulator.simulate(query, signal) }),
+    handle: async (service, { query, signal }) => ok({ simulation: await service.simulator.simulate(query, signal) }),
   }),
 ]

@@ -45,13 +45,13 @@ export interface JobSimulation extends Span {
 export async function simulateJobs(
   { jobs, limits, from, to, startedAt, offline, earlier, going, queued, known }: JobSimulation,
   log: K['log'],
-  told: (occasion: Occasion) => void,
+  report: (occasion: Occasion) => void,
   stops: () => boolean,
 ): Promise<void> {
   const clock = new SimulatedClock(from)
   const byId = new Map(jobs.map(job => [job.of.jobId, job]))
   let scheduler: Scheduler | undefined
-  const runs = new SimulatedRuns(clock, limits, told, job => catchUp(job), known)
+  const runs = new SimulatedRuns(clock, limits, report, job => catchUp(job), known)
   for (const { of, startedAt: at } of earlier) runs.recall(of, at)
   for (const { player, leftMs, ...attempted } of going) runs.begin(player, attempted, leftMs)
 

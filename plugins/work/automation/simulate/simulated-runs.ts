@@ -70,13 +70,13 @@ export class SimulatedRuns implements RunBook {
   #queue: Queued[] = []
 
   /**
-   * @param told called with every fire and skip, in order
+   * @param report called with every fire and skip, in order
    * @param ended called when a run of a job has ended; claims the due occurrences of the job
    */
   constructor(
     private readonly clock: SimulatedClock,
     private readonly limits: Limits,
-    private readonly told: (occasion: Occasion) => void,
+    private readonly report: (occasion: Occasion) => void,
     private readonly ended: (job: string) => void = () => {},
     known: Iterable<string> = [],
   ) {
@@ -136,7 +136,7 @@ export class SimulatedRuns implements RunBook {
   /** Reports a claim and starts the run unless it is skipped. */
   claim(player: Player, occasion: Omit<Occasion, 'at' | 'of' | 'name'>): void {
     const at = this.clock.now()
-    this.told({ at, of: player.of, name: player.name, ...occasion })
+    this.report({ at, of: player.of, name: player.name, ...occasion })
     if (occasion.skip) return
     this.#count(player.of, at)
     this.begin(player, occasion)
@@ -146,20 +146,20 @@ export class SimulatedRuns implements RunBook {
   wait(queued: Queued): void {
     this.#queue = [...this.#queue, queued].sort((a, b) => a.scheduledAt - b.scheduledAt)
     this.#opened(queued.player, 1)
-    this.clock.timeout(queued.until - this.clock.now(), () => this.#look())
+    this.clock.timeout(queued.until - this.clock.now(), () => this.#schedule())
   }
 
   /** Continues the waiting occurrences after a start of the daemon. */
   resume(): void {
-    this.#look()
+    this.#schedule()
     for (const { player, until } of this.#queue) {
       this.#opened(player, 1)
-      this.clock.timeout(until - this.clock.now(), () => this.#look())
+      this.clock.timeout(until - this.clock.now(), () => this.#schedule())
     }
   }
 
   /** Cancels occurrences that waited too long, and gives free slots to the ones due first. */
-  #look(): void {
+  #schedule(): void {
     const now = this.clock.now()
     const overdue = this.#queue.filter(({ until }) => until <= now)
     let left = overdue.map(queued => this.#leave(queued, { skip: slotSkip(this.limits, this.limits.queueWait) }))
@@ -194,8 +194,8 @@ export class SimulatedRuns implements RunBook {
   shutDown(): void {
     for (const { player, startedAt } of this.#going) {
       const times = this.#started.get(keyOf(player.of))
-      const place = times?.lastIndexOf(startedAt) ?? -1
-      if (place >= 0) times?.splice(place, 1)
+      const index = times?.lastIndexOf(startedAt) ?? -1
+      if (index >= 0) times?.splice(index, 1)
     }
     this.#going.clear()
     this.#open.clear()
@@ -207,7 +207,7 @@ export class SimulatedRuns implements RunBook {
     this.#going.delete(going)
     this.#opened(going.player, -1)
     if ('jobId' in of) this.ended(of.jobId)
-    this.#look()
+    this.#schedule()
   }
 
   #count(of: RunOf, at: number): void {

@@ -27,8 +27,8 @@ export const suggestionRoutes = [
     query: ListSuggestionsQuery,
     replies: { 200: ListSuggestionsReply },
     with: [throws(...REFERENCE_ERRORS)],
-    handle: async (self, { params, query }) =>
-      ok({ suggestions: await self.suggestions.list(params.workspace_id, query.status) }),
+    handle: async (service, { params, query }) =>
+      ok({ suggestions: await service.suggestions.list(params.workspace_id, query.status) }),
   }),
   route({
     method: 'POST',
@@ -49,8 +49,8 @@ export const suggestionRoutes = [
       ),
     ],
     replies: { 201: SuggestionReply },
-    handle: async (self, { params, body, actor }) =>
-      created({ suggestion: await self.suggestions.propose(actor, params.workspace_id, body) }),
+    handle: async (service, { params, body, actor }) =>
+      created({ suggestion: await service.suggestions.propose(actor, params.workspace_id, body) }),
   }),
   route({
     method: 'POST',
@@ -61,8 +61,8 @@ export const suggestionRoutes = [
     ],
     summary: 'Accept a suggestion and create its job or trigger',
     replies: { 200: AcceptSuggestionReply },
-    handle: async (self, { params, actor }) =>
-      ok(await self.suggestions.accept(actor, params.workspace_id, params.suggestion_id)),
+    handle: async (service, { params, actor }) =>
+      ok(await service.suggestions.accept(actor, params.workspace_id, params.suggestion_id)),
   }),
   route({
     method: 'POST',
@@ -76,7 +76,7 @@ export const suggestionRoutes = [
     ],
     summary: 'Dismiss a suggestion',
     replies: { 200: SuggestionReply },
-    handle: async (self, { params }) =>
-      ok({ suggestion: await self.suggestions.dismiss(params.workspace_id, params.suggestion_id) }),
+    handle: async (service, { params }) =>
+      ok({ suggestion: await service.suggestions.dismiss(params.workspace_id, params.suggestion_id) }),
   }),
 ]

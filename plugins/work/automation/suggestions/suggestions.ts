@@ -66,9 +66,13 @@ export class Suggestions {
    * `workspace_not_found`, 403 `suggestion_foreign` for an agent of another workspace, 409 `suggestion_limit`, and the errors of
    * creating the job or trigger.
    */
-  async propose(actor: Actor, workspace: string, { job, trigger, dedup_key: given }: SuggestBody): Promise<Suggestion> {
-    const place = await this.#place(workspace)
-    const source = this.#sourceOf(actor, place)
+  async propose(
+    actor: Actor,
+    workspace: string,
+    { job, trigger, dedup_key: dedupKey }: SuggestBody,
+  ): Promise<Suggestion> {
+    const workspaceId = await this.#workspaceId(workspace)
+    const source = this.#sourceOf(actor, workspaceId)
     if ((job === undefined) === (trigger === undefined))
       throw AutomationErrors.suggestion_invalid('exactly one of job and trigger is required')
     const kind = job ? 'job' : 'trigger'
@@ -76,10 +80,10 @@ export class Suggestions {
     const id = this.kernel.ids.id('sug')
     const row = {
       id,
-      workspace: place,
+      workspace: workspaceId,
       kind,
       dedup_key:
-        given ??
+        dedupKey ??
         createHash('sha256')
           .update(canonicalJson([kind, body]))
           .digest('hex'),
@@ -93,7 +97,7 @@ export class Suggestions {
     const kept = await this.kernel.db.tx(t => {
       const since = this.kernel.clock.now() - PENDING_MS
       t.run("DELETE FROM automation_suggestion WHERE status = 'pending' AND created_at < ?", [since])
-      const pending = this.#rows(place, 'pending')
+      const pending = this.#rows(workspaceId, 'pending')
       const same = pending.find(one => one.dedup_key === row.dedup_key)
       if (same) return same
       if (pending.length >= MAX_PENDING) throw AutomationErrors.suggestion_limit()
@@ -120,7 +124,7 @@ export class Suggestions {
 
   /** Newest first. Throws `workspace_not_found`. */
   async list(workspace: string, status?: Status): Promise<Suggestion[]> {
-    return this.#rows(await this.#place(workspace), status).map(row => this.#toWire(row))
+    return this.#rows(await this.#workspaceId(workspace), status).map(row => this.#toWire(row))
   }
 
   /** Creates the job or trigger on behalf of the caller. The id is derived from the suggestion, so it is created once. */
@@ -129,7 +133,7 @@ export class Suggestions {
     workspace: string,
     id: string,
   ): Promise<{ readonly job: Job; readonly trigger?: Trigger; readonly suggestion: Suggestion }> {
-    const row = this.#pending(await this.#place(workspace), id)
+    const row = this.#pending(await this.#workspaceId(workspace), id)
     const wanted = { ...JSON.parse(row.body), scope: 'workspace', workspace_id: row.workspace }
     const made = row.id.slice('sug_'.length)
     if (row.kind === 'job') {
@@ -147,10 +151,10 @@ export class Suggestions {
   }
 
   async dismiss(workspace: string, id: string): Promise<Suggestion> {
-    return this.#resolve(this.#pending(await this.#place(workspace), id), 'dismissed')
+    return this.#resolve(this.#pending(await this.#workspaceId(workspace), id), 'dismissed')
   }
 
-  async #place(workspace: string): Promise<string> {
+  async #workspaceId(workspace: string): Promise<string> {
     return (await this.kernel.needs.workspaces.find(workspace)).id
   }
 

@@ -60,10 +60,13 @@ export class EmittedEvents {
         `extension ${extension} does not declare ${shown(event)}; declared: ${says}`,
       )
     }
-    const place = workspaceId ?? emitter.workspace
-    if (place !== undefined && (place !== (emitter.workspace ?? place) || !this.kernel.needs.workspaces.get(place)))
+    const targetWorkspace = workspaceId ?? emitter.workspace
+    if (
+      targetWorkspace !== undefined &&
+      (targetWorkspace !== (emitter.workspace ?? targetWorkspace) || !this.kernel.needs.workspaces.get(targetWorkspace))
+    )
       throw WorkspaceErrors.workspace_not_found(
-        `workspace not found, or not accessible to extension ${extension}: ${shown(place)}`,
+        `workspace not found, or not accessible to extension ${extension}: ${shown(targetWorkspace)}`,
       )
     const text = JSON.stringify(data)
     if (Buffer.byteLength(text) > DATA_BYTES)
@@ -74,7 +77,7 @@ export class EmittedEvents {
     return this.kernel.needs.events.emit(t, Observation, payload, {
       actor: { kind: 'extension', id: extension, origin: 'extension' },
       subject: event,
-      ...(place === undefined ? {} : { scope: place }),
+      ...(targetWorkspace === undefined ? {} : { scope: targetWorkspace }),
       ...(cause === undefined ? {} : { cause }),
     })
   }

@@ -7,8 +7,8 @@ import { Observation, RunEnded } from '../api.js'
 import type { K } from '../needs.js'
 import type { RunRow } from '../runs/run-row.js'
 import type { RunStore } from '../runs/runs.js'
-import { AskedByHooks } from './asked.js'
 import { type Envelope, placeOf } from './envelope.js'
+import { HookRequests } from './hook-requests.js'
 import { matches } from './match.js'
 import type { TriggerRecord } from './trigger-kind.js'
 import type { Triggers } from './triggers.js'
@@ -27,14 +27,14 @@ interface SessionTold {
 
 /** Converts logged events into envelopes for triggers. */
 export class Observed {
-  readonly asked: AskedByHooks
+  readonly hookRequests: HookRequests
 
   constructor(
     private readonly kernel: K,
     private readonly triggers: Triggers,
     private readonly runs: RunStore,
   ) {
-    this.asked = new AskedByHooks(kernel, whom => this.#depthBehind(whom))
+    this.hookRequests = new HookRequests(kernel, whom => this.#depthBehind(whom))
   }
 
   /** The enabled triggers that match, in ascending id order. */
@@ -102,8 +102,8 @@ export class Observed {
       if (run && run.trigger_id !== null) return run.depth
       const { cause, actor }: StoredEvent = at
       const before: StoredEvent | undefined = cause === undefined ? undefined : events.find(cause, at.seq)
-      const asked = before || cause === undefined ? 0 : this.asked.depthOf(cause)
-      if (asked > 0) return asked
+      const hookDepth = before || cause === undefined ? 0 : this.hookRequests.depthOf(cause)
+      if (hookDepth > 0) return hookDepth
       // Without a cause, continue with the event that created the session.
       at = before ?? (actor.kind === 'session' ? this.#madeBy(actor.id) : undefined)
     }
@@ -117,7 +117,7 @@ export class Observed {
     const event = cause === undefined ? undefined : this.kernel.needs.events.find(cause)
     const made = sessionId ? this.#madeBy(sessionId) : undefined
     return Math.max(
-      event ? this.depthOf(event) : cause === undefined ? 0 : this.asked.depthOf(cause),
+      event ? this.depthOf(event) : cause === undefined ? 0 : this.hookRequests.depthOf(cause),
       made ? this.depthOf(made) : 0,
     )
   }

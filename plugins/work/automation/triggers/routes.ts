@@ -90,7 +90,7 @@ export const triggerRoutes: readonly Route<AutomationService>[] = [
     query: ListTriggersQuery,
     with: [tool('automation_triggers_list', ['automation'])],
     empty: 'No triggers. Create one: svc automation triggers create --help',
-    handle: (self, { actor, query }) => self.listTriggers(actor, query),
+    handle: (service, { actor, query }) => service.listTriggers(actor, query),
   }),
   triggers.create({
     summary: 'Create a trigger',
@@ -102,17 +102,17 @@ export const triggerRoutes: readonly Route<AutomationService>[] = [
       options: { ...options, workspace_id: 'workspace' },
       scoped: { scope: 'scope', workspace: 'workspace_id', opens: true },
     },
-    handle: async (self, { actor, body }) => ({ trigger: await self.triggers.create(actor, body) }),
+    handle: async (service, { actor, body }) => ({ trigger: await service.triggers.create(actor, body) }),
   }),
   triggers.get({
     summary: 'Show a trigger',
     command: 'automation triggers get',
     with: [tool('automation_triggers_info', ['automation'])],
     throws: [trigger_damaged],
-    handle: async (self, { actor, params }) => {
-      const record = self.triggers.find(params.id, actor)
-      const hash = await self.webhooks.secretHash(record)
-      return { trigger: { ...self.triggers.toWire(record), ...(hash && { webhook_secret_hash: hash }) } }
+    handle: async (service, { actor, params }) => {
+      const record = service.triggers.find(params.id, actor)
+      const hash = await service.webhooks.secretHash(record)
+      return { trigger: { ...service.triggers.toWire(record), ...(hash && { webhook_secret_hash: hash }) } }
     },
   }),
   triggers.update({
@@ -121,7 +121,9 @@ export const triggerRoutes: readonly Route<AutomationService>[] = [
     with: [undo({ by: 'patch', of: 'trigger' }), tool('automation_triggers_update', ['automation'])],
     throws: [...triggerRefusals, ...unsealed, trigger_damaged, trigger_read_only],
     cli: { options },
-    handle: async (self, { actor, params, body }) => ({ trigger: await self.triggers.patch(actor, params.id, body) }),
+    handle: async (service, { actor, params, body }) => ({
+      trigger: await service.triggers.patch(actor, params.id, body),
+    }),
   }),
   triggers.delete({
     summary: 'Delete a trigger; its run history is kept',
@@ -129,7 +131,7 @@ export const triggerRoutes: readonly Route<AutomationService>[] = [
     with: [undo({ by: 'create', of: 'trigger' }), tool('automation_triggers_delete', ['automation'])],
     throws: [trigger_read_only],
     done: 'deleted trigger {id}',
-    handle: (self, { actor, params }) => self.triggers.remove(actor, params.id),
+    handle: (service, { actor, params }) => service.triggers.remove(actor, params.id),
   }),
   route({
     method: 'GET',
@@ -145,7 +147,8 @@ export const triggerRoutes: readonly Route<AutomationService>[] = [
       tool('automation_triggers_history', ['automation']),
       throws(missing),
     ],
-    handle: async (self, { actor, params, query }) => ok({ runs: await self.runs.ofTrigger(actor, params.id, query) }),
+    handle: async (service, { actor, params, query }) =>
+      ok({ runs: await service.runs.ofTrigger(actor, params.id, query) }),
   }),
   triggers.action('test', {
     summary: 'Sign a delivery that a webhook trigger would accept; nothing is delivered',
@@ -160,10 +163,10 @@ export const triggerRoutes: readonly Route<AutomationService>[] = [
       AutomationErrors.webhook_headers_invalid,
     ],
     reply: TestTriggerReply,
-    handle: async (self, { actor, params, body }) => {
-      const trigger = self.triggers.find(params.id, actor)
-      const { webhook_endpoint: path } = self.triggers.toWire(trigger)
-      return { delivery: await self.webhooks.sample(trigger, path, body.body) }
+    handle: async (service, { actor, params, body }) => {
+      const trigger = service.triggers.find(params.id, actor)
+      const { webhook_endpoint: path } = service.triggers.toWire(trigger)
+      return { delivery: await service.webhooks.sample(trigger, path, body.body) }
     },
   }),
   route({
@@ -183,6 +186,6 @@ export const triggerRoutes: readonly Route<AutomationService>[] = [
         WorkspaceErrors.workspace_not_found,
       ),
     ],
-    handle: async (self, { actor, body }) => created({ event_id: (await self.emitted.request(actor, body)).id }),
+    handle: async (service, { actor, body }) => created({ event_id: (await service.emitted.request(actor, body)).id }),
   }),
 ]

@@ -48,16 +48,16 @@ export const webhookRoutes = [
     ...delivery,
     path: '/api/webhooks/global/{endpoint}',
     summary: 'Receive a signed webhook delivery for a global trigger',
-    handle: async (self, { params, headers, body, actor, id }) =>
-      ok(replyOf(await self.webhooks.deliver({ endpoint: params.endpoint, headers, body, actor, cause: id }))),
+    handle: async (service, { params, headers, body, actor, id }) =>
+      ok(replyOf(await service.webhooks.deliver({ endpoint: params.endpoint, headers, body, actor, cause: id }))),
   }),
   route({
     ...delivery,
     path: '/api/webhooks/workspaces/{workspace_id}/{endpoint}',
     summary: 'Receive a signed webhook delivery for a trigger of a workspace',
-    handle: async (self, { params, headers, body, actor, id }) => {
+    handle: async (service, { params, headers, body, actor, id }) => {
       const { workspace_id: workspaceId, endpoint } = params
-      return ok(replyOf(await self.webhooks.deliver({ workspaceId, endpoint, headers, body, actor, cause: id })))
+      return ok(replyOf(await service.webhooks.deliver({ workspaceId, endpoint, headers, body, actor, cause: id })))
     },
   }),
 ]

@@ -15,7 +15,7 @@ const REMEMBERED_MS = 30 * 24 * 60 * 60_000
 /** Parsed headers of a delivery. Untrusted until {@link isSigned} passed. */
 export interface Signed {
   /** Signatures in the form of {@link Signed.expected}; one must match. */
-  readonly given: readonly string[]
+  readonly signatures: readonly string[]
   /** The expected signature for a secret. */
   readonly expected: (secret: string) => string
   /** Epoch milliseconds; undefined when the scheme has no timestamp. */
@@ -51,12 +51,12 @@ export function readSigned(scheme: Scheme, incoming: Incoming): Signed {
   const names = scheme.headers.find(({ signature }) => headerOf(signature)) ?? scheme.headers[0]
   if (scheme.token !== undefined && !headerOf(names.signature)) {
     const keys = unsignedKeys(scheme, createHash('sha256').update(body).digest('hex'), incoming)
-    const given = [digest(required(headers, scheme.token))]
-    return { given, expected: digest, freshMs, keys, until: now + REMEMBERED_MS, data }
+    const candidates = [digest(required(headers, scheme.token))]
+    return { signatures: candidates, expected: digest, freshMs, keys, until: now + REMEMBERED_MS, data }
   }
   const header = required(headers, names.signature)
   const { seconds, signatures } = scheme.form === 'pairs' ? pairsOf(header) : { seconds: undefined, signatures: [] }
-  const given = (scheme.form === 'pairs' ? signatures : scheme.form === 'list' ? header.split(' ') : [header])
+  const candidates = (scheme.form === 'pairs' ? signatures : scheme.form === 'list' ? header.split(' ') : [header])
     .slice(0, 10)
     .map(text => (scheme.encoding === 'hex' ? text.toLowerCase() : text))
   const stamp = names.timestamp === undefined ? seconds : secondsOf(required(headers, names.timestamp))
@@ -71,10 +71,10 @@ export function readSigned(scheme: Scheme, incoming: Incoming): Signed {
   const signature =
     scheme.form === 'pairs'
       ? createHash('sha256').update(before).update(body).digest('hex')
-      : boundedKey(given[0] ?? '', `the header ${names.signature}`)
+      : boundedKey(candidates[0] ?? '', `the header ${names.signature}`)
   const repeated = scheme.idMember === undefined ? undefined : members[scheme.idMember]
   const until = { signature: now + REMEMBERED_MS, timestamp: (at ?? now) + freshMs }
-  const base = { given, expected, at, freshMs, data }
+  const base = { signatures: candidates, expected, at, freshMs, data }
   if (scheme.needsId && id !== undefined) return { ...base, keys: [id], until: until.timestamp }
   // The sender signs each attempt anew, so the ID in the signed body identifies the delivery.
   if (typeof repeated === 'string' && repeated !== '')
@@ -139,9 +139,11 @@ export function signedHeaders(scheme: Scheme, { secret, body, at, id, data }: Dr
 }
 
 /** Whether one of the signatures is valid. Compares in constant time. */
-export function isSigned({ given, expected }: Signed, secret: string): boolean {
+export function isSigned({ signatures, expected }: Signed, secret: string): boolean {
   const wanted = Buffer.from(expected(secret))
-  return given.map(text => Buffer.from(text)).some(one => one.length === wanted.length && timingSafeEqual(one, wanted))
+  return signatures
+    .map(text => Buffer.from(text))
+    .some(one => one.length === wanted.length && timingSafeEqual(one, wanted))
 }
 
 /** Whether the body has the member that marks a test or a challenge. */

@@ -85,13 +85,13 @@ export class Webhooks {
    * A delivery that this trigger would accept, signed now; nothing is delivered, and the secret stays here. Throws 404, 400
    * `trigger_not_webhook`, 400 `webhook_secret_missing`, 400 `webhook_headers_invalid` for a body without room for the time.
    */
-  async sample(trigger: TriggerRecord, path: string | undefined, given: string | undefined) {
+  async sample(trigger: TriggerRecord, path: string | undefined, text: string | undefined) {
     const { spec } = trigger
     if (path === undefined) throw AutomationErrors.trigger_not_webhook()
     const scheme = schemes.get(spec.webhook_scheme ?? 'service') as Scheme
     const at = this.kernel.clock.now()
     const id = this.kernel.ids.id('test')
-    const body = timedBody(scheme, given ?? JSON.stringify({ test: true, delivery: id }), at)
+    const body = timedBody(scheme, text ?? JSON.stringify({ test: true, delivery: id }), at)
     const filter = Object.entries(spec.filter ?? {}).map(([key, value]) => [key.replace(/^data\./, ''), value])
     const draft = { secret: await this.#secret(trigger), body, at, id, data: Object.fromEntries(filter) }
     const headers = { 'Content-Type': 'application/json', ...signedHeaders(scheme, draft) }

@@ -46,11 +46,11 @@ export class Dispatcher {
   }
 
   /** Never rejects: a failed hook becomes a failed run, and a denial when the hook is required. */
-  async dispatch(event: HookEvent, whom: Whom, given: HookPayload): Promise<Dispatched> {
+  async dispatch(event: HookEvent, whom: Whom, input: HookPayload): Promise<Dispatched> {
     const hooks = this.host.hooksOf(event, whom)
-    if (hooks.length === 0) return { payload: given }
+    if (hooks.length === 0) return { payload: input }
     const depth = (this.#depth.getStore() ?? 0) + 1
-    let payload: HookPayload = { ...given, event, dispatch_depth: depth }
+    let payload: HookPayload = { ...input, event, dispatch_depth: depth }
     for (const hook of hooks) {
       if (hook.mode !== 'sync' || !hook.matches(payload)) continue
       if (depth > MAX_DEPTH) {
@@ -68,8 +68,8 @@ export class Dispatcher {
   }
 
   /** Runs the async hooks of an event one by one, outside of the queue. */
-  async deliver(event: HookEvent, whom: Whom, given: HookPayload): Promise<void> {
-    const payload: HookPayload = { ...given, event, dispatch_depth: 1 }
+  async deliver(event: HookEvent, whom: Whom, input: HookPayload): Promise<void> {
+    const payload: HookPayload = { ...input, event, dispatch_depth: 1 }
     for (const hook of this.host.hooksOf(event, whom))
       if (hook.mode === 'async' && hook.matches(payload)) await this.#run(hook, whom, 1, payload)
   }
@@ -140,8 +140,8 @@ export class Dispatcher {
     try {
       const execute = () => this.host.execute(hook, payload, cutoff)
       // Only native hooks dispatch from within, and async context tracking slows down every promise.
-      const given = isNative ? this.#depth.run(depth, execute) : execute()
-      const answer = isPromise(given) ? await within(clock, hook.timeoutMs, given) : given
+      const execution = isNative ? this.#depth.run(depth, execute) : execute()
+      const answer = isPromise(execution) ? await within(clock, hook.timeoutMs, execution) : execution
       const judged = judge(hook.event, payload, answer, whom.fixed)
       if (judged.outcome === 'rejected') return failed('rejected', judged.error, judged.patch)
       const { patch } = judged

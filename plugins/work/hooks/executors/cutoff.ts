@@ -4,11 +4,11 @@
  */
 export class Cutoff {
   #isOver = false
-  #told: (() => void) | undefined
+  #listener: (() => void) | undefined
 
   /** Sets the only listener, called at the cutoff; `undefined` removes it. */
   tell(fn: (() => void) | undefined): void {
-    this.#told = fn
+    this.#listener = fn
   }
 
   /** Throws after the cutoff. */
@@ -20,6 +20,6 @@ export class Cutoff {
   end(): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#told?.()
+    this.#listener?.()
   }
 }

@@ -26,9 +26,9 @@ export async function runSpawned(
   payload: HookPayload,
   cutoff: Cutoff,
 ): Promise<unknown> {
-  const place = typeof payload.workspace_id === 'string' ? payload.workspace_id : hook.workspaceId
+  const workspaceId = typeof payload.workspace_id === 'string' ? payload.workspace_id : hook.workspaceId
   cutoff.check()
-  const handle = await startHook(kernel, hook, program, place, Number(payload.dispatch_depth ?? 1))
+  const handle = await startHook(kernel, hook, program, workspaceId, Number(payload.dispatch_depth ?? 1))
   const stop = () => void end(kernel, handle)
   cutoff.tell(stop)
   try {

@@ -145,13 +145,13 @@ export class WarmProgram {
     } catch {
       return false
     }
-    const asked = waiting.get(message?.id as number)
-    if (!message || !asked) return false
+    const pending = waiting.get(message?.id as number)
+    if (!message || !pending) return false
     // Many JSON libraries write an absent member as null.
     if (message.error === undefined || message.error === null) {
       this.#failures = 0
-      asked.resolve(message.patch)
-    } else asked.reject(new Error(clip(String(message.error), 1000)))
+      pending.resolve(message.patch)
+    } else pending.reject(new Error(clip(String(message.error), 1000)))
     return true
   }
 

@@ -17,17 +17,17 @@ export const networkTaps: readonly Tap<HooksService>[] = [
     tap(
       maybe(Network),
       network => network[name],
-      self => told => self.announce(points[name].name as HookEvent, told.workspace_id, told),
+      service => happening => service.announce(points[name].name as HookEvent, happening.workspace_id, happening),
     ),
   ),
   tap(
     maybe(Network),
     network => network.preResolve,
-    self => async wish => {
+    service => async wish => {
       const event = 'network.participation.pre_resolve'
-      if (!self.has(event)) return undefined
+      if (!service.has(event)) return undefined
       const { owner, workspaceId, taskId, source, request } = wish
-      const { deny, payload } = await self.dispatch(
+      const { deny, payload } = await service.dispatch(
         event,
         { workspaceId },
         {
@@ -48,9 +48,9 @@ export const networkTaps: readonly Tap<HooksService>[] = [
   tap(
     maybe(Network),
     network => network.resolved,
-    self =>
+    service =>
       ({ owner, workspaceId, resolved }) =>
-        self.announce('network.participation.resolved', workspaceId, {
+        service.announce('network.participation.resolved', workspaceId, {
           ...{ owner, workspace_id: workspaceId ?? '', resolved },
           ...{ participation_mode: resolved.mode, participation_source: resolved.source },
           ...(resolved.mode === 'live' && { channel: resolved.channel_id }),

@@ -4,8 +4,8 @@ import { HookEvent } from '../../../../schemas/hooks.js'
 import { points, type Recorded, SessionErrors, type SessionInfo, Sessions } from '../../sessions/api.js'
 import type { Fixed, HookPayload } from '../api.js'
 import { GUARD } from '../declared.js'
+import { isReading } from '../record-payload.js'
 import type { HooksService } from '../service.js'
-import { isReading } from '../told.js'
 
 const { tap } = surfaceOf<HooksService>()
 
@@ -38,12 +38,12 @@ const OF_JOURNALS = [
 
 const eventOf = (point: keyof typeof points): HookEvent => v.parse(HookEvent, points[point].name)
 
-const told = OF_SESSIONS.map(point => {
+const notificationTaps = OF_SESSIONS.map(point => {
   const event = eventOf(point)
   return tap(
     Sessions,
     sessions => sessions.points[point],
-    self => (session: SessionInfo) => self.tell(event, session),
+    service => (session: SessionInfo) => service.tell(event, session),
   )
 })
 
@@ -52,7 +52,7 @@ const recorded = OF_JOURNALS.map(point => {
   return tap(
     Sessions,
     sessions => sessions.points[point],
-    self => (record: Recorded) => self.recorded(event, record),
+    service => (record: Recorded) => service.recorded(event, record),
   )
 })
 
@@ -60,26 +60,26 @@ const decided: readonly Tap<HooksService>[] = [
   tap(
     Sessions,
     sessions => sessions.points.preCreate,
-    self => async wish => {
+    service => async wish => {
       const { sessionName, agentName, sessionType, workspaceId, isPlaced, cause } = wish
-      const given = {
+      const original = {
         session_name: sessionName,
         agent_name: agentName,
         session_type: sessionType,
-        ...self.place(workspaceId),
+        ...service.workspaceFields(workspaceId),
       }
       const fixed = isPlaced ? PLACED : undefined
-      const done = await self.askBefore('session.pre_create', agentName, workspaceId, given, { cause, fixed })
+      const done = await service.askBefore('session.pre_create', agentName, workspaceId, original, { cause, fixed })
       if (!done) return undefined
       const { payload } = done
-      const place = await placeOf(self.kernel.needs.workspaces, payload, given)
-      const deny = done.deny ?? (place === undefined ? unplaced(payload) : undefined)
+      const resolvedId = await workspaceIdOf(service.kernel.needs.workspaces, payload, original)
+      const deny = done.deny ?? (resolvedId === undefined ? unplaced(payload) : undefined)
       return {
         ...wish,
         sessionName: String(payload.session_name),
         agentName: String(payload.agent_name),
         sessionType: payload.session_type as SessionInfo['type'],
-        workspaceId: place ?? workspaceId,
+        workspaceId: resolvedId ?? workspaceId,
         ...(deny !== undefined && { deny }),
       }
     },
@@ -87,10 +87,10 @@ const decided: readonly Tap<HooksService>[] = [
   tap(
     Sessions,
     sessions => sessions.points.preResume,
-    self => async (wish, session) => {
-      const invalid = await self.adopt(session)
+    service => async (wish, session) => {
+      const invalid = await service.adopt(session)
       if (invalid !== undefined) return { ...wish, deny: invalid }
-      const done = await self.ask('session.pre_resume', session)
+      const done = await service.ask('session.pre_resume', session)
       if (!done) return undefined
       return { sessionName: String(done.payload.session_name), ...(done.deny !== undefined && { deny: done.deny }) }
     },
@@ -98,19 +98,19 @@ const decided: readonly Tap<HooksService>[] = [
   tap(
     Sessions,
     sessions => sessions.points.preStop,
-    self => async (wish, session) => {
+    service => async (wish, session) => {
       const fixed = wish.isRefusable ? undefined : UNREFUSABLE
-      const done = await self.ask('session.pre_stop', session, { stop_reason: wish.reason }, fixed)
+      const done = await service.ask('session.pre_stop', session, { stop_reason: wish.reason }, fixed)
       return done?.deny === undefined ? undefined : { ...wish, deny: done.deny }
     },
   ),
   tap(
     Sessions,
     sessions => sessions.points.inputPreSubmit,
-    self => async (input, session) => {
+    service => async (input, session) => {
       const { message, contextBlocks = [], source = 'user' } = input
-      const given = { message, context_blocks: contextBlocks, input_class: source }
-      const done = await self.ask('input.pre_submit', session, given)
+      const original = { message, context_blocks: contextBlocks, input_class: source }
+      const done = await service.ask('input.pre_submit', session, original)
       if (!done) return undefined
       const { payload, deny } = done
       return {
@@ -124,10 +124,10 @@ const decided: readonly Tap<HooksService>[] = [
   tap(
     Sessions,
     sessions => sessions.points.promptPostAssemble,
-    self => async (prompt, session) => {
+    service => async (prompt, session) => {
       const { texts, contextBlocks = [], source = 'user' } = prompt
-      const given = { prompt: texts, context_blocks: contextBlocks, input_class: source }
-      const done = await self.ask('prompt.post_assemble', session, given)
+      const original = { prompt: texts, context_blocks: contextBlocks, input_class: source }
+      const done = await service.ask('prompt.post_assemble', session, original)
       if (!done) return undefined
       const { payload, deny } = done
       return {
@@ -142,12 +142,12 @@ const decided: readonly Tap<HooksService>[] = [
   tap(
     Sessions,
     sessions => sessions.points.agentPreStart,
-    self => async (line, session) => {
-      const invalid = await self.adopt(session)
+    service => async (line, session) => {
+      const invalid = await service.adopt(session)
       if (invalid !== undefined) return { ...line, deny: invalid }
       const [command = '', ...args] = line.argv
-      const done = await self.ask('agent.pre_start', session, { command, args, cwd: line.cwd })
-      const guardedBy = self.guardOf(session)
+      const done = await service.ask('agent.pre_start', session, { command, args, cwd: line.cwd })
+      const guardedBy = service.guardOf(session)
       const guarded = guardedBy === undefined ? {} : { guardedBy: { ...line.guardedBy, [GUARD]: guardedBy } }
       if (!done) return guardedBy === undefined ? undefined : { ...line, ...guarded }
       const { payload, deny } = done
@@ -163,40 +163,40 @@ const decided: readonly Tap<HooksService>[] = [
   tap(
     Sessions,
     sessions => sessions.points.agentSpawned,
-    self => (session, pid) => self.tell('agent.spawned', session, { pid }),
+    service => (session, pid) => service.tell('agent.spawned', session, { pid }),
   ),
   tap(
     Sessions,
     sessions => sessions.points.attentionChanged,
-    self => (session, wanted) => self.tell('session.attention.changed', session, { wanted }),
+    service => (session, wanted) => service.tell('session.attention.changed', session, { wanted }),
   ),
   tap(
     Sessions,
     sessions => sessions.healthUpdated,
-    self => health => {
-      const session = self.session(health.session_id)
-      if (session) self.tell('session.health.update.after', session, { health })
+    service => health => {
+      const session = service.session(health.session_id)
+      if (session) service.tell('session.health.update.after', session, { health })
     },
   ),
   tap(
     Sessions,
     sessions => sessions.stopped,
-    self => session => {
-      self.tell('session.post_stop', session, {
+    service => session => {
+      service.tell('session.post_stop', session, {
         stop_reason: session.stopReason ?? '',
         ...(session.stopDetail !== undefined && { stop_detail: session.stopDetail }),
       })
-      self.ended(session.id)
+      service.ended(session.id)
     },
   ),
   tap(
     Sessions,
     sessions => sessions.permission,
-    self => async request => {
-      const session = self.session(request.sessionId)
+    service => async request => {
+      const session = service.session(request.sessionId)
       if (!session) return undefined
       const { toolKind, title, command, paths } = request
-      const done = await self.ask('permission.request', session, {
+      const done = await service.ask('permission.request', session, {
         tool_name: toolKind,
         tool_read_only: isReading(toolKind),
         decision_class: toolKind,
@@ -212,11 +212,11 @@ const decided: readonly Tap<HooksService>[] = [
   tap(
     Sessions,
     sessions => sessions.points.toolPreCall,
-    self => async (call, session) => {
+    service => async (call, session) => {
       const [command = '', ...args] = call.argv ?? []
       const input = call.argv ? { command, args } : { path: call.title }
       const about = { tool_name: call.kind, tool_read_only: call.kind === 'read', title: call.title, input }
-      const done = await self.ask('tool.pre_call', session, about, CLIENT_CALL)
+      const done = await service.ask('tool.pre_call', session, about, CLIENT_CALL)
       if (!done) return undefined
       if (done.deny !== undefined) return { ...call, deny: done.deny }
       return changedCall(call, input, done.payload.input as Readonly<Record<string, unknown>>)
@@ -225,22 +225,22 @@ const decided: readonly Tap<HooksService>[] = [
   tap(
     Sessions,
     sessions => sessions.points.worktreePreCreate,
-    self => async (wish, session) => {
-      const done = await self.ask('worktree.pre_create', session, { root: wish.root, worktree: wish.name })
+    service => async (wish, session) => {
+      const done = await service.ask('worktree.pre_create', session, { root: wish.root, worktree: wish.name })
       return done?.deny === undefined ? undefined : { ...wish, deny: done.deny }
     },
   ),
   tap(
     Sessions,
     sessions => sessions.points.messageDelta,
-    self => (record: Recorded) => self.deltas.noticed(record),
+    service => (record: Recorded) => service.deltas.noticed(record),
   ),
   tap(
     Sessions,
     sessions => sessions.points.worktreePreRemove,
-    self => async (worktree, session) => {
+    service => async (worktree, session) => {
       const { name, folder } = worktree
-      await self.ask('worktree.pre_remove', session, { worktree: name, folder })
+      await service.ask('worktree.pre_remove', session, { worktree: name, folder })
       return worktree
     },
   ),
@@ -248,9 +248,9 @@ const decided: readonly Tap<HooksService>[] = [
     tap(
       Sessions,
       sessions => sessions.points[`worktree${what}`],
-      self =>
+      service =>
         ({ name, folder }, session) =>
-          self.tell(`worktree.${what.toLowerCase()}` as HookEvent, session, { worktree: name, folder }),
+          service.tell(`worktree.${what.toLowerCase()}` as HookEvent, session, { worktree: name, folder }),
     ),
   ),
 ]
@@ -266,13 +266,14 @@ const CLIENT_CALL: Fixed = {
 }
 
 /** The ID of the workspace that a patch names by ID or by reference; undefined for none, or for two different ones. */
-async function placeOf(
+async function workspaceIdOf(
   workspaces: HooksService['kernel']['needs']['workspaces'],
   { workspace_id: id, workspace: reference }: HookPayload,
-  given: HookPayload,
+  original: HookPayload,
 ): Promise<string | undefined> {
-  const named = reference === given.workspace ? undefined : await workspaces.find(String(reference)).catch(() => null)
-  if (named === null || (named && id !== given.workspace_id && named.id !== id)) return undefined
+  const named =
+    reference === original.workspace ? undefined : await workspaces.find(String(reference)).catch(() => null)
+  if (named === null || (named && id !== original.workspace_id && named.id !== id)) return undefined
   return (named ?? workspaces.get(String(id)))?.id
 }
 
@@ -294,4 +295,4 @@ function changedCall<C extends Call>(call: C, before: object, input: Readonly<Re
 }
 
 /** Taps on the points of sessions. */
-export const sessionTaps: readonly Tap<HooksService>[] = [...told, ...recorded, ...decided]
+export const sessionTaps: readonly Tap<HooksService>[] = [...notificationTaps, ...recorded, ...decided]

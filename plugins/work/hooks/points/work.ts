@@ -9,8 +9,8 @@ import { type CoordinatorNote, TaskEvents, Tasks } from '../../tasks/api.js'
 import { type ToolCallEnd, type ToolCallWish, type ToolResult, Tools } from '../../tools/api.js'
 import type { HookPayload, KnownValues } from '../api.js'
 import { OPERATIONS } from '../families.js'
+import { namespaceOf, toolIdOf } from '../record-payload.js'
 import type { HooksService } from '../service.js'
-import { namespaceOf, toolIdOf } from '../told.js'
 
 const { tap } = surfaceOf<HooksService>()
 
@@ -18,17 +18,17 @@ const automation: readonly Tap<HooksService>[] = [
   tap(
     maybe(Automation),
     service => service.prompting,
-    self =>
+    service =>
       async ({ prompt }, fire) => {
         const event = fire.triggerId === undefined ? 'automation.job.pre_fire' : 'automation.trigger.pre_fire'
-        if (!self.has(event)) return undefined
+        if (!service.has(event)) return undefined
         const { runId, agentName, workspaceId, attempt, jobId, jobName, triggerId, triggerName, cause } = fire
-        const place = workspaceId === undefined ? {} : { workspaceId }
+        const scope = workspaceId === undefined ? {} : { workspaceId }
         const about =
           jobId === undefined
             ? { trigger_id: triggerId, trigger_name: triggerName }
             : { job_id: jobId, job_name: jobName }
-        const told = {
+        const original = {
           run_id: runId,
           agent_name: agentName,
           workspace_id: workspaceId ?? '',
@@ -36,16 +36,16 @@ const automation: readonly Tap<HooksService>[] = [
           ...about,
           prompt,
         }
-        const { deny, payload } = await self.dispatch(event, { ...place, cause }, told)
+        const { deny, payload } = await service.dispatch(event, { ...scope, cause }, original)
         return deny === undefined ? { prompt: String(payload.prompt) } : { prompt, deny }
       },
   ),
   tap(
     Events,
     events => events.of(RunStarted),
-    self => event =>
+    service => event =>
       announceRun(
-        self,
+        service,
         event.payload.trigger_id === undefined ? 'automation.job.post_fire' : 'automation.trigger.post_fire',
         event,
       ),
@@ -53,9 +53,9 @@ const automation: readonly Tap<HooksService>[] = [
   tap(
     Events,
     events => events.of(RunEnded),
-    self => event => {
+    service => event => {
       const { status } = event.payload
-      if (status === 'completed' || status === 'failed') announceRun(self, `automation.run.${status}`, event)
+      if (status === 'completed' || status === 'failed') announceRun(service, `automation.run.${status}`, event)
     },
   ),
 ]
@@ -77,9 +77,9 @@ const windowManager: readonly Tap<HooksService>[] = [LayoutApplied, ...Object.va
   tap(
     Events,
     events => events.of(type as EventType<{ readonly workspace_id: string }>),
-    self =>
+    service =>
       ({ payload }) =>
-        self.announce(type.name as HookEvent, payload.workspace_id, payload),
+        service.announce(type.name as HookEvent, payload.workspace_id, payload),
   ),
 )
 
@@ -95,9 +95,9 @@ export function toolValues({ kernel: { needs } }: HooksService): KnownValues[] {
   if (!tools) return []
   const ids = async () => {
     const all: string[] = []
-    for (const place of [{}, ...needs.workspaces.list().map(({ id }) => ({ workspaceId: id }))]) {
-      if ((await tools.complete(place)).length > 0) return undefined
-      all.push(...(await tools.list(place)).map(({ descriptor }) => descriptor.id))
+    for (const scope of [{}, ...needs.workspaces.list().map(({ id }) => ({ workspaceId: id }))]) {
+      if ((await tools.complete(scope)).length > 0) return undefined
+      all.push(...(await tools.list(scope)).map(({ descriptor }) => descriptor.id))
     }
     return all
   }
@@ -131,12 +131,12 @@ const textOf = (result: ToolResult | undefined): string =>
   result?.isError ? result.content.map(({ text = '' }) => text).join('\n') : ''
 
 /** Applies a patch to the end of a call. A changed result stays a failure if it was one. */
-function ended(call: ToolCallEnd, { title, result, error }: HookPayload, told: HookPayload): ToolCallEnd {
+function ended(call: ToolCallEnd, { title, result, error }: HookPayload, original: HookPayload): ToolCallEnd {
   return {
     ...call,
     title: String(title),
-    ...(error !== told.error && { error: String(error) }),
-    ...(result !== told.result && { result: resultOf(result, call) }),
+    ...(error !== original.error && { error: String(error) }),
+    ...(result !== original.result && { result: resultOf(result, call) }),
   }
 }
 
@@ -153,13 +153,13 @@ const tools: readonly Tap<HooksService>[] = [
   tap(
     maybe(Tools),
     service => service.calling,
-    self => async wish => {
+    service => async wish => {
       const { place } = wish
-      const session = place.sessionId === undefined ? undefined : self.session(place.sessionId)
+      const session = place.sessionId === undefined ? undefined : service.session(place.sessionId)
       const whom = place.workspaceId === undefined ? {} : { workspaceId: place.workspaceId }
       const done = session
-        ? await self.ask('tool.pre_call', session, toolOf(wish))
-        : await self.dispatch('tool.pre_call', whom, toolOf(wish))
+        ? await service.ask('tool.pre_call', session, toolOf(wish))
+        : await service.dispatch('tool.pre_call', whom, toolOf(wish))
       if (!done) return undefined
       if (done.deny !== undefined) return { ...wish, deny: done.deny }
       return wished(wish, done.payload)
@@ -168,15 +168,15 @@ const tools: readonly Tap<HooksService>[] = [
   tap(
     maybe(Tools),
     service => service.called,
-    self => async call => {
+    service => async call => {
       const { place, ms, isError } = call
       const event = isError ? 'tool.post_error' : 'tool.post_call'
-      const session = place.sessionId === undefined ? undefined : self.session(place.sessionId)
-      if (!self.has(event, session?.id)) return undefined
+      const session = place.sessionId === undefined ? undefined : service.session(place.sessionId)
+      if (!service.has(event, session?.id)) return undefined
       const whom = place.workspaceId === undefined ? {} : { workspaceId: place.workspaceId }
-      const told = { ...toolOf(call), duration_ms: ms, ...endOf(call) }
-      const done = session ? await self.ask(event, session, told) : await self.dispatch(event, whom, told)
-      return done && ended(call, done.payload, told)
+      const original = { ...toolOf(call), duration_ms: ms, ...endOf(call) }
+      const done = session ? await service.ask(event, session, original) : await service.dispatch(event, whom, original)
+      return done && ended(call, done.payload, original)
     },
   ),
 ]
@@ -203,31 +203,31 @@ const tasks: readonly Tap<HooksService>[] = [
     tap(
       Events,
       events => events.of(TaskEvents[name]),
-      self =>
+      service =>
         ({ scope, payload, actor }) => {
-          if (!self.has(OF_TASKS[name])) return
+          if (!service.has(OF_TASKS[name])) return
           const { task_id, run_id, reason } = payload
-          const run = run_id === undefined ? undefined : self.kernel.needs.tasks.current?.run(run_id)
+          const run = run_id === undefined ? undefined : service.kernel.needs.tasks.current?.run(run_id)
           // A released run has no session any more, so the agent is taken from the actor of the event.
           const session = run?.session_id ?? agentSessionOfEvent({ actor })
-          const agent = session === undefined ? undefined : self.session(session)?.agentName
+          const agent = session === undefined ? undefined : service.session(session)?.agentName
           const isReleased = name === 'task.run_released' && typeof reason === 'string'
           const autonomy = { task_id, run_id, ...(isReleased && { release_reason: reason }) }
-          self.announce(OF_TASKS[name], scope, { agent_name: agent ?? '', autonomy, ...payload })
+          service.announce(OF_TASKS[name], scope, { agent_name: agent ?? '', autonomy, ...payload })
         },
     ),
   ),
   tap(
     maybe(Tasks),
     service => service.preClaim,
-    self => async (wish, session) => {
+    service => async (wish, session) => {
       const { capabilities, priorityMin, runId } = wish
       const run = runId === undefined ? {} : { run_id: runId }
-      const told = { capabilities, priority_min: priorityMin, ...run, autonomy: run }
-      const done = await self.ask('task.run.pre_claim', session, told)
+      const original = { capabilities, priority_min: priorityMin, ...run, autonomy: run }
+      const done = await service.ask('task.run.pre_claim', session, original)
       if (!done) return undefined
       if (done.deny !== undefined) return { ...wish, deny: done.deny }
-      const { capabilities: able, priority_min: least } = done.payload as typeof told
+      const { capabilities: able, priority_min: least } = done.payload as typeof original
       return { ...wish, capabilities: able, priorityMin: least }
     },
   ),
@@ -245,13 +245,13 @@ const coordinators: readonly Tap<HooksService>[] = [
   tap(
     maybe(Tasks),
     service => service.coordinatorPreSpawn,
-    self => async wish => {
+    service => async wish => {
       const event = 'coordinator.pre_spawn'
-      if (!self.has(event)) return undefined
+      if (!service.has(event)) return undefined
       const { workspaceId, provider = '', model = '' } = wish
       const whom = workspaceId === undefined ? {} : { workspaceId }
-      const told = { ...self.place(workspaceId ?? ''), ...coordinatorOf(wish), provider, model }
-      const { deny, payload } = await self.dispatch(event, whom, told)
+      const original = { ...service.workspaceFields(workspaceId ?? ''), ...coordinatorOf(wish), provider, model }
+      const { deny, payload } = await service.dispatch(event, whom, original)
       if (deny !== undefined) return { ...wish, deny }
       return {
         ...wish,
@@ -270,14 +270,14 @@ const coordinators: readonly Tap<HooksService>[] = [
     tap(
       maybe(Tasks),
       service => service[name],
-      self => note => self.announce(event, note.workspaceId, coordinatorOf(note)),
+      service => note => service.announce(event, note.workspaceId, coordinatorOf(note)),
     ),
   ),
   tap(
     maybe(Tasks),
     service => service.coordinatorDecision,
-    self => (note, runs) =>
-      self.announce('coordinator.decision', note.workspaceId, {
+    service => (note, runs) =>
+      service.announce('coordinator.decision', note.workspaceId, {
         ...coordinatorOf(note),
         decision: 'fan_out',
         run_ids: runs,
@@ -286,7 +286,8 @@ const coordinators: readonly Tap<HooksService>[] = [
   tap(
     maybe(Tasks),
     service => service.coordinatorFailed,
-    self => (note, error) => self.announce('coordinator.failed', note.workspaceId, { ...coordinatorOf(note), error }),
+    service => (note, error) =>
+      service.announce('coordinator.failed', note.workspaceId, { ...coordinatorOf(note), error }),
   ),
 ]
 

@@ -83,7 +83,7 @@ export interface ConnectionWorld {
   /** Starts or connects to the server and resolves its secrets. */
   reach(server: Server, confined: Confined | undefined): Promise<Reached>
   /** Called with each list of its tools. */
-  listed(key: string, told: readonly unknown[]): void
+  listed(key: string, listedTools: readonly unknown[]): void
   /** The cached list of its tools, if any. */
   kept(key: string): readonly unknown[] | undefined
   log(text: string, fields: Readonly<Record<string, unknown>>): void
@@ -344,7 +344,7 @@ export class Connection {
   }
 
   async #list(client: Client): Promise<ToolList> {
-    const told: unknown[] = []
+    const listedTools: unknown[] = []
     let cursor: unknown
     for (let page = 0; page < MAX_PAGES; page++) {
       const params = typeof cursor === 'string' ? { cursor } : {}
@@ -352,13 +352,13 @@ export class Connection {
         timeout: this.#bound('start_timeout'),
       })
       if (!Array.isArray(reply.tools)) throw new Error('its answer to tools/list has no list of tools')
-      told.push(...reply.tools)
+      listedTools.push(...reply.tools)
       cursor = reply.nextCursor
       if (cursor === undefined) break
     }
-    this.#tools = toolsOf(this.server.name, told)
+    this.#tools = toolsOf(this.server.name, listedTools)
     this.#isStale = false
-    this.world.listed(this.#key, told)
+    this.world.listed(this.#key, listedTools)
     return this.#tools
   }
 

@@ -28,8 +28,8 @@ export class KeptLists {
   }
 
   /** Stores a changed list; the oldest lists are deleted beyond the limit. */
-  async keep(key: string, told: readonly unknown[], now: number): Promise<void> {
-    const text = JSON.stringify(told)
+  async keep(key: string, listedTools: readonly unknown[], now: number): Promise<void> {
+    const text = JSON.stringify(listedTools)
     const before = keptLists.get(this.db, { server_key: key })
     if (before?.told === text || Buffer.byteLength(text) > MOST_BYTES) return
     await this.db.tx(t => {

@@ -23,9 +23,9 @@ export class Manager {
       version,
       reach,
       kept: key => kept.read(key),
-      listed: (key, told) =>
+      listed: (key, listedTools) =>
         void kept
-          .keep(key, told, clock.now())
+          .keep(key, listedTools, clock.now())
           .catch(error => kernel.log.warn(`a list of tools was not kept: ${messageOf(error)}`)),
       log: (text, fields) => kernel.log.warn(text, fields),
     }

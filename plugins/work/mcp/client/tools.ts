@@ -55,13 +55,13 @@ export const idPart = (name: string): string =>
     .replace(/^_+|_+$/g, '')
 
 /** Checks the listed tools one by one: an unusable one is left out with its reason and affects no other. */
-export function toolsOf(server: string, told: readonly unknown[]): ToolList {
+export function toolsOf(server: string, listedTools: readonly unknown[]): ToolList {
   const tools = new Map<string, McpTool>()
   const refused: string[] = []
   const twice = new Set<string>()
   const withheld: { tool: McpTool; tooLong?: true }[] = []
   let bytes = 0
-  for (const one of told.slice(0, MAX_TOOLS)) {
+  for (const one of listedTools.slice(0, MAX_TOOLS)) {
     const parsed = v.safeParse(Told, one)
     const called = clip(String(Object(one).name ?? ''), 80)
     if (!parsed.success) {
@@ -97,7 +97,7 @@ export function toolsOf(server: string, told: readonly unknown[]): ToolList {
       tools.set(id, made())
     }
   }
-  if (told.length > MAX_TOOLS) refused.push(`${told.length - MAX_TOOLS} tools beyond ${MAX_TOOLS}`)
+  if (listedTools.length > MAX_TOOLS) refused.push(`${listedTools.length - MAX_TOOLS} tools beyond ${MAX_TOOLS}`)
   // An id that several tools map to is withheld: a choice would depend on their order.
   for (const id of twice) {
     withheld.push({ tool: tools.get(id) as McpTool })

@@ -68,7 +68,7 @@ export class Hosting {
       if (!idle) throw McpErrors.mcp_connections_full()
       await this.#close(idle)
     }
-    const hosted = { tools, place: await this.#placeOf(session, body), actor, version: this.kernel.version }
+    const hosted = { tools, scope: await this.#placeOf(session, body), actor, version: this.kernel.version }
     const made = session ? await agentServer(hosted) : await operatorServer(hosted, body.risks ?? ['read'])
     const channel = new Channel()
     const { serveStdio } = await import('@modelcontextprotocol/server/stdio')

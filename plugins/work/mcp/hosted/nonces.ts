@@ -34,9 +34,9 @@ export class Nonces {
   }
 
   /** Whether it is the session's valid nonce. */
-  admits(sessionId: string, given: string): boolean {
+  admits(sessionId: string, candidate: string): boolean {
     const nonce = this.#bySession.get(sessionId)
-    if (!nonce || !timingSafeEqual(nonce.hash, hashOf(given))) return false
+    if (!nonce || !timingSafeEqual(nonce.hash, hashOf(candidate))) return false
     return this.clock.monotonic() <= nonce.expiresAt
   }
 

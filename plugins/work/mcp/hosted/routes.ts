@@ -36,7 +36,7 @@ export const connectionRoutes: readonly Route<McpService>[] = [
         ...REFERENCE_ERRORS,
       ),
     ],
-    handle: async (self, { actor, body }) => created({ connection_id: await self.hosting.open(actor, body) }),
+    handle: async (service, { actor, body }) => created({ connection_id: await service.hosting.open(actor, body) }),
   }),
   route({
     method: 'POST',
@@ -49,8 +49,8 @@ export const connectionRoutes: readonly Route<McpService>[] = [
     origins,
     replies: { 200: JsonMap, 204: null },
     with: [throws(McpErrors.mcp_connection_not_found, McpErrors.mcp_message_invalid)],
-    handle: async (self, { actor, body, signal }) => {
-      const answer = await self.hosting.take(actor, body.connection_id, body.message, signal)
+    handle: async (service, { actor, body, signal }) => {
+      const answer = await service.hosting.take(actor, body.connection_id, body.message, signal)
       return answer ? ok({ ...answer }) : noContent()
     },
   }),
@@ -64,8 +64,8 @@ export const connectionRoutes: readonly Route<McpService>[] = [
     origins,
     replies: { 204: null },
     with: [throws(McpErrors.mcp_connection_not_found)],
-    handle: async (self, { actor, body }) => {
-      await self.hosting.close(actor, body.connection_id)
+    handle: async (service, { actor, body }) => {
+      await service.hosting.close(actor, body.connection_id)
       return noContent()
     },
   }),

@@ -16,7 +16,7 @@ import { answerOf, json, type McpAnswer, refusalOf } from './answers.js'
 /** Parameters of a hosted server. */
 export interface Hosted {
   readonly tools: ToolsApi
-  readonly place: ToolPlace
+  readonly scope: ToolPlace
   readonly actor: Actor
   readonly version: string
 }
@@ -79,21 +79,21 @@ const AGENT_TOOLS: readonly Listed[] = [
 
 /** The MCP server for the agent of a session. */
 export async function agentServer(hosted: Hosted): Promise<Server> {
-  const { tools, place, actor } = hosted
+  const { tools, scope, actor } = hosted
   return serverOf(
     hosted,
     async () => AGENT_TOOLS.map(tool => ({ ...tool, ...ALWAYS_SHOWN })),
     async (name, input, signal) => {
       if (name === 'tool_search') {
         const { query, limit } = parsed(SearchInput, input)
-        const starting = await tools.complete(place)
-        const found = (await tools.search(place, query, limit)).map(briefly)
+        const starting = await tools.complete(scope)
+        const found = (await tools.search(scope, query, limit)).map(briefly)
         return json({ tools: found, ...(starting.length > 0 && { incomplete: notYet(starting) }) })
       }
-      if (name === 'tool_show') return json(wholly(await tools.find(place, parsed(ShowInput, input).id)))
+      if (name === 'tool_show') return json(wholly(await tools.find(scope, parsed(ShowInput, input).id)))
       if (name !== 'tool_call') return undefined
       const call = parsed(CallInput, input)
-      return answerOf(await tools.call(call.id, call.input, { ...place, actor, signal }, { wait: true }))
+      return answerOf(await tools.call(call.id, call.input, { ...scope, actor, signal }, { wait: true }))
     },
     // An agent may not run these commands, but has equivalent tools.
     next => next.replaceAll(/\bsvc tool (search|show|call)\b/g, 'tool_$1'),
@@ -105,16 +105,16 @@ export async function agentServer(hosted: Hosted): Promise<Server> {
  * calls other tools is not listed, since it would bypass the risk limit.
  */
 export async function operatorServer(hosted: Hosted, risks: readonly ToolRisk[]): Promise<Server> {
-  const { tools, place, actor } = hosted
+  const { tools, scope, actor } = hosted
   const isServed = ({ risk, judgedInside }: ToolDescriptor) => !judgedInside && risks.includes(risk)
   let made: { readonly of: readonly JudgedTool[]; readonly tools: readonly Listed[] } | undefined
   const list = async () => {
-    const of = await tools.list(place)
+    const of = await tools.list(scope)
     if (made?.of !== of) made = { of, tools: of.filter(({ descriptor }) => isServed(descriptor)).map(asListed) }
     return made.tools
   }
   return serverOf(hosted, list, async (name, input, signal) => {
-    return answerOf(await tools.call(name, input, { ...place, actor, signal }, { wait: true, among: isServed }))
+    return answerOf(await tools.call(name, input, { ...scope, actor, signal }, { wait: true, among: isServed }))
   })
 }
 

@@ -27,17 +27,17 @@ export async function discover(clock: Clock, { name, declaration }: Server, logi
     await checkAddress('the server', url, url)
     const challenge = await challengeOf(url, fetchFn)
     const { resourceMetadataUrl } = challenge
-    const told = await oauth
+    const resourceMetadata = await oauth
       .discoverOAuthProtectedResourceMetadata(url, resourceMetadataUrl ? { resourceMetadataUrl } : {}, fetchFn)
       .catch(error => {
         if (error instanceof Fault) throw error
         return undefined
       })
-    if (told && !sameResource(told.resource, url))
-      throw new Error(`its metadata are about another resource, ${told.resource}`)
+    if (resourceMetadata && !sameResource(resourceMetadata.resource, url))
+      throw new Error(`its metadata are about another resource, ${resourceMetadata.resource}`)
     // Protocol revision 2025-03-26: without metadata, the server's own root is the authorization server.
-    const isOld = !told && login.issuer_url === undefined
-    const issuer = login.issuer_url ?? told?.authorization_servers?.[0] ?? new URL('/', url).href
+    const isOld = !resourceMetadata && login.issuer_url === undefined
+    const issuer = login.issuer_url ?? resourceMetadata?.authorization_servers?.[0] ?? new URL('/', url).href
     const metadata = await metadataOf(issuer, login, fetchFn, isOld)
     if (!sameUrl(metadata.issuer, issuer) && !(isOld && sameOrigin(metadata.issuer, url)))
       throw new Error(`${issuer} says that it is ${metadata.issuer}`)
@@ -48,8 +48,9 @@ export async function discover(clock: Clock, { name, declaration }: Server, logi
     const methods = metadata.code_challenge_methods_supported
     if (methods && !methods.includes('S256')) throw new Error('it does not support PKCE with S256')
     // The scopes in the challenge take precedence over all supported ones.
-    const scopes = login.scopes ?? challenge.scope?.split(' ').filter(Boolean) ?? told?.scopes_supported ?? []
-    return { issuer: metadata.issuer, metadata, resource: told?.resource, scopes }
+    const scopes =
+      login.scopes ?? challenge.scope?.split(' ').filter(Boolean) ?? resourceMetadata?.scopes_supported ?? []
+    return { issuer: metadata.issuer, metadata, resource: resourceMetadata?.resource, scopes }
   } catch (error) {
     if (error instanceof Fault) throw error
     throw McpErrors.mcp_auth_discovery_failed(`${name}: ${messageOf(error)}`, { cause: error })

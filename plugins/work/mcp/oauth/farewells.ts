@@ -119,11 +119,11 @@ export class Farewells {
     return this.#serial.run(id, () => this.#carryOut(id, farewell, actor))
   }
 
-  async #carryOut(id: string, given: Farewell, actor?: Actor): Promise<void> {
+  async #carryOut(id: string, farewell: Farewell, actor?: Actor): Promise<void> {
     const { db, clock, log } = this.kernel
     const [row] = this.#rows('id = ? AND attempts > 0', [id])
     // A failed attempt in between has moved the tokens.
-    const { login, secrets } = row ?? given
+    const { login, secrets } = row ?? farewell
     const vault = this.kernel.needs.vault.current
     if (!vault) {
       // The tokens may be in the vault that does not run: the next start tries again.

@@ -35,8 +35,8 @@ export const clientIdOf = ({ client }: LoginRow) =>
 
 /** The command that starts a login. */
 export function nextOf({ name, source }: Server): string {
-  const place = source.workspaceId === undefined ? [] : ['--workspace', source.workspaceId]
-  return command('mcp auth login', name, ...place)
+  const workspaceOption = source.workspaceId === undefined ? [] : ['--workspace', source.workspaceId]
+  return command('mcp auth login', name, ...workspaceOption)
 }
 
 /** Status of a login. @param row undefined without a login; @param now epoch milliseconds */

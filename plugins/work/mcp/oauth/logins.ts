@@ -113,14 +113,14 @@ export class Logins {
   }
 
   /** Completes a login with a pasted code or redirect address. @throws Fault as {@link callback} */
-  async exchange(server: Server, given: { code: string } | { redirect_url: string }, actor: Actor): Promise<void> {
-    if ('code' in given) {
+  async exchange(server: Server, input: { code: string } | { redirect_url: string }, actor: Actor): Promise<void> {
+    if ('code' in input) {
       const pending = this.#pending.takeOf(server.key)
       if (!pending) throw McpErrors.mcp_auth_state_invalid('no login to this server was begun, or it is too old')
-      return this.#finish(pending, given, actor)
+      return this.#finish(pending, input, actor)
     }
-    if (!URL.canParse(given.redirect_url)) throw McpErrors.mcp_auth_state_invalid('the address is no URL')
-    const query = Object.fromEntries(new URL(given.redirect_url).searchParams)
+    if (!URL.canParse(input.redirect_url)) throw McpErrors.mcp_auth_state_invalid('the address is no URL')
+    const query = Object.fromEntries(new URL(input.redirect_url).searchParams)
     const pending = this.#pending.take(query.state ?? '', server.key)
     if (!pending) throw McpErrors.mcp_auth_state_invalid()
     return this.#finish(pending, query, actor)

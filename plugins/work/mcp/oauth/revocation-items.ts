@@ -17,12 +17,12 @@ export function revocationItems(
 ): DiagnosticItem[] {
   const items = failed.slice(0, NAMED).map(({ id, server, workspaceId, login, attempts, why, nextAt }) => {
     const tries = attempts === 1 ? '1 attempt' : `${attempts} attempts`
-    const place = workspaceId !== undefined && hasWorkspace(workspaceId) ? ['--workspace', workspaceId] : []
+    const workspaceOption = workspaceId !== undefined && hasWorkspace(workspaceId) ? ['--workspace', workspaceId] : []
     const common = {
       id: `mcp.revocations:${id}`,
       category: 'mcp',
       severity: 'warning',
-      suggested_command: command('mcp auth logout', server, ...place),
+      suggested_command: command('mcp auth logout', server, ...workspaceOption),
     } as const
     return nextAt === undefined
       ? finding({

@@ -50,12 +50,12 @@ export const authRoutes: readonly Route<McpService>[] = [
     public: true,
     navigation: true,
     replies: { 200: HTML, 400: HTML, 503: HTML },
-    handle: async (self, { query, headers }) => {
+    handle: async (service, { query, headers }) => {
       // A prefetching browser must not use up the login, which is valid once.
       if (headers['sec-purpose']?.includes('prefetch'))
         return { status: 503, body: page('Not yet', 'Open this page to complete the login.'), headers: PAGE_HEADERS }
       try {
-        const { name } = await self.logins.callback(query)
+        const { name } = await service.logins.callback(query)
         const text = `The MCP server ${name} can be used now. You can close this page.`
         return ok(page('You are logged in', text), PAGE_HEADERS)
       } catch (error) {
@@ -74,7 +74,7 @@ export const authRoutes: readonly Route<McpService>[] = [
     query: McpAuthQuery,
     replies: { 200: McpAuthStatus },
     with: [cli('mcp auth status', { ...ofServer, view: statusView }), throws(...unfound)],
-    handle: async (self, { params, query }) => ok(self.logins.status(await self.findAt(params.name, query))),
+    handle: async (service, { params, query }) => ok(service.logins.status(await service.findAt(params.name, query))),
   }),
   route({
     method: 'POST',
@@ -85,7 +85,8 @@ export const authRoutes: readonly Route<McpService>[] = [
     body: BeginMcpAuthBody,
     privileged: true,
     replies: { 200: BeginMcpAuthReply },
-    handle: async (self, { params, query }) => ok(await self.logins.begin(await self.findAt(params.name, query))),
+    handle: async (service, { params, query }) =>
+      ok(await service.logins.begin(await service.findAt(params.name, query))),
   }),
   route({
     method: 'POST',
@@ -96,10 +97,10 @@ export const authRoutes: readonly Route<McpService>[] = [
     body: ExchangeMcpAuthBody,
     privileged: true,
     replies: { 200: McpAuthStatus },
-    handle: async (self, { params, query, body, actor }) => {
-      const server = await self.findAt(params.name, query)
-      await self.logins.exchange(server, body, actor)
-      return ok(self.logins.status(server))
+    handle: async (service, { params, query, body, actor }) => {
+      const server = await service.findAt(params.name, query)
+      await service.logins.exchange(server, body, actor)
+      return ok(service.logins.status(server))
     },
   }),
   route({
@@ -114,6 +115,6 @@ export const authRoutes: readonly Route<McpService>[] = [
       cli('mcp auth logout', { ...ofServer, view: statusView }),
       throws(McpErrors.mcp_auth_revocation_failed, ...unfound),
     ],
-    handle: async (self, { params, query, actor }) => ok(await self.logout(params.name, query, actor)),
+    handle: async (service, { params, query, actor }) => ok(await service.logout(params.name, query, actor)),
   }),
 ]

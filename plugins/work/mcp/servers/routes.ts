@@ -20,7 +20,7 @@ import { serverUndo } from './undo.js'
 
 const about = describe('Settings')
 const route = routeOf<McpService>(about)
-const place = { options: { workspace_id: 'workspace' }, workspace: 'workspace_id' }
+const scopeOptions = { options: { workspace_id: 'workspace' }, workspace: 'workspace_id' }
 /** Errors of the place in a request. */
 const misplaced = [McpErrors.mcp_scope_invalid, ...REFERENCE_ERRORS]
 
@@ -70,18 +70,18 @@ export const serverRoutes: readonly Route<McpService>[] = [
     query: McpPlaceQuery,
     with: [tool('mcp_list', ['mcp'], { visibility: 'operator' })],
     throws: misplaced,
-    cli: place,
+    cli: scopeOptions,
     empty: 'no MCP servers; add one: svc mcp add --help',
     problems: 'problems',
-    handle: (self, { query }) => self.list(query),
+    handle: (service, { query }) => service.list(query),
   }),
   server.get({
     summary: 'Show an MCP server and its tools',
     query: ShowMcpServerQuery,
     with: [tool('mcp_info', ['mcp'], { visibility: 'operator' })],
     throws: misplaced,
-    cli: { ...place, view: withTable(server.view, 'tools', tools) },
-    handle: async (self, { params, query }) => ({ mcp_server: await self.show(params.name, query) }),
+    cli: { ...scopeOptions, view: withTable(server.view, 'tools', tools) },
+    handle: async (service, { params, query }) => ({ mcp_server: await service.show(params.name, query) }),
   }),
   route({
     method: 'PUT',
@@ -92,7 +92,7 @@ export const serverRoutes: readonly Route<McpService>[] = [
     body: PutMcpServerBody,
     privileged: true,
     replies: { 200: ApplyOutcome },
-    handle: async (self, { params, query, body, actor }) => ok(await self.put(params.name, query, body, actor)),
+    handle: async (service, { params, query, body, actor }) => ok(await service.put(params.name, query, body, actor)),
   }),
   route({
     method: 'DELETE',
@@ -106,6 +106,6 @@ export const serverRoutes: readonly Route<McpService>[] = [
       throws(McpErrors.mcp_server_not_found, McpErrors.mcp_server_read_only, ...DECLARE_ERRORS),
       cli('mcp remove', { options: { workspace_id: 'workspace' }, done: 'removed MCP server {name}' }),
     ],
-    handle: async (self, { params, query, actor }) => ok(await self.remove(params.name, query, actor)),
+    handle: async (service, { params, query, actor }) => ok(await service.remove(params.name, query, actor)),
   }),
 ]

@@ -14,7 +14,7 @@ export const seenTable = `CREATE TABLE mcp_seen (
 
 const { text, time, json } = column
 
-export const seen = table('mcp_seen', {
+export const seenServers = table('mcp_seen', {
   binding: text(),
   kind: text<SourceKind>(),
   workspace_id: text().nullable(),
@@ -25,4 +25,4 @@ export const seen = table('mcp_seen', {
   secrets: json<readonly string[]>(),
   missing_since: time().nullable(),
 })
-export type Seen = RowOf<typeof seen>
+export type SeenServer = RowOf<typeof seenServers>

@@ -16,9 +16,9 @@ const WRITTEN = [
 const HIDDEN = ['env_keys', 'secret_env_keys', 'header_keys', 'secret_header_keys', 'auth'] as const
 
 const pathOf = ({ path, query }: Pick<ChangeSeen, 'path' | 'query'>) => {
-  const place = new URLSearchParams(query)
-  place.delete('target')
-  const text = place.toString()
+  const search = new URLSearchParams(query)
+  search.delete('target')
+  const text = search.toString()
   return `${path}${text && `?${text}`}`
 }
 
@@ -27,10 +27,10 @@ export const serverUndo: Undo = {
   by: 'custom',
   of: 'mcp_server',
   compares: ['declared_in', ...WRITTEN, ...HIDDEN],
-  reads: asked => [pathOf(asked)],
-  request: seen => {
-    const [was, is] = [viewIn(seen.before), viewIn(seen.after)]
-    const path = pathOf(seen)
+  reads: request => [pathOf(request)],
+  request: change => {
+    const [was, is] = [viewIn(change.before), viewIn(change.after)]
+    const path = pathOf(change)
     if (is && (!was || was.declared_in !== is.declared_in)) return { method: 'DELETE', path }
     if (!was) return 'the server was not there'
     const hidden = HIDDEN.find(member => was[member] && canonicalJson(was[member]) !== '[]')

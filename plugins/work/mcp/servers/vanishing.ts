@@ -11,7 +11,7 @@ import type { Logins } from '../oauth/logins.js'
 import type { Declared, SourceKind } from '../sources/declaration.js'
 import { NAMED, type Sources } from '../sources/sources.js'
 import { ownSecrets, references } from './own-secrets.js'
-import { type Seen, seen } from './seen-table.js'
+import { type SeenServer, seenServers } from './seen-table.js'
 
 /** Interval of file checks in milliseconds, while a server in them has a login or secrets. */
 const LOOK_MS = 5 * 60_000
@@ -55,7 +55,7 @@ export class Vanishing {
     const rows = declared.filter(isOwner).flatMap(one => {
       const { kind, workspaceId, agent, extension } = one.source
       const binding = bindingOf(one)
-      const before = seen.get(this.kernel.db, { binding })
+      const before = seenServers.get(this.kernel.db, { binding })
       const secrets = [...new Set([...(before?.secrets ?? []), ...ownSecrets(one)])].sort()
       return before?.missing_since === null && canonicalJson(before.secrets) === canonicalJson(secrets)
         ? []
@@ -68,36 +68,36 @@ export class Vanishing {
     })
     if (rows.length === 0) return
     await this.kernel.db.tx(t => {
-      for (const row of rows) seen.replace(t, row)
+      for (const row of rows) seenServers.replace(t, row)
     })
     this.#wait()
   }
 
   /** Forgets a server that a request removed completely. */
   async drop(binding: string): Promise<void> {
-    if (seen.get(this.kernel.db, { binding })) await this.kernel.db.tx(t => seen.delete(t, { binding }))
+    if (seenServers.get(this.kernel.db, { binding })) await this.kernel.db.tx(t => seenServers.delete(t, { binding }))
   }
 
   /** Checks at the start and every few minutes, until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     this.#alarm.set(LOOK, this.kernel.clock.now())
     await this.#alarm.run(signal, {
-      fire: () => this.#look(),
+      fire: () => this.#check(),
       failed: error => this.kernel.log.error('servers that are gone keep their secrets', { why: messageOf(error) }),
     })
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const { clock, db } = this.kernel
-    const rows = seen.all(db)
-    const there = new Map<Seen, boolean | undefined>()
+    const rows = seenServers.all(db)
+    const there = new Map<SeenServer, boolean | undefined>()
     for (const row of rows) there.set(row, await this.#isThere(row))
     const now = clock.now()
     const { missed, back, gone } = absent(rows, row => there.get(row), now, GRACE_MS)
     if (missed.length + back.length > 0)
       await db.tx(t => {
-        for (const { binding } of missed) seen.update(t, { binding }, { missing_since: now })
-        for (const { binding } of back) seen.update(t, { binding }, { missing_since: null })
+        for (const { binding } of missed) seenServers.update(t, { binding }, { missing_since: now })
+        for (const { binding } of back) seenServers.update(t, { binding }, { missing_since: null })
       })
     for (const row of gone) await this.#forget(row)
     this.#wait()
@@ -105,12 +105,12 @@ export class Vanishing {
 
   /** Removes servers of a purged extension. A disabled or removed one can come back. */
   async forgetExtension(name: string): Promise<void> {
-    for (const row of seen.query(this.kernel.db, 'WHERE extension IS NOT NULL'))
+    for (const row of seenServers.query(this.kernel.db, 'WHERE extension IS NOT NULL'))
       if (row.extension === name || row.extension?.startsWith(`${name}@`)) await this.#forget(row)
   }
 
   /** Whether a server is still declared; undefined if that cannot be determined. */
-  async #isThere({ kind, workspace_id: id, agent, extension, binding }: Seen): Promise<boolean | undefined> {
+  async #isThere({ kind, workspace_id: id, agent, extension, binding }: SeenServer): Promise<boolean | undefined> {
     const { agents, workspaces } = this.kernel.needs
     // Servers from agents and skills of an extension are not tracked.
     if (extension !== null && kind !== 'extension') return undefined
@@ -136,7 +136,7 @@ export class Vanishing {
   }
 
   /** The row is deleted last: after a crash, the work is repeated. */
-  async #forget({ binding, workspace_id: id, secrets }: Seen): Promise<void> {
+  async #forget({ binding, workspace_id: id, secrets }: SeenServer): Promise<void> {
     const { db, needs, log } = this.kernel
     const vault = needs.vault.current
     if (!vault) return
@@ -148,7 +148,7 @@ export class Vanishing {
     const unnamed = secrets.filter(reference => !named.has(reference))
     await db.tx(t => {
       forget(t, vault, unnamed)
-      seen.delete(t, { binding })
+      seenServers.delete(t, { binding })
     })
     log.info('a server is gone from its file, and its login and secrets with it', { secrets: unnamed.length })
   }

@@ -38,7 +38,7 @@ export class Writing {
   /** @throws Fault `mcp_server_invalid`, and those of settings and the vault */
   async put(
     name: string,
-    { target: asked = 'auto' }: McpTargetQuery,
+    { target: requestedTarget = 'auto' }: McpTargetQuery,
     workspace: Workspace | undefined,
     body: PutMcpServerBody,
     actor: Actor,
@@ -46,8 +46,8 @@ export class Writing {
   ): Promise<ApplyOutcome> {
     const before = await this.#find(name, workspace)
     const written = before && writableIn(before, workspace)
-    const place = targetsOf[workspace ? 'workspace' : 'global']
-    const target = asked === 'auto' ? (written ?? place.config) : place[asked]
+    const targets = targetsOf[workspace ? 'workspace' : 'global']
+    const target = requestedTarget === 'auto' ? (written ?? targets.config) : targets[requestedTarget]
     const { server } = body
     if (server.name !== name)
       throw McpErrors.mcp_server_invalid(`the body names ${shown(server.name)}, the path ${shown(name)}`)
@@ -80,7 +80,7 @@ export class Writing {
   /** @throws Fault `mcp_server_not_found`, `mcp_server_read_only`, `mcp_server_in_use`, and those of settings */
   async remove(
     name: string,
-    { target: asked = 'auto' }: McpTargetQuery,
+    { target: requestedTarget = 'auto' }: McpTargetQuery,
     workspace: Workspace | undefined,
     actor: Actor,
   ): Promise<ApplyOutcome> {
@@ -91,8 +91,8 @@ export class Writing {
     if (!server && problem)
       throw ConfigErrors.config_file_invalid(messageOf(problem.error), { next: commandLine('mcp list') })
     if (!server) throw McpErrors.mcp_server_not_found(`there is no MCP server ${shown(name)} here`)
-    const place = targetsOf[workspace ? 'workspace' : 'global']
-    const target = asked === 'auto' ? writableIn(server, workspace) : place[asked]
+    const targets = targetsOf[workspace ? 'workspace' : 'global']
+    const target = requestedTarget === 'auto' ? writableIn(server, workspace) : targets[requestedTarget]
     if (target === undefined || !all(server).some(({ kind }) => kind === target))
       throw McpErrors.mcp_server_read_only(
         `the MCP server ${shown(name)} is declared in ${server.source.where}; remove it there`,

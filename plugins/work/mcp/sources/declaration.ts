@@ -94,10 +94,10 @@ export function parseDeclarations(where: string, value: unknown): ReadServers {
   }
   if (typeof value !== 'object' || value === null) refuse('', 'a list with names, or servers by name, is expected')
   const all = Object.entries(Object(value) as object)
-  for (const [key, given] of all.slice(0, MOST_SERVERS)) {
-    const name = Array.isArray(value) ? String(Object(given).name ?? key) : key
-    const parsed = v.safeParse(v.object({ name: text(128), ...ServerMembers }), { ...Object(given), name })
-    const isRequired = Object(given).required === true
+  for (const [key, entry] of all.slice(0, MOST_SERVERS)) {
+    const name = Array.isArray(value) ? String(Object(entry).name ?? key) : key
+    const parsed = v.safeParse(v.object({ name: text(128), ...ServerMembers }), { ...Object(entry), name })
+    const isRequired = Object(entry).required === true
     if (!parsed.success) {
       const [issue] = parsed.issues
       const member = v.getDotPath(issue)
@@ -176,15 +176,15 @@ export function merged(all: readonly Declared[]): Server[] {
 }
 
 /** Cached keys of declarations, which are needed on every call. */
-const keys = new WeakMap<Declaration, { readonly place: string; readonly key: string }>()
+const keys = new WeakMap<Declaration, { readonly sourceKey: string; readonly key: string }>()
 
 function keyOf({ kind, workspaceId = '', where }: Source, declaration: Declaration): string {
-  const place = [kind, workspaceId, where].join(' ')
+  const sourceKey = [kind, workspaceId, where].join(' ')
   const known = keys.get(declaration)
-  if (known?.place === place) return known.key
+  if (known?.sourceKey === sourceKey) return known.key
   const key = createHash('sha256')
     .update(canonicalJson([kind, workspaceId, where, asWritten(declaration)]))
     .digest('hex')
-  keys.set(declaration, { place, key })
+  keys.set(declaration, { sourceKey, key })
   return key
 }

@@ -10,8 +10,8 @@ import { McpErrors } from '../errors.js'
 import type { K } from '../needs.js'
 import { references } from '../servers/own-secrets.js'
 import type { Declaration } from './declaration.js'
-import { type ForeignPlace, type ForeignServers, foreignServers, type Variable } from './foreign.js'
-import { placesIn } from './places.js'
+import { type ForeignLocation, type ForeignServers, foreignServers, type Variable } from './foreign.js'
+import { positionsIn } from './json-positions.js'
 
 const MOST_BYTES = 1024 * 1024
 const MOST_KEPT = 256
@@ -22,7 +22,7 @@ export const IN_SIDECAR = ['mcpServers', 'servers'] as const
 export const IN_OVERLAY = ['mcp_servers'] as const
 
 /** A file with servers, and the access to its variables. */
-export interface ServerFile extends Pick<ForeignPlace, 'where' | 'holders' | 'root' | 'isWorkspace' | 'isStrict'> {
+export interface ServerFile extends Pick<ForeignLocation, 'where' | 'holders' | 'root' | 'isWorkspace' | 'isStrict'> {
   readonly file: string
   /** Folder that the file must not lead out of. */
   readonly inside: string
@@ -39,7 +39,7 @@ export interface ServerFile extends Pick<ForeignPlace, 'where' | 'holders' | 'ro
  */
 export async function readServerFile(
   kernel: K,
-  { file, inside, ref, ...place }: ServerFile,
+  { file, inside, ref, ...location }: ServerFile,
 ): Promise<ForeignServers | undefined> {
   try {
     const [real, root] = await Promise.all([realpath(file).catch(unlessAbsent), realpath(inside)])
@@ -49,7 +49,7 @@ export async function readServerFile(
     const text = bytes?.toString() ?? ''
     const document = readJson(text, path.basename(file))
     const variable = ref ? (...of: [string, string]) => ({ ref: ref(...of) }) : await variablesIn(text, kernel)
-    return foreignServers(document, { ...place, variable, at: placesIn(text) })
+    return foreignServers(document, { ...location, variable, at: positionsIn(text) })
   } catch (error) {
     throw McpErrors.mcp_file_invalid(`${file} cannot be used: ${messageOf(error)}`, { cause: error })
   }
@@ -59,7 +59,7 @@ export async function readServerFile(
 const MOST_VARIABLES = 256
 
 /** Values of variables named in a file of the home, from the daemon's environment. */
-async function variablesIn(text: string, kernel: K): Promise<ForeignPlace['variable']> {
+async function variablesIn(text: string, kernel: K): Promise<ForeignLocation['variable']> {
   const names = new Set([...text.matchAll(/\$\{(?:env:)?([A-Za-z_]\w{0,255})(?=\}|:-)/g)].map(([, name = '']) => name))
   const found = new Map<string, Variable>()
   for (const name of [...names].slice(0, MOST_VARIABLES)) {

@@ -33,7 +33,7 @@ export interface Variable {
 }
 
 /** A file and its variables. */
-export interface ForeignPlace {
+export interface ForeignLocation {
   /** The file, for people. */
   readonly where: string
   /** Members that can contain the servers; the first existing one is used. */
@@ -88,37 +88,39 @@ class Unusable extends Error {
  * Servers of an `mcp.json` or similar file, in the spellings of the common programs.
  * @throws Error if the file is not a list of servers at all
  */
-export function foreignServers(document: unknown, place: ForeignPlace): ForeignServers {
+export function foreignServers(document: unknown, location: ForeignLocation): ForeignServers {
   const servers: Declaration[] = []
   const faults: ServerFault[] = []
   const remarks: string[] = []
   let hasDisabled = false
   for (const member of isObject(document) ? Object.keys(document) : [])
-    if (isMisspelt(member, place.holders))
-      remarks.push(`${place.where}:${place.at([member])}: ${shown(member)} is not read; write ${place.holders[0]}`)
-  const holder = isObject(document) ? place.holders.find(member => isSaid(document[member])) : ''
+    if (isMisspelt(member, location.holders))
+      remarks.push(
+        `${location.where}:${location.at([member])}: ${shown(member)} is not read; write ${location.holders[0]}`,
+      )
+  const holder = isObject(document) ? location.holders.find(member => isSaid(document[member])) : ''
   if (holder === undefined) return { servers, faults, remarks, hasDisabled }
   const held = isObject(document) ? document[holder] : undefined
   if (!isObject(held))
-    throw new Error(`${place.at([holder])}: an object with ${place.holders[0]}, servers by name, is expected`)
+    throw new Error(`${location.at([holder])}: an object with ${location.holders[0]}, servers by name, is expected`)
   const all = Object.entries(held)
-  for (const [name, given] of all.slice(0, MOST_SERVERS)) {
+  for (const [name, entry] of all.slice(0, MOST_SERVERS)) {
     const called = (keys: readonly (string | number)[]) =>
-      `${place.where}:${place.at([holder, name, ...keys])}: the server ${shown(name, 64)}`
+      `${location.where}:${location.at([holder, name, ...keys])}: the server ${shown(name, 64)}`
     try {
-      const server = serverOf(name, given, place, what => remarks.push(`${called([])} ${what}`))
+      const server = serverOf(name, entry, location, what => remarks.push(`${called([])} ${what}`))
       if (server) servers.push(server)
       else hasDisabled = true
     } catch (error) {
       const keys = error instanceof Unusable ? error.keys : []
       const member = keys.length > 0 ? `${pathText([holder, name, ...keys])}: ` : ''
       const text = `${called(keys)} is left out: ${member}${(error as Error).message}`
-      const isRequired = isObject(given) && given.required === true
+      const isRequired = isObject(entry) && entry.required === true
       faults.push({ name, error: McpErrors.mcp_file_invalid(text), isRequired })
     }
   }
   if (all.length > MOST_SERVERS)
-    remarks.push(`${place.where} has ${all.length} servers; the first ${MOST_SERVERS} are read`)
+    remarks.push(`${location.where} has ${all.length} servers; the first ${MOST_SERVERS} are read`)
   return { servers, faults, remarks: remarks.slice(0, MOST_REMARKS), hasDisabled }
 }
 
@@ -142,26 +144,26 @@ const pathText = (keys: readonly (string | number)[]) =>
 function serverOf(
   name: string,
   written: unknown,
-  place: ForeignPlace,
+  location: ForeignLocation,
   remark: (what: string) => void,
 ): Declaration | undefined {
-  if (place.isStrict && !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(name))
+  if (location.isStrict && !/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(name))
     throw new Error('its name needs letters, digits, _, . and -, at most 64')
   if (name === '' || name.length > 128) throw new Error('its name needs 1 to 128 characters')
   if (!isObject(written)) throw new Error('an object is expected')
   // Some generators write null for unset members.
-  const given = Object.fromEntries(Object.entries(written).filter(([, value]) => isSaid(value)))
-  if (given.disabled === true || given.enabled === false) {
+  const fields = Object.fromEntries(Object.entries(written).filter(([, value]) => isSaid(value)))
+  if (fields.disabled === true || fields.enabled === false) {
     remark('is disabled in the file')
     return undefined
   }
-  const unread = Object.keys(given).filter(member => !READ.has(member) && !OWN.includes(member))
+  const unread = Object.keys(fields).filter(member => !READ.has(member) && !OWN.includes(member))
   if (unread.length > 0) remark(`has members that are not read: ${shown(unread.join(', '), 200).slice(1, -1)}`)
-  const own = Object.fromEntries(OWN.filter(member => given[member] !== undefined).map(one => [one, given[one]]))
+  const own = Object.fromEntries(OWN.filter(member => fields[member] !== undefined).map(one => [one, fields[one]]))
   const members = (isShown: boolean): Members => {
-    const reading = { name, place, isShown }
-    const url = urlOf(given, reading)
-    const values = url === undefined ? started(given, reading) : reached(given, url, reading)
+    const reading = { name, location, isShown }
+    const url = urlOf(fields, reading)
+    const values = url === undefined ? started(fields, reading) : reached(fields, url, reading)
     return { ...own, ...values, ...merged('secret_env', values, own), ...merged('secret_headers', values, own) }
   }
   const parsed = v.safeParse(v.object(ServerMembers), members(false))
@@ -184,7 +186,7 @@ const SHOWN = ['command', 'args', 'env', 'url', 'headers'] as const
 
 interface Reading {
   readonly name: string
-  readonly place: ForeignPlace
+  readonly location: ForeignLocation
   /** Whether texts keep variables by name, for display. */
   readonly isShown: boolean
 }
@@ -195,35 +197,35 @@ const merged = (member: 'secret_env' | 'secret_headers', values: Members, own: M
 const URLS = ['httpUrl', 'url', 'serverUrl'] as const
 
 /** Address of a server; undefined for a server with a command. */
-function urlOf(given: Members, reading: Reading): string | undefined {
-  const urls = URLS.filter(member => given[member] !== undefined)
-  const named = given.type === undefined ? 'transport' : 'type'
-  const type = given[named] === undefined ? undefined : textOf(given[named], [named])
+function urlOf(members: Members, reading: Reading): string | undefined {
+  const urls = URLS.filter(member => members[member] !== undefined)
+  const named = members.type === undefined ? 'transport' : 'type'
+  const type = members[named] === undefined ? undefined : textOf(members[named], [named])
   const transport = type === undefined ? undefined : TRANSPORTS.get(type.toLowerCase())
   if (type !== undefined && transport === undefined)
     throw new Unusable([named], `its type is ${shown(type, 40)}; stdio and http are known`)
-  const isStarted = given.command !== undefined
+  const isStarted = members.command !== undefined
   if (isStarted === urls.length > 0)
     throw new Error(isStarted ? 'it has a command and a URL' : 'it has neither a command nor a URL')
   if (transport !== undefined && (transport === 'stdio') !== isStarted)
     throw new Error(`its type is ${transport}, but it has ${isStarted ? 'a command' : 'a URL'}`)
   const [member] = urls
-  return member === undefined ? undefined : expand(given[member], [member], reading)
+  return member === undefined ? undefined : expand(members[member], [member], reading)
 }
 
-function started(given: Members, reading: Reading): Members {
-  const { args = [] } = given
+function started(members: Members, reading: Reading): Members {
+  const { args = [] } = members
   if (!Array.isArray(args)) throw new Unusable(['args'], 'a list is expected')
-  const isList = Array.isArray(given.command)
+  const isList = Array.isArray(members.command)
   const [command = '', ...rest] = [
-    ...[given.command].flat().map((word, n) => expand(word, isList ? ['command', n] : ['command'], reading)),
+    ...[members.command].flat().map((word, n) => expand(word, isList ? ['command', n] : ['command'], reading)),
     ...args.map((word, n) => expand(word, ['args', n], reading)),
   ]
   if (command === '') throw new Unusable(['command'], 'its command is empty')
-  const cwd = given.cwd === undefined ? undefined : expand(given.cwd, ['cwd'], reading)
-  const { plain, secret } = valuesOf(given.env, 'env', reading)
+  const cwd = members.cwd === undefined ? undefined : expand(members.cwd, ['cwd'], reading)
+  const { plain, secret } = valuesOf(members.env, 'env', reading)
   return {
-    ...inFolder(command, rest, cwd && path.resolve(reading.place.root, cwd)),
+    ...inFolder(command, rest, cwd && path.resolve(reading.location.root, cwd)),
     ...some('env', plain),
     ...some('secret_env', secret),
   }
@@ -242,8 +244,8 @@ export function folderOf(command: string, args: readonly string[]) {
   return isOurs && folder !== undefined && program !== undefined ? { folder, program } : undefined
 }
 
-function reached(given: Members, url: string, reading: Reading): Members {
-  const { plain, secret } = valuesOf(given.headers, 'headers', reading)
+function reached(members: Members, url: string, reading: Reading): Members {
+  const { plain, secret } = valuesOf(members.headers, 'headers', reading)
   return { url, ...some('headers', plain), ...some('secret_headers', secret) }
 }
 
@@ -257,7 +259,7 @@ function valuesOf(value: unknown, member: string, reading: Reading) {
     const text = textOf(entry, [member, key])
     const variable = /^\$\{([A-Za-z_]\w*)\}$/.exec(text.replace('{env:', '{'))?.[1]
     const found =
-      variable === undefined || isFolder(variable) ? undefined : reading.place.variable(reading.name, variable)
+      variable === undefined || isFolder(variable) ? undefined : reading.location.variable(reading.name, variable)
     if (found?.missing !== undefined)
       throw new Unusable([member, key], `\${${variable}} has no value: ${found.missing}`)
     if (found) secret[key] = found.ref
@@ -279,12 +281,12 @@ function textOf(value: unknown, keys: readonly (string | number)[]): string {
 const isFolder = (name: string) => /^(?:workspaceFolder|workspaceRoot|projectRoot|CLAUDE_PROJECT_DIR)$/.test(name)
 
 /** Expands variables in a text; `${VAR:-x}` is x if VAR has no value. */
-function expand(value: unknown, keys: readonly (string | number)[], { place, name, isShown }: Reading): string {
+function expand(value: unknown, keys: readonly (string | number)[], { location, name, isShown }: Reading): string {
   return textOf(value, keys).replace(/\$\{([^{}]*)\}/g, (whole, inside: string) => {
-    if (isFolder(inside) && place.isWorkspace) return place.root
+    if (isFolder(inside) && location.isWorkspace) return location.root
     const [, variable, fallback] =
       /^([A-Za-z_]\w*)(?::-([\s\S]*))?$/.exec(`{${inside}`.replace('{env:', '{').slice(1)) ?? []
-    const found = variable === undefined ? undefined : place.variable(name, variable)
+    const found = variable === undefined ? undefined : location.variable(name, variable)
     if (found?.value !== undefined) return isShown ? whole : found.value
     if (fallback !== undefined) return fallback
     const named = shown(whole, 60).slice(1, -1)

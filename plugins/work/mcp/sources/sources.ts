@@ -13,7 +13,7 @@ import { type Declared, merged, type Server, type Source, type SourceKind } from
 import { checkReferences, IN_OVERLAY, IN_SIDECAR, KeptFiles, readServerFile, type ServerFile } from './files.js'
 
 /** Place of a lookup: everywhere, a workspace, or an agent. */
-export interface Place {
+export interface SourceScope {
   readonly workspace?: Workspace | undefined
   readonly definition?: AgentDefinition | undefined
 }
@@ -74,14 +74,14 @@ export class Sources {
   }
 
   /** Servers of a place. A source that cannot be read is reported as a problem and affects no other. */
-  async read(place: Place): Promise<Found> {
-    const { declared, ...about } = await this.all(place)
+  async read(scope: SourceScope): Promise<Found> {
+    const { declared, ...about } = await this.all(scope)
     this.noticed(declared)
     return { servers: merged(declared), ...about }
   }
 
   /** All declarations, including shadowed ones. */
-  async all(place: Place): Promise<Omit<Found, 'servers'> & { readonly declared: readonly Declared[] }> {
+  async all(scope: SourceScope): Promise<Omit<Found, 'servers'> & { readonly declared: readonly Declared[] }> {
     const problems: Problem[] = []
     const remarks: string[] = []
     const disabled: string[] = []
@@ -93,17 +93,17 @@ export class Sources {
         return []
       }
     }
-    const { workspace } = place
+    const { workspace } = scope
     const reading = { of, problems, remarks, disabled }
     const declared = await Promise.all([
       of(NAMED['global-config'], () => this.#ofConfig()),
       of(NAMED['global-mcp-sidecar'], () => this.#ofHome(reading)),
       ...(workspace ? this.#ofWorkspace(workspace, reading) : []),
-      of(NAMED.provider, () => this.#contributed('provider', place, reading)),
-      of(NAMED.agent, () => this.#ofAgent(place)),
-      of(NAMED['agent-mcp-sidecar'], () => this.#besideAgent(place, reading)),
-      of(NAMED.skill, () => this.#contributed('skill', place, reading)),
-      of(NAMED.extension, () => this.#ofRecords(place)),
+      of(NAMED.provider, () => this.#contributed('provider', scope, reading)),
+      of(NAMED.agent, () => this.#ofAgent(scope)),
+      of(NAMED['agent-mcp-sidecar'], () => this.#besideAgent(scope, reading)),
+      of(NAMED.skill, () => this.#contributed('skill', scope, reading)),
+      of(NAMED.extension, () => this.#ofRecords(scope)),
     ])
     return { declared: declared.flat(), problems, remarks, disabled }
   }
@@ -138,7 +138,7 @@ export class Sources {
     ) => {
       if (!(await this.kernel.needs.agents.mayRunFilesOf(workspace))) return []
       const source = { kind, scope: 'workspace', workspaceId: workspace.id, where: `.svc/${name}` } as const
-      return this.#ofFile({ file: path.join(own, name), holders, ...placeIn(workspace) }, source, reading, workspace)
+      return this.#ofFile({ file: path.join(own, name), holders, ...locationIn(workspace) }, source, reading, workspace)
     }
     return [
       of(NAMED['workspace-config'], () => read('workspace-config', 'config.json', IN_OVERLAY)),
@@ -164,8 +164,8 @@ export class Sources {
       return []
     }
     const source = { kind: 'workspace-foreign', scope: 'workspace', workspaceId: id, where: FOREIGN_FILE } as const
-    const place = { file, holders: IN_SIDECAR, isStrict: true, ...placeIn(workspace) }
-    return this.#ofFile(place, source, reading, workspace)
+    const location = { file, holders: IN_SIDECAR, isStrict: true, ...locationIn(workspace) }
+    return this.#ofFile(location, source, reading, workspace)
   }
 
   /** An unusable server affects no other. @param workspace of the file, whose secrets alone it may refer to */
@@ -195,22 +195,22 @@ export class Sources {
     })
   }
 
-  async #ofAgent({ definition, workspace }: Place): Promise<Declared[]> {
+  async #ofAgent({ definition, workspace }: SourceScope): Promise<Declared[]> {
     if (!definition || !(await this.#mayRun(definition, workspace))) return []
     const source = this.#sourceOfAgent('agent', definition, workspace)
     return definition.mcpServers.map(declaration => ({ source, declaration }))
   }
 
   /** Servers in the file beside an AGENT.md, which has the same trust as the definition. */
-  async #besideAgent({ definition, workspace }: Place, reading: Reading): Promise<Declared[]> {
+  async #besideAgent({ definition, workspace }: SourceScope, reading: Reading): Promise<Declared[]> {
     if (!definition?.path || (definition.source !== 'home' && definition.source !== 'workspace')) return []
     if (!(await this.#mayRun(definition, workspace))) return []
     const folder = path.dirname(definition.path)
     const file = path.join(folder, 'mcp.json')
     const source = this.#sourceOfAgent('agent-mcp-sidecar', definition, workspace)
     const ofWorkspace = definition.source === 'workspace' ? workspace : undefined
-    const place = ofWorkspace ? placeIn(ofWorkspace) : { root: this.kernel.home.root, isWorkspace: false }
-    return this.#ofFile({ file, holders: IN_SIDECAR, ...place, inside: folder }, source, reading, ofWorkspace)
+    const location = ofWorkspace ? locationIn(ofWorkspace) : { root: this.kernel.home.root, isWorkspace: false }
+    return this.#ofFile({ file, holders: IN_SIDECAR, ...location, inside: folder }, source, reading, ofWorkspace)
   }
 
   /** Whether a definition may run code; one from a workspace's files has to be trusted first. */
@@ -231,10 +231,10 @@ export class Sources {
   }
 
   /** Contributed servers. An unusable server affects no other. */
-  async #contributed(kind: 'provider' | 'skill', place: Place, { problems }: Reading): Promise<Declared[]> {
+  async #contributed(kind: 'provider' | 'skill', scope: SourceScope, { problems }: Reading): Promise<Declared[]> {
     const contributors = this.kernel.collect(McpServerSources).filter(({ entry }) => entry.kind === kind)
-    const all = await Promise.all(contributors.map(({ entry }) => entry.read(place)))
-    const workspaceId = place.workspace?.id
+    const all = await Promise.all(contributors.map(({ entry }) => entry.read(scope)))
+    const workspaceId = scope.workspace?.id
     const failed = (server: string, error: unknown, isRequired = false) =>
       problems.push({ where: NAMED[kind], error, server, isMinor: !isRequired })
     return all.flat().flatMap((brought): Declared[] => {
@@ -245,7 +245,7 @@ export class Sources {
       }
       const { declaration } = brought
       try {
-        if (ofWorkspace && place.workspace) checkReferences(where, declaration, place.workspace)
+        if (ofWorkspace && scope.workspace) checkReferences(where, declaration, scope.workspace)
       } catch (error) {
         failed(declaration.name, error, declaration.required)
         return []
@@ -259,7 +259,7 @@ export class Sources {
   }
 
   /** Servers of records, from extensions and other writers. */
-  #ofRecords({ workspace }: Place): Declared[] {
+  #ofRecords({ workspace }: SourceScope): Declared[] {
     return this.kernel.records.list({ kind: McpServerKind }).flatMap(({ id, scope, spec, source }): Declared[] => {
       if (scope.kind === 'workspace' && scope.id !== workspace?.id) return []
       const isExtension = source.kind === 'extension'
@@ -280,7 +280,7 @@ export class Sources {
 }
 
 /** Limits of a workspace's file, and vault references of its variables. */
-const placeIn = ({ id, rootDir }: Workspace) => ({
+const locationIn = ({ id, rootDir }: Workspace) => ({
   ...{ inside: rootDir, root: rootDir, isWorkspace: true },
   ref: (server: string, variable: string) => `${refBase(server, id)}/env/${variable}`,
 })

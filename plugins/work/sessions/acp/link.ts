@@ -38,7 +38,7 @@ export function linkOf(
   stdin: Writable,
   handlers: LinkHandlers,
 ): Stream & { failure(): Error | undefined } {
-  const asked = new Set<unknown>()
+  const pendingIds = new Set<unknown>()
   const answering = new Set<unknown>()
   let failure: Error | undefined
 
@@ -50,7 +50,7 @@ export function linkOf(
   /** Returns the message for the SDK; undefined for a message that is handled here. */
   const take = (message: Message): AnyMessage | undefined => {
     if (!('method' in message)) {
-      asked.delete(message.id)
+      pendingIds.delete(message.id)
     } else if ('id' in message) {
       if (answering.has(message.id) || answering.size >= MAX_INCOMING) {
         if (stdin.writableLength > MAX_UNREAD) throw new Error('it does not read what it is sent')
@@ -76,7 +76,7 @@ export function linkOf(
     async start(controller) {
       const pass = (line: string): boolean => {
         const message = parse(line)
-        if (!message || !isExpected(message, asked)) {
+        if (!message || !isExpected(message, pendingIds)) {
           if (line !== '') handlers.junk(line)
           return false
         }
@@ -112,7 +112,7 @@ export function linkOf(
 
   const writable = new WritableStream<AnyMessage>({
     async write(message) {
-      if ('method' in message && 'id' in message) asked.add(message.id)
+      if ('method' in message && 'id' in message) pendingIds.add(message.id)
       // The slot is freed before the response is sent: the agent may send its next request as soon as it has the response.
       if (!('method' in message) && 'id' in message) answering.delete(message.id)
       await send(message)
@@ -134,11 +134,11 @@ function parse(line: string): Message | undefined {
 }
 
 /** A request, a notification, or the response to a pending request. */
-function isExpected(message: Message, asked: ReadonlySet<unknown>): boolean {
+function isExpected(message: Message, pendingIds: ReadonlySet<unknown>): boolean {
   if ((message as { jsonrpc?: unknown }).jsonrpc !== '2.0') return false
   if ('method' in message) {
     const { id } = message
     return typeof message.method === 'string' && (id === undefined || typeof id === 'string' || Number.isFinite(id))
   }
-  return asked.has(message.id)
+  return pendingIds.has(message.id)
 }

@@ -19,10 +19,10 @@ import {
   type SessionRights,
   type SessionStart,
 } from '../api.js'
-import { allowed, permissionGate } from '../asked.js'
 import type { SessionsContext } from '../context.js'
 import { SessionErrors } from '../errors.js'
 import type { EventContent } from '../events.js'
+import { allowed, permissionGate } from '../gates.js'
 import { Remembered } from '../lifecycle/remembered.js'
 import { type AcpMcpServer, type SessionMcpServer, SessionMcpServers } from '../mcp-servers.js'
 import type { K } from '../needs.js'

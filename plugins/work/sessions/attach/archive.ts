@@ -9,8 +9,8 @@ export async function archive({ kernel, table }: SessionsContext, id: string): P
     if (row.state !== 'stopped') throw SessionErrors.session_not_stopped(`this session is ${row.state}`)
     if (row.archived_at !== null) return
     const now = kernel.clock.now()
-    const seen = row.unseen_since === null ? {} : { unseen_since: null, attention_changed_at: now }
-    table.update(t, id, { archived_at: now, updated_at: now, ...seen })
+    const attention = row.unseen_since === null ? {} : { unseen_since: null, attention_changed_at: now }
+    table.update(t, id, { archived_at: now, updated_at: now, ...attention })
   })
 }
 

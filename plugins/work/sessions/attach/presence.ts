@@ -21,20 +21,20 @@ export class Presence {
    * Records whether a viewer shows a session; returns the lease for later reports, none when it stopped showing it.
    * @throws Fault `presence_lost` (409) for an expired lease, `presence_full` (409)
    */
-  report(sessionId: string, { visible, lease_id: given }: PresenceBody): string | undefined {
+  report(sessionId: string, { visible, lease_id: leaseId }: PresenceBody): string | undefined {
     this.#forgetOld()
-    if (given !== undefined && this.#leases.get(given)?.sessionId !== sessionId) {
+    if (leaseId !== undefined && this.#leases.get(leaseId)?.sessionId !== sessionId) {
       if (!visible) return undefined
       throw SessionErrors.presence_lost()
     }
     if (!visible) {
-      if (given !== undefined) this.#leases.delete(given)
+      if (leaseId !== undefined) this.#leases.delete(leaseId)
       return undefined
     }
-    if (given === undefined && (this.#of(sessionId) >= MAX_OF_ONE || this.#leases.size >= MAX_OF_ALL)) {
+    if (leaseId === undefined && (this.#of(sessionId) >= MAX_OF_ONE || this.#leases.size >= MAX_OF_ALL)) {
       throw SessionErrors.presence_full()
     }
-    const id = given ?? this.ids.id('pre')
+    const id = leaseId ?? this.ids.id('pre')
     this.#leases.set(id, { sessionId, until: this.clock.monotonic() + LASTS_MS })
     return id
   }

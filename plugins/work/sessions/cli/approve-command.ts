@@ -25,18 +25,18 @@ export async function runApprove(context: TaskContext): Promise<void> {
     )
   }
   const isRejected = options.reject === true || path === 'session deny'
-  const asked = await wholeOf(context, base, first.interaction_id)
-  if (!out.json) showQuestion(context, asked)
+  const question = await wholeOf(context, base, first.interaction_id)
+  if (!out.json) showQuestion(context, question)
   if (!isRejected && options.yes !== true) {
     if (!context.terminal) {
-      const again = command('session approve', id, '--request', asked.interaction_id, '--yes')
+      const again = command('session approve', id, '--request', question.interaction_id, '--yes')
       return fault('usage', 'without a terminal, approving needs --yes', again)
     }
     if (!(await confirm(context, 'Allow?', false)))
       return out.line(`Not answered. To reject: ${command('session deny', id)}`)
   }
   const decision = `${isRejected ? 'reject' : 'allow'}-${options.always === true ? 'always' : 'once'}`
-  const body = { request_id: asked.interaction_id, turn_id: asked.turn_id, decision }
+  const body = { request_id: question.interaction_id, turn_id: question.turn_id, decision }
   const reply = (await client.request('POST', `${base}/approve`, body)) as { status: string }
   if (out.json) return out.value(reply)
   out.line(verdictText(context, decision, reply.status))

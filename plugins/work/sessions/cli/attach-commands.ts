@@ -69,11 +69,11 @@ export async function runSlash(line: string, talk: Conversation, context: TaskCo
       const reply = (await context.client.request('GET', `${base}/clarifications`)) as {
         clarifications: Clarification[]
       }
-      const [asked] = reply.clarifications
-      if (!asked) talk.say('the agent asks nothing')
+      const [clarification] = reply.clarifications
+      if (!clarification) talk.say('the agent asks nothing')
       else {
-        const path = `${base}/clarifications/${encodeURIComponent(asked.request_id)}/answer`
-        await context.client.request('POST', path, answerOf(asked, rest.join(' ')))
+        const path = `${base}/clarifications/${encodeURIComponent(clarification.request_id)}/answer`
+        await context.client.request('POST', path, answerOf(clarification, rest.join(' ')))
       }
       return true
     }
@@ -135,8 +135,8 @@ async function runMode(wanted: string | undefined, talk: Conversation, { client 
 }
 
 /** Position of an accepted prompt in the queue, for people; undefined when its turn began. */
-export function queuedText({ queued, queue_position: place = 1 }: PromptReceipt): string | undefined {
-  return queued === true ? `Queued (${ordinal(place)}).` : undefined
+export function queuedText({ queued, queue_position: position = 1 }: PromptReceipt): string | undefined {
+  return queued === true ? `Queued (${ordinal(position)}).` : undefined
 }
 
 /** The result of a goal command, for people. */
@@ -158,7 +158,7 @@ export async function promptHistory({ client }: TaskContext, base: string): Prom
   }
 }
 
-function ordinal(place: number): string {
+function ordinal(position: number): string {
   const endings: Readonly<Record<string, string>> = { one: 'st', two: 'nd', few: 'rd' }
-  return `${place}${endings[new Intl.PluralRules('en', { type: 'ordinal' }).select(place)] ?? 'th'}`
+  return `${position}${endings[new Intl.PluralRules('en', { type: 'ordinal' }).select(position)] ?? 'th'}`
 }

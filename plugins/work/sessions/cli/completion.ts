@@ -53,10 +53,10 @@ export function completer({ client }: TaskContext, { base, root, talk }: Followe
 async function filesFor(root: string, typed: string): Promise<string[]> {
   const slash = typed.lastIndexOf('/') + 1
   const [folder, begin] = [typed.slice(0, slash), typed.slice(slash)]
-  const place = path.resolve(root, folder)
-  if (path.relative(root, place).startsWith('..')) return []
+  const base = path.resolve(root, folder)
+  if (path.relative(root, base).startsWith('..')) return []
   const found: string[] = []
-  for await (const { name, isFolder } of entriesOf(place, { left: MAX_ENTRIES })) {
+  for await (const { name, isFolder } of entriesOf(base, { left: MAX_ENTRIES })) {
     if (!name.startsWith(begin) || (name.startsWith('.') && !begin.startsWith('.'))) continue
     if (isWord(name)) found.push(`${folder}${name}${isFolder ? '/' : ''}`)
   }

@@ -1,7 +1,7 @@
 import { type Frame, messageOf } from '../../../../kernel/plugin.js'
 import type { PromptReceipt, SessionEvent } from '../../../../schemas/sessions.js'
 import { contentOf, EventLines } from './event-lines.js'
-import { type QuestionPlace, Questions } from './questions.js'
+import { Questions, type QuestionTerminal } from './questions.js'
 import type { KeyUse, TaskContext } from './task-context.js'
 
 /** Input prompt while no question is open. */
@@ -31,9 +31,10 @@ export class Conversation {
     /** `isUnattended`: without a terminal, questions are rejected at once. */
     { id = String(context.args.session_id), isUnattended = false } = {},
   ) {
-    const place = placeOf(context)
-    this.#lines = new EventLines(id, context, place ? 'asked' : isUnattended ? 'absent' : 'elsewhere')
-    this.#questions = place || isUnattended ? new Questions(context, place, base, text => this.#steer(text)) : undefined
+    const terminal = terminalOf(context)
+    this.#lines = new EventLines(id, context, terminal ? 'asked' : isUnattended ? 'absent' : 'elsewhere')
+    this.#questions =
+      terminal || isUnattended ? new Questions(context, terminal, base, text => this.#steer(text)) : undefined
   }
 
   /** Number of questions rejected without a person at the terminal. */
@@ -225,7 +226,7 @@ export class Conversation {
 }
 
 /** The place for questions: before the input line of a screen, else at the end of the output. */
-function placeOf({ terminal, screen, out }: TaskContext): QuestionPlace | undefined {
+function terminalOf({ terminal, screen, out }: TaskContext): QuestionTerminal | undefined {
   if (!terminal) return undefined
   const now = () => terminal.now()
   if (screen) {

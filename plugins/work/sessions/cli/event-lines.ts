@@ -65,7 +65,7 @@ export class EventLines {
     }
     const line = this.#line(event, content)
     if (line !== undefined) this.#print(line)
-    if (event.type === 'permission' && content.status === 'pending') this.#asked(content)
+    if (event.type === 'permission' && content.status === 'pending') this.#showQuestion(content)
     if (event.type === 'tool_result') this.#changed(content.tool_call_id, content.content)
   }
 
@@ -227,7 +227,7 @@ export class EventLines {
   }
 
   /** Shows the command or the changes below the line of the question. */
-  #asked(content: Content): void {
+  #showQuestion(content: Content): void {
     const { rows, isCut } = questionRows(content, BRIEF)
     if (Array.isArray(content.diffs)) this.#diffed.add(content.tool_call_id)
     this.#rows(rows)

@@ -95,17 +95,17 @@ async function answerPermission(context: TaskContext, item: InboxQuestion, base:
 async function answerWords(context: TaskContext, item: InboxQuestion, base: string): Promise<void> {
   const { client, out, terminal } = context
   const reply = (await client.request('GET', `${base}/clarifications`)) as { clarifications: Clarification[] }
-  const asked = reply.clarifications.find(one => one.request_id === item.interaction_id)
-  if (!asked) return out.line('answered already')
-  for (const line of asked.question.split('\n')) out.line(out.color('bold', oneLine(line)))
-  for (const [at, choice] of (asked.choices ?? []).entries()) out.line(`  ${at + 1}  ${oneLine(choice)}`)
+  const clarification = reply.clarifications.find(one => one.request_id === item.interaction_id)
+  if (!clarification) return out.line('answered already')
+  for (const line of clarification.question.split('\n')) out.line(out.color('bold', oneLine(line)))
+  for (const [at, choice] of (clarification.choices ?? []).entries()) out.line(`  ${at + 1}  ${oneLine(choice)}`)
   if (!terminal) return out.line(`answer: ${item.answer} <answer>`)
   const line = await typedLine(
     context,
-    asked.choices ? 'Number or text, Enter leaves it: ' : 'Answer, Enter leaves it: ',
+    clarification.choices ? 'Number or text, Enter leaves it: ' : 'Answer, Enter leaves it: ',
   )
   if (line === undefined || line.trim() === '') return out.line(`Not answered. To answer it: ${item.answer}`)
-  const path = `${base}/clarifications/${encodeURIComponent(asked.request_id)}/answer`
-  const { text } = (await client.request('POST', path, answerOf(asked, line))) as { text: string }
+  const path = `${base}/clarifications/${encodeURIComponent(clarification.request_id)}/answer`
+  const { text } = (await client.request('POST', path, answerOf(clarification, line))) as { text: string }
   out.line(`answered: ${oneLine(text)}`)
 }

@@ -24,7 +24,7 @@ export const WHOLE: Extent = { files: Number.POSITIVE_INFINITY, lines: Number.PO
 type Content = Readonly<Record<string, unknown>>
 
 /** A question, from an event or an interaction. */
-export interface Asked {
+export interface QuestionContent {
   readonly kind?: unknown
   readonly title?: unknown
   readonly command?: unknown
@@ -44,23 +44,28 @@ export interface QuestionRows {
 }
 
 /** The rows of a question for a person; invisible characters are marked. */
-export function questionRows(asked: Asked, extent: Extent): QuestionRows {
+export function questionRows(question: QuestionContent, extent: Extent): QuestionRows {
   const { files, lines, characters } = {
     files: 0,
     lines: 0,
     characters: 0,
-    ...(asked.hidden as Partial<QuestionHidden>),
+    ...(question.hidden as Partial<QuestionHidden>),
   }
-  const command = typeof asked.command === 'string' ? commandRows(asked.command, extent) : { rows: [], isCut: false }
-  const diffs = diffRows(diffsIn(asked.diffs), extent, files)
-  const outside = textsIn(asked.outside)
+  const command =
+    typeof question.command === 'string' ? commandRows(question.command, extent) : { rows: [], isCut: false }
+  const diffs = diffRows(diffsIn(question.diffs), extent, files)
+  const outside = textsIn(question.outside)
   const rows: Row[] = [
     ...outside.map((path): Row => ({ text: `    outside the workspace: ${oneLine(path)}`, color: 'red' })),
     ...command.rows,
     ...diffs.rows,
   ]
   if (characters > 0) rows.push(left(`${characters} characters of long texts`))
-  return { head: headOf(asked, outside), rows, isCut: command.isCut || diffs.isCut || files + lines + characters > 0 }
+  return {
+    head: headOf(question, outside),
+    rows,
+    isCut: command.isCut || diffs.isCut || files + lines + characters > 0,
+  }
 }
 
 /** The diffs of a result in the form of the protocol, or of a question of an earlier version. */
@@ -107,7 +112,7 @@ function commandRows(command: string, { lines }: Extent): { readonly rows: reado
 }
 
 /** The command, or the title with its paths. */
-function headOf({ kind, command, title, paths }: Asked, outside: readonly string[]): string {
+function headOf({ kind, command, title, paths }: QuestionContent, outside: readonly string[]): string {
   const verb = kind === 'execute' ? 'run' : oneLine(kind ?? 'do')
   const isLong = typeof command === 'string' && linesIn(command) > 1
   const what = isLong ? `${linesIn(command)} lines` : oneLine(command ?? title)

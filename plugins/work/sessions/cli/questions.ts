@@ -49,7 +49,7 @@ type Worded = Pick<Clarification, 'choices' | 'optional' | 'multiple'> & { reado
 type Question = Permission | Worded
 
 /** The place of a question, and the clock for the time that a person had to read it. */
-export interface QuestionPlace {
+export interface QuestionTerminal {
   /** Shows the possible answers; undefined: no question is open. */
   ask(prompt: string | undefined): void
   /** Milliseconds of a monotonic clock. */
@@ -63,7 +63,7 @@ export interface QuestionPlace {
 /** Asks the questions of an agent at the terminal, one at a time, so that no input reaches the wrong question. */
 export class Questions {
   readonly #waiting = new Map<string, Question>()
-  #asked: Question | undefined
+  #current: Question | undefined
   #askedAt = 0
   /** Time of the last key press, and the required pause before a key counts as an answer. */
   #pressedAt = 0
@@ -75,12 +75,12 @@ export class Questions {
   #isHinted = false
 
   /**
-   * @param place undefined: there is no terminal, so questions are rejected at once
+   * @param terminal undefined: there is no terminal, so questions are rejected at once
    * @param steer sends the instruction that replaces the requested operation
    */
   constructor(
     private readonly context: Pick<TaskContext, 'client' | 'out'>,
-    private readonly place: QuestionPlace | undefined,
+    private readonly terminal: QuestionTerminal | undefined,
     private readonly base: string,
     private readonly steer: (text: string) => Promise<void>,
   ) {}
@@ -90,12 +90,12 @@ export class Questions {
 
   /** Whether the next typed line is an answer. */
   get isAsking(): boolean {
-    return this.#asked !== undefined
+    return this.#current !== undefined
   }
 
   /** Whether this line answers the open question; slash commands do not answer a question in words. */
   takes(line: string): boolean {
-    return this.#asked !== undefined && !('words' in this.#asked && line.trim().startsWith('/'))
+    return this.#current !== undefined && !('words' in this.#current && line.trim().startsWith('/'))
   }
 
   /** Processes an event that was shown. Only live, pending questions are asked; those of the history are not (`isLive` false). */
@@ -110,15 +110,15 @@ export class Questions {
     if (question && content.status !== 'pending') this.#waiting.delete(question.id)
     else if (question) this.#waiting.set(question.id, question)
     const [first] = this.#waiting.values()
-    if (isLive && first !== this.#asked) this.#ask()
+    if (isLive && first !== this.#current) this.#ask()
   }
 
   /** Answers the open question with a line; an invalid answer repeats the question. */
   async answer(line: string): Promise<void> {
-    const question = this.#asked
-    if (!question || !this.place) return
+    const question = this.#current
+    if (!question || !this.terminal) return
     if (this.#isInstead && !('words' in question)) return this.#redirect(question, line)
-    if (this.place.now() - this.#askedAt < TOO_SOON_MS) return this.#ask()
+    if (this.terminal.now() - this.#askedAt < TOO_SOON_MS) return this.#ask()
     if ('words' in question) return this.#tell(question, line)
     const [, instead] = /^\s*i(?:nstead)?\s+(\S.*)$/is.exec(line) ?? []
     if (instead !== undefined) return this.#redirect(question, instead)
@@ -130,14 +130,14 @@ export class Questions {
    * the key answers no open question.
    */
   press(key: string, typed: string): KeyUse | undefined {
-    const question = this.#asked
-    if (!question || !this.place?.hasKeys || key.startsWith('ctrl-')) return undefined
+    const question = this.#current
+    if (!question || !this.terminal?.hasKeys || key.startsWith('ctrl-')) return undefined
     if (this.#isInstead) {
       if (key !== 'escape') return 'edit'
       this.#ask()
       return 'taken'
     }
-    const now = this.place.now()
+    const now = this.terminal.now()
     const quiet = now - Math.max(this.#askedAt, this.#pressedAt)
     this.#pressedAt = now
     if (typed === '' && quiet < this.#quietMs) return 'aside'
@@ -155,9 +155,9 @@ export class Questions {
 
   async #choose(question: Permission, word: string): Promise<void> {
     if (SHOW.keys.includes(word)) return this.#show(question)
-    if (INSTEAD.keys.includes(word) && this.place?.hasKeys) {
+    if (INSTEAD.keys.includes(word) && this.terminal?.hasKeys) {
       this.#isInstead = true
-      this.place.ask(INSTEAD_PROMPT)
+      this.terminal.ask(INSTEAD_PROMPT)
       return
     }
     const answer = offered(question).find(({ keys }) => keys.includes(word))
@@ -166,7 +166,7 @@ export class Questions {
       this.#isHinted = true
       const keys = [...offered(question), INSTEAD, SHOW].map(({ keys: [first] }) => first).join(', ')
       const { out } = this.context
-      const what = this.place?.hasKeys ? `Press one of ${keys}.` : `Type one of ${keys} (i with what to do instead).`
+      const what = this.terminal?.hasKeys ? `Press one of ${keys}.` : `Type one of ${keys} (i with what to do instead).`
       out.line(out.color('dim', `  ${what}`))
     }
     this.#ask()
@@ -182,27 +182,27 @@ export class Questions {
 
   #ask(): void {
     const [question] = this.#waiting.values()
-    this.#asked = question
-    if (!this.place) {
+    this.#current = question
+    if (!this.terminal) {
       if (question && !('words' in question)) this.#deny(question)
       return
     }
     this.#isInstead = false
-    this.#askedAt = this.place.now()
+    this.#askedAt = this.terminal.now()
     if (!question) {
-      this.place.ask(undefined)
+      this.terminal.ask(undefined)
       return
     }
-    this.#quietMs = this.place.isTyping() ? TYPING_MS : TOO_SOON_MS
+    this.#quietMs = this.terminal.isTyping() ? TYPING_MS : TOO_SOON_MS
     const more = this.#waiting.size > 1 ? ` (${this.#waiting.size - 1} more)` : ''
     if ('words' in question) {
-      this.place.ask(`${howTo(question)}${more}: `)
+      this.terminal.ask(`${howTo(question)}${more}: `)
       return
     }
     const answers = [...offered(question), INSTEAD, ...(question.isCut ? [SHOW] : [])]
     const whole = `Allow? ${answers.map(({ shown }) => shown).join('  ')}${more}: `
     const isNarrow = whole.length >= (this.context.out.width ?? USUAL_WIDTH)
-    this.place.ask(isNarrow ? `${answers.map(({ short }) => short).join(' ')}? ` : whole)
+    this.terminal.ask(isNarrow ? `${answers.map(({ short }) => short).join(' ')}? ` : whole)
   }
 
   /** Shows a question in full, and asks it again. */

@@ -55,8 +55,10 @@ const ENDED: Readonly<Record<number, string>> = {
 async function wholePrompt(context: TaskContext): Promise<string> {
   const text = await promptText(context)
   if (context.args.prompt === undefined || context.args.prompt === '-') return text
-  const beside = await context.piped?.(INPUT_MS)
-  return beside === undefined || beside.trim() === '' ? text : `${text}\n\n<stdin>\n${beside.trimEnd()}\n</stdin>`
+  const pipedText = await context.piped?.(INPUT_MS)
+  return pipedText === undefined || pipedText.trim() === ''
+    ? text
+    : `${text}\n\n<stdin>\n${pipedText.trimEnd()}\n</stdin>`
 }
 
 async function runShown(context: TaskContext): Promise<number> {
@@ -72,8 +74,8 @@ async function runShown(context: TaskContext): Promise<number> {
   const { id } = session
   const before = await newestSequence(context, base)
   const talk = new Conversation(context, base, before, { id, isUnattended: true })
-  const begun = { id, agent: session.agent_name, workspace: root, permissions: session.permissions }
-  if (out.json) row(context, { type: 'run_started', session_id: id, ...begun })
+  const summary = { id, agent: session.agent_name, workspace: root, permissions: session.permissions }
+  if (out.json) row(context, { type: 'run_started', session_id: id, ...summary })
   const attachments = await sendFiles(context, base, files)
   const end = await converse(
     context,

@@ -110,8 +110,8 @@ export async function runAttach(context: TaskContext): Promise<number> {
     if (held && !(await held.renew())) return
     if (await runSlash(line, talk, context, base)) return
     const prompt = await talk.send({ text: line })
-    const told = prompt.goal ? goalText(prompt.goal) : queuedText(prompt)
-    if (told !== undefined) talk.say(told)
+    const message = prompt.goal ? goalText(prompt.goal) : queuedText(prompt)
+    if (message !== undefined) talk.say(message)
     sent()
   }
   const root = session.workspace_path ?? ''

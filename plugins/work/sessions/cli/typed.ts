@@ -19,10 +19,10 @@ export async function confirm(
 /** The prompt from the argument, from standard input, or typed at the terminal. */
 export async function promptText(context: TaskContext): Promise<string> {
   const { args, terminal, stdin, fault } = context
-  const given = args.text ?? args.prompt
-  let text = given ?? ''
-  if (given === '-' || (given === undefined && !terminal)) text = await stdin()
-  else if (given === undefined) text = (await typedLine(context, '> ')) ?? ''
+  const argument = args.text ?? args.prompt
+  let text = argument ?? ''
+  if (argument === '-' || (argument === undefined && !terminal)) text = await stdin()
+  else if (argument === undefined) text = (await typedLine(context, '> ')) ?? ''
   if (text.trim() === '')
     fault('usage', 'the text of the prompt is missing', 'svc run "Summarise the TODOs in this folder"')
   // Checked before a session is made, which would stay behind without a prompt.

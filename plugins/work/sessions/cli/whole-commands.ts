@@ -64,13 +64,15 @@ export async function runClarify(context: CommandContext): Promise<void> {
       )
     return
   }
-  const asked = reply.clarifications.find(one => options.request === undefined || one.request_id === options.request)
-  if (!asked) return fault('clarification_not_found', 'the agent asks nothing', command('session recap', id))
-  const body = refusal ?? answerOf(asked, args.answer ?? '')
-  const path = `${base}/clarifications/${encodeURIComponent(asked.request_id)}/answer`
-  const told = (await client.request('POST', path, body)) as { text: string }
-  if (out.json) out.value(told)
-  else out.line(refusal ? Object.keys(refusal).map(word => WORDS[word])[0]! : `answered: ${oneLine(told.text)}`)
+  const clarification = reply.clarifications.find(
+    one => options.request === undefined || one.request_id === options.request,
+  )
+  if (!clarification) return fault('clarification_not_found', 'the agent asks nothing', command('session recap', id))
+  const body = refusal ?? answerOf(clarification, args.answer ?? '')
+  const path = `${base}/clarifications/${encodeURIComponent(clarification.request_id)}/answer`
+  const result = (await client.request('POST', path, body)) as { text: string }
+  if (out.json) out.value(result)
+  else out.line(refusal ? Object.keys(refusal).map(word => WORDS[word])[0]! : `answered: ${oneLine(result.text)}`)
 }
 
 const WORDS: Readonly<Record<string, string>> = { skip: 'skipped', decline: 'declined' }
@@ -125,11 +127,11 @@ export async function choose(
   const { selected } = (session as Partial<SessionDetail>).runtime ?? {}
   const { model, reasoning_effort, speed } = session
   const provider = selected?.provider ?? session.provider
-  const given = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined))
+  const choices = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined))
   // Models and efforts are specific to a provider.
-  const isOther = (given.provider ?? provider) !== session.provider
-  const kept = isOther ? (given.provider === undefined ? selected : {}) : { model, reasoning_effort, speed }
-  const runtime = { ...kept, provider, ...given }
+  const isOther = (choices.provider ?? provider) !== session.provider
+  const kept = isOther ? (choices.provider === undefined ? selected : {}) : { model, reasoning_effort, speed }
+  const runtime = { ...kept, provider, ...choices }
   const body = { expected_revision: null, runtime }
   return ((await client.request('PUT', `${base}/runtime`, body)) as { session: SessionDetail }).session
 }

@@ -1,13 +1,13 @@
 import { type Actor, messageOf } from '../../../../kernel/plugin.js'
 import type { ForkSessionBody } from '../../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
-import { allowed } from '../asked.js'
 import type { SessionsContext } from '../context.js'
 import type { SessionEventType } from '../events.js'
+import { allowed } from '../gates.js'
 import { createSession, removeSession } from '../lifecycle/catalog.js'
 import type { SessionRow } from '../table.js'
 import { infoOf } from '../wire.js'
-import { placeOf, warnOf } from './place.js'
+import { warnOf, workingFolderOf } from './working-folder.js'
 import { worktreeFor } from './worktree.js'
 
 /** Maximum number of events that are copied into the new session. */
@@ -45,8 +45,8 @@ export async function forkSession(
   const name = body.worktree ?? body.new_worktree?.name ?? ''
   if (body.worktree === undefined) allowed(await points.worktreePreCreate.run({ root: workspace.rootDir, name }, info))
   const worktree = await worktreeFor(kernel, workspace, body)
-  const root = placeOf(worktree)
-  const told = { name: worktree.name, folder: worktree.folder }
+  const root = workingFolderOf(worktree)
+  const worktreeInfo = { name: worktree.name, folder: worktree.folder }
   let made: string | undefined
   let session: string | undefined
   const undo = async (what: string, work: () => Promise<unknown>) => {
@@ -56,10 +56,10 @@ export async function forkSession(
     // Checks that can refuse the session run before a workspace is registered for it.
     await agents.plan(row.agent_name, { ...workspace, rootDir: root })
     const isKnown = workspaces.list().some(({ rootDir }) => rootDir === root)
-    const place = await workspaces.resolve(root)
-    if (!isKnown) made = place.id
+    const forkWorkspace = await workspaces.resolve(root)
+    if (!isKnown) made = forkWorkspace.id
     const { id } = await createSession(context, {
-      workspaceId: place.id,
+      workspaceId: forkWorkspace.id,
       agentName: row.agent_name,
       name: row.name === '' ? undefined : `${row.name} (${worktree.name})`.slice(-200),
       model: row.model || undefined,
@@ -89,15 +89,17 @@ export async function forkSession(
       }),
     )
     const point = body.worktree === undefined ? points.worktreeCreated : points.worktreeAdopted
-    void point.call(told, info)
+    void point.call(worktreeInfo, info)
     return id
   } catch (error) {
-    const [id, place] = [session, made]
+    const [id, workspaceId] = [session, made]
     if (id !== undefined) await undo(`session ${id}`, () => removeSession(context, id))
-    if (body.worktree === undefined) await undo('what hooks say', () => points.worktreePreRemove.run(told, info))
+    if (body.worktree === undefined)
+      await undo('what hooks say', () => points.worktreePreRemove.run(worktreeInfo, info))
     await worktree.undo()
-    if (place !== undefined) await undo(`workspace ${place}`, () => workspaces.remove(place, kernel.actor))
-    if (body.worktree === undefined) void points.worktreeRemoved.call(told, info)
+    if (workspaceId !== undefined)
+      await undo(`workspace ${workspaceId}`, () => workspaces.remove(workspaceId, kernel.actor))
+    if (body.worktree === undefined) void points.worktreeRemoved.call(worktreeInfo, info)
     throw error
   }
 }

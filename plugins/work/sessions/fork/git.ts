@@ -10,11 +10,11 @@ const MAX_OUTPUT = 64 * 1024 * 1024
 /** Runs git in a repository. Throws `worktree_failed` (409), with the message of git. */
 export async function inRepository<T>(
   kernel: K,
-  place: RepositoryPlace,
+  repository: RepositoryPlace,
   work: Parameters<typeof withRepository<T>>[2],
 ): Promise<T> {
   const host: GitHost = { run: call => git(kernel, call), env: await environmentOf(kernel) }
-  return withRepository(place, host, work).catch(error => {
+  return withRepository(repository, host, work).catch(error => {
     const isTold = error instanceof Fault && error.code === 'worktree_failed'
     throw isTold ? error : SessionErrors.worktree_failed(messageOf(error), { cause: error })
   })

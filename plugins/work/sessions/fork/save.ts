@@ -5,7 +5,7 @@ import type { Git } from '../../../../kernel/kit/git/index.js'
 import type { SessionWorktree } from '../api.js'
 import type { K } from '../needs.js'
 import { inRepository } from './git.js'
-import { placeOf } from './worktree-files.js'
+import { worktreeRepository } from './worktree-files.js'
 
 /** A fixed author, because git may have no configured identity. */
 const AUTHOR = ['-c', 'user.name=svc', '-c', 'user.email=svc@localhost']
@@ -15,7 +15,7 @@ const AUTHOR = ['-c', 'user.name=svc', '-c', 'user.email=svc@localhost']
  * @throws Fault `worktree_failed` (409)
  */
 export async function saveWorktree(kernel: K, { folder, gitDir }: SessionWorktree, message: string) {
-  return inRepository(kernel, await placeOf(folder, gitDir), async git => {
+  return inRepository(kernel, await worktreeRepository(folder, gitDir), async git => {
     await addAll(git)
     const tree = (await git(['write-tree'])).trim()
     const idOf = (name: string) => git(['rev-parse', '--verify', '--quiet', name]).catch(() => '')

@@ -3,8 +3,8 @@ import type { K } from '../needs.js'
 import { WorktreeSettings } from '../settings.js'
 import type { SessionWorktree } from './api.js'
 import { environmentOf } from './git.js'
-import { placeOf } from './place.js'
 import { runProgram } from './program.js'
+import { workingFolderOf } from './working-folder.js'
 
 /** Value of a setting in a workspace. */
 export async function settingOf<T>(kernel: K, setting: Setting<T>, workspaceId: string): Promise<T> {
@@ -36,5 +36,5 @@ async function run(
   const { folder, branch } = worktree
   const env = { ...(await environmentOf(kernel)), SVC_WORKTREE: folder, SVC_WORKTREE_BRANCH: branch, ...more }
   const within = WorktreeSettings.setupTimeout
-  await runProgram(kernel, { label: setting.path, argv, cwd: placeOf(worktree), env, within })
+  await runProgram(kernel, { label: setting.path, argv, cwd: workingFolderOf(worktree), env, within })
 }

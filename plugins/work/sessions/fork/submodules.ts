@@ -7,7 +7,7 @@ import type { K } from '../needs.js'
 import type { SubmoduleTree } from './api.js'
 import { inRepository } from './git.js'
 import { submodules, uncommitted } from './save.js'
-import { addWorktree, placeOf, type Undoing } from './worktree-files.js'
+import { addWorktree, type Undoing, worktreeRepository } from './worktree-files.js'
 
 /** Maximum depth of nested submodules. */
 const MAX_DEPTH = 5
@@ -42,18 +42,18 @@ export async function checkOutSubmodules(
       })
       const folder = path.join(made.top, name)
       if ((await realpath(folder)) !== folder) throw new Error('its folder is a link')
-      const place = await addWorktree(
+      const repository = await addWorktree(
         theirs,
         { folder, head: commit, unique: kernel.ids.hex(4), isThere: true },
         undoing,
       )
-      await inRepository(kernel, place, async git => {
+      await inRepository(kernel, repository, async git => {
         await git(['reset', '--hard', '--quiet'])
         await git.publish()
       })
-      const nested = await checkOutSubmodules(kernel, theirs, place, undoing, depth + 1)
+      const nested = await checkOutSubmodules(kernel, theirs, repository, undoing, depth + 1)
       const below = nested.trees.map(tree => ({ ...tree, path: path.join(name, tree.path) }))
-      trees.push({ path: name, gitDir: place.gitDir, commit }, ...below)
+      trees.push({ path: name, gitDir: repository.gitDir, commit }, ...below)
       warnings.push(...nested.warnings)
     } catch (error) {
       warnings.push(`submodule ${name} is empty: ${messageOf(error)}`)
@@ -76,8 +76,8 @@ async function repositoryOf({ top, commonDir }: RepositoryPlace, name: string): 
 /** Whether a submodule is unchanged since its checkout. Nested ones are checked separately. */
 export async function isUntouched(kernel: K, folder: string, tree: SubmoduleTree): Promise<boolean> {
   if ((await headOf(tree.gitDir)) !== tree.commit) return false
-  const place = await placeOf(path.join(folder, tree.path), tree.gitDir)
-  return (await inRepository(kernel, place, git => uncommitted(git, place.top))) === undefined
+  const repository = await worktreeRepository(path.join(folder, tree.path), tree.gitDir)
+  return (await inRepository(kernel, repository, git => uncommitted(git, repository.top))) === undefined
 }
 
 /** Removes the git data of the submodules of a deleted worktree. */

@@ -81,7 +81,7 @@ async function freeFolder(wanted: string, count = 0): Promise<string> {
  * A worktree at its recorded git folder: an agent could have replaced the pointer in the worktree.
  * @throws Fault `worktree_failed` (409)
  */
-export async function placeOf(folder: string, gitDir: string): Promise<RepositoryPlace> {
+export async function worktreeRepository(folder: string, gitDir: string): Promise<RepositoryPlace> {
   const real = await Promise.all([folder, gitDir].map(one => realpath(one).catch(() => '')))
   if (real[0] === folder && real[1] === gitDir) return repositoryIn(folder, gitDir)
   throw SessionErrors.worktree_failed(`${folder} is not the worktree any more that was made there`)

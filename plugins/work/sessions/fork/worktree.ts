@@ -13,7 +13,7 @@ import { inRepository } from './git.js'
 import { saveWorktree, submodules as submodulesOf, uncommitted } from './save.js'
 import { settingOf, setUp, tearDown } from './set-up.js'
 import { checkOutSubmodules, forgetSubmodules, isUntouched } from './submodules.js'
-import { addWorktree, placeOf, type Undoing, worktreeFolders } from './worktree-files.js'
+import { addWorktree, type Undoing, worktreeFolders, worktreeRepository } from './worktree-files.js'
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/
 
@@ -34,9 +34,9 @@ export class Worktrees implements SessionWorktrees {
 
   async discardUnused(worktree: SessionWorktree): Promise<boolean> {
     const { folder, gitDir, branch, submodules = [] } = worktree
-    const place = await placeOf(folder, gitDir)
+    const repository = await worktreeRepository(folder, gitDir)
     if (branch === '' || branchOf(await headOf(gitDir)) !== branch) return false
-    const isUnused = await inRepository(this.kernel, place, async git => {
+    const isUnused = await inRepository(this.kernel, repository, async git => {
       const having = await git([
         ...['for-each-ref', '--format=%(refname)', '--contains', `refs/heads/${branch}`, 'refs/heads'],
       ])
@@ -56,7 +56,7 @@ export class Worktrees implements SessionWorktrees {
     await rm(folder, { recursive: true, force: true })
     await forgetSubmodules(submodules)
     await rm(gitDir, { recursive: true, force: true })
-    const { commonDir } = place
+    const { commonDir } = repository
     const shared = { top: commonDir, gitDir: commonDir, commonDir }
     await inRepository(this.kernel, shared, git => git(['update-ref', '-d', `refs/heads/${branch}`]))
     return true
@@ -100,12 +100,12 @@ interface Origin {
 async function created(kernel: K, origin: Origin, name: string): Promise<WorktreeInUse> {
   const { repository, below, workspaceId } = origin
   const { top } = repository
-  const beside = path.join(path.dirname(top), `${path.basename(top)}.worktrees`)
-  const folder = path.join(beside, name)
+  const worktreesFolder = path.join(path.dirname(top), `${path.basename(top)}.worktrees`)
+  const folder = path.join(worktreesFolder, name)
   if (await lstat(folder).catch(() => undefined)) throw SessionErrors.worktree_failed(`${folder} is there already`)
   const branch = `svc/${name}`
   const ref = `refs/heads/${branch}`
-  const undoing: Undoing = [() => rmdir(beside)]
+  const undoing: Undoing = [() => rmdir(worktreesFolder)]
   const undo = async () => {
     for (const step of undoing.toReversed())
       await step().catch(error => kernel.log.debug('a worktree is taken back', { error: messageOf(error) }))
@@ -132,10 +132,11 @@ async function created(kernel: K, origin: Origin, name: string): Promise<Worktre
       await git(['reset', '--hard', '--quiet'])
       await git.publish()
     })
-    const place = await placeIn(made.top, below)
-    if (place === undefined) throw SessionErrors.worktree_failed(`${below} is not in the newest commit of ${top}`)
+    const workingFolder = await workingFolderIn(made.top, below)
+    if (workingFolder === undefined)
+      throw SessionErrors.worktree_failed(`${below} is not in the newest commit of ${top}`)
     const { trees, warnings } = await checkOutSubmodules(kernel, repository, made, undoing)
-    const described = { ...(await worktreeAt(name, made)), place, workspaceId, submodules: trees }
+    const described = { ...(await worktreeAt(name, made)), place: workingFolder, workspaceId, submodules: trees }
     const uncarried = await carryFiles(
       kernel,
       repository,
@@ -159,16 +160,21 @@ async function existing({ repository, below }: Origin, wanted: string): Promise<
   const found = folder && folder !== repository.top ? await repositoryAt(folder) : undefined
   if (found?.commonDir !== repository.commonDir)
     throw SessionErrors.worktree_invalid(`the repository has no other worktree ${wanted}`)
-  const place = await placeIn(found.top, below)
-  if (place === undefined) throw SessionErrors.worktree_failed(`the worktree ${wanted} has no folder ${below}`)
-  return { ...(await worktreeAt(path.basename(found.top), found)), place, warnings: [], undo: async () => {} }
+  const workingFolder = await workingFolderIn(found.top, below)
+  if (workingFolder === undefined) throw SessionErrors.worktree_failed(`the worktree ${wanted} has no folder ${below}`)
+  return {
+    ...(await worktreeAt(path.basename(found.top), found)),
+    place: workingFolder,
+    warnings: [],
+    undo: async () => {},
+  }
 }
 
 /** The folder of the workspace in a worktree; undefined when it is missing or a symlink. */
-async function placeIn(top: string, below: string): Promise<string | undefined> {
-  const place = path.join(await realpath(top), below)
-  const real = await realpath(place).catch(() => undefined)
-  return real === place && (await lstat(place)).isDirectory() ? place : undefined
+async function workingFolderIn(top: string, below: string): Promise<string | undefined> {
+  const workingFolder = path.join(await realpath(top), below)
+  const real = await realpath(workingFolder).catch(() => undefined)
+  return real === workingFolder && (await lstat(workingFolder)).isDirectory() ? workingFolder : undefined
 }
 
 async function worktreeAt(name: string, { top, gitDir }: RepositoryPlace): Promise<SessionWorktree> {

@@ -54,13 +54,13 @@ const WORDS = ['status', 'pause', 'resume', 'clear'] as const
 export function goalCommand(text: string): GoalCommand | undefined {
   const [isGoal, said = ''] = /^\s*\/goal(?:\s+([\s\S]*))?$/.exec(text) ?? []
   if (isGoal === undefined) return undefined
-  const asked = said.trim()
-  if (asked === '') return { kind: 'status' }
-  const word = WORDS.find(one => one === asked)
+  const instruction = said.trim()
+  if (instruction === '') return { kind: 'status' }
+  const word = WORDS.find(one => one === instruction)
   if (word) return { kind: word }
-  const [, replacing] = /^replace(?:\s+([\s\S]*))?$/.exec(asked) ?? []
-  const isReplacement = /^replace(?:\s|$)/.test(asked)
-  const objective = isReplacement ? (replacing ?? '') : asked
+  const [, replacing] = /^replace(?:\s+([\s\S]*))?$/.exec(instruction) ?? []
+  const isReplacement = /^replace(?:\s|$)/.test(instruction)
+  const objective = isReplacement ? (replacing ?? '') : instruction
   if (objective === '') throw SessionErrors.goal_objective_required()
   if (objective.length > MAX_OBJECTIVE) {
     throw SessionErrors.goal_objective_too_large(`it has ${objective.length} characters, ${MAX_OBJECTIVE} are allowed`)

@@ -24,18 +24,18 @@ export async function snapshotOf(context: SessionsContext, row: SessionRow): Pro
 
 /** Use of the model's context window in the agent's last report. */
 async function contextOf({ logs }: SessionsContext, row: SessionRow): Promise<GoalSnapshot['context']> {
-  const [told] = await logs.use(row.id, log => log.query({ type: 'usage', limit: 1 }, row.usage))
-  const { used, size } = (told?.content.usage ?? {}) as { used?: unknown; size?: unknown }
-  const isKnown = told !== undefined && Number.isSafeInteger(used) && Number.isSafeInteger(size) && Number(size) > 0
+  const [event] = await logs.use(row.id, log => log.query({ type: 'usage', limit: 1 }, row.usage))
+  const { used, size } = (event?.content.usage ?? {}) as { used?: unknown; size?: unknown }
+  const isKnown = event !== undefined && Number.isSafeInteger(used) && Number.isSafeInteger(size) && Number(size) > 0
   if (!isKnown) {
-    const state = told === undefined && row.state === 'active' ? 'pending' : 'unknown'
+    const state = event === undefined && row.state === 'active' ? 'pending' : 'unknown'
     return { state, nudge_ratio: NUDGE_RATIO, ratio: null, reported_at: null, size: null, used: null }
   }
   return {
     state: 'known',
     nudge_ratio: NUDGE_RATIO,
     ratio: Number(used) / Number(size),
-    reported_at: iso(told.at),
+    reported_at: iso(event.at),
     size: Number(size),
     used: Number(used),
   }

@@ -29,7 +29,7 @@ export class LocalTime {
   }
 
   /** Hour of the day, 0 to 23, and day of the week, 0 for Sunday. */
-  place(at: number): { readonly hour: number; readonly weekday: number } {
+  hourAndWeekday(at: number): { readonly hour: number; readonly weekday: number } {
     const local = new Date(at + this.#offset(at))
     return { hour: local.getUTCHours(), weekday: local.getUTCDay() }
   }

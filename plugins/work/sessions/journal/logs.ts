@@ -128,11 +128,11 @@ export class Logs {
       if (journal.damage) this.#damaged.set(id, journal.damage.message)
       else this.#damaged.delete(id)
       const { clock, ids, redact, failed, recording, recorded } = this.context
-      const told = {
+      const listeners = {
         recording: (event: NewEvent) => recording(id, event),
         recorded: (event: NewEvent, sequence: number) => recorded(id, event, sequence),
       }
-      return new SessionLog(journal, clock, ids, redact, error => failed(id, error), this.context.cuts(id), told)
+      return new SessionLog(journal, clock, ids, redact, error => failed(id, error), this.context.cuts(id), listeners)
     } catch (error) {
       this.#damaged.set(id, messageOf(error))
       throw SessionErrors.session_journal_damaged(`the journal of ${id} cannot be opened: ${messageOf(error)}`, {

@@ -5,7 +5,7 @@ import { Cuts } from './cuts.js'
 import { Digest } from './digest.js'
 import { Followers } from './followers.js'
 import { GatheredText, type TextHead } from './gathered-text.js'
-import type { EventsTold } from './telling.js'
+import type { EventListeners } from './telling.js'
 
 /** Bytes passed to the journal but not yet in its file, above which a producer has to wait. */
 const BACKLOG_BYTES = 1024 * 1024
@@ -65,7 +65,7 @@ export class SessionLog {
     private readonly failed: (error: unknown) => void,
     /** The ranges of the journal that are hidden from readers. */
     public cuts = new Cuts(),
-    private readonly told: EventsTold = {},
+    private readonly listeners: EventListeners = {},
   ) {
     this.#visible = journal.last
     const write = (head: TextHead, text: string) => this.#write({ ...head, content: { ...head.content, text } }, false)
@@ -233,37 +233,37 @@ export class SessionLog {
     await this.journal.close()
   }
 
-  /** Pages before a sequence. Each page ends where `place` finds a match at or before its end. */
+  /** Pages before a sequence. Each page ends where `positionOf` finds a match at or before its end. */
   async *#descending(
     before: number | undefined,
-    place: (sequence: number) => number,
+    positionOf: (sequence: number) => number,
   ): AsyncGenerator<StoredSessionEvent> {
     const first = Math.max(this.journal.first, 1)
-    let end = place(Math.min(before ?? Number.POSITIVE_INFINITY, this.#visible + 1) - 1)
+    let end = positionOf(Math.min(before ?? Number.POSITIVE_INFINITY, this.#visible + 1) - 1)
     while (end >= first) {
       const start = Math.max(first, end - PAGE + 1)
       const page = await this.read(start, end - start + 1)
       yield* page.filter(({ sequence }) => !this.cuts.has(sequence)).reverse()
-      end = place(start - 1)
+      end = positionOf(start - 1)
     }
   }
 
   #redacted(event: NewEvent): NewEvent {
     const { content, failure, stopDetail } = event
-    const told = { content, failure, stopDetail }
-    const safe = this.redact.value(told, isReadByPrograms)
-    return safe === told ? event : { ...event, ...safe }
+    const parts = { content, failure, stopDetail }
+    const safe = this.redact.value(parts, isReadByPrograms)
+    return safe === parts ? event : { ...event, ...safe }
   }
 
   #write(event: NewEvent, sync: boolean): number {
-    this.told.recording?.(event)
+    this.listeners.recording?.(event)
     const payload = encodeEvent(event, this.ids.id('evt'), this.clock.now())
     const [sequence] = this.journal.append([payload], { sync })
     this.#digest?.add(sequence!, event)
     this.#remember({ sequence: sequence!, payload })
     this.#backlog += payload.byteLength
     this.#bytes += payload.byteLength
-    this.told.recorded?.(event, sequence!)
+    this.listeners.recorded?.(event, sequence!)
     void this.#tell()
     return sequence!
   }

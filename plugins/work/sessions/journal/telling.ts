@@ -5,7 +5,7 @@ import type { LiveSession } from '../lifecycle/live-session.js'
 import type { Recorded, SessionHooks } from '../points.js'
 
 /** Callbacks for each event: before it is appended, and when it was passed to the file. */
-export interface EventsTold {
+export interface EventListeners {
   readonly recording?: (event: NewEvent) => void
   readonly recorded?: (event: NewEvent, sequence: number) => void
 }
@@ -75,32 +75,32 @@ export class Telling {
   }
 }
 
-function tellRecorded(points: SessionHooks, told: Recorded): void {
-  const { type, content } = told
-  void points.eventRecorded.call(told)
+function tellRecorded(points: SessionHooks, record: Recorded): void {
+  const { type, content } = record
+  void points.eventRecorded.call(record)
   switch (type) {
     case 'user_message':
-      void points.messagePersisted.call(told)
-      void points.turnStart.call(told)
+      void points.messagePersisted.call(record)
+      void points.turnStart.call(record)
       break
     case 'agent_message':
-      void points.messagePersisted.call(told)
-      void points.messageDelta.call(told)
+      void points.messagePersisted.call(record)
+      void points.messageDelta.call(record)
       break
     case 'tool_result':
-      void (content.status === 'failed' ? points.toolPostError : points.toolPostCall).call(told)
+      void (content.status === 'failed' ? points.toolPostError : points.toolPostCall).call(record)
       break
     case 'permission':
       if (content.status !== 'resolved') break
-      void points.permissionResolved.call(told)
-      if (!String(content.decision).startsWith('allow')) void points.permissionDenied.call(told)
+      void points.permissionResolved.call(record)
+      if (!String(content.decision).startsWith('allow')) void points.permissionDenied.call(record)
       break
     case 'session.compaction_fired':
-      void points.contextCompacted.call(told)
+      void points.contextCompacted.call(record)
       break
     case 'done':
     case 'error':
-      void points.turnEnd.call(told)
+      void points.turnEnd.call(record)
       break
   }
 }

@@ -23,11 +23,14 @@ export const useOf = ({ tokens, cost }: Omit<Usage, 'turns'>): SessionUse => ({
 export function withEvent(usage: Usage, event: { readonly type: string; readonly content: EventContent }): Usage {
   if (event.type === 'user_message') return { ...usage, turns: usage.turns + 1 }
   if (event.type !== 'usage') return usage
-  const told = (event.content.usage ?? {}) as { used?: unknown; cost?: { amount?: unknown; currency?: unknown } | null }
-  const { amount, currency } = told.cost ?? {}
+  const report = (event.content.usage ?? {}) as {
+    used?: unknown
+    cost?: { amount?: unknown; currency?: unknown } | null
+  }
+  const { amount, currency } = report.cost ?? {}
   return {
     ...usage,
-    tokens: Number.isSafeInteger(told.used) && Number(told.used) >= 0 ? Number(told.used) : usage.tokens,
+    tokens: Number.isSafeInteger(report.used) && Number(report.used) >= 0 ? Number(report.used) : usage.tokens,
     cost:
       Number.isFinite(amount) && Number(amount) >= 0
         ? { amount: Number(amount), currency: typeof currency === 'string' ? currency : 'USD' }

@@ -20,9 +20,9 @@ import {
   type SessionInfo,
   Sessions,
 } from '../api.js'
-import { allowed } from '../asked.js'
 import { type SessionsContext, sessionSecrets } from '../context.js'
-import { placeOf, warnOf } from '../fork/place.js'
+import { warnOf, workingFolderOf } from '../fork/working-folder.js'
+import { allowed } from '../gates.js'
 import { checkNotHidden } from '../runtime/selection.js'
 import { DefaultAgent } from '../settings.js'
 import { walk } from '../states.js'
@@ -49,20 +49,20 @@ export function agentFor({ kernel }: SessionsContext, workspace?: { readonly def
 export async function createSession(context: SessionsContext, request: CreateSession): Promise<SessionInfo> {
   const { kernel, table, slots, briefings, points, logs } = context
   await kernel.needs.daemon.admit('session')
-  const asked = kernel.needs.workspaces.get(request.workspaceId)
-  if (!asked) throw WorkspaceErrors.workspace_not_found(`no workspace ${request.workspaceId}`)
+  const requestedWorkspace = kernel.needs.workspaces.get(request.workspaceId)
+  if (!requestedWorkspace) throw WorkspaceErrors.workspace_not_found(`no workspace ${request.workspaceId}`)
   const isPlaced = [request.worktree, request.parent, request.lineage, request.rights].some(one => one !== undefined)
   const { sessionName, agentName, sessionType, workspaceId } = allowed(
     await points.preCreate.run({
       sessionName: request.name === undefined ? '' : checkedName(request.name),
-      agentName: request.agentName || agentFor(context, asked),
+      agentName: request.agentName || agentFor(context, requestedWorkspace),
       sessionType: request.type ?? 'user',
-      workspaceId: asked.id,
+      workspaceId: requestedWorkspace.id,
       isPlaced,
       cause: request.cause,
     }),
   )
-  const workspace = isPlaced ? asked : kernel.needs.workspaces.get(workspaceId)
+  const workspace = isPlaced ? requestedWorkspace : kernel.needs.workspaces.get(workspaceId)
   if (!workspace) throw WorkspaceErrors.workspace_not_found(`no workspace ${workspaceId}`)
   const name = sessionName === '' ? '' : checkedName(sessionName)
   const plan = await kernel.needs.agents.plan(agentName, workspace)
@@ -73,7 +73,7 @@ export async function createSession(context: SessionsContext, request: CreateSes
   const participation = await participationOf(context, id, workspace.id, request.participation)
   const now = kernel.clock.now()
   const { worktree } = request
-  const rights = request.rights ?? (worktree && { roots: [...new Set([placeOf(worktree), worktree.folder])] })
+  const rights = request.rights ?? (worktree && { roots: [...new Set([workingFolderOf(worktree), worktree.folder])] })
   const row: SessionRow = {
     id,
     name,

@@ -1,7 +1,7 @@
 import { type Gate, messageOf } from '../../../../kernel/plugin.js'
 import { SessionErrors, type SessionInfo } from '../api.js'
-import { aboutToStop } from '../asked.js'
 import type { SessionsContext } from '../context.js'
+import { aboutToStop } from '../gates.js'
 import { isUnused } from '../table.js'
 import { infoOf } from '../wire.js'
 import { removeSession } from './catalog.js'

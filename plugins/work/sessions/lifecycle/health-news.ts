@@ -24,7 +24,7 @@ function newsOf(before: Word, now: Word) {
  * health at that time.
  */
 export class HealthNews {
-  readonly #told = new Map<string, { readonly at: number; readonly state: string; readonly health: Word }>()
+  readonly #reported = new Map<string, { readonly at: number; readonly state: string; readonly health: Word }>()
   readonly #waiting = new Map<string, Timer>()
 
   /** @param read health of a session; undefined when there is none */
@@ -45,7 +45,7 @@ export class HealthNews {
   /** Checks the health of a session after a change. */
   note(id: string): void {
     if (this.#waiting.has(id)) return
-    const last = this.#told.get(id)
+    const last = this.#reported.get(id)
     const wait = last ? last.at + this.#tellEveryMs - this.kernel.clock.monotonic() : 0
     if (wait <= 0) {
       this.#tell(id)
@@ -75,15 +75,16 @@ export class HealthNews {
   #tell(id: string): void {
     const health = this.read(id)
     if (!health) {
-      this.#told.delete(id)
+      this.#reported.delete(id)
       return
     }
-    const before = this.#told.get(id)
+    const before = this.#reported.get(id)
     if (health.state === before?.state && health.health === before.health) return
     const at = this.kernel.clock.monotonic()
-    this.#told.set(id, { at, state: health.state, health: health.health })
-    if (this.#told.size > REMEMBERED) {
-      for (const [other, told] of this.#told) if (told.at + this.#tellEveryMs <= at) this.#told.delete(other)
+    this.#reported.set(id, { at, state: health.state, health: health.health })
+    if (this.#reported.size > REMEMBERED) {
+      for (const [other, report] of this.#reported)
+        if (report.at + this.#tellEveryMs <= at) this.#reported.delete(other)
     }
     void this.updated.call(health)
     // Without an earlier report the session may have had this health before.

@@ -3,9 +3,9 @@ import { AgentBinding, type BindingOwner } from '../agent/binding.js'
 import { AgentFailure, isProcessFailure } from '../agent/failure.js'
 import { type Launch, planLaunch } from '../agent/launch.js'
 import { SessionErrors, type SessionFailure } from '../api.js'
-import { assembled } from '../asked.js'
 import { blocksOf } from '../attachments/blocks.js'
 import type { SessionsContext } from '../context.js'
+import { assembled } from '../gates.js'
 import type { HeldLog } from '../journal/logs.js'
 import type { SessionLog } from '../journal/session-log.js'
 import { canBegin, stateText, walk } from '../states.js'
@@ -93,13 +93,13 @@ export class LiveSession implements BindingOwner {
     try {
       const planned = await this.#prepare()
       // A refusal is thrown at once. The agent starts while the prompt is being written, but gets the prompt only afterwards.
-      const begun = Promise.all([this.#change({}, request.begins), turn.open()]).then(() => {})
-      await Promise.race([begun, undefined])
-      const ended = this.#execute(turn, planned, begun).finally(() => this.#release(turn))
+      const opening = Promise.all([this.#change({}, request.begins), turn.open()]).then(() => {})
+      await Promise.race([opening, undefined])
+      const ended = this.#execute(turn, planned, opening).finally(() => this.#release(turn))
       const outcome = ended.then(one => one.written.then(() => one.outcome))
-      // A disk failure reaches the caller through `begun`.
+      // A disk failure reaches the caller through `opening`.
       outcome.catch(() => {})
-      await begun
+      await opening
       return { turnId: turn.id, outcome }
     } catch (error) {
       this.#release(turn)
@@ -192,7 +192,7 @@ export class LiveSession implements BindingOwner {
     return planned
   }
 
-  async #execute(turn: Turn, planned: Launch | undefined, begun: Promise<void>): Promise<WrittenTurn> {
+  async #execute(turn: Turn, planned: Launch | undefined, opening: Promise<void>): Promise<WrittenTurn> {
     try {
       if (planned) await this.#bind(planned, turn.request.sends)
       await this.binding.takeRuntime(turn.request.runtime)
@@ -201,7 +201,7 @@ export class LiveSession implements BindingOwner {
       const leftOut = (why: string) => this.#warn(turn.id, 'attachment_left_out', why)
       const files = await blocksOf(this.context.attachments, this.id, turn.request, agent.session.prompts, leftOut)
       const prompt = await assembled(this.context, this.row, this.binding.texts(turn.request.text), turn.request)
-      return await this.#afterTurn(turn, await turn.run(agent, prompt, begun, files))
+      return await this.#afterTurn(turn, await turn.run(agent, prompt, opening, files))
     } catch (error) {
       const failure = failureFrom(error)
       const ended = await turn.fail(failure)

@@ -42,7 +42,7 @@ export async function repairSessions(context: SessionsContext): Promise<void> {
 async function repair(context: SessionsContext, row: SessionRow): Promise<void> {
   const { kernel, logs, prompts } = context
   const how = stopFor(row)
-  const prompt = prompts.begun(row.id)
+  const prompt = prompts.active(row.id)
   const result = await logs
     .use(row.id, async log => {
       let left = await findLeftover(log)

@@ -122,9 +122,9 @@ async function isBegun(folder: string): Promise<boolean> {
 async function withoutRow({ kernel, table }: SessionsContext): Promise<DiagnosticItem[]> {
   const folders = await readdir(kernel.home.path('sessions'))
   const missing = folders.filter(name => !name.startsWith('.') && table.get(name) === undefined)
-  const begun = await Promise.all(missing.map(name => isBegun(kernel.home.path('sessions', name))))
+  const hasBegun = await Promise.all(missing.map(name => isBegun(kernel.home.path('sessions', name))))
   // A kill before the catalog write: the creation was never confirmed, and nothing is lost.
-  const unknown = missing.filter((_, n) => !begun[n])
+  const unknown = missing.filter((_, n) => !hasBegun[n])
   if (unknown.length === 0) return []
   return [
     {

@@ -17,7 +17,7 @@ const DEFAULT: readonly Target[] = ['idle', 'stopped']
 export async function waitForSession(
   { kernel, logs }: SessionsContext,
   row: SessionRow,
-  look: () => { readonly row: SessionRow | undefined; readonly live: LiveSession | undefined },
+  readState: () => { readonly row: SessionRow | undefined; readonly live: LiveSession | undefined },
   body: WaitSessionBody,
   caller: AbortSignal,
 ): Promise<WaitSessionReply> {
@@ -29,14 +29,14 @@ export async function waitForSession(
     throw SessionErrors.wait_outdated(`the transcript of this session was replaced: its epoch is ${row.epoch}`)
   }
   const until = body.resume_id === undefined ? checked(body.until) : resumed(body.resume_id, row.id)
-  const begun = clock.monotonic()
+  const startedAt = clock.monotonic()
   return logs.use(row.id, async log => {
     const over = new AbortController()
     const timer = clock.timeout(body.timeout_ms, () => over.abort(), { unref: true })
     const signal = AbortSignal.any([over.signal, caller, kernel.scope.signal])
     try {
       for (;;) {
-        const now = look()
+        const now = readState()
         if (!now.row) throw SessionErrors.session_not_found(`no session ${row.id}`)
         const { state } = now.row
         const within: Target = state === 'active' ? (now.live?.turn ? 'prompting' : 'idle') : state
@@ -48,7 +48,7 @@ export async function waitForSession(
             state: within,
             until: [...until],
             revision: log.last,
-            waited_ms: Math.round(clock.monotonic() - begun),
+            waited_ms: Math.round(clock.monotonic() - startedAt),
             ...(!reached && { resume_id: resumeId(row.id, until) }),
           }
         }

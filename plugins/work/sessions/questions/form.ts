@@ -42,7 +42,7 @@ export const ElicitationParams = v.object({
 export type ElicitationParams = v.InferOutput<typeof ElicitationParams>
 
 /** The answer of a person. */
-export interface Given {
+export interface PersonAnswer {
   /** Indexes of choices; null: none was chosen. */
   readonly choices: readonly number[] | null
   readonly text: string
@@ -114,7 +114,7 @@ function choicesOf(from: { [M in 'enum' | 'oneOf' | 'anyOf']?: v.InferOutput<(ty
 }
 
 /** The field value of an answer; `value` is undefined for a skipped field. */
-export function fieldValue(field: Field, { choices, text, isSkipped }: Given): FieldValue {
+export function fieldValue(field: Field, { choices, text, isSkipped }: PersonAnswer): FieldValue {
   if (isSkipped) return field.isRequired ? { problem: 'an answer is required' } : { value: undefined }
   if (!field.choices) return typed(field, text)
   const places = choices ?? placesOf(field, text)
@@ -122,7 +122,7 @@ export function fieldValue(field: Field, { choices, text, isSkipped }: Given): F
     const labels = field.choices.map(({ label }, at) => `${at + 1} ${label}`).join(', ')
     return { problem: `choose one of: ${labels}` }
   }
-  const values = [...new Set(places)].map(place => field.choices?.[place]?.value)
+  const values = [...new Set(places)].map(index => field.choices?.[index]?.value)
   if (values.includes(undefined)) return { problem: `there are ${field.choices.length} choices` }
   const [first] = values
   if (field.type === 'choices') {

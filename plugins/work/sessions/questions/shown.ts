@@ -65,9 +65,9 @@ function excerpts(
   if (line.length <= MAX_LINE) return { text: line, hidden: 0 }
   const step = line[0] === '-' ? 1 : -1
   // A note about a missing final line break may be in between.
-  const beside = lines[at + step]?.[0] === '\\' ? lines[at + 2 * step] : lines[at + step]
-  const isOther = (line[0] === '-' && beside?.[0] === '+') || (line[0] === '+' && beside?.[0] === '-')
-  const other = isOther ? beside : undefined
+  const neighbour = lines[at + step]?.[0] === '\\' ? lines[at + 2 * step] : lines[at + step]
+  const isOther = (line[0] === '-' && neighbour?.[0] === '+') || (line[0] === '+' && neighbour?.[0] === '-')
+  const other = isOther ? neighbour : undefined
   const head = other === undefined ? 0 : Math.max(0, commonHead(line, other) - AROUND)
   const cut = head > 1 ? head : 1
   const text = line.slice(cut, cut + MAX_LINE)

@@ -101,22 +101,22 @@ function askedIn({ content }: StoredSessionEvent): Partial<PendingInteraction> {
 }
 
 function interactionOf(
-  asked: StoredSessionEvent,
+  question: StoredSessionEvent,
   answer: StoredSessionEvent | undefined,
   waits: boolean,
 ): PendingInteraction {
-  const id = String(asked.content.request_id)
+  const id = String(question.content.request_id)
   const decision = answer && String(answer.content.decision)
   return {
     interaction_id: id,
     provider_request_id: id,
     kind: 'permission',
-    title: String(asked.content.title ?? ''),
-    turn_id: asked.turnId,
+    title: String(question.content.title ?? ''),
+    turn_id: question.turnId,
     decisions: DECISIONS,
-    ...askedIn(asked),
+    ...askedIn(question),
     status: answer ? endOf(answer) : waits ? 'pending' : 'orphaned',
-    created_at: iso(asked.at),
+    created_at: iso(question.at),
     ...(decision && { resolution: decision, resolved_by: String(answer.content.resolved_by) }),
     ...(answer && { resolved_at: iso(answer.at) }),
   }

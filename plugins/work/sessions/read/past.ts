@@ -26,7 +26,7 @@ export interface SessionPast {
 export function pastOf({ kernel: { db }, usageDays }: SessionsContext): SessionPast {
   return {
     usageDays: usageDays.keepDays,
-    usage: (...asked) => usageDays.byAgent(...asked),
+    usage: (...args) => usageDays.byAgent(...args),
     longest: (since, until, workspaceId) => {
       const values: SqlValue[] = [since, until, ...(workspaceId === undefined ? [] : [workspaceId])]
       return db.get<SessionSpan>(

@@ -106,14 +106,14 @@ function releasing(
     release()
     throw error
   }
-  const given = (result: IteratorResult<Frame | EncodedFrame>) => {
+  const releaseWhenDone = (result: IteratorResult<Frame | EncodedFrame>) => {
     if (result.done) release()
     return result
   }
   return {
     [Symbol.asyncIterator]: () => ({
-      next: () => frames.next().then(given, released),
-      return: () => frames.return(undefined).then(given, released),
+      next: () => frames.next().then(releaseWhenDone, released),
+      return: () => frames.return(undefined).then(releaseWhenDone, released),
     }),
   }
 }

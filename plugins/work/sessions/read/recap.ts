@@ -62,8 +62,8 @@ export async function recapOf(
 }
 
 function summaryOf({ content, failure, stopReason, stopDetail }: StoredSessionEvent): string {
-  const told = content.text ?? content.error ?? failure?.summary ?? content.detail
-  if (typeof told === 'string') return told
+  const text = content.text ?? content.error ?? failure?.summary ?? content.detail
+  if (typeof text === 'string') return text
   return [stopReason ?? content.marker, stopDetail].filter(part => typeof part === 'string').join(': ')
 }
 

@@ -85,7 +85,7 @@ export async function* transcriptFrames(
   }
   let reader = TranscriptFeed.of(log).reader(cursor)
   for (;;) {
-    const delta = await reader.next(place(first, log))
+    const delta = await reader.next(identityOf(first, log))
     if (signal.aborted) return
     if (delta) {
       cursor = delta.cursor
@@ -119,7 +119,7 @@ async function snapshotFrame(row: SessionRow, log: SessionLog, limit: number | u
   await log.digested(row.usage)
   const page = await readPage(log, Math.min(limit || DEFAULT_ENTRIES, MAX_ENTRIES))
   const data = {
-    ...place(row, log),
+    ...identityOf(row, log),
     entries: page.entries,
     has_older: page.hasOlder,
     ...(page.nextBefore !== undefined && { next_before_sequence: page.nextBefore }),
@@ -199,7 +199,7 @@ function fence(request: StreamRequest, row: SessionRow, log: SessionLog): ResetR
   return undefined
 }
 
-function place(row: SessionRow, log: SessionLog) {
+function identityOf(row: SessionRow, log: SessionLog) {
   return {
     session_id: row.id,
     workspace_id: row.workspace_id,

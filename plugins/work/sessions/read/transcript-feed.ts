@@ -18,7 +18,7 @@ export interface Delta {
 }
 
 /** Position of a transcript, part of every delta. */
-export type Place = Readonly<Record<string, unknown>>
+export type SessionIdentity = Readonly<Record<string, unknown>>
 
 interface Folded extends Delta {
   readonly entries: ReadonlyMap<string, TranscriptEntry>
@@ -52,21 +52,21 @@ export class TranscriptFeed {
   }
 
   /** A reader that has everything up to a sequence; `next` is undefined when no events follow yet. */
-  reader(cursor: number): { next(place: Place): Promise<Delta | undefined> } {
+  reader(cursor: number): { next(identity: SessionIdentity): Promise<Delta | undefined> } {
     let at = cursor
     let own: TranscriptFolder | undefined
     return {
-      next: async place => {
+      next: async identity => {
         while (at > this.#head && this.#making) await this.#making.catch(() => {})
         if (at >= this.log.last) return undefined
         let delta: Folded
         if (this.#deltas.has(at) || at >= this.#head) {
           own = undefined
-          delta = await this.#together(at, place)
+          delta = await this.#together(at, identity)
         } else {
           own ??= await folderAt(this.log, at)
           // Stops at the position of the other readers, so that it can join them.
-          delta = await this.#fold(own, at, this.#head, place)
+          delta = await this.#fold(own, at, this.#head, identity)
         }
         at = delta.cursor
         return delta
@@ -75,8 +75,8 @@ export class TranscriptFeed {
   }
 
   /** The delta from a cursor on, merged with all later deltas. */
-  async #together(from: number, place: Place): Promise<Folded> {
-    const first = await (this.#deltas.get(from) ?? this.#advance(from, place))
+  async #together(from: number, identity: SessionIdentity): Promise<Folded> {
+    const first = await (this.#deltas.get(from) ?? this.#advance(from, identity))
     const entries = new Map(first.entries)
     let { cursor } = first
     for (let more = this.#deltas.get(cursor); more; more = this.#deltas.get(cursor)) {
@@ -84,15 +84,15 @@ export class TranscriptFeed {
       for (const [id, entry] of next.entries) entries.set(id, entry)
       cursor = next.cursor
     }
-    return cursor === first.cursor ? first : { cursor, entries, frame: this.#frame(cursor, entries, place) }
+    return cursor === first.cursor ? first : { cursor, entries, frame: this.#frame(cursor, entries, identity) }
   }
 
   /** Folds the next delta from the position of the most advanced readers. */
-  #advance(from: number, place: Place): Promise<Folded> {
+  #advance(from: number, identity: SessionIdentity): Promise<Folded> {
     const making = (async () => {
       if (this.#head !== from || !this.#folder) this.#folder = await folderAt(this.log, from)
       this.#head = from
-      const delta = await this.#fold(this.#folder, from, this.log.last, place)
+      const delta = await this.#fold(this.#folder, from, this.log.last, identity)
       this.#head = delta.cursor
       if ((delta.frame?.byteLength ?? 0) > KEPT_BYTES) this.#deltas.delete(from)
       return delta
@@ -114,7 +114,7 @@ export class TranscriptFeed {
     return making
   }
 
-  async #fold(folder: TranscriptFolder, from: number, end: number, place: Place): Promise<Folded> {
+  async #fold(folder: TranscriptFolder, from: number, end: number, identity: SessionIdentity): Promise<Folded> {
     const entries = new Map<string, TranscriptEntry>()
     // The cursor also advances past removed or invisible events.
     const cursor = Math.max(from, Math.min(end, from + BATCH))
@@ -122,13 +122,17 @@ export class TranscriptFeed {
       const entry = folder.take(event)
       if (entry) entries.set(entry.message.id, entry)
     }
-    return { cursor, entries, frame: this.#frame(cursor, entries, place) }
+    return { cursor, entries, frame: this.#frame(cursor, entries, identity) }
   }
 
-  #frame(cursor: number, entries: ReadonlyMap<string, TranscriptEntry>, place: Place): EncodedFrame | undefined {
+  #frame(
+    cursor: number,
+    entries: ReadonlyMap<string, TranscriptEntry>,
+    identity: SessionIdentity,
+  ): EncodedFrame | undefined {
     if (entries.size === 0) return undefined
     const { last } = this.log
-    const data = { ...place, entries: [...entries.values()], cursor, has_more: last > cursor, max_sequence: last }
+    const data = { ...identity, entries: [...entries.values()], cursor, has_more: last > cursor, max_sequence: last }
     return encodeFrame({ id: String(cursor), event: 'transcript_delta', data })
   }
 }

@@ -128,15 +128,15 @@ async function foldEntry(
   let tail = to + 1
   let parts = 0
   let later: string | undefined
-  const seen = new Set<unknown>()
+  const visited = new Set<unknown>()
   for await (const { sequence, type, content } of log.backwards(to + 1)) {
     if (sequence < from + HEAD_EVENTS || parts > MAX_PARTS) break
     tail = sequence
     if (!MAKES_PARTS.has(type)) continue
     // All events of a tool call form one part, and so do consecutive texts.
     const key = content.tool_call_id ?? content.request_id
-    if (key === undefined ? type !== later : !seen.has(key)) parts++
-    if (key !== undefined) seen.add(key)
+    if (key === undefined ? type !== later : !visited.has(key)) parts++
+    if (key !== undefined) visited.add(key)
     later = type
   }
   await fold(tail, to)

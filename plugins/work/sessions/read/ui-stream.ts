@@ -69,7 +69,7 @@ async function* turnFrames(
 /** Turns the events of one turn into AI SDK chunks of one message: texts have a start and an end, tools are keyed by their call. */
 export class UiMessage {
   isOver = false
-  #begun = false
+  #hasBegun = false
   #open: { readonly type: 'text' | 'reasoning'; readonly id: string } | undefined
 
   constructor(private readonly turnId: string) {}
@@ -77,8 +77,8 @@ export class UiMessage {
   take(event: StoredSessionEvent): Chunk[] {
     const { type, content } = event
     const chunks: Chunk[] = []
-    if (!this.#begun) {
-      this.#begun = true
+    if (!this.#hasBegun) {
+      this.#hasBegun = true
       chunks.push({ type: 'start', messageId: this.turnId }, { type: 'start-step' })
     }
     switch (type) {

@@ -8,7 +8,7 @@ import type {
 } from '../../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
 import type { EventContent } from '../events.js'
-import { type ElicitationParams, type Field, fieldsOf, fieldValue, type Given } from '../questions/form.js'
+import { type ElicitationParams, type Field, fieldsOf, fieldValue, type PersonAnswer } from '../questions/form.js'
 import { bounded } from './question.js'
 
 export { ElicitationParams } from '../questions/form.js'
@@ -34,7 +34,7 @@ export interface PutQuestion {
 }
 
 /** The end of a question: an answer of a person, a timeout, or the end of the turn. */
-type End = { readonly by: 'person'; readonly given: Given } | { readonly by: 'timeout' | 'cancel' | 'declined' }
+type End = { readonly by: 'person'; readonly answer: PersonAnswer } | { readonly by: 'timeout' | 'cancel' | 'declined' }
 
 /** Default of `timeoutMs`: the timeout of the agent's questions. */
 interface Asks extends Omit<PutQuestion, 'timeoutMs' | 'signal'> {
@@ -43,7 +43,7 @@ interface Asks extends Omit<PutQuestion, 'timeoutMs' | 'signal'> {
   /** Form of the answer, besides a choice or a text. */
   readonly form?: Pick<Clarification, 'type' | 'optional' | 'multiple' | 'position' | 'total'>
   /** Reason for which an answer is invalid; undefined: it is valid. */
-  readonly problem?: (given: Given) => string | undefined
+  readonly problem?: (answer: PersonAnswer) => string | undefined
 }
 
 interface Waiting extends Clarification {
@@ -92,7 +92,7 @@ export class Clarifications {
       const question = wordsOf(params.message, field, at + 1, fields.length)
       const { how } = await this.#wait(turnId, { ...question, by: 'the agent', ...(signal && { signal }) })
       if (how.by !== 'person') return { action: how.by === 'cancel' ? 'cancel' : 'decline' }
-      const answer = fieldValue(field, how.given)
+      const answer = fieldValue(field, how.answer)
       if ('value' in answer && answer.value !== undefined) content[field.name] = answer.value
       if (this.context.turnId() !== turnId) return { action: 'cancel' }
     }
@@ -109,7 +109,7 @@ export class Clarifications {
     if (this.#waiting.size >= MAX_PENDING) throw SessionErrors.clarification_crowded()
     const { how, request_id } = await this.#wait(turnId, question)
     if (how.by === 'person') {
-      const { choices, text } = how.given
+      const { choices, text } = how.answer
       return { request_id, choice: choices?.[0] ?? null, text, fallback: false, resolved_by: 'person' }
     }
     const resolved_by = how.by === 'declined' ? 'person' : how.by
@@ -125,11 +125,11 @@ export class Clarifications {
       waiting.end({ by: 'declined' })
       return { choice: null, text: '', fallback: true }
     }
-    const given = givenIn(waiting, body)
-    const problem = waiting.problem?.(given)
+    const personAnswer = givenIn(waiting, body)
+    const problem = waiting.problem?.(personAnswer)
     if (problem !== undefined) throw SessionErrors.clarification_invalid(problem)
-    waiting.end({ by: 'person', given })
-    return { choice: given.choices?.[0] ?? null, text: given.text, fallback: false }
+    waiting.end({ by: 'person', answer: personAnswer })
+    return { choice: personAnswer.choices?.[0] ?? null, text: personAnswer.text, fallback: false }
   }
 
   /** Cancels the pending questions of a turn that ends. */
@@ -142,7 +142,7 @@ export class Clarifications {
     const asks = { by: 'the agent', question, choices: ['yes', 'no'], ...(signal && { signal }) }
     const { how } = await this.#wait(turnId, asks)
     if (how.by !== 'person') return { action: how.by === 'cancel' ? 'cancel' : 'decline' }
-    const isYes = how.given.choices?.[0] === 0 || how.given.text.toLowerCase() === 'yes'
+    const isYes = how.answer.choices?.[0] === 0 || how.answer.text.toLowerCase() === 'yes'
     return isYes ? { action: 'accept', content: {} } : { action: 'decline' }
   }
 
@@ -176,14 +176,14 @@ export class Clarifications {
         resolve({ how, request_id })
       }
       const listed = choices && { choices: [...choices] }
-      const asked = { request_id, question, session_id: sessionId, agent_name: agentName, ...listed, ...form }
+      const clarification = { request_id, question, session_id: sessionId, agent_name: agentName, ...listed, ...form }
       const deadline = iso(now + timeoutMs)
-      this.#waiting.set(request_id, { ...asked, asked_at: iso(now), deadline, turnId, problem, end })
+      this.#waiting.set(request_id, { ...clarification, asked_at: iso(now), deadline, turnId, problem, end })
       timer = clock.timeout(timeoutMs, () => end({ by: 'timeout' }), { unref: true })
       const among = choices ? ` (${choices.join(' / ')})` : ''
       const text = `${by} asks: ${question}${among}; answer it: ${command('session clarify', sessionId)}`
-      const told = { status: 'pending', asked_by: by, question, ...listed, ...form, text, expires_at: deadline }
-      record(turnId, { note: 'clarification', request_id, ...told })
+      const details = { status: 'pending', asked_by: by, question, ...listed, ...form, text, expires_at: deadline }
+      record(turnId, { note: 'clarification', request_id, ...details })
       signal?.addEventListener('abort', withdraw, { once: true })
       if (signal?.aborted) withdraw()
     })
@@ -204,8 +204,8 @@ function wordsOf(message: string, field: Field, position: number, total: number)
       ...(type === 'choices' && { multiple: true }),
       ...(!isAlone && { position, total }),
     },
-    problem: given => {
-      const answer = fieldValue(field, given)
+    problem: reply => {
+      const answer = fieldValue(field, reply)
       return 'problem' in answer ? answer.problem : undefined
     },
   }
@@ -215,7 +215,7 @@ function wordsOf(message: string, field: Field, position: number, total: number)
 function givenIn(
   { choices = [], optional }: Clarification,
   { choice_index: index, choice_indexes: indexes, text = '', skip = false }: AnswerClarificationBody,
-): Given {
+): PersonAnswer {
   const places = indexes ?? (index === null || index === undefined ? null : [index])
   if (skip) {
     if (optional !== true) throw SessionErrors.clarification_invalid('this question cannot be skipped')
@@ -225,17 +225,17 @@ function givenIn(
     if (text.trim() === '') throw SessionErrors.clarification_invalid('give choice_index or text')
     return { choices: null, text: text.trim(), isSkipped: false }
   }
-  if (places.some(place => choices[place] === undefined)) {
+  if (places.some(choiceIndex => choices[choiceIndex] === undefined)) {
     throw SessionErrors.clarification_invalid(`choice_index is 0 to ${choices.length - 1}`)
   }
-  return { choices: places, text: places.map(place => choices[place]).join(', '), isSkipped: false }
+  return { choices: places, text: places.map(choiceIndex => choices[choiceIndex]).join(', '), isSkipped: false }
 }
 
 /** The journal form of the end of a question. */
 function saidOf(how: End): EventContent {
   if (how.by === 'declined') return { text: 'declined' }
   if (how.by !== 'person') return {}
-  if (how.given.isSkipped) return { text: 'skipped', answer: '' }
-  const text = bounded(how.given.text)
+  if (how.answer.isSkipped) return { text: 'skipped', answer: '' }
+  const text = bounded(how.answer.text)
   return { text: `answered: ${text}`, answer: text }
 }

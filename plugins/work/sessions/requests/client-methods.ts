@@ -8,7 +8,7 @@ import type { ClientCall } from '../points.js'
 import { type Clarifications, ElicitationParams } from './clarifications.js'
 import { terminalAction } from './command-line.js'
 import { readTextFile, textBefore, writeTextFile } from './files.js'
-import { contains, PathRefused, type Place, placeOf } from './paths.js'
+import { contains, locate, type PathLocation, PathRefused } from './paths.js'
 import type { Permissions } from './permissions.js'
 import type { Terminals } from './terminals.js'
 
@@ -65,33 +65,33 @@ export class ClientMethods {
   }
 
   async #read({ path, line, limit }: v.InferOutput<typeof schemas.ReadFileParams>, signal: AbortSignal) {
-    const place = await placeOf(this.permissions.territory, path, 'daemon-reads')
-    return this.#watched({ kind: 'read', title: place.path }, async () => {
-      const action = { kind: 'read', title: `read ${place.path}`, paths: [place.path], diffs: [] }
-      await this.permissions.allow({ action, place, isGranted: grants => grants.useForRead(place.path) }, signal)
-      return { content: await readTextFile(place.path, line, limit) }
+    const location = await locate(this.permissions.territory, path, 'daemon-reads')
+    return this.#watched({ kind: 'read', title: location.path }, async () => {
+      const action = { kind: 'read', title: `read ${location.path}`, paths: [location.path], diffs: [] }
+      await this.permissions.allow({ action, location, isGranted: grants => grants.useForRead(location.path) }, signal)
+      return { content: await readTextFile(location.path, line, limit) }
     })
   }
 
   async #write({ path, content }: v.InferOutput<typeof schemas.WriteFileParams>, signal: AbortSignal): Promise<void> {
     const { territory } = this.permissions
-    const place = await placeOf(territory, path, 'daemon-writes')
-    const target = place.path
+    const location = await locate(territory, path, 'daemon-writes')
+    const target = location.path
     if (territory.readOnly?.some(guarded => contains(guarded, target))) {
       throw new PathRefused(`${path} would run code outside of the sandbox; inside it is read-only`)
     }
-    await this.#watched({ kind: 'edit', title: target }, () => this.#writeAt({ path, content }, place, signal))
+    await this.#watched({ kind: 'edit', title: target }, () => this.#writeAt({ path, content }, location, signal))
   }
 
   async #writeAt(
     { path, content }: v.InferOutput<typeof schemas.WriteFileParams>,
-    place: Place,
+    location: PathLocation,
     signal: AbortSignal,
   ): Promise<void> {
-    const target = place.path
+    const target = location.path
     const action = { kind: 'edit', title: `write ${target}`, paths: [target], diffs: [] }
     let shown: { readonly before: string | undefined } | undefined
-    const look = async () => {
+    const readBefore = async () => {
       shown = { before: await textBefore(target) }
       return shown.before
     }
@@ -99,9 +99,9 @@ export class ClientMethods {
     await this.permissions.allow(
       {
         action,
-        place,
+        location,
         named: path,
-        look,
+        readBefore,
         detail: before => ({
           ...action,
           diffs: [{ path: target, newText: content, ...(before !== undefined && { oldText: before }) }],
@@ -114,13 +114,18 @@ export class ClientMethods {
   }
 
   async #createTerminal(params: schemas.CreateTerminalParams, signal: AbortSignal) {
-    const place = await placeOf(this.permissions.territory, params.cwd ?? '.')
-    const asked = [params.command, ...(params.args ?? [])]
+    const location = await locate(this.permissions.territory, params.cwd ?? '.')
+    const requestedArgv = [params.command, ...(params.args ?? [])]
     const chosen = (params.env ?? []).length > 0 ? { setsEnvironment: true as const } : {}
-    const call = await this.watch.before({ kind: 'execute', title: asked.join(' '), argv: asked, ...chosen })
-    const { argv = asked } = call
+    const call = await this.watch.before({
+      kind: 'execute',
+      title: requestedArgv.join(' '),
+      argv: requestedArgv,
+      ...chosen,
+    })
+    const { argv = requestedArgv } = call
     try {
-      const terminalId = await this.#runCommand(params, place, asked, argv, signal)
+      const terminalId = await this.#runCommand(params, location, requestedArgv, argv, signal)
       // The call ends with its command; a command that is released or ends with the session has no exit code.
       void this.terminals.waitForExit(terminalId).then(
         ({ exitCode }) => this.watch.after(call, exitCode === 0 ? undefined : endOf(exitCode)),
@@ -135,21 +140,25 @@ export class ClientMethods {
 
   async #runCommand(
     params: v.InferOutput<typeof schemas.CreateTerminalParams>,
-    place: Place,
-    asked: readonly string[],
+    location: PathLocation,
+    requestedArgv: readonly string[],
     argv: readonly string[],
     signal: AbortSignal,
   ): Promise<string> {
     const { territory } = this.permissions
-    const action = terminalAction(argv, params.env ?? [], place.path === territory.roots[0] ? undefined : place.path)
+    const action = terminalAction(
+      argv,
+      params.env ?? [],
+      location.path === territory.roots[0] ? undefined : location.path,
+    )
     await this.permissions.allow(
-      { action, place, isGranted: grants => grants.useForCommand(argv, territory.roots[0]) },
+      { action, location, isGranted: grants => grants.useForCommand(argv, territory.roots[0]) },
       signal,
     )
     const [command = '', ...args] = argv
     // An unchanged command runs as the agent wrote it, because it may be a shell command line.
-    const wanted = argv === asked ? params : { ...params, command, args }
-    return this.terminals.create(wanted, place.path)
+    const wanted = argv === requestedArgv ? params : { ...params, command, args }
+    return this.terminals.create(wanted, location.path)
   }
 
   /** Runs a call between the two hooks. */

@@ -20,7 +20,7 @@ const ENDS: { readonly [E in QuestionEnd]: { readonly decision: Decision | 'canc
 interface Waiting extends PendingPermission {
   readonly asker: SessionQuestion
   /** The person's answer, while the asking party handles it. */
-  given?: Decision | undefined
+  answer?: Decision | undefined
 }
 
 /** The daemon's own questions to a person of a session, shown and answered together with those of its agent. */
@@ -67,13 +67,13 @@ export class OwnQuestions {
   /** Passes a person's answer to the asking party, which ends the question; resolves to whether it was allowed. */
   async answer(id: string, decision: Decision, actor: Actor): Promise<boolean> {
     const waiting = this.#waiting.get(id)
-    if (!waiting || waiting.given) throw SessionErrors.permission_not_found()
-    waiting.given = decision
+    if (!waiting || waiting.answer) throw SessionErrors.permission_not_found()
+    waiting.answer = decision
     try {
       await waiting.asker.decide(decision, actor)
       return decision.startsWith('allow')
     } finally {
-      waiting.given = undefined
+      waiting.answer = undefined
     }
   }
 
@@ -82,11 +82,11 @@ export class OwnQuestions {
     for (const waiting of [...this.#waiting.values()]) this.#end(waiting, 'withdrawn')
   }
 
-  #end({ requestId, turnId, given, question: { title, kind } }: Waiting, how: QuestionEnd): void {
+  #end({ requestId, turnId, answer, question: { title, kind } }: Waiting, how: QuestionEnd): void {
     this.#waiting.delete(requestId)
     if (how === 'expired') this.expired(turnId)
     const { decision, by } = ENDS[how]
-    const exact = given?.split('-')[0] === decision.split('-')[0] ? given : decision
+    const exact = answer?.split('-')[0] === decision.split('-')[0] ? answer : decision
     this.context.record(turnId, {
       request_id: requestId,
       title: bounded(title),

@@ -18,11 +18,11 @@ export interface Territory {
   /** Files and folders inside the roots that are not written for an agent. */
   readonly readOnly?: readonly string[]
   /** Visibility of an absolute path in the sandbox; absent: there is no sandbox. */
-  readonly seen?: ((file: string) => Sight) | undefined
+  readonly sightOf?: ((file: string) => Sight) | undefined
 }
 
 /** The result of a path check. */
-export interface Place {
+export interface PathLocation {
   /** In canonical form. */
   readonly path: string
   readonly isInside: boolean
@@ -41,25 +41,25 @@ export type Reach = 'agent' | 'daemon-reads' | 'daemon-writes'
  * first root. Paths visible in the sandbox count as inside. Throws {@link PathRefused} for unresolvable paths and for files of the
  * daemon.
  */
-export async function placeOf(territory: Territory, wanted: string, reach: Reach = 'agent'): Promise<Place> {
+export async function locate(territory: Territory, wanted: string, reach: Reach = 'agent'): Promise<PathLocation> {
   if (wanted === '' || wanted.length > MAX_PATH || wanted.includes('\0')) {
     throw new PathRefused(`a path is 1 to ${MAX_PATH} characters without NUL`)
   }
   const base = territory.roots[0]
   if (base === undefined) throw new PathRefused('this session has no workspace')
   const absolute = path.resolve(base, wanted)
-  const isOwn = reach === 'agent' && territory.seen?.(absolute) === 'own'
+  const isOwn = reach === 'agent' && territory.sightOf?.(absolute) === 'own'
   const canonical = isOwn ? absolute : await canonicalize(absolute)
   if (belongsToDaemon(territory, canonical)) throw new PathRefused(`${wanted} belongs to the daemon`)
-  const isInside = isOwn || isInRoots(territory, canonical) || isReached(territory.seen?.(canonical), reach)
+  const isInside = isOwn || isInRoots(territory, canonical) || isReached(territory.sightOf?.(canonical), reach)
   return { path: canonical, isInside }
 }
 
 /** The canonical form of a path inside the territory. Throws {@link PathRefused}, also for a path outside. */
 export async function resolveInside(territory: Territory, wanted: string): Promise<string> {
-  const place = await placeOf({ roots: territory.roots, forbidden: territory.forbidden }, wanted)
-  if (!place.isInside) throw new PathRefused(`${wanted} is outside of the workspace`)
-  return place.path
+  const location = await locate({ roots: territory.roots, forbidden: territory.forbidden }, wanted)
+  if (!location.isInside) throw new PathRefused(`${wanted} is outside of the workspace`)
+  return location.path
 }
 
 /** Whether a canonical path is in the home of the daemon, outside of the workspace `scratch`. */

@@ -106,14 +106,21 @@ export function outcomeOf(option: PermissionOption | undefined): PermissionOutco
 /** Derives the operation from a tool call; members that it omits may be known from earlier updates. */
 export function wantedAction(call: ToolCallFields | undefined, known: Partial<ToolCallFields> = {}): WantedAction {
   const rawInput = call?.rawInput ?? known.rawInput
-  const told = call?.kind ?? known.kind
-  const written = told === 'execute' ? (writtenCommand(call) ?? writtenCommand(known)) : undefined
+  const callKind = call?.kind ?? known.kind
+  const written = callKind === 'execute' ? (writtenCommand(call) ?? writtenCommand(known)) : undefined
   const argv = commandOf(rawInput)
   const locations = call?.locations ?? known.locations ?? []
   const diffs = (call?.content ?? known.content ?? []).filter(({ type, path }) => type === 'diff' && isText(path))
   const paths = [...new Set([...locations.map(({ path }) => path), ...diffs.map(({ path }) => path as string)])]
-  const given = call?.kind ?? known.kind
-  const kind = given && given !== 'other' ? given : argv ? 'execute' : diffs.length > 0 ? 'edit' : (given ?? 'other')
+  const namedKind = call?.kind ?? known.kind
+  const kind =
+    namedKind && namedKind !== 'other'
+      ? namedKind
+      : argv
+        ? 'execute'
+        : diffs.length > 0
+          ? 'edit'
+          : (namedKind ?? 'other')
   return {
     kind,
     title: call?.title ?? known.title ?? call?.name ?? known.name ?? kind,
@@ -138,12 +145,12 @@ export function wantedAction(call: ToolCallFields | undefined, known: Partial<To
  * @param root the folder of the session, to which some agents change first
  */
 export function coversCommand(action: WantedAction, argv: readonly string[], root?: string): boolean {
-  const told = action.command ?? action.written
-  if (action.kind !== 'execute' || told === undefined) return false
-  if (argv.join(' ') === told) return true
+  const commandLine = action.command ?? action.written
+  if (action.kind !== 'execute' || commandLine === undefined) return false
+  if (argv.join(' ') === commandLine) return true
   if (argv.length !== 3 || !/^-[a-z]*c$/.test(argv[1]!)) return false
   const names = root === undefined ? [] : [shellWord(root), `'${root.replaceAll("'", "'\\''")}'`]
-  return argv[2] === told || names.some(name => argv[2] === `cd ${name} && ${told}`)
+  return argv[2] === commandLine || names.some(name => argv[2] === `cd ${name} && ${commandLine}`)
 }
 
 /** A file write of the daemon for an agent. */

@@ -9,7 +9,7 @@ import { Asking } from './asking.js'
 import { AskedCalls, Grants, MAX_REMEMBERED } from './grants.js'
 import { OWN_OPTIONS } from './options.js'
 import { OwnQuestions } from './own-questions.js'
-import { PathRefused, type Place, placeOf, type Territory } from './paths.js'
+import { locate, type PathLocation, PathRefused, type Territory } from './paths.js'
 import type { PendingPermission, PermissionContext } from './permission-context.js'
 import * as rules from './permission-rules.js'
 import { bounded, questionContent, type WholeQuestion, wholeOf } from './question.js'
@@ -25,7 +25,7 @@ const MAX_PATHS = 100
 interface JudgedAction {
   readonly action: rules.WantedAction
   /** Canonical, in the order of the action's paths; empty when one of them is impossible. */
-  readonly places: readonly Place[]
+  readonly places: readonly PathLocation[]
   /** Reason for which no answer can allow it. */
   readonly impossible?: string | undefined
   readonly lacking?: string | undefined
@@ -51,11 +51,11 @@ interface Concluded {
 export interface ClientWish {
   readonly action: rules.WantedAction
   /** The file, or the folder of a command. */
-  readonly place: Place
+  readonly location: PathLocation
   /** The file as the agent named it, because its tool call may use the same name. */
   readonly named?: string
   /** Reads the text that a write replaces, once the mode leaves the decision to answers; undefined: the file does not exist. */
-  readonly look?: () => Promise<string | undefined>
+  readonly readBefore?: () => Promise<string | undefined>
   /** Adds the parts of the action that only a question needs. */
   readonly detail?: (before: string | undefined) => rules.WantedAction
   /** Whether an earlier answer allows it; uses up a one-time grant. */
@@ -67,7 +67,7 @@ export class Permissions {
   readonly #waiting: WaitingQuestions
   readonly #remembered = new Map<string, 'allow-always' | 'reject-always'>()
   readonly #grants = new Grants()
-  readonly #asked = new AskedCalls()
+  readonly #askedCalls = new AskedCalls()
   /** Number of requests that wait for the answer of a hook or a person. */
   #open = 0
   readonly tools: ToolRights
@@ -109,7 +109,7 @@ export class Permissions {
     const needsQuestion = rules.mustAsk(mode, kind) || this.tools.lacking(kind, { title }, fields) !== undefined
     const { paths } = rules.wantedAction(undefined, fields)
     const absolute = paths.map(path => resolve(this.territory.roots[0] ?? '/', path))
-    return needsQuestion && !this.#asked.has(id, absolute)
+    return needsQuestion && !this.#askedCalls.has(id, absolute)
   }
 
   /** The guard that has to be asked before each operation in every mode, for people. */
@@ -130,7 +130,7 @@ export class Permissions {
   async request(params: PermissionParams, signal: AbortSignal): Promise<rules.PermissionOutcome> {
     const turnId = this.context.turnId()
     const { toolCall: call, options = [] } = params
-    this.#asked.add(call?.toolCallId)
+    this.#askedCalls.add(call?.toolCallId)
     await this.asking.pace()
     if (turnId === undefined || this.context.turnId() !== turnId) return rules.CANCELLED
     const known = call && this.context.known(call.toolCallId)
@@ -148,29 +148,29 @@ export class Permissions {
   /** Decides about a file or terminal method: by mode, by an earlier answer, or by a person. Throws an error of the protocol. */
   async allow(wish: ClientWish, signal: AbortSignal): Promise<void> {
     await this.#allow(wish, signal)
-    const { action, place, named } = wish
-    if (action.kind === 'edit') this.#asked.addFile(place.path, ...(named === undefined ? [] : [named]))
+    const { action, location, named } = wish
+    if (action.kind === 'edit') this.#askedCalls.addFile(location.path, ...(named === undefined ? [] : [named]))
   }
 
-  async #allow({ action, place, look, detail, isGranted }: ClientWish, signal: AbortSignal): Promise<void> {
+  async #allow({ action, location, readBefore, detail, isGranted }: ClientWish, signal: AbortSignal): Promise<void> {
     const { kind } = action
     const turnId = this.context.turnId()
     this.#checkTool(kind as 'read' | 'edit' | 'execute')
-    const byMode = rules.decideByMode(this.mode, kind, !place.isInside)
+    const byMode = rules.decideByMode(this.mode, kind, !location.isInside)
     // The daemon acts outside of the sandbox: without this check it would read hidden files for the agent without a question.
-    if (byMode === 'allow' && !place.isInside && this.territory.seen)
-      throw permissionDenied(`permission denied: ${place.path} is hidden by the sandbox of this session`)
+    if (byMode === 'allow' && !location.isInside && this.territory.sightOf)
+      throw permissionDenied(`permission denied: ${location.path} is hidden by the sandbox of this session`)
     if (byMode === 'allow') return kind === 'read' ? undefined : this.#checkGate(action)
     if (byMode === 'reject' || turnId === undefined) {
       if (turnId !== undefined) await this.#tellRefused(action)
       throw refusedMethod({ decision: 'reject-once', by: 'mode' }, this.mode, kind)
     }
-    const before = await look?.()
+    const before = await readBefore?.()
     if (isGranted(this.#grants, before)) return
     await this.asking.pace()
     const whole = detail ? detail(before) : action
     if (signal.aborted || this.context.turnId() !== turnId) throw refusedMethod(CANCELED, this.mode, kind)
-    const wish = { action: whole, places: [place], turnId, options: OWN_OPTIONS, signal, isAhead: false }
+    const wish = { action: whole, places: [location], turnId, options: OWN_OPTIONS, signal, isAhead: false }
     const concluded = await this.#decide(wish, 1)
     if (!concluded) throw permissionDenied('permission denied: too many questions wait for an answer')
     if (!concluded.allowed) throw refusedMethod(concluded.verdict, this.mode, kind)
@@ -234,9 +234,9 @@ export class Permissions {
     if (signal.aborted || this.context.turnId() !== turnId)
       return { allowed: false, verdict: CANCELED, option: undefined }
     const createdAt = this.context.clock.now()
-    const asked = { requestId, turnId, question, createdAt, options }
-    const waiting = this.#waiting.wait(asked, signal, given =>
-      this.#conclude(wish, { request_id: requestId, kind: action.kind }, given),
+    const pending = { requestId, turnId, question, createdAt, options }
+    const waiting = this.#waiting.wait(pending, signal, answer =>
+      this.#conclude(wish, { request_id: requestId, kind: action.kind }, answer),
     )
     const expires_at = iso(createdAt + this.context.timeoutMs)
     const content = questionContent(requestId, toolCallId, question, options)
@@ -254,7 +254,7 @@ export class Permissions {
   async #judged(action: rules.WantedAction): Promise<JudgedAction> {
     if (action.paths.length > MAX_PATHS) return { action, places: [] }
     try {
-      return { action, places: await Promise.all(action.paths.map(path => placeOf(this.territory, path))) }
+      return { action, places: await Promise.all(action.paths.map(path => locate(this.territory, path))) }
     } catch (error) {
       if (error instanceof PathRefused) return { action, places: [], impossible: error.message }
       throw error
@@ -288,9 +288,9 @@ export class Permissions {
   }
 
   /** Records the decision, stores its grant and finds the matching option. */
-  #conclude({ turnId, action, places, options, isAhead }: Wish, head: EventContent, given: Verdict): Concluded {
+  #conclude({ turnId, action, places, options, isAhead }: Wish, head: EventContent, answer: Verdict): Concluded {
     // The turn may have ended during the question or the gate.
-    const verdict = this.context.turnId() === turnId ? given : { ...given, decision: 'cancelled' as const }
+    const verdict = this.context.turnId() === turnId ? answer : { ...answer, decision: 'cancelled' as const }
     const { decision, by, note } = verdict
     const option = rules.chooseOption(options, decision, by === 'mode')
     const allowed = decision.startsWith('allow') && option !== undefined
@@ -314,15 +314,21 @@ export class Permissions {
 
 /** The description of an action for the gate. */
 const askedOf = ({ kind: toolKind, title, command, written, argv, paths }: rules.WantedAction) => {
-  const told = command ?? written
+  const commandLine = command ?? written
   const files = paths.length > 0 && { paths }
-  return { toolKind, title, ...(told !== undefined && { command: told }), ...(argv && { argv }), ...files }
+  return {
+    toolKind,
+    title,
+    ...(commandLine !== undefined && { command: commandLine }),
+    ...(argv && { argv }),
+    ...files,
+  }
 }
 
 const CANCELED: Verdict = { decision: 'cancelled', by: 'cancel' }
 
 /** The key of an "always" answer, with resolved paths, because a link may change its target later. */
-const subjectIn = (action: rules.WantedAction, places: readonly Place[]) =>
+const subjectIn = (action: rules.WantedAction, places: readonly PathLocation[]) =>
   rules.subjectOf(places.length === 0 ? action : { ...action, paths: places.map(({ path }) => path) })
 
 /** The diffs of an action. Their library is loaded with the first one. */

@@ -22,7 +22,7 @@ type Named = Pick<Partial<ToolCallFields>, 'name' | 'title'>
 
 /** The tools that a session may use; `undefined`: all of them. */
 export class ToolRights {
-  #told = ''
+  #lastWarning = ''
 
   constructor(private readonly tools: readonly string[] | undefined) {}
 
@@ -47,8 +47,8 @@ export class ToolRights {
   check(kind: 'read' | 'edit' | 'execute', turnId: string, warn: (content: EventContent) => void): void {
     const lacking = this.lacking(kind)
     if (lacking === undefined) return
-    if (this.#told !== `${turnId} ${lacking}`) {
-      this.#told = `${turnId} ${lacking}`
+    if (this.#lastWarning !== `${turnId} ${lacking}`) {
+      this.#lastWarning = `${turnId} ${lacking}`
       const text = `the agent wanted to use ${lacking}, which this session was spawned without: it was refused`
       warn({ warning: 'tool_not_granted', tool: lacking, text })
     }

@@ -34,7 +34,7 @@ export class WaitingQuestions {
 
   /** Resolves to the result of `conclude`, which is called once with the answer. @param signal ends the wait */
   wait<T extends { readonly allowed: boolean }>(
-    asked: PendingPermission,
+    pending: PendingPermission,
     signal: AbortSignal,
     conclude: (verdict: Verdict) => T,
   ): Promise<T> {
@@ -49,14 +49,14 @@ export class WaitingQuestions {
     const concluded = decided.then(verdict => {
       timer.cancel()
       signal.removeEventListener('abort', abandon)
-      this.#waiting.delete(asked.requestId)
-      if (verdict.by === 'timeout') this.expire(asked.turnId)
+      this.#waiting.delete(pending.requestId)
+      if (verdict.by === 'timeout') this.expire(pending.turnId)
       return conclude(verdict)
     })
     const done = concluded.then(({ allowed }) => allowed)
     // Without a person's answer no caller awaits it, so a rejection must not become unhandled.
     done.catch(() => {})
-    this.#waiting.set(asked.requestId, { ...asked, settle, done })
+    this.#waiting.set(pending.requestId, { ...pending, settle, done })
     return concluded
   }
 

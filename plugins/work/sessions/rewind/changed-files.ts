@@ -13,7 +13,7 @@ export class ChangedFiles {
     if (type !== 'tool_call' && type !== 'tool_result') return
     if (content.status === 'failed') return
     for (const block of items(content.content)) if (block.type === 'diff') this.#add(block.path)
-    if (CHANGING.has(content.kind)) for (const place of items(content.locations)) this.#add(place.path)
+    if (CHANGING.has(content.kind)) for (const location of items(content.locations)) this.#add(location.path)
   }
 
   /** In the order of their first change. */

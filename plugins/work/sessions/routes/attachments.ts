@@ -4,7 +4,7 @@ import * as schemas from '../../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
 import { attachmentToWire, MAX_BYTES } from '../attachments/store.js'
 import type { SessionsService } from '../service.js'
-import { ONE, route } from './place.js'
+import { ONE, route } from './common.js'
 
 /** Bytes of a form besides its file. */
 const FORM_BYTES = 64 * 1024
@@ -24,9 +24,9 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
     headers: { 'Content-Type': { required: true } },
     with: [throws(session_not_found, attachment_invalid, attachment_too_large, attachment_type)],
     replies: { 201: schemas.AttachmentReply },
-    handle: async (self, { params, body, headers }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      const stored = await self.context.attachments.take(row.id, headers['content-type'], body)
+    handle: async (service, { params, body, headers }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      const stored = await service.context.attachments.take(row.id, headers['content-type'], body)
       return created({ attachment: attachmentToWire(stored) })
     },
   }),
@@ -38,9 +38,9 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
     essential: true,
     summary: 'Delete an uploaded file',
     replies: { 204: null },
-    handle: async (self, { params }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      await self.context.attachments.remove(row.id, params.attachment_id)
+    handle: async (service, { params }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      await service.context.attachments.remove(row.id, params.attachment_id)
       return noContent()
     },
   }),
@@ -50,9 +50,9 @@ export const attachmentRoutes: readonly Route<SessionsService>[] = [
     with: [throws(session_not_found, attachment_not_found)],
     summary: 'Download an uploaded file',
     replies: { 200: { as: 'bytes', types: ['application/octet-stream', '*/*'] } },
-    handle: async (self, { params }) => {
-      const { attachments } = self.context
-      const found = attachments.get(self.find(params.session_id, params.workspace_id).id, params.attachment_id)
+    handle: async (service, { params }) => {
+      const { attachments } = service.context
+      const found = attachments.get(service.find(params.session_id, params.workspace_id).id, params.attachment_id)
       const name = encodeURIComponent(found.name).replace(
         /[!'()*]/g,
         sign => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,

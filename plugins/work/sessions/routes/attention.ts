@@ -7,7 +7,7 @@ import { archive, unarchive } from '../attach/archive.js'
 import { attach } from '../attach/lease.js'
 import { attentionSummary, markSeen } from '../attention/attention.js'
 import type { SessionsService } from '../service.js'
-import { fields, find, id, ONE, route } from './place.js'
+import { fields, find, id, ONE, route } from './common.js'
 import { archiveUndo } from './undo.js'
 
 const COUNTS = [
@@ -35,7 +35,7 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
         ),
       }),
     ],
-    handle: self => ok(attentionSummary(self.context, self.open.all)),
+    handle: service => ok(attentionSummary(service.context, service.open.all)),
   }),
   route({
     method: 'GET',
@@ -45,7 +45,8 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     replies: { 200: schemas.CatalogChange },
     contentType: 'text/event-stream',
     frames: schemas.CatalogFrame,
-    handle: (self, { headers, signal }) => streamed(self.context.catalog.frames(headers['last-event-id'], signal)),
+    handle: (service, { headers, signal }) =>
+      streamed(service.context.catalog.frames(headers['last-event-id'], signal)),
   }),
   route({
     method: 'POST',
@@ -56,11 +57,11 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     body: schemas.AttachSessionBody,
     bodyOptional: true,
     replies: { 200: schemas.AttachSessionReply },
-    handle: async (self, { params, body, actor }) => {
-      const { id: session } = self.find(params.session_id, params.workspace_id)
-      const held = await attach(self.context, session, body ?? {}, actor)
-      await markSeen(self.context, session)
-      return ok({ attach: held, session: self.wire.session(self.find(session)) })
+    handle: async (service, { params, body, actor }) => {
+      const { id: session } = service.find(params.session_id, params.workspace_id)
+      const held = await attach(service.context, session, body ?? {}, actor)
+      await markSeen(service.context, session)
+      return ok({ attach: held, session: service.wire.session(service.find(session)) })
     },
   }),
   route({
@@ -71,11 +72,11 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
     summary: 'Report that a viewer opened or left a session',
     body: schemas.PresenceBody,
     replies: { 200: schemas.PresenceReply, 204: null },
-    handle: async (self, { params, body }) => {
-      const { id: session } = self.find(params.session_id, params.workspace_id)
-      const lease_id = self.context.presence.report(session, body)
+    handle: async (service, { params, body }) => {
+      const { id: session } = service.find(params.session_id, params.workspace_id)
+      const lease_id = service.context.presence.report(session, body)
       if (lease_id === undefined) return noContent()
-      await markSeen(self.context, session)
+      await markSeen(service.context, session)
       return ok({ lease_id })
     },
   }),
@@ -91,10 +92,10 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
       throws(SessionErrors.session_not_found, SessionErrors.session_not_stopped),
       runsCode(false),
     ],
-    handle: async (self, { params }) => {
-      const { id: session } = self.find(params.session_id, params.workspace_id)
-      await archive(self.context, session)
-      return ok({ session: self.wire.detail(self.find(session)) })
+    handle: async (service, { params }) => {
+      const { id: session } = service.find(params.session_id, params.workspace_id)
+      await archive(service.context, session)
+      return ok({ session: service.wire.detail(service.find(session)) })
     },
   }),
   route({
@@ -109,10 +110,10 @@ export const attentionRoutes: readonly Route<SessionsService>[] = [
       throws(SessionErrors.session_not_found),
       runsCode(false),
     ],
-    handle: async (self, { params }) => {
-      const { id: session } = self.find(params.session_id, params.workspace_id)
-      await unarchive(self.context, session)
-      return ok({ session: self.wire.detail(self.find(session)) })
+    handle: async (service, { params }) => {
+      const { id: session } = service.find(params.session_id, params.workspace_id)
+      await unarchive(service.context, session)
+      return ok({ session: service.wire.detail(service.find(session)) })
     },
   }),
 ]

@@ -7,7 +7,7 @@ import { REFERENCE_ERRORS } from '../../../desk/workspaces/api.js'
 import { SessionErrors } from '../api.js'
 import { createFromBody, listSessions } from '../lifecycle/catalog.js'
 import type { SessionsService } from '../service.js'
-import { about, FIELDS, reading } from './place.js'
+import { about, FIELDS, reading } from './common.js'
 
 const session = collectionOf<SessionsService>(about)({
   path: '/api/sessions',
@@ -37,7 +37,7 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
     with: [tool('session_list', ['sessions'])],
     throws: [SessionErrors.session_cursor_invalid, ...REFERENCE_ERRORS],
     empty: 'no sessions; start one: svc session new --agent report',
-    handle: (self, { query, actor }) => listSessions(self.context, query, actor, self.open),
+    handle: (service, { query, actor }) => listSessions(service.context, query, actor, service.open),
   }),
   session.create({
     summary: 'Start a session',
@@ -48,11 +48,11 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
       tool('session_create', ['sessions']),
     ],
     body: schemas.CreateSessionBody,
-    handle: async (self, { body, actor, id: cause }) => {
+    handle: async (service, { body, actor, id: cause }) => {
       const by = { ...actor, cause: actor.cause ?? cause }
-      const { id } = await createFromBody(self.context, body, by)
-      if (body.prompt !== undefined) await self.prompting.submit(id, { text: body.prompt }, by)
-      return { session: self.wire.session(self.find(id)) }
+      const { id } = await createFromBody(service.context, body, by)
+      if (body.prompt !== undefined) await service.prompting.submit(id, { text: body.prompt }, by)
+      return { session: service.wire.session(service.find(id)) }
     },
   }),
   session.get({
@@ -60,8 +60,8 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
     command: 'session info',
     origins: ['agent_session'],
     query: schemas.GetSessionQuery,
-    handle: (self, { params, query }) => ({
-      session: self.wire.session(self.find(params.session_id), query.include_health ?? false),
+    handle: (service, { params, query }) => ({
+      session: service.wire.session(service.find(params.session_id), query.include_health ?? false),
     }),
   }),
   reading({
@@ -70,12 +70,12 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
     origins: ['agent_session'],
     summary: 'Show which workspace owns a session',
     replies: { 200: schemas.SessionOwnerReply },
-    handle: (self, { params }) => {
-      const row = self.find(params.session_id)
+    handle: (service, { params }) => {
+      const row = service.find(params.session_id)
       return ok({
         session_id: row.id,
         workspace_id: row.workspace_id,
-        workspace_name: self.context.kernel.needs.workspaces.get(row.workspace_id)?.name ?? row.workspace_id,
+        workspace_name: service.context.kernel.needs.workspaces.get(row.workspace_id)?.name ?? row.workspace_id,
       })
     },
   }),

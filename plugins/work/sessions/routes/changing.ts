@@ -7,7 +7,7 @@ import { answerPermission } from '../requests/answer.js'
 import { changeSession } from '../runtime/permissions.js'
 import type { SessionsService } from '../service.js'
 import type { PromptAnswer } from '../turn/prompting.js'
-import { fields, find, id, ONE, route } from './place.js'
+import { fields, find, id, ONE, route } from './common.js'
 
 /** Routes that change one session in its workspace. */
 export const changingRoutes: readonly Route<SessionsService>[] = [
@@ -26,10 +26,10 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
       undo({ by: 'patch', of: 'session' }),
       tool('session_update', ['sessions']),
     ],
-    handle: async (self, { params, body }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      await changeSession(self.context, row, self.open.peek(row.id), body)
-      return ok({ session: self.wire.detail(self.find(row.id)) })
+    handle: async (service, { params, body }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      await changeSession(service.context, row, service.open.peek(row.id), body)
+      return ok({ session: service.wire.detail(service.find(row.id)) })
     },
   }),
   route({
@@ -43,8 +43,8 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
       cli('session remove', { args: [id], find, done: 'removed {session_id}' }),
       tool('session_remove', ['sessions']),
     ],
-    handle: async (self, { params }) => {
-      await self.endings.remove(self.find(params.session_id, params.workspace_id).id)
+    handle: async (service, { params }) => {
+      await service.endings.remove(service.find(params.session_id, params.workspace_id).id)
       return noContent()
     },
   }),
@@ -58,13 +58,13 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     headers: { 'Idempotency-Key': { required: false }, Accept: { required: false } },
     replies: { 200: schemas.PromptReply, 202: schemas.PromptReply },
     frames: schemas.UiStreamFrame,
-    handle: async (self, { params, body, headers, actor, signal }) => {
-      const row = self.find(params.session_id, params.workspace_id)
+    handle: async (service, { params, body, headers, actor, signal }) => {
+      const row = service.find(params.session_id, params.workspace_id)
       const key = body.idempotency_key ?? headers['idempotency-key']
       const request = { ...body, ...(key !== undefined && { idempotency_key: key }) }
-      const submit = () => self.prompting.submit(row.id, request, actor, { onBehalfOf: body.on_behalf_of })
+      const submit = () => service.prompting.submit(row.id, request, actor, { onBehalfOf: body.on_behalf_of })
       if (!headers.accept?.includes('text/event-stream')) return answered(await submit())
-      const { answer, frames } = await promptStream(self.context, row, submit, signal)
+      const { answer, frames } = await promptStream(service.context, row, submit, signal)
       return frames ? streamed(frames, UI_STREAM_HEADERS) : answered(answer)
     },
   }),
@@ -80,8 +80,8 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
       tool('session_cancel', ['sessions']),
       runsCode(false),
     ],
-    handle: async (self, { params }) =>
-      ok(await self.endings.cancel(self.find(params.session_id, params.workspace_id).id)),
+    handle: async (service, { params }) =>
+      ok(await service.endings.cancel(service.find(params.session_id, params.workspace_id).id)),
   }),
   route({
     method: 'POST',
@@ -91,10 +91,10 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
     essential: true,
     body: schemas.ApproveBody,
     replies: { 200: schemas.ApproveReply },
-    handle: async (self, { params, body, actor }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      const permissions = self.open.peek(row.id)?.binding.running?.permissions
-      const allowed = await answerPermission(self.context.kernel, permissions, row, body, actor)
+    handle: async (service, { params, body, actor }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      const permissions = service.open.peek(row.id)?.binding.running?.permissions
+      const allowed = await answerPermission(service.context.kernel, permissions, row, body, actor)
       return ok({ status: allowed ? 'allowed' : 'rejected' })
     },
   }),
@@ -110,9 +110,9 @@ export const changingRoutes: readonly Route<SessionsService>[] = [
       tool('session_stop', ['sessions']),
       runsCode(false),
     ],
-    handle: async (self, { params, actor }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      await self.endings.stop(row.id, { reason: 'user_canceled', cause: actor.cause, isRefusable: true })
+    handle: async (service, { params, actor }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      await service.endings.stop(row.id, { reason: 'user_canceled', cause: actor.cause, isRefusable: true })
       return noContent()
     },
   }),

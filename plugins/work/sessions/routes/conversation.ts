@@ -5,7 +5,7 @@ import { SessionErrors } from '../api.js'
 import { commandsOf, recapOf } from '../read/recap.js'
 import type { SessionsService } from '../service.js'
 import { steerFromQueue } from '../turn/queue.js'
-import { find, id, ONE, reading, route } from './place.js'
+import { find, id, ONE, reading, route } from './common.js'
 
 /** Default seconds for a question. */
 const ASK_SECONDS = 300
@@ -22,9 +22,9 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     origins: ['agent_session'],
     summary: 'List the open questions of an agent',
     replies: { 200: schemas.ListClarificationsReply },
-    handle: (self, { params }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      const pending = self.open.peek(row.id)?.binding.running?.clarifications.pending ?? []
+    handle: (service, { params }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      const pending = service.open.peek(row.id)?.binding.running?.clarifications.pending ?? []
       return ok({ clarifications: pending.map(({ turnId: _turn, ...clarification }) => clarification) })
     },
   }),
@@ -46,12 +46,12 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     summary: 'Ask the user of a session a question and wait for the answer',
     body: schemas.AskClarificationBody,
     replies: { 200: schemas.AskClarificationReply },
-    handle: async (self, { params, body, actor, signal }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      const asked = self.open.peek(row.id)?.binding.running?.clarifications
-      if (!asked) throw SessionErrors.clarification_idle()
+    handle: async (service, { params, body, actor, signal }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      const clarifications = service.open.peek(row.id)?.binding.running?.clarifications
+      if (!clarifications) throw SessionErrors.clarification_idle()
       const { question, choices, timeout_seconds: seconds = ASK_SECONDS } = body
-      return ok(await asked.put({ by: askerOf(actor), question, choices, timeoutMs: seconds * 1000, signal }))
+      return ok(await clarifications.put({ by: askerOf(actor), question, choices, timeoutMs: seconds * 1000, signal }))
     },
   }),
   route({
@@ -62,11 +62,11 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     essential: true,
     body: schemas.AnswerClarificationBody,
     replies: { 200: schemas.AnswerClarificationReply },
-    handle: (self, { params, body }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      const asked = self.open.peek(row.id)?.binding.running?.clarifications
-      if (!asked) throw SessionErrors.clarification_not_found('the agent of this session does not run')
-      return ok(asked.answer(params.request_id, body))
+    handle: (service, { params, body }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      const clarifications = service.open.peek(row.id)?.binding.running?.clarifications
+      if (!clarifications) throw SessionErrors.clarification_not_found('the agent of this session does not run')
+      return ok(clarifications.answer(params.request_id, body))
     },
   }),
   reading({
@@ -92,9 +92,9 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
         ),
       }),
     ],
-    handle: (self, { params }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      return ok(commandsOf(row, self.open.peek(row.id)))
+    handle: (service, { params }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      return ok(commandsOf(row, service.open.peek(row.id)))
     },
   }),
   route({
@@ -105,10 +105,10 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     summary: 'Show a recap of a session',
     query: schemas.RecapQuery,
     replies: { 200: schemas.RecapReply },
-    handle: async (self, { params, query }) => {
-      const row = self.find(params.session_id, params.workspace_id)
+    handle: async (service, { params, query }) => {
+      const row = service.find(params.session_id, params.workspace_id)
       return ok({
-        recap: await recapOf(self.context, row, self.open.peek(row.id), self.wire.session(row), query.limit),
+        recap: await recapOf(service.context, row, service.open.peek(row.id), service.wire.session(row), query.limit),
       })
     },
   }),
@@ -119,10 +119,10 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     summary: 'Use a queued prompt to steer the running turn',
     body: schemas.SteerQueuedPromptBody,
     replies: { 202: schemas.SteerQueuedPromptReply },
-    handle: async (self, { params, body }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      const turn = () => self.open.peek(row.id)?.turn
-      return accepted({ prompt: await steerFromQueue(self.context, row, params.queue_entry_id, body, turn) })
+    handle: async (service, { params, body }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      const turn = () => service.open.peek(row.id)?.turn
+      return accepted({ prompt: await steerFromQueue(service.context, row, params.queue_entry_id, body, turn) })
     },
   }),
 ]

@@ -3,7 +3,7 @@ import * as schemas from '../../../../schemas/sessions.js'
 import { undo } from '../../../desk/changes/api.js'
 import { forkSession } from '../fork/fork.js'
 import type { SessionsService } from '../service.js'
-import { ONE, route } from './place.js'
+import { ONE, route } from './common.js'
 
 /** The route that forks a session. */
 export const forkRoutes: readonly Route<SessionsService>[] = [
@@ -14,10 +14,10 @@ export const forkRoutes: readonly Route<SessionsService>[] = [
     summary: 'Fork a conversation into a new session in its own git worktree',
     body: schemas.ForkSessionBody,
     replies: { 201: schemas.SessionDetailReply },
-    handle: async (self, { params, body, actor, id: cause }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      const made = await forkSession(self.context, row, body, { ...actor, cause: actor.cause ?? cause })
-      return created({ session: self.wire.detail(self.find(made)) })
+    handle: async (service, { params, body, actor, id: cause }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      const made = await forkSession(service.context, row, body, { ...actor, cause: actor.cause ?? cause })
+      return created({ session: service.wire.detail(service.find(made)) })
     },
   }),
 ]

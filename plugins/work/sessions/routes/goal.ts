@@ -3,7 +3,7 @@ import { ok, type Route } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import { snapshotOf } from '../goal/snapshot.js'
 import type { SessionsService } from '../service.js'
-import { find, id, ONE, route } from './place.js'
+import { find, id, ONE, route } from './common.js'
 
 /** The goal of a session; prompts that begin with `/goal` set and change it. */
 export const goalRoutes: readonly Route<SessionsService>[] = [
@@ -34,9 +34,9 @@ export const goalRoutes: readonly Route<SessionsService>[] = [
       }),
       tool('goal_status', ['sessions']),
     ],
-    handle: async (self, { params }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      return ok({ goal: await snapshotOf(self.context, row) })
+    handle: async (service, { params }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      return ok({ goal: await snapshotOf(service.context, row) })
     },
   }),
 ]

@@ -7,7 +7,7 @@ import { waitForSession } from '../lifecycle/waiting.js'
 import { inspectionOf, interactionIn, interactionsOf, repairTranscript, usageOf } from '../read/inspection.js'
 import type { SessionsService } from '../service.js'
 import { inspectView, repairView, usageView } from '../views.js'
-import { find, id, ONE, route } from './place.js'
+import { find, id, ONE, route } from './common.js'
 
 /** Requests that wait for a person, of all sessions. */
 export const inboxRoutes: readonly Route<SessionsService>[] = [
@@ -16,7 +16,7 @@ export const inboxRoutes: readonly Route<SessionsService>[] = [
     path: '/api/inbox',
     summary: 'List questions, approvals and tasks that wait for you',
     replies: { 200: schemas.InboxReply },
-    handle: self => ok({ items: self.inbox() }),
+    handle: service => ok({ items: service.inbox() }),
   }),
 ]
 
@@ -29,11 +29,11 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     summary: 'Show the tokens and cost that the agent reports',
     replies: { 200: schemas.SessionUsageReply },
     with: [cli('session usage', { args: [id], find, view: usageView }), tool('session_usage', ['sessions'])],
-    handle: async (self, { params }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      const days = self.context.usageDays.between('', '9999', row.id)
+    handle: async (service, { params }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      const days = service.context.usageDays.between('', '9999', row.id)
       return ok({
-        usage: await usageOf(self.context, row),
+        usage: await usageOf(service.context, row),
         days: days.map(({ day, turns, tokens, cost, currency }) => ({ date: day, turns, tokens, cost, currency })),
       })
     },
@@ -45,9 +45,9 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     summary: 'List the questions of an agent, open and answered',
     query: schemas.ListInteractionsQuery,
     replies: { 200: schemas.ListInteractionsReply },
-    handle: async (self, { params, query }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      return ok({ interactions: await interactionsOf(self.context, row, self.open.peek(row.id), query.status) })
+    handle: async (service, { params, query }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      return ok({ interactions: await interactionsOf(service.context, row, service.open.peek(row.id), query.status) })
     },
   }),
   route({
@@ -56,9 +56,11 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     origins: ['agent_session'],
     summary: 'Show a question of an agent, with everything that it would run or change',
     replies: { 200: schemas.InteractionReply },
-    handle: async (self, { params }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      return ok({ interaction: await interactionIn(self.context, row, self.open.peek(row.id), params.interaction_id) })
+    handle: async (service, { params }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      return ok({
+        interaction: await interactionIn(service.context, row, service.open.peek(row.id), params.interaction_id),
+      })
     },
   }),
   route({
@@ -69,10 +71,10 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     query: schemas.InspectSessionQuery,
     replies: { 200: schemas.InspectSessionReply },
     with: [cli('session inspect', { args: [id], find, view: inspectView }), tool('session_inspect', ['sessions'])],
-    handle: async (self, { params, query }) => {
-      const row = self.find(params.session_id, params.workspace_id)
+    handle: async (service, { params, query }) => {
+      const row = service.find(params.session_id, params.workspace_id)
       return ok(
-        await inspectionOf(self.context, row, self.open.peek(row.id), query.include_recent_wake_events ?? false),
+        await inspectionOf(service.context, row, service.open.peek(row.id), query.include_recent_wake_events ?? false),
       )
     },
   }),
@@ -86,9 +88,9 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
       undo({ by: 'never', why: 'the transcript before the repair is not kept' }),
       cli('session repair', { args: [id], find, view: repairView }),
     ],
-    handle: async (self, { params, query }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      return ok({ repair: await repairTranscript(self.context, row, self.open.peek(row.id), query) })
+    handle: async (service, { params, query }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      return ok({ repair: await repairTranscript(service.context, row, service.open.peek(row.id), query) })
     },
   }),
   route({
@@ -111,10 +113,10 @@ export const inspectionRoutes: readonly Route<SessionsService>[] = [
     body: schemas.WaitSessionBody,
     replies: { 200: schemas.WaitSessionReply },
     essential: true,
-    handle: async (self, { params, body, signal }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      const look = () => ({ row: self.context.table.get(row.id), live: self.open.peek(row.id) })
-      return ok(await waitForSession(self.context, row, look, body, signal))
+    handle: async (service, { params, body, signal }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      const readState = () => ({ row: service.context.table.get(row.id), live: service.open.peek(row.id) })
+      return ok(await waitForSession(service.context, row, readState, body, signal))
     },
   }),
 ]

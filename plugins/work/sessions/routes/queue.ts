@@ -3,7 +3,7 @@ import { accepted, ok, type Route } from '../../../../kernel/plugin.js'
 import * as schemas from '../../../../schemas/sessions.js'
 import type { SessionsService } from '../service.js'
 import { changeInQueue, dropFromQueue, listQueue } from '../turn/queue.js'
-import { find, id, ONE, reading, route } from './place.js'
+import { find, id, ONE, reading, route } from './common.js'
 
 const entry = { name: 'queue_entry_id', in: 'path' } as const
 
@@ -17,9 +17,9 @@ export const queueRoutes: readonly Route<SessionsService>[] = [
     body: schemas.SteerSessionBody,
     replies: { 202: schemas.PromptReceiptReply },
     with: [cli('session steer', { args: [id, { name: 'text', in: 'body' }], find, view: { text: '{prompt.status}' } })],
-    handle: async (self, { params, body, actor }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      return accepted({ prompt: await self.prompting.steer(row.id, body.text, actor) })
+    handle: async (service, { params, body, actor }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      return accepted({ prompt: await service.prompting.steer(row.id, body.text, actor) })
     },
   }),
   reading({
@@ -41,8 +41,8 @@ export const queueRoutes: readonly Route<SessionsService>[] = [
       }),
       tool('session_queue', ['sessions']),
     ],
-    handle: (self, { params }) =>
-      ok({ inputs: listQueue(self.context, self.find(params.session_id, params.workspace_id)) }),
+    handle: (service, { params }) =>
+      ok({ inputs: listQueue(service.context, service.find(params.session_id, params.workspace_id)) }),
   }),
   route({
     method: 'PUT',
@@ -51,9 +51,9 @@ export const queueRoutes: readonly Route<SessionsService>[] = [
     summary: 'Change the text of a queued prompt',
     body: schemas.PutQueuedPromptBody,
     replies: { 200: schemas.QueuedPromptReply },
-    handle: async (self, { params, body }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      return ok({ input: await changeInQueue(self.context, row, params.queue_entry_id, body) })
+    handle: async (service, { params, body }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      return ok({ input: await changeInQueue(service.context, row, params.queue_entry_id, body) })
     },
   }),
   route({
@@ -64,9 +64,9 @@ export const queueRoutes: readonly Route<SessionsService>[] = [
     essential: true,
     replies: { 200: schemas.PromptReceiptReply },
     with: [cli('session input remove', { args: [id, entry], find, done: 'removed {queue_entry_id}' }), runsCode(false)],
-    handle: async (self, { params }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      return ok({ prompt: await dropFromQueue(self.context, row, params.queue_entry_id) })
+    handle: async (service, { params }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      return ok({ prompt: await dropFromQueue(service.context, row, params.queue_entry_id) })
     },
   }),
 ]

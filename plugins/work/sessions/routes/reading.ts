@@ -4,7 +4,7 @@ import * as schemas from '../../../../schemas/sessions.js'
 import { groupByTurn, openStream, readEvents, readTranscript } from '../read/reading.js'
 import type { SessionsService } from '../service.js'
 import { healthFields, statusFields } from '../views.js'
-import { find, id, ONE, reading, route } from './place.js'
+import { find, id, ONE, reading, route } from './common.js'
 
 /** Routes that read one session in its workspace. */
 export const readingRoutes: readonly Route<SessionsService>[] = [
@@ -16,9 +16,12 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     summary: 'Show a session',
     query: schemas.GetSessionQuery,
     replies: { 200: schemas.SessionReply },
-    handle: (self, { params, query }) =>
+    handle: (service, { params, query }) =>
       ok({
-        session: self.wire.session(self.find(params.session_id, params.workspace_id), query.include_health ?? false),
+        session: service.wire.session(
+          service.find(params.session_id, params.workspace_id),
+          query.include_health ?? false,
+        ),
       }),
   }),
   reading({
@@ -31,8 +34,8 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
       cli('session status', { args: [id], find, view: { item: '', fields: statusFields } }),
       tool('session_status', ['sessions']),
     ],
-    handle: (self, { params }) => {
-      const health = self.wire.health(self.find(params.session_id, params.workspace_id))
+    handle: (service, { params }) => {
+      const health = service.wire.health(service.find(params.session_id, params.workspace_id))
       const { last_activity_at: _activity, last_presence_at: _presence, last_error: _error, ...status } = health
       return ok(status)
     },
@@ -47,7 +50,8 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
       cli('session health', { args: [id], find, view: { item: 'health', fields: healthFields } }),
       tool('session_health', ['sessions']),
     ],
-    handle: (self, { params }) => ok({ health: self.wire.health(self.find(params.session_id, params.workspace_id)) }),
+    handle: (service, { params }) =>
+      ok({ health: service.wire.health(service.find(params.session_id, params.workspace_id)) }),
   }),
   route({
     method: 'GET',
@@ -57,8 +61,8 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     summary: 'List stored events of a session: the newest matches in ascending order',
     query: schemas.ListSessionEventsQuery,
     replies: { 200: schemas.ListSessionEventsReply },
-    handle: async (self, { params, query }) =>
-      ok({ events: await readEvents(self.context, self.find(params.session_id, params.workspace_id), query) }),
+    handle: async (service, { params, query }) =>
+      ok({ events: await readEvents(service.context, service.find(params.session_id, params.workspace_id), query) }),
   }),
   route({
     method: 'GET',
@@ -68,9 +72,11 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     summary: 'List stored events grouped by turn',
     query: schemas.ListSessionEventsQuery,
     replies: { 200: schemas.SessionHistoryReply },
-    handle: async (self, { params, query }) =>
+    handle: async (service, { params, query }) =>
       ok({
-        history: groupByTurn(await readEvents(self.context, self.find(params.session_id, params.workspace_id), query)),
+        history: groupByTurn(
+          await readEvents(service.context, service.find(params.session_id, params.workspace_id), query),
+        ),
       }),
   }),
   route({
@@ -81,8 +87,8 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     summary: 'Read one page of the display transcript',
     query: schemas.TranscriptQuery,
     replies: { 200: schemas.TranscriptReply },
-    handle: async (self, { params, query }) =>
-      ok(await readTranscript(self.context, self.find(params.session_id, params.workspace_id), query)),
+    handle: async (service, { params, query }) =>
+      ok(await readTranscript(service.context, service.find(params.session_id, params.workspace_id), query)),
   }),
   route({
     method: 'GET',
@@ -94,9 +100,9 @@ export const readingRoutes: readonly Route<SessionsService>[] = [
     replies: { 200: schemas.SessionStreamFrames },
     contentType: 'text/event-stream',
     frames: schemas.SessionStreamFrame,
-    handle: async (self, { params, query, headers, signal }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      return streamed(await openStream(self.context, row, query, headers['last-event-id'], signal))
+    handle: async (service, { params, query, headers, signal }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      return streamed(await openStream(service.context, row, query, headers['last-event-id'], signal))
     },
   }),
 ]

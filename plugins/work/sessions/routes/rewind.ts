@@ -5,7 +5,7 @@ import { undo } from '../../../desk/changes/api.js'
 import { END_PROCESS } from '../lifecycle/stopping.js'
 import { clear, type Rewinding, rewind } from '../rewind/rewind.js'
 import type { SessionsService } from '../service.js'
-import { find, id, ONE, route } from './place.js'
+import { find, id, ONE, route } from './common.js'
 
 /** What a rewind needs of the sessions. */
 const rewinding = ({ context, prompting, open }: SessionsService): Rewinding => ({
@@ -25,10 +25,10 @@ export const rewindRoutes: readonly Route<SessionsService>[] = [
       undo({ by: 'never', why: 'the agent forgot the conversation; its events stay: svc session events' }),
       cli('session clear', { args: [id], find, view: { text: '{session.id} starts over with the next prompt' } }),
     ],
-    handle: async (self, { params }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      await clear(rewinding(self), row.id)
-      return ok({ session: self.wire.session(self.find(row.id)) })
+    handle: async (service, { params }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      await clear(rewinding(service), row.id)
+      return ok({ session: service.wire.session(service.find(row.id)) })
     },
   }),
   route({
@@ -38,10 +38,10 @@ export const rewindRoutes: readonly Route<SessionsService>[] = [
     summary: 'Rewind the conversation to before a prompt; changed files are kept and listed',
     body: schemas.RewindBody,
     replies: { 200: schemas.RewindSessionReply },
-    handle: async (self, { params, body }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      const done = await rewind(rewinding(self), row.id, body)
-      return ok({ rewind: done, session: self.wire.detail(self.find(row.id)) })
+    handle: async (service, { params, body }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      const done = await rewind(rewinding(service), row.id, body)
+      return ok({ rewind: done, session: service.wire.detail(service.find(row.id)) })
     },
   }),
 ]

@@ -3,7 +3,7 @@ import * as schemas from '../../../../schemas/sessions.js'
 import { undo } from '../../../desk/changes/api.js'
 import { checkProvider, checkSelection, storeSelection } from '../runtime/selection.js'
 import type { SessionsService } from '../service.js'
-import { ONE, route } from './place.js'
+import { ONE, route } from './common.js'
 
 /** Routes for the runtime of later prompts. */
 export const runtimeRoutes: readonly Route<SessionsService>[] = [
@@ -14,13 +14,13 @@ export const runtimeRoutes: readonly Route<SessionsService>[] = [
     summary: 'Set the provider, model, effort and speed of later prompts',
     body: schemas.PutRuntimeBody,
     replies: { 200: schemas.SessionDetailReply },
-    handle: async (self, { params, body }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      await checkProvider(self.context, row, body.runtime.provider)
-      checkSelection(self.context, row, body.runtime, self.open.peek(row.id), false)
-      await storeSelection(self.context, row.id, body.runtime, body.expected_revision)
-      await self.prompting.atRest(row.id, live => live.binding.takeRuntime())
-      return ok({ session: self.wire.detail(self.find(row.id)) })
+    handle: async (service, { params, body }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      await checkProvider(service.context, row, body.runtime.provider)
+      checkSelection(service.context, row, body.runtime, service.open.peek(row.id), false)
+      await storeSelection(service.context, row.id, body.runtime, body.expected_revision)
+      await service.prompting.atRest(row.id, live => live.binding.takeRuntime())
+      return ok({ session: service.wire.detail(service.find(row.id)) })
     },
   }),
   route({
@@ -30,11 +30,11 @@ export const runtimeRoutes: readonly Route<SessionsService>[] = [
     summary: 'Reset provider, model, effort and speed to those the session started with',
     query: schemas.DeleteRuntimeQuery,
     replies: { 200: schemas.SessionDetailReply },
-    handle: async (self, { params, query }) => {
-      const row = self.find(params.session_id, params.workspace_id)
-      await storeSelection(self.context, row.id, undefined, query.expected_revision)
-      await self.prompting.atRest(row.id, live => live.binding.takeRuntime())
-      return ok({ session: self.wire.detail(self.find(row.id)) })
+    handle: async (service, { params, query }) => {
+      const row = service.find(params.session_id, params.workspace_id)
+      await storeSelection(service.context, row.id, undefined, query.expected_revision)
+      await service.prompting.atRest(row.id, live => live.binding.takeRuntime())
+      return ok({ session: service.wire.detail(service.find(row.id)) })
     },
   }),
 ]

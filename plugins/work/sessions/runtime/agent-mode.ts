@@ -32,7 +32,7 @@ const PLAN = 'plan'
 export function checkedAgentMode(
   live: LiveSession | undefined,
   mode: string,
-  asked?: PermissionMode,
+  requestedMode?: PermissionMode,
 ): () => Promise<void> {
   const running = live?.binding.running
   if (!running) throw SessionErrors.agent_mode_invalid('the agent has no process; its first prompt starts it')
@@ -49,7 +49,7 @@ export function checkedAgentMode(
       `${guard} has to be asked before each operation, and in the mode ${shown(mode)} the agent does not ask`,
     )
   }
-  const permissions = asked ?? running.permissions.mode
+  const permissions = requestedMode ?? running.permissions.mode
   if (UNASKED.has(mode) && permissions !== 'approve-all') {
     throw SessionErrors.agent_mode_invalid(
       `in the mode ${shown(mode)} the agent asks nothing; the session has permissions ${permissions}`,

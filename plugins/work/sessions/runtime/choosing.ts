@@ -50,10 +50,10 @@ export async function chooseRuntime(agent: Choosable, wish: RuntimeWish): Promis
   // The initial effort was not chosen by a person, so a model without it is no conflict.
   if (way && (wish.effort !== undefined || way.way !== 'none')) await go(`effort ${effort}`, way)
   const resolution = wish.speed && (await chooseSpeed(agent, wish.speed))
-  const told = currentModel(agent.choices.options)
+  const model = currentModel(agent.choices.options)
   const toldEffort = currentEffort(agent.choices.options)
   return {
-    ...(told !== undefined && { model: told }),
+    ...(model !== undefined && { model }),
     ...(toldEffort !== undefined && { reasoning_effort: toldEffort }),
     ...(wish.speed && resolution && { speed: wish.speed, speed_resolution: resolution }),
     unmet,

@@ -21,11 +21,11 @@ export function configOptions({ config }: AgentOptions): { readonly config_optio
 /** The runtime that the agent of a session reports. */
 export function effectiveToWire(row: SessionRow): NonNullable<SessionRuntime['effective']> {
   const model = ownModelOf(row)
-  const { unmet: _unmet, reasoning_effort: effort, ...told } = effectiveOf(row) ?? { unmet: [] }
+  const { unmet: _unmet, reasoning_effort: effort, ...effective } = effectiveOf(row) ?? { unmet: [] }
   return {
     provider: providerOf(row),
     ...(model && { model }),
-    ...told,
+    ...effective,
     ...effortToWire(effort),
   }
 }

@@ -12,7 +12,7 @@ export function newPrompt(
   { ids, clock }: { readonly ids: Ids; readonly clock: Clock },
   sessionId: string,
   text: string,
-  given: Partial<NewPrompt>,
+  overrides: Partial<NewPrompt>,
 ): NewPrompt {
   return {
     id: ids.id('prq'),
@@ -30,7 +30,7 @@ export function newPrompt(
     on_behalf_of: null,
     runtime: null,
     enqueued_at: clock.now(),
-    ...given,
+    ...overrides,
   }
 }
 

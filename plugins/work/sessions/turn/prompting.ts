@@ -9,8 +9,8 @@ import {
   SessionPromptedFor,
   type TurnOutcome,
 } from '../api.js'
-import { submitted } from '../asked.js'
 import type { SessionsContext } from '../context.js'
+import { submitted } from '../gates.js'
 import { GOAL, goalCommand } from '../goal/goal.js'
 import { Goals } from '../goal/goals.js'
 import type { LiveSession } from '../lifecycle/live-session.js'
@@ -146,8 +146,8 @@ export class Prompting {
     const { usage = null } = this.context.table.get(id) ?? {}
     // A prompt removed from the queue has only its removal event.
     const find = (type?: string) => logs.use(id, log => log.query({ type, turnId, limit: 1 }, usage))
-    const [told] = status === 'queued' ? [] : [...(await find('user_message')), ...(await find())]
-    return { turnId, from: told?.sequence ?? last + 1 }
+    const [event] = status === 'queued' ? [] : [...(await find('user_message')), ...(await find())]
+    return { turnId, from: event?.sequence ?? last + 1 }
   }
 
   /** Begins the next waiting prompt, also in a session that a restart stopped. */
@@ -173,7 +173,7 @@ export class Prompting {
   /** Begins a turn for a prompt of another plugin, which never queues. Resolves when its turn has begun. */
   async begin(id: string, prompt: SessionPrompt): Promise<{ turnId: string; outcome: Promise<TurnOutcome> }> {
     const { kernel, prompts } = this.context
-    const begun = await this.#decisions.run(id, async () => {
+    const turn = await this.#decisions.run(id, async () => {
       await this.#stopped(id)
       this.#checkOpen()
       unarchived(this.context, id)
@@ -182,7 +182,7 @@ export class Prompting {
       const onBehalfOf = prompt.onBehalfOf && JSON.stringify(prompt.onBehalfOf)
       return this.#guarded(live, () => live.begin({ ...prompt, onBehalfOf, turnId: kernel.ids.id('trn') }))
     })
-    return { ...begun, outcome: begun.outcome.finally(() => this.#continue(id)) }
+    return { ...turn, outcome: turn.outcome.finally(() => this.#continue(id)) }
   }
 
   /** Runs `work` while no turn runs or begins; undefined when one does, or the session stops or is not in memory. */

@@ -217,15 +217,15 @@ export class PromptTable {
   }
 
   /** The prompt whose turn has begun and, as far as this table knows, not ended. */
-  begun(sessionId: string): PromptRow | undefined {
+  active(sessionId: string): PromptRow | undefined {
     const sql = "SELECT * FROM sessions_prompt WHERE session_id = ? AND status IN ('starting', 'running')"
     return this.db.get<PromptRow>(sql, [sessionId])
   }
 
   /** Ends the prompt of an abandoned turn: one that may have reached the agent has an unknown end. */
   abandon(t: Tx, sessionId: string): void {
-    const begun = this.begun(sessionId)
-    if (begun) this.finish(t, begun, begun.status === 'starting' ? 'interrupted' : 'indeterminate')
+    const active = this.active(sessionId)
+    if (active) this.finish(t, active, active.status === 'starting' ? 'interrupted' : 'indeterminate')
   }
 
   /** Removes a prompt from the cached queue, if it is in it. */

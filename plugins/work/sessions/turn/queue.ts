@@ -7,9 +7,9 @@ import type {
   SteerQueuedPromptReply,
 } from '../../../../schemas/sessions.js'
 import { SessionErrors } from '../api.js'
-import { submitted } from '../asked.js'
 import { attachmentToWire } from '../attachments/store.js'
 import type { SessionsContext } from '../context.js'
+import { submitted } from '../gates.js'
 import type { SessionRow } from '../table.js'
 import { digestOf, droppedEvent, type PromptRow } from './prompts.js'
 import type { Turn } from './turn.js'
@@ -119,15 +119,15 @@ export async function steerFromQueue(
   const { kernel, prompts, promptFiles } = context
   await promptFiles.recall(row.id)
   const digest = digestOf(text, 'steer', undefined)
-  const told = { delivery: 'steer' as const, idempotency_key, message_id }
+  const receiptFields = { delivery: 'steer' as const, idempotency_key, message_id }
   const replayed = () => prompts.replay(row.id, idempotency_key, undefined, digest)
   const before = replayed()
-  if (before) return { ...before, ...told, replayed: true }
+  if (before) return { ...before, ...receiptFields, replayed: true }
   if (!running()) throw SessionErrors.no_active_prompt()
   const input = await changedText(context, row, id, text)
   return kernel.db.tx(t => {
     const replay = replayed()
-    if (replay) return { ...replay, ...told, replayed: true }
+    if (replay) return { ...replay, ...receiptFields, replayed: true }
     const turn = running()
     if (!turn) throw SessionErrors.no_active_prompt()
     if (turn.id !== expected) throw SessionErrors.turn_changed(`the turn that runs is ${turn.id}, not ${expected}`)
@@ -149,6 +149,6 @@ export async function steerFromQueue(
     }
     prompts.change(t, id, { ...input, digest, message_id, idempotency_key })
     prompts.stage(t, id, JSON.stringify(receipt))
-    return { ...receipt, ...told, replayed: false }
+    return { ...receipt, ...receiptFields, replayed: false }
   })
 }

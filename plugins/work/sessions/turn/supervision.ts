@@ -31,7 +31,7 @@ export interface Supervised {
 
 /** Supervises one turn: its duration, the agent's activity, and whether its processes are alive. */
 export class Supervision {
-  readonly #begun: number
+  readonly #startedAt: number
   /** Time of the last output, and time of the last CPU activity of the processes. */
   #heard: number
   #worked: number
@@ -46,15 +46,15 @@ export class Supervision {
   #timer: { cancel(): void } | undefined
 
   constructor(private readonly turn: Supervised) {
-    this.#begun = turn.clock.monotonic()
-    this.#heard = this.#begun
-    this.#worked = this.#begun
-    this.#lookedAt = this.#begun
+    this.#startedAt = turn.clock.monotonic()
+    this.#heard = this.#startedAt
+    this.#worked = this.#startedAt
+    this.#lookedAt = this.#startedAt
   }
 
   /** Milliseconds since the turn began. */
   get elapsedMs(): number {
-    return this.turn.clock.monotonic() - this.#begun
+    return this.turn.clock.monotonic() - this.#startedAt
   }
 
   /** No more output is expected. */
@@ -76,7 +76,7 @@ export class Supervision {
     const { clock } = this.turn
     const now = clock.monotonic()
     if (this.turn.waitsForPerson()) this.touch()
-    if (now >= this.#lookedAt + this.#lookEvery()) this.#look(now)
+    if (now >= this.#lookedAt + this.#lookEvery()) this.#inspect(now)
     const verdict = this.#verdict(now)
     if (verdict === 'frozen') this.turn.frozen()
     else if (verdict) this.turn.expired(verdict)
@@ -95,13 +95,13 @@ export class Supervision {
   #verdict(now: number): 'frozen' | 'turn_timeout' | 'activity_timeout' | undefined {
     const { turnTimeout, inactivityTimeout } = this.turn.limits
     if (this.#frozenLooks >= LOOKS) return 'frozen'
-    if (turnTimeout > 0 && now - this.#begun >= turnTimeout) return 'turn_timeout'
+    if (turnTimeout > 0 && now - this.#startedAt >= turnTimeout) return 'turn_timeout'
     return inactivityTimeout > 0 && now - this.#worked >= inactivityTimeout ? 'activity_timeout' : undefined
   }
 
   #tell(now: number): void {
     const { inactivityWarning, progressNotify, heartbeat } = this.turn.limits
-    const elapsed = now - this.#begun
+    const elapsed = now - this.#startedAt
     const idle = now - this.#worked
     if (this.#silenceLeft(now) <= 0) {
       this.#saidSilent = true
@@ -124,7 +124,7 @@ export class Supervision {
   /** Milliseconds until the next check may be due; infinite when none ever is. */
   #nextIn(now: number): number {
     const { turnTimeout, inactivityTimeout, inactivityWarning, progressNotify, heartbeat } = this.turn.limits
-    const elapsed = now - this.#begun
+    const elapsed = now - this.#startedAt
     const idle = now - this.#worked
     const left = (limit: number, used: number) => (limit > 0 ? limit - used : Number.POSITIVE_INFINITY)
     return Math.min(
@@ -154,7 +154,7 @@ export class Supervision {
   }
 
   /** Only processes without output since the last look can be frozen, or work silently. */
-  #look(now: number): void {
+  #inspect(now: number): void {
     const since = this.#lookedAt
     const before = this.#cpuMs
     const pulse = this.#heard <= since ? this.turn.pulse() : undefined

@@ -20,7 +20,7 @@ export interface ToolCall {
   readonly status: string
   readonly fields: Partial<ToolCallFields>
   /** The call has ended and its output was recorded. */
-  readonly told: boolean
+  readonly isRecorded: boolean
 }
 
 /**
@@ -33,7 +33,7 @@ export class ToolCalls {
   readonly #diffs = new Map<string, NonNullable<ToolCallFields['content']>>()
 
   /** Number of calls that have begun. */
-  begun = 0
+  startedCount = 0
 
   /** The call that the last update ended, with its fields, which are not kept; undefined: the update ended none. */
   ended: ToolCall | undefined
@@ -57,12 +57,12 @@ export class ToolCalls {
   /** Merges a `tool_call` or `tool_call_update`; returns its events, without those that repeat known state. */
   take(turnId: string, update: ToolCallFields): NewEvent[] {
     const before = this.#calls.get(update.toolCallId)
-    if (!before) this.begun++
+    if (!before) this.startedCount++
     const call = merge(before, update)
     this.ended = undefined
     if (before && ENDED.has(before.status)) {
       // A late `pending` does not reopen a call, and a result is recorded again only when the first one was empty.
-      if (before.told || !hasOutput(call)) return []
+      if (before.isRecorded || !hasOutput(call)) return []
       this.#remember(light(call))
       this.ended = call
       return [event('tool_result', turnId, call)]
@@ -123,8 +123,10 @@ export function syntheticResult(
 }
 
 function merge(before: ToolCall | undefined, update: ToolCallFields): ToolCall {
-  const given = Object.fromEntries(Object.entries(update).filter(([, value]) => value !== undefined && value !== null))
-  const fields: Partial<ToolCallFields> = { ...before?.fields, ...(boundValue(given) as Partial<ToolCallFields>) }
+  const present = Object.fromEntries(
+    Object.entries(update).filter(([, value]) => value !== undefined && value !== null),
+  )
+  const fields: Partial<ToolCallFields> = { ...before?.fields, ...(boundValue(present) as Partial<ToolCallFields>) }
   const status = before && ENDED.has(before.status) ? before.status : fields.status
   const kind = fields.kind ?? 'other'
   return {
@@ -133,13 +135,13 @@ function merge(before: ToolCall | undefined, update: ToolCallFields): ToolCall {
     kind,
     status: status ?? 'pending',
     fields,
-    told: false,
+    isRecorded: false,
   }
 }
 
 /** The kept part of a finished call. */
 function light(call: ToolCall): ToolCall {
-  return { ...call, fields: {}, told: hasOutput(call) }
+  return { ...call, fields: {}, isRecorded: hasOutput(call) }
 }
 
 function hasOutput({ fields }: ToolCall): boolean {

@@ -178,7 +178,7 @@ export class Turn {
     this.lastActivityAt = this.context.clock.now()
     this.#supervision.touch()
     const { maxIterations: most } = this.context.limits
-    if (most > 0 && this.calls.begun > most) this.cancel('max_iterations')
+    if (most > 0 && this.calls.startedCount > most) this.cancel('max_iterations')
     if (kind === undefined) return
     this.lastActivity = { kind, detail }
     if (SEEN.has(kind)) this.#showed = true
@@ -219,16 +219,16 @@ export class Turn {
   }
 
   /**
-   * Runs the turn to its end, after `begun` says that the prompt is durable. `texts` may contain instructions before the prompt
+   * Runs the turn to its end, after `opening` says that the prompt is durable. `texts` may contain instructions before the prompt
    * that only the agent sees. Never throws for errors of the agent.
    */
   async run(
     agent: TurnAgent,
     { texts, meta }: Pick<AssembledPrompt, 'texts' | 'meta'>,
-    begun: Promise<void>,
+    opening: Promise<void>,
     files: readonly Block[] = [],
   ): Promise<EndedTurn> {
-    await begun
+    await opening
     this.#agent = agent
     this.touch('prompt')
     const overdue = new Promise<'overdue'>(resolve => {
@@ -285,9 +285,9 @@ export class Turn {
       const { kind, error, summary } = expiry
       return { status: 'failed', turnId, error, failure: { kind, summary } }
     }
-    const asked = this.#cancel === 'user' || this.#cancel === 'stop'
+    const isRequested = this.#cancel === 'user' || this.#cancel === 'stop'
     // Some agents answer a cancel with an error or with success, and an agent that is being stopped exits instead.
-    if (result === 'cancelled' || asked) return { status: 'canceled', turnId }
+    if (result === 'cancelled' || isRequested) return { status: 'canceled', turnId }
     if (result instanceof AgentFailure) {
       const failure = await this.context.failureOf(result, turnId)
       return { status: 'failed', turnId, error: `${failure.kind}: ${failure.summary}`, failure }

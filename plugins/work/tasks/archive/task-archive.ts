@@ -32,7 +32,7 @@ type Row = Readonly<Record<string, SqlValue>>
 type Rows = readonly (readonly Row[])[]
 
 /** The position of a task in the scan, oldest first. */
-type Place = readonly [at: number, id: string]
+type Position = readonly [at: number, id: string]
 
 /** Finished tasks outside of the catalog. */
 export class TaskArchive {
@@ -75,9 +75,9 @@ export class TaskArchive {
     return this.#reader.use(segment, use)
   }
 
-  /** {@link use} for lists: see {@link ArchiveReader.look}. */
-  look<T>(segment: number, use: (db: Db) => T | Promise<T>): Promise<T | undefined> {
-    return this.#reader.look(segment, use)
+  /** {@link use} for lists: see {@link ArchiveReader.tryUse}. */
+  tryUse<T>(segment: number, use: (db: Db) => T | Promise<T>): Promise<T | undefined> {
+    return this.#reader.tryUse(segment, use)
   }
 
   /** Findings for `svc doctor`: segments that could not be read. */
@@ -109,7 +109,7 @@ export class TaskArchive {
     if (days === 0 || !this.archives()) return 0
     const before = clock.now() - days * DAY_MS
     let moved = 0
-    for (let after: Place | undefined = [0, '']; after && !signal?.aborted; ) {
+    for (let after: Position | undefined = [0, '']; after && !signal?.aborted; ) {
       const found = this.#next(after, before)
       after = found.last
       if (found.ids.length > 0) moved += await this.#move(found.ids, before)
@@ -161,7 +161,7 @@ export class TaskArchive {
   }
 
   /** Tasks of the next movable trees, and the position to continue from. */
-  #next(after: Place, before: number): { readonly ids: string[]; readonly last?: Place } {
+  #next(after: Position, before: number): { readonly ids: string[]; readonly last?: Position } {
     const { db } = this.core.kernel
     // The plus disables the index by status, with which each move would read and sort all finished tasks.
     const roots = db.all<Pick<TaskRow, 'id' | 'last_activity_at'>>(
@@ -173,7 +173,7 @@ export class TaskArchive {
     )
     const ids: string[] = []
     let events = 0
-    let last: Place | undefined
+    let last: Position | undefined
     for (const { id, last_activity_at: at } of roots) {
       const tree = this.#finished(id, before)
       const more = tree?.reduce((sum, { event_count: count }) => sum + count, 0) ?? 0
@@ -236,9 +236,9 @@ export class TaskArchive {
     for (const { scope = '', status } of allTasks)
       if (by > 0) tasks.moved(t, scope, undefined, status)
       else tasks.moved(t, scope, status, undefined)
-    for (const { origin_kind: origin = '', place = '', status } of allRuns)
-      if (by > 0) runs.moved(t, runKinds(origin, place), undefined, status)
-      else runs.moved(t, runKinds(origin, place), status, undefined)
+    for (const { origin_kind: origin = '', place: workspaceId = '', status } of allRuns)
+      if (by > 0) runs.moved(t, runKinds(origin, workspaceId), undefined, status)
+      else runs.moved(t, runKinds(origin, workspaceId), status, undefined)
   }
 }
 
@@ -264,10 +264,10 @@ function insertRows(t: Tx, rows: Rows): void {
   )
   for (const [at, [table]] of MOVED.entries())
     for (const row of rows[at] ?? []) {
-      const given = table === 'tasks_run' && isKeyTaken(t, row) ? { ...row, idempotency_key: null } : row
-      const names = Object.keys(given)
+      const values = table === 'tasks_run' && isKeyTaken(t, row) ? { ...row, idempotency_key: null } : row
+      const names = Object.keys(values)
       const marks = names.map(() => '?').join(', ')
-      t.run(`INSERT INTO ${table} (${names.join(', ')}) VALUES (${marks})`, Object.values(given))
+      t.run(`INSERT INTO ${table} (${names.join(', ')}) VALUES (${marks})`, Object.values(values))
     }
 }
 

@@ -125,7 +125,7 @@ export class Budgets {
   }
 
   /** Counts the usage that an agent reported. */
-  async told(session: string, use: SessionUse): Promise<void> {
+  async recordUsage(session: string, use: SessionUse): Promise<void> {
     this.#uses.note(session, use)
     if (!this.#isUnused() && this.#ledger.hold({ sessionId: session })) await this.#measure(session)
   }
@@ -239,7 +239,7 @@ export class Budgets {
   }
 
   #hold(t: Tx, session: SessionInfo, run: RunRow, caps: Caps): void {
-    const told = this.#uses.get(session.id) ?? { tokens: null, cost: null }
+    const reported = this.#uses.get(session.id) ?? { tokens: null, cost: null }
     holdTable.replace(t, {
       runId: run.id,
       sessionId: session.id,
@@ -247,7 +247,7 @@ export class Budgets {
       taskId: run.task_id,
       caps,
       used: NOTHING,
-      told,
+      told: reported,
       countedAt: this.core.now(),
     })
   }

@@ -76,7 +76,7 @@ export class Ledger {
   }
 
   /** Adds the usage since the last count, and stores what the agent has reported so far. */
-  add(t: Tx, hold: Hold, more: Amounts, told: Hold['told']): Hold {
+  add(t: Tx, hold: Hold, more: Amounts, reported: Hold['told']): Hold {
     const used = plus(hold.used, more)
     const now = this.now()
     t.run(
@@ -85,7 +85,7 @@ export class Ledger {
          tokens = tokens + excluded.tokens, cost = cost + excluded.cost, wall_ms = wall_ms + excluded.wall_ms`,
       [hold.runId, hold.agentName, dayOf(now), hold.taskId, more.tokens, more.cost, Math.round(more.wall_ms)],
     )
-    const after = { ...hold, used, told, countedAt: now }
+    const after = { ...hold, used, told: reported, countedAt: now }
     holdTable.replace(t, after)
     return after
   }

@@ -61,7 +61,7 @@ export const budgetRoutes = [
         ),
       }),
     ],
-    handle: self => ok({ budgets: self.budgets.list() }),
+    handle: service => ok({ budgets: service.budgets.list() }),
   }),
   route({
     method: 'GET',
@@ -69,7 +69,7 @@ export const budgetRoutes = [
     summary: 'Show the budget of a task or an agent',
     replies: { 200: BudgetReply },
     with: [cli('budget show', { args: ARGS, view: one }), throws(task_budget_not_found, task_budget_invalid)],
-    handle: (self, { params }) => ok({ budget: self.budgets.show(kindOf(params.kind), params.ref) }),
+    handle: (service, { params }) => ok({ budget: service.budgets.show(kindOf(params.kind), params.ref) }),
   }),
   route({
     method: 'PUT',
@@ -83,8 +83,8 @@ export const budgetRoutes = [
       cli('budget set', { args: ARGS, view: one }),
       throws(task_budget_invalid, ...CHANGING),
     ],
-    handle: async (self, { actor, params, body }) =>
-      ok({ budget: await self.budgets.set(whoOf(actor), kindOf(params.kind), params.ref, body) }),
+    handle: async (service, { actor, params, body }) =>
+      ok({ budget: await service.budgets.set(whoOf(actor), kindOf(params.kind), params.ref, body) }),
   }),
   route({
     method: 'DELETE',
@@ -97,8 +97,8 @@ export const budgetRoutes = [
       cli('budget remove', { args: ARGS, done: 'removed the budget of {kind} {ref}' }),
       throws(task_budget_not_found, task_budget_invalid),
     ],
-    handle: async (self, { actor, params }) => {
-      await self.budgets.remove(whoOf(actor), kindOf(params.kind), params.ref)
+    handle: async (service, { actor, params }) => {
+      await service.budgets.remove(whoOf(actor), kindOf(params.kind), params.ref)
       return noContent()
     },
   }),

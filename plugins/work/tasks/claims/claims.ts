@@ -42,7 +42,7 @@ export class Claims {
   /** Claims a run; undefined when the session can claim none. */
   async next(session: SessionInfo, who: Who, body: ClaimNextBody, signal: AbortSignal): Promise<TaskClaim | undefined> {
     const tells = this.budgets.tells(session)
-    const claimant = await this.#asked({ ...this.#claimant(session, body), tells })
+    const claimant = await this.#applyHooks({ ...this.#claimant(session, body), tells })
     const leaseMs = leaseOf(body.lease_seconds) ?? LIMITS.lease.byDefault
     while (!signal.aborted) {
       await this.core.kernel.needs.daemon.admit('task run claim')
@@ -56,7 +56,7 @@ export class Claims {
   }
 
   /** Applies the hooks: they may deny the claim, add capabilities and raise the minimum priority. */
-  async #asked(claimant: Claimant): Promise<Claimant> {
+  async #applyHooks(claimant: Claimant): Promise<Claimant> {
     const { session, runId, capabilities, priorityMin } = claimant
     const wish = await this.preClaim({ capabilities, priorityMin, runId }, session)
     if (wish.deny !== undefined) throw TaskErrors.task_claim_denied(wish.deny)
@@ -154,19 +154,19 @@ export class Claims {
 
   #isFull(t: Tx, { places }: Claimant, waits: boolean): boolean {
     const most = this.maxHeld()
-    const place = places.find(name => name !== '')
-    if (most === 0 || place === undefined) return false
+    const workspaceId = places.find(name => name !== '')
+    if (most === 0 || workspaceId === undefined) return false
     const held = t.row(
       `SELECT count(*) FROM tasks_run WHERE place = ? AND status IN ('claimed', 'starting', 'running')
          AND ifnull(lease_until, 9e15) > ?`,
-      [place, this.core.now()],
+      [workspaceId, this.core.now()],
     )
     if (Number(held?.[0] ?? 0) < most) return false
     if (waits) {
       this.core.waitForPlace()
       return true
     }
-    throw TaskErrors.AUTONOMY_WORKSPACE_FULL(`workspace ${place} has reached its limit of ${most} active runs`)
+    throw TaskErrors.AUTONOMY_WORKSPACE_FULL(`workspace ${workspaceId} has reached its limit of ${most} active runs`)
   }
 }
 
@@ -196,8 +196,8 @@ function claimantOf(session: SessionInfo, body: ClaimNextBody): Omit<Claimant, '
   const capabilities = names.flatMap((name, at) => checked(`required_capabilities.${at}`, name, LIMITS.key) ?? [])
   checkedKey(body.idempotency_key)
   if (body.scope === 'global' && workspace) throw invalid('workspace_id: not allowed with scope global')
-  const place = workspace || body.scope === 'workspace' ? session.workspaceId : ''
+  const workspaceId = workspace || body.scope === 'workspace' ? session.workspaceId : ''
   // With both a run id and a workspace, the run may also belong to a global task.
-  const places = place !== '' && runId !== undefined ? ['', place] : [place]
+  const places = workspaceId !== '' && runId !== undefined ? ['', workspaceId] : [workspaceId]
   return { session, runId, places, capabilities, priorityMin: body.priority_min ?? 0 }
 }

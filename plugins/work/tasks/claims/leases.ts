@@ -36,11 +36,11 @@ export class Leases {
 
   /** Renews the lease, counted from now. */
   heartbeat(session: SessionInfo, who: Who, id: string, seconds: number | undefined): Promise<TaskLease> {
-    const asked = leaseOf(seconds)
+    const leaseMs = leaseOf(seconds)
     return this.core.write(who, t => {
       const run = this.#fence(t, session, id)
       const now = this.core.now()
-      const ms = asked ?? (seconds === 0 ? LIMITS.lease.byDefault : (run.lease_ms ?? LIMITS.lease.byDefault))
+      const ms = leaseMs ?? (seconds === 0 ? LIMITS.lease.byDefault : (run.lease_ms ?? LIMITS.lease.byDefault))
       const longer = { heartbeat_at: now, lease_until: now + ms, lease_ms: ms }
       runTable.update(t, { id }, longer)
       // The new lease may be the shorter one.
@@ -122,8 +122,8 @@ export class Leases {
       const after = moveRun(this.core, t, run, move, changes)
       const suspected = this.#suspected(t, session, task.workspace_id, changes?.result)
       if (suspected.length > 0) {
-        const told = { task, run: id, payload: { unknown: suspected } }
-        this.core.journal.write(t, who, 'task.completion.hallucination_suspected', told)
+        const details = { task, run: id, payload: { unknown: suspected } }
+        this.core.journal.write(t, who, 'task.completion.hallucination_suspected', details)
       }
       this.core.journal.write(t, who, event, { task, run: id, ...(payload ? { payload } : {}) })
       settle(run.task_id)

@@ -69,9 +69,9 @@ export const claimRoutes = [
         tags: ['work', 'next', 'claim'],
       }),
     ],
-    handle: async (self, { actor, headers, body, signal }) => {
-      const { session, who } = self.caller(actor, headers)
-      const claim = await self.claims.next(session, who, body ?? {}, signal)
+    handle: async (service, { actor, headers, body, signal }) => {
+      const { session, who } = service.caller(actor, headers)
+      const claim = await service.claims.next(session, who, body ?? {}, signal)
       return claim ? ok({ claim }) : noContent()
     },
   }),
@@ -88,9 +88,9 @@ export const claimRoutes = [
       tool('task_run_start', WORKING),
       throws(...HELD),
     ],
-    handle: async (self, { actor, headers, params }) => {
-      const { session, who } = self.caller(actor, headers)
-      return ok({ run: await self.leases.start(session, who, params.run_id) })
+    handle: async (service, { actor, headers, params }) => {
+      const { session, who } = service.caller(actor, headers)
+      return ok({ run: await service.leases.start(session, who, params.run_id) })
     },
   }),
   route({
@@ -107,9 +107,9 @@ export const claimRoutes = [
       tool('task_run_heartbeat', WORKING),
       throws(...HELD, AUTONOMY_LEASE_INVALID),
     ],
-    handle: async (self, { actor, headers, params, body }) => {
-      const { session, who } = self.caller(actor, headers)
-      return ok({ lease: await self.leases.heartbeat(session, who, params.run_id, body?.lease_seconds) })
+    handle: async (service, { actor, headers, params, body }) => {
+      const { session, who } = service.caller(actor, headers)
+      return ok({ lease: await service.leases.heartbeat(session, who, params.run_id, body?.lease_seconds) })
     },
   }),
   route({
@@ -126,9 +126,9 @@ export const claimRoutes = [
       tool('task_run_complete', WORKING, { tags: ['done'] }),
       throws(...HELD, task_invalid, task_result_required, AUTONOMY_CREATED_TASKS_UNKNOWN, AUTONOMY_LEASE_INVALID),
     ],
-    handle: async (self, { actor, headers, params, body, signal }) => {
-      const { session, who } = self.caller(actor, headers)
-      return ok(await self.completing.complete(session, who, params.run_id, body ?? {}, signal))
+    handle: async (service, { actor, headers, params, body, signal }) => {
+      const { session, who } = service.caller(actor, headers)
+      return ok(await service.completing.complete(session, who, params.run_id, body ?? {}, signal))
     },
   }),
   route({
@@ -144,9 +144,9 @@ export const claimRoutes = [
       tool('task_run_fail', WORKING),
       throws(...HELD, task_invalid),
     ],
-    handle: async (self, { actor, headers, params, body }) => {
-      const { session, who } = self.caller(actor, headers)
-      return ok({ lease: await self.leases.fail(session, who, params.run_id, body) })
+    handle: async (service, { actor, headers, params, body }) => {
+      const { session, who } = service.caller(actor, headers)
+      return ok({ lease: await service.leases.fail(session, who, params.run_id, body) })
     },
   }),
   route({
@@ -163,9 +163,9 @@ export const claimRoutes = [
       tool('task_run_release', WORKING),
       throws(...HELD, task_invalid),
     ],
-    handle: async (self, { actor, headers, params, body }) => {
-      const { session, who } = self.caller(actor, headers)
-      return ok({ lease: await self.leases.release(session, who, params.run_id, body ?? {}) })
+    handle: async (service, { actor, headers, params, body }) => {
+      const { session, who } = service.caller(actor, headers)
+      return ok({ lease: await service.leases.release(session, who, params.run_id, body ?? {}) })
     },
   }),
 ]

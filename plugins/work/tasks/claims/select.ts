@@ -32,27 +32,30 @@ export function selectRun(reads: Reads, claimant: Claimant): RunRow | undefined 
     const fits = run && claimant.places.includes(run.place) && run.priority >= claimant.priorityMin
     return fits && (claimant.isStartedForIt || suits(wantsOf(run), claimant)) ? run : undefined
   }
-  const found = claimant.places.flatMap(place => [free(reads, place, claimant), choosy(reads, place, claimant)])
+  const found = claimant.places.flatMap(workspaceId => [
+    free(reads, workspaceId, claimant),
+    choosy(reads, workspaceId, claimant),
+  ])
   return found.reduce((best, run) => (run && (!best || isBefore(run, best, claimant)) ? run : best), undefined)
 }
 
 /** The first run without requirements: one index lookup. */
-function free(reads: Reads, place: string, { priorityMin }: Claimant): RunRow | undefined {
+function free(reads: Reads, workspaceId: string, { priorityMin }: Claimant): RunRow | undefined {
   return reads.get<RunRow>(
     `SELECT * FROM tasks_run WHERE place = ? AND ${CLAIMABLE} AND wants IS NULL AND priority >= ? ORDER BY ${ORDER} LIMIT 1`,
-    [place, priorityMin],
+    [workspaceId, priorityMin],
   )
 }
 
 /** The first suitable run with requirements. All runs of one priority are checked, since one may prefer this session. */
-function choosy(reads: Reads, place: string, claimant: Claimant): RunRow | undefined {
+function choosy(reads: Reads, workspaceId: string, claimant: Claimant): RunRow | undefined {
   let best: RunRow | undefined
   let after: readonly SqlValue[] = [Number.MAX_SAFE_INTEGER, 0, '']
   for (;;) {
     const rows = reads.all<RunRow>(
       `SELECT * FROM tasks_run WHERE place = ? AND ${CLAIMABLE} AND wants IS NOT NULL AND priority >= ?
          AND (-priority, queued_at, id) > (-?, ?, ?) ORDER BY ${ORDER} LIMIT ${WINDOW}`,
-      [place, claimant.priorityMin, ...after],
+      [workspaceId, claimant.priorityMin, ...after],
     )
     for (const run of rows) {
       if (best && run.priority < best.priority) return best

@@ -7,7 +7,7 @@ import type { TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import type { Wants } from '../runs/reserve.js'
 import type { RunKind } from '../runs/run-row.js'
-import { look, ownerOf, type TaskRow } from '../tasks/task-row.js'
+import { ownerOf, showHint, type TaskRow } from '../tasks/task-row.js'
 import type { Who } from '../who.js'
 import { ProfileErrors } from './errors.js'
 
@@ -105,7 +105,7 @@ export class Profiles {
   #changeable(t: Tx, id: string): TaskRow {
     const task = this.core.tasks.find(id, t)
     if (task.status !== 'completed' && task.status !== 'canceled') return task
-    throw TaskErrors.task_conflict(`the profile of task ${id} cannot change: the task is ${task.status}`, look(id))
+    throw TaskErrors.task_conflict(`the profile of task ${id} cannot change: the task is ${task.status}`, showHint(id))
   }
 
   /** Queued runs get the requirements of the new profile. Other runs only record that there is one, in case they are requeued. */

@@ -32,8 +32,8 @@ export const profileRoutes = [
     summary: 'Show the execution profile of a task',
     replies,
     with: [cli('task profile show', { args: [TASK_ARG], view })],
-    handle: (self, { actor, params }) =>
-      self.reading(actor, params.id, ({ profiles }) => ok({ profile: profiles.get(params.id) })),
+    handle: (service, { actor, params }) =>
+      service.reading(actor, params.id, ({ profiles }) => ok({ profile: profiles.get(params.id) })),
   }),
   route({
     method: 'PUT',
@@ -58,8 +58,8 @@ export const profileRoutes = [
         ],
       }),
     ],
-    handle: async (self, { actor, params, body }) =>
-      ok({ profile: await self.profiles.set(whoOf(actor), params.id, body) }),
+    handle: async (service, { actor, params, body }) =>
+      ok({ profile: await service.profiles.set(whoOf(actor), params.id, body) }),
   }),
   route({
     method: 'DELETE',
@@ -71,8 +71,8 @@ export const profileRoutes = [
       throws(...CHANGING, TaskErrors.task_conflict),
       cli('task profile reset', { args: [TASK_ARG], done: 'deleted the execution profile of task {id}' }),
     ],
-    handle: async (self, { actor, params }) => {
-      await self.profiles.reset(whoOf(actor), params.id)
+    handle: async (service, { actor, params }) => {
+      await service.profiles.reset(whoOf(actor), params.id)
       return noContent()
     },
   }),
@@ -87,7 +87,7 @@ export const profileRoutes = [
       changed,
       cli('task profile worktree', { args: [TASK_ARG, { name: 'mode' }], view }),
     ],
-    handle: async (self, { actor, params, body }) =>
-      ok({ profile: await self.profiles.setWorktree(whoOf(actor), params.id, body) }),
+    handle: async (service, { actor, params, body }) =>
+      ok({ profile: await service.profiles.setWorktree(whoOf(actor), params.id, body) }),
   }),
 ]

@@ -1,7 +1,7 @@
 import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import { iso } from '../../../../kernel/plugin.js'
 import type { ReviewOutcome, ReviewPolicy, ReviewStatus, TaskActor, TaskReview } from '../../../../schemas/tasks.js'
-import { given } from '../rows.js'
+import { optionalMember } from '../rows.js'
 import type { RunRow } from '../runs/run-row.js'
 import { actorToWire } from '../who.js'
 
@@ -95,18 +95,18 @@ export function reviewToWire(row: ReviewRow): TaskReview {
     run_id: row.run_id,
     attempt: row.attempt,
     review_round: row.round,
-    ...given('parent_review_id', row.parent_id),
+    ...optionalMember('parent_review_id', row.parent_id),
     policy: row.policy,
     status: row.status,
-    ...given('reason', row.verdict_reason ?? row.reason),
+    ...optionalMember('reason', row.verdict_reason ?? row.reason),
     ...(row.outcome === null ? {} : { outcome: row.outcome, confidence: row.confidence }),
     ...(row.missing_work === null ? {} : { missing_work: JSON.parse(row.missing_work) }),
-    ...given('next_round_guidance', row.guidance),
-    ...given('review_text', row.text),
-    ...given('delivery_id', row.delivery_id),
+    ...optionalMember('next_round_guidance', row.guidance),
+    ...optionalMember('review_text', row.text),
+    ...optionalMember('delivery_id', row.delivery_id),
     reviewed_by: kind === null ? null : actorToWire(kind, ref),
-    ...given('reviewer_session_id', row.session_id),
-    ...given('reviewer_agent_name', row.agent_name),
+    ...optionalMember('reviewer_session_id', row.session_id),
+    ...optionalMember('reviewer_agent_name', row.agent_name),
     created_at: iso(row.requested_at),
     requested_at: iso(row.requested_at),
     routed_at: timeOf(row.routed_at),

@@ -56,11 +56,11 @@ export class Reviews {
       ['status = ?', query.status],
       ['session_id = ?', query.reviewer_session_id],
     ]
-    const asked = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
+    const filters = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
     const rows = reviewTable.query(
       this.core.kernel.db,
-      `WHERE ${asked.map(([sql]) => sql).join(' AND ')} ORDER BY requested_at DESC, round DESC, id LIMIT +?`,
-      [...asked.map(([, value]) => value), query.limit ?? DEFAULT_LIMIT],
+      `WHERE ${filters.map(([sql]) => sql).join(' AND ')} ORDER BY requested_at DESC, round DESC, id LIMIT +?`,
+      [...filters.map(([, value]) => value), query.limit ?? DEFAULT_LIMIT],
     )
     return rows.map(reviewToWire)
   }

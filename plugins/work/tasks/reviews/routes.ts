@@ -72,8 +72,8 @@ export const reviewRoutes = [
       tool('task_reviews', ['tasks']),
       throws(TaskErrors.task_not_found, ...READING),
     ],
-    handle: (self, { actor, params, query }) =>
-      self.reading(actor, params.id, ({ reviews }) => ok({ reviews: reviews.list({ task: params.id }, query) })),
+    handle: (service, { actor, params, query }) =>
+      service.reading(actor, params.id, ({ reviews }) => ok({ reviews: reviews.list({ task: params.id }, query) })),
   }),
   route({
     method: 'GET',
@@ -83,8 +83,8 @@ export const reviewRoutes = [
     origins: [AGENT_SESSION],
     replies: { 200: ReviewsReply },
     with: [cli('task run reviews', { args: [RUN_ARG], view: rows }), throws(TaskErrors.task_run_not_found, ...READING)],
-    handle: (self, { actor, params, query }) =>
-      self.readingRun(actor, params.id, ({ reviews }) => ok({ reviews: reviews.list({ run: params.id }, query) })),
+    handle: (service, { actor, params, query }) =>
+      service.readingRun(actor, params.id, ({ reviews }) => ok({ reviews: reviews.list({ run: params.id }, query) })),
   }),
   route({
     method: 'POST',
@@ -97,8 +97,8 @@ export const reviewRoutes = [
       throws(TaskErrors.task_run_not_found, task_review_not_found, task_review_invalid, task_review_not_due),
     ],
     replies: { 200: ReviewRequestReply, 201: ReviewRequestReply },
-    handle: async (self, { actor, params, body }) => {
-      const reply = await self.reviews.request(whoOf(actor), params.id, body)
+    handle: async (service, { actor, params, body }) => {
+      const reply = await service.reviews.request(whoOf(actor), params.id, body)
       return reply.created ? created(reply) : ok(reply)
     },
   }),
@@ -113,8 +113,8 @@ export const reviewRoutes = [
       tool('task_review_info', ['tasks']),
       throws(task_review_not_found, ...READING),
     ],
-    handle: (self, { actor, params }) =>
-      self.readingReview(actor, params.id, ({ reviews }) => ok({ review: reviews.show(params.id) })),
+    handle: (service, { actor, params }) =>
+      service.readingReview(actor, params.id, ({ reviews }) => ok({ review: reviews.show(params.id) })),
   }),
   route({
     method: 'POST',
@@ -124,8 +124,8 @@ export const reviewRoutes = [
     body: RouteReviewBody,
     replies: { 200: ReviewReply },
     with: [cli('task review route', { args: [REVIEW_ARG], view: item }), runsCode(false), ASSIGNING],
-    handle: async (self, { actor, params, body }) =>
-      ok({ review: await self.reviews.route(whoOf(actor), params.id, body.session_id) }),
+    handle: async (service, { actor, params, body }) =>
+      ok({ review: await service.reviews.route(whoOf(actor), params.id, body.session_id) }),
   }),
   route({
     method: 'POST',
@@ -141,10 +141,10 @@ export const reviewRoutes = [
       runsCode(false),
       ASSIGNING,
     ],
-    handle: async (self, { actor, headers, params }) => {
-      const { session, who } = self.caller(actor, headers)
-      self.visible(who, self.reviews.show(params.id).task_id)
-      return ok({ review: await self.reviews.start(who, params.id, session) })
+    handle: async (service, { actor, headers, params }) => {
+      const { session, who } = service.caller(actor, headers)
+      service.visible(who, service.reviews.show(params.id).task_id)
+      return ok({ review: await service.reviews.start(who, params.id, session) })
     },
   }),
   route({
@@ -159,7 +159,7 @@ export const reviewRoutes = [
       runsCode(false),
       throws(task_review_not_found, task_review_conflict),
     ],
-    handle: async (self, { actor, params }) => ok({ review: await self.reviews.cancel(whoOf(actor), params.id) }),
+    handle: async (service, { actor, params }) => ok({ review: await service.reviews.cancel(whoOf(actor), params.id) }),
   }),
   route({
     method: 'POST',
@@ -171,11 +171,11 @@ export const reviewRoutes = [
     headers,
     origins: [AGENT_SESSION],
     replies: { 200: VerdictReply },
-    handle: async (self, { actor, headers, params, body }) => {
+    handle: async (service, { actor, headers, params, body }) => {
       const isAgent = sessionOf(actor) !== undefined || headers['x-service-session-id'] !== undefined
-      const { session, who } = isAgent ? self.caller(actor, headers) : { session: undefined, who: whoOf(actor) }
-      self.visible(who, self.reviews.show(params.id).task_id)
-      return ok(await self.reviews.verdict(who, params.id, body, session))
+      const { session, who } = isAgent ? service.caller(actor, headers) : { session: undefined, who: whoOf(actor) }
+      service.visible(who, service.reviews.show(params.id).task_id)
+      return ok(await service.reviews.verdict(who, params.id, body, session))
     },
   }),
 ]

@@ -16,7 +16,7 @@ import type { ClaimTokens } from '../claims/tokens.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { FINAL_TASK, type RunMove } from '../states.js'
-import { look, NO_ATTENTION, taskTable } from '../tasks/task-row.js'
+import { NO_ATTENTION, showHint, taskTable } from '../tasks/task-row.js'
 import { bounded, checked, invalid } from '../tasks/write.js'
 import { moveRun } from '../transitions.js'
 import { foreignWorkspace, type Who } from '../who.js'
@@ -62,7 +62,10 @@ export class RunControl {
       if (run.session_id !== null && run.session_id !== session)
         throw TaskErrors.task_run_leased(`run ${id} is held by session ${run.session_id}`)
       if (run.status === 'queued' && task.claimable === 0)
-        throw TaskErrors.task_conflict(`run ${id} cannot be claimed: task ${task.id} is ${task.status}`, look(task.id))
+        throw TaskErrors.task_conflict(
+          `run ${id} cannot be claimed: task ${task.id} is ${task.status}`,
+          showHint(task.id),
+        )
       const by = { session_id: session, claimed_by_kind: who.by.kind, claimed_by_ref: who.by.ref }
       const claimed =
         run.status === 'queued' ? moveRun(this.core, t, run, 'claim', { ...by, claimed_at: this.core.now() }) : run
@@ -75,8 +78,8 @@ export class RunControl {
 
   start(who: Who, id: string): Promise<TaskRun> {
     return this.#write(who, id, (t, run, settle) => {
-      const begun = unleased(run).status === 'claimed' ? moveRun(this.core, t, run, 'bind') : run
-      this.#apply(t, who, begun, settle, { move: 'start', event: 'task.run_started' })
+      const boundRun = unleased(run).status === 'claimed' ? moveRun(this.core, t, run, 'bind') : run
+      this.#apply(t, who, boundRun, settle, { move: 'start', event: 'task.run_started' })
     })
   }
 
@@ -166,7 +169,7 @@ export class RunControl {
       const task = this.core.tasks.find(id, t)
       const stuck = this.core.runs.open(id, t).filter(run => run.status === 'needs_attention')
       if (task.attention_at === null && stuck.length === 0)
-        throw TaskErrors.task_conflict(`task ${id} does not need attention: it is ${task.status}`, look(id))
+        throw TaskErrors.task_conflict(`task ${id} does not need attention: it is ${task.status}`, showHint(id))
       for (const run of stuck) this.#supersede(t, who, run, settle, why)
       if (!FINAL_TASK.has(task.status))
         for (const run of this.core.runs.latest(id, t))

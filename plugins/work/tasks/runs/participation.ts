@@ -31,7 +31,7 @@ export interface RunWish {
   readonly runId: string
   readonly task: TaskRow
   /** The request that queues the run. */
-  readonly asked: ParticipationRequest | null | undefined
+  readonly request: ParticipationRequest | null | undefined
   /** The execution profile of the task. */
   readonly profile: ParticipationRequest | null | undefined
 }
@@ -53,12 +53,12 @@ export class RunParticipation {
   }
 
   /** @throws UnaskedError when hooks have to be asked; Fault `participation_invalid`, `participation_denied`, `network_disabled` */
-  resolve(t: Tx, { runId, task, ...asked }: RunWish): ResolvedParticipation {
+  resolve(t: Tx, { runId, task, ...requests }: RunWish): ResolvedParticipation {
     const wish: ParticipationWish = {
       owner: { kind: 'task_run', id: runId },
       workspaceId: task.workspace_id ?? undefined,
       taskId: task.id,
-      asked: requestsOf(task, asked),
+      asked: requestsOf(task, requests),
     }
     const network = this.#network()
     if (!network) return localParticipation(wish.asked.find(({ request }) => request)?.source ?? 'built_in_local')
@@ -78,20 +78,23 @@ export class RunParticipation {
 }
 
 /** Requests in order of precedence. The request of an automation's task comes from its job. */
-function requestsOf(task: TaskRow, { asked, profile }: Pick<RunWish, 'asked' | 'profile'>): ParticipationWish['asked'] {
+function requestsOf(
+  task: TaskRow,
+  { request, profile }: Pick<RunWish, 'request' | 'profile'>,
+): ParticipationWish['asked'] {
   const own = task.participation === null ? undefined : (JSON.parse(task.participation) as ParticipationRequest)
   const isOfJob = task.origin_kind === 'automation' && task.origin_ref.startsWith('run:')
   const source: ParticipationSource = isOfJob ? 'automation_job' : 'task_profile'
   return [
-    { source: 'explicit_request', request: asked },
+    { source: 'explicit_request', request },
     { source: 'task_profile', request: profile },
     { source, request: own },
   ]
 }
 
 /** The channel named in the deciding request. */
-export function askedChannel(task: TaskRow, asked: Pick<RunWish, 'asked' | 'profile'>): string | null {
-  const request = requestsOf(task, asked).find(one => one.request)?.request
+export function askedChannel(task: TaskRow, requests: Pick<RunWish, 'request' | 'profile'>): string | null {
+  const request = requestsOf(task, requests).find(one => one.request)?.request
   return request?.mode === 'live' && request.channel_strategy === 'named' ? request.channel_id : null
 }
 

@@ -80,9 +80,9 @@ export class Reservations {
     const kind = part?.index === null ? 'coordinator' : 'worker'
     const wants = this.wants(t, task, kind)
     const id = this.ids.id('trun')
-    const asked = { asked: wish.participation, profile: this.profiled(t, task) }
-    const participation = this.participation.resolve(t, { runId: id, task, ...asked })
-    const named = askedChannel(task, asked)
+    const requests = { request: wish.participation, profile: this.profiled(t, task) }
+    const participation = this.participation.resolve(t, { runId: id, task, ...requests })
+    const named = askedChannel(task, requests)
     if (named !== null && participation.mode === 'local') this.counts.mismatches++
     const run: RunRow = {
       id,

@@ -50,7 +50,7 @@ export const runRoutes = [
     query: ListAllRunsQuery,
     replies: { 200: AllRunsReply },
     with: [cli('task run all', { view: allRunRows })],
-    handle: (self, { actor, query }) => ok(self.history.runs(actor, query)),
+    handle: (service, { actor, query }) => ok(service.history.runs(actor, query)),
   }),
   readingTask({
     method: 'GET',
@@ -61,8 +61,8 @@ export const runRoutes = [
     invalid,
     replies: { 200: TaskRunsReply },
     with: [cli('task run list', { args: [TASK_ARG], view: runRows }), tool('task_runs', ['tasks'])],
-    handle: (self, { actor, params, query }) =>
-      self.reading(actor, params.id, views => ok({ runs: self.listRuns(views, params.id, query) })),
+    handle: (service, { actor, params, query }) =>
+      service.reading(actor, params.id, views => ok({ runs: service.listRuns(views, params.id, query) })),
   }),
   route({
     method: 'POST',
@@ -74,8 +74,8 @@ export const runRoutes = [
     invalid,
     replies: { 201: TaskRunReply },
     with: [cli('task run enqueue', { args: [TASK_ARG], view: runItem })],
-    handle: async (self, { actor, params, body }) => {
-      const { run, existing_run } = await self.execution.enqueue(whoOf(actor), params.id, body ?? {})
+    handle: async (service, { actor, params, body }) => {
+      const { run, existing_run } = await service.execution.enqueue(whoOf(actor), params.id, body ?? {})
       return created({ run, existing_run })
     },
   }),
@@ -98,8 +98,8 @@ export const runRoutes = [
         DaemonErrors.home_held,
       ),
     ],
-    handle: async (self, { actor, params, body }) =>
-      ok({ run: await self.runs.attach(whoOf(actor), params.id, body.session_id) }),
+    handle: async (service, { actor, params, body }) =>
+      ok({ run: await service.runs.attach(whoOf(actor), params.id, body.session_id) }),
   }),
   route({
     method: 'POST',
@@ -111,7 +111,7 @@ export const runRoutes = [
     invalid,
     replies: { 200: TaskRunReply },
     with: [cli('task run start', { args: [RUN_ARG], view: runItem }), throws(...RUN, task_run_leased)],
-    handle: async (self, { actor, params }) => ok({ run: await self.runs.start(whoOf(actor), params.id) }),
+    handle: async (service, { actor, params }) => ok({ run: await service.runs.start(whoOf(actor), params.id) }),
   }),
   route({
     method: 'POST',
@@ -124,8 +124,8 @@ export const runRoutes = [
     essential: true,
     replies: { 200: TaskRunReply },
     with: [cli('task run complete', { args: [RUN_ARG], view: runItem }), ENDED],
-    handle: async (self, { actor, params, body }) =>
-      ok({ run: await self.runs.complete(whoOf(actor), params.id, body ?? {}) }),
+    handle: async (service, { actor, params, body }) =>
+      ok({ run: await service.runs.complete(whoOf(actor), params.id, body ?? {}) }),
   }),
   route({
     method: 'POST',
@@ -137,7 +137,8 @@ export const runRoutes = [
     essential: true,
     replies: { 200: TaskRunReply },
     with: [ENDED],
-    handle: async (self, { actor, params, body }) => ok({ run: await self.runs.fail(whoOf(actor), params.id, body) }),
+    handle: async (service, { actor, params, body }) =>
+      ok({ run: await service.runs.fail(whoOf(actor), params.id, body) }),
   }),
   route({
     method: 'POST',
@@ -154,8 +155,8 @@ export const runRoutes = [
       tool('task_run_cancel', ['tasks'], { visibility: 'operator' }),
       throws(...RUN, task_invalid),
     ],
-    handle: async (self, { actor, params, body }) =>
-      ok({ run: await self.runs.cancel(whoOf(actor), params.id, body ?? {}) }),
+    handle: async (service, { actor, params, body }) =>
+      ok({ run: await service.runs.cancel(whoOf(actor), params.id, body ?? {}) }),
   }),
   route({
     method: 'POST',
@@ -167,8 +168,8 @@ export const runRoutes = [
     invalid,
     replies: { 200: TaskRunReply },
     with: [LEASE_ENDED, cli('task run release', { args: [RUN_ARG], view: runItem }), FORCED],
-    handle: async (self, { actor, params, body }) =>
-      ok({ run: await self.runs.forceRelease(whoOf(actor), params.id, body ?? {}) }),
+    handle: async (service, { actor, params, body }) =>
+      ok({ run: await service.runs.forceRelease(whoOf(actor), params.id, body ?? {}) }),
   }),
   route({
     method: 'POST',
@@ -179,8 +180,8 @@ export const runRoutes = [
     invalid,
     replies: { 200: TaskRunReply },
     with: [LEASE_ENDED, cli('task run fail', { args: [RUN_ARG], view: runItem }), FORCED, throws(task_reason_required)],
-    handle: async (self, { actor, params, body }) =>
-      ok({ run: await self.runs.forceFail(whoOf(actor), params.id, body) }),
+    handle: async (service, { actor, params, body }) =>
+      ok({ run: await service.runs.forceFail(whoOf(actor), params.id, body) }),
   }),
   route({
     method: 'POST',
@@ -196,8 +197,8 @@ export const runRoutes = [
       cli('task retry', { args: [RUN_ARG], view: runItem }),
       tool('task_run_retry', ['tasks'], { visibility: 'operator' }),
     ],
-    handle: async (self, { actor, params, body }) =>
-      created(await self.runs.retry(whoOf(actor), params.id, body?.metadata)),
+    handle: async (service, { actor, params, body }) =>
+      created(await service.runs.retry(whoOf(actor), params.id, body?.metadata)),
   }),
   route({
     method: 'POST',
@@ -213,8 +214,8 @@ export const runRoutes = [
       cli('task run recover', { args: [RUN_ARG], view: runItem }),
       tool('task_run_recover', ['tasks'], { visibility: 'operator' }),
     ],
-    handle: async (self, { actor, params, body }) =>
-      created(await self.runs.recover(whoOf(actor), params.id, body ?? {})),
+    handle: async (service, { actor, params, body }) =>
+      created(await service.runs.recover(whoOf(actor), params.id, body ?? {})),
   }),
   ...(['release', 'fail'] as const).map(verb =>
     route({
@@ -230,8 +231,8 @@ export const runRoutes = [
         cli(`task run bulk ${verb}`, { view: results }),
         throws(task_invalid, task_force_refused, task_reason_required),
       ],
-      handle: async (self, { actor, body }) =>
-        ok(await self.runs.bulk(whoOf(actor), verb === 'release' ? 'forceRelease' : 'forceFail', body)),
+      handle: async (service, { actor, body }) =>
+        ok(await service.runs.bulk(whoOf(actor), verb === 'release' ? 'forceRelease' : 'forceFail', body)),
     }),
   ),
 ]

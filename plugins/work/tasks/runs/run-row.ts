@@ -10,7 +10,7 @@ import type {
   TaskRun,
   TaskRunStatus,
 } from '../../../../schemas/tasks.js'
-import { given } from '../rows.js'
+import { optionalMember } from '../rows.js'
 import { actorToWire, refToWire } from '../who.js'
 import { channelOfRun } from './participation.js'
 
@@ -87,7 +87,10 @@ export const UNCLAIMED = {
 } as const
 
 /** The part of its task that a run row contains. */
-export const taskOf = ({ task_id: id, place }: RunRow) => ({ id, workspace_id: place === '' ? null : place })
+export const taskOf = ({ task_id: id, place: workspaceId }: RunRow) => ({
+  id,
+  workspace_id: workspaceId === '' ? null : workspaceId,
+})
 
 const timeOf = (at: number | null) => (at === null ? null : iso(at))
 const claimantOf = ({ claimed_by_kind: kind, claimed_by_ref: ref }: RunRow): TaskActor | null =>
@@ -104,8 +107,8 @@ export function runFacts(row: RunRow, maxAttempts: number): InboxRun {
     attempt: row.attempt,
     max_attempts: maxAttempts,
     recovery_count: row.recovery_count,
-    ...given('previous_run_id', row.previous_run_id),
-    ...given('session_id', row.session_id),
+    ...optionalMember('previous_run_id', row.previous_run_id),
+    ...optionalMember('session_id', row.session_id),
     claimed_by: claimantOf(row),
     queued_at: iso(row.queued_at),
     claimed_at: timeOf(row.claimed_at),
@@ -113,8 +116,8 @@ export function runFacts(row: RunRow, maxAttempts: number): InboxRun {
     ended_at: timeOf(row.ended_at),
     heartbeat_at: timeOf(row.heartbeat_at),
     lease_until: timeOf(row.lease_until),
-    ...given('error', row.error),
-    ...given('failure_kind', row.failure_kind),
+    ...optionalMember('error', row.error),
+    ...optionalMember('failure_kind', row.failure_kind),
     resolved_network_participation: participationOf(row),
   }
 }
@@ -127,12 +130,12 @@ const channelToWire = (row: RunRow) => {
 export function activeToWire(row: RunRow, maxAttempts: number): ActiveRun {
   return {
     ...runFacts(row, maxAttempts),
-    ...given('claim_token_hash', row.token_hash),
+    ...optionalMember('claim_token_hash', row.token_hash),
     ...channelToWire(row),
     ...(row.designation_index === null
       ? {}
-      : { designation: { index: row.designation_index, ...given('brief', row.designation_brief) } }),
-    ...given('designation_group_id', row.designation_group_id),
+      : { designation: { index: row.designation_index, ...optionalMember('brief', row.designation_brief) } }),
+    ...optionalMember('designation_group_id', row.designation_group_id),
   }
 }
 
@@ -143,7 +146,7 @@ export function runToWire(row: RunRow): TaskRun {
     ...facts,
     ...(row.kind === 'worker' ? {} : { kind: row.kind }),
     origin: { kind: row.origin_kind, ref: refToWire(row.origin_ref) },
-    ...given('idempotency_key', row.idempotency_key),
+    ...optionalMember('idempotency_key', row.idempotency_key),
     ...(row.metadata === null ? {} : { metadata: JSON.parse(row.metadata) }),
     ...(row.result === null ? {} : { result: JSON.parse(row.result) }),
   }
@@ -155,8 +158,8 @@ export function leaseToWire(row: RunRow): TaskLease {
     run_id: row.id,
     task_id: row.task_id,
     status: row.status,
-    ...given('session_id', row.session_id),
-    ...given('claim_token_hash', row.token_hash),
+    ...optionalMember('session_id', row.session_id),
+    ...optionalMember('claim_token_hash', row.token_hash),
     claimed_by: claimantOf(row),
     heartbeat_at: timeOf(row.heartbeat_at),
     lease_until: timeOf(row.lease_until),

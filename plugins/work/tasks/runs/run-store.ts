@@ -36,11 +36,11 @@ export class RunStore {
       ['session_id = ?', sessionId],
       ['channel = ?', channel],
     ]
-    const given = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
+    const filters = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
     return this.db.all<RunRow>(
-      `SELECT * FROM tasks_run WHERE ${given.map(([sql]) => sql).join(' AND ')}
+      `SELECT * FROM tasks_run WHERE ${filters.map(([sql]) => sql).join(' AND ')}
        ORDER BY attempt DESC, queued_at DESC, id DESC LIMIT +?`,
-      [...given.map(([, value]) => value), limit],
+      [...filters.map(([, value]) => value), limit],
     )
   }
 

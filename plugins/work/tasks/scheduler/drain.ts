@@ -22,12 +22,12 @@ export async function drainScheduler(
   const limit = seconds ?? DEFAULT_S
   if (limit < 0 || limit > MOST_S) throw invalid(`timeout_seconds: must be between 0 and ${MOST_S}, not ${limit}`)
   const { clock, needs } = core.kernel
-  const [started, begun] = [core.now(), clock.monotonic()]
+  const [started, startedAt] = [core.now(), clock.monotonic()]
   const tell = (type: typeof SchedulerDrainStarted) =>
     core.write(who, t => needs.events.emit(t, type, { remaining_claims: state.activeClaims() }, { actor: who.actor }))
   await state.pause(who, reason)
   await tell(SchedulerDrainStarted)
-  while (state.activeClaims() > 0 && clock.monotonic() - begun < limit * 1000 && !signal.aborted)
+  while (state.activeClaims() > 0 && clock.monotonic() - startedAt < limit * 1000 && !signal.aborted)
     await clock.sleep(LOOK_MS, signal).catch(() => {})
   const remaining = state.activeClaims()
   if (remaining === 0) await tell(SchedulerDrainCompleted)

@@ -36,7 +36,7 @@ export const schedulerRoutes = [
     summary: 'Show the scheduler status: pause, queue length, active claims',
     replies: { 200: SchedulerReply },
     with: [cli('scheduler status', { view })],
-    handle: self => ok({ scheduler: self.scheduler.toWire() }),
+    handle: service => ok({ scheduler: service.scheduler.toWire() }),
   }),
   route({
     method: 'POST',
@@ -47,9 +47,9 @@ export const schedulerRoutes = [
     invalid: 422,
     replies: { 200: SchedulerReply },
     with: [undo({ by: 'action', verb: 'resume' }), cli('scheduler pause', { view }), INVALID],
-    handle: async (self, { actor, body }) => {
-      await self.scheduler.pause(whoOf(actor), body?.reason)
-      return ok({ scheduler: self.scheduler.toWire() })
+    handle: async (service, { actor, body }) => {
+      await service.scheduler.pause(whoOf(actor), body?.reason)
+      return ok({ scheduler: service.scheduler.toWire() })
     },
   }),
   route({
@@ -61,9 +61,9 @@ export const schedulerRoutes = [
     invalid: 422,
     replies: { 200: SchedulerReply },
     with: [undo({ by: 'action', verb: 'pause' }), cli('scheduler resume', { view }), INVALID],
-    handle: async (self, { actor, body }) => {
-      await self.scheduler.resume(whoOf(actor), body?.reason)
-      return ok({ scheduler: self.scheduler.toWire() })
+    handle: async (service, { actor, body }) => {
+      await service.scheduler.resume(whoOf(actor), body?.reason)
+      return ok({ scheduler: service.scheduler.toWire() })
     },
   }),
   route({
@@ -86,7 +86,7 @@ export const schedulerRoutes = [
         ]),
       }),
     ],
-    handle: async (self, { actor, body, signal }) => ok(await self.drain(whoOf(actor), body ?? {}, signal)),
+    handle: async (service, { actor, body, signal }) => ok(await service.drain(whoOf(actor), body ?? {}, signal)),
   }),
   route({
     method: 'GET',
@@ -112,6 +112,6 @@ export const schedulerRoutes = [
         },
       }),
     ],
-    handle: async (self, { query }) => ok({ backlog: await self.backlog(query) }),
+    handle: async (service, { query }) => ok({ backlog: await service.backlog(query) }),
   }),
 ]

@@ -4,7 +4,7 @@ import { TaskSettings } from '../settings.js'
 import { whoOf } from '../who.js'
 
 /** Result of a scheduler pass. */
-export type Look =
+export type PassOutcome =
   /** No run had to be started, or runs are active. */
   | 'fine'
   /** A session is being started. */
@@ -38,9 +38,9 @@ export class Stalls {
   }
 
   /** @param waiting number of runs to start */
-  async note(look: Look, waiting: number): Promise<void> {
-    if (look === 'starting') return
-    this.#looks = look === 'vain' ? this.#looks + 1 : 0
+  async note(outcome: PassOutcome, waiting: number): Promise<void> {
+    if (outcome === 'starting') return
+    this.#looks = outcome === 'vain' ? this.#looks + 1 : 0
     this.#waiting = waiting
     const { current } = this
     if (!current || !this.#isDue()) return

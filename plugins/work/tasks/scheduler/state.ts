@@ -3,7 +3,7 @@ import type { TaskScheduler } from '../../../../schemas/tasks.js'
 import { SchedulerPaused, SchedulerResumed } from '../api.js'
 import type { TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
-import { given } from '../rows.js'
+import { optionalMember } from '../rows.js'
 import { checked } from '../tasks/write.js'
 import { refToWire, type Who } from '../who.js'
 
@@ -75,8 +75,8 @@ export class SchedulerState {
       as_of: iso(this.core.now()),
       paused: isPaused,
       paused_at: row && row.paused_at !== null ? iso(row.paused_at) : null,
-      ...given('paused_by', row?.paused_by && refToWire(row.paused_by)),
-      ...given('paused_reason', row?.paused_reason),
+      ...optionalMember('paused_by', row?.paused_by && refToWire(row.paused_by)),
+      ...optionalMember('paused_reason', row?.paused_reason),
       active_claim_count: this.activeClaims(),
       needs_attention_run_count: runs('needs_attention'),
       queued_run_count: runs('queued'),

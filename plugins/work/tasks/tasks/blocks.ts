@@ -6,11 +6,11 @@ import type { CreateBlockBody, TaskActor, TaskBlock } from '../../../../schemas/
 import { TaskErrors } from '../api.js'
 import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
-import { given } from '../rows.js'
+import { optionalMember } from '../rows.js'
 import { FINAL_TASK } from '../states.js'
 import { actorToWire, type Who, whoOf } from '../who.js'
 import { wantAttention } from './attention.js'
-import { look, type TaskRow, taskTable } from './task-row.js'
+import { showHint, type TaskRow, taskTable } from './task-row.js'
 import { bounded, checked, invalid } from './write.js'
 
 const { text, time } = column
@@ -59,7 +59,7 @@ export class Blocks {
     return this.core.write(who, (t, settle) => {
       const task = this.core.tasks.find(id, t)
       if (FINAL_TASK.has(task.status))
-        throw TaskErrors.task_conflict(`task ${id} cannot be blocked: it is ${task.status}`, look(id))
+        throw TaskErrors.task_conflict(`task ${id} cannot be blocked: it is ${task.status}`, showHint(id))
       const row: BlockRow = {
         id: this.core.kernel.ids.id('tblk'),
         task_id: id,
@@ -150,7 +150,7 @@ function blockToWire(row: BlockRow, workspace: string | null): TaskBlock {
   return {
     id: row.id,
     task_id: row.task_id,
-    ...given('workspace_id', workspace),
+    ...optionalMember('workspace_id', workspace),
     kind: row.kind,
     reason: row.reason,
     ...(row.details === null ? {} : { details: JSON.parse(row.details) }),
@@ -159,6 +159,6 @@ function blockToWire(row: BlockRow, workspace: string | null): TaskBlock {
     expires_at: row.expires_at === null ? null : iso(row.expires_at),
     cleared_at: row.cleared_at === null ? null : iso(row.cleared_at),
     cleared_by: row.cleared_by_kind === null ? null : actorToWire(row.cleared_by_kind, row.cleared_by_ref),
-    ...given('clear_note', row.clear_note),
+    ...optionalMember('clear_note', row.clear_note),
   }
 }

@@ -8,7 +8,7 @@ import { FINAL_TASK } from '../states.js'
 import { runKinds } from '../totals.js'
 import { moveTask } from '../transitions.js'
 import type { Who } from '../who.js'
-import { look, type TaskRow, taskTable } from './task-row.js'
+import { showHint, type TaskRow, taskTable } from './task-row.js'
 import { bounded, checked, invalid } from './write.js'
 
 /** Cancels, pauses, resumes, rejects and deletes tasks. */
@@ -21,7 +21,7 @@ export class TaskControl {
     const why = checked('reason', reason, LIMITS.reason)
     return this.#change(who, id, (t, task, settle) => {
       if (task.status === 'completed')
-        throw TaskErrors.task_conflict(`task ${id} is completed and cannot be canceled`, look(id))
+        throw TaskErrors.task_conflict(`task ${id} is completed and cannot be canceled`, showHint(id))
       const tree = this.core.tasks.subtree(id, t)
       for (const each of tree) {
         const hasEnded = FINAL_TASK.has(each.status) && each.status !== 'failed'
@@ -46,7 +46,7 @@ export class TaskControl {
     if (why === undefined) throw invalid('reason: required')
     return this.#change(who, id, (t, task, settle) => {
       if (FINAL_TASK.has(task.status))
-        throw TaskErrors.task_conflict(`task ${id} cannot be paused: it is ${task.status}`, look(id))
+        throw TaskErrors.task_conflict(`task ${id} cannot be paused: it is ${task.status}`, showHint(id))
       if (task.paused_at !== null) return
       taskTable.update(t, { id }, { paused_at: this.core.now(), paused_by: who.by.ref, paused_reason: why })
       this.core.journal.write(t, who, 'task.paused', { task, payload: { reason: why } })
@@ -68,7 +68,7 @@ export class TaskControl {
       if (task.approval_policy !== 'manual' || task.approval_state !== 'pending')
         throw TaskErrors.task_conflict(
           `task ${id} is not waiting for approval: its approval state is ${task.approval_state}`,
-          look(id),
+          showHint(id),
         )
       taskTable.update(t, { id }, { approval_state: 'rejected' })
       this.core.journal.write(t, who, 'task.rejected', { task })

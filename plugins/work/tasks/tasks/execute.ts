@@ -9,7 +9,7 @@ import { type RunRow, runToWire } from '../runs/run-row.js'
 import { moveTask } from '../transitions.js'
 import type { Who } from '../who.js'
 import type { Coordinators } from '../workers/coordinators.js'
-import { look, type TaskRow, taskTable } from './task-row.js'
+import { showHint, type TaskRow, taskTable } from './task-row.js'
 import { bounded, checked, checkedKey, invalid } from './write.js'
 
 /** A task and the run that was queued for it, now or earlier with the same key. */
@@ -42,7 +42,7 @@ export class TaskExecution {
     return this.core.write(who, (t, settle) => {
       const draft = this.core.tasks.find(id, t)
       if (draft.status !== 'draft')
-        throw TaskErrors.task_conflict(`task ${id} is ${draft.status}; only drafts can be published`, look(id))
+        throw TaskErrors.task_conflict(`task ${id} is ${draft.status}; only drafts can be published`, showHint(id))
       moveTask(this.core, t, who, { task: draft, status: 'pending', event: 'task.published' })
       return this.#queue(t, who, id, wishOf(body, 'publish', id), settle)
     })
@@ -56,7 +56,7 @@ export class TaskExecution {
       if (before.approval_policy !== 'manual' || before.approval_state !== 'pending')
         throw TaskErrors.task_conflict(
           `task ${id} is not waiting for approval: its approval state is ${before.approval_state}`,
-          look(id),
+          showHint(id),
         )
       if (before.status === 'draft')
         throw TaskErrors.task_conflict(`task ${id} is a draft; publish it first`, { next: command('task publish', id) })

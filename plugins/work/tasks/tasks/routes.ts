@@ -67,7 +67,7 @@ export const taskRoutes = [
     with: [tool('task_list', WORKING)],
     throws: REFERENCE_ERRORS,
     empty: 'no tasks. Create one: svc task create <title>',
-    handle: (self, { actor, query }) => self.list(actor, query),
+    handle: (service, { actor, query }) => service.list(actor, query),
   }),
   task.create({
     audited: false,
@@ -81,7 +81,7 @@ export const taskRoutes = [
     },
     with: [tool('task_create', ['tasks'])],
     throws: CREATING,
-    handle: async (self, { actor, body }) => ({ task: await self.create(whoOf(actor), body) }),
+    handle: async (service, { actor, body }) => ({ task: await service.create(whoOf(actor), body) }),
   }),
   task.get({
     summary: 'Show a task with its runs, children, dependencies and events',
@@ -91,8 +91,8 @@ export const taskRoutes = [
     cli: { view: taskDetail },
     with: [tool('task_info', WORKING)],
     throws: READING,
-    handle: (self, { actor, params }) =>
-      self.reading(actor, params.id, ({ details }) => ({ task: details.of(params.id) })),
+    handle: (service, { actor, params }) =>
+      service.reading(actor, params.id, ({ details }) => ({ task: details.of(params.id) })),
   }),
   task.update({
     audited: false,
@@ -102,8 +102,8 @@ export const taskRoutes = [
     cli: { options: { auto_enqueue_on_ready: 'auto-enqueue' } },
     with: [undo({ by: 'patch', of: 'task' }), tool('task_update', ['tasks'], { visibility: 'operator' })],
     throws: [TaskErrors.task_archived, TaskErrors.task_invalid, TaskErrors.task_too_large],
-    handle: async (self, { actor, params, body }) => ({
-      task: await self.writer.update(whoOf(actor), params.id, body),
+    handle: async (service, { actor, params, body }) => ({
+      task: await service.writer.update(whoOf(actor), params.id, body),
     }),
   }),
   task.delete({
@@ -112,7 +112,7 @@ export const taskRoutes = [
     essential: true,
     done: 'deleted task {id}',
     throws: [TaskErrors.task_archived, TaskErrors.task_conflict, TaskErrors.task_run_open],
-    handle: (self, { actor, params }) => self.control.remove(whoOf(actor), params.id),
+    handle: (service, { actor, params }) => service.control.remove(whoOf(actor), params.id),
   }),
   route({
     method: 'POST',
@@ -133,8 +133,8 @@ export const taskRoutes = [
       tool('task_child_create', ['tasks']),
       throws(...CREATING, ...CHANGING, TaskErrors.task_conflict, TaskErrors.task_graph_limit),
     ],
-    handle: async (self, { actor, params, body }) =>
-      created({ task: await self.createChild(whoOf(actor), params.id, body) }),
+    handle: async (service, { actor, params, body }) =>
+      created({ task: await service.createChild(whoOf(actor), params.id, body) }),
   }),
   route({
     method: 'POST',
@@ -149,8 +149,8 @@ export const taskRoutes = [
       cli('task publish', { args: [TASK_ARG], view: taskItem }),
       tool('task_publish', ['tasks'], { visibility: 'operator' }),
     ],
-    handle: async (self, { actor, params, body }) =>
-      ok(await self.execution.publish(whoOf(actor), params.id, body ?? {})),
+    handle: async (service, { actor, params, body }) =>
+      ok(await service.execution.publish(whoOf(actor), params.id, body ?? {})),
   }),
   route({
     method: 'POST',
@@ -165,8 +165,8 @@ export const taskRoutes = [
       cli('task start', { args: [TASK_ARG], view: taskItem }),
       tool('task_start', ['tasks'], { visibility: 'operator' }),
     ],
-    handle: async (self, { actor, params, body }) =>
-      created(await self.execution.start(whoOf(actor), params.id, body ?? {})),
+    handle: async (service, { actor, params, body }) =>
+      created(await service.execution.start(whoOf(actor), params.id, body ?? {})),
   }),
   route({
     method: 'POST',
@@ -178,14 +178,14 @@ export const taskRoutes = [
     invalid,
     replies: { 201: ExecutionReply },
     with: [cli('task approve', { args: [TASK_ARG], view: taskItem })],
-    handle: async (self, { actor, params, body }) =>
-      created(await self.execution.approve(whoOf(actor), params.id, body ?? {})),
+    handle: async (service, { actor, params, body }) =>
+      created(await service.execution.approve(whoOf(actor), params.id, body ?? {})),
   }),
   task.action('reject', {
     audited: false,
     summary: 'Reject a task that is waiting for approval',
     throws: [TaskErrors.task_archived, TaskErrors.task_conflict],
-    handle: async (self, { actor, params }) => ({ task: await self.control.reject(whoOf(actor), params.id) }),
+    handle: async (service, { actor, params }) => ({ task: await service.control.reject(whoOf(actor), params.id) }),
   }),
   route({
     method: 'POST',
@@ -202,14 +202,14 @@ export const taskRoutes = [
       tool('task_cancel', ['tasks'], { visibility: 'operator' }),
       throws(...CHANGING, TaskErrors.task_conflict, TaskErrors.task_invalid),
     ],
-    handle: async (self, { actor, params, body }) =>
-      ok({ task: await self.control.cancel(whoOf(actor), params.id, body ?? {}) }),
+    handle: async (service, { actor, params, body }) =>
+      ok({ task: await service.control.cancel(whoOf(actor), params.id, body ?? {}) }),
   }),
   task.action('restore', {
     summary: 'Bring a task back from the archive, with its parents and children',
     with: [undo({ by: 'never', why: 'finished tasks move to the archive by themselves' }), runsCode(false)],
     throws: [TaskErrors.task_archived, ...READING],
-    handle: async (self, { params }) => ({ task: await self.restore(params.id) }),
+    handle: async (service, { params }) => ({ task: await service.restore(params.id) }),
   }),
   task.action('pause', {
     audited: false,
@@ -218,8 +218,8 @@ export const taskRoutes = [
     invalid,
     with: [undo({ by: 'action', verb: 'resume' }), tool('task_pause', ['tasks'], { visibility: 'operator' })],
     throws: [TaskErrors.task_archived, TaskErrors.task_conflict, TaskErrors.task_invalid],
-    handle: async (self, { actor, params, body }) => ({
-      task: await self.control.pause(whoOf(actor), params.id, body),
+    handle: async (service, { actor, params, body }) => ({
+      task: await service.control.pause(whoOf(actor), params.id, body),
     }),
   }),
   changingTask({
@@ -236,7 +236,7 @@ export const taskRoutes = [
       cli('task resume', { args: [TASK_ARG], view: taskItem }),
       tool('task_resume', ['tasks'], { visibility: 'operator' }),
     ],
-    handle: async (self, { actor, params }) => ok({ task: await self.control.resume(whoOf(actor), params.id) }),
+    handle: async (service, { actor, params }) => ok({ task: await service.control.resume(whoOf(actor), params.id) }),
   }),
   route({
     method: 'POST',
@@ -251,8 +251,8 @@ export const taskRoutes = [
       cli('task recover', { args: [TASK_ARG], view: taskItem }),
       tool('task_recover', ['tasks'], { visibility: 'operator' }),
     ],
-    handle: async (self, { actor, params, body }) =>
-      ok({ task: await self.runs.recoverTask(whoOf(actor), params.id, body?.note) }),
+    handle: async (service, { actor, params, body }) =>
+      ok({ task: await service.runs.recoverTask(whoOf(actor), params.id, body?.note) }),
   }),
   route({
     method: 'POST',
@@ -267,7 +267,7 @@ export const taskRoutes = [
       cli('task fan-out', { args: [TASK_ARG], view: runRows }),
       tool('task_fan_out', ['tasks'], { visibility: 'operator' }),
     ],
-    handle: async (self, { actor, params, body }) =>
-      created(await self.execution.fanOut(whoOf(actor), params.id, body)),
+    handle: async (service, { actor, params, body }) =>
+      created(await service.execution.fanOut(whoOf(actor), params.id, body)),
   }),
 ]

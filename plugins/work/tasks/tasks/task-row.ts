@@ -11,7 +11,7 @@ import type {
   TaskSummary,
 } from '../../../../schemas/tasks.js'
 import { priorityOf } from '../limits.js'
-import { given } from '../rows.js'
+import { optionalMember } from '../rows.js'
 import { actorToWire, refToWire } from '../who.js'
 
 const { integer, text, time } = column
@@ -85,16 +85,16 @@ export const ownerOf = ({ owner_kind: kind, owner_ref: ref }: TaskRow): Owner | 
 export function summaryToWire(row: TaskRow): TaskSummary {
   return {
     id: row.id,
-    ...given('identifier', row.identifier),
+    ...optionalMember('identifier', row.identifier),
     title: row.title,
     scope: row.scope,
-    ...given('workspace_id', row.workspace_id),
+    ...optionalMember('workspace_id', row.workspace_id),
     status: row.status,
     priority: priorityOf(row.priority),
     owner: ownerOf(row) ?? null,
     paused: row.paused_at !== null,
     effective_paused: row.pausing_task !== null,
-    ...given('paused_by_task_id', row.pausing_task),
+    ...optionalMember('paused_by_task_id', row.pausing_task),
     latest_event_seq: row.latest_event_seq,
   }
 }
@@ -108,8 +108,8 @@ export function taskFacts(
   return {
     ...summaryToWire(row),
     draft: row.status === 'draft',
-    ...given('parent_task_id', row.parent_task_id),
-    ...given('current_run_id', currentRun),
+    ...optionalMember('parent_task_id', row.parent_task_id),
+    ...optionalMember('current_run_id', currentRun),
     max_attempts: row.max_attempts,
     auto_enqueue_on_ready: row.auto_enqueue === 1,
     approval_policy: row.approval_policy,
@@ -118,14 +118,14 @@ export function taskFacts(
     origin: { kind: row.origin_kind, ref: refToWire(row.origin_ref) },
     wake_creator: row.wake_creator === 1,
     paused_at: time(row.paused_at),
-    ...given('paused_by', row.paused_by && refToWire(row.paused_by)),
-    ...given('paused_reason', row.paused_reason),
+    ...optionalMember('paused_by', row.paused_by && refToWire(row.paused_by)),
+    ...optionalMember('paused_reason', row.paused_reason),
     needs_attention: row.attention_at !== null,
     needs_attention_at: time(row.attention_at),
     ...(row.attention_by_kind === null
       ? {}
       : { needs_attention_by: actorToWire(row.attention_by_kind, row.attention_by_ref) }),
-    ...given('needs_attention_reason', row.attention_reason),
+    ...optionalMember('needs_attention_reason', row.attention_reason),
     blocked_reasons: [...blockedReasons],
     created_at: iso(row.created_at),
     updated_at: iso(row.updated_at),
@@ -137,10 +137,10 @@ export function taskFacts(
 export function taskToWire(row: TaskRow, more: TaskMore): Task {
   return {
     ...taskFacts(row, more),
-    ...given('description', row.description),
+    ...optionalMember('description', row.description),
     ...(row.metadata === null ? {} : { metadata: JSON.parse(row.metadata) }),
   }
 }
 
 /** The command that shows the state of a task, as the next step of an error. */
-export const look = (id: string) => ({ next: command('task get', id) })
+export const showHint = (id: string) => ({ next: command('task get', id) })

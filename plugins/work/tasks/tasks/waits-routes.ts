@@ -36,9 +36,9 @@ export const waitsRoutes = [
       cli('task dependency add', { args: [TASK_ARG, { name: 'depends_on_task_id' }], view: detail }),
       throws(...CHANGING, task_invalid, task_conflict, task_graph_limit, task_cycle),
     ],
-    handle: async (self, { actor, params, body }) => {
-      await self.graph.add(whoOf(actor), params.id, body.depends_on_task_id)
-      return ok({ task: self.details.of(params.id) })
+    handle: async (service, { actor, params, body }) => {
+      await service.graph.add(whoOf(actor), params.id, body.depends_on_task_id)
+      return ok({ task: service.details.of(params.id) })
     },
   }),
   changingTask({
@@ -53,9 +53,9 @@ export const waitsRoutes = [
         view: detail,
       }),
     ],
-    handle: async (self, { actor, params }) => {
-      await self.graph.remove(whoOf(actor), params.id, params.depends_on_id)
-      return ok({ task: self.details.of(params.id) })
+    handle: async (service, { actor, params }) => {
+      await service.graph.remove(whoOf(actor), params.id, params.depends_on_id)
+      return ok({ task: service.details.of(params.id) })
     },
   }),
   changingTask({
@@ -74,9 +74,9 @@ export const waitsRoutes = [
       }),
       tool('task_blocks', ['tasks']),
     ],
-    handle: (self, { actor, params, query }) => {
-      self.visible(whoOf(actor), params.id)
-      return ok({ blocks: self.blocks.list(params.id, query.include_cleared ?? false) })
+    handle: (service, { actor, params, query }) => {
+      service.visible(whoOf(actor), params.id)
+      return ok({ blocks: service.blocks.list(params.id, query.include_cleared ?? false) })
     },
   }),
   changingTask({
@@ -94,10 +94,10 @@ export const waitsRoutes = [
       throws(...CHANGING, task_invalid, task_conflict, task_run_not_found),
       runsCode(false),
     ],
-    handle: async (self, { actor, params, body }) => {
+    handle: async (service, { actor, params, body }) => {
       const who = whoOf(actor)
-      self.visible(who, params.id)
-      return created({ block: await self.blocks.create(who, params.id, body) })
+      service.visible(who, params.id)
+      return created({ block: await service.blocks.create(who, params.id, body) })
     },
   }),
   changingTask({
@@ -116,7 +116,7 @@ export const waitsRoutes = [
       }),
       throws(...CHANGING, task_block_not_found, task_invalid),
     ],
-    handle: async (self, { actor, params, body }) =>
-      ok({ block: await self.blocks.clear(whoOf(actor), params.id, params.block_id, body?.note) }),
+    handle: async (service, { actor, params, body }) =>
+      ok({ block: await service.blocks.clear(whoOf(actor), params.id, params.block_id, body?.note) }),
   }),
 ]

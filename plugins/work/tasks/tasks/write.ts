@@ -6,31 +6,31 @@ import type { TaskCore } from '../core.js'
 import { LIMITS, PRIORITY } from '../limits.js'
 import { json } from '../rows.js'
 import type { Who } from '../who.js'
-import { look, type TaskRow, taskTable } from './task-row.js'
+import { showHint, type TaskRow, taskTable } from './task-row.js'
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/
 
 /** Scope and workspace of a new task. */
-export type Place = { readonly scope: 'global' } | { readonly scope: 'workspace'; readonly workspaceId: string }
+export type TaskTarget = { readonly scope: 'global' } | { readonly scope: 'workspace'; readonly workspaceId: string }
 
 /** Creates and updates tasks. */
 export class TaskWriter {
   constructor(private readonly core: TaskCore) {}
 
   /** Throws `task_invalid` (422), `task_too_large` (413), `task_exists`, `task_graph_limit` (409), `task_not_found` of the parent. */
-  create(who: Who, body: CreateTaskBody, place: Place, parentId?: string): Promise<Task> {
+  create(who: Who, body: CreateTaskBody, target: TaskTarget, parentId?: string): Promise<Task> {
     return this.core.write(who, (t, settle) => {
-      const row = this.insert(t, who, body, place, parentId)
+      const row = this.insert(t, who, body, target, parentId)
       settle(row.id)
       return this.core.tasks.toWire(this.core.tasks.find(row.id, t), t)
     })
   }
 
   /** Inserts a task in a transaction of the caller, who has to reconcile the status. */
-  insert(t: Tx, who: Who, body: CreateTaskBody, place: Place, parentId?: string): TaskRow {
+  insert(t: Tx, who: Who, body: CreateTaskBody, target: TaskTarget, parentId?: string): TaskRow {
     const { tasks, journal, kernel } = this.core
     const now = this.core.now()
-    const parent = parentId === undefined ? undefined : this.#parent(t, parentId, place)
+    const parent = parentId === undefined ? undefined : this.#parent(t, parentId, target)
     if (body.id !== undefined && !ID.test(body.id))
       throw invalid('id: must start with a letter or digit and have at most 128 letters, digits, and _ . : -')
     const id = body.id ?? kernel.ids.id('task')
@@ -43,8 +43,8 @@ export class TaskWriter {
       description: checked('description', body.description, LIMITS.text) ?? null,
       status: body.draft ? 'draft' : 'pending',
       priority: PRIORITY[body.priority ?? 'medium'],
-      scope: place.scope,
-      workspace_id: place.scope === 'workspace' ? place.workspaceId : null,
+      scope: target.scope,
+      workspace_id: target.scope === 'workspace' ? target.workspaceId : null,
       parent_task_id: parent?.id ?? null,
       max_attempts: attempts(body.max_attempts) ?? LIMITS.attempts.byDefault,
       auto_enqueue: Number(body.auto_enqueue_on_ready ?? false),
@@ -119,18 +119,18 @@ export class TaskWriter {
     return Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== undefined))
   }
 
-  #parent(t: Tx, id: string, place: Place): TaskRow {
+  #parent(t: Tx, id: string, target: TaskTarget): TaskRow {
     const { tasks } = this.core
     const parent = tasks.find(id, t)
-    const workspace = place.scope === 'workspace' ? place.workspaceId : null
-    if (parent.scope !== place.scope || parent.workspace_id !== workspace)
+    const workspace = target.scope === 'workspace' ? target.workspaceId : null
+    if (parent.scope !== target.scope || parent.workspace_id !== workspace)
       throw invalid('scope: a child must have the scope and workspace of its parent')
     if (parent.status === 'completed' || parent.status === 'canceled')
-      throw TaskErrors.task_conflict(`task ${id} is ${parent.status} and cannot get children`, look(id))
+      throw TaskErrors.task_conflict(`task ${id} is ${parent.status} and cannot get children`, showHint(id))
     if (tasks.depth(id, t) >= LIMITS.depth)
-      throw TaskErrors.task_graph_limit(`task ${id} is at the maximum depth of ${LIMITS.depth} levels`, look(id))
+      throw TaskErrors.task_graph_limit(`task ${id} is at the maximum depth of ${LIMITS.depth} levels`, showHint(id))
     if (tasks.children(id, t).length >= LIMITS.children)
-      throw TaskErrors.task_graph_limit(`task ${id} has ${LIMITS.children} children, the maximum`, look(id))
+      throw TaskErrors.task_graph_limit(`task ${id} has ${LIMITS.children} children, the maximum`, showHint(id))
     return parent
   }
 }

@@ -51,9 +51,9 @@ export function listAllRuns(core: TaskCore, actor: Actor, query: ListAllRunsQuer
   }
 }
 
-type Given = readonly [sql: string, value: SqlValue | undefined]
+type Filter = readonly [sql: string, value: SqlValue | undefined]
 
-function conditionsOf(conditions: readonly Given[]) {
+function conditionsOf(conditions: readonly Filter[]) {
   const given = conditions.filter(([, value]) => value !== undefined)
   const values = given.map(([, value]) => value as SqlValue)
   return { given, values, where: given.length === 0 ? '' : `WHERE ${given.map(([sql]) => sql).join(' AND ')}` }

@@ -12,7 +12,7 @@ import type { SessionInfo } from '../../sessions/api.js'
 import type { TaskCore } from '../core.js'
 import type { Profiles } from '../profiles/profiles.js'
 import { NEVER, type ReviewRow } from '../reviews/review-row.js'
-import { given } from '../rows.js'
+import { optionalMember } from '../rows.js'
 import { activeToWire, leaseToWire, type RunRow } from '../runs/run-row.js'
 import { TaskSettings } from '../settings.js'
 import { FINAL_RUN } from '../states.js'
@@ -75,7 +75,7 @@ export class TaskBundles {
       task: summaryToWire(task),
       current_run: dated(activeToWire(run, task.max_attempts)),
       execution_profile: this.profiles.has(task.id) ? this.profiles.get(task.id) : null,
-      ...given('handoff_summary', this.handoff(run, earlier)),
+      ...optionalMember('handoff_summary', this.handoff(run, earlier)),
       latest_event_seq: task.latest_event_seq,
       limits: {
         context_body_max_bytes: config.get(TaskSettings.bodyBytes),
@@ -93,12 +93,12 @@ export class TaskBundles {
     const { config } = this.core.kernel
     const events = this.history.newest(task, config.get(TaskSettings.recentEvents))
     let left = config.get(TaskSettings.bodyBytes)
-    const told = events.reverse().map(({ payload, run, ...rest }) => {
+    const shownEvents = events.reverse().map(({ payload, run, ...rest }) => {
       const event = { ...rest, run: run ? dated(run) : null }
       left -= payload === undefined ? 0 : Buffer.byteLength(JSON.stringify(payload))
       return payload === undefined || left < 0 ? event : { ...event, payload }
     })
-    return told.reverse()
+    return shownEvents.reverse()
   }
 
   #reviews(task: string): TaskBundle['review_history'] {
@@ -112,10 +112,10 @@ export class TaskBundles {
       attempt: row.attempt,
       review_round: row.round,
       status: row.status,
-      ...given('outcome', row.outcome),
-      ...given('reason', row.verdict_reason ?? row.reason),
+      ...optionalMember('outcome', row.outcome),
+      ...optionalMember('reason', row.verdict_reason ?? row.reason),
       ...(row.reviewed_at === null ? {} : { reviewed_at: iso(row.reviewed_at) }),
-      ...given('reviewer_label', row.agent_name ?? (row.reviewed_by_ref && refToWire(row.reviewed_by_ref))),
+      ...optionalMember('reviewer_label', row.agent_name ?? (row.reviewed_by_ref && refToWire(row.reviewed_by_ref))),
     }))
   }
 }

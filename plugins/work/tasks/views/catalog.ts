@@ -18,7 +18,7 @@ const OWNERS = 50
 export const IN_CHANNEL = 'id IN (SELECT task_id FROM tasks_run WHERE channel = ?)'
 
 /** A position in the list: priority or 0, last activity, ID; in the archive also the segment. */
-type Place = readonly [number, number, string] | readonly [number, number, string, number]
+type Position = readonly [number, number, string] | readonly [number, number, string, number]
 /** Before the first row of a segment. */
 const BEFORE_ALL = [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, ''] as const
 /** Segments searched per page. */
@@ -26,7 +26,7 @@ const MOST_SEGMENTS = 8
 
 interface Page {
   readonly tasks: TaskItem[]
-  readonly next?: Place
+  readonly next?: Position
 }
 
 /** Conditions and order of a list. */
@@ -40,7 +40,7 @@ type Condition = readonly [sql: string, ...params: SqlValue[]]
 
 /** The list of tasks. */
 export class TaskCatalog {
-  readonly #paging = new Paging<Place>({
+  readonly #paging = new Paging<Position>({
     place: v.union([
       v.strictTuple([v.number(), v.number(), v.string()]),
       v.strictTuple([v.number(), v.number(), v.string(), v.number()]),
@@ -87,7 +87,7 @@ export class TaskCatalog {
     }
   }
 
-  async #page(wanted: Wanted, after: Place | undefined, limit: number): Promise<Page> {
+  async #page(wanted: Wanted, after: Position | undefined, limit: number): Promise<Page> {
     let from = after?.[3]
     if (from === undefined) {
       const page = pageOf(this.core, wanted, after, limit)
@@ -95,17 +95,17 @@ export class TaskCatalog {
       if (page.next || from === undefined) return page
       if (page.tasks.length > 0) return { ...page, next: [...BEFORE_ALL, from] }
     }
-    let place: Place | undefined = after?.[3] === undefined ? undefined : after
+    let position: Position | undefined = after?.[3] === undefined ? undefined : after
     let opened = 0
     for (const segment of this.archive.segments().filter(one => one <= from)) {
       if (opened++ === MOST_SEGMENTS) return { tasks: [], next: [...BEFORE_ALL, segment] }
       // A segment added since the last page is skipped; a position in another segment does not apply here.
-      const at: Place | undefined = place?.[3] === segment ? place : undefined
-      const page = await this.archive.look(segment, db => {
+      const at: Position | undefined = position?.[3] === segment ? position : undefined
+      const page = await this.archive.tryUse(segment, db => {
         const { core } = readingOf(this.core.kernel, db)
         return pageOf(core, wanted, at, limit, id => this.archive.segmentOf(id) === segment)
       })
-      place = undefined
+      position = undefined
       if (!page) continue
       if (page.next) return { ...page, next: [page.next[0], page.next[1], page.next[2], segment] }
       if (page.tasks.length === 0) continue
@@ -120,30 +120,30 @@ export class TaskCatalog {
 function pageOf(
   core: TaskCore,
   { where, params, byPriority }: Wanted,
-  after: Place | undefined,
+  after: Position | undefined,
   limit: number,
   isThere: (id: string) => boolean = () => true,
 ): Page {
-  const place = byPriority ? 'priority' : '0'
+  const positionColumn = byPriority ? 'priority' : '0'
   const found: TaskRow[] = []
   for (let at = after?.slice(0, 3); found.length <= limit; ) {
     const rows = core.kernel.db.all<TaskRow>(
-      `SELECT * FROM tasks_task ${where}${at ? ` AND (${place}, last_activity_at, id) < (?, ?, ?)` : ''}
+      `SELECT * FROM tasks_task ${where}${at ? ` AND (${positionColumn}, last_activity_at, id) < (?, ?, ?)` : ''}
        ORDER BY ${byPriority ? 'priority DESC, ' : ''}last_activity_at DESC, id DESC LIMIT +?`,
       [...params, ...(at ?? []), limit + 1],
     )
     found.push(...rows.filter(({ id }) => isThere(id)))
     const last = rows.at(-1)
     if (!last || rows.length <= limit) break
-    at = [...placeOf(last, byPriority)]
+    at = [...positionOf(last, byPriority)]
   }
   const page = found.slice(0, limit)
   const last = page.at(-1)
-  const next = last && found.length > limit ? { next: placeOf(last, byPriority) } : {}
+  const next = last && found.length > limit ? { next: positionOf(last, byPriority) } : {}
   return { tasks: page.map(row => itemOf(core, row)), ...next }
 }
 
-const placeOf = (row: TaskRow, byPriority: boolean): Place => [
+const positionOf = (row: TaskRow, byPriority: boolean): Position => [
   byPriority ? row.priority : 0,
   row.last_activity_at,
   row.id,
@@ -172,7 +172,7 @@ function wantedOf(query: ListTasksQuery, workspace: string | undefined): Wanted 
 
 /** The filters of a list; drafts are excluded unless requested. */
 function conditionsOf(query: ListTasksQuery, workspace: string | undefined): Condition[] {
-  const given: (Condition | undefined)[] = [
+  const conditions: (Condition | undefined)[] = [
     query.scope && query.scope !== 'all' ? ['scope = ?', query.scope] : undefined,
     workspace === undefined ? undefined : ['workspace_id = ?', workspace],
     query.status ? ['status = ?', query.status] : undefined,
@@ -191,5 +191,5 @@ function conditionsOf(query: ListTasksQuery, workspace: string | undefined): Con
         ]
       : undefined,
   ]
-  return [['1'], ...given.filter((condition): condition is Condition => condition !== undefined)]
+  return [['1'], ...conditions.filter((condition): condition is Condition => condition !== undefined)]
 }

@@ -4,7 +4,7 @@ import type { Dashboard, DashboardQuery, DashboardRun, TaskRunStatus, TaskStatus
 import { TaskStatus as Statuses } from '../../../../schemas/tasks.js'
 import type { TaskCore } from '../core.js'
 import { priorityOf } from '../limits.js'
-import { given } from '../rows.js'
+import { optionalMember } from '../rows.js'
 import type { RunRow } from '../runs/run-row.js'
 import { isLive, isStuck, sinceOf } from '../runs/run-state.js'
 import { ownerOf } from '../tasks/task-row.js'
@@ -163,12 +163,12 @@ function filterOf(query: DashboardQuery, workspace: string | undefined): Filter 
     ['t.origin_kind = ?', query.origin_kind],
     [`t.${IN_CHANNEL}`, query.participation_channel],
   ]
-  const asked = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
-  const sql = asked.map(([condition]) => condition).join(' AND ') || '1'
-  const scope = asked.length === 1 ? query.scope : undefined
+  const filters = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
+  const sql = filters.map(([condition]) => condition).join(' AND ') || '1'
+  const scope = filters.length === 1 ? query.scope : undefined
   // As a literal, SQLite can use the partial indexes of the scope.
   return scope === undefined
-    ? { sql, params: asked.map(([, value]) => value) }
+    ? { sql, params: filters.map(([, value]) => value) }
     : { scope, sql: `t.scope = '${scope}'`, params: [] }
 }
 
@@ -204,21 +204,21 @@ function runToDashboard(core: TaskCore, run: RunRow): DashboardRun {
     run_id: run.id,
     run_status: run.status,
     task_id: run.task_id,
-    ...given('task_identifier', task.identifier),
+    ...optionalMember('task_identifier', task.identifier),
     task_title: task.title,
     task_status: task.status,
     task_priority: priorityOf(task.priority),
     task_owner: ownerOf(task) ?? null,
     scope: task.scope,
-    ...given('workspace_id', task.workspace_id),
-    ...given('session_id', run.session_id),
+    ...optionalMember('workspace_id', task.workspace_id),
+    ...optionalMember('session_id', run.session_id),
     attempt: run.attempt,
     max_attempts: task.max_attempts,
     age_ms: now - sinceOf(run),
     stuck,
     health_status: run.status === 'needs_attention' ? run.status : stuck ? 'stuck' : 'ok',
-    ...given('error', run.error),
-    ...given('part', run.designation_brief),
+    ...optionalMember('error', run.error),
+    ...optionalMember('part', run.designation_brief),
     latest_event_seq: task.latest_event_seq,
     last_activity_at: iso(Math.max(task.last_activity_at, run.heartbeat_at ?? 0)),
   }
@@ -230,7 +230,12 @@ function explained(core: TaskCore, item: DashboardRun): DashboardRun {
   const step = nextStepOf(core, core.tasks.find(run.task_id), run)
   const help = step.next.startsWith('svc ') ? step.next : item.stuck ? command('task run inspect', run.id) : undefined
   const agent = run.session_id === null ? undefined : core.kernel.needs.sessions.get(run.session_id)?.agentName
-  return { ...item, ...given('agent_name', agent), ...given('why', step.why), ...given('next_action', help) }
+  return {
+    ...item,
+    ...optionalMember('agent_name', agent),
+    ...optionalMember('why', step.why),
+    ...optionalMember('next_action', help),
+  }
 }
 
 const newest = (status: string) =>

@@ -2,7 +2,7 @@ import { iso, type SqlValue } from '../../../../kernel/plugin.js'
 import type { Dependency, DependencyEdge, TaskDetail, TaskEvent, TaskOverview } from '../../../../schemas/tasks.js'
 import type { TaskCore } from '../core.js'
 import type { EventRow } from '../journal.js'
-import { given } from '../rows.js'
+import { optionalMember } from '../rows.js'
 import { activeToWire, runToWire } from '../runs/run-row.js'
 import { summaryToWire, type TaskRow, taskFacts } from '../tasks/task-row.js'
 import { actorToWire, refToWire } from '../who.js'
@@ -26,7 +26,7 @@ export class TaskDetails {
     const { why, next } = nextStepOf(this.core, row, decidingRun(this.core, id))
     return {
       task: this.core.tasks.toWire(row),
-      ...given('why', why),
+      ...optionalMember('why', why),
       next_action: next,
       summary: this.overview(row),
       children: this.core.tasks.children(id).map(child => this.overview(child)),
@@ -87,7 +87,7 @@ export function eventToWire(row: EventRow): TaskEvent {
   return {
     id: row.event_id,
     task_id: row.task_id,
-    ...given('run_id', row.run_id),
+    ...optionalMember('run_id', row.run_id),
     event_type: row.name,
     actor: actorToWire(row.actor_kind, row.actor_ref),
     origin: { kind: row.origin_kind, ref: refToWire(row.origin_ref) },

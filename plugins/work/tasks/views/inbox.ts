@@ -14,7 +14,7 @@ import type {
 } from '../../../../schemas/tasks.js'
 import type { TaskCore } from '../core.js'
 import { PRIORITY, priorityOf } from '../limits.js'
-import { given } from '../rows.js'
+import { optionalMember } from '../rows.js'
 import { runFacts } from '../runs/run-row.js'
 import { summaryToWire, type TaskRow } from '../tasks/task-row.js'
 import { actorToWire, type Who } from '../who.js'
@@ -85,10 +85,10 @@ export class TaskInbox {
       const { kind, ref } = who.by
       const before = this.#triageOf(who, id)
       // Marks on older events do not apply to newer ones.
-      const seen = before !== undefined && before.last_seen_at >= task.last_activity_at
+      const isCurrent = before !== undefined && before.last_seen_at >= task.last_activity_at
       const marks = {
-        read: seen ? before.read : 0,
-        dismissed: seen ? before.dismissed : 0,
+        read: isCurrent ? before.read : 0,
+        dismissed: isCurrent ? before.dismissed : 0,
         archived: before?.archived ?? 0,
       }
       const now = this.core.now()
@@ -99,7 +99,7 @@ export class TaskInbox {
   }
 
   list(who: Who, query: InboxQuery, workspace: string | undefined): Inbox {
-    const { sql, values } = this.#asked(who, query, workspace)
+    const { sql, values } = this.#queryParts(who, query, workspace)
     const limit = query.limit ?? DEFAULT_LIMIT
     const of = { actor: { kind: 'operator' as const, id: `${who.by.kind}/${who.by.ref}` }, query }
     const after = this.#paging.after(of, query.cursor)
@@ -107,7 +107,7 @@ export class TaskInbox {
       `SELECT ${LANE} AS lane, ${UNREAD} AS unread, t.status, t.priority, count(*) ${sql} GROUP BY 1, 2, 3, 4`,
       values,
     ) as unknown as Count[]
-    const { rows, ...position } = this.#paging.cut(of, this.#page(sql, values, after, limit + 1), limit, placeOf)
+    const { rows, ...position } = this.#paging.cut(of, this.#page(sql, values, after, limit + 1), limit, positionOf)
     const items = rows.map(entry => this.#item(who, entry))
     const total = (wanted: (count: Count) => boolean) =>
       counts.filter(wanted).reduce((sum, [, , , , count]) => sum + count, 0)
@@ -131,7 +131,7 @@ export class TaskInbox {
   /** The number of tasks in the lanes `approvals` and `failed_runs`, and the newest of them by last activity. */
   waiting(who: Who, workspace: string | undefined, limit: number) {
     const { db } = this.core.kernel
-    const { sql, values } = this.#asked(who, {}, workspace)
+    const { sql, values } = this.#queryParts(who, {}, workspace)
     const lanes = `lane IN ('approvals', 'failed_runs')`
     const counts = new Map(
       db
@@ -147,7 +147,7 @@ export class TaskInbox {
   }
 
   /** The query from FROM on, with all filters; the caller selects `lane` and `unread`. */
-  #asked(who: Who, query: InboxQuery, workspace: string | undefined) {
+  #queryParts(who: Who, query: InboxQuery, workspace: string | undefined) {
     const { kind, ref } = who.by
     // Owners are stored in the wire form of an actor, because requests set them in that form.
     const owner = actorToWire(kind, ref)
@@ -162,17 +162,17 @@ export class TaskInbox {
       ['unread = ?', query.unread === undefined ? undefined : Number(query.unread)],
       ["instr(lower(t.title || ' ' || ifnull(t.identifier, '')), lower(?)) > 0", query.query],
     ]
-    const given = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
-    const numbered = given.map(([sql], n) => sql.replace('?', `?${n + 5}`))
+    const filters = conditions.filter((entry): entry is [string, SqlValue] => entry[1] !== undefined)
+    const numbered = filters.map(([sql], n) => sql.replace('?', `?${n + 5}`))
     const sql = `FROM (${CANDIDATES}) c JOIN tasks_task t ON t.rowid = c.task
        LEFT JOIN tasks_triage g ON g.task_id = t.id AND g.actor_kind = ?1 AND g.actor_ref = ?2
        WHERE NOT (${SEEN} AND ifnull(g.dismissed, 0) = 1 AND ifnull(g.archived, 0) = 0)
          ${numbered.map(sql => `AND ${sql}`).join(' ')}`
-    return { sql, values: [kind, ref, owner.kind, owner.ref, ...given.map(([, value]) => value)] }
+    return { sql, values: [kind, ref, owner.kind, owner.ref, ...filters.map(([, value]) => value)] }
   }
 
   /** The rows after a position. Sorting uses few columns; only the rows of the page are read in full. */
-  #page(sql: string, values: readonly SqlValue[], after: Place | undefined, limit: number): Entry[] {
+  #page(sql: string, values: readonly SqlValue[], after: Position | undefined, limit: number): Entry[] {
     const [unread, activity, priority, id] = [1, 2, 3, 4].map(n => `?${values.length + n}`)
     const behind = `AND (unread < ${unread} OR unread = ${unread} AND (activity < ${activity} OR activity = ${activity}
       AND (t.priority < ${priority} OR t.priority = ${priority} AND t.id > ${id})))`
@@ -204,7 +204,7 @@ export class TaskInbox {
       triage: this.#toWire(who, task.id, task.created_at, seen === null ? undefined : triageFrom(seen)),
       approval_policy: task.approval_policy,
       approval_state: task.approval_state,
-      ...given('blocking_reason', why),
+      ...optionalMember('blocking_reason', why),
       latest_activity_at: iso(task.last_activity_at),
     }
   }
@@ -226,11 +226,16 @@ export class TaskInbox {
   }
 }
 
-type Place = [unread: number, activity: number, priority: number, id: string]
-const placeOf = ({ unread, last_activity_at: activity, priority, id }: Entry): Place => [unread, activity, priority, id]
+type Position = [unread: number, activity: number, priority: number, id: string]
+const positionOf = ({ unread, last_activity_at: activity, priority, id }: Entry): Position => [
+  unread,
+  activity,
+  priority,
+  id,
+]
 
-function triageFrom(seen: string): TriageRow {
-  const [read, dismissed, archived, last_seen_at, updated_at] = JSON.parse(seen)
+function triageFrom(json: string): TriageRow {
+  const [read, dismissed, archived, last_seen_at, updated_at] = JSON.parse(json)
   return { read, dismissed, archived, last_seen_at, updated_at }
 }
 

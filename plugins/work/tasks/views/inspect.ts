@@ -5,7 +5,7 @@ import type { SessionInfo } from '../../sessions/api.js'
 import type { TaskCore } from '../core.js'
 import { runFinding } from '../doctor/findings.js'
 import type { EventRow } from '../journal.js'
-import { given } from '../rows.js'
+import { optionalMember } from '../rows.js'
 import { type RunRow, runToWire } from '../runs/run-row.js'
 import type { SchedulerState } from '../scheduler/state.js'
 import { summaryToWire, type TaskRow } from '../tasks/task-row.js'
@@ -35,20 +35,23 @@ export class TaskInspection {
     return {
       run: runToWire(run),
       task: summaryToWire(task),
-      ...given('worker', worker && workerToWire(worker)),
-      ...given('worktree', runWorktree(worker)),
+      ...optionalMember('worker', worker && workerToWire(worker)),
+      ...optionalMember('worktree', runWorktree(worker)),
       session: session
         ? {
             session_id: session.id,
             agent_name: session.agentName,
-            ...given('name', session.name),
+            ...optionalMember('name', session.name),
             state: session.state,
             workspace_id: session.workspaceId,
             created_at: iso(session.createdAt),
             updated_at: iso(session.updatedAt),
           }
         : null,
-      summary: { last_activity_at: iso(latest?.at ?? run.queued_at), ...given('last_event_type', latest?.name) },
+      summary: {
+        last_activity_at: iso(latest?.at ?? run.queued_at),
+        ...optionalMember('last_event_type', latest?.name),
+      },
     }
   }
 
@@ -69,7 +72,7 @@ export class TaskInspection {
     return {
       target,
       as_of: iso(this.core.now()),
-      ...given('why', why),
+      ...optionalMember('why', why),
       next_action: next,
       task: this.details.overview(task),
       current_run: run ? this.#inspected(run) : null,
@@ -81,8 +84,8 @@ export class TaskInspection {
             provider_name: session.provider,
             workspace_id: session.workspaceId,
             state: session.state,
-            ...given('stop_reason', session.stopReason),
-            ...given('failure_kind', session.failure?.kind),
+            ...optionalMember('stop_reason', session.stopReason),
+            ...optionalMember('failure_kind', session.failure?.kind),
             started_at: iso(session.createdAt),
             last_activity_at: iso(session.updatedAt),
           }
@@ -91,11 +94,16 @@ export class TaskInspection {
         id: event.event_id,
         type: event.name,
         task_id: event.task_id,
-        ...given('run_id', event.run_id),
+        ...optionalMember('run_id', event.run_id),
         ...(event.actor_kind === 'agent_session' ? { session_id: event.actor_ref } : {}),
         timestamp: iso(event.at),
       })),
-      scheduler: { paused, paused_at, ...given('paused_by', paused_by), ...given('reason', paused_reason) },
+      scheduler: {
+        paused,
+        paused_at,
+        ...optionalMember('paused_by', paused_by),
+        ...optionalMember('reason', paused_reason),
+      },
       diagnostics: run ? [runFinding(this.core, run)].filter(item => item !== undefined) : [],
     }
   }
@@ -109,17 +117,17 @@ export class TaskInspection {
       status: run.status,
       attempt: run.attempt,
       retries: run.recovery_count,
-      ...given('previous_run_id', run.previous_run_id),
-      ...given('bound_session_id', run.session_id),
-      ...given('claim_token_hash_truncated', run.token_hash?.slice(0, HASH_CHARS)),
+      ...optionalMember('previous_run_id', run.previous_run_id),
+      ...optionalMember('bound_session_id', run.session_id),
+      ...optionalMember('claim_token_hash_truncated', run.token_hash?.slice(0, HASH_CHARS)),
       queued_at: iso(run.queued_at),
       started_at: time(run.started_at),
       ended_at: time(run.ended_at),
       heartbeat_at: time(beat),
       heartbeat_age_seconds: beat === null ? null : Math.floor((this.core.now() - beat) / 1000),
       lease_until: time(run.lease_until),
-      ...given('failure_kind', run.failure_kind),
-      ...given('last_error_summary', run.error && clip(run.error, ERROR_CHARS)),
+      ...optionalMember('failure_kind', run.failure_kind),
+      ...optionalMember('last_error_summary', run.error && clip(run.error, ERROR_CHARS)),
     }
   }
 

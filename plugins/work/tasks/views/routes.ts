@@ -119,8 +119,8 @@ export const viewRoutes = [
       }),
       tool('task_timeline', ['tasks']),
     ],
-    handle: (self, { actor, params, query }) =>
-      self.reading(actor, params.id, ({ history }) =>
+    handle: (service, { actor, params, query }) =>
+      service.reading(actor, params.id, ({ history }) =>
         ok({ timeline: history.timeline(params.id, query.after_sequence, query.limit) }),
       ),
   }),
@@ -134,11 +134,11 @@ export const viewRoutes = [
     contentType: 'text/event-stream',
     replies: { 200: TaskFrame },
     frames: TaskStreamFrame,
-    handle: async (self, { actor, params, query, headers, signal }) => {
+    handle: async (service, { actor, params, query, headers, signal }) => {
       const resumed = Number(headers['last-event-id'] ?? Number.NaN)
       const after = Number.isSafeInteger(resumed) ? resumed : (query.after_sequence ?? 0)
-      await self.reading(actor, params.id, ({ history }) => history.timeline(params.id, after, 1))
-      return streamed(self.stream(actor, params.id, after, signal))
+      await service.reading(actor, params.id, ({ history }) => history.timeline(params.id, after, 1))
+      return streamed(service.stream(actor, params.id, after, signal))
     },
   }),
   readingTask({
@@ -162,8 +162,8 @@ export const viewRoutes = [
         },
       }),
     ],
-    handle: (self, { actor, params }) =>
-      self.reading(actor, params.id, ({ history }) => ok({ tree: history.tree(params.id) })),
+    handle: (service, { actor, params }) =>
+      service.reading(actor, params.id, ({ history }) => ok({ tree: history.tree(params.id) })),
   }),
   route({
     method: 'GET',
@@ -177,7 +177,7 @@ export const viewRoutes = [
       tool('task_board', ['tasks'], { visibility: 'operator' }),
       throws(...REFERENCE_ERRORS),
     ],
-    handle: async (self, { query }) => ok({ dashboard: await self.dashboard(query) }),
+    handle: async (service, { query }) => ok({ dashboard: await service.dashboard(query) }),
   }),
   route({
     method: 'GET',
@@ -186,7 +186,7 @@ export const viewRoutes = [
     summary: 'List the tasks that need action from the caller, grouped by reason',
     query: InboxQuery,
     replies: { 200: InboxReply },
-    handle: async (self, { actor, query }) => ok({ inbox: await self.listInbox(actor, query) }),
+    handle: async (service, { actor, query }) => ok({ inbox: await service.listInbox(actor, query) }),
   }),
   ...(['read', 'dismiss', 'archive'] as const).map(verb =>
     changingTask({
@@ -201,8 +201,8 @@ export const viewRoutes = [
           view: show(TriageReply, 'triage', ['task_id']),
         }),
       ],
-      handle: async (self, { actor, params }) =>
-        ok({ triage: await self.inbox.triage(whoOf(actor), params.id, MARKS[verb].mark) }),
+      handle: async (service, { actor, params }) =>
+        ok({ triage: await service.inbox.triage(whoOf(actor), params.id, MARKS[verb].mark) }),
     }),
   ),
   readingRun({
@@ -212,8 +212,8 @@ export const viewRoutes = [
     origins: [AGENT_SESSION],
     replies: { 200: RunDetailReply },
     with: [cli('task run show', { args: [RUN_ARG], view: runDetail }), tool('task_run_info', WORKING)],
-    handle: (self, { actor, params }) =>
-      self.readingRun(actor, params.id, ({ inspection: views }) => ok({ run: views.run(params.id) })),
+    handle: (service, { actor, params }) =>
+      service.readingRun(actor, params.id, ({ inspection: views }) => ok({ run: views.run(params.id) })),
   }),
   readingTask({
     method: 'GET',
@@ -221,8 +221,8 @@ export const viewRoutes = [
     summary: 'Show why a task is not progressing and what to do next',
     replies: { 200: InspectReply },
     with: [cli('task inspect', { args: [TASK_ARG], view: inspection })],
-    handle: (self, { actor, params }) =>
-      self.reading(actor, params.id, ({ inspection: views }) => ok({ inspect: views.inspectTask(params.id) })),
+    handle: (service, { actor, params }) =>
+      service.reading(actor, params.id, ({ inspection: views }) => ok({ inspect: views.inspectTask(params.id) })),
   }),
   readingRun({
     method: 'GET',
@@ -230,7 +230,7 @@ export const viewRoutes = [
     summary: 'Show why a run is not progressing and what to do next',
     replies: { 200: InspectReply },
     with: [cli('task run inspect', { args: [RUN_ARG], view: inspection })],
-    handle: (self, { actor, params }) =>
-      self.readingRun(actor, params.id, ({ inspection: views }) => ok({ inspect: views.inspectRun(params.id) })),
+    handle: (service, { actor, params }) =>
+      service.readingRun(actor, params.id, ({ inspection: views }) => ok({ inspect: views.inspectRun(params.id) })),
   }),
 ]

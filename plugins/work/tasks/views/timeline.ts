@@ -10,7 +10,7 @@ import type {
 } from '../../../../schemas/tasks.js'
 import type { TaskCore } from '../core.js'
 import type { EventRow } from '../journal.js'
-import { given } from '../rows.js'
+import { optionalMember } from '../rows.js'
 import { activeToWire, type RunRow, runToWire } from '../runs/run-row.js'
 import { summaryToWire, type TaskRow } from '../tasks/task-row.js'
 import { listAllRuns } from './all-runs.js'
@@ -62,7 +62,7 @@ export class TaskHistory {
         actor,
         origin,
         ...(payload === undefined ? {} : { payload }),
-        ...given('note', noteOf(payload)),
+        ...optionalMember('note', noteOf(payload)),
         run: run ? activeToWire(run, task.max_attempts) : null,
         task: summary,
         timestamp,
@@ -144,7 +144,7 @@ export class TaskHistory {
     return {
       task: summaryToWire(row),
       depth,
-      ...given('parent_task_id', row.parent_task_id),
+      ...optionalMember('parent_task_id', row.parent_task_id),
       child_count: Number(children?.[0] ?? 0),
       active_run: active ? activeToWire(active, row.max_attempts) : null,
       last_activity_at: iso(row.last_activity_at),

@@ -85,18 +85,18 @@ export class Admission {
     return this.#hasPlace(t, run) && (run.kind !== 'coordinator' || this.#hasRoomToLead(t, run))
   }
 
-  #hasRoomToLead(t: Tx, { place }: RunRow): boolean {
+  #hasRoomToLead(t: Tx, { place: workspaceId }: RunRow): boolean {
     const most = this.limits.coordinators()
     if (most === 0) return true
     const [held] = t.row(
       `SELECT count(*) FROM tasks_worker w JOIN tasks_run r ON r.id = w.run_id
          WHERE w.place = ? AND w.ended_at IS NULL AND r.kind = 'coordinator'`,
-      [place],
+      [workspaceId],
     ) ?? [0]
     return Number(held) < most
   }
 
-  #hasPlace(t: Tx, { place }: RunRow): boolean {
+  #hasPlace(t: Tx, { place: workspaceId }: RunRow): boolean {
     const most = this.limits.activeRuns()
     if (most === 0) return true
     const [held] = t.row(
@@ -104,7 +104,7 @@ export class Admission {
                  AND ifnull(lease_until, 9e15) > ?2)
             + (SELECT count(*) FROM tasks_worker w JOIN tasks_run r ON r.id = w.run_id
                WHERE w.place = ?1 AND w.ended_at IS NULL AND r.status = 'queued')`,
-      [place, this.core.now()],
+      [workspaceId, this.core.now()],
     ) ?? [0]
     return Number(held) < most
   }

@@ -3,11 +3,11 @@ import type { SessionInfo } from '../../sessions/api.js'
 import { type CoordinatorNote, type CoordinatorWish, type points, TaskErrors } from '../api.js'
 import type { TaskCore } from '../core.js'
 import { TaskSettings } from '../settings.js'
-import { look } from '../tasks/task-row.js'
+import { showHint } from '../tasks/task-row.js'
 import type { WorkerRow } from './worker-row.js'
 
 /** The requested properties of a session for a run. */
-export interface Asked {
+export interface CoordinatorRequest {
   readonly agentName: string | undefined
   readonly provider?: string | undefined
   readonly model?: string | undefined
@@ -29,18 +29,18 @@ export class Coordinators {
   ) {}
 
   /** The requested properties after the hooks. @throws Fault `task_conflict` when a hook refuses the session */
-  async wished(run: Run, asked: Asked, byDefault: string): Promise<Asked> {
+  async wished(run: Run, request: CoordinatorRequest, byDefault: string): Promise<CoordinatorRequest> {
     const hook = this.hooks.coordinatorPreSpawn
-    if (run.kind !== 'coordinator' || !hook.isUsed()) return asked
-    const { provider, model, agentName = byDefault } = asked
+    if (run.kind !== 'coordinator' || !hook.isUsed()) return request
+    const { provider, model, agentName = byDefault } = request
     const wish: CoordinatorWish = await hook.run({ ...noteOf(run, agentName), provider, model })
     if (wish.deny !== undefined)
-      throw TaskErrors.task_conflict(`a hook refused the coordinator: ${wish.deny}`, look(run.task_id))
+      throw TaskErrors.task_conflict(`a hook refused the coordinator: ${wish.deny}`, showHint(run.task_id))
     return { agentName: wish.agentName, provider: wish.provider, model: wish.model }
   }
 
   /** The default properties of a coordinator. */
-  asConfigured(): Asked {
+  asConfigured(): CoordinatorRequest {
     const { config } = this.core.kernel
     return {
       agentName: config.get(TaskSettings.coordinatorAgent) || undefined,
@@ -70,8 +70,8 @@ export class Coordinators {
   }
 }
 
-const noteOf = ({ id, task_id, place }: Run, agentName: string): CoordinatorNote => ({
-  ...{ taskId: task_id, runId: id, workspaceId: place || undefined, agentName },
+const noteOf = ({ id, task_id, place: workspaceId }: Run, agentName: string): CoordinatorNote => ({
+  ...{ taskId: task_id, runId: id, workspaceId: workspaceId || undefined, agentName },
 })
 
 const withSession = (run: Run, session: SessionInfo | undefined): CoordinatorNote => ({

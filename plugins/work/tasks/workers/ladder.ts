@@ -61,12 +61,12 @@ export class Ladder {
     return wanted
   }
 
-  #isBusy(place: string): boolean {
+  #isBusy(workspaceId: string): boolean {
     return (
       this.core.kernel.db.row(
         `SELECT 1 FROM tasks_run WHERE place = ? AND status IN ('claimed', 'starting', 'running') AND ifnull(lease_until, 9e15) > ?
          LIMIT 1`,
-        [place, this.core.now()],
+        [workspaceId, this.core.now()],
       ) !== undefined
     )
   }

@@ -60,7 +60,7 @@ If a command fails with AUTONOMY_LEASE_EXPIRED or AUTONOMY_FOREIGN_RUN, you no l
 
 /** The instructions of a coordinator, whose workers do the task. */
 function leadOf({ id }: TaskRow, { guidance, parts }: NonNullable<Before['lead']>): string {
-  const told = parts.map(
+  const lines = parts.map(
     ({ id: run, status, designation_index: index, designation_brief: brief }) =>
       `- part ${(index ?? 0) + 1}, run ${run}, ${status}: ${brief ?? ''}`,
   )
@@ -68,7 +68,7 @@ function leadOf({ id }: TaskRow, { guidance, parts }: NonNullable<Before['lead']
     ...(guidance === undefined ? [] : [guidance, '']),
     'Other sessions do the work; you split it, answer them and judge the results.',
     ...(parts.length > 0
-      ? ['The parts of the work:', ...told]
+      ? ['The parts of the work:', ...lines]
       : ['Split the work into parts, each of which becomes a run:']),
     ...(parts.length > 0
       ? []

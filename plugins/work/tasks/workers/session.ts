@@ -26,31 +26,31 @@ export async function startSession(
   const { provider, model } = isLead ? { ...configured, ...profile.coordinator } : profile.worker
   const named = isLead ? (profile.coordinator.agent_name ?? configured?.agentName) : undefined
   const agentName = named ?? agentFor(profile, run.kind, turnOf(core, worker), byDefault)
-  const asked = await coordinators.wished(run, { agentName, provider, model }, byDefault)
+  const request = await coordinators.wished(run, { agentName, provider, model }, byDefault)
   const worktree = await worktreeFor(core, profiles, worker, workspaceId)
   try {
     const session = await needs.sessions.create({
       workspaceId,
-      agentName: asked.agentName,
+      agentName: request.agentName,
       ...(isLead && { type: run.kind }),
       name: clip(task.title, 200),
-      model: asked.model,
+      model: request.model,
       sandbox: mode === 'ref' ? ref : mode === 'none' ? 'none' : undefined,
       unattended: true,
       worktree,
       actor,
     })
-    const { undo: _, warnings: __, ...place } = worktree ?? {}
-    const text = worktree ? JSON.stringify(place) : null
+    const { undo: _, warnings: __, ...worktreeRecord } = worktree ?? {}
+    const text = worktree ? JSON.stringify(worktreeRecord) : null
     await core.write(whoOf(actor), t =>
       workerTable.update(t, { id: worker.id }, { session_id: session.id, worktree: text }),
     )
-    if (asked.provider === undefined || asked.provider === session.provider) {
+    if (request.provider === undefined || request.provider === session.provider) {
       coordinators.spawned(run, session)
       return { session, branch: worktree?.branch }
     }
     throw new Error(
-      `provider_mismatch: agent ${session.agentName} uses provider ${session.provider}, ${asked.provider} is required`,
+      `provider_mismatch: agent ${session.agentName} uses provider ${session.provider}, ${request.provider} is required`,
     )
   } catch (error) {
     await worktree?.undo()
@@ -68,15 +68,15 @@ async function worktreeFor(
   core: TaskCore,
   profiles: Profiles,
   { run_id: run, task_id: task }: WorkerRow,
-  place: string,
+  workspaceId: string,
 ): Promise<WorktreeInUse | undefined> {
   const { worktrees } = core.kernel.needs.sessions
   const { mode, worktree_ref: ref = '' } = profiles.partsOf(task).worktree
-  if (mode === 'ref') return worktrees.of(place, { use: ref })
+  if (mode === 'ref') return worktrees.of(workspaceId, { use: ref })
   if (mode !== 'per_run') return undefined
   const [before] = core.kernel.db.row('SELECT count(*) FROM tasks_worker WHERE run_id = ? AND worktree IS NOT NULL', [
     run,
   ]) ?? [0]
   // The previous session may still write into its worktree, so a new session gets a new one.
-  return worktrees.of(place, { create: Number(before) === 0 ? run : `${run}-${Number(before) + 1}` })
+  return worktrees.of(workspaceId, { create: Number(before) === 0 ? run : `${run}-${Number(before) + 1}` })
 }

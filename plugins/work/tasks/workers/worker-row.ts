@@ -1,7 +1,7 @@
 import { column, type RowOf, table } from '../../../../kernel/kit/table.js'
 import { iso, type Reads } from '../../../../kernel/plugin.js'
 import type { SessionWorktree } from '../../sessions/api.js'
-import { given } from '../rows.js'
+import { optionalMember } from '../rows.js'
 
 const { integer, text, time } = column
 
@@ -57,14 +57,14 @@ export function runWorktree(row: WorkerRow | undefined) {
   const worktree = row && worktreeOf(row)
   if (!worktree) return undefined
   const { name, folder, branch } = worktree
-  return { name, folder, ...given('branch', branch), ...given('commit', row.commit_id) }
+  return { name, folder, ...optionalMember('branch', branch), ...optionalMember('commit', row.commit_id) }
 }
 
 export const workerToWire = (row: WorkerRow) => ({
-  ...given('session_id', row.session_id),
+  ...optionalMember('session_id', row.session_id),
   started_at: iso(row.started_at),
   ended_at: row.ended_at === null ? null : iso(row.ended_at),
-  ...given('error', row.error),
+  ...optionalMember('error', row.error),
 })
 
 /** The worktree as reported to the lease holder. */

@@ -77,7 +77,7 @@ export class Workers {
       const { wakings } = this.core
       let next: number | undefined = LOOK_MS
       try {
-        await this.look()
+        await this.runPass()
         next = this.#next()
       } catch (error) {
         log.error(`the worker pass failed: ${messageOf(error)}`)
@@ -88,7 +88,7 @@ export class Workers {
   }
 
   /** One pass: ends finished workers and starts missing ones. */
-  async look(): Promise<void> {
+  async runPass(): Promise<void> {
     const { db } = this.core.kernel
     for (const worker of db.all<WorkerRow>('SELECT * FROM tasks_worker WHERE ended_at IS NULL'))
       if (!this.#active.has(worker.id)) await this.#retire(worker)

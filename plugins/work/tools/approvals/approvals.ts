@@ -166,10 +166,10 @@ export class Approvals {
   }
 
   /** Spends a token. Throws `tool_denied` with the reason if it is invalid; a mismatched call does not spend it. */
-  redeem(given: string, call: Bound): void {
+  redeem(candidate: string, call: Bound): void {
     const refuse = (reason: ReasonCode, text: string) =>
       toolFault('tool_denied', [reason], text, { toolId: call.toolId })
-    const token = this.#tokens.get(digestOf(given))
+    const token = this.#tokens.get(digestOf(candidate))
     if (!token) throw refuse('approval_token_mismatch', 'this token was not made here, or is long over')
     const isSame = (Object.keys(call) as (keyof Bound)[]).every(name => token[name] === call[name])
     if (!isSame) throw refuse('approval_token_mismatch', 'this token is for another tool, session or input')

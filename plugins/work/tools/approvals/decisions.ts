@@ -23,8 +23,8 @@ export class Decisions {
    */
   async mint(id: string, body: MintApprovalBody, actor: Actor) {
     mustBePerson(actor)
-    const place = await this.tools.places.asked(body, actor)
-    const scene = await this.tools.scene(place)
+    const scope = await this.tools.scopes.resolve(body, actor)
+    const scene = await this.tools.scene(scope)
     const entry = this.tools.entryOf(scene, id)
     const digest = body.input === undefined ? body.input_digest : digestOf(await this.tools.inputOf(entry, body.input))
     if (digest === undefined || !/^[0-9a-f]{64}$/.test(digest))
@@ -43,7 +43,7 @@ export class Decisions {
       inputDigest: digest,
     })
     await this.tools.kernel.db.tx(t =>
-      this.tools.kernel.needs.events.emit(t, ApprovalDecided, { ...aboutOf(id, place), decision: 'token' }, { actor }),
+      this.tools.kernel.needs.events.emit(t, ApprovalDecided, { ...aboutOf(id, scope), decision: 'token' }, { actor }),
     )
     return { approval_token: token, expires_at: iso(expiresAt), input_digest: digest, tool_id: id }
   }

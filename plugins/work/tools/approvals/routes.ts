@@ -72,8 +72,8 @@ export const approvalRoutes: readonly Route<ToolsService>[] = [
     body: MintApprovalBody,
     bodyLimit: MAX_INPUT_BYTES + 64 * 1024,
     replies: { 201: MintApprovalReply },
-    handle: async (self, { actor, params, body }) =>
-      created({ approval: await self.decisions.mint(params.id, body, actor) }),
+    handle: async (service, { actor, params, body }) =>
+      created({ approval: await service.decisions.mint(params.id, body, actor) }),
   }),
 
   route({
@@ -99,7 +99,7 @@ export const approvalRoutes: readonly Route<ToolsService>[] = [
         ),
       }),
     ],
-    handle: self => ok({ approvals: self.approvals.pending().map(pendingToWire) }),
+    handle: service => ok({ approvals: service.approvals.pending().map(pendingToWire) }),
   }),
   route({
     method: 'GET',
@@ -109,7 +109,7 @@ export const approvalRoutes: readonly Route<ToolsService>[] = [
     origins,
     summary: 'Show the status of an approval and the result of the call',
     replies: { 200: ApprovalReply },
-    handle: (self, { actor, params }) => ok(approvalToWire(self.approvalOf(params.id, agentSessionOf(actor)))),
+    handle: (service, { actor, params }) => ok(approvalToWire(service.approvalOf(params.id, agentSessionOf(actor)))),
   }),
   route({
     method: 'POST',
@@ -124,9 +124,9 @@ export const approvalRoutes: readonly Route<ToolsService>[] = [
     ],
     summary: 'Withdraw an approval request',
     replies: { 200: ApprovalReply },
-    handle: (self, { actor, params }) => {
-      const waiting = self.approvalOf(params.id, agentSessionOf(actor))
-      if (!self.approvals.cancel(waiting))
+    handle: (service, { actor, params }) => {
+      const waiting = service.approvalOf(params.id, agentSessionOf(actor))
+      if (!service.approvals.cancel(waiting))
         throw ApprovalErrors.approval_over(`approval ${waiting.id} is over: ${waiting.status}`)
       return ok(approvalToWire(waiting))
     },
@@ -141,11 +141,11 @@ export const approvalRoutes: readonly Route<ToolsService>[] = [
     summary: 'Approve or reject a pending tool call',
     body: DecideApprovalBody,
     replies: { 200: ApprovalReply },
-    handle: async (self, { actor, params, body }) =>
+    handle: async (service, { actor, params, body }) =>
       // An agent's attempt to decide is refused; approvals of other sessions are reported as not found.
       ok(
-        await self.decisions.decide(
-          self.approvalOf(params.id, agentSessionOf(actor)),
+        await service.decisions.decide(
+          service.approvalOf(params.id, agentSessionOf(actor)),
           body.decision,
           body.remember,
           actor,
@@ -159,9 +159,9 @@ export const approvalRoutes: readonly Route<ToolsService>[] = [
     throws: REFERENCE_ERRORS,
     cli: inWorkspace,
     empty: 'nothing is remembered',
-    handle: async (self, { query }) => {
-      const { id } = await self.kernel.needs.workspaces.find(query.workspace_id)
-      const grants = self.grants.list(id)
+    handle: async (service, { query }) => {
+      const { id } = await service.kernel.needs.workspaces.find(query.workspace_id)
+      const grants = service.grants.list(id)
       return { grants, total: grants.length }
     },
   }),
@@ -182,8 +182,8 @@ export const approvalRoutes: readonly Route<ToolsService>[] = [
       }),
       throws(ToolErrors.tool_denied, ToolErrors.tool_not_found, ...REFERENCE_ERRORS),
     ],
-    handle: async (self, { actor, query, body }) =>
-      ok({ grant: await self.decisions.remember(query.workspace_id, body, actor) }),
+    handle: async (service, { actor, query, body }) =>
+      ok({ grant: await service.decisions.remember(query.workspace_id, body, actor) }),
   }),
   grants.delete({
     summary: 'Delete a remembered decision',
@@ -193,9 +193,9 @@ export const approvalRoutes: readonly Route<ToolsService>[] = [
     throws: REFERENCE_ERRORS,
     cli: inWorkspace,
     done: 'forgot {id}',
-    handle: async (self, { query, params }) => {
-      const { id } = await self.kernel.needs.workspaces.find(query.workspace_id)
-      if (!(await self.grants.remove(id, params.id))) throw ApprovalErrors.grant_not_found()
+    handle: async (service, { query, params }) => {
+      const { id } = await service.kernel.needs.workspaces.find(query.workspace_id)
+      if (!(await service.grants.remove(id, params.id))) throw ApprovalErrors.grant_not_found()
     },
   }),
 ]

@@ -34,7 +34,7 @@ export class ExtensionBackend implements ToolBackend {
   #lists = new Map<string, readonly OfferedTool[]>()
   /** By the key of the extension and the digest of its manifest. */
   readonly #provided = new Map<string, Provided>()
-  readonly #asked = new Set<string>()
+  readonly #pending = new Set<string>()
 
   constructor(private readonly kernel: K) {}
 
@@ -53,7 +53,7 @@ export class ExtensionBackend implements ToolBackend {
       .filter(({ workspace }) => workspace === undefined || workspace === workspaceId)
     const offered = here.flatMap(extension => (extension.manifest.tools.length === 0 ? [] : this.#toolsOf(extension)))
     const provided = new Set(offered.map(({ descriptor }) => descriptor.id))
-    const told = this.kernel.records
+    const recordTools = this.kernel.records
       .list({ kind: ToolKind })
       .filter(({ scope, spec }) => !provided.has(spec.id) && (scope.kind !== 'workspace' || scope.id === workspaceId))
       .filter(({ source }) => source.kind !== 'extension')
@@ -62,7 +62,7 @@ export class ExtensionBackend implements ToolBackend {
         unavailable: ['runtime_descriptor_missing' as const],
         why: 'a record tells of it, and nobody provides it',
       }))
-    const list = [...offered, ...told]
+    const list = [...offered, ...recordTools]
     this.#lists.set(workspaceId, list)
     return list
   }
@@ -71,13 +71,13 @@ export class ExtensionBackend implements ToolBackend {
     const { extensionId = '', handler = '' } = tool.backend
     const short = this.#shortOf(extensionId, tool.id)
     try {
-      const asked = this.kernel.needs.extensions.call(extensionId, 'tools/call', {
+      const response = this.kernel.needs.extensions.call(extensionId, 'tools/call', {
         tool: short ?? handler,
         handler,
         input,
         context: { workspace_id: by.workspaceId, session_id: by.sessionId, agent_name: by.agentName },
       })
-      return resultOf(await asked)
+      return resultOf(await response)
     } catch (error) {
       const { code, message } = faultOf(error)
       if (code === 'extension_not_running' || code === 'extension_not_found')
@@ -128,36 +128,36 @@ export class ExtensionBackend implements ToolBackend {
     const lacking = (tool.requires_env ?? []).filter(variable => !this.kernel.env[variable])
     if (lacking.length > 0) return ['dependency_missing', `${name} needs ${lacking.join(', ')} in the environment`]
     if (!provided) return undefined
-    const told = provided.get(short)
-    if (!told) return ['runtime_descriptor_missing', `the process of ${name} does not provide it`]
-    return told.handler === undefined || told.handler === tool.handler
+    const providedTool = provided.get(short)
+    if (!providedTool) return ['runtime_descriptor_missing', `the process of ${name} does not provide it`]
+    return providedTool.handler === undefined || providedTool.handler === tool.handler
       ? undefined
       : ['runtime_descriptor_mismatch', `the process of ${name} provides it by another handler than its manifest says`]
   }
 
   /** Tools that the process provides; requested once, and undefined until the answer arrives. */
-  #ask(place: string, key: string): Provided | undefined {
-    const known = this.#provided.get(place)
-    if (known || this.#asked.has(place)) return known
-    this.#asked.add(place)
+  #ask(workspaceId: string, key: string): Provided | undefined {
+    const known = this.#provided.get(workspaceId)
+    if (known || this.#pending.has(workspaceId)) return known
+    this.#pending.add(workspaceId)
     const answered = within(this.kernel.clock, PROVIDE_MS, this.kernel.needs.extensions.call(key, 'provide_tools', {}))
     void answered
       .then(answer => {
         if (this.kernel.scope.signal.aborted) return
-        this.#provided.set(place, providedOf(answer))
+        this.#provided.set(workspaceId, providedOf(answer))
         this.#lists = new Map()
       })
       .catch(() => {})
-      .finally(() => this.#asked.delete(place))
+      .finally(() => this.#pending.delete(workspaceId))
     return undefined
   }
 }
 
 function providedOf(answer: unknown): Provided {
   const { tools } = Object(answer) as { tools?: unknown }
-  const told = (Array.isArray(tools) ? tools.slice(0, 1000) : []) as readonly { id?: unknown; handler?: unknown }[]
+  const entries = (Array.isArray(tools) ? tools.slice(0, 1000) : []) as readonly { id?: unknown; handler?: unknown }[]
   return new Map(
-    told.flatMap(tool =>
+    entries.flatMap(tool =>
       typeof tool?.id === 'string'
         ? [[tool.id, typeof tool.handler === 'string' ? { handler: tool.handler } : {}] as const]
         : [],

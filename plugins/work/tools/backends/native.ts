@@ -52,14 +52,14 @@ export class NativeBackend implements ToolBackend {
     return this.#tools
   }
 
-  async call({ id }: ToolDescriptor, given: Readonly<Record<string, unknown>>, by: ToolCaller): Promise<ToolResult> {
+  async call({ id }: ToolDescriptor, args: Readonly<Record<string, unknown>>, by: ToolCaller): Promise<ToolResult> {
     const made = this.#made.get(id)
     if (!made) throw toolFault('tool_unavailable', ['handler_missing'], `no route stands behind ${id} now`)
     const { bound, input, fixed } = made
     const { route } = bound
     const isAgent = by.sessionId !== undefined
-    const asked = this.#byId(route, { ...given, ...fixed }, by)
-    const { place, wish } = isAgent ? await this.#placed(route, asked, by) : { place: by, wish: asked }
+    const resolvedArgs = this.#byId(route, { ...args, ...fixed }, by)
+    const { place, wish } = isAgent ? await this.#placed(route, resolvedArgs, by) : { place: by, wish: resolvedArgs }
     const placed = isAgent ? inOwnWorkspace(route, input, wish, place) : wish
     const { url, body } = requestOf(route, input, placed)
     const reply = await this.kernel.needs.request(
@@ -76,17 +76,17 @@ export class NativeBackend implements ToolBackend {
     }
   }
 
-  leaves({ id }: ToolDescriptor, given: Readonly<Record<string, unknown>>, place: ToolPlace): boolean {
+  leaves({ id }: ToolDescriptor, args: Readonly<Record<string, unknown>>, scope: ToolPlace): boolean {
     const made = this.#made.get(id)
     if (!made) return false
     const { route } = made.bound
-    return otherIn(route, this.#byId(route, { ...given, ...made.fixed }, place), place) !== undefined
+    return otherIn(route, this.#byId(route, { ...args, ...made.fixed }, scope), scope) !== undefined
   }
 
   /** Replaces an agent's references to its own workspace by name or folder with the id. */
-  #byId(route: BoundRoute['route'], given: Readonly<Record<string, unknown>>, { workspaceId }: ToolPlace) {
+  #byId(route: BoundRoute['route'], args: Readonly<Record<string, unknown>>, { workspaceId }: ToolPlace) {
     const own = workspaceId === undefined ? undefined : this.kernel.needs.workspaces.get(workspaceId)
-    return own ? [own.name, own.rootDir].reduce((wish, name) => renamed(route, wish, name, own.id), given) : given
+    return own ? [own.name, own.rootDir].reduce((wish, name) => renamed(route, wish, name, own.id), args) : args
   }
 
   /** The workspace of an agent's call: its own, or another one if the rules allow that. */
@@ -109,12 +109,12 @@ export class NativeBackend implements ToolBackend {
   async #make(): Promise<readonly OfferedTool[]> {
     const routes = this.kernel.collect(Collected.routes).map(({ entry }) => entry)
     const byKey = new Map(routes.map(bound => [keyOf(bound.route), bound]))
-    const told = routes.flatMap(({ owner, route }) =>
+    const annotated = routes.flatMap(({ owner, route }) =>
       annotationsOf(route, RouteTool).map(tool => ({ owner, entry: { ...tool, route: keyOf(route) } })),
     )
     const made = new Map<string, Made>()
     const offered = await Promise.all(
-      [...told, ...this.kernel.collect(NativeTools)].map(async ({ owner, entry }) => {
+      [...annotated, ...this.kernel.collect(NativeTools)].map(async ({ owner, entry }) => {
         const bound = byKey.get(entry.route)
         const id = isDropIn(owner) ? toolId(owner, entry.name) : `service__${entry.name}`
         // An extension may offer only its own routes to agents.

@@ -5,7 +5,7 @@ import type { RouteInput } from './route-input.js'
 
 const NAMES = ['workspace_id', 'workspace'] as const
 
-type Given = Readonly<Record<string, unknown>>
+type Args = Readonly<Record<string, unknown>>
 type Routed = Pick<Route, 'path'>
 
 /** Whether the route's parameter `id` is a workspace. */
@@ -14,14 +14,14 @@ const isOfWorkspace = ({ path }: Routed) => path.startsWith('/api/workspaces/{id
 /** The member of an agent's input that refers to another workspace; undefined if there is none. */
 export function otherIn(
   route: Routed,
-  given: Given,
+  args: Args,
   { workspaceId }: ToolPlace,
 ): { readonly member: string; readonly reference: unknown } | undefined {
   // A body passed as a member can refer to a workspace as well.
-  const body = Object(given.body) as Given
+  const body = Object(args.body) as Args
   const named = [
-    ...(isOfWorkspace(route) ? [['id', given.id] as const] : []),
-    ...NAMES.map(name => [name, given[name]] as const),
+    ...(isOfWorkspace(route) ? [['id', args.id] as const] : []),
+    ...NAMES.map(name => [name, args[name]] as const),
     ...NAMES.map(name => [`body.${name}`, body[name]] as const),
   ]
   const other = named.find(([, reference]) => reference !== undefined && reference !== workspaceId)
@@ -35,14 +35,14 @@ export function otherIn(
 export function inOwnWorkspace(
   route: Routed,
   { schema }: Pick<RouteInput, 'schema'>,
-  given: Given,
-  place: ToolPlace,
+  args: Args,
+  scope: ToolPlace,
 ): Record<string, unknown> {
-  const { workspaceId, sessionId } = place
-  const other = otherIn(route, given, place)
+  const { workspaceId, sessionId } = scope
+  const other = otherIn(route, args, scope)
   if (other) throw foreign(other.member, workspaceId)
-  const known = (schema.properties ?? {}) as Given
-  const filled: Record<string, unknown> = { ...given }
+  const known = (schema.properties ?? {}) as Args
+  const filled: Record<string, unknown> = { ...args }
   if (isOfWorkspace(route)) filled.id = workspaceId
   if ('scope' in known && filled.scope === undefined && NAMES.some(name => name in known)) filled.scope = 'workspace'
   const isGlobal = filled.scope === 'global' && NAMES.every(name => filled[name] === undefined)
@@ -54,15 +54,15 @@ export function inOwnWorkspace(
 }
 
 /** The input with a workspace reference replaced by its id in all members. */
-export function renamed(route: Routed, given: Given, reference: unknown, id: string): Record<string, unknown> {
-  const own = (from: Given, names: readonly string[]) =>
+export function renamed(route: Routed, args: Args, reference: unknown, id: string): Record<string, unknown> {
+  const own = (from: Args, names: readonly string[]) =>
     Object.fromEntries(
       Object.entries(from).map(([name, value]) => [name, names.includes(name) && value === reference ? id : value]),
     )
-  const { body } = given
+  const { body } = args
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body)
   const names = isOfWorkspace(route) ? ['id', ...NAMES] : NAMES
-  return { ...own(given, names), ...(isObject && { body: own(body as Given, NAMES) }) }
+  return { ...own(args, names), ...(isObject && { body: own(body as Args, NAMES) }) }
 }
 
 export const foreign = (name: string, own: string | undefined) =>

@@ -84,9 +84,9 @@ export async function routeInput(route: Route, tool: NativeTool): Promise<RouteI
 export function requestOf(
   route: Pick<Route, 'path'>,
   input: RouteInput,
-  given: Readonly<Json>,
+  args: Readonly<Json>,
 ): { url: string; body?: unknown } {
-  const rest: Json = { ...given }
+  const rest: Json = { ...args }
   const take = (name: string) => {
     const value = rest[name]
     delete rest[name]

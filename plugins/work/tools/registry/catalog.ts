@@ -64,22 +64,22 @@ export class Catalogs {
   ) {}
 
   /** Waits a limited time for slow backends; resolves with the names of servers still missing. */
-  async complete(place: ToolPlace): Promise<readonly string[]> {
-    return (await Promise.all(this.#backends().map(backend => backend.complete?.(place) ?? []))).flat()
+  async complete(scope: ToolPlace): Promise<readonly string[]> {
+    return (await Promise.all(this.#backends().map(backend => backend.complete?.(scope) ?? []))).flat()
   }
 
   /** Why an unlisted tool may still exist. */
-  async missing(id: string, place: ToolPlace): Promise<Fault | undefined> {
-    const told = await Promise.all(this.#backends().map(backend => backend.missing?.(id, place)))
-    return told.find(fault => fault !== undefined)
+  async missing(id: string, scope: ToolPlace): Promise<Fault | undefined> {
+    const faults = await Promise.all(this.#backends().map(backend => backend.missing?.(id, scope)))
+    return faults.find(fault => fault !== undefined)
   }
 
   #backends(): readonly ToolBackend[] {
     return [...this.own, ...this.kernel.collect(ToolBackends).map(({ entry }) => entry)]
   }
 
-  async of(place: ToolPlace): Promise<Catalog> {
-    const parts = await Promise.all(this.#backends().map(backend => this.#told(backend, place)))
+  async of(scope: ToolPlace): Promise<Catalog> {
+    const parts = await Promise.all(this.#backends().map(backend => this.#partOf(backend, scope)))
     const known = this.#kept.find(
       catalog =>
         catalog.parts.length === parts.length &&
@@ -92,9 +92,9 @@ export class Catalogs {
     return catalog
   }
 
-  async #told(backend: ToolBackend, place: ToolPlace): Promise<Part> {
+  async #partOf(backend: ToolBackend, scope: ToolPlace): Promise<Part> {
     try {
-      return { backend, tools: await within(this.kernel.clock, TELL_MS, Promise.resolve(backend.tools(place))) }
+      return { backend, tools: await within(this.kernel.clock, TELL_MS, Promise.resolve(backend.tools(scope))) }
     } catch (error) {
       this.kernel.log.warn('a backend did not tell its tools', { backend: backend.kind, error: messageOf(error) })
       return { backend, tools: NONE }

@@ -21,7 +21,7 @@ export function schemaProblem(schema: unknown): string | undefined {
   if (schema.type !== undefined && schema.type !== 'object') return 'it describes no object'
   const patterns: string[] = []
   let nodes = 0
-  const look = (value: unknown, depth: number): string | undefined => {
+  const visit = (value: unknown, depth: number): string | undefined => {
     if (depth > MAX_DEPTH) return `it is deeper than ${MAX_DEPTH} levels`
     if (++nodes > MAX_NODES) return `it has more than ${MAX_NODES} parts`
     if (typeof value !== 'object' || value === null) return undefined
@@ -29,12 +29,12 @@ export function schemaProblem(schema: unknown): string | undefined {
       if (name === '$ref' && typeof member === 'string' && !member.startsWith('#'))
         return `it refers to ${clip(member, 100)}`
       if (name === 'pattern' && typeof member === 'string') patterns.push(member)
-      const problem = look(member, depth + 1)
+      const problem = visit(member, depth + 1)
       if (problem) return problem
     }
     return undefined
   }
-  const problem = look(schema, 0)
+  const problem = visit(schema, 0)
   if (problem) return problem
   // Deep schemas fail before serialization, and large ones before any pattern is compiled.
   if (Buffer.byteLength(JSON.stringify(schema)) > MAX_BYTES) return `it is larger than ${MAX_BYTES} bytes`
@@ -58,9 +58,9 @@ export async function inputProblem(schema: Schema, value: unknown, ask: AskPatte
     if (check.isOver) return `${at('')}: its schema needs too many steps`
     const open = [...check.open.values()]
     if (open.length === 0) return problem
-    const told = await ask(open)
-    if (!told) return `${at('')}: its patterns take too long`
-    for (const [n, key] of [...check.open.keys()].entries()) answers.set(key, told[n] === true)
+    const matches = await ask(open)
+    if (!matches) return `${at('')}: its patterns take too long`
+    for (const [n, key] of [...check.open.keys()].entries()) answers.set(key, matches[n] === true)
     steps = check.left
   }
 }
@@ -139,13 +139,13 @@ class Check {
   }
 
   referred(reference: string): unknown {
-    let place: unknown = this.root
+    let node: unknown = this.root
     for (const part of reference.slice(1).split('/').slice(1)) {
-      if (typeof place !== 'object' || place === null) return false
+      if (typeof node !== 'object' || node === null) return false
       const name = decoded(part).replaceAll('~1', '/').replaceAll('~0', '~')
-      place = Object.hasOwn(place, name) ? (place as Record<string, unknown>)[name] : false
+      node = Object.hasOwn(node, name) ? (node as Record<string, unknown>)[name] : false
     }
-    return place
+    return node
   }
 }
 
@@ -226,16 +226,16 @@ const members: Judge = (check, schema, value, path, depth) => {
   check.spend(patterns.length)
   for (const [name, member] of Object.entries(value)) {
     if (check.isOver) return undefined
-    const place = below(path, clip(name, 100))
+    const memberPath = below(path, clip(name, 100))
     const own = Object.hasOwn(known, name)
     const fitting = patterns.filter(([pattern]) => check.matches(pattern, name))
     for (const part of [...(own ? [known[name]] : []), ...fitting.map(([, part]) => part)]) {
-      const problem = check.problem(part, member, place, depth)
+      const problem = check.problem(part, member, memberPath, depth)
       if (problem) return problem
     }
     if (own || fitting.length > 0 || schema.additionalProperties === undefined) continue
-    if (schema.additionalProperties === false) return `${place}: no such member`
-    const problem = check.problem(schema.additionalProperties, member, place, depth)
+    if (schema.additionalProperties === false) return `${memberPath}: no such member`
+    const problem = check.problem(schema.additionalProperties, member, memberPath, depth)
     if (problem) return problem
   }
   return undefined

@@ -20,15 +20,15 @@ export async function execute(tools: ToolsService, entry: Entry, input: Input, b
   const began = clock.monotonic()
   const ran = await run(tools, entry, input, by)
   const ms = Math.round(clock.monotonic() - began)
-  const { ending, title } = await told(tools, entry, input, by, ran, ms)
+  const { ending, title } = await applyTaps(tools, entry, input, by, ran, ms)
   if (risk !== 'read') {
     const payload = { ...aboutOf(id, by), risk, ...('failed' in ending && { error_code: ending.failed.code }) }
     await db.tx(t => void needs.events.emit(t, ToolCalled, payload, { actor: by.actor }))
   }
   if ('failed' in ending) throw ending.failed
   const { whole, ...kept } = ending.shown
-  const place = { workspace_id: by.workspaceId ?? 'global', session_id: by.sessionId ?? '', tool_id: id }
-  const artifact = whole && (await tools.artifacts.store({ ...place, mime_type: whole.mimeType }, whole.data))
+  const origin = { workspace_id: by.workspaceId ?? 'global', session_id: by.sessionId ?? '', tool_id: id }
+  const artifact = whole && (await tools.artifacts.store({ ...origin, mime_type: whole.mimeType }, whole.data))
   return {
     ...kept,
     toolId: id,
@@ -68,11 +68,11 @@ async function run(tools: ToolsService, { descriptor, backend }: Entry, input: I
 }
 
 /** The end of a call after all taps. Taps get the bounded result; a changed result is bounded again. */
-async function told(
+async function applyTaps(
   tools: ToolsService,
   { descriptor }: Entry,
   input: Input,
-  place: ToolPlace,
+  scope: ToolPlace,
   ending: Ending,
   ms: number,
 ): Promise<{ readonly ending: Ending; readonly title: string }> {
@@ -81,7 +81,7 @@ async function told(
     'failed' in ending
       ? { isError: true as const, error: ending.failed.message }
       : { isError: ending.shown.result.isError ?? false, result: ending.shown.result }
-  const call = { toolId, risk, input, place, ms, title: toolId, ...before }
+  const call = { toolId, risk, input, place: scope, ms, title: toolId, ...before }
   const { title, result, error } = await tools.called.run(call)
   const isSame = result === call.result && error === call.error
   if (isSame) return { ending, title }

@@ -5,7 +5,7 @@ import { resolveSecret } from '../../../../kernel/kit/secret-ref.js'
 import { maybe } from '../../../../kernel/plugin.js'
 import { Vault } from '../../../../plugins/access/vault/api.js'
 import { daemon, vault } from '../../../../plugins/index.js'
-import { probe } from '../../../../testing/look.js'
+import { probe } from '../../../../testing/traces.js'
 import { type BootOptions, boot, type TestKernel, temporaryFolder } from '../../../harness/kernel.js'
 
 export interface VaultWorld extends TestKernel {

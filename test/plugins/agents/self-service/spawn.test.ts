@@ -19,7 +19,7 @@ import {
   tasks,
 } from '../../../../plugins/index.js'
 import { Sessions } from '../../../../plugins/work/sessions/api.js'
-import { probe } from '../../../../testing/look.js'
+import { probe } from '../../../../testing/traces.js'
 import { eventually, openWorld, said, type World } from '../../../fixtures/session-world.js'
 import { ask } from '../../../kernel/http/doors.js'
 

@@ -7,7 +7,7 @@ import type { Io } from '../../../../cli/io.js'
 import { runRoute } from '../../../../cli/run-route.js'
 import { Output } from '../../../../cli/show/output.js'
 import bundles from '../../../../plugins/delivery/bundles/index.js'
-import { givenOf } from '../../../cli/given-of.js'
+import { invocationOf } from '../../../cli/invocation-of.js'
 import { REQUEST, scene } from './bundles-scene.js'
 
 const commands = new Map(describeRoutes(bundles.surface.routes ?? []).map(entry => [entry.path, entry]))
@@ -54,7 +54,7 @@ test('an activation is shown by its fields, with its inventory as a table; lists
   const svc = async (path: string, ...words: string[]) => {
     text = ''
     const entry = commands.get(path) as RouteCommand
-    await runRoute(entry, await givenOf(entry, words), { io, out: new Output(io, 'human'), client })
+    await runRoute(entry, await invocationOf(entry, words), { io, out: new Output(io, 'human'), client })
     return text
   }
   const names = [

@@ -215,7 +215,7 @@ test('a session that is ended signs its page out', async () => {
   const one = await scene.page(fresh)
   await scene.at.svc('open', '--revoke')
   await one.getByRole('heading', { name: 'Open the console' }).waitFor()
-  assert.is(await one.evaluate(() => localStorage.length), 0)
+  assert.is(await one.evaluate('localStorage.length'), 0)
   await fresh.close()
 })
 

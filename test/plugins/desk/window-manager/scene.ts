@@ -6,7 +6,7 @@ import windowManager from '../../../../plugins/desk/window-manager/index.js'
 import workspaces from '../../../../plugins/desk/workspaces/index.js'
 import { Events } from '../../../../plugins/platform/events/api.js'
 import resources from '../../../../plugins/platform/resources/index.js'
-import { probe } from '../../../../testing/look.js'
+import { probe } from '../../../../testing/traces.js'
 import { type BootOptions, boot, temporaryFolder } from '../../../harness/kernel.js'
 
 /** A kernel with workspaces and the window manager, and a workspace in it; `home` keeps it over a restart. */

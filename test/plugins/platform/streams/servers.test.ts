@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert'
 import { Servers, Sockets } from '../../../../kernel/platform.js'
 import { operator } from '../../../../kernel/plugin.js'
 import { inTree } from '../../../../plugins/index.js'
-import { probe } from '../../../../testing/look.js'
+import { probe } from '../../../../testing/traces.js'
 import { boot, temporaryFolder } from '../../../harness/kernel.js'
 
 setFlagsFromString('--expose-gc')

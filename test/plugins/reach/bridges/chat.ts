@@ -9,7 +9,7 @@ import {
   type PostedMessage,
 } from '../../../../plugins/reach/bridges/api.js'
 import bridges from '../../../../plugins/reach/bridges/index.js'
-import { probe } from '../../../../testing/look.js'
+import { probe } from '../../../../testing/traces.js'
 import { eventually, openWorld, type World, type WorldOptions } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { type FakeOptions, FakePlatform } from './fake-platform.js'

@@ -5,7 +5,7 @@ import { connect } from '@nats-io/transport-node'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { type Db, definePlugin } from '../../../../kernel/plugin.js'
-import { GivenOffers } from '../../../../plugins/reach/network-nats/offers/given.js'
+import { GivenOffers } from '../../../../plugins/reach/network-nats/offers/given-offers.js'
 import {
   moved,
   OFFER_MOVES,
@@ -14,7 +14,7 @@ import {
   type OfferState,
   OPEN,
 } from '../../../../plugins/reach/network-nats/offers/states.js'
-import { type GivenRow, given, OFFER_TABLES } from '../../../../plugins/reach/network-nats/offers/table.js'
+import { type GivenRow, givenOffers, OFFER_TABLES } from '../../../../plugins/reach/network-nats/offers/table.js'
 import { identityOf, newSecret, signed } from '../../../../plugins/reach/network-nats/proof.js'
 import { NatsServer } from '../../../fixtures/nats-server.js'
 import { type Half, openHalf, openRealm } from '../../../fixtures/network-halves.js'
@@ -175,18 +175,18 @@ test('a result that is taken while offers are compared with their runs is not wi
     ...{ attempt: 1, receipts: 1, daemon: 'd', peer: 'bob', offeredAt: 1, expiresAt: 9e12 },
   })
   await db.tx(t => {
-    for (const name of ['a', 'b'] as const) given.insert(t, put(name) as GivenRow)
+    for (const name of ['a', 'b'] as const) givenOffers.insert(t, put(name) as GivenRow)
   })
   const look = async () => {
     // Meanwhile the result of the other one arrives.
-    await db.tx(t => given.update(t, { id: 'offer_b' }, { outcome: { status: 'completed', result: 1 } }))
+    await db.tx(t => givenOffers.update(t, { id: 'offer_b' }, { outcome: { status: 'completed', result: 1 } }))
     runs.set('trun_b', { status: 'completed' })
     return { status: 'queued' }
   }
   const tasks = { run: (id: string) => runs.get(id), kept: { look, free: async () => {} } }
   const clock = { now: () => Date.now() }
   await new GivenOffers({ db, clock, needs: { tasks } } as never).sync()
-  const states = ['a', 'b'].map(name => given.get(db, { id: `offer_${name}` })?.state)
+  const states = ['a', 'b'].map(name => givenOffers.get(db, { id: `offer_${name}` })?.state)
   assert.equal(states, ['offered', 'completed'])
   await close()
 })

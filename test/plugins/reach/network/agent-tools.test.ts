@@ -8,7 +8,7 @@ import type { RunRow } from '../../../../plugins/work/tasks/runs/run-row.js'
 import type { TaskRow } from '../../../../plugins/work/tasks/tasks/task-row.js'
 import { promptOf } from '../../../../plugins/work/tasks/workers/prompt.js'
 import { Tools } from '../../../../plugins/work/tools/api.js'
-import { probe } from '../../../../testing/look.js'
+import { probe } from '../../../../testing/traces.js'
 import { eventually } from '../../../fixtures/session-world.js'
 import { openAgents } from './agent-scene.js'
 

@@ -4,7 +4,7 @@ import { definePlugin, surfaceOf } from '../../../../kernel/plugin.js'
 import { type AttentionEntry, AttentionSources } from '../../../../plugins/reach/notifications/api.js'
 import { type FinishedSession, InboxSources } from '../../../../plugins/work/sessions/api.js'
 import type { InboxItem, InboxMishap } from '../../../../schemas/sessions.js'
-import { probe } from '../../../../testing/look.js'
+import { probe } from '../../../../testing/traces.js'
 import { bridge, type Scene, scene } from './scene.js'
 
 const LIST = '/api/notifications/attention'

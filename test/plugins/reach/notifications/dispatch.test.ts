@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Tasks } from '../../../../plugins/work/tasks/api.js'
-import { probe } from '../../../../testing/look.js'
+import { probe } from '../../../../testing/traces.js'
 import { bridge, fakeBridges, scene } from './scene.js'
 
 const MINUTE = 60_000

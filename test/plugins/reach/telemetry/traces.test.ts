@@ -18,7 +18,7 @@ import { daemon, hooks, resources, settings, workspaces } from '../../../../plug
 import { Telemetry } from '../../../../plugins/reach/telemetry/api.js'
 import telemetry from '../../../../plugins/reach/telemetry/index.js'
 import { Endpoint, Headers, SampleRatio } from '../../../../plugins/reach/telemetry/settings.js'
-import { Newest, placeOf, traceparentOf } from '../../../../plugins/reach/telemetry/traces/context.js'
+import { Newest, spanContextOf, traceparentOf } from '../../../../plugins/reach/telemetry/traces/context.js'
 import { MOST_WAITING } from '../../../../plugins/reach/telemetry/traces/exporter.js'
 import { headersIn } from '../../../../plugins/reach/telemetry/traces/headers.js'
 import { NativeHooks } from '../../../../plugins/work/hooks/api.js'
@@ -283,13 +283,13 @@ test('an endpoint with a password, and other settings that cannot be, are refuse
 })
 
 test('headers of traces, and of the collector', () => {
-  assert.equal(placeOf(REMOTE), {
+  assert.equal(spanContextOf(REMOTE), {
     traceId: REMOTE.slice(3, 35),
     spanId: REMOTE.slice(36, 52),
     traceFlags: 1,
     isRemote: true,
   })
-  assert.is(traceparentOf(placeOf(REMOTE) as never), REMOTE)
+  assert.is(traceparentOf(spanContextOf(REMOTE) as never), REMOTE)
   const zeros = '0'.repeat(32)
   for (const bad of [
     undefined,
@@ -301,7 +301,7 @@ test('headers of traces, and of the collector', () => {
     `01${REMOTE.slice(2)}`,
     `${REMOTE}\n`,
   ])
-    assert.is(placeOf(bad), undefined, String(bad))
+    assert.is(spanContextOf(bad), undefined, String(bad))
   assert.equal(headersIn('Authorization=Bearer%20a%2Cb, x-team = 7 ,'), { authorization: 'Bearer a,b', 'x-team': '7' })
   for (const bad of ['no-equals', 'a b=c', 'x=%0d%0ainjected: 1', 'x=%zz']) {
     try {

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { mcp } from '../../../../plugins/index.js'
-import { givenOf } from '../../../cli/given-of.js'
+import { invocationOf } from '../../../cli/invocation-of.js'
 
 const add = mcp.surface.commands?.find(({ path }) => path === 'mcp add')
 if (!add) throw new Error('there is no svc mcp add')
@@ -9,7 +9,7 @@ const entry = { kind: 'command', plugin: 'mcp', ...add, args: add.args ?? [], op
 
 test('svc mcp add takes a command and its arguments behind --', async () => {
   const given = async (...words: string[]) => {
-    const { args, options } = await givenOf(entry, words)
+    const { args, options } = await invocationOf(entry, words)
     return [args.name, args.command, options.arg, options.env]
   }
   assert.equal(await given('files', '--env', 'A=1', '--', 'npx', '-y', 'server', '--root', '.'), [
@@ -22,7 +22,7 @@ test('svc mcp add takes a command and its arguments behind --', async () => {
 
 test('words that no -- stands before are no arguments of the command', async () => {
   const refusal = (...words: string[]) =>
-    givenOf(entry, words).then(
+    invocationOf(entry, words).then(
       () => '',
       (error: Error) => error.message,
     )

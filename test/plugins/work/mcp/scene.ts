@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { type Clock, operator, type PluginKernel } from '../../../../kernel/plugin.js'
 import { inTree } from '../../../../plugins/index.js'
 import { type OfferedTool, type ToolBackend, ToolBackends, type ToolPlace } from '../../../../plugins/work/tools/api.js'
-import { probe } from '../../../../testing/look.js'
+import { probe } from '../../../../testing/traces.js'
 import { boot, type TestKernel, temporaryFolder } from '../../../harness/kernel.js'
 
 const modules = fileURLToPath(new URL('../../../../node_modules/', import.meta.url))

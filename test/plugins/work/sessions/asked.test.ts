@@ -3,7 +3,7 @@ import path from 'node:path'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import type { Clock, Ids } from '../../../../kernel/plugin.js'
-import { PathRefused, placeOf } from '../../../../plugins/work/sessions/requests/paths.js'
+import { locate, PathRefused } from '../../../../plugins/work/sessions/requests/paths.js'
 import { Permissions } from '../../../../plugins/work/sessions/requests/permissions.js'
 import { openWorld, said, type World } from '../../../fixtures/session-world.js'
 import type { Reply } from '../../../harness/kernel.js'
@@ -192,13 +192,13 @@ test('what a sandbox shows counts as inside, for the agent and for the daemon ea
       .find(([folder]) => file === folder || file.startsWith(`${folder}/`))?.[1]
   const territory = { roots: [world.root], forbidden: world.home, seen }
   const isInside = async (file: string, reach?: 'daemon-reads' | 'daemon-writes') =>
-    (await placeOf(territory, file, reach)).isInside
+    (await locate(territory, file, reach)).isInside
   assert.equal([await isInside('/etc/hostname'), await isInside('/etc/hostname', 'daemon-reads')], [true, true])
   assert.is(await isInside('/etc/hostname', 'daemon-writes'), false, 'read-only in the sandbox')
   assert.equal([await isInside('/tmp/x'), await isInside('/tmp/x', 'daemon-reads')], [true, false], 'another /tmp')
   assert.is(await isInside(path.join(outside, 'x'), 'daemon-writes'), true)
   assert.is(await isInside('/usr/bin/env'), false)
-  const error = await placeOf(territory, path.join(world.home, 'svc.db')).catch(thrown => thrown)
+  const error = await locate(territory, path.join(world.home, 'svc.db')).catch(thrown => thrown)
   assert.instance(error, PathRefused)
 })
 

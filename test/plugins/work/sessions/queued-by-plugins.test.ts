@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Sessions } from '../../../../plugins/work/sessions/api.js'
-import { probe } from '../../../../testing/look.js'
+import { probe } from '../../../../testing/traces.js'
 import { eventually, openWorld, said } from '../../../fixtures/session-world.js'
 
 test('a prompt that a plugin queues waits for the turn that runs, and the same key has one turn', async () => {

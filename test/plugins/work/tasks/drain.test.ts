@@ -1,7 +1,7 @@
 import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Events } from '../../../../plugins/platform/events/api.js'
-import { probe } from '../../../../testing/look.js'
+import { probe } from '../../../../testing/traces.js'
 import { type Scene, scene } from './scene.js'
 
 const LOOK_MS = 5250

@@ -5,7 +5,7 @@ import { Requests } from '../../../../kernel/plugin.js'
 import { DaemonErrors } from '../../../../plugins/desk/daemon/api.js'
 import { backup } from '../../../../plugins/index.js'
 import type { SessionInfo } from '../../../../plugins/work/sessions/api.js'
-import { probe } from '../../../../testing/look.js'
+import { probe } from '../../../../testing/traces.js'
 import { restoredOf } from '../../desk/backup/restored.js'
 import { scene } from './scene.js'
 

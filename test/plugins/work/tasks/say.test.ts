@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { definePlugin, Requests, surfaceOf } from '../../../../kernel/plugin.js'
 import { WakeContexts } from '../../../../plugins/agents/heartbeats/api.js'
 import { type ClaimWish, Tasks } from '../../../../plugins/work/tasks/api.js'
-import { probe } from '../../../../testing/look.js'
+import { probe } from '../../../../testing/traces.js'
 import { type Reply, temporaryFolder } from '../../../harness/kernel.js'
 import { type Agent, type Scene, scene } from './scene.js'
 

@@ -1,7 +1,7 @@
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Events } from '../../../../plugins/platform/events/api.js'
-import { probe } from '../../../../testing/look.js'
+import { probe } from '../../../../testing/traces.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { type Scene, scene } from './scene.js'
 

@@ -3,7 +3,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Checks } from '../../../../plugins/desk/daemon/api.js'
 import { InboxSources } from '../../../../plugins/work/sessions/api.js'
-import { probe } from '../../../../testing/look.js'
+import { probe } from '../../../../testing/traces.js'
 import { type Reply, temporaryFolder } from '../../../harness/kernel.js'
 import { type Scene, scene } from './scene.js'
 

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { Requests } from '../../../../kernel/plugin.js'
 import { Prepared } from '../../../../kernel/store/statements.js'
 import { EFFECTS } from '../../../../plugins/work/tasks/transitions.js'
-import { probe } from '../../../../testing/look.js'
+import { probe } from '../../../../testing/traces.js'
 import { type Scene, scene } from './scene.js'
 
 const look = probe({ request: Requests })

@@ -2,7 +2,7 @@ import { suite } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Requests } from '../../../../kernel/plugin.js'
 import { DaemonErrors } from '../../../../plugins/desk/daemon/api.js'
-import { probe } from '../../../../testing/look.js'
+import { probe } from '../../../../testing/traces.js'
 import type { Reply } from '../../../harness/kernel.js'
 import { type Agent, type Scene, scene } from './scene.js'
 

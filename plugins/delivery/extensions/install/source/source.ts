@@ -46,21 +46,21 @@ const ARCHIVE = /\.(tar\.gz|tgz)$/i
  * `extension_source_invalid`
  */
 export async function sourceOf(request: SourceRequest): Promise<Source> {
-  const { source, path: given, slug, version: ref, asset } = request
-  if (given !== undefined && slug !== undefined) throw invalid('give either path or slug')
+  const { source, path: location, slug, version: ref, asset } = request
+  if (location !== undefined && slug !== undefined) throw invalid('give either path or slug')
   if (ref !== undefined && !REF.test(ref)) throw invalid(`${safely(ref)} is no branch, tag or commit`)
-  switch (source ?? guess(given, slug)) {
+  switch (source ?? guess(location, slug)) {
     case 'local_path':
       if (ref !== undefined) throw invalid('a folder or archive has no versions to choose from')
-      return local(given ?? '')
+      return local(location ?? '')
     case 'url':
-      return { kind: 'url', url: checkedUrl(given ?? '', ['http:', 'https:']) }
+      return { kind: 'url', url: checkedUrl(location ?? '', ['http:', 'https:']) }
     case 'git':
-      return { kind: 'git', url: await repository(given ?? slug ?? ''), ref }
+      return { kind: 'git', url: await repository(location ?? slug ?? ''), ref }
     case 'github':
-      return gitHub(slug ?? given ?? '', ref, asset)
+      return gitHub(slug ?? location ?? '', ref, asset)
     case 'curated':
-      return curated(slug ?? given ?? '', ref)
+      return curated(slug ?? location ?? '', ref)
     default:
       throw invalid(`${safely(source ?? '')} is no source; there are local_path, url, git, github and curated`)
   }
@@ -98,14 +98,16 @@ export function withVersion(source: Source, version: string | undefined): Source
   throw invalid('only what came from a repository has versions to choose from')
 }
 
-function guess(given: string | undefined, slug: string | undefined): string {
-  if (given === undefined) return slug === undefined ? 'local_path' : 'github'
-  if (/^https?:/i.test(given)) return ARCHIVE.test(given) ? 'url' : 'git'
-  return /^(ssh|file|git|ext)[:+]/i.test(given) || SCP.test(given) || /\.git$/.test(given) ? 'git' : 'local_path'
+function guess(location: string | undefined, slug: string | undefined): string {
+  if (location === undefined) return slug === undefined ? 'local_path' : 'github'
+  if (/^https?:/i.test(location)) return ARCHIVE.test(location) ? 'url' : 'git'
+  return /^(ssh|file|git|ext)[:+]/i.test(location) || SCP.test(location) || /\.git$/.test(location)
+    ? 'git'
+    : 'local_path'
 }
 
-async function local(given: string): Promise<Source> {
-  const absolute = checkedPath(given)
+async function local(location: string): Promise<Source> {
+  const absolute = checkedPath(location)
   const found = await stat(absolute).catch(error => {
     throw invalid(`${absolute} cannot be read: ${messageOf(error)}`)
   })
@@ -127,27 +129,28 @@ function curated(slug: string, ref: string | undefined): Source {
   return { kind: 'curated', slug, address: '' }
 }
 
-async function repository(given: string): Promise<string> {
-  if (SCP.test(given)) return given
-  if (/^[a-z+]+:/i.test(given)) return checkedUrl(given, ['http:', 'https:', 'ssh:'])
-  const absolute = checkedPath(given)
+async function repository(location: string): Promise<string> {
+  if (SCP.test(location)) return location
+  if (/^[a-z+]+:/i.test(location)) return checkedUrl(location, ['http:', 'https:', 'ssh:'])
+  const absolute = checkedPath(location)
   await stat(absolute).catch(error => {
     throw invalid(`${absolute} cannot be read: ${messageOf(error)}`)
   })
   return absolute
 }
 
-function checkedPath(given: string): string {
+function checkedPath(location: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: no path may hold one
-  if (!path.isAbsolute(given) || /[\x00-\x1f]/.test(given)) throw invalid(`${safely(given)} is no absolute path`)
-  return path.resolve(given)
+  if (!path.isAbsolute(location) || /[\x00-\x1f]/.test(location))
+    throw invalid(`${safely(location)} is no absolute path`)
+  return path.resolve(location)
 }
 
-function checkedUrl(given: string, protocols: readonly string[]): string {
-  const url = URL.canParse(given) ? new URL(given) : undefined
+function checkedUrl(address: string, protocols: readonly string[]): string {
+  const url = URL.canParse(address) ? new URL(address) : undefined
   if (!url || !protocols.includes(url.protocol))
-    throw invalid(`${safely(given)} is no address of one of ${protocols.join(', ')}`)
-  if (url.hostname === '' || url.hostname.startsWith('-')) throw invalid(`${safely(given)} names no host`)
+    throw invalid(`${safely(address)} is no address of one of ${protocols.join(', ')}`)
+  if (url.hostname === '' || url.hostname.startsWith('-')) throw invalid(`${safely(address)} names no host`)
   if (url.password !== '' || (url.username !== '' && url.protocol !== 'ssh:') || url.username.startsWith('-'))
     throw invalid('an address with credentials would be kept: take it without, or use ssh')
   if (url.search !== '' || url.hash !== '')

@@ -5,13 +5,13 @@ import type { K } from '../needs.js'
 const KEPT_MS = 7 * 24 * 60 * 60_000
 
 /** Requests made by hook programs, with the trigger depth they inherit. */
-export const askedTable = `CREATE TABLE automation_asked (
+export const hookRequestsTable = `CREATE TABLE automation_asked (
     request TEXT NOT NULL UNIQUE, depth INTEGER NOT NULL, at INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX automation_asked_at ON automation_asked (at);`
 
 /** Carries the trigger depth through hook programs, whose requests do not name their cause. */
-export class AskedByHooks {
+export class HookRequests {
   /** @param depthBehind trigger depth of the subject of a hook run */
   constructor(
     private readonly kernel: K,

@@ -45,10 +45,10 @@ export function aboutToStop(
 export async function submitted(
   { points }: SessionsContext,
   row: SessionRow | undefined,
-  given: { readonly message: string; readonly source: string },
+  submission: { readonly message: string; readonly source: string },
 ): Promise<Pick<PromptRow, 'text' | 'context_blocks'>> {
-  if (!row) return { text: given.message, context_blocks: null }
-  const input = await points.inputPreSubmit.run({ ...given, contextBlocks: [] }, infoOf(row))
+  if (!row) return { text: submission.message, context_blocks: null }
+  const input = await points.inputPreSubmit.run({ ...submission, contextBlocks: [] }, infoOf(row))
   const { message, contextBlocks = [] } = allowed(input)
   return { text: message, context_blocks: contextBlocks.length > 0 ? JSON.stringify(contextBlocks) : null }
 }
@@ -63,11 +63,11 @@ const personBlock = ({ id, name, via }: PromptedFor): string =>
 export async function assembled(
   { points }: SessionsContext,
   row: SessionRow,
-  given: readonly string[],
+  promptTexts: readonly string[],
   { source, contextBlocks: written, onBehalfOf }: Pick<TurnRequest, 'source' | 'contextBlocks' | 'onBehalfOf'>,
 ): Promise<Pick<AssembledPrompt, 'texts' | 'meta'>> {
   const person = onBehalfOf ? [personBlock(JSON.parse(onBehalfOf))] : []
-  const prompt = { texts: given, source, contextBlocks: [...person, ...(written ? JSON.parse(written) : [])] }
+  const prompt = { texts: promptTexts, source, contextBlocks: [...person, ...(written ? JSON.parse(written) : [])] }
   const { texts, contextBlocks = [], meta } = allowed(await points.promptPostAssemble.run(prompt, infoOf(row)))
   return { texts: [...texts.slice(0, -1), ...contextBlocks, ...texts.slice(-1)], ...(meta && { meta }) }
 }

@@ -1,7 +1,7 @@
 import { findNodeAtLocation, parseTree } from 'jsonc-parser'
 
 /** `line:column` of a value in a JSON text, or of its nearest existing parent. */
-export function placesIn(text: string): (keys: readonly (string | number)[]) => string {
+export function positionsIn(text: string): (keys: readonly (string | number)[]) => string {
   // A space instead of a byte order mark keeps all offsets.
   const tree = parseTree(text.replace(/^\uFEFF/, ' '), [], { allowTrailingComma: true })
   return keys => {

@@ -6,7 +6,7 @@ import { type PeerRow, peers } from '../tables.js'
 import type { Answer, OfferContent, Receipt } from './envelopes.js'
 import { OfferAgent, OfferPeers, OffersAtOnce, OfferWorkspace } from './settings.js'
 import { moved, type OfferMove, OPEN } from './states.js'
-import { type Result, type TakenRow, taken } from './table.js'
+import { type Result, type TakenRow, takenOffers } from './table.js'
 
 /** Milliseconds until a repeated request for an attempt, doubled each time. */
 const ASK_MS = 1000
@@ -43,7 +43,7 @@ export class TakenOffers {
 
   /** Rows whose end the origin has not acknowledged. */
   untold(): TakenRow[] {
-    return taken.query(this.kernel.db, 'WHERE told_at IS NULL ORDER BY offered_at, daemon, id, attempt')
+    return takenOffers.query(this.kernel.db, 'WHERE told_at IS NULL ORDER BY offered_at, daemon, id, attempt')
   }
 
   /** @param peer origin of the offers; absent: any */
@@ -96,7 +96,7 @@ export class TakenOffers {
 
   async #lapsed(row: TakenRow, error: string): Promise<void> {
     const stopped = await this.#stop(row, error)
-    if (stopped) await this.#told(stopped, error)
+    if (stopped) await this.#report(stopped, error)
   }
 
   /** Number of further attempts that may be taken now. */
@@ -119,9 +119,9 @@ export class TakenOffers {
     const { offer: id, attempt, title, brief, expires_at: expires } = content
     const key = { daemon: peer.daemon, id, attempt }
     const row = await db.tx(t => {
-      const known = taken.get(t, key)
+      const known = takenOffers.get(t, key)
       if (known) return known
-      taken.insert(t, {
+      takenOffers.insert(t, {
         ...{ ...key, peer: peer.name, title, brief, state: 'offered', offeredAt: clock.now(), receipts: 0 },
         ...{ expiresAt: expires * 1000, agent: config.get(OfferAgent), workspaceId: config.get(OfferWorkspace) },
       })
@@ -154,7 +154,7 @@ export class TakenOffers {
     if (row.state === 'offered') return this.#held.has(keyOf(row)) ? row : this.#forget(row)
     if (row.state !== 'taken') {
       if ((row.endedAt ?? 0) + KEPT_MS > clock.now()) return row
-      await this.#told(row, 'the origin did not answer')
+      await this.#report(row, 'the origin did not answer')
       return undefined
     }
     if (row.runId === undefined) return this.#start(row)
@@ -176,7 +176,7 @@ export class TakenOffers {
   async #revoked(row: TakenRow): Promise<undefined> {
     const error = `the key of ${row.peer} is revoked`
     if (row.state === 'taken') await this.#stop(row, error)
-    await this.#told(row, error)
+    await this.#report(row, error)
     return undefined
   }
 
@@ -189,7 +189,8 @@ export class TakenOffers {
 
   /** Keeps an attempt requested by an earlier connection until it expires, because its receipts are numbered. */
   async #forget(row: TakenRow): Promise<undefined> {
-    if (row.expiresAt + LINGER_MS < this.kernel.clock.now()) await this.kernel.db.tx(t => taken.delete(t, whereOf(row)))
+    if (row.expiresAt + LINGER_MS < this.kernel.clock.now())
+      await this.kernel.db.tx(t => takenOffers.delete(t, whereOf(row)))
     return undefined
   }
 
@@ -241,7 +242,7 @@ export class TakenOffers {
   /** Handles the origin's answer to a receipt. */
   async answered(peer: PeerRow, { offer, attempt, number, answer, lease_ms: leaseMs, message }: Answer): Promise<void> {
     const { clock, db } = this.kernel
-    const row = taken.get(db, { daemon: peer.daemon, id: offer, attempt })
+    const row = takenOffers.get(db, { daemon: peer.daemon, id: offer, attempt })
     if (!row || row.toldAt !== undefined || number > row.receipts) return
     const key = keyOf(row)
     switch (answer) {
@@ -261,22 +262,22 @@ export class TakenOffers {
         if (row.state === 'offered') this.#leave(row, 'again')
         return
       case 'done':
-        if (!OPEN.has(row.state)) await this.#told(row)
+        if (!OPEN.has(row.state)) await this.#report(row)
         return
       case 'closed':
         if (row.state === 'taken') await this.#stop(row, message ?? 'the attempt is over')
-        await this.#told(row, message)
+        await this.#report(row, message)
     }
   }
 
-  async #told(row: TakenRow, message?: string): Promise<void> {
+  async #report(row: TakenRow, message?: string): Promise<void> {
     const { clock, db } = this.kernel
     const now = clock.now()
     await db.tx(t => {
-      const before = taken.get(t, whereOf(row))
+      const before = takenOffers.get(t, whereOf(row))
       if (before?.state === 'offered')
-        taken.update(t, whereOf(row), { state: moved('offered', 'expire'), endedAt: now })
-      taken.update(t, whereOf(row), { toldAt: now, ...(message !== undefined && { error: message }) })
+        takenOffers.update(t, whereOf(row), { state: moved('offered', 'expire'), endedAt: now })
+      takenOffers.update(t, whereOf(row), { toldAt: now, ...(message !== undefined && { error: message }) })
     })
     this.#leave(row, 'done')
   }
@@ -291,9 +292,9 @@ export class TakenOffers {
   async #change(row: TakenRow, move: OfferMove | undefined, changes: Partial<TakenRow>): Promise<TakenRow | undefined> {
     const all = { ...changes, ...(move && { state: moved(row.state, move) }) }
     return this.kernel.db.tx(t => {
-      const before = taken.get(t, whereOf(row))
+      const before = takenOffers.get(t, whereOf(row))
       if (before?.state !== row.state || before.toldAt !== row.toldAt) return undefined
-      taken.update(t, whereOf(row), all)
+      takenOffers.update(t, whereOf(row), all)
       return { ...before, ...all }
     })
   }

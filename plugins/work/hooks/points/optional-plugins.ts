@@ -13,22 +13,22 @@ const sandboxes: readonly Tap<HooksService>[] = [
   tap(
     maybe(Confinement),
     ({ points }) => points.prepare,
-    self => async (wish, session) => {
-      const deny = (await self.ask('sandbox.prepare', session, sandboxOf(session, wish)))?.deny
+    service => async (wish, session) => {
+      const deny = (await service.ask('sandbox.prepare', session, sandboxOf(session, wish)))?.deny
       return deny === undefined ? undefined : { ...wish, deny }
     },
   ),
   tap(
     maybe(Confinement),
     ({ points }) => points.ready,
-    self => (chosen, session) => self.tell('sandbox.ready', session, sandboxOf(session, chosen)),
+    service => (chosen, session) => service.tell('sandbox.ready', session, sandboxOf(session, chosen)),
   ),
   tap(
     maybe(Confinement),
     ({ points }) => points.stop,
-    self => session => {
+    service => session => {
       const { confinement } = session
-      self.tell('sandbox.stop', session, confinement?.kind === 'sandbox' ? sandboxOf(session, confinement) : {})
+      service.tell('sandbox.stop', session, confinement?.kind === 'sandbox' ? sandboxOf(session, confinement) : {})
     },
   ),
 ]
@@ -45,23 +45,23 @@ const sidecars: readonly Tap<HooksService>[] = [
   tap(
     maybe(Sidecars),
     service => service.policyResolved,
-    self => (policy, agent, workspace) =>
-      self.announce('agent.heartbeat.policy.resolved', workspace?.id, { agent_name: agent, policy }),
+    service => (policy, agent, workspace) =>
+      service.announce('agent.heartbeat.policy.resolved', workspace?.id, { agent_name: agent, policy }),
   ),
   tap(
     maybe(Sidecars),
     service => service.soulChanged,
-    self => (soul, agent, workspace) =>
-      self.announce('agent.soul.mutation.after', workspace?.id, { agent_name: agent, soul }),
+    service => (soul, agent, workspace) =>
+      service.announce('agent.soul.mutation.after', workspace?.id, { agent_name: agent, soul }),
   ),
   tap(
     maybe(Sidecars),
     service => service.soulResolved,
-    self =>
+    service =>
       (soul, { id, agentName }) => {
-        const session = self.session(id)
-        if (session) self.tell('agent.soul.snapshot.resolved', session, { soul })
-        else self.announce('agent.soul.snapshot.resolved', undefined, { agent_name: agentName, soul })
+        const session = service.session(id)
+        if (session) service.tell('agent.soul.snapshot.resolved', session, { soul })
+        else service.announce('agent.soul.snapshot.resolved', undefined, { agent_name: agentName, soul })
       },
   ),
 ]
@@ -70,20 +70,20 @@ const heartbeats: readonly Tap<HooksService>[] = [
   tap(
     maybe(Heartbeats),
     service => service.wakeBefore,
-    self =>
+    service =>
       async ({ sessionId, source }) => {
-        const session = self.session(sessionId)
-        const done = session && (await self.ask('agent.heartbeat.wake.before', session, { wake_source: source }))
+        const session = service.session(sessionId)
+        const done = session && (await service.ask('agent.heartbeat.wake.before', session, { wake_source: source }))
         return done?.deny === undefined ? undefined : SessionErrors.hook_denied(done.deny)
       },
   ),
   tap(
     maybe(Heartbeats),
     service => service.wakeAfter,
-    self =>
+    service =>
       ({ sessionId, source }, decision) => {
-        const session = self.session(sessionId)
-        if (session) self.tell('agent.heartbeat.wake.after', session, { wake_source: source, ...decision })
+        const session = service.session(sessionId)
+        if (session) service.tell('agent.heartbeat.wake.after', session, { wake_source: source, ...decision })
       },
   ),
 ]
@@ -100,11 +100,11 @@ const spawning: readonly Tap<HooksService>[] = [
   tap(
     maybe(Spawning),
     ({ points }) => points.preCreate,
-    self => async (wish, parent) => {
+    service => async (wish, parent) => {
       const { agentName, role, permissions } = wish
       const autonomy = { parent_session_id: parent.id, root_session_id: parent.id, spawn_role: role }
       const more = { child_agent_name: agentName, permissions, autonomy }
-      const done = await self.ask('spawn.pre_create', parent, more)
+      const done = await service.ask('spawn.pre_create', parent, more)
       if (!done) return undefined
       if (done.deny !== undefined) return { ...wish, deny: done.deny }
       return { ...wish, permissions: narrowed(permissions, done.payload.permissions as Lists) }
@@ -114,9 +114,9 @@ const spawning: readonly Tap<HooksService>[] = [
     tap(
       maybe(Spawning),
       ({ points }) => points[point],
-      self => (child: string) => {
-        const session = self.session(child)
-        if (session) self.tell(OF_CHILDREN[point], session, { autonomy: descentOf(session) })
+      service => (child: string) => {
+        const session = service.session(child)
+        if (session) service.tell(OF_CHILDREN[point], session, { autonomy: descentOf(session) })
       },
     ),
   ),
@@ -134,8 +134,8 @@ const descentOf = ({ id, lineage }: SessionInfo) => ({
 type Lists = Readonly<Record<string, unknown>>
 
 /** Applies the permission lists of a hook, which can only remove permissions. */
-function narrowed<P extends object>(asked: P, wanted: Lists): P {
-  const rest = Object.entries(asked as Readonly<Record<string, readonly string[]>>).map(([name, atoms]) => {
+function narrowed<P extends object>(policy: P, wanted: Lists): P {
+  const rest = Object.entries(policy as Readonly<Record<string, readonly string[]>>).map(([name, atoms]) => {
     const left = wanted[name]
     return [name, Array.isArray(left) ? left.filter(atom => atoms.some(one => covers(one, String(atom)))) : []]
   })
@@ -143,4 +143,4 @@ function narrowed<P extends object>(asked: P, wanted: Lists): P {
 }
 
 /** Taps on optional plugins around sessions. */
-export const besideTaps: readonly Tap<HooksService>[] = [...sandboxes, ...sidecars, ...heartbeats, ...spawning]
+export const optionalPluginTaps: readonly Tap<HooksService>[] = [...sandboxes, ...sidecars, ...heartbeats, ...spawning]

@@ -4,7 +4,7 @@ import type { Entry } from './find-command.js'
 import { usageLine } from './help.js'
 
 /** The arguments and options of a call as text; lists keep the order of their items. */
-export interface Given {
+export interface Invocation {
   readonly args: Readonly<Record<string, string>>
   readonly options: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
   /** The global option `--quiet`; false where the command has an option of that name. */
@@ -19,7 +19,7 @@ export interface Given {
  * Checks arguments and options against the declaration of the command, before any request to the daemon.
  * @throws CliFault `usage` for a missing argument, and for a value of another type or not among the allowed ones
  */
-export function checkGiven(entry: Entry, { args, options }: Given): void {
+export function checkInvocation(entry: Entry, { args, options }: Invocation): void {
   for (const arg of entry.args) {
     const isRequired = 'required' in arg ? arg.required : !('optional' in arg && arg.optional)
     if (args[arg.name] === undefined && isRequired && options[arg.name] === undefined)
@@ -53,10 +53,10 @@ const typeForms: Readonly<Record<string, (value: string) => boolean>> = {
 }
 
 /** Allowed values in one line: of a long list those with the same beginning as the given one, or the first ones. */
-function fewOf(values: readonly string[], given: string): string {
+function fewOf(values: readonly string[], typed: string): string {
   const most = 20
   if (values.length <= most) return values.join(', ')
-  const alike = values.filter(value => value.startsWith(given.slice(0, 3)))
+  const alike = values.filter(value => value.startsWith(typed.slice(0, 3)))
   const few = (alike.length > 0 ? alike : values).slice(0, most)
   return `${few.join(', ')} and ${values.length - few.length} more`
 }

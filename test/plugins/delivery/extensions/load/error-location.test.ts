@@ -6,7 +6,7 @@ import { PassThrough } from 'node:stream'
 import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { systemClock } from '../../../../../kernel/plugin.js'
-import { syntaxErrorIn } from '../../../../../plugins/delivery/extensions/load/places.js'
+import { syntaxErrorIn } from '../../../../../plugins/delivery/extensions/load/error-location.js'
 import type { ProcessExit, SpawnRequest } from '../../../../../plugins/platform/processes/api.js'
 import { temporaryFolder } from '../../../../harness/kernel.js'
 

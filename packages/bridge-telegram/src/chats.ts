@@ -6,7 +6,7 @@ import { titleOf } from './events.js'
 const MOST_PLACES = 1000
 
 /** Known chats: Telegram offers no list. */
-export class Places {
+export class Chats {
   readonly #targets = new Map<string, Target>()
 
   has(chat: string): boolean {

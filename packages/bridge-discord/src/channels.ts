@@ -15,7 +15,7 @@ const THREADS: ReadonlySet<ChannelType> = new Set([
 /** Types of channels that a bot can write to. */
 const ROOMS: ReadonlySet<ChannelType> = new Set([ChannelType.GuildText, ChannelType.GuildAnnouncement])
 
-interface Place {
+interface ChannelInfo {
   readonly type: ChannelType
   readonly name: string
   readonly parent: string | undefined
@@ -31,8 +31,8 @@ interface AnyChannel {
 }
 
 /** Servers, channels and threads reported by the gateway, and the senders of direct messages. */
-export class Places {
-  readonly #places = new Map<string, Place>()
+export class Channels {
+  readonly #places = new Map<string, ChannelInfo>()
   readonly #guilds = new Map<string, string>()
   /** Direct-message channel and name by person. */
   readonly #people = new Map<string, { readonly channel: string; readonly name: string }>()
@@ -78,9 +78,9 @@ export class Places {
 
   /** The address of a server channel; a thread is addressed below its parent channel. */
   addressOf(channel: string): Address {
-    const place = this.#places.get(channel)
-    if (!place || !THREADS.has(place.type) || place.parent === undefined) return { group_id: channel }
-    return { group_id: place.parent, thread_id: channel }
+    const location = this.#places.get(channel)
+    if (!location || !THREADS.has(location.type) || location.parent === undefined) return { group_id: channel }
+    return { group_id: location.parent, thread_id: channel }
   }
 
   learnPerson(user: string, channel: string, name?: string): void {

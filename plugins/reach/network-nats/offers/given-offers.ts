@@ -9,7 +9,7 @@ import type { PeerRow } from '../tables.js'
 import type { Answer, OfferContent, Receipt } from './envelopes.js'
 import { OfferLease } from './settings.js'
 import { moved, type OfferMove } from './states.js'
-import { type GivenRow, given, type Result } from './table.js'
+import { type GivenRow, givenOffers, type Result } from './table.js'
 
 const KEEPER = 'network'
 /** Characters of a peer's error. */
@@ -35,7 +35,7 @@ export class GivenOffers {
   ) {}
 
   open(): GivenRow[] {
-    return given.query(this.kernel.db, 'WHERE ended_at IS NULL ORDER BY offered_at, id')
+    return givenOffers.query(this.kernel.db, 'WHERE ended_at IS NULL ORDER BY offered_at, id')
   }
 
   /** Offers a task. @throws Fault `remote_offer_exists`, those of tasks */
@@ -45,12 +45,12 @@ export class GivenOffers {
     const id = ids.id('offer')
     // The row is written first, so that a daemon killed after keeping the run finds the offer.
     await db.tx(t => {
-      const [known] = given.query(t, 'WHERE task_id = ? AND ended_at IS NULL', [taskId])
+      const [known] = givenOffers.query(t, 'WHERE task_id = ? AND ended_at IS NULL', [taskId])
       if (known)
         throw RemoteErrors.remote_offer_exists(`task ${taskId} is offered already, as ${known.id}`, {
           next: command('network withdraw', taskId),
         })
-      given.insert(t, {
+      givenOffers.insert(t, {
         ...{ id, taskId, title: taskId, brief: '', state: 'offered', attempt: 1, receipts: 0 },
         ...{ offeredAt: now, expiresAt: now + withinMs },
       })
@@ -58,16 +58,16 @@ export class GivenOffers {
     try {
       await this.#keep(actor, id, taskId)
     } catch (error) {
-      await db.tx(t => given.delete(t, { id }))
+      await db.tx(t => givenOffers.delete(t, { id }))
       throw error
     }
     this.changed()
-    return given.get(db, { id }) as GivenRow
+    return givenOffers.get(db, { id }) as GivenRow
   }
 
   /** Returns a task to this daemon. @throws Fault `remote_offer_not_found` */
   async withdraw(actor: Actor, taskId: string): Promise<void> {
-    const [row] = given.query(this.kernel.db, 'WHERE task_id = ? AND ended_at IS NULL', [taskId])
+    const [row] = givenOffers.query(this.kernel.db, 'WHERE task_id = ? AND ended_at IS NULL', [taskId])
     if (!row) throw RemoteErrors.remote_offer_not_found(`task ${JSON.stringify(taskId)} is not offered`)
     await this.#over(row, 'withdraw', actor, 'the offer was withdrawn')
   }
@@ -75,7 +75,7 @@ export class GivenOffers {
   async #keep(actor: Actor, id: string, taskId: string): Promise<void> {
     const { db, needs } = this.kernel
     const { run, title, description } = await needs.tasks.kept.keep(actor, taskId, KEEPER)
-    await db.tx(t => given.update(t, { id }, { runId: run.id, title, brief: description }))
+    await db.tx(t => givenOffers.update(t, { id }, { runId: run.id, title, brief: description }))
   }
 
   /** Offers missing from the stream, in the form to publish. @param incarnation creation time of the stream */
@@ -90,7 +90,7 @@ export class GivenOffers {
   }
 
   async published({ id, attempt }: GivenRow, incarnation: string): Promise<void> {
-    await this.kernel.db.tx(t => given.update(t, { id, attempt }, { published: incarnation }))
+    await this.kernel.db.tx(t => givenOffers.update(t, { id, attempt }, { published: incarnation }))
   }
 
   /** Compares open offers with their runs. @returns time of the next comparison, epoch milliseconds */
@@ -113,11 +113,11 @@ export class GivenOffers {
       }
       return [before.expiresAt]
     }
-    const seen = needs.tasks.run(before.runId)
-    const isOver = seen?.lease_until && Date.parse(seen.lease_until) <= clock.now()
-    const run = isOver ? await needs.tasks.kept.look(before.runId) : seen
+    const storedRun = needs.tasks.run(before.runId)
+    const isOver = storedRun?.lease_until && Date.parse(storedRun.lease_until) <= clock.now()
+    const run = isOver ? await needs.tasks.kept.look(before.runId) : storedRun
     // Read again after the run: its result may have arrived during the comparison of others.
-    const row = given.get(db, { id: before.id, endedAt: null })
+    const row = givenOffers.get(db, { id: before.id, endedAt: null })
     if (!row) return []
     const isLate = row.expiresAt <= clock.now()
     switch (run?.status) {
@@ -148,7 +148,7 @@ export class GivenOffers {
   async #again({ id, attempt, state }: GivenRow): Promise<void> {
     const next = { state: moved(state, 'again'), attempt: attempt + 1, published: undefined, daemon: undefined }
     await this.kernel.db.tx(t =>
-      given.update(t, { id, attempt }, { ...next, peer: undefined, receipts: 0, outcome: undefined }),
+      givenOffers.update(t, { id, attempt }, { ...next, peer: undefined, receipts: 0, outcome: undefined }),
     )
     this.changed()
   }
@@ -162,14 +162,14 @@ export class GivenOffers {
     const { clock, db, needs } = this.kernel
     const to = moved(state, move)
     await needs.tasks.kept.free(actor, taskId, error ?? to)
-    await db.tx(t => given.update(t, { id, endedAt: null }, { state: to, error, endedAt: clock.now() }))
+    await db.tx(t => givenOffers.update(t, { id, endedAt: null }, { state: to, error, endedAt: clock.now() }))
     this.changed()
   }
 
   /** Handles a worker's receipt. The receipt number and the fence of the run make repetitions idempotent. */
   async received(peer: PeerRow, receipt: Receipt): Promise<Answer> {
     const { offer, attempt, number } = receipt
-    const row = given.get(this.kernel.db, { id: offer })
+    const row = givenOffers.get(this.kernel.db, { id: offer })
     const verdict =
       receipt.status === 'working'
         ? await this.#working(peer, receipt, row)
@@ -187,7 +187,7 @@ export class GivenOffers {
     if (receipt.number <= row.receipts) return { answer: 'held', lease_ms: leaseMs }
     return this.#fenced(row, async () => {
       await this.kernel.needs.tasks.kept.extend(row.runId ?? '', holderOf(row, peer), leaseMs)
-      await this.kernel.db.tx(t => given.update(t, { id: row.id }, { receipts: receipt.number }))
+      await this.kernel.db.tx(t => givenOffers.update(t, { id: row.id }, { receipts: receipt.number }))
       return { answer: 'held', lease_ms: leaseMs }
     })
   }
@@ -205,7 +205,7 @@ export class GivenOffers {
     }
     const { daemon, name } = peer
     await db.tx(t =>
-      given.update(
+      givenOffers.update(
         t,
         { id: row.id, attempt: row.attempt },
         { state: moved(row.state, 'take'), daemon, peer: name, receipts: number },
@@ -233,7 +233,7 @@ export class GivenOffers {
         ? { status, result: result ?? null }
         : { status, error: error?.trim() || 'no reason was given' }
     return this.#fenced(row, async () => {
-      await db.tx(t => given.update(t, { id: row.id, attempt }, { outcome }))
+      await db.tx(t => givenOffers.update(t, { id: row.id, attempt }, { outcome }))
       const holder = holderOf(row, peer)
       if (outcome.status === 'completed')
         try {
@@ -242,7 +242,7 @@ export class GivenOffers {
           if (!(refused instanceof Fault) || refused.code !== 'task_result_required') throw refused
           // The worker's run has ended and will not provide another result.
           outcome = { status: 'failed', error: refused.message }
-          await db.tx(t => given.update(t, { id: row.id, attempt }, { outcome }))
+          await db.tx(t => givenOffers.update(t, { id: row.id, attempt }, { outcome }))
         }
       if (outcome.status === 'failed')
         await needs.tasks.kept.fail(row.runId ?? '', holder, `${peer.name}: ${clip(outcome.error, MAX_ERROR)}`)

@@ -6,7 +6,7 @@ import type { Settle, TaskCore } from '../core.js'
 import { LIMITS } from '../limits.js'
 import { type RunRow, runTable, runToWire, taskOf } from '../runs/run-row.js'
 import { FINAL_TASK, type RunMove } from '../states.js'
-import { look } from '../tasks/task-row.js'
+import { showHint } from '../tasks/task-row.js'
 import { bounded, checked } from '../tasks/write.js'
 import { moveRun } from '../transitions.js'
 import { type Who, whoOf } from '../who.js'
@@ -41,9 +41,9 @@ export class KeptRuns implements KeptRunsApi {
     return this.core.write(who, (t, settle) => {
       const task = this.core.tasks.find(id, t)
       if (FINAL_TASK.has(task.status))
-        throw TaskErrors.task_conflict(`task ${id} is ${task.status}; it cannot be given to others`, look(id))
+        throw TaskErrors.task_conflict(`task ${id} is ${task.status}; it cannot be given to others`, showHint(id))
       if (this.hasBudget(t, id))
-        throw TaskErrors.task_conflict(`task ${id} has a budget, and usage elsewhere is not known`, look(id))
+        throw TaskErrors.task_conflict(`task ${id} has a budget, and usage elsewhere is not known`, showHint(id))
       const run = this.#queued(t, who, id)
       t.run('DELETE FROM tasks_kept WHERE task_id = ?', [id])
       keptTable.insert(t, { task_id: id, run_id: run.id, keeper, kept_at: this.core.now() })
@@ -67,7 +67,7 @@ export class KeptRuns implements KeptRunsApi {
       if (run.status === 'queued' && task.claimable === 0)
         throw TaskErrors.task_conflict(
           `run ${runId} cannot be claimed: task ${task.id} is ${task.status}`,
-          look(task.id),
+          showHint(task.id),
         )
       const now = this.core.now()
       const claimed = moveRun(this.core, t, run, 'claim', {

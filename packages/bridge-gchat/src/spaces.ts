@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Address, clip, NotSent } from '../../bridge-kit/src/index.js'
 
 /** A space, which may be a direct message, and a thread in it. */
-export interface Place {
+export interface SpaceLocation {
   readonly space: string
   readonly thread?: string
   /** Direct messages have no threads. */
@@ -31,16 +31,16 @@ export function threadOf(space: string, name: unknown): string | undefined {
  * The place of an address; `find` looks up the direct message with a person.
  * @throws NotSent If the address is invalid: only checked values become part of a URL
  */
-export async function placeOf(address: Address, find: (user: string) => Promise<string>): Promise<Place> {
+export async function locationOf(address: Address, find: (user: string) => Promise<string>): Promise<SpaceLocation> {
   const { group_id: group, peer_id: peer = '', thread_id: thread } = address
-  const given = group ?? peer
-  if (isUser(given) && group === undefined) return { space: await find(given), isDirect: true }
-  if (!isSpace(given) || (thread !== undefined && !THREAD.test(thread)))
+  const target = group ?? peer
+  if (isUser(target) && group === undefined) return { space: await find(target), isDirect: true }
+  if (!isSpace(target) || (thread !== undefined && !THREAD.test(thread)))
     throw new NotSent(
       'unknown_destination',
-      `${JSON.stringify(clip([given, thread].filter(Boolean).join('#'), 120))} is no space of Google Chat`,
+      `${JSON.stringify(clip([target, thread].filter(Boolean).join('#'), 120))} is no space of Google Chat`,
     )
-  return { space: given, isDirect: group === undefined, ...(thread === undefined ? {} : { thread }) }
+  return { space: target, isDirect: group === undefined, ...(thread === undefined ? {} : { thread }) }
 }
 
 /**

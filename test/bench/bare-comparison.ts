@@ -21,7 +21,7 @@ export interface Measured {
 }
 
 /** A request to the daemon, beside a bare fastify with the same reply. */
-export async function besideBare({ program, temp, quick }: Context, socket: string, one: Measured): Promise<Row> {
+export async function compareWithBare({ program, temp, quick }: Context, socket: string, one: Measured): Promise<Row> {
   const { method, url, body = '', clients = 4, p99 } = one
   const file = path.join(temp, 'body.json')
   writeFileSync(file, await call(socket, method, url, body))

@@ -3,7 +3,7 @@ import { type Address, clip, type Host, messageOf, NotSent, type Target } from '
 import { connectorOf } from './config.js'
 
 /** A known conversation and its connector: Teams offers no list. */
-export interface Place extends Address {
+export interface Conversation extends Address {
   readonly kind: 'personal' | 'groupChat' | 'channel'
   /** Id of the conversation at the Bot Connector, without a thread. */
   readonly conversation: string
@@ -20,9 +20,9 @@ const keyOf = ({ group_id: group, peer_id: peer }: Address): string =>
   group === undefined ? `peer:${peer ?? ''}` : `group:${group}`
 
 /** The known conversations of one instance, kept over restarts. */
-export class Places {
+export class Conversations {
   /** Groups by number; the places of each in order of change, the latest last. */
-  readonly #groups = new Map<number, Promise<Map<string, Place>>>()
+  readonly #groups = new Map<number, Promise<Map<string, Conversation>>>()
   /** Serialises the changes of each group. */
   readonly #changes = new Map<number, Promise<void>>()
 
@@ -35,20 +35,20 @@ export class Places {
    * The conversation of an address.
    * @throws NotSent If it is unknown
    */
-  async get(target: Address): Promise<Place> {
+  async get(target: Address): Promise<Conversation> {
     const key = keyOf(target)
-    const place = (await this.#group(numberOf(key))).get(key)
+    const location = (await this.#group(numberOf(key))).get(key)
     // The stored URL may no longer be allowed by the configuration.
-    if (place && connectorOf(place.service, this.ownService) !== undefined) return place
+    if (location && connectorOf(location.service, this.ownService) !== undefined) return location
     const message = `${JSON.stringify(clip(key, 120))} is not known: a person has to write to the bot, or the bot has to be added there`
     throw new NotSent('unknown_destination', message)
   }
 
   /** Stores a conversation; resolves when it is durable or the daemon has refused it. */
-  learn(place: Place): Promise<void> {
-    const key = keyOf(place)
+  learn(location: Conversation): Promise<void> {
+    const key = keyOf(location)
     const number = numberOf(key)
-    const change = (this.#changes.get(number) ?? Promise.resolve()).then(() => this.#put(number, key, place))
+    const change = (this.#changes.get(number) ?? Promise.resolve()).then(() => this.#put(number, key, location))
     const done = change.catch(error => this.host.log(`a conversation is not kept: ${messageOf(error)}`))
     this.#changes.set(number, done)
     return done
@@ -65,7 +65,7 @@ export class Places {
     )
   }
 
-  #group(number: number): Promise<Map<string, Place>> {
+  #group(number: number): Promise<Map<string, Conversation>> {
     const known = this.#groups.get(number)
     if (known) return known
     const loading = this.host.values.get(`places/${number}`).then(placesOf)
@@ -74,10 +74,11 @@ export class Places {
     return loading
   }
 
-  async #put(number: number, key: string, place: Place): Promise<void> {
+  async #put(number: number, key: string, location: Conversation): Promise<void> {
     const group = await this.#group(number)
     const before = group.get(key)
-    const next = before?.name !== undefined && place.name === undefined ? { ...place, name: before.name } : place
+    const next =
+      before?.name !== undefined && location.name === undefined ? { ...location, name: before.name } : location
     if (before && JSON.stringify(before) === JSON.stringify(next)) return
     group.delete(key)
     group.set(key, next)
@@ -91,6 +92,6 @@ export class Places {
 
 const numberOf = (key: string): number => (createHash('sha256').update(key).digest()[0] ?? 0) % GROUPS
 
-function placesOf(value: unknown): Map<string, Place> {
-  return new Map(Array.isArray(value) ? (value as [string, Place][]) : [])
+function placesOf(value: unknown): Map<string, Conversation> {
+  return new Map(Array.isArray(value) ? (value as [string, Conversation][]) : [])
 }

@@ -25,7 +25,7 @@ const SECRETS = ['/etc/shadow', '/etc/shadow-', '/etc/gshadow', '/etc/gshadow-',
 const EMPTY = ['/tmp', '/var/tmp', '/run']
 
 /** Inputs for the view of a session. */
-export interface Place {
+export interface ViewInput {
   readonly argv: readonly string[]
   /** MCP servers that the agent starts, in the format of the protocol. */
   readonly mcpServers: readonly unknown[]
@@ -65,14 +65,14 @@ export function tooWide(roots: readonly string[], homes: readonly string[]): str
 }
 
 /** Everything visible to the processes of a session: the system, their program, their workspace and their own files. */
-export async function viewOf(place: Place): Promise<View> {
-  const { roots, daemonHome, bin, socket } = place
-  const { argv, env: assigned } = unwrapped(place.argv)
-  const env = { ...place.env, ...assigned }
-  const home = await real(env.HOME ?? place.userHome)
-  const homes = [...new Set([await real(place.userHome), home, await real(daemonHome)])]
+export async function viewOf(input: ViewInput): Promise<View> {
+  const { roots, daemonHome, bin, socket } = input
+  const { argv, env: assigned } = unwrapped(input.argv)
+  const env = { ...input.env, ...assigned }
+  const home = await real(env.HOME ?? input.userHome)
+  const homes = [...new Set([await real(input.userHome), home, await real(daemonHome)])]
   const empty = [...EMPTY, ...homes.filter(folder => folder !== '/')]
-  const provider = place.programOf(argv) ?? place.provider
+  const provider = input.programOf(argv) ?? input.provider
 
   const base: Mount[] = [
     ...(await systemMounts()),
@@ -81,20 +81,20 @@ export async function viewOf(place: Place): Promise<View> {
   ]
   const own = await ownFiles(provider, home, env, daemonHome)
   const writable = [...roots, ...own.mounts.flatMap(({ kind, path: folder }) => (kind === 'write' ? [folder] : []))]
-  const search = { cwd: place.cwd, env, closed: [...empty, '/'], writable }
+  const search = { cwd: input.cwd, env, closed: [...empty, '/'], writable }
   const programs = [
-    ...(await programMounts(place.argv.slice(0, 1), search)),
+    ...(await programMounts(input.argv.slice(0, 1), search)),
     ...(await programMounts(argv, search)),
-    ...(await Promise.all(serverCommands(place.mcpServers).map(line => programMounts(line, search)))).flat(),
+    ...(await Promise.all(serverCommands(input.mcpServers).map(line => programMounts(line, search)))).flat(),
     ...(bin === undefined ? [] : await programMounts([path.join(bin, 'svc')], search)),
   ].filter(mount => !isSeen(base, mount.path) && !roots.includes(mount.path))
-  const seen = [...base, ...own.mounts, ...programs]
-  const foreign = place.workspaces.filter(root => !roots.some(mine => contains(mine, root)) && isSeen(seen, root))
+  const visible = [...base, ...own.mounts, ...programs]
+  const foreign = input.workspaces.filter(root => !roots.some(mine => contains(mine, root)) && isSeen(visible, root))
 
-  const guarded = await guardsOf(place, roots, own.guards)
+  const guarded = await guardsOf(input, roots, own.guards)
   return {
     mounts: inOrder([
-      ...seen,
+      ...visible,
       ...foreign.map((root): Mount => ({ kind: 'empty', path: root })),
       ...guarded.flatMap(({ mounts }) => mounts),
       ...(socket === undefined ? [] : [{ kind: 'read', path: socket } as const]),
@@ -143,10 +143,10 @@ async function ownFiles(
     // Created now, so that files written by the first run exist for the second one.
     if (path.extname(file) !== '.json') await mkdir(file, { recursive: true, mode: 0o700 }).catch(() => {})
     const found = await lstat(file).catch(() => undefined)
-    const place = found && (await real(file))
-    if (place === undefined) continue
-    mounts.push({ kind: 'write', path: place })
-    if (place !== file) mounts.push({ kind: 'link', path: file, target: place })
+    const target = found && (await real(file))
+    if (target === undefined) continue
+    mounts.push({ kind: 'write', path: target })
+    if (target !== file) mounts.push({ kind: 'link', path: file, target })
   }
   const code = (provider?.codeFiles ?? []).map(file => path.join(home, file))
   const writable = mounts.filter(({ kind }) => kind === 'write').map(mount => mount.path)
@@ -158,7 +158,7 @@ async function ownFiles(
 }
 
 async function guardsOf(
-  { providers }: Place,
+  { providers }: ViewInput,
   roots: readonly string[],
   own: readonly { readonly folder: string; readonly files: readonly string[] }[],
 ) {

@@ -6,10 +6,10 @@ import type { AgentDefinition, PermissionMode } from '../../agents/agents/api.js
 import type { SessionInfo } from '../sessions/api.js'
 import { type ToolPlace, toolFault } from './api.js'
 import type { K } from './needs.js'
-import type { Place } from './policy.js'
+import type { PolicyScope } from './policy.js'
 
 /** Reference to a place in a request. */
-export interface AskedPlace {
+export interface ScopeRequest {
   readonly workspace_id?: string | undefined
   readonly workspace?: string | undefined
   readonly session_id?: string | undefined
@@ -20,7 +20,7 @@ export interface AskedPlace {
 const KEPT_MS = 1000
 
 /** Resolves the place of a request, with everything that the rules need to know about it. */
-export class Places {
+export class Scopes {
   readonly #definitions = new Map<
     string,
     { readonly until: number; readonly definition: Promise<AgentDefinition | undefined> }
@@ -32,7 +32,7 @@ export class Places {
    * The place that a request means. An agent is always in its own session. Throws `tool_denied` for a foreign session,
    * or one that does not match the given agent or workspace; 404 for missing ones.
    */
-  async asked({ workspace, workspace_id, session_id, agent_name }: AskedPlace, actor: Actor): Promise<ToolPlace> {
+  async resolve({ workspace, workspace_id, session_id, agent_name }: ScopeRequest, actor: Actor): Promise<ToolPlace> {
     const own = agentSessionOf(actor)
     if (own !== undefined && session_id !== undefined && session_id !== own)
       throw toolFault('tool_denied', ['session_denied'], 'an agent calls tools for its own session only')
@@ -59,8 +59,8 @@ export class Places {
   }
 
   /** The place as the rules need it; `expand` returns the tools of toolsets. */
-  async judged(place: ToolPlace, expand: (ids: readonly string[]) => readonly string[]): Promise<Place> {
-    const { workspaceId, agentName, sessionId } = place
+  async judged(scope: ToolPlace, expand: (ids: readonly string[]) => readonly string[]): Promise<PolicyScope> {
+    const { workspaceId, agentName, sessionId } = scope
     const info = sessionId === undefined ? undefined : this.#session(sessionId)
     const where = info?.workspaceId ?? workspaceId
     const name = info?.agentName ?? agentName

@@ -19,13 +19,13 @@ const Pending = v.object({
 const Expired = v.object({ request_id: v.string(), resolved_by: v.literal('timeout') })
 
 /** Writes events for questions of agents, which otherwise appear only in the journals of their sessions. */
-export class Asked {
+export class QuestionEvents {
   constructor(private readonly kernel: K) {}
 
   recorded({ sessionId, content }: Recorded): Promise<void> | undefined {
     if (content.resolved_by === 'timeout' && v.is(Expired, content)) return this.#expired(sessionId, content.request_id)
     if (content.status !== 'pending' || !v.is(Pending, content)) return undefined
-    const { request_id: id, note, question, title, command: asked } = content
+    const { request_id: id, note, question, title, command: commandText } = content
     const session = this.kernel.needs.sessions.current?.get(sessionId)
     if (!session) return undefined
     const isQuestion = note === 'clarification'
@@ -35,7 +35,7 @@ export class Asked {
       item_id: `question:${sessionId}:${id}`,
       kind: isQuestion ? ('question' as const) : ('permission' as const),
       title: oneLine(text, 200),
-      ...(asked !== undefined && asked !== title && { detail: oneLine(asked, 500) }),
+      ...(commandText !== undefined && commandText !== title && { detail: oneLine(commandText, 500) }),
       session_id: sessionId,
       agent_name: session.agentName,
       workspace_id: session.workspaceId,
@@ -52,12 +52,12 @@ export class Asked {
     const session = sessions.current?.get(sessionId)
     if (!session) return undefined
     const item = `question:${sessionId}:${id}`
-    const asked = events.latest({ name: AttentionAsked.name, subject: sessionId })?.payload as
+    const announcement = events.latest({ name: AttentionAsked.name, subject: sessionId })?.payload as
       | { readonly item_id: string; readonly title: string }
       | undefined
     const payload = {
       item_id: item,
-      title: asked?.item_id === item ? asked.title : `a question of ${session.name || session.agentName}`,
+      title: announcement?.item_id === item ? announcement.title : `a question of ${session.name || session.agentName}`,
       session_id: sessionId,
       agent_name: session.agentName,
       workspace_id: session.workspaceId,

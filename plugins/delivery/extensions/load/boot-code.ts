@@ -3,7 +3,7 @@ import type { Code } from './in-process.js'
 import type { LogRing } from './log-ring.js'
 
 /** Code of an extension that the boot started or tried to start. */
-export interface BegunCode extends Required<Omit<Code, 'waits' | 'former'>> {
+export interface BootCode extends Required<Omit<Code, 'waits' | 'former'>> {
   readonly name: string
   /** Key of the extension: the installed one, or a link. */
   readonly key: string
@@ -12,4 +12,4 @@ export interface BegunCode extends Required<Omit<Code, 'waits' | 'former'>> {
 }
 
 /** Passes the code that a boot started to the extensions plugin. */
-export const BegunCodes = registry<BegunCode>('extensions.begun@1')
+export const BootCodes = registry<BootCode>('extensions.begun@1')

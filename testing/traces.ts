@@ -6,22 +6,22 @@ import type { Needs, Plugin, PluginKernel, RegistryToken } from '../kernel/plugi
 export function probe<N extends Needs = Record<never, never>>(
   requires: N = {} as N,
 ): { readonly plugin: Plugin; readonly kernel: () => PluginKernel<N> } {
-  let seen: PluginKernel<N> | undefined
+  let current: PluginKernel<N> | undefined
   const plugin: Plugin = {
     name: 'probe',
     version: '1',
     requires,
     surface: {},
     apply: kernel => {
-      seen = kernel as PluginKernel<N>
+      current = kernel as PluginKernel<N>
       return {}
     },
   }
   return {
     plugin,
     kernel: () => {
-      if (!seen) throw new Error('the probe did not start')
-      return seen
+      if (!current) throw new Error('the probe did not start')
+      return current
     },
   }
 }
@@ -80,9 +80,9 @@ export function resources(): Record<string, number> {
 /** Resolves when no passing resources remain, so that work which a plugin begins after its start has begun. */
 export async function settled(): Promise<void> {
   let quiet = 0
-  for (let look = 0; quiet < QUIET_LOOKS && look < MOST_LOOKS; look++) {
+  for (let pass = 0; quiet < QUIET_LOOKS && pass < MOST_LOOKS; pass++) {
     await new Promise(resolve => setTimeout(resolve, APART_MS))
-    const isPassing = (name: string) => PASSING.test(name) || (name === 'Timeout' && look < TIMER_LOOKS)
+    const isPassing = (name: string) => PASSING.test(name) || (name === 'Timeout' && pass < TIMER_LOOKS)
     quiet = process.getActiveResourcesInfo().some(isPassing) ? 0 : quiet + 1
   }
 }

@@ -26,13 +26,13 @@ export const SIDECARS = {
 export type Which = keyof typeof SIDECARS
 
 /** Place of an existing or possible sidecar. */
-export type Place =
+export type SidecarLocation =
   | { readonly by: 'file'; readonly path: string; readonly where: AgentFolder }
   /** A sidecar of a package or of the daemon itself. */
   | { readonly by: 'record'; readonly text?: string; readonly path: string; readonly changedAt?: number }
 
 /** Finds, reads and writes sidecars. Every path is resolved before the check: a link that leads out is refused. */
-export class Places {
+export class SidecarLocations {
   constructor(
     private readonly agents: AgentsApi,
     private readonly records: Records,
@@ -40,7 +40,7 @@ export class Places {
   ) {}
 
   /** @throws Fault `agent_not_found` (404), `agent_invalid` (422) */
-  async find(which: Which, agent: string, workspace: Workspace | undefined): Promise<Place> {
+  async find(which: Which, agent: string, workspace: Workspace | undefined): Promise<SidecarLocation> {
     const { definition, where } = await this.agents.locate(agent, workspace)
     if (where && definition.path) {
       return { by: 'file', path: path.join(path.dirname(definition.path), SIDECARS[which].file), where }
@@ -49,7 +49,7 @@ export class Places {
   }
 
   /** The sidecar record of the agent's record: same record id, owner and scope; the lowest id wins. */
-  #ofRecord(which: Which, { record }: AgentDefinition): Place {
+  #ofRecord(which: Which, { record }: AgentDefinition): SidecarLocation {
     const { kind } = SIDECARS[which]
     const all = record ? this.records.list({ kind, owner: record.owner, members: { agent_id: record.id } }) : []
     const found = all.find(({ scope }) => record && isSameScope(scope, record.scope))
@@ -59,11 +59,11 @@ export class Places {
   }
 
   /** Reads a sidecar; problems are part of the source. */
-  async read(place: Place, agentName: string): Promise<SidecarSource> {
-    const source = { agentName, sourcePath: place.path }
-    if (place.by === 'record') return { ...source, text: place.text, changedAt: place.changedAt }
+  async read(location: SidecarLocation, agentName: string): Promise<SidecarSource> {
+    const source = { agentName, sourcePath: location.path }
+    if (location.by === 'record') return { ...source, text: location.text, changedAt: location.changedAt }
     try {
-      const real = await this.#resolve(place)
+      const real = await this.#resolve(location)
       const bytes = await readDefinitionFile(real)
       const { mtimeMs } = await stat(real)
       return {
@@ -80,13 +80,15 @@ export class Places {
   }
 
   /** Replaces the file atomically. */
-  write(place: Place, text: string): Promise<void> {
-    return this.#change(place, async file => {
+  write(location: SidecarLocation, text: string): Promise<void> {
+    return this.#change(location, async file => {
       // A link is replaced at its target, so that the next read returns the new text.
-      const real = await this.#resolve({ ...place, path: file } as Place & { by: 'file' }).catch(async error => {
-        if (codeOf(error) !== 'ENOENT') throw error
-        return path.join(await this.#folder(place as Place & { by: 'file' }), path.basename(file))
-      })
+      const real = await this.#resolve({ ...location, path: file } as SidecarLocation & { by: 'file' }).catch(
+        async error => {
+          if (codeOf(error) !== 'ENOENT') throw error
+          return path.join(await this.#folder(location as SidecarLocation & { by: 'file' }), path.basename(file))
+        },
+      )
       const mode = await stat(real).then(
         info => info.mode & 0o777,
         () => 0o644,
@@ -96,47 +98,47 @@ export class Places {
   }
 
   /** Removes the file; if it is a link, the link. */
-  remove(place: Place): Promise<void> {
-    return this.#change(place, async file => {
-      const folder = await this.#folder(place as Place & { by: 'file' })
+  remove(location: SidecarLocation): Promise<void> {
+    return this.#change(location, async file => {
+      const folder = await this.#folder(location as SidecarLocation & { by: 'file' })
       await unlink(path.join(folder, path.basename(file)))
       await syncFolder(folder)
     })
   }
 
   /** @throws Fault `sidecar_read_only` (409) */
-  checkWritable(place: Place, agent: string): void {
-    if (place.by === 'file' && place.where.writable) return
-    const from = place.by === 'file' ? `lies in ${place.where.folder}` : 'comes with the daemon or with a package'
+  checkWritable(location: SidecarLocation, agent: string): void {
+    if (location.by === 'file' && location.where.writable) return
+    const from = location.by === 'file' ? `lies in ${location.where.folder}` : 'comes with the daemon or with a package'
     throw SidecarErrors.sidecar_read_only(`agent ${agent} ${from}; its files cannot be changed here`, {
       next: command('agent duplicate', agent, placeholder('new-name')),
     })
   }
 
-  async #change(place: Place, change: (file: string) => Promise<void>): Promise<void> {
+  async #change(location: SidecarLocation, change: (file: string) => Promise<void>): Promise<void> {
     try {
-      await change(place.path)
+      await change(location.path)
     } catch (error) {
       const code = codeOf(error)
       if (code === 'ENOSPC' || code === 'EDQUOT') throw KernelErrors.disk_full(undefined, { cause: error })
       if (error instanceof Fault) throw error
-      throw SidecarErrors.sidecar_unwritable(`${place.path}: ${messageOf(error)}`, { cause: error })
+      throw SidecarErrors.sidecar_unwritable(`${location.path}: ${messageOf(error)}`, { cause: error })
     }
   }
 
   /** Real path of the agent's folder, inside the root of its definition. */
-  async #folder({ path: file, where }: Place & { readonly by: 'file' }): Promise<string> {
+  async #folder({ path: file, where }: SidecarLocation & { readonly by: 'file' }): Promise<string> {
     const [folder, root] = await Promise.all([realpath(path.dirname(file)), realpath(where.root)])
     if (isInside(folder, root)) return folder
     throw new EscapeError(`the folder of ${file} is a link that leads out of ${root}`)
   }
 
   /** Real path of the file, inside the agent's real folder. Throws ENOENT if it does not exist. */
-  async #resolve(place: Place & { readonly by: 'file' }): Promise<string> {
-    const folder = await this.#folder(place)
-    const real = await realpath(path.join(folder, path.basename(place.path)))
+  async #resolve(location: SidecarLocation & { readonly by: 'file' }): Promise<string> {
+    const folder = await this.#folder(location)
+    const real = await realpath(path.join(folder, path.basename(location.path)))
     if (isInside(real, folder)) return real
-    throw new EscapeError(`${place.path} is a link that leads out of ${folder}`)
+    throw new EscapeError(`${location.path} is a link that leads out of ${folder}`)
   }
 }
 
