@@ -107,7 +107,7 @@ export async function elsewhereFault(home: string, holder: Holder, cause?: unkno
 export async function hangingFault({ home, socket }: Address, ms: number): Promise<CliFault> {
   const pid = await runningDaemon(home).catch(() => undefined)
   const who = pid === undefined ? 'the daemon' : `the daemon (pid ${pid})`
-  const text = `${who} takes connections on ${socket} and has not answered for ${Math.round(ms / 1000)} s; it hangs`
+  const text = `${who} takes connections on ${socket} and has not answered for ${Math.round(ms / 1000)} s; it is unresponsive`
   return new CliFault('daemon_unresponsive', text, { exit: 3, next: 'svc daemon stop' })
 }
 
@@ -116,7 +116,7 @@ export async function brokenFault({ home, socket }: Address, cause: unknown): Pr
   if (await takesConnections(socket)) {
     return new CliFault('connection', `the connection to the daemon failed: ${(cause as Error).message}`, { cause })
   }
-  const text = `the daemon of ${home} ended before it answered; what was asked of it may have been done or not`
+  const text = `the daemon of ${home} ended before it answered; the request may or may not have taken effect`
   return new CliFault('daemon_ended', text, { exit: 3, next: 'svc daemon start', cause })
 }
 

@@ -34,7 +34,8 @@ async function describeModules({ name, surface }: Plugin): Promise<ModuleCommand
     commands.map(async ({ path, summary, args = [], options = [], local, load }) => {
       const { run } = await load()
       const found = Object.keys(module).find(key => module[key] === run)
-      if (found === undefined) throw new Error(`what runs svc ${path} is not exported by plugins/${name}/commands.ts`)
+      if (found === undefined)
+        throw new Error(`plugins/${name}/commands.ts does not export the function of the command svc ${path}`)
       return {
         kind: 'module' as const,
         path,
@@ -51,7 +52,7 @@ async function describeModules({ name, surface }: Plugin): Promise<ModuleCommand
 
 function refuseDuplicates(paths: readonly string[]): void {
   const twice = paths.find((path, i) => paths.indexOf(path) !== i)
-  if (twice !== undefined) throw new Error(`two commands are called svc ${twice}`)
+  if (twice !== undefined) throw new Error(`two commands are named svc ${twice}`)
 }
 
 function put(file: string, text: string): void {

@@ -54,8 +54,8 @@ export function clientTypes(document: Document): string {
   return [
     HEAD,
     ...shapes.declarations(),
-    `/** What each operation takes and gives. */\nexport interface Operations ${block(types)}`,
-    `/** Where each operation is. */\nexport const routes = {\n${indent(routes.join(',\n'))},\n} as const`,
+    `/** Input and output of each operation. */\nexport interface Operations ${block(types)}`,
+    `/** Method and path of each operation. */\nexport const routes = {\n${indent(routes.join(',\n'))},\n} as const`,
     '',
   ]
     .join('\n\n')

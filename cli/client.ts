@@ -112,7 +112,7 @@ export class Client {
       if (request.signal?.aborted) throw error
       if (isUnreachable(error)) throw await unreachableFault(address, error)
       if (String((error as NodeJS.ErrnoException).code).startsWith('HPE_')) {
-        const text = `what answers on ${address.socket} is not a daemon of svc`
+        const text = `the program that answers on ${address.socket} is not an svc daemon`
         throw new CliFault('socket_foreign', text, { exit: exitCodes.noDaemon, next: 'svc daemon start', cause: error })
       }
       throw await brokenFault(address, error)

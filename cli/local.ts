@@ -29,9 +29,9 @@ export interface LocalCommand {
   readonly load: () => Promise<(context: LocalContext) => Promise<number | undefined>>
 }
 
-const userOption = { name: 'user', type: 'text', summary: 'user whose daemon it is; default: you' } as const
+const userOption = { name: 'user', type: 'text', summary: 'user that the daemon runs as; default: you' } as const
 const serviceOptions = [
-  { name: 'system', type: 'boolean', summary: 'a unit of the machine, which runs as the user (as root)' },
+  { name: 'system', type: 'boolean', summary: 'install a system unit, which runs as that user; requires root' },
   userOption,
 ] as const
 
@@ -159,7 +159,7 @@ export const localCommands: readonly LocalCommand[] = [
   {
     kind: 'local',
     path: 'bundle schema',
-    summary: 'Print the JSON Schema of the file of a bundle',
+    summary: 'Print the JSON Schema of a bundle file',
     args: [],
     options: [],
     load: () => import('./schema/print-schema.js').then(module => module.printSchema('bundle')),
@@ -233,15 +233,15 @@ export const localCommands: readonly LocalCommand[] = [
       },
     ],
     options: [
-      { name: 'dry-run', type: 'boolean', summary: 'show what would be made, and change nothing' },
+      { name: 'dry-run', type: 'boolean', summary: 'show what would be imported, and change nothing' },
       {
         name: 'format',
         type: 'text',
-        summary: 'kind of the file, where its name does not tell; svc import --json lists them',
+        summary: 'format of the file, if its name does not show it; svc import --json lists them',
       },
-      { name: 'workspace', type: 'text', summary: 'workspace that gets what is imported; default: all' },
-      { name: 'agent', type: 'text', summary: 'agent that jobs run, instead of one that runs their commands' },
-      { name: 'system', type: 'boolean', summary: 'lines of the crontab name a user, as those of /etc/crontab do' },
+      { name: 'workspace', type: 'text', summary: 'workspace to import into; default: all' },
+      { name: 'agent', type: 'text', summary: 'agent for imported jobs; default: one that runs their commands' },
+      { name: 'system', type: 'boolean', summary: 'the lines of the crontab name a user, as in /etc/crontab' },
       { name: 'enable', type: 'boolean', summary: 'enable imported jobs at once' },
     ],
     load: () => import('./import/command.js').then(module => module.importSource),
@@ -257,7 +257,7 @@ export const localCommands: readonly LocalCommand[] = [
   {
     kind: 'local',
     path: 'completion install',
-    summary: 'Have your shell complete svc from its next start on',
+    summary: 'Install shell completion, which works from the next start of your shell',
     args: [shellArgument],
     options: [...printOption, { name: 'force', type: 'boolean', summary: 'replace a file that svc did not write' }],
     load: () => import('./setup/user-install.js').then(module => module.installCompletion),

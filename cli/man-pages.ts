@@ -35,7 +35,7 @@ const WIDTH = 72
 const OWN = 'svc'
 
 /** Mark in each page that identifies its generator. */
-export const MAN_MARK = 'made from the commands of svc'
+export const MAN_MARK = 'generated from the commands of svc'
 
 const headOf = (name: string, about: string, version: string) => [
   `.\\" ${MAN_MARK}`,

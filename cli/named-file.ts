@@ -14,7 +14,7 @@ const MAX_BYTES = 16 * 1024 * 1024
 export async function readNamedFile(path: string): Promise<string> {
   const found = await stat(path).catch(() => undefined)
   const bytes = found?.isFIFO() ? await readPipe(path) : await readRegularFile(path, { maxBytes: MAX_BYTES })
-  if (!bytes) throw FileErrors.file_unreadable(`there is no file ${path}`, { next: 'name a file that is there' })
+  if (!bytes) throw FileErrors.file_unreadable(`there is no file ${path}`, { next: 'name an existing file' })
   return bytes.toString()
 }
 
@@ -25,7 +25,7 @@ async function readPipe(path: string): Promise<Buffer> {
   let length = 0
   for await (const chunk of new Socket({ fd, readable: true, writable: false }) as AsyncIterable<Buffer>) {
     length += chunk.length
-    if (length > MAX_BYTES) throw FileErrors.file_too_large(`${path} gives more than ${MAX_BYTES} bytes`)
+    if (length > MAX_BYTES) throw FileErrors.file_too_large(`${path} is larger than ${MAX_BYTES} bytes`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
@@ -41,6 +41,6 @@ function firstOf(fd: number, path: string): Buffer {
     if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return Buffer.alloc(0)
     throw unreadable(path, error)
   }
-  const next = 'start what writes into it first, or name a file'
-  throw FileErrors.file_unreadable(`${path} is a pipe that nothing comes out of`, { next })
+  const next = 'start the program that writes to it first, or name a file'
+  throw FileErrors.file_unreadable(`nothing is written to the pipe ${path}`, { next })
 }

@@ -92,7 +92,7 @@ async function decodeInvocation(entry: RouteCommand, invocation: Invocation, wor
       const read = decodeValue(parameter, value, label, io.cwd)
       const decoded = takesId(parameter, entry) ? await workspaceId(String(read), client) : read
       if (parameter.in === 'body') {
-        if (parameter.name in short) throw usageFault(`${label} and a short form of it cannot both be given`)
+        if (parameter.name in short) throw usageFault(`give either ${label} or a short form of it, not both`)
         values.body[parameter.name] = decoded
       } else if (parameter.in !== 'shorthand') values[parameter.in][parameter.name] = String(decoded)
     } else if (parameter.fromContext && parameter.in === 'path') {
@@ -207,7 +207,7 @@ async function findHidden(
   for (const [name, { path, pick: at }] of Object.entries(entry.find ?? {})) {
     const url = fillPath(path, { ...params, ...found })
     const value = pick(await client.request('GET', url), at)
-    if (typeof value !== 'string' || value === '') throw new CliFault('protocol', `${url} does not say the ${name}`)
+    if (typeof value !== 'string' || value === '') throw new CliFault('protocol', `the reply of ${url} has no ${name}`)
     found[name] = value
   }
   return found

@@ -149,7 +149,7 @@ async function carryOut(entry: Entry, invocation: Invocation, world: World): Pro
     if (isLocal && !(error instanceof TypeError)) throw error
     if (error instanceof Fault) throw givenFault(error, exitOfStatus(error.status))
     // A bug of a plugin, or an unexpected reply of the daemon.
-    throw new CliFault('command_failed', `svc ${entry.path} failed on something unexpected`, { cause: error })
+    throw new CliFault('command_failed', `svc ${entry.path} failed with an unexpected error`, { cause: error })
   }
 }
 
@@ -277,7 +277,7 @@ async function loadModule(entry: ModuleCommand, root: string): Promise<Run> {
 }
 
 function otherVersion(daemon: string, own: string): string {
-  return `the daemon is version ${cleanText(daemon)} and this command line ${own}; svc daemon restart makes them one`
+  return `the daemon is version ${cleanText(daemon)}, but this command line is ${own}; restart the daemon: svc daemon restart`
 }
 
 function unknownFault({ text, group, alike }: Found & { is: 'unknown' }): CliFault {

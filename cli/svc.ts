@@ -68,7 +68,7 @@ run(process.argv.slice(2), {
   signal: controller.signal,
   idle: () =>
     new Promise((_, reject) => {
-      const text = 'the command waits for something that cannot happen any more'
+      const text = 'the command ended early: it waits for an event that can no longer occur'
       process.once('beforeExit', () => reject(new CliFault('command_stuck', text)))
     }),
   onInterrupt: (take, options) => {

@@ -175,7 +175,7 @@ function end({ owner, where }: Culprit): void {
     // Without this count, successors could follow each other for ever.
   }
   const isStopping = Atomics.load(shared, STOPPING) === 1 || isStopAsked(home)
-  const text = `the daemon does not come back from ${where} of ${owner}: it is ended, and ${follows(succession, isStopping, owner)}`
+  const text = `the event loop of the daemon is blocked in ${where} of ${owner}: it is killed, and ${follows(succession, isStopping, owner)}`
   try {
     if (successor && succession !== 'none' && !isStopping) succeed(successor)
     else writeSync(2, `error: ${text}\n`)
@@ -185,10 +185,10 @@ function end({ owner, where }: Culprit): void {
 }
 
 function follows(succession: Succession, isStopping: boolean, owner: string): string {
-  if (isStopping) return 'no other is started, for it was told to stop'
-  if (succession === 'normal') return `${owner} left out of the next start`
+  if (isStopping) return 'no other is started, because it was stopping'
+  if (succession === 'normal') return `${owner} does not run after the next start`
   if (succession === 'safe mode') return 'the next start is in safe mode'
-  return 'no other is started, for that happened too often; svc daemon start --safe-mode'
+  return 'no other is started, because this happened too often; start it without extensions: svc daemon start --safe-mode'
 }
 
 /** Starts the next daemon, which waits for the lock of this one. */

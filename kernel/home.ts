@@ -41,8 +41,8 @@ export function checkOwner(home: string): void {
   const owner = statSync(home, { throwIfNoEntry: false })?.uid
   const { uid, username } = os.userInfo()
   if (owner === undefined || uid === -1 || owner === uid) return
-  const text = `the home ${home} belongs to another user (uid ${owner}) than the one who starts the daemon (${username}, uid ${uid})`
-  const next = `run it as its owner, \`sudo -u '#${owner}' svc daemon start\`, or choose another home with SVC_HOME`
+  const text = `the home ${home} belongs to another user (uid ${owner}), not to the one that starts the daemon (${username}, uid ${uid})`
+  const next = `start the daemon as the owner of the home, \`sudo -u '#${owner}' svc daemon start\`, or choose another home with SVC_HOME`
   throw new Fault('home_owner_mismatch', 500, text, { next })
 }
 

@@ -197,13 +197,13 @@ export async function createKernel(options: KernelOptions): Promise<Kernel> {
     const found = wanted.length > 0 ? await options.replacements?.(wanted, { home, db, clock, ids, version }) : []
     await host.boot([...options.plugins, ...(found ?? [])])
     if (sources.size > 0 && !redactors.isUsed())
-      warn('no plugin replaces secrets: they stand in logs, events and errors')
+      warn('no plugin redacts secrets: they appear in logs, events and errors')
     if (disk.writable) await host.startWaiting()
 
     const socketPath = checkSocketPath(config.get(KernelSettings.socket) || home.socket)
     undo.push(() => Promise.all([transport.close('socket', 0), transport.close('tcp', 0)]))
     const doors = options.listen ?? []
-    if (doors.includes('tcp') && !hooks.open.isUsed()) warn('TCP is not served: no plugin opens it')
+    if (doors.includes('tcp') && !hooks.open.isUsed()) warn('TCP is not served: no plugin opens a TCP listener')
     const shut = await hooks.open.ask()
     if (shut) throw shut
     if (doors.length > 0) {

@@ -21,7 +21,7 @@ export class OwnedScope implements Scope {
   }
 
   defer(label: string, release: () => unknown, deadlineMs?: number): () => Promise<void> {
-    if (this.#dead) throw new Error(`${this.owner} is released already and cannot acquire ${label}`)
+    if (this.#dead) throw new Error(`${this.owner} is already released and cannot acquire ${label}`)
     const key = Symbol(label)
     this.#stack.set(key, { label, release, deadlineMs })
     return async () => {

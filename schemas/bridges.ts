@@ -195,7 +195,7 @@ const DefaultsBody = v.nullish(
       // The union covers the type of every member; additional members must be strings.
       v.union([Mode, v.string(), Progress]),
     ),
-    v.description('where a message goes that answers nothing: {"group_id":"#ops"}'),
+    v.description('default target of messages that answer no other message: {"group_id":"#ops"}'),
   ),
 )
 const described = {
@@ -203,7 +203,7 @@ const described = {
   routing_policy: v.pipe(
     RoutingBody,
     v.description(
-      'what distinguishes conversations: {"include_group":true,"include_peer":false,"include_thread":true}',
+      'members that distinguish conversations: {"include_group":true,"include_peer":false,"include_thread":true}',
     ),
   ),
   provider_config: v.nullish(v.pipe(JsonMap, v.description('settings of the platform; secrets are bound to slots'))),
@@ -215,7 +215,7 @@ export const CreateBridgeBody = v.strictObject({
   display_name: Name,
   platform: v.pipe(v.string(), v.description('platform, as svc bridge providers lists it')),
   extension_name: v.pipe(v.string(), v.description('extension whose adapter serves it')),
-  scope: v.pipe(Scope, v.description('a workspace, whose agent answers, or global: sends only')),
+  scope: v.pipe(Scope, v.description('a workspace, whose agent answers, or global, which only sends')),
   workspace_id: v.optional(v.pipe(v.string(), v.description('workspace id, for scope workspace'))),
   enabled: v.pipe(v.boolean(), v.description('start it now')),
   routing_policy: described.routing_policy,
@@ -237,7 +237,7 @@ export const PatchBridgeBody = v.strictObject({
   degradation: v.nullish(
     v.strictObject({ reason: Reason, message: v.optional(v.pipe(v.string(), v.maxLength(1000))) }),
   ),
-  clear_degradation: v.optional(v.pipe(v.boolean(), v.description('it is not degraded any more'))),
+  clear_degradation: v.optional(v.pipe(v.boolean(), v.description('clear the degradation'))),
 })
 export type PatchBridgeBody = v.InferOutput<typeof PatchBridgeBody>
 

@@ -43,14 +43,14 @@ export type QuietHours = v.InferOutput<typeof QuietHours>
 const failures = v.pipe(Integer, v.minValue(1), v.maxValue(1000))
 const pace = {
   after_failures: v.optional(
-    v.pipe(failures, v.description('send a failure only when so many in a row happened to one subject')),
+    v.pipe(failures, v.description('send a failure only after this many in a row for one subject')),
   ),
   only_on_change: v.optional(
-    v.pipe(v.boolean(), v.description('send an event only if the previous one of its subject was another')),
+    v.pipe(v.boolean(), v.description('send an event only if the previous one of its subject differs')),
   ),
 }
 const cooldown = v.optional(
-  v.pipe(DurationText, v.description('time after a message in which its subject sends no further one; 0: none')),
+  v.pipe(DurationText, v.description('minimum time between two messages about one subject; 0: none')),
 )
 const SubjectRules = v.strictObject({ ...pace, cooldown })
 

@@ -34,7 +34,7 @@ export type WorkspaceDetail = v.InferOutput<typeof WorkspaceDetail>
 
 /** Query of GET /api/workspaces. */
 export const ListWorkspacesQuery = v.strictObject({
-  path: v.optional(v.pipe(v.string(), v.description('only the workspace that this absolute path belongs to'))),
+  path: v.optional(v.pipe(v.string(), v.description('only the workspace that contains this absolute path'))),
 })
 export type ListWorkspacesQuery = v.InferOutput<typeof ListWorkspacesQuery>
 

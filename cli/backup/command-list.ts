@@ -21,7 +21,7 @@ export const backupCommands: readonly LocalCommand[] = [
     options: [
       { name: 'to', type: 'text', summary: 'a new file, or a folder; default: the folder of backup.folder' },
       ...encrypts,
-      { name: 'include-vault-key', type: 'boolean', summary: 'include the key of the vault, which opens all secrets' },
+      { name: 'include-vault-key', type: 'boolean', summary: 'include the vault key, which decrypts all secrets' },
     ],
     load: () => import('./create.js').then(module => module.createBackup),
   },
@@ -55,7 +55,7 @@ export const backupCommands: readonly LocalCommand[] = [
   {
     kind: 'local',
     path: 'backup export',
-    summary: 'Write a backup into one file, which needs no other',
+    summary: 'Write a backup into a single self-contained file',
     args: [{ name: 'file', summary: 'a backup, or its name in the folder of backups' }],
     options: [{ name: 'to', type: 'text', summary: 'a new file' }, ...encrypts],
     load: () => import('./export.js').then(module => module.exportOne),
@@ -63,7 +63,7 @@ export const backupCommands: readonly LocalCommand[] = [
   {
     kind: 'local',
     path: 'backup delete',
-    summary: 'Delete a backup and what it alone needed',
+    summary: 'Delete a backup and the chunks that only it uses',
     args: [{ name: 'file', summary: 'a backup, or its name in the folder of backups' }],
     options: [],
     load: () => import('./export.js').then(module => module.deleteOne),

@@ -44,7 +44,7 @@ export async function listBackups(context: LocalContext): Promise<undefined> {
       kind: backup.kind === 'manual' ? '' : backup.kind,
       secured: backup.encrypted ? 'yes' : '',
       verified: backup.verified_at ?? '',
-      state: backup.incomplete ? 'incomplete: chunks that it needs are missing' : '',
+      state: backup.incomplete ? 'incomplete: chunks of it are missing' : '',
     }))
     out.table(
       rows,
@@ -127,7 +127,7 @@ function show({ out, home }: LocalContext, { backup, files, left_out, vault_key,
   for (const { path, why } of left_out) if (path !== 'vault.key') out.line(`left out: ${path}: ${why}`)
   if (!vault_key && left_out.some(({ path }) => path === 'vault.key'))
     out.line(
-      out.color('dim', 'the key of the vault is not in it: keep vault.key elsewhere, or use --include-vault-key'),
+      out.color('dim', 'the vault key is not included: keep a copy of vault.key elsewhere, or use --include-vault-key'),
     )
   if (removed.length > 0) out.line(out.color('dim', `removed ${removed.length} older: ${removed.join(', ')}`))
   void home

@@ -16,7 +16,7 @@ export async function exportOne(context: LocalContext): Promise<undefined> {
   const file = fileOf(context)
   if (options.to === undefined) {
     const next = 'svc backup export <file> --to <file>'
-    throw new CliFault('usage', 'name the file to be written: --to', { exit: exitCodes.usage, next })
+    throw new CliFault('usage', 'give the output file: --to', { exit: exitCodes.usage, next })
   }
   const output = resolve(cwd, String(options.to))
   const sealing = { to: lists['encrypt-to'] ?? [], ...(await passphraseOf(context)) }
@@ -26,7 +26,7 @@ export async function exportOne(context: LocalContext): Promise<undefined> {
   if (out.json) out.value({ status: 'exported', file, path: output, bytes })
   else {
     out.id(output)
-    out.line(`exported ${basename(file)} to ${output} (${sizeText(bytes)}), which needs no other file`)
+    out.line(`exported ${basename(file)} to ${output} (${sizeText(bytes)}), a self-contained file`)
   }
   return undefined
 }
@@ -40,9 +40,9 @@ export async function deleteOne(context: LocalContext): Promise<undefined> {
   const { freed, unreadable } = await asFault(() => deleteBackup(folder, name, systemClock()))
   if (out.json) out.value({ status: 'deleted', name, folder, freed_bytes: freed, ...(unreadable && { unreadable }) })
   else {
-    out.line(`deleted ${name}; the chunks that it alone needed had ${sizeText(freed)}`)
+    out.line(`deleted ${name}; freed ${sizeText(freed)}`)
     if (unreadable !== undefined)
-      out.line(`no chunk was removed: ${unreadable} cannot be read, and what it needs is unknown`)
+      out.line(`no chunk was removed: ${unreadable} cannot be read, so it is unknown which chunks it uses`)
   }
   return undefined
 }

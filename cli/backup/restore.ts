@@ -89,7 +89,7 @@ function tellSecrets({ out }: LocalContext, refs: readonly string[]): void {
   out.line(
     out.color(
       'yellow',
-      `${refs.length} secrets cannot be read without the key of the vault, which is not in the backup:`,
+      `${refs.length} ${refs.length === 1 ? 'secret' : 'secrets'} cannot be read without the vault key, which is not in the backup:`,
     ),
   )
   for (const ref of refs.slice(0, NAMED)) out.line(`  ${ref}`)

@@ -17,7 +17,7 @@ export async function printCompletion({ args, data, io }: LocalContext): Promise
   }
   const make = Object.entries(shells).find(([name]) => name === args.shell)?.[1]
   if (make === undefined) {
-    const text = `no completion for ${JSON.stringify(args.shell)}; there is one for ${Object.keys(shells).join(', ')}`
+    const text = `no completion for ${JSON.stringify(args.shell)}; supported shells: ${Object.keys(shells).join(', ')}`
     const [meant = 'bash'] = nearest(String(args.shell), [...Object.keys(shells), 'install', 'uninstall'])
     throw new CliFault('usage', text, { exit: exitCodes.usage, next: `svc completion ${meant}` })
   }

@@ -152,7 +152,7 @@ function globalOption(members: readonly Parameter[], scoped: RouteCli['scoped'])
   if (!workspace || members.some(({ option }) => option === GLOBAL)) return []
   const hasScope = members.some(takesScope)
   if (!hasScope && !(workspace.fromContext && !workspace.required)) return []
-  const summary = scoped || !hasScope ? 'for no workspace, also inside of one' : 'of no workspace'
+  const summary = scoped || !hasScope ? 'use no workspace, even inside one' : 'only global entries'
   return [{ name: GLOBAL, option: GLOBAL, in: 'shorthand', type: 'boolean', required: false, summary }]
 }
 

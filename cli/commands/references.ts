@@ -91,7 +91,7 @@ function chosen(
     const [last] = known.sort((a, b) => (a.at < b.at ? 1 : -1))
     if (!last) {
       const thing = list.split(' ').at(-2)?.replace(/s$/, '')
-      const text = `@last is the newest ${thing}, and there is no ${thing} yet`
+      const text = `@last means the newest ${thing}, but there is no ${thing} yet`
       throw new CliFault('not_found', text, { exit: exitCodes.notFound, next: `svc ${list}` })
     }
     return last.id
@@ -104,10 +104,14 @@ function chosen(
   if (found.length < 2) return found[0]?.id
   const candidates = found.slice(0, mostTold).map(({ id, name }) => (typeof name === 'string' ? `${id} (${name})` : id))
   const more = found.length > mostTold ? ` and ${found.length - mostTold} more` : ''
-  throw new CliFault('ambiguous_reference', `${cleanLine(text)} may be ${cleanLine(candidates.join(', '))}${more}`, {
-    exit: exitCodes.usage,
-    next: `svc ${entry.path} ${found[0]?.id}`,
-  })
+  throw new CliFault(
+    'ambiguous_reference',
+    `${cleanLine(text)} is ambiguous: ${cleanLine(candidates.join(', '))}${more}`,
+    {
+      exit: exitCodes.usage,
+      next: `svc ${entry.path} ${found[0]?.id}`,
+    },
+  )
 }
 
 const newest = (row: unknown): unknown =>

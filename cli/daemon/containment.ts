@@ -22,7 +22,7 @@ export function containFailures(log: (line: DaemonLine) => void, blame: Blame): 
     blame(owner, 'uncaught exception', error)
   })
   process.exit = () => {
-    throw new Error('process.exit is not for plugins; the daemon is stopped with svc daemon stop')
+    throw new Error('a plugin must not call process.exit; to stop the daemon: svc daemon stop')
   }
 }
 

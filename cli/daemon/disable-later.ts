@@ -55,5 +55,5 @@ export async function disableLater({ home, name, out, signal, unreached, ask }: 
     }
   }
   if (out.json) out.value({ extension: name, status: 'noted', reason: unreached.code })
-  else out.essential(`${name} is off from the next start of the daemon: it cannot be asked now`)
+  else out.essential(`the daemon does not answer; ${name} is disabled from its next start`)
 }

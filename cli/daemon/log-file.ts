@@ -104,7 +104,7 @@ export class LogFile {
 
   #lostLine() {
     const time = new Date(this.now()).toISOString()
-    return { level: 'warn', time, msg: `the log could not be written for a while; ${this.#lost} lines are missing` }
+    return { level: 'warn', time, msg: `the log could not be written for a while; lines lost: ${this.#lost}` }
   }
 
   #checkFile(): void {

@@ -25,7 +25,7 @@ export class LogLimit {
       (fields, msg) => {
         if (limit.dropped > 0) {
           if (limit.bucket.left < RATE.burst / 2) return void limit.dropped++
-          logger.warn({ dropped: limit.dropped }, 'its lines are written again')
+          logger.warn({ dropped: limit.dropped }, 'its lines are logged again')
           limit.dropped = 0
         }
         if (limit.bucket.tryTake(costOf(fields, msg))) return logger[level](fields, msg)
@@ -33,7 +33,7 @@ export class LogLimit {
         const rate = `${RATE.burst / 2 ** 20} MiB at once and ${RATE.perSecond / 1024} KiB a second`
         logger.warn(
           {},
-          `it logs more than ${rate}: its lines are left out for a while. See svc extension logs ${extension}`,
+          `it logs more than ${rate}: its lines are dropped until the rate falls. See svc extension logs ${extension}`,
         )
       }
     return {

@@ -40,7 +40,7 @@ export class Relaunching implements Relauncher {
       this.serves = resolve
     })
     if (options.service) this.external = true
-    else if (!options.successor) this.refusal = 'it runs in the foreground, and whoever started it restarts it'
+    else if (!options.successor) this.refusal = 'it runs in the foreground; restart it where it was started'
   }
 
   stop(): void {

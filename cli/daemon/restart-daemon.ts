@@ -94,7 +94,7 @@ async function follow(
       return operations.read(id) ?? operation
     }
     if (Date.now() > until) {
-      const text = `the restart ${id} is ${status} for more than ${WAIT_MS / 1000} s; it goes on`
+      const text = `the restart ${id} has been ${status} for more than ${WAIT_MS / 1000} s; it continues in the background`
       throw new CliFault('restart_timeout', text, { next: 'svc daemon restart' })
     }
     const changed = async () => {
@@ -124,6 +124,6 @@ async function report(
     'daemon'
   >
   if (!out.json && daemon.safe_mode !== undefined)
-    out.note(`no extension runs: ${daemon.safe_mode}. To run them: svc daemon stop && svc daemon start`)
+    out.note(`no extensions run: ${daemon.safe_mode}. To run them: svc daemon stop && svc daemon start`)
   return undefined
 }

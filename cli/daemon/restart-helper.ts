@@ -53,11 +53,11 @@ export async function runRestartHelper({ home, operation, successor }: HelperOpt
       operations.advance(operation, to, new Date().toISOString(), more)
     } catch (error) {
       // A full disk must not prevent the start of the next daemon.
-      process.stderr.write(`error: the restart ${operation} cannot be written down: ${(error as Error).message}\n`)
+      process.stderr.write(`error: the restart ${operation} cannot be recorded: ${(error as Error).message}\n`)
     }
   }
   const fail = (why: string): number => {
-    const failure_reason = isStopAsked(home) ? 'a stop was asked for during the restart (svc daemon stop)' : why
+    const failure_reason = isStopAsked(home) ? 'the daemon was stopped during the restart (svc daemon stop)' : why
     advance('failed', { failure_reason })
     return 1
   }

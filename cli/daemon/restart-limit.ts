@@ -41,7 +41,7 @@ export const recentCulprits = (home: string): Set<string> => new Set(recentEnds(
 export function whySafeMode(home: string): string | undefined {
   const { length } = recentEnds(home)
   if (length <= MAX_SUCCESSORS) return undefined
-  return `the watchdog ended the daemon ${length} times within ${WINDOW_MS / 60_000} minutes`
+  return `the watchdog killed the daemon ${length} times within ${WINDOW_MS / 60_000} minutes`
 }
 
 /**
@@ -51,7 +51,7 @@ export function whySafeMode(home: string): string | undefined {
 export function whyNoMore(home: string): string | undefined {
   const { length } = recentEnds(home)
   if (length <= MAX_SUCCESSORS + MAX_SAFE_SUCCESSORS) return undefined
-  return `the watchdog ended the daemon ${length} times within ${WINDOW_MS / 60_000} minutes, in safe mode as well`
+  return `the watchdog killed the daemon ${length} times within ${WINDOW_MS / 60_000} minutes, in safe mode as well`
 }
 
 /** Resets the limit after a stop by a person. */

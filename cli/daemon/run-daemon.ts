@@ -98,7 +98,7 @@ export async function runDaemon(daemonOptions: DaemonOptions): Promise<number> {
   if (options.managed) warnUnserved(kernel, options.managed, log)
   options.onReady?.()
   const { safeMode } = kernel.host
-  if (safeMode !== undefined) log({ level: 'warn', msg: `safe mode, no extension runs: ${safeMode}` })
+  if (safeMode !== undefined) log({ level: 'warn', msg: `safe mode, no extensions run: ${safeMode}` })
   const why = await Promise.race([stopped, kernel.failed])
   if (typeof why === 'string') log({ level: 'info', msg: `${why}: the daemon stops` })
   else log({ level: 'error', msg: `the store failed, the daemon stops: ${why.message}` })
@@ -145,7 +145,7 @@ async function reloadConfig(kernel: Kernel, log: DaemonLog): Promise<void> {
 function warnUnserved(kernel: Kernel, { manager }: ManagedStart, log: DaemonLog): void {
   const tcp = manager.inherited?.tcp
   if (!tcp || kernel.host.listeners().some(({ door }) => door === 'tcp')) return
-  const what = `the service manager listens on ${tcp.host}:${tcp.port} for this daemon, which does not serve TCP`
+  const what = `the service manager listens on ${tcp.host}:${tcp.port} for this daemon, but the daemon does not serve TCP`
   log({ level: 'error', msg: `${what}: remove its ListenStream= or set http.enabled` })
 }
 
@@ -209,8 +209,8 @@ async function startKernel(
   const blame: Blame = (owner, where, error) => kernel?.host.report({ owner, hook: where, error })
   containFailures(log, blame)
   const blocked: Blocked = ({ owner, where }, seconds) => {
-    log({ level: 'warn', msg: `${owner} held the daemon for ${seconds} s in ${where}`, owner })
-    blame(owner, 'event loop', new Error(`it held the daemon in ${where}`))
+    log({ level: 'warn', msg: `${owner} blocked the event loop of the daemon for ${seconds} s in ${where}`, owner })
+    blame(owner, 'event loop', new Error(`it blocked the event loop in ${where}`))
   }
   let watchdog: Watchdog | undefined
   let isStopping = false
@@ -230,7 +230,11 @@ async function startKernel(
   const leftOut = new Map(suspect && [[suspect.owner, describeSuspect(suspect)]])
   // Recent culprits are included, because two that block in turns would otherwise never be disabled together.
   for (const name of options.succeeds || options.service ? recentCulprits(home) : []) {
-    if (!leftOut.has(name)) leftOut.set(name, 'it held the daemon a few minutes ago; it is left out of this run')
+    if (!leftOut.has(name))
+      leftOut.set(
+        name,
+        'it blocked the event loop of the daemon a few minutes ago; it does not run until the next start',
+      )
   }
   const { createKernel, plugins, critical, formerNames, quiesceOrder, replacements, startTime, holdFile } = await code
   // Extensions act on their own, and the original of a copied home may still run them.

@@ -63,7 +63,7 @@ export async function bringUp(
     const holds = async () => (await daemonHolder(home))?.pid === other
     const identity = await waitReady(context, async () => !holder.visible || !(await holds()))
     if (identity && safeMode) {
-      const text = `a daemon holds ${home} already (pid ${other}), with its extensions unless svc status says otherwise`
+      const text = `a daemon already runs at ${home} (pid ${other}), with its extensions unless svc status says otherwise`
       throw new CliFault('daemon_already_running', text, {
         exit: 5,
         next: 'svc daemon stop && svc daemon start --safe-mode',
@@ -72,7 +72,7 @@ export async function bringUp(
     if (identity) return { status: 'already_running', identity }
     if (!holder.visible) throw await elsewhereFault(home, holder)
     if (await holds()) {
-      const text = `a daemon holds ${home} already (pid ${other}) but does not answer`
+      const text = `a daemon already runs at ${home} (pid ${other}) but does not answer`
       throw new CliFault('daemon_unreachable', text, { exit: 5, next: 'svc daemon stop' })
     }
   }
@@ -115,7 +115,7 @@ export async function bringUp(
   const tail = file === undefined ? linesOf(said) : logTail(log, begin, 8)
   const what = ended.happened
     ? `the daemon did not start: ${ended.text}`
-    : `the daemon (pid ${child.pid}) is not ready after ${readyMs / 1000} s; it goes on starting`
+    : `the daemon (pid ${child.pid}) is not ready after ${readyMs / 1000} s; it continues to start`
   throw new CliFault('daemon_start_failed', [what, ...tail.map(line => `  ${line}`)].join('\n'), {
     details: { log },
     next: !ended.happened ? 'svc status' : file === undefined ? undefined : `less ${log}`,

@@ -52,7 +52,7 @@ async function untilGone(home: string, pid: number, signal: AbortSignal): Promis
     // A daemon started by a person in the meantime is another one; a successor ends as soon as it sees the stop request.
     if (holder === undefined || (holder !== pid && !isStopAsked(home))) break
     if (Date.now() > until) {
-      const text = `the daemon (pid ${pid}) was told to stop and is still running after ${waitMs / 1000} s`
+      const text = `the daemon (pid ${pid}) is still running ${waitMs / 1000} s after the stop request`
       throw new CliFault('daemon_stop_timeout', text, { next: `kill -9 ${pid}` })
     }
     await sleep(pollMs, undefined, { signal })

@@ -27,5 +27,5 @@ export const forgetSuspect = (home: string): void => suspectNote(home).remove()
 
 /** A description for the log and doctor. */
 export function describeSuspect({ where, pid, blocked_seconds }: Suspect): string {
-  return `it held the daemon (pid ${pid}) for ${blocked_seconds} s in ${where} until the watchdog ended it; it is left out of this run, the next start tries it again`
+  return `it blocked the event loop of the daemon (pid ${pid}) for ${blocked_seconds} s in ${where} until the watchdog killed the daemon; it does not run now and is started again with the next start`
 }

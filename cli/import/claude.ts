@@ -23,10 +23,10 @@ interface EventOf {
 const EVENTS: Readonly<Record<string, EventOf>> = {
   PreToolUse: { events: ['permission.request', 'tool.pre_call'], mode: 'sync' },
   PermissionRequest: { events: ['permission.request'], mode: 'sync' },
-  PostToolUse: { events: ['tool.post_call'], mode: 'async', note: 'what it prints does not reach the agent' },
-  PostToolUseFailure: { events: ['tool.post_error'], mode: 'async', note: 'what it prints does not reach the agent' },
+  PostToolUse: { events: ['tool.post_call'], mode: 'async', note: 'its output does not reach the agent' },
+  PostToolUseFailure: { events: ['tool.post_error'], mode: 'async', note: 'its output does not reach the agent' },
   UserPromptSubmit: { events: ['input.pre_submit'], mode: 'sync' },
-  SessionStart: { events: ['session.post_create'], mode: 'async', note: 'what it prints does not reach the agent' },
+  SessionStart: { events: ['session.post_create'], mode: 'async', note: 'its output does not reach the agent' },
   SessionEnd: { events: ['session.post_stop'], mode: 'async' },
   Stop: { events: ['turn.end'], mode: 'async', note: 'it cannot make the agent go on' },
 }
@@ -34,9 +34,9 @@ const EVENTS: Readonly<Record<string, EventOf>> = {
 /** Reasons for which hooks of other events are not imported. */
 const NO_EVENT: Readonly<Record<string, string>> = {
   Notification: 'svc has notifications of its own: svc notifications',
-  SubagentStop: 'svc does not see the subagents of an agent',
-  SubagentStart: 'svc does not see the subagents of an agent',
-  PreCompact: 'svc hears of a compaction when it is over',
+  SubagentStop: 'svc has no events for the subagents of an agent',
+  SubagentStart: 'svc has no events for the subagents of an agent',
+  PreCompact: 'svc has no event before a compaction, only one after it',
 }
 
 /** Members of settings.json that only Claude Code uses. */
@@ -74,7 +74,11 @@ function readSettings(file: SourceFile, around: Around, found: Findings): void {
   const top = objectOf(document.value)
   if (!top) throw new ForeignFileError(`an object is expected, not ${typeOf(document.value)}`, 1)
   for (const { name, line } of document.twice)
-    found.leave({ file: file.path, line }, shown(name, 60).slice(1, -1), 'the member stands twice; the last one counts')
+    found.leave(
+      { file: file.path, line },
+      shown(name, 60).slice(1, -1),
+      'the member occurs twice; the last one is used',
+    )
   for (const member of Object.keys(top))
     if (!OWN.has(member))
       found.stays(
@@ -138,8 +142,8 @@ function wantHook(
   if (typeof matcher !== 'string' || claudeGlobs(matcher) === undefined)
     throw new NotCarried(`matcher ${typeOf(matcher)}: names joined by | are possible, with .* for anything`)
   for (const member of ['if', 'once', 'shell'])
-    if (hook[member] !== undefined) throw new NotCarried(`svc has nothing for its member ${member}`)
-  if (typeof timeout !== 'number' || !(timeout > 0)) throw new NotCarried('its timeout is no number of seconds')
+    if (hook[member] !== undefined) throw new NotCarried(`svc has no equivalent of its member ${member}`)
+  if (typeof timeout !== 'number' || !(timeout > 0)) throw new NotCarried('its timeout is not a number of seconds')
   const seconds = Math.min(timeout, MOST_SECONDS)
   const mode = hook.async === true ? 'async' : known.mode
   const metadata = {
@@ -148,7 +152,7 @@ function wantHook(
   }
   const notes = [
     ...(known.note === undefined ? [] : [known.note]),
-    ...(timeout > MOST_SECONDS ? [`it has ${MOST_SECONDS} s, not ${timeout}`] : []),
+    ...(timeout > MOST_SECONDS ? [`the timeout is limited to ${MOST_SECONDS} s instead of ${timeout}`] : []),
   ]
   const hash = createHash('sha256')
     .update(JSON.stringify([event, matcher, command, project ?? '', hook.args ?? null]))
@@ -225,17 +229,18 @@ function readAgent(file: SourceFile, found: Findings): void {
   if (body === '') throw new ForeignFileError('it has no text, which is the prompt of an agent', 1)
   for (const member of Object.keys(head)) {
     if (['name', 'description', 'color'].includes(member) || (member === 'model' && head.model === 'inherit')) continue
-    const why = LEFT_OF_AGENTS[member] ?? 'svc has nothing for this member'
+    const why = LEFT_OF_AGENTS[member] ?? 'svc has no equivalent of this member'
     found.leave({ file: file.path, line: lineOf(file, member) }, `${written}.${member}`, why)
   }
   const notes = name === written ? [] : [`named ${name}`]
-  if (typeof head.description === 'string') notes.push('its description has no place in AGENT.md')
+  if (typeof head.description === 'string') notes.push('AGENT.md has no description')
   found.want({ kind: 'agent', ...location, name, agent: { prompt: body }, notes })
 }
 
 const LEFT_OF_AGENTS: Readonly<Record<string, string>> = {
-  tools: 'these are tools of Claude; tools of an agent of svc are those of the daemon (svc tool list)',
-  disallowedTools: 'these are tools of Claude; deny_tools of an agent of svc are those of the daemon (svc tool list)',
+  tools: 'these are tools of Claude; in svc, tools of an agent lists tools of the daemon (svc tool list)',
+  disallowedTools:
+    'these are tools of Claude; in svc, deny_tools of an agent lists tools of the daemon (svc tool list)',
   model: 'it is a name of Claude; choose one: svc agent update <name> --provider claude --model <model>',
   permissionMode: 'choose one: svc agent update <name> --permissions approve-reads',
   mcpServers: 'give them to the agent in AGENT.md, as mcp_servers',
@@ -264,7 +269,7 @@ function readCommand(file: SourceFile, found: Findings): void {
       found.leave(
         { file: file.path, line: lineOf(file, member) },
         `${name}.${member}`,
-        'svc has nothing for this member',
+        'svc has no equivalent of this member',
       )
   const description = typeof head.description === 'string' ? head.description : (body.split('\n')[0] ?? '')
   const text = [
@@ -280,15 +285,19 @@ function readCommand(file: SourceFile, found: Findings): void {
 
 /** Placeholders that Claude Code expands in a command before the model reads it. */
 const POWERS = [
-  [/\$ARGUMENTS|\$[1-9]\b/, '$ARGUMENTS', 'svc puts no arguments into a skill; the agent finds them in the prompt'],
-  [/!`[^`]+`/, '!`command`', 'svc runs no commands for a skill; the agent is told to'],
+  [
+    /\$ARGUMENTS|\$[1-9]\b/,
+    '$ARGUMENTS',
+    'svc does not insert arguments into a skill; the agent reads them from the prompt',
+  ],
+  [/!`[^`]+`/, '!`command`', 'svc runs no commands for a skill; the text tells the agent to run them'],
 ] as const
 
 /** A skill of a project is used in place; one of the person is copied. */
 function readSkill(path: string, around: Around, found: Findings): void {
   const folder = dirname(path)
   const owner = path.slice(0, path.lastIndexOf(`${sep}skills${sep}`))
-  const why = 'svc reads the skills of a trusted workspace where they are'
+  const why = 'svc reads the skills of a trusted workspace in place'
   if (dirname(owner) === around.userHome) wantSkill(folder, found)
   else found.stays({ file: path, line: 1 }, basename(folder), why)
 }

@@ -112,12 +112,12 @@ async function sourceFiles({ options, io }: LocalContext, source: string, around
     throw missing(`${program.name} has no files here: ${paths.join(', ')}`)
   }
   const about = await stat(path).catch(() => undefined)
-  if (!about) throw missing(`there is no file or folder ${path}, and no program of this name`)
+  if (!about) throw missing(`not found: ${path} is neither a file, a folder nor a known program`)
   const text = about.isDirectory() ? '' : ((await namedFile(path))?.text ?? '')
   const importer = wanted ?? importers.find(({ takes }) => takes(path, text))
   if (!importer)
     throw usageFault(
-      `${path} is of no known kind; say which with --format: ${importers.map(({ name }) => name).join(', ')}`,
+      `the format of ${path} is not recognized; give it with --format: ${importers.map(({ name }) => name).join(', ')}`,
       `svc import ${quoted(source)} --format ${importers[0]?.name}`,
     )
   return { importer, ...(await filesOf(path, importer)), from: path }
@@ -361,8 +361,8 @@ async function listSources(context: LocalContext): Promise<undefined> {
       { header: 'FORMAT', path: 'importer' },
       { header: 'PATH', path: 'path', below: true },
     ],
-    'no files of other programs were found; name one: svc import <path> --dry-run',
+    'no files of other programs were found; give a path: svc import <path> --dry-run',
   )
-  if (found.length > 0) out.line(`See what would be made: svc import ${found[0]?.source} --dry-run`)
+  if (found.length > 0) out.line(`See what would be imported: svc import ${found[0]?.source} --dry-run`)
   return undefined
 }

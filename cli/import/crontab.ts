@@ -46,12 +46,12 @@ const SHELLS = ['sh', 'bash', 'dash', 'ash', 'ksh', 'mksh', 'zsh']
 /** Variables of a crontab for cron itself, with the reason for which they are not imported. */
 const FOR_CRON: Readonly<Record<string, string>> = {
   MAILTO:
-    'svc mails no output; it is in the run (svc automation runs list), and svc notifications tells of runs that failed',
-  MAILFROM: 'svc mails no output',
-  CONTENT_TYPE: 'svc mails no output',
-  CONTENT_TRANSFER_ENCODING: 'svc mails no output',
-  RANDOM_DELAY: 'svc has no random delay; its jobs are due at the minute',
-  START_HOURS_RANGE: 'it is for anacron; svc catches up by catch_up_policy',
+    'svc does not send e-mail; the output is in the run (svc automation runs list), and svc notifications reports failed runs',
+  MAILFROM: 'svc does not send e-mail',
+  CONTENT_TYPE: 'svc does not send e-mail',
+  CONTENT_TRANSFER_ENCODING: 'svc does not send e-mail',
+  RANDOM_DELAY: 'svc has no random delay; its jobs run at the exact minute',
+  START_HOURS_RANGE: 'it is for anacron; in svc, catch_up_policy of a job decides about missed runs',
   CRON_WITHIN: 'svc has no such limit; see misfire_grace_seconds of a schedule',
 }
 
@@ -96,7 +96,7 @@ function readCrontab(
   let shell = '/bin/sh'
   const lines = text.split('\n')
   if (lines.length > MOST_LINES)
-    found.leave({ file, line: MOST_LINES + 1 }, 'lines', `more than ${MOST_LINES} lines; the others are not looked at`)
+    found.leave({ file, line: MOST_LINES + 1 }, 'lines', `more than ${MOST_LINES} lines; the others are ignored`)
   for (const [index, written] of lines.slice(0, MOST_LINES).entries()) {
     const line = written.trim()
     const location = { file, line: index + 1 }
@@ -140,9 +140,9 @@ function readCommand(
     const { command, input } = splitInput(around.hasUsers ? ofUser(rest, around.user) : rest)
     if (command === '') throw new NotCarried('there is no command after the schedule')
     const { zone = around.timezone, shell } = settings
-    if (!isTimezone(zone)) throw new NotCarried(`CRON_TZ ${shown(zone, 60)} is no time zone of this system`)
+    if (!isTimezone(zone)) throw new NotCarried(`CRON_TZ ${shown(zone, 60)} is not a time zone of this system`)
     if (!SHELLS.includes(shell.split('/').at(-1) ?? '') || !/^\/[\w./-]+$/.test(shell))
-      throw new NotCarried(`SHELL ${shown(shell, 60)} runs no shell script; one of ${SHELLS.join(', ')} does`)
+      throw new NotCarried(`SHELL ${shown(shell, 60)} is not supported; use one of ${SHELLS.join(', ')}`)
     const schedule: Schedule = { mode: 'cron', expr, timezone: zone }
     const problem = scheduleProblem(schedule)
     if (problem !== undefined) throw new NotCarried(problem)
@@ -160,7 +160,9 @@ function ofUser(text: string, caller: string): string {
   const [, user = '', rest = ''] = /^(\S+)\s+(.*)$/.exec(text) ?? []
   if (rest === '') throw new NotCarried('a user and a command are expected after the schedule')
   if (user !== caller)
-    throw new NotCarried(`it runs as ${user}; jobs run as the user of the daemon, ${caller}: import it as that user`)
+    throw new NotCarried(
+      `it runs as ${user}; jobs run as the user of the daemon, ${caller}: run svc import as that user`,
+    )
   return rest
 }
 
@@ -181,14 +183,13 @@ function splitLine(line: string): Line {
 
 /** The schedule in the form of svc. @throws NotCarried */
 export function exprOf({ nickname, fields }: Omit<Line, 'rest'>): string {
-  if (nickname === '@reboot')
-    throw new NotCarried('no job of svc runs at the start of the machine; a unit of systemd does')
+  if (nickname === '@reboot') throw new NotCarried('svc has no jobs at the start of the machine; use a systemd unit')
   if (nickname !== undefined) {
     const expr = Object.hasOwn(NICKNAMES, nickname) ? NICKNAMES[nickname] : undefined
     if (expr !== undefined) return expr
-    throw new NotCarried(`${shown(nickname, 40)} is none of ${Object.keys(NICKNAMES).join(', ')}`)
+    throw new NotCarried(`${shown(nickname, 40)} is not one of ${Object.keys(NICKNAMES).join(', ')}`)
   }
-  if (!fields) throw new NotCarried('it is neither a variable nor five fields and a command')
+  if (!fields) throw new NotCarried('it is neither a variable nor a schedule of five fields with a command')
   return FIELDS.map((field, index) => {
     const written = fields[index] as string
     try {
@@ -203,7 +204,7 @@ export function exprOf({ nickname, fields }: Omit<Line, 'rest'>): string {
 
 /** A numeric field, which has the same meaning in cron and svc. @throws NotCarried */
 function fieldOf(written: string, field: Field): string {
-  if (written.includes('~')) throw new NotCarried('a time by chance cannot be expressed; write one')
+  if (written.includes('~')) throw new NotCarried('a random time is not supported; write a fixed one')
   return written
     .split(',')
     .map(part => rangeOf(part, field))
@@ -218,14 +219,14 @@ function rangeOf(part: string, { least, most, names }: Field): string {
     return /^\d{1,2}$/.test(text) ? Number(text) : Number.NaN
   }
   const [, range, from = '', to, step] = /^(\*|(\w+)(?:-(\w+))?)(?:\/(\d{1,2}))?$/.exec(part) ?? []
-  if (range === undefined) throw new NotCarried(`${shown(part, 40)} is no number, range or step`)
+  if (range === undefined) throw new NotCarried(`${shown(part, 40)} is not a number, range or step`)
   if (step !== undefined && Number(step) < 1) throw new NotCarried('a step has to be at least 1')
   if (range === '*') return step === undefined ? '*' : `*/${Number(step)}`
   const first = number(from)
   const last = to === undefined ? first : number(to)
   if (!(first >= least && last <= most))
     throw new NotCarried(`values are ${least} to ${most}${names ? ' and names' : ''}`)
-  if (first > last) throw new NotCarried('a range that runs backwards means nothing to cron')
+  if (first > last) throw new NotCarried('a range must not run backwards')
   if (step !== undefined && to === undefined) throw new NotCarried('a step needs a range or *')
   return spelled(first, last, Number(step ?? 1), most === 7)
 }

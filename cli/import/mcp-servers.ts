@@ -40,15 +40,15 @@ const UNUSED: Readonly<Record<string, string>> = {
   alwaysAllow: 'svc decides by permissions, tools and deny_tools of an agent',
   autoApprove: 'svc decides by permissions, tools and deny_tools of an agent',
   trust: 'svc decides by permissions, tools and deny_tools of an agent',
-  timeout: 'svc has times of its own for servers',
-  startup_timeout_sec: 'svc has times of its own for servers',
-  startup_timeout_ms: 'svc has times of its own for servers',
-  tool_timeout_sec: 'svc has times of its own for servers',
+  timeout: 'svc has its own timeouts for servers',
+  startup_timeout_sec: 'svc has its own timeouts for servers',
+  startup_timeout_ms: 'svc has its own timeouts for servers',
+  tool_timeout_sec: 'svc has its own timeouts for servers',
   includeTools: 'name tools of a server in tools and deny_tools of an agent',
   excludeTools: 'name tools of a server in tools and deny_tools of an agent',
   enabled_tools: 'name tools of a server in tools and deny_tools of an agent',
   disabled_tools: 'name tools of a server in tools and deny_tools of an agent',
-  envFile: 'svc reads no file of variables for a server',
+  envFile: 'svc reads no file of environment variables for a server',
   sandboxEnabled: 'a sandbox is named by svc mcp add --sandbox',
   oauth: 'log in with svc mcp auth login',
 }
@@ -79,7 +79,7 @@ export function importMcpFiles(files: readonly SourceFile[], around: Around): Fo
       found.stays(
         { file: file.path, line: 1 },
         '.mcp.json',
-        `svc reads it where it is, once its workspace is trusted: ${next}`,
+        `svc reads it in place, once its workspace is trusted: ${next}`,
       )
       continue
     }
@@ -109,17 +109,17 @@ export function readServers(document: Document, file: string, around: Around, fo
     return
   }
   for (const { name, line } of document.twice)
-    found.leave({ file, line }, shown(name, 60).slice(1, -1), 'the member stands twice; the last one counts')
+    found.leave({ file, line }, shown(name, 60).slice(1, -1), 'the member occurs twice; the last one is used')
   const inputs = Array.isArray(holder.inputs) ? holder.inputs.length : 0
   if (inputs > 0)
     found.leave(
       { file, line: document.lineOf([...prefix, 'inputs']) },
       'inputs',
-      'svc asks for no values; store them: svc vault put',
+      'svc does not prompt for values; store them: svc vault put',
     )
   const servers = Object.entries(objectOf(holder[member]) ?? {})
   if (servers.length > MOST_SERVERS)
-    found.leave({ file, line: 1 }, member, `more than ${MOST_SERVERS} servers; the others are not looked at`)
+    found.leave({ file, line: 1 }, member, `more than ${MOST_SERVERS} servers; the others are ignored`)
   const project = projectOf(file)
   for (const [name, value] of servers.slice(0, MOST_SERVERS)) {
     const location = { file, line: document.lineOf([...prefix, member, name]) }
@@ -189,7 +189,7 @@ function urlOf(members: Readonly<Record<string, unknown>>): string | undefined {
   const type = word === undefined ? undefined : TRANSPORTS[word]
   if (type === 'sse') throw new NotCarried('svc has no SSE transport; the server has to speak streamable HTTP')
   const isStarted = members.command !== undefined
-  if (isStarted && urls.length > 0) throw new NotCarried('it has a command and a URL; leave one of them')
+  if (isStarted && urls.length > 0) throw new NotCarried('it has a command and a URL; remove one of them')
   if (isStarted && type === 'http') throw new NotCarried('its type is http, but it has a command')
   if (isStarted) return undefined
   // In Gemini `url` means SSE and `httpUrl` means streamable HTTP; svc uses streamable HTTP for both.
@@ -256,7 +256,8 @@ function httpServer(
 ): Server {
   const url = expand(written, reading)
   const parsed = URL.canParse(url) ? new URL(url) : undefined
-  if (!parsed || !/^https?:$/.test(parsed.protocol)) throw new NotCarried('its URL is no http:// or https:// address')
+  if (!parsed || !/^https?:$/.test(parsed.protocol))
+    throw new NotCarried('its URL is not an http:// or https:// address')
   if (parsed.username || parsed.password) throw new NotCarried('its URL has a password; give it as a header instead')
   const headers = valuesOf(
     { ...objectOf(members.http_headers), ...objectOf(members.headers) },
@@ -291,7 +292,9 @@ function valuesOf(value: unknown, of: 'env' | 'header', reading: Reading, store:
     const text = scalarText(entry)
     if (text === undefined) throw new NotCarried(`${of}.${inner(name)}: a text is expected, not ${typeOf(entry)}`)
     if (!/^[A-Za-z_][\w.-]{0,127}$/.test(name))
-      throw new NotCarried(`${of}: ${shown(name, 40)} is no name of ${of === 'env' ? 'a variable' : 'a header'}`)
+      throw new NotCarried(
+        `${of}: ${shown(name, 40)} is not a valid name of ${of === 'env' ? 'a variable' : 'a header'}`,
+      )
     // Equivalent: the value is read from the environment of the daemon when the server starts.
     const variable = /^\$\{(?:env:)?([A-Za-z_]\w*)\}$/.exec(text)?.[1] ?? /^\$([A-Za-z_]\w*)$/.exec(text)?.[1]
     if (variable !== undefined) {
@@ -320,7 +323,7 @@ function expand(text: string, { around, project }: Reading): string {
     if (inside === 'workspaceFolderBasename' && project !== undefined) return basename(project)
     const [, variable, fallback] = /^(?:env:)?([A-Za-z_]\w*)(?::-([\s\S]*))?$/.exec(inside) ?? []
     if (variable === undefined)
-      throw new NotCarried(`${inner(whole)} is asked of a person by the program whose file it is; write its value`)
+      throw new NotCarried(`${inner(whole)} is a value that the other program prompts for; write the value itself`)
     const value = around.env[variable] || fallback
     if (value === undefined) throw new NotCarried(`${whole} is not set here; set it and import again`)
     return value

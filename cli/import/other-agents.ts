@@ -128,12 +128,13 @@ function scheduleBy({ kind, expr, tz, everyMs, at, atMs }: Members, timezone: st
   if (kind === 'cron' && typeof expr === 'string') {
     const fields = expr.trim().split(/\s+/)
     if (fields.length !== 5 && !expr.trim().startsWith('@'))
-      throw new NotCarried('its cron expression has not five fields')
+      throw new NotCarried('its cron expression does not have five fields')
     const zone = typeof tz === 'string' && tz !== '' ? tz : timezone
     return { mode: 'cron', expr: exprOf(fields.length === 5 ? { fields } : { nickname: expr.trim() }), timezone: zone }
   }
   if (kind === 'every' && typeof everyMs === 'number') {
-    if (everyMs % 1000 !== 0 || everyMs <= 0) throw new NotCarried(`every ${everyMs} ms: whole seconds are possible`)
+    if (everyMs % 1000 !== 0 || everyMs <= 0)
+      throw new NotCarried(`every ${everyMs} ms: the interval must be whole seconds`)
     return { mode: 'every', interval: `${everyMs / 1000}s` }
   }
   const time = typeof at === 'string' ? Date.parse(at) : typeof atMs === 'number' ? atMs : Number.NaN

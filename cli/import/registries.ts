@@ -97,7 +97,7 @@ function serverOf(
         found.leave(
           location,
           inner(full),
-          `${others} other ways to run it are left out; the first one that svc has counts`,
+          `${others} other ways to run it are ignored; the first supported one is used`,
         )
       for (const [what, why] of needs.left) found.leave(location, `${inner(full)} ${what}`, why)
       return {
@@ -212,7 +212,7 @@ function remoteServer(members: Members, needs: Needs): WantedServer['server'] {
   const url = valueIn({ value: members.url, variables: members.variables })
   const parsed = url !== undefined && URL.canParse(url) ? new URL(url) : undefined
   if (url === undefined || !parsed || !/^https?:$/.test(parsed.protocol) || parsed.username || parsed.password)
-    throw new NotCarried('its URL is no http:// or https:// address, or has variables without a value')
+    throw new NotCarried('its URL is not an http:// or https:// address, or has variables without a value')
   const headers = needs.values(listOf(members.headers), 'header')
   return {
     url,
@@ -241,7 +241,7 @@ function wantProvider(
   if (!way) throw new NotCarried(binaryText(id, distribution, platform))
   const words = [...(npx ? ['npx', '-y'] : ['uvx']), way.package, ...argumentsIn(way)]
   if (!areWords(words))
-    throw new NotCarried('its package or an argument has characters that svc does not put into a command')
+    throw new NotCarried('its package or an argument has characters that svc does not allow in a command')
   const env: Record<string, string> = {}
   for (const [name, value] of Object.entries(objectOf(way.env) ?? {})) {
     if (typeof value === 'string' && value !== '' && v.safeParse(ProviderEntry, { env: { [name]: value } }).success)

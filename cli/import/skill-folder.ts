@@ -62,7 +62,7 @@ async function mustLieIn(root: string, path: string): Promise<void> {
   const real = await nearest(path)
   const inside = await realpath(root)
   if (real === inside || real.startsWith(inside + sep)) return
-  throw new CliFault('import_path_outside', `${path} leads out of ${root} by a link`)
+  throw new CliFault('import_path_outside', `${path} is a link that leads out of ${root}`)
 }
 
 /** Real path of the nearest existing ancestor of a path. */

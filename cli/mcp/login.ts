@@ -72,7 +72,7 @@ export async function logInToServer({
   } finally {
     reading.abort()
   }
-  throw new CliFault('mcp_auth_timed_out', `nobody logged in to ${name} within ten minutes`, {
+  throw new CliFault('mcp_auth_timed_out', `the login to ${name} was not completed within ten minutes`, {
     next: `svc mcp auth login ${name}`,
   })
 }

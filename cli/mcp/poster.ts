@@ -70,7 +70,7 @@ function headOf(bytes: Buffer): Head | undefined {
   const status = Number(/^HTTP\/1\.1 (\d{3})(?: |$)/.exec(first)?.[1])
   const length = fields.get('content-length')
   if (!status || fields.has('transfer-encoding') || (length !== undefined && !/^\d{1,15}$/.test(length)))
-    throw new Error(`this is no answer of the daemon: ${clip(first, 100)}`)
+    throw new Error(`this is not a reply of the daemon: ${clip(first, 100)}`)
   const isKept = fields.get('connection')?.toLowerCase() !== 'close'
   const none = status === 204 ? 0 : undefined
   return { status, from: end + HEAD_END.length, length: length === undefined ? none : Number(length), isKept }

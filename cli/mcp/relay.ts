@@ -52,7 +52,7 @@ function parsed(line: string | undefined) {
   } catch {
     // Reported below, like a value that is not an object.
   }
-  return { problem: { code: -32700, message: `one JSON object a line is expected, of at most ${MOST_BYTES} bytes` } }
+  return { problem: { code: -32700, message: `one JSON object per line is expected, of at most ${MOST_BYTES} bytes` } }
 }
 
 const say = (output: Writable, message: unknown): void => {

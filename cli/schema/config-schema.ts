@@ -33,7 +33,7 @@ export function configSchema(settings: readonly SettingSchema[], version: string
     $schema: DIALECT,
     title: `config.json of svc ${version}`,
     type: 'object',
-    properties: { $schema: { type: 'string', description: 'Where this schema is, for editors.' } },
+    properties: { $schema: { type: 'string', description: 'Address of this schema, for editors.' } },
     additionalProperties: false,
   }
   for (const setting of settings) addSetting(root, setting)

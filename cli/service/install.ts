@@ -67,9 +67,9 @@ export async function installService(context: LocalContext): Promise<undefined> 
   for (const { file } of files) out.line(`${written ? 'wrote' : 'unchanged'} ${file}`)
   if (status === 'started') out.line(`${service.name} runs and starts with the ${machineOr(service)}`)
   if (status === 'enabled')
-    out.line(`${service.name} starts with the ${machineOr(service)}; a daemon that is no service runs now`)
+    out.line(`${service.name} starts with the ${machineOr(service)}; a daemon that the service did not start runs now`)
   if (status === 'restart_needed')
-    out.line(`${service.name} runs as it was before; the change takes effect when it starts again`)
+    out.line(`${service.name} still runs with the old unit; the change takes effect when it starts again`)
   if (status === 'written') out.line('The service manager was not asked to start it.')
   if (commands.length > 0) out.line('Run:')
   for (const command of commands) out.line(`  ${command}`)
@@ -139,7 +139,7 @@ async function write(
 export function refusal(file: string, mark: 'edited' | 'foreign', command = 'install'): CliFault {
   const what =
     mark === 'edited' ? `${file} was changed after svc wrote it` : `${file} was not written by svc service install`
-  const kept = command === 'install' ? 'the old file is kept as .before' : 'it is removed as it stands'
+  const kept = command === 'install' ? 'the old file is kept as .before' : 'it is removed in spite of the change'
   return new CliFault(`service_${mark}`, `${what}; nothing was changed. With --force ${kept}`, {
     exit: exitCodes.conflict,
     next: command === 'install' ? 'svc service install --force' : 'svc service uninstall --force',
@@ -245,6 +245,8 @@ function notesOf(service: ServiceDefinition, { home, user }: ServiceFacts, { io 
     notes.push(`It stops when ${user} logs out. To keep it and start it with the machine: ${lingerCommand(user)}`)
   const names = secretNames(io.env).slice(0, 5)
   if (names.length > 0)
-    notes.push(`Not captured from this shell: ${names.join(', ')}. What agents need goes into ${join(home, '.env')}.`)
+    notes.push(
+      `Not captured from this shell: ${names.join(', ')}. Put the variables that agents need into ${join(home, '.env')}.`,
+    )
   return notes
 }

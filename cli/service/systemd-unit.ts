@@ -46,7 +46,7 @@ export function systemdUnit(facts: ServiceFacts, { system, socket }: UnitOptions
   return marked(
     `${[
       '# @mark',
-      '# Changes belong into a drop-in, which an update leaves alone: systemctl edit',
+      '# Make changes in a drop-in, which an update leaves alone: systemctl edit',
       '[Unit]',
       `Description=svc daemon of ${plain(home)}`,
       ...(system ? ['After=network.target'] : []),
@@ -112,7 +112,7 @@ export function socketUnit({ home, listen, user }: ServiceFacts, system: boolean
 function plain(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: none can stand in a line of a unit
   if (/[\u0000-\u001f\u007f]/.test(text) || text !== text.trim())
-    throw new CliFault('service_path_unsupported', `${JSON.stringify(text)} cannot stand in a unit`, {
+    throw new CliFault('service_path_unsupported', `${JSON.stringify(text)} is not allowed in a unit file`, {
       next: 'use a home whose path has no control characters: SVC_HOME=<folder> svc service install',
     })
   return text.replaceAll('%', '%%')

@@ -41,7 +41,7 @@ export class AgentLogin {
     this.#ended = new Promise((_, reject) => {
       read.catch(error => {
         this.end()
-        reject(new Error(`its program is no agent: ${(error as Error).message}`))
+        reject(new Error(`its program is not an ACP agent: ${(error as Error).message}`))
       })
       this.#child.once('error', reject)
       this.#child.once('close', (code, by) => reject(new Error(`its program ended (${by ?? code})`)))

@@ -15,7 +15,7 @@ const loginMs = 5000
 const modes = ['approve-reads', 'deny-all', 'approve-all'] as const
 const modeTexts: Readonly<Record<(typeof modes)[number], string>> = {
   'approve-reads': 'it may read; it asks before it changes a file or runs a command (recommended)',
-  'deny-all': 'it may do nothing on its own, and is never asked about',
+  'deny-all': 'it may do nothing on its own; everything is refused without asking',
   'approve-all': 'it may do everything without asking',
 }
 
@@ -101,14 +101,14 @@ function tellInstalled({ out }: LocalContext, installed: readonly Installed[], h
     const first = catalog.find(({ install }) => install)
     out.line('No agent is installed. The agent "report" is built in and needs no account.')
     out.line(`To install one: ${first?.install}   (others: svc provider list)`)
-    out.line('With an OpenAI-compatible endpoint none is needed: svc init --endpoint <url>')
+    out.line('With an OpenAI-compatible endpoint, no agent is needed: svc init --endpoint <url>')
     return
   }
   for (const { provider, isLoggedIn } of installed) {
     const login = provider.login === undefined ? '' : `: ${provider.login}`
     const state =
       isLoggedIn === undefined
-        ? 'installed; whether it is logged in cannot be told'
+        ? 'installed; its login status is unknown'
         : isLoggedIn
           ? 'logged in'
           : `not logged in${login}`
@@ -122,7 +122,7 @@ async function chooseProvider(context: LocalContext, installed: readonly Install
   if (!asks || names.length < 2) return names[0]?.name
   const chosen = await choose(
     context,
-    'Which agent is to run unless another one is named?',
+    'Which agent should run by default?',
     names.map(({ displayName }) => displayName),
   )
   return names[chosen]?.name

@@ -73,7 +73,7 @@ export async function reportConfig({ io, home, out }: Where & { readonly out: Ou
 export async function refuseInvalidConfig({ io, home }: Where): Promise<void> {
   const { checkConfig } = await loadCheck(io.root, home)
   await checkConfig(textOf(home), join(home, 'config.json')).catch((error: Error & { next?: string }) => {
-    const text = `${error.message}\nThe daemon goes on as it is.`
+    const text = `${error.message}\nThe daemon keeps its current settings.`
     throw new CliFault('config_invalid', text, { exit: exitCodes.invalid, next: error.next })
   })
 }

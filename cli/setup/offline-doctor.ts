@@ -39,13 +39,13 @@ export async function doctorOffline(unreached: CliFault, entry: RouteCommand, { 
 }
 
 function daemonItem({ code, message, more }: CliFault, home: string): Item {
-  const log = existsSync(join(home, 'logs', 'svc.log')) ? '; what it logged last: svc logs' : ''
+  const log = existsSync(join(home, 'logs', 'svc.log')) ? '; see its log: svc logs' : ''
   return { id: 'daemon', severity: 'error', code, message: `${message}${log}`, suggested_command: more.next }
 }
 
 function homeItem(home: string): Item {
   const item = { id: 'home.path', code: 'home_ok', severity: 'info' } as const
-  if (!existsSync(home)) return { ...item, message: `${home} is not there yet; the first start makes it` }
+  if (!existsSync(home)) return { ...item, message: `${home} does not exist yet; the first start creates it` }
   try {
     accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK)
     return { ...item, message: `${home} can be written` }

@@ -43,7 +43,7 @@ function stateText(pid: number | undefined, answers: boolean, active: number, wa
 function nextOf(isRunning: boolean, answers: boolean, active: number, waiting: number): readonly Row[] {
   if (!isRunning) return [run, ['svc init', 'find agents and write config.json'], help]
   if (!answers) return [['svc logs', 'show what it logged last'], ['svc daemon stop', 'stop it'], help]
-  if (waiting > 0) return [['svc inbox', 'show what waits for your answer'], run, help]
+  if (waiting > 0) return [['svc inbox', 'show questions that wait for you'], run, help]
   return [run, active > 0 ? ['svc session list', 'show sessions'] : ['svc doctor', 'check the installation'], help]
 }
 

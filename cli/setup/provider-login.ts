@@ -15,12 +15,12 @@ export async function logIn(context: LocalContext): Promise<number | undefined> 
   const name = args.provider ?? ''
   const url = `/api/providers/${encodeURIComponent(name)}`
   const provider = (await client.request('GET', url)) as Provider
-  if (!provider?.auth_status) throw new CliFault('protocol', `${url} does not say how its login stands`)
+  if (!provider?.auth_status) throw new CliFault('protocol', `${url} does not report its login status`)
   const { login_command: login, status_command: check, home_policy: policy } = provider.auth_status
   const byAgent = login === undefined || options.method !== undefined
   const line = (byAgent ? provider.command : login) ?? ''
   const [program, ...words] = line.split(/\s+/).filter(Boolean)
-  if (program === undefined) throw unavailable(provider, 'has no command to log in with')
+  if (program === undefined) throw unavailable(provider, 'has no login command')
   const again = byAgent ? `svc provider auth login ${name}` : line
   if (terminal === undefined) throw new CliFault('terminal_missing', 'a login needs a terminal', { next: again })
   const file = await findExecutable(program, searchPath(io.env))
@@ -38,8 +38,7 @@ export async function logIn(context: LocalContext): Promise<number | undefined> 
   }
   if (check === undefined) {
     if (out.json) out.value({ provider: name, auth_status: provider.auth_status })
-    else
-      out.line(`${provider.display_name ?? name}: nothing tells whether it is logged in; try it: svc run "Say hello"`)
+    else out.line(`${provider.display_name ?? name}: its login status is unknown; try it: svc run "Say hello"`)
     return undefined
   }
   const { auth_status: after } = (await client.request('POST', `${url}/auth/probe`)) as ProbeProviderReply
@@ -73,9 +72,13 @@ async function byItsAgent(
     const wanted = methods.find(({ id }) => id === options.method)
     if (options.method !== undefined && !wanted) {
       const known = methods.map(({ id }) => id).join(', ')
-      throw new CliFault('provider_login_unavailable', `${name} has no login ${options.method}, only: ${known}`, {
-        next,
-      })
+      throw new CliFault(
+        'provider_login_unavailable',
+        `${name} has no login method ${options.method}; available: ${known}`,
+        {
+          next,
+        },
+      )
     }
     const texts = methods.map(({ name: title, description }) => (description ? `${title}: ${description}` : title))
     const at = wanted || methods.length === 1 ? 0 : await choose(context, 'How do you want to log in?', texts)

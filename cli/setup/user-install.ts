@@ -67,7 +67,7 @@ function shellOf({ args, io }: LocalContext): Shell {
   const named = args.shell ?? basename(io.env.SHELL ?? '')
   const shell = SHELLS.find(name => name === named)
   if (shell !== undefined) return shell
-  throw new CliFault('usage', `no completion for ${JSON.stringify(named)}; there is one for ${SHELLS.join(', ')}`, {
+  throw new CliFault('usage', `no completion for ${JSON.stringify(named)}; supported shells: ${SHELLS.join(', ')}`, {
     exit: exitCodes.usage,
     next: 'svc completion install bash',
   })

@@ -86,13 +86,14 @@ export const KernelErrors = defineErrors({
     next: 'send the header `Authorization: Bearer <token>`; `svc auth token` prints one. The Unix socket needs none',
   },
   forbidden: { status: 403, message: 'this actor may not do that' },
-  owner_only: { status: 403, message: 'records of this kind are written by the service that owns them only' },
+  owner_only: { status: 403, message: 'only the service that owns records of this kind may write them' },
   route_not_found: { status: 404, message: 'no such route; GET /api/openapi.json lists all' },
   record_not_found: { status: 404, message: 'no such record', next: 'svc resource list' },
   version_conflict: { status: 409, message: 'the record has another version; read it again and repeat' },
   change_under_way: {
     status: 409,
-    message: 'a plugin cannot change others while it starts or ends, it would wait for itself; do it in a service',
+    message:
+      'a plugin cannot change other plugins while it starts or stops, because it would wait for itself; do it in a service loop',
   },
   payload_too_large: { status: 413, message: 'the body is too large' },
   invalid_kind: { status: 422, message: 'a kind name is lower case words joined by dots, at most 64 characters' },
@@ -102,7 +103,7 @@ export const KernelErrors = defineErrors({
   internal: { status: 500, message: 'an internal error; the daemon log has the details' },
   unavailable: { status: 503, message: 'this part of the daemon is not available now; try again' },
   shutting_down: { status: 503, message: 'the daemon is stopping' },
-  store_failed: { status: 503, message: 'the store failed and accepts no writes; the daemon has to be restarted' },
+  store_failed: { status: 503, message: 'the store failed and accepts no writes; restart the daemon' },
   disk_full: { status: 507, message: 'the disk is almost full; free some space and try again' },
 })
 
@@ -121,6 +122,6 @@ export function messageOf(thrown: unknown): string {
   try {
     return String(thrown instanceof Error ? thrown.message : thrown)
   } catch {
-    return 'something without a text was thrown'
+    return 'a value without a message was thrown'
   }
 }

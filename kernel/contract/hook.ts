@@ -103,7 +103,7 @@ export function hookTable<const T extends HookTable>(table: T): T {
   const names = new Set<string>()
   for (const { name } of Object.values(table)) {
     if (name === '' || names.has(name))
-      throw new TypeError(`a table of hooks names ${JSON.stringify(name)} twice, or not at all`)
+      throw new TypeError(`a hook table must name ${JSON.stringify(name)} exactly once`)
     names.add(name)
   }
   return Object.freeze(table)

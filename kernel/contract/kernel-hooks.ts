@@ -84,7 +84,7 @@ export interface Exchange extends Incoming {
   readonly owner?: string
   /** Absent where no caller was identified. */
   readonly actor?: Actor
-  /** Absent when the caller hung up before the reply began. */
+  /** Absent when the caller disconnected before the reply began. */
   readonly status?: number
   /** From its head to the end of the reply or stream. */
   readonly milliseconds: number
@@ -117,32 +117,32 @@ const isTrue = (answer: unknown): answer is true => answer === true
 export const kernelPoints = hookTable({
   check: gate<[plugin: Plugin]>(
     'check',
-    'A plugin is about to be loaded and nothing that runs was released for it. A tap may refuse it. A throw refuses.',
+    'Before a plugin is loaded, while the plugins that it affects still run. A tap may refuse it. A throw refuses.',
     stage,
   ),
   known: announce<[change: Change]>(
     'known',
-    "Kinds and settings of a change are set. A throw is the plugin's fault; the change goes on.",
+    'Kinds and settings of a change are registered. A throw counts as a fault of the plugin; the change continues.',
   ),
   published: notify<[change: Change]>(
     'published',
-    "The routes of a change are served. A throw is the plugin's fault; the change goes on.",
+    'The routes of a change are served. A throw counts as a fault of the plugin; the change continues.',
     stage,
   ),
-  open: gate<[]>('open', 'The boot is over: opens a door. A fault, or a throw, stops the start.', stage),
+  open: gate<[]>('open', 'The boot has ended: a tap opens a listener. A fault or a throw aborts the start.', stage),
   listening: notify<[]>(
     'listening',
-    "The boot is over and TCP is served, where it is; the socket is opened when every tap is done. A throw is the plugin's fault.",
+    'The boot has ended and TCP, if enabled, is served; the socket opens when every tap is done. A throw counts as a fault of the plugin.',
     stage,
   ),
   projected: notify<[change: Change]>(
     'projected',
-    "Boot reconcilers of a change have run. A throw is the plugin's fault; the change goes on.",
+    'Boot reconcilers of a change have run. A throw counts as a fault of the plugin; the change continues.',
     stage,
   ),
   running: notify<[change: Change]>(
     'running',
-    "Background loops of a change are started. A throw is the plugin's fault; the change goes on.",
+    'Background loops of a change are started. A throw counts as a fault of the plugin; the change continues.',
     stage,
   ),
   changed: announce<[name: string, state: PluginState]>(
@@ -151,40 +151,40 @@ export const kernelPoints = hookTable({
   ),
   leaving: notify<[leaving: Leaving]>(
     'leaving',
-    "Plugins are about to be released. A throw is the plugin's fault; they are released all the same.",
+    'Before plugins are released. A throw counts as a fault of the plugin; the plugins are released nevertheless.',
     stage,
   ),
   authenticate: gate<[incoming: Incoming], Actor>(
     'authenticate',
-    'A request came over TCP. A tap says who makes it, or refuses it; `undefined` leaves that to the next. Not asked about the Unix socket. A throw refuses.',
+    'A request came over TCP. A tap identifies its caller, or refuses it; `undefined` leaves that to the next tap. Not called for the Unix socket. A throw refuses.',
     { ...request, isAnswer: isActor },
   ),
   admit: gate<[incoming: Identified, route: Route]>(
     'admit',
-    'A request for a route is known by its caller, its body is not read. A tap may refuse it. A throw refuses.',
+    'The caller of a request is authenticated, its body is not read yet. A tap may refuse it. A throw refuses.',
     request,
   ),
   unrouted: gate<[path: string], true>(
     'unrouted',
-    'No route matches a request. `true` has it routed again, once; a fault or a throw refuses it. A plugin that is loading routes taps this hook.',
+    'No route matches a request. `true` routes it again, once; a fault or a throw refuses it. For plugins whose routes are still being loaded.',
     // The tap waits for a plugin that is being loaded.
     { deadlineMs: 6000, isAnswer: isTrue },
   ),
   handled: notify<[handled: Handled]>(
     'handled',
-    "A handler succeeded at a route with another method than GET. What is committed here is on disk before the reply is sent. A throw is the plugin's fault; the reply is sent all the same.",
+    'A handler succeeded at a route with another method than GET. Data committed here is on disk before the reply is sent. A throw counts as a fault of the plugin; the reply is sent nevertheless.',
     request,
   ),
-  replied: announce<[exchange: Exchange]>('replied', 'A request is over. A throw is logged.'),
+  replied: announce<[exchange: Exchange]>('replied', 'A request has ended. A throw is logged.'),
   scope: guard<[scope: RecordScope]>(
     'scope',
-    'A record is about to be bound to a scope, inside the transaction. A tap may refuse that. A throw refuses.',
+    'Before a record is bound to a scope, inside the transaction. A tap may refuse it. A throw refuses.',
   ),
   write: {
     kind: 'guards',
     name: 'write',
     summary:
-      'A record is about to be changed, inside the transaction; taps by the name of its kind, `*` for every kind. A tap may refuse that. A throw refuses.',
+      'Before a record is changed, inside the transaction; taps name its kind, or `*` for every kind. A tap may refuse it. A throw refuses.',
   } as HookEntry<Guards<[change: RecordChange]>>,
   written: announce<[t: Tx, written: Written]>(
     'written',

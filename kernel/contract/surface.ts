@@ -19,7 +19,9 @@ export interface EventType<P = unknown> {
 /** Declares an event; the name `gap` is reserved for the log. */
 export function event<P>(name: string, payload: v.GenericSchema<unknown, P>): EventType<P> {
   if (name === 'gap')
-    throw new TypeError('no event can be named gap: cursors get an event of this name for events that they missed')
+    throw new TypeError(
+      'no event can be named gap: a cursor receives an event of this name in place of events that it missed',
+    )
   return { name, payload }
 }
 

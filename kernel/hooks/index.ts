@@ -63,7 +63,7 @@ export class Registry<T> extends Tapped<() => readonly T[], SyncHook<[Collect<T>
     if (known !== undefined) return known
     const wrong = problemOf(this.#entry, entry)
     if (key) this.#judged.set(key, wrong === undefined)
-    if (wrong !== undefined) this.blame(owner, new TypeError(`an entry of ${this.name} is left out: ${wrong}`))
+    if (wrong !== undefined) this.blame(owner, new TypeError(`an entry of ${this.name} is ignored: ${wrong}`))
     return wrong === undefined
   }
 
@@ -266,7 +266,7 @@ function decided(failed: boolean, value: unknown, owner: string, hook: string, r
   if (value instanceof Promise) value.catch(() => {})
   const error = failed
     ? value
-    : new TypeError('a gate or guard answers with what it declares, a fault or undefined, a guard at once')
+    : new TypeError('a gate or guard returns a declared answer, a fault or undefined; a guard returns it synchronously')
   report({ owner, hook, error })
   return attributed(error, owner, `to decide ${hook}`)
 }

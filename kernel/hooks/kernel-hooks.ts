@@ -64,7 +64,7 @@ export function tapKernel<S>(
     // In `apiVersion: 1` this is a contribution: see contributionsOf.
     if (name === 'redact') continue
     const hook: unknown = hooks[name as keyof typeof taps]
-    if (!(hook instanceof Tapped)) throw new Error(`${tapper.owner} taps ${name}, which is no hook of the kernel`)
+    if (!(hook instanceof Tapped)) throw new Error(`${tapper.owner} taps ${name}, which is not a hook of the kernel`)
     if (fn) tap(hook, fn)
   }
   for (const [kind, guard] of Object.entries(write)) tap(hooks.write.for(kind), guard)

@@ -212,7 +212,7 @@ export abstract class AsyncTapped<F extends (...args: never[]) => unknown, H ext
     }
     const ms = Math.min(LONGEST_MUTE_MS, MUTE_MS * 2 ** (cell.faults - MUTED_AFTER))
     cell.mutedUntil = this.guarding.clock.monotonic() + ms
-    const text = `${messageOf(error)}; after ${cell.faults} faults in a row it is left out for ${ms / 1000} s`
+    const text = `${messageOf(error)}; after ${cell.faults} faults in a row it is skipped for ${ms / 1000} s`
     this.blame(cell.owner, new Error(text, { cause: error }))
   }
 }

@@ -42,7 +42,7 @@ export function conflictOf(plugin: Plugin, others: readonly Plugin[]): string | 
   const rivals = others.filter(({ name }) => name !== plugin.name)
   for (const [claim, count] of claimsOf(plugin)) {
     const holder = count > 1 ? plugin : rivals.find(other => claimsOf(other).has(claim))
-    if (holder) return `the ${claim} belongs to ${holder.name} already`
+    if (holder) return `the ${claim} is already registered by ${holder.name}`
   }
   return undefined
 }
@@ -70,5 +70,7 @@ export function lackOf(plugin: Plugin, original: Plugin | undefined): string | u
   if (!original) return undefined
   const has = new Set(offersOf(plugin))
   const lacks = [...new Set(offersOf(original))].filter(offer => !has.has(offer))
-  return lacks.length === 0 ? undefined : `it lacks what ${original.name} has and others use: ${lacks.join(', ')}`
+  return lacks.length === 0
+    ? undefined
+    : `it lacks parts of ${original.name} that other plugins use: ${lacks.join(', ')}`
 }

@@ -10,7 +10,7 @@ import type { Host } from './host.js'
  */
 export function dropInsFor(host: Host, owner: string, store: Pick<Store, 'forget' | 'db'>) {
   const checkName = (own: string) => {
-    if (!isDropIn(own)) throw KernelErrors.forbidden(`${own} comes with the program and stays as it is`)
+    if (!isDropIn(own)) throw KernelErrors.forbidden(`${own} is built in and cannot be changed`)
   }
   const change = async <T>(own: string, work: (name: string | undefined) => Promise<T>): Promise<T> => {
     const { scope, state } = host.slots.get(owner) ?? {}

@@ -58,7 +58,7 @@ export class Host {
       const slot = this.slots.get(name)
       if (slot?.state.status === 'active' || slot?.full) continue
       const why = slot ? reasonOf(slot.state) : 'it is absent'
-      throw new Error(`the plugin ${name}, without which nothing works, did not start: ${why}`)
+      throw new Error(`the required plugin ${name} did not start: ${why}`)
     }
     await this.#publish(change)
     await hooks.projected.call(change)

@@ -37,7 +37,7 @@ export function keepRunning(
       const began = clock.monotonic()
       try {
         await run(scope.signal)
-        if (!scope.signal.aborted) throw new Error('it ended before it was told to')
+        if (!scope.signal.aborted) throw new Error('it ended although it was not stopped')
       } catch (error) {
         if (scope.signal.aborted) return
         report({ owner, hook: `service ${name}`, error })

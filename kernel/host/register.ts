@@ -53,7 +53,7 @@ export function register<S>(
   for (const tap of surface.taps ?? []) {
     if ('maybe' in tap.on) continue
     const service = serviceOf(tap.on.id)
-    if (service === undefined) throw new Error(`a tap names ${tap.on.id}, which is not among what ${owner} requires`)
+    if (service === undefined) throw new Error(`a tap names ${tap.on.id}, which ${owner} does not require`)
     tapService(tapper, tap, tap.on.id, service, ownService)
   }
 }

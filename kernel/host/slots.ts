@@ -117,7 +117,7 @@ export class Slots {
    * The seat of a replacement whose original has become a part of another plugin: it must provide the token of that whole plugin.
    */
   #seatAt(successor: string, plugin: Plugin): Seat {
-    const error = `it replaces ${plugin.replaces}, which is a part of ${successor === 'kernel' ? 'the kernel' : successor} now`
+    const error = `it replaces ${plugin.replaces}, which is now a part of ${successor === 'kernel' ? 'the kernel' : successor}`
     const slot = this.#slots.get(successor)
     const id = (slot?.displaced ?? slot?.plugin)?.provides?.id
     if (id === undefined) return { plugin, error: `${error} and cannot be replaced` }
@@ -155,7 +155,7 @@ export class Slots {
     const holder = this.#slots.get(name)
     if (!holder) this.seat(seat)
     else if (seat.by && !holder.by) this.seat(seat, holder.plugin)
-    else return `another plugin is named ${name} already`
+    else return `another plugin already has the name ${name}`
     return undefined
   }
 
@@ -215,7 +215,7 @@ export class Slots {
         if (owed === undefined || owed === plugin.provides?.id) candidates.push(plugin)
         else stuck.push([plugin.name, { status: 'failed', error: `it has to provide ${owed}, as ${plugin.name} does` }])
       } else if (plugin.provides) {
-        const why = full ? 'waits for room on the disk' : state.status === 'disabled' ? 'is disabled' : 'failed'
+        const why = full ? 'waits for free disk space' : state.status === 'disabled' ? 'is disabled' : 'failed'
         lost.set(plugin.provides.id, `of ${plugin.name}, which ${why}`)
       }
     }
@@ -243,7 +243,7 @@ export class Slots {
     const helps = next ?? hint
     if (faultOf(thrown).code !== 'disk_full') return { status: 'failed', error, ...(helps ? { next: helps } : {}) }
     slot.full = true
-    return { status: 'waiting', missing: [`room on the disk (disk_full): ${error}`] }
+    return { status: 'waiting', missing: [`free disk space (disk_full): ${error}`] }
   }
 
   /** Allows plugins that found the disk full to start; true when there are any. */

@@ -59,7 +59,7 @@ export class Entrance {
     return (request, reply, done) => {
       const { raw } = request
       const arrival = arrivalOf(raw) ?? this.#injected(raw)
-      if (!arrival) return done(KernelErrors.identity_required('this request came through no door of the daemon'))
+      if (!arrival) return done(KernelErrors.identity_required('this request came through no listener of the daemon'))
       arrival.id = request.id
       arrival.bound = bound
       request.arrival = arrival
@@ -131,7 +131,7 @@ export class Entrance {
     const call = this.admission.enter(owner, actor)
     response.once('close', () => {
       // An abort after the reply would reach no reader.
-      if (!response.writableEnded) call.abort(KernelErrors.unavailable('the caller hung up'))
+      if (!response.writableEnded) call.abort(KernelErrors.unavailable('the caller disconnected'))
       call.leave()
     })
     return call
@@ -177,7 +177,10 @@ export class Entrance {
 }
 
 const nobodyToAsk = () =>
-  HttpErrors.reloading('the plugin that says who asks over TCP does not run now; try again, or use the Unix socket', {
-    retryAfter: 1,
-    next: 'svc plugin list',
-  })
+  HttpErrors.reloading(
+    'the plugin that authenticates callers over TCP does not run now; try again, or use the Unix socket',
+    {
+      retryAfter: 1,
+      next: 'svc plugin list',
+    },
+  )

@@ -79,5 +79,5 @@ const NO_PATH = '/no-path-with-dots'
 const DOTS = /^[^?#]*\/(?:\.|%2e){1,2}(?:[/?#]|$)/i
 
 function noCompiler(): never {
-  throw new Error('a route has a schema of Fastify; schemas here are valibot, in the route definition')
+  throw new Error('a route has a Fastify schema; put a valibot schema into the route definition')
 }

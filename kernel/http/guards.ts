@@ -43,7 +43,7 @@ export function requestRefusal({ url = '', headers }: IncomingMessage, body?: Ro
   }
   const encoding = headers['content-encoding'] ?? 'identity'
   if (encoding.toLowerCase() === 'identity') return undefined
-  return HttpErrors.unsupported_media_type('bodies with a content-encoding are not taken; send it as it is')
+  return HttpErrors.unsupported_media_type('a body with a content-encoding is not accepted; send it unencoded')
 }
 
 /** Whether a content type, without its parameters, matches a declared one. */

@@ -155,8 +155,8 @@ export class Listener {
 }
 
 function wrongDescriptor(received: string, configured: string): Fault {
-  return new Fault('listen_fd_wrong', 500, `the service manager handed over ${received}, and ${configured}`, {
-    next: 'make ListenStream= of the unit and config.json name the same address',
+  return new Fault('listen_fd_wrong', 500, `the service manager handed over ${received}, but ${configured}`, {
+    next: 'set ListenStream= in the unit and config.json to the same address',
   })
 }
 

@@ -45,7 +45,8 @@ export const errors = part('errors', { dependencies: ['entrance'] }, (app, { con
   app.setErrorHandler((error, request, reply) => {
     // A body that ends early makes the parser throw: that is the caller's fault, not the plugin's.
     const { raw, routeOptions } = request
-    if (raw.readableAborted) return sendFault(KernelErrors.unavailable('the caller hung up'), request, reply, context)
+    if (raw.readableAborted)
+      return sendFault(KernelErrors.unavailable('the caller disconnected'), request, reply, context)
     return sendFault(translated(error, routeOptions.bodyLimit), request, reply, context)
   })
 })

@@ -34,7 +34,7 @@ function checkPlain(route: Route, { status, body, headers }: PlainReply): void {
   if (declared === undefined) throw HttpErrors.reply_invalid(`${route.method} ${route.path} does not declare ${status}`)
   if (isSchema(declared)) hold(declared, withoutTexts(body), what)
   else if (declared && !isOneOf(declared.types, typeOf(declared, headers)))
-    throw HttpErrors.reply_invalid(`${what}: ${typeOf(declared, headers)} is none of its content types`)
+    throw HttpErrors.reply_invalid(`${what}: ${typeOf(declared, headers)} is not one of its content types`)
 }
 
 /** Throws `reply_invalid` for a value that its schema refuses. */

@@ -57,7 +57,7 @@ export class Arrival implements Identified {
 
   /** The caller. @throws TypeError before {@link identify} */
   get actor(): Actor {
-    if (!this.#actor) throw new TypeError('nobody has said who makes this request')
+    if (!this.#actor) throw new TypeError('this request has no authenticated caller yet')
     return this.#actor
   }
 
@@ -162,7 +162,7 @@ function limited(request: IncomingMessage, limit: number): Readable {
   // The handler may have stopped reading: the error must not be unhandled.
   body.on('error', () => {})
   request.once('close', () => {
-    if (!request.readableEnded) body.destroy(KernelErrors.unavailable('the caller hung up'))
+    if (!request.readableEnded) body.destroy(KernelErrors.unavailable('the caller disconnected'))
   })
   return request.pipe(body)
 }
@@ -190,7 +190,7 @@ export function decoderOf(route: Route): (request: FastifyRequest) => Decoded {
 function queryDecoder(route: Route): (query: unknown) => unknown {
   const schema = route.query
   const known = schema && 'entries' in schema ? Object.keys(schema.entries as object) : undefined
-  const others = known ? `known are ${known.join(', ')}` : 'this route takes none'
+  const others = known ? `known parameters: ${known.join(', ')}` : 'this route takes none'
   return query => {
     const unknown = schema && !known ? undefined : Object.keys(query as object).find(name => !known?.includes(name))
     if (unknown !== undefined) throw refusal(route, 'query', { [unknown]: `unknown parameter; ${others}` })

@@ -36,7 +36,8 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
   /** Passes the stream of a handler to the carrier. */
   const opened = async (result: StreamReply | SocketReply, call: Call, carry: Carry | undefined) => {
     if (!entrance.carrier) throw HttpErrors.reloading(undefined, { retryAfter: 1 })
-    if (!carry) throw HttpErrors.reply_invalid(`${route.method} ${route.path} streams and declares no frames`)
+    if (!carry)
+      throw HttpErrors.reply_invalid(`${route.method} ${route.path} streams without a declaration of its frames`)
     await durableToRead(context)
     if (call.reason) throw call.reason
     const toFault = (error: unknown) => {
@@ -44,7 +45,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
       if (fault.status >= 500) report({ owner, hook: `stream ${route.path}`, error: fault.cause ?? fault })
       return context.redact.fault(fault)
     }
-    await carry(result, toFault, () => call.abort(KernelErrors.unavailable('the stream is over')))
+    await carry(result, toFault, () => call.abort(KernelErrors.unavailable('the stream has ended')))
   }
   app.route({
     method: route.method,
@@ -55,7 +56,7 @@ export function serveRoute(app: FastifyInstance, bound: BoundRoute, context: Gen
       refuseDoor(route, arrival)
       const asksForSocket = arrival.upgrade !== undefined
       if (101 in route.replies && !asksForSocket) refuseHandshake(reply.raw)
-      if (asksForSocket && !(101 in route.replies)) throw KernelErrors.invalid_request('this route is no WebSocket')
+      if (asksForSocket && !(101 in route.replies)) throw KernelErrors.invalid_request('this route is not a WebSocket')
       // Essential routes are not refused, but their look at the disk keeps its state current for the writes that follow.
       const full = route.method === 'GET' ? undefined : await disk.refusal()
       if (full && !route.essential) throw full

@@ -16,7 +16,7 @@ export class Feed<E> {
   /** Adds an entry and wakes readers. Its position is the last one plus 1, or more after a gap. */
   publish(at: number, entry: E): void {
     const last = this.last
-    if (last !== undefined && at <= last) throw new RangeError(`an entry at ${at} cannot follow the one at ${last}`)
+    if (last !== undefined && at <= last) throw new RangeError(`the entry at ${at} cannot follow the entry at ${last}`)
     this.#entries.push({ at, entry })
     if (this.#entries.length > this.remembered) this.#entries.shift()
     this.wake()

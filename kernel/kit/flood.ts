@@ -21,7 +21,7 @@ export function allowance(
   return n => {
     if (!isDropIn(owner) || bucket.tryTake(n)) return
     const { burst, perSecond } = DROP_IN
-    const error = refusal(`${owner}: over ${burst} ${what} at once or ${perSecond} a second`)
+    const error = refusal(`${owner}: more than a burst of ${burst} ${what} or ${perSecond} per second`)
     report({ owner, hook: what, error })
     throw error
   }

@@ -86,7 +86,7 @@ function documentOf<T>(path: string, bytes: Buffer | undefined, schema: v.Generi
     throw refused(path, 'is not valid JSON', cause)
   }
   const read = v.safeParse(schema, document)
-  if (!read.success) throw refused(path, `is not as it was written: ${issueText(read.issues[0])}`)
+  if (!read.success) throw refused(path, `does not have the expected format: ${issueText(read.issues[0])}`)
   return read.output
 }
 

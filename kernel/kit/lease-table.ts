@@ -20,8 +20,8 @@ export type LeaseRef = Pick<Lease, 'key' | 'token'>
 
 /** Errors for callers that do not hold the lease. */
 export const LeaseErrors = defineErrors({
-  lease_held: { status: 409, message: 'somebody else has this lease; try again when it has expired' },
-  lease_lost: { status: 409, message: 'this lease expired or was given up; claim it anew' },
+  lease_held: { status: 409, message: 'another holder has this lease; try again when it has expired' },
+  lease_lost: { status: 409, message: 'this lease expired or was released; claim it again' },
 })
 
 const LEASE = 'key, holder, token, expires_at AS expiresAt'
@@ -88,7 +88,7 @@ export class LeaseTable {
   fence(t: Tx, { key, token }: LeaseRef): Lease {
     const held = this.#live(t, key)
     if (held?.token === token) return held
-    throw LeaseErrors.lease_lost(`the lease ${token} of ${shown(key)} is not held any more`, { details: { key } })
+    throw LeaseErrors.lease_lost(`the lease ${token} of ${shown(key)} is no longer held`, { details: { key } })
   }
 
   /** Releases a lease; false when it was already lost. */
@@ -136,5 +136,5 @@ export class LeaseTable {
 
 function checkedTtl(ttlMs: number): number {
   if (Number.isSafeInteger(ttlMs) && ttlMs > 0) return ttlMs
-  throw new RangeError(`a lease lasts a whole number of milliseconds above 0, not ${ttlMs}`)
+  throw new RangeError(`the duration of a lease must be a positive whole number of milliseconds, not ${ttlMs}`)
 }

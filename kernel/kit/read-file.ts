@@ -175,7 +175,7 @@ function notRegular(file: string, kind: string, cause?: unknown): Fault {
 }
 
 function tooLarge(file: string, maxBytes: number, size?: number): Fault {
-  const has = size === undefined ? 'has more bytes than it says' : `has ${size} bytes`
+  const has = size === undefined ? 'is larger than its reported size' : `has ${size} bytes`
   const next = `move ${file} away, or put a smaller one in its place`
   return FileErrors.file_too_large(`${file} ${has}, at most ${maxBytes} are read`, { next })
 }

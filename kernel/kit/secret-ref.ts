@@ -51,7 +51,7 @@ export const SecretResolvers = registry<SecretResolver>(
   v.looseObject({ scheme: v.string(), resolve: v.function(), missing: v.optional(v.function()) }),
 )
 
-const CONFLICT = 'put one of them into plugins.disabled'
+const CONFLICT = 'add one of them to plugins.disabled'
 /** Errors of references to secrets. */
 export const SecretErrors = defineErrors({
   secret_ref_invalid: { status: 422, message: 'this is not a secret reference' },
@@ -80,7 +80,8 @@ export async function resolveSecret(
   const { scheme, rest } = ref
   const resolvers = kernel.collect(SecretResolvers).filter(({ entry }) => entry.scheme === scheme)
   const [resolver] = resolvers
-  if (!resolver) throw SecretErrors.secret_resolver_missing(`${what} is ${reference}, and there is no ${scheme} yet`)
+  if (!resolver)
+    throw SecretErrors.secret_resolver_missing(`${what} is ${reference}, but nothing resolves ${scheme} references yet`)
   // The first one would depend on the order of loading, and a secret could go to the wrong plugin.
   if (resolvers.length > 1) {
     const owners = resolvers.map(({ owner }) => owner).join(' and ')

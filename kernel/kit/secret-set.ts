@@ -11,7 +11,7 @@ const LONGEST = 64 * 1024
 export const RedactionErrors = defineErrors({
   secret_too_short: {
     status: 422,
-    message: `a value of fewer than ${SHORTEST} bytes occurs in ordinary text; hiding it makes logs unreadable`,
+    message: `a value of fewer than ${SHORTEST} bytes can occur in ordinary text; redacting it would make logs unreadable`,
     next: `use a longer value, or register it with { short: true }, from ${SHORTEST_OF_ALL} bytes on`,
   },
   secret_too_long: {

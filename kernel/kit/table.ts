@@ -153,7 +153,7 @@ export class Table<C extends Columns> {
       column: column as Bound['column'],
     }))
     this.#members = new Map(this.#bound.map(bound => [bound.member, bound]))
-    if (this.#members.size < this.#bound.length) throw new TypeError(`two columns of ${name} have one member`)
+    if (this.#members.size < this.#bound.length) throw new TypeError(`two columns of ${name} have the same member`)
     this.columns = this.#bound.map(bound => bound.name).join(', ')
     this.#replacing = `INSERT OR REPLACE INTO ${name} (${this.columns}) VALUES (${this.#bound.map(() => '?').join(', ')})`
     this.#inserting = this.#replacing.replace(' OR REPLACE', '')
@@ -245,7 +245,7 @@ export class Table<C extends Columns> {
           if (value !== undefined && value !== null) reply[name] = column.wire ? column.wire(value) : value
           else if (absent === 'null') reply[name] = null
           else if (absent === undefined)
-            throw new TypeError(`${this.name}.${name} has no value, and the reply has to have one`)
+            throw new TypeError(`${this.name}.${name} has no value, but the reply requires one`)
         },
       ]
     })

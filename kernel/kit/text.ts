@@ -43,7 +43,7 @@ export function shown(value: string, max = 200): string {
 /** A name that is safe to insert into SQL. Throws TypeError for anything but lower-case words. */
 export function sqlName(name: string): string {
   if (!/^[a-z][a-z0-9_]{0,127}$/.test(name))
-    throw new TypeError(`${JSON.stringify(name)} is no name of a table or column`)
+    throw new TypeError(`${JSON.stringify(name)} is not a valid name of a table or column`)
   return name
 }
 

@@ -83,7 +83,7 @@ export async function acquireLock(
 
 /** @param holder undefined when the system does not show it */
 export function alreadyRunning(holder: Holder | undefined): Fault {
-  const who = holder ? `with ${holderText(holder)}` : 'as a process that cannot be seen from here'
+  const who = holder ? `with ${holderText(holder)}` : 'as a process that is not visible from here'
   const here = 'stop it with `svc daemon stop`, or choose another home with SVC_HOME'
   const there = 'stop it where it was started (`svc daemon stop` there), or choose another home with SVC_HOME'
   return new Fault('daemon_already_running', 409, `daemon: already running ${who}`, {
@@ -135,9 +135,9 @@ const lockLost = (pid: number, host = 'unknown'): Fault =>
   new Fault(
     'lock_lost',
     500,
-    `the home belongs to another daemon by now (pid ${pid} on ${host}), which this one would damage`,
+    `another daemon (pid ${pid} on ${host}) has taken over the home; writing to it would damage its data`,
     {
-      next: 'run one daemon for a home; on a network file system, check that its locks reach all machines',
+      next: 'run one daemon per home; on a network file system, check that locks work across machines',
     },
   )
 

@@ -39,7 +39,7 @@ const isFrom = ({ source }: StoredRecord, party: Party) => source.kind === party
 /** Refuses an actor that may not write records of this kind in this way. */
 function checkActor(actor: Actor, kind: string, way: Way): void {
   if (actor.kind === 'extension' && way !== 'snapshot')
-    throw KernelErrors.forbidden('an extension writes no single records; it publishes a snapshot of all that it has')
+    throw KernelErrors.forbidden('an extension cannot write single records; it publishes a snapshot of all its records')
   if (!covers(actor, kind)) throw RecordErrors.not_granted(`${actor.id} has no grant for records of kind ${kind}`)
 }
 
@@ -56,7 +56,7 @@ function checkGrant(actor: Actor, kind: string, scope: RecordScope): void {
 export function checkSource(actor: Actor, before: StoredRecord): void {
   if (!isFrom(before, actor.source)) {
     throw RecordErrors.source_mismatch(
-      `this record comes from ${before.source.kind}/${before.source.id} and can be changed only by it`,
+      `this record comes from ${before.source.kind}/${before.source.id} and only that source can change it`,
     )
   }
   checkGrant(actor, before.kind, before.scope)
@@ -65,7 +65,7 @@ export function checkSource(actor: Actor, before: StoredRecord): void {
 /** The owner of the record, set anew by every write. */
 function ownerOf(actor: Actor, write: RecordWrite): Party {
   if (write.owner && actor.kind !== 'daemon')
-    throw KernelErrors.forbidden('only the daemon and its plugins may say who owns a record')
+    throw KernelErrors.forbidden('only the daemon and its plugins may set the owner of a record')
   return write.owner ?? (actor.kind === 'extension' ? actor.source : actor.owner)
 }
 
@@ -139,7 +139,7 @@ function specFault(name: string, issues: readonly v.BaseIssue<unknown>[]): Fault
 /** Refuses an impossible version before any lookup. */
 export function checkExpected(expected: number | undefined): void {
   if (expected === undefined || (expected >= 0 && Number.isSafeInteger(expected))) return
-  throw KernelErrors.invalid_version('expected_version is 0 for a new record or the current version of it')
+  throw KernelErrors.invalid_version('expected_version must be 0 for a new record, else its current version')
 }
 
 /** A snapshot may change only records of its own source. */
@@ -187,7 +187,7 @@ export function checkWriter(kinds: Kinds, actor: Actor, kind: string, id: string
   checkActor(actor, kind, way)
   if (way !== 'service' && kinds.get(kind)?.writers === 'owner') {
     throw KernelErrors.owner_only(
-      `records of kind ${kind} are written by the service that owns them; they can be read here`,
+      `records of kind ${kind} are written only by the service that owns them; here they are read-only`,
     )
   }
 }

@@ -145,7 +145,7 @@ export function read(kind: string | Kind | undefined, record: StoredRecord): Sto
   } catch (cause) {
     if (!(cause instanceof Fault)) throw cause
     const { id, version } = record
-    const text = `what is stored as ${kind.name} ${id}, version ${version}, is not valid: ${cause.message}; write it anew or delete it`
+    const text = `the stored record ${kind.name} ${id}, version ${version}, is not valid: ${cause.message}; write it again or delete it`
     const { details } = cause
     throw RecordErrors.invalid_spec(text, { details, next: `svc resource get ${kind.name} ${id}`, cause })
   }

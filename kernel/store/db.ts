@@ -53,7 +53,7 @@ export class Core {
   /** Throws when a write is impossible: the store failed, is full or closed, or a transaction is running. */
   ready(): void {
     if (this.current !== undefined) {
-      throw new StoreError('tx_nested', 'a transaction inside a transaction', 'hand the outer `t` on and use it')
+      throw new StoreError('tx_nested', 'a transaction inside a transaction', 'pass the outer `t` on and use it')
     }
     if (this.mirror.failure !== undefined) throw this.mirror.failure
     if (this.mirror.stalled !== undefined) throw this.mirror.stalled
@@ -158,7 +158,7 @@ export class Core {
   prepare(sql: string, owner: Owner | undefined, writable: boolean): Prepared {
     const prepared = this.statements.prepare(sql)
     if (prepared.verdict.writes) {
-      if (!writable) throw refused(sql, 'it writes, outside of a transaction', 'use tx')
+      if (!writable) throw refused(sql, 'it writes outside a transaction', 'use tx')
       if (owner !== undefined && !prepared.allowed.has(owner)) {
         checkOwner(prepared.verdict, sql, owner, this.owners)
         prepared.allowed.add(owner)
@@ -239,7 +239,7 @@ export class DbHandle extends Access implements Db {
 }
 
 function ended(): StoreError {
-  return new StoreError('tx_ended', 'this transaction has ended', 'use `t` only inside the callback that was given it')
+  return new StoreError('tx_ended', 'this transaction has ended', 'use `t` only inside the callback that received it')
 }
 
 function step(statement: SqliteStatement): void {

@@ -143,7 +143,7 @@ export async function readIfThere(
   try {
     const { size } = await disk.stat(handle)
     if (size > maxBytes && !(begins && (await beginsWith(disk, handle, begins)))) {
-      const what = begins ? ' and does not begin as one of ours' : `, at most ${maxBytes} are read`
+      const what = begins ? ' and does not begin like a file of svc' : `, at most ${maxBytes} are read`
       const next = `move ${file} away, or restore it from a backup`
       throw FileErrors.file_too_large(`${file} has ${size} bytes${what}`, { next })
     }

@@ -60,7 +60,7 @@ export async function loadEngine({ pin = SQLITE_PIN, ...options }: EngineOptions
   const sha256 = createHash('sha256').update(wasm).digest('hex')
   if (sha256 !== pin.sha256) {
     const message = `${wasmPath} is not the SQLite build that this program was made for`
-    const hint = `install sql.js ${pin.version} again; for another version take over what \`npm run sqljs:pin\` prints`
+    const hint = `install sql.js ${pin.version} again; for another version, copy the output of \`npm run sqljs:pin\` into the pin`
     throw new StoreError('sqlite_pin', `${message} (SHA-256 ${sha256}, expected ${pin.sha256})`, hint)
   }
   const watcher = new FileWatcher(pin)
@@ -111,5 +111,5 @@ export function sqlError(thrown: unknown, sql: string): StoreError {
   if (thrown instanceof StoreError) return thrown
   const reason = reasonOf(thrown)
   const code = reason.includes('constraint failed') ? 'constraint_failed' : 'sql_failed'
-  return new StoreError(code, reason, `look at the statement: ${clip(sql.trim(), 200)}`, thrown)
+  return new StoreError(code, reason, `check the statement: ${clip(sql.trim(), 200)}`, thrown)
 }

@@ -58,7 +58,7 @@ export async function exclude(disk: Disk, handle: number, file: string): Promise
       throw new StoreError(
         'store_in_use',
         `${file} is open in ${who}`,
-        'close it there (sqlite3, for one), then start again',
+        'close it there (for example sqlite3), then start again',
       )
     }
     await clock.sleep(AGAIN_MS)

@@ -45,7 +45,7 @@ export class FileWatcher {
       const original = functions?.[letter]
       if (typeof original !== 'function') {
         const message = `the SQLite build has no import ${this.pin.module}.${letter} for ${call}`
-        throw new StoreError('sqlite_pin', message, 'take over what `npm run sqljs:pin` prints')
+        throw new StoreError('sqlite_pin', message, 'copy the output of `npm run sqljs:pin` into the pin')
       }
       wrapped[letter] = this.#observed(original as FileImport, this.#observers[call], call === 'openat')
       this.#original[call] = original as FileImport

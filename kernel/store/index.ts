@@ -131,7 +131,7 @@ async function open(options: StoreOptions): Promise<Store> {
     if (error instanceof StoreError || error instanceof Fault) throw error
     if (isFull(error)) throw diskFull(`${options.path} cannot be opened`, error)
     const hint = isUnsupported(error)
-      ? 'its file system cannot sync or write files as a database needs it: choose a home on a local disk with SVC_HOME'
+      ? 'its file system does not sync or write files as a database requires: choose a home on a local disk with SVC_HOME'
       : 'check that the folder exists, belongs to you and has free space'
     throw new StoreError('store_open_failed', `${options.path} cannot be opened: ${reasonOf(error)}`, hint, error)
   }
@@ -154,7 +154,7 @@ async function readFiles(disk: Disk, file: string, handles: number[]): Promise<I
   const wal = await readWhole(disk, `${file}-wal`, WAL)
   const mark = readNote<Partial<Mark>>(await readWhole(disk, `${file}-mark`, SMALL))
   const journal = await readWhole(disk, `${file}-journal`, SMALL)
-  if (journal.length > 0) throw storeDamaged('a rollback journal of another program lies beside it')
+  if (journal.length > 0) throw storeDamaged('a rollback journal of another program is next to it')
   const image = await readWhole(disk, file, DATABASE)
   // An empty file is replaced, so it is closed first.
   if (image.length === 0) for (const handle of handles.splice(0)) await disk.close(handle)
@@ -171,7 +171,7 @@ async function usable(
 ): Promise<Image> {
   let { image } = found
   if (image.length === 0) {
-    if (wal.length > 0 || mark?.header !== undefined) throw storeDamaged(`${file} is missing, its log is not`)
+    if (wal.length > 0 || mark?.header !== undefined) throw storeDamaged(`${file} is missing, but its log exists`)
     await spending(room, SEED_BYTES, () => replaceFile(disk, file, seedImage(engine), 0o600, room))
     image = await readWhole(disk, file, DATABASE)
   }

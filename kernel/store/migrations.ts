@@ -140,7 +140,7 @@ export class Migrations {
       const bar = this.#barOf(stream, id)
       // The previous version of a drop-in can work with pure additions of a later one.
       if (isDropIn(stream) && !hashes.has(id) && bar === undefined) continue
-      throw schemaAhead(stream, id, hashes.has(id) ? 'reads differently here' : 'is unknown here', bar)
+      throw schemaAhead(stream, id, hashes.has(id) ? 'has other statements here' : 'is unknown here', bar)
     }
     const missing = migrations.find(migration => !isThere(migration))
     const { stalled } = this.core.mirror
@@ -298,7 +298,7 @@ function schemaAhead(stream: string, id: string, why: string, bar: string | unde
 
 function migrationRefused(what: string, reason: string): StoreError {
   const hint =
-    'a migration only adds: CREATE TABLE, CREATE INDEX, ALTER TABLE … ADD, names with the prefix of their owner'
+    'a migration may only add: CREATE TABLE, CREATE INDEX, ALTER TABLE … ADD, with names that begin with the prefix of their owner'
   return new StoreError('migration_refused', `migration ${what}: ${reason}`, hint)
 }
 

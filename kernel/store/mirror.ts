@@ -187,7 +187,7 @@ export class Mirror implements FileEvents {
     if (this.failure !== undefined) return
     const hint = 'free space or repair the disk, then start the daemon again; it recovers what was acknowledged'
     const next = cause instanceof Fault && cause.next !== undefined ? cause.next : hint
-    const text = `the database can no longer be written: ${reasonOf(cause)}`
+    const text = `the database can no longer be written to: ${reasonOf(cause)}`
     this.failure = new StoreError('store_failed', text, next, cause)
     this.#steps = []
     this.#progress.fail(this.failure)
@@ -277,7 +277,7 @@ export class Mirror implements FileEvents {
     const { links } = await this.disk.stat(this.files[part])
     if (links === 0) {
       const what = part === 'wal' ? 'write-ahead log' : part
-      throw new Fault('store_file_removed', 500, `another program removed the ${what} (sqlite3 does, for one)`, {
+      throw new Fault('store_file_removed', 500, `another program removed the ${what} (for example sqlite3)`, {
         next: 'svc daemon start',
       })
     }

@@ -19,7 +19,7 @@ export async function selfTest(engine: Engine): Promise<void> {
   try {
     await proveMirror(engine)
   } catch (error) {
-    const message = `the mirror of the database does not see what SQLite does (${reasonOf(error)}); nothing was opened`
+    const message = `the mirror of the database does not receive the writes of SQLite (${reasonOf(error)}); nothing was opened`
     const hint = 'install this program and sql.js again; for another version of sql.js run `npm run sqljs:pin`'
     throw new StoreError('sqlite_self_test', message, hint, error)
   }

@@ -52,7 +52,7 @@ export function explain(db: SqliteDatabase, sql: string): Verdict {
     const [root, database] = opcode === 'Clear' ? [p1, p2] : [p2, p3]
     names ??= rootPages(db)
     const name = database === 0 ? names.get(root) : undefined
-    if (name === undefined) throw refused(sql, 'it writes something else than a table')
+    if (name === undefined) throw refused(sql, 'it writes to an object that is not a table')
     tables.add(name)
   }
   // An insert also updates its table's sequence; a change of a sequence alone is refused as a foreign table.

@@ -24,9 +24,9 @@ export const GenerateBody = v.strictObject({
       v.maxLength(100),
       v.regex(
         /^[ -~\u00a1-\u200a\u2010-\u2027\u2030-\u205f\u2070-\ufefe\uff00-\uffff]*$/,
-        'no characters that cannot be seen',
+        'must not contain invisible characters',
       ),
-      v.description('what the key is for; no two keys have one name'),
+      v.description('name that says what the key is for; must be unique'),
     ),
   ),
 })

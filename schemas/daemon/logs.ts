@@ -13,26 +13,26 @@ const filters = {
   workspace_id: text('only events of this workspace: ID, name or path'),
   session_id: text('only events of this session'),
   agent_name: text('only events of sessions of this agent'),
-  type: text('only events of this type: task.run_failed, or task.* for all that begin so'),
+  type: text('only events of this type: task.run_failed, or task.* for all with this prefix'),
   run: text('only events of this task run or automation run'),
   actor: text('only events of this actor: its ID, or kind/ID'),
   actor_kind: text('only events of actors of this kind'),
   actor_id: text('only events of the actor with this ID'),
   provider: text('only events of this provider'),
   outcome: text('only events with this outcome'),
-  component: text('only events whose type begins with this word: task, session, bridge'),
+  component: text('only events whose type has this first word: task, session, bridge'),
   error_only: v.optional(v.pipe(queryBoolean(), v.description('only events that report a failure'))),
-  after_seq: v.optional(v.pipe(queryInteger(0), v.description('only events behind this position, the oldest first'))),
+  after_seq: v.optional(v.pipe(queryInteger(0), v.description('only events after this position, oldest first'))),
   since: v.optional(
     v.pipe(
       v.union([Timestamp, DurationText]),
-      v.description('only events from this time on: a time, or a duration before now'),
+      v.description('only events since this time: a time, or a duration before now'),
     ),
   ),
   limit: v.optional(
     v.pipe(
       queryInteger(1, MOST_LOG_EVENTS),
-      v.description(`at most so many events, up to ${MOST_LOG_EVENTS}; default 200`),
+      v.description(`maximum number of events, up to ${MOST_LOG_EVENTS}; default 200`),
     ),
   ),
 }
@@ -45,10 +45,7 @@ export type LogsQuery = v.InferOutput<typeof LogsQuery>
 export const LogsStreamQuery = v.object({
   ...filters,
   replay: v.optional(
-    v.pipe(
-      queryBoolean(),
-      v.description('begin with the newest events of the filter; default: with what happens next'),
-    ),
+    v.pipe(queryBoolean(), v.description('start with the newest matching events; default: only new events')),
   ),
 })
 export type LogsStreamQuery = v.InferOutput<typeof LogsStreamQuery>
@@ -91,7 +88,7 @@ export type LogEvent = v.InferOutput<typeof LogEvent>
 export const LogsReply = v.object({
   events: v.array(LogEvent),
   last_seq: v.pipe(Integer, v.description('position of the newest event of the log: after_seq of the next request')),
-  complete: v.pipe(v.boolean(), v.description('false: older events were not looked through')),
+  complete: v.pipe(v.boolean(), v.description('false: older events were not searched')),
 })
 export type LogsReply = v.InferOutput<typeof LogsReply>
 

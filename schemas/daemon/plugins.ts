@@ -70,7 +70,7 @@ export type PluginListReply = v.InferOutput<typeof PluginListReply>
 
 /** Query of GET /api/plugins/{name}. */
 export const PluginQuery = v.object({
-  surface: v.optional(v.pipe(queryBoolean(), v.description('also list what it offers: routes, hooks, registries'))),
+  surface: v.optional(v.pipe(queryBoolean(), v.description('also list its routes, hooks and registries'))),
 })
 export type PluginQuery = v.InferOutput<typeof PluginQuery>
 

@@ -11,7 +11,7 @@ export type CreateSupportBundleBody = v.InferOutput<typeof CreateSupportBundleBo
 
 /** GET /api/support/bundles/{operation_id}. */
 export const SupportBundleQuery = v.object({
-  wait: v.optional(v.pipe(queryBoolean(), v.description('reply when the operation has ended, after 25 s at most'))),
+  wait: v.optional(v.pipe(queryBoolean(), v.description('wait until the operation has ended, at most 25 s'))),
 })
 
 /** A file of the archive, or why it is left out. */

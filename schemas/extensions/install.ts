@@ -29,7 +29,9 @@ export type InstallExtensionBody = v.InferOutput<typeof InstallExtensionBody>
 export const UpdateExtensionBody = v.strictObject({
   allow_unverified: v.optional(v.boolean()),
   check_only: v.optional(v.boolean()),
-  path: v.optional(v.pipe(v.string(), v.description('archive of another version, of one that came from this machine'))),
+  path: v.optional(
+    v.pipe(v.string(), v.description('archive with another version, for an extension installed from this machine')),
+  ),
   version: text,
   checksum: text,
   tree_digest: text,

@@ -22,8 +22,8 @@ export const CoordinationMetadata = v.object({
   correlation_id: v.string(),
   ext: v.optional(JsonMap),
   message_kind: CoordinationKind,
-  run_id: v.pipe(v.string(), v.description('empty: the sender works on no run')),
-  task_id: v.pipe(v.string(), v.description('empty: the sender works on no run')),
+  run_id: v.pipe(v.string(), v.description('empty: the sender is not working on a run')),
+  task_id: v.pipe(v.string(), v.description('empty: the sender is not working on a run')),
   workflow_id: v.optional(v.string()),
 })
 export type CoordinationMetadata = v.InferOutput<typeof CoordinationMetadata>
@@ -38,7 +38,7 @@ export const CoordinationAbout = v.strictObject({
       v.string(),
       v.minLength(1),
       v.maxLength(200),
-      v.description('messages with the same one are one thread; default: the id of the message'),
+      v.description('messages with the same id form one thread; default: the id of the message'),
     ),
   ),
   ext: v.optional(v.pipe(JsonMap, v.description('to_session_id: the session that the message is for, which it wakes'))),
@@ -65,7 +65,12 @@ export type CoordinationMessage = v.InferOutput<typeof CoordinationMessage>
 const said = {
   body: v.pipe(v.unknown(), v.description('a text, or any JSON')),
   idempotency_key: v.optional(
-    v.pipe(v.string(), v.minLength(1), v.maxLength(200), v.description('the same message is sent once under it')),
+    v.pipe(
+      v.string(),
+      v.minLength(1),
+      v.maxLength(200),
+      v.description('idempotency key; the same message is sent only once'),
+    ),
   ),
   metadata: CoordinationAbout,
 }
@@ -76,7 +81,7 @@ export type AgentSendBody = v.InferOutput<typeof AgentSendBody>
 /** POST /api/agent/channels/reply. */
 export const AgentReplyBody = v.strictObject({
   ...said,
-  reply_to_message_id: v.pipe(v.string(), v.maxLength(200), v.description('id of the message that is answered')),
+  reply_to_message_id: v.pipe(v.string(), v.maxLength(200), v.description('id of the message to answer')),
 })
 export type AgentReplyBody = v.InferOutput<typeof AgentReplyBody>
 
@@ -85,12 +90,12 @@ export const AgentReceiveQuery = v.object({
   wait: v.optional(
     v.pipe(queryBoolean(), v.description('wait up to 25 s for a message when there is none; default: false')),
   ),
-  limit: v.optional(v.pipe(queryInteger(0, 100), v.description('how many at most, 0 to 100 (default 20)'))),
+  limit: v.optional(v.pipe(queryInteger(0, 100), v.description('maximum number, 0 to 100 (default 20)'))),
   after: v.optional(
     v.pipe(
       v.string(),
       v.maxLength(200),
-      v.description('id of the last message that the session has: it and those before it are not given again'),
+      v.description('id of the last message that the session has received: it and earlier ones are not returned again'),
     ),
   ),
 })
@@ -111,7 +116,7 @@ export type WatchQuery = v.InferOutput<typeof WatchQuery>
 
 /** GET /api/task-runs/{id}/conversation/stream. */
 export const RunConversationQuery = v.object({
-  after: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('only messages behind this one, by its id'))),
+  after: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('only messages after this one, by its id'))),
 })
 export type RunConversationQuery = v.InferOutput<typeof RunConversationQuery>
 
@@ -126,7 +131,7 @@ export type ConversationChange = v.InferOutput<typeof ConversationChange>
 export const PromoteTaskBody = v.strictObject({
   description: v.optional(v.pipe(v.string(), v.description('default: the text of the message'))),
   metadata: v.optional(v.unknown()),
-  origin_message_id: v.pipe(v.string(), v.maxLength(200), v.description('the message of the thread that asks for it')),
+  origin_message_id: v.pipe(v.string(), v.maxLength(200), v.description('the message of the thread that requests it')),
   priority: v.optional(v.picklist(['low', 'medium', 'high', 'urgent'])),
   title: v.optional(v.pipe(v.string(), v.minLength(1), v.description('default: the first line of the message'))),
 })

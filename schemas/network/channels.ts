@@ -180,13 +180,13 @@ export const ListSubscriptionsReply = v.object({ subscriptions: v.array(Subscrip
 export const ListSubscriptionsQuery = v.object({
   session_id: v.optional(v.pipe(v.string(), v.description('only those of this session'))),
   thread_id: v.optional(v.pipe(v.string(), v.description('only those of this thread'))),
-  limit: v.optional(v.pipe(queryInteger(1, 1000), v.description('how many at most, 1 to 1,000 (default 100)'))),
+  limit: v.optional(v.pipe(queryInteger(1, 1000), v.description('maximum number, 1 to 1,000 (default 100)'))),
 })
 export type ListSubscriptionsQuery = v.InferOutput<typeof ListSubscriptionsQuery>
 
 export const PutSubscriptionBody = v.strictObject({
   mode: v.pipe(SubscriptionMode, v.description('all messages, only those that mention it, or none')),
-  session_id: v.pipe(v.string(), v.description('the session that is told')),
+  session_id: v.pipe(v.string(), v.description('the subscribed session')),
   thread_id: v.optional(v.pipe(v.string(), v.description('only of this thread'))),
 })
 export type PutSubscriptionBody = v.InferOutput<typeof PutSubscriptionBody>

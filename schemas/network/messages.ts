@@ -204,13 +204,13 @@ export const ListMessagesReply = v.object({
   page: v.object({ has_more: v.boolean(), limit: Integer, next_cursor: v.optional(v.string()) }),
 })
 
-const limit = v.optional(v.pipe(queryInteger(1, 500), v.description('how many at most, 1 to 500 (default 50)')))
+const limit = v.optional(v.pipe(queryInteger(1, 500), v.description('maximum number, 1 to 500 (default 50)')))
 
 /** Filter of a channel's conversations. */
 export const ListContainersQuery = v.object({
   session_id: v.optional(v.pipe(v.string(), v.description('only those that this session takes part in'))),
-  query: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('a text in title or newest message'))),
-  has_work: v.optional(v.pipe(queryBoolean(), v.description('only those with open work, or without'))),
+  query: v.optional(v.pipe(v.string(), v.maxLength(200), v.description('text to find in the title or newest message'))),
+  has_work: v.optional(v.pipe(queryBoolean(), v.description('only those with, or without, open work'))),
   sort: v.optional(v.pipe(v.picklist(['recent', 'oldest']), v.description('by newest activity (default), or by age'))),
   after: v.optional(v.pipe(v.string(), v.description('cursor of the page before'))),
   limit,

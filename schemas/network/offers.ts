@@ -38,7 +38,7 @@ export const OfferAcceptanceReply = v.object({ accepts: OfferAcceptance })
 
 export const OfferTaskBody = v.strictObject({
   task: v.pipe(v.string(), v.minLength(1), v.maxLength(128), v.description('ID of the task')),
-  within: v.optional(v.pipe(DurationText, v.description('how long peers may take it: 1m to 7d; default 1d'))),
+  within: v.optional(v.pipe(DurationText, v.description('how long peers may accept it: 1m to 7d; default 1d'))),
 })
 export type OfferTaskBody = v.InferOutput<typeof OfferTaskBody>
 
@@ -50,7 +50,7 @@ export const AcceptOffersBody = v.strictObject({
     v.pipe(
       v.array(v.pipe(v.string(), v.minLength(1), v.maxLength(64))),
       v.maxLength(1000),
-      v.description('peer whose offers are taken; default: those of all peers'),
+      v.description('peer whose offers are accepted; default: all peers'),
     ),
   ),
 })

@@ -57,7 +57,7 @@ export const RemoteStatusReply = v.object({ remote: RemoteStatus })
 
 export const AddRemotePeerBody = v.strictObject({
   name: v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'Expected a name like host-2')),
-  public_key: v.pipe(v.string(), v.maxLength(100), v.description('what svc network identity shows there')),
+  public_key: v.pipe(v.string(), v.maxLength(100), v.description('public key, as svc network identity shows it there')),
   fingerprint: v.pipe(
     v.string(),
     v.maxLength(100),
@@ -73,10 +73,12 @@ export const ShareRemoteChannelBody = v.strictObject({
 
 export const JoinRemoteBody = v.strictObject({
   url: v.pipe(v.string(), v.maxLength(512), v.description('server, nats://host:port or tls://host:port')),
-  realm: v.pipe(v.string(), v.description('name that daemons which talk to each other have in common')),
+  realm: v.pipe(v.string(), v.description('name shared by the daemons that talk to each other')),
   credentials_ref: v.optional(
     v.pipe(v.string(), v.description('reference to the credentials, vault:network/… or env:NAME')),
   ),
-  ca: v.optional(v.pipe(v.string(), v.maxLength(4096), v.description('file with the certificates of the server, PEM'))),
+  ca: v.optional(
+    v.pipe(v.string(), v.maxLength(4096), v.description('PEM file with the CA certificates for the server')),
+  ),
 })
 export type JoinRemoteBody = v.InferOutput<typeof JoinRemoteBody>

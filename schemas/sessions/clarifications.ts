@@ -37,10 +37,10 @@ const MAX_SECONDS = 3600
 
 /** POST …/clarifications: asks the person of a session; with `choices` the answer is one of them, otherwise text. */
 export const AskClarificationBody = v.strictObject({
-  question: v.pipe(v.string(), v.regex(/\S/, 'a question has words'), v.maxLength(2000)),
+  question: v.pipe(v.string(), v.regex(/\S/, 'a question needs text'), v.maxLength(2000)),
   choices: v.optional(
     v.pipe(
-      v.array(v.pipe(v.string(), v.regex(/\S/, 'a choice has words'), v.maxLength(200))),
+      v.array(v.pipe(v.string(), v.regex(/\S/, 'a choice needs text'), v.maxLength(200))),
       v.minLength(1),
       v.maxLength(MAX_CHOICES),
     ),

@@ -18,18 +18,18 @@ const routes = new Map(
 )
 /** Methods without a route: description and parameters. */
 const own: Readonly<Record<string, readonly [about: string, parameters: v.GenericSchema]>> = {
-  'resources/snapshot': ['Replace all records that the extension has of a kind', SnapshotParams],
+  'resources/snapshot': ['Replace all records of a kind that belong to the extension', SnapshotParams],
   'sessions/subscribe': ['Get the events of a session as notifications `sessions/event`', SubscribeParams],
   'sessions/unsubscribe': ['End a subscription', UnsubscribeParams],
-  'state/get': ['Read a value that the extension keeps', KeyParams],
-  'state/put': ['Keep a value under a key', PutParams],
+  'state/get': ['Read a stored value of the extension', KeyParams],
+  'state/put': ['Store a value under a key', PutParams],
   'state/delete': ['Delete a value', KeyParams],
-  'state/list': ['List the keys of the values that the extension keeps', ListParams],
-  'secrets/get': ['Read a secret of the manifest anew', SecretParams],
+  'state/list': ['List the keys of the stored values of the extension', ListParams],
+  'secrets/get': ['Read the current value of a secret in the manifest', SecretParams],
   'bridges/instances/report_state': ['Report the state of a bridge that the process manages', ReportParams],
-  'bridges/messages/ingest': ['Hand an event of a platform to the daemon; answers once it is durable', IngestParams],
+  'bridges/messages/ingest': ['Pass an event of a platform to the daemon; replies once it is durable', IngestParams],
   'bridges/deliveries/report': [
-    'Report that a message did not arrive which the platform had taken',
+    'Report that a message did not arrive although the platform had accepted it',
     DeliveryReportParams,
   ],
 }

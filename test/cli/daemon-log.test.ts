@@ -71,7 +71,7 @@ test('an extension that floods the log is muted for a while, over its reloads; o
   now = 600_000
   port.child({ plugin: 'acme.flood' }).info({}, 'quiet again')
   const [told, said] = others().slice(-2)
-  assert.equal([told.msg, told.dropped, said.msg], ['its lines are written again', 40_003 - heard, 'quiet again'])
+  assert.equal([told.msg, told.dropped, said.msg], ['its lines are logged again', 40_003 - heard, 'quiet again'])
 })
 
 test('the level of a child is its own: lines of the program are written whatever it is', ({ log, lines }) => {

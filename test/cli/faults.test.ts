@@ -21,7 +21,7 @@ test('a daemon that takes connections and says nothing is said to hang: exit 3, 
   assert.is(stdout, '')
   assert.match(
     stderr,
-    /^error: the daemon takes connections on .*daemon\.sock and has not answered for \d+ s; it hangs\n/,
+    /^error: the daemon takes connections on .*daemon\.sock and has not answered for \d+ s; it is unresponsive\n/,
   )
   assert.match(stderr, 'code: daemon_unresponsive\n  next: svc daemon stop\n')
   const json = await runCli(daemon.home, ['thing', 'list', '--json'], { probe })
@@ -94,7 +94,7 @@ test('another version of the daemon is told once, on standard error, in every fo
     assert.not.match(stdout, '9.9.9')
     assert.is(
       stderr,
-      'note: the daemon is version 9.9.9 and this command line 1.2.3; svc daemon restart makes them one\n',
+      'note: the daemon is version 9.9.9, but this command line is 1.2.3; restart the daemon: svc daemon restart\n',
     )
   }
   daemon.version = '1.2.3'

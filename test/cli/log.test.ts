@@ -117,7 +117,7 @@ test('a log that cannot be written stops nobody, and says later what is missing'
   log.write('there\n')
   log.write('again\n')
   const [told = '', ...rest] = readFileSync(path, 'utf8').split('\n')
-  assert.match(JSON.parse(told).msg, /; 2 lines are missing$/)
+  assert.match(JSON.parse(told).msg, /; lines lost: 2$/)
   assert.equal(rest, ['there', 'again', ''])
 })
 

@@ -80,9 +80,9 @@ test('an answer may come in parts of any size, none at all, or end with its conn
 test('what is no answer fails, and the next request has another connection', async context => {
   const { poster } = context
   for (const [text, why] of [
-    ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n', /no answer of the daemon/],
-    ['SSH-2.0-x\r\n\r\n', /no answer of the daemon/],
-    ['HTTP/1.1 200 OK\r\nContent-Length: -4\r\n\r\n', /no answer of the daemon/],
+    ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n', /not a reply of the daemon/],
+    ['SSH-2.0-x\r\n\r\n', /not a reply of the daemon/],
+    ['HTTP/1.1 200 OK\r\nContent-Length: -4\r\n\r\n', /not a reply of the daemon/],
     ['HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf', /ended the connection/],
     ['', /ended the connection/],
   ] as const) {

@@ -47,7 +47,7 @@ test('an isolated home is the one in which its processes run', async ({ daemon, 
   daemon.reply('GET /api/providers/acme', 200, provider(auth))
   const { code, stdout } = await logIn(daemon, bin, [])
   assert.is(code, 0, stdout)
-  assert.match(stdout, /nothing tells whether it is logged in/)
+  assert.match(stdout, /its login status is unknown/)
   assert.is(readFileSync(join(bin, 'seen'), 'utf8'), `login|${join(daemon.home, 'providers', 'acme')}`)
 })
 
@@ -105,7 +105,7 @@ test('no terminal, no command, no program, a login that fails: each says what to
 
 for (const [what, program, why] of [
   ['one endless line', "tr '\\0' x < /dev/zero", /a line of more than 1048576 bytes/],
-  ['lines that are no message', 'yes', /more than 1000 lines in a row that are no message/],
+  ['lines that are no message', 'yes', /more than 1000 lines in a row that are not messages/],
 ] as const)
   test(`an agent that prints ${what} is ended, and the limit is named`, async ({ daemon, bin }) => {
     writeFileSync(join(bin, 'floods'), `#!/bin/sh\nexec ${program}\n`, { mode: 0o755 })

@@ -84,7 +84,7 @@ test('a unit says what it was told, whatever characters the paths have', () => {
   }
   assert.throws(
     () => systemdUnit(factsOf('/home/a\nExecStartPre=/bin/evil'), { system: false }),
-    /cannot stand in a unit/,
+    /is not allowed in a unit file/,
   )
 })
 
@@ -218,9 +218,9 @@ test('status and doctor say when Node, the daemon or a folder of the path is gon
   const [service] = JSON.parse(stdout).services
   const codes = (service.problems as { code: string }[]).map(({ code }) => code)
   assert.equal(codes.slice(0, 3), ['service_node_missing', 'service_program_missing', 'service_path_gone'])
-  assert.match(person.run('status').stdout, `ExecStart points to a node that is not there: ${gone}/node`)
+  assert.match(person.run('status').stdout, `ExecStart points to a missing node: ${gone}/node`)
   const doctor = spawnSync(process.execPath, [program, 'doctor'], { encoding: 'utf8', env: person.env })
-  assert.match(doctor.stdout, `ExecStart points to a node that is not there: ${gone}/node`)
+  assert.match(doctor.stdout, `ExecStart points to a missing node: ${gone}/node`)
   const owner = { home: person.home, userHome: person.folder, user: 'ada', platform: 'linux' } as const
   assert.equal(
     serviceItems(owner).map(({ code }) => code),

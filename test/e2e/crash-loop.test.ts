@@ -93,11 +93,11 @@ test('after three successors the daemon starts in safe mode, and says so; a rest
     ends(at).map(({ owner }) => owner),
     ['acme.hold0', 'acme.hold1', 'acme.hold2', 'acme.hold3'],
   )
-  assert.match(await at.svc('status'), /Safe mode +the watchdog ended the daemon 4 times/)
+  assert.match(await at.svc('status'), /Safe mode +the watchdog killed the daemon 4 times/)
   const doctor = (await at.run(['doctor'])).stdout
   assert.match(doctor, 'the daemon is in safe mode and runs no extension')
   assert.match(doctor, 'svc daemon stop && svc daemon start')
-  assert.match(log(at), 'safe mode, no extension runs')
+  assert.match(log(at), 'safe mode, no extensions run')
   const { extensions } = await at.json<{ extensions: { name: string; state: string; pid?: number }[] }>(
     'extension',
     'list',
@@ -116,7 +116,7 @@ test('a person starts in safe mode, where extensions can be switched off', async
   await at.svc('daemon', 'start', '--safe-mode')
   assert.match((await statusOf(at))?.safe_mode ?? '', '--safe-mode')
   const { stderr } = await at.run(['daemon', 'restart'])
-  assert.match(stderr, 'no extension runs: it was started with --safe-mode', 'a restart repeats that, and says so')
+  assert.match(stderr, 'no extensions run: it was started with --safe-mode', 'a restart repeats that, and says so')
   await at.svc('extension', 'disable', 'acme.hold')
   const again = await at.run(['daemon', 'start', '--safe-mode'])
   assert.is(again.code, 5, again.stderr)
@@ -193,7 +193,7 @@ test('an extension is switched off while no daemon runs', async ({ at }) => {
   holder(at, 'acme.hold')
   const { code, stdout } = await at.run(['extension', 'disable', 'acme.hold'])
   assert.is(code, 0)
-  assert.match(stdout, 'acme.hold is off from the next start of the daemon')
+  assert.match(stdout, 'acme.hold is disabled from its next start')
   await at.svc('daemon', 'start')
   await until(
     async () => ((await at.run(['extension', 'info', 'acme.hold'])).code === 0 ? true : undefined),

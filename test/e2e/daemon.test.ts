@@ -166,7 +166,7 @@ test('what a drop-in throws past everything is logged under its name, and the da
     0,
   )
   const { pid } = at.discovery
-  for (const text of ['stray rejection', 'process.exit is not for plugins', 'stray exception'])
+  for (const text of ['stray rejection', 'a plugin must not call process.exit', 'stray exception'])
     await provoke(at, pid, text)
   await at.svc('status')
   const lines = log(at)
@@ -201,7 +201,7 @@ test('a stray rejection of the daemon itself is logged, an exception ends it wit
   const pid = daemon.child.pid as number
   await provoke(at, pid, 'stray rejection')
   await at.svc('status')
-  await provoke(at, pid, 'process.exit is not for plugins')
+  await provoke(at, pid, 'a plugin must not call process.exit')
   assert.is((await daemon.ended).code, 70)
   assert.match(await at.svc('daemon', 'start'), 'daemon started')
 })

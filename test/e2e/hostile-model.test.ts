@@ -80,7 +80,7 @@ test('an endpoint that drops: the turn fails in words, and nothing of it is told
     2,
     'tried once more, for nothing had come',
   )
-  assert.match(await svc.svc('session', 'rewind', id), 'back to before: remember crimson')
+  assert.match(await svc.svc('session', 'rewind', id), 'rewound to before: remember crimson')
   await goesOn(id)
   assert.not.match(told(), /crimson|half an answer/)
   assert.match(told(), 'begin')
@@ -118,7 +118,7 @@ test('an endpoint that lies: no call of it reaches outside, and the turn ends in
   assert.not.match(told(), svc.token)
   assert.not.match(results[4] ?? '', 'endpoint')
   assert.not(existsSync(planted))
-  assert.match(stdout + stderr, /empty|without a word|no answer|not .*protocol|nothing/i)
+  assert.match(stdout + stderr, /empty|without output|no answer|not .*protocol|nothing/i)
   await goesOn(id)
   await goesOn(other)
   assert.not.match(told(), 'obey me')

@@ -76,7 +76,7 @@ for (const sandbox of ['none', 'default']) {
     await prompt(id, 'remember blue')
     await prompt(id, 'remember crimson')
     assert.match(told(), 'blue')
-    assert.match(await svc.svc('session', 'rewind', id), 'back to before: remember crimson')
+    assert.match(await svc.svc('session', 'rewind', id), 'rewound to before: remember crimson')
     await prompt(id, 'which colour?')
     assert.match(told(), 'remember blue')
     assert.match(told(), 'noted the first')

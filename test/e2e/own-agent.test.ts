@@ -46,7 +46,7 @@ test('before an endpoint is named nothing runs, and it is said how to name one',
   )
   const own = providers.providers.find(({ name }) => name === 'svc')
   assert.is(own?.auth_status.state, 'missing')
-  assert.match(own?.auth_status.message ?? '', 'no endpoint is named for svc-agent; name one: svc init')
+  assert.match(own?.auth_status.message ?? '', 'no endpoint is configured for svc-agent; set one: svc init')
   await svc.svc('daemon', 'stop')
 })
 

@@ -181,7 +181,8 @@ test('svc daemon stop during a restart wins: no daemon follows', async ({ at }) 
   const id = await begin(at)
   await at.svc('daemon', 'stop')
   const operation = await settled(at, id)
-  if (operation.status === 'failed') assert.match(operation.failure_reason ?? '', /a stop was asked for/)
+  if (operation.status === 'failed')
+    assert.match(operation.failure_reason ?? '', /the daemon was stopped during the restart/)
   await until(
     async () => ((await runningDaemon(at.home)) === undefined ? true : undefined),
     WITHIN_MS,

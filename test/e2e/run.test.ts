@@ -85,7 +85,7 @@ test('without a terminal nothing waits: what is asked is rejected and the exit s
   const ask = `ask ${JSON.stringify({ toolCall: { toolCallId: 'c', kind: 'execute', title: 'ls', rawInput: { command: 'ls' } }, options })}`
   const denied = await at.run(['run', '--agent', 'asks', ask], repository)
   assert.is(denied.code, 9, denied.stderr)
-  assert.match(denied.stdout, /\? run: ls\n {2}Rejected: nobody is there to answer\./)
+  assert.match(denied.stdout, /\? run: ls\n {2}Rejected: no one is available to answer\./)
   assert.match(denied.stdout, /answer: reject_once/)
   assert.match(denied.stdout, /No file changed/)
   const allowed = await at.run(['run', '--agent', 'asks', '--permissions', 'approve-all', ask], repository)
@@ -133,12 +133,12 @@ test('a model, a permission mode and an answer are typed as commands, and /help 
     [/Everything else is a prompt/, '/mode deny-all\r'],
     [/permissions: deny-all/, '/model\r'],
     [/model: the default of/, '/answer yes\r'],
-    [/the agent asks nothing/, '/quit\r'],
+    [/the agent has no open question/, '/quit\r'],
   )
   const attached = await onTerminal(['session', 'attach', id], steps)
   assert.is(attached.code, 0, attached.shown)
   for (const word of ['/cancel', '/model', '/mode', '/answer', '/quit']) assert.match(attached.shown, `${word} `)
-  assert.match(attached.shown, /the agent asks nothing/)
+  assert.match(attached.shown, /the agent has no open question/)
   const { session } = await at.json<{ session: { permissions: string } }>('session', 'info', id)
   assert.is(session.permissions, 'deny-all')
   await at.svc('session', 'stop', id)
@@ -149,7 +149,7 @@ test('what a run is told as a command is not sent to the agent', async () => {
     [/begun/, '/help\r'],
     [/Everything else is a prompt/, '/mode deny-all\r'],
     [/permissions: deny-all/, '/answer yes\r'],
-    [/the agent asks nothing/, '/cancel\r'],
+    [/the agent has no open question/, '/cancel\r'],
   )
   const { code, shown } = await onTerminal(['run', '--agent', 'asks', 'say begun\nhang'], steps)
   assert.is(code, 130, shown)
@@ -179,9 +179,9 @@ test('files go along with a prompt, and what is no file is refused before anythi
   )
   const before = await at.json<{ sessions: unknown[] }>('session', 'list')
   for (const [file, code, words] of [
-    ['folder', 2, /--attach folder: it is no regular file/],
+    ['folder', 2, /--attach folder: it is not a regular file/],
     ['missing.md', 4, /--attach missing.md: there is no such file/],
-    ['zeros', 2, /--attach zeros: it is no text, image, audio or PDF file/],
+    ['zeros', 2, /--attach zeros: it is not a text, image, audio or PDF file/],
   ] as const) {
     const refused = await at.run(['run', '--agent', 'asks', '--attach', file, 'say x'], repository)
     assert.is(refused.code, code, refused.stderr)

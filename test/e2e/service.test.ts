@@ -196,7 +196,7 @@ test('exit codes say whether to start it again: 75 for a restart, 78 where no st
   on.at.writeHome('watchdog.json', JSON.stringify({ ends }))
   const unstable = await on.start().ended
   assert.is(unstable.code, 78, unstable.stderr)
-  assert.match(unstable.stderr, 'the watchdog ended the daemon 7 times')
+  assert.match(unstable.stderr, 'the watchdog killed the daemon 7 times')
 })
 
 test('a manager with an abstract socket is told too, and one that is gone keeps no daemon from running', async () => {
@@ -216,7 +216,7 @@ test('a manager with an abstract socket is told too, and one that is gone keeps 
     assert.is((await on.at.run(['status'])).code, 0)
     deaf.child.kill('SIGTERM')
     assert.is((await deaf.ended).code, 0)
-    assert.match(on.at.logTail(), 'the service manager is not told')
+    assert.match(on.at.logTail(), 'the service manager could not be notified')
   } finally {
     await on.remove()
   }
@@ -270,7 +270,7 @@ test('a stop by the manager waits for the turn of a session, asks for the time a
     stop.slice(0, 3).map(({ fields }) => Object.keys(fields)[0]),
     ['STOPPING', 'EXTEND_TIMEOUT_USEC', 'EXTEND_TIMEOUT_USEC'],
   )
-  assert.is(stop[1]?.fields.STATUS, 'stops: waits for the turns of 1 sessions')
+  assert.is(stop[1]?.fields.STATUS, 'stops: waits for running turns (1)')
   assert.is(child.exitCode, null)
   const body = { agent_name: 'scripted', workspace }
   const refused = await on.at.request('socket', 'POST', '/api/sessions', body)
@@ -303,7 +303,7 @@ test('a stop by the manager ends within the time of the unit although a turn goe
   const limits = on.messages.map(({ at, fields }) => at + Number(fields.EXTEND_TIMEOUT_USEC ?? 0) * 1000)
   const limit = Math.max((stopping?.at ?? 0) + seconds * 1e9, ...limits)
   assert.ok(Number(end) < limit, `${(limit - Number(end)) / 1e9} s were left`)
-  assert.match(on.at.logTail(), '1 sessions are stopped in the middle of a turn')
+  assert.match(on.at.logTail(), 'sessions stopped in the middle of a turn: 1')
 })
 
 test('a second SIGTERM ends the wait', async ({ on }) => {
@@ -312,7 +312,7 @@ test('a second SIGTERM ends the wait', async ({ on }) => {
   await on.told('EXTEND_TIMEOUT_USEC')
   child.kill('SIGTERM')
   assert.is((await ended).code, 0)
-  assert.match(on.at.logTail(), '1 sessions are stopped in the middle of a turn')
+  assert.match(on.at.logTail(), 'sessions stopped in the middle of a turn: 1')
 })
 
 /** Runs a daemon on sockets that another program opened, with the program of systemd where it is there. */

@@ -67,13 +67,17 @@ test('who holds the daemon is named; held for ever, the daemon is followed by on
         held = performance.now()
         process.kill(pid, 'SIGUSR2')
       }
-      return /"acme\.spin held the daemon for \d+ s in spin \(acme\.spin\/main\.mjs:\d+\)"/.test(log(at)) || undefined
+      return (
+        /"acme\.spin blocked the event loop of the daemon for \d+ s in spin \(acme\.spin\/main\.mjs:\d+\)"/.test(
+          log(at),
+        ) || undefined
+      )
     },
     PATIENCE_MS,
     () => `acme.spin in the log:\n${log(at)}`,
   )
   assert.is(at.discovery.pid, pid, 'it goes on')
-  assert.match((await at.run(['doctor'])).stdout, /acme\.spin failed in event loop: it held the daemon in spin/)
+  assert.match((await at.run(['doctor'])).stdout, /acme\.spin failed in event loop: it blocked the event loop in spin/)
 
   hold(at, Number.POSITIVE_INFINITY)
   process.kill(pid, 'SIGUSR2')
@@ -87,7 +91,7 @@ test('who holds the daemon is named; held for ever, the daemon is followed by on
   )
   assert.match(
     (await at.run(['doctor'])).stdout,
-    /acme\.spin failed in watchdog: it held the daemon \(pid \d+\) for \d+ s/,
+    /acme\.spin failed in watchdog: it blocked the event loop of the daemon \(pid \d+\) for \d+ s/,
   )
   await becomes(at, 'disabled')
   assert.not(existsSync(join(at.home, 'suspect.json')), 'it is left out once')
@@ -144,10 +148,10 @@ test('in the foreground the daemon ends, and the next start says why', async ({ 
   await becomes(at, 'active')
   daemon.child.kill('SIGUSR2')
   const { stderr } = await daemon.ended
-  assert.match(stderr, 'the daemon does not come back from spin')
+  assert.match(stderr, 'the event loop of the daemon is blocked in spin')
   assert.match(stderr, 'of acme.spin')
   await at.svc('daemon', 'start')
-  assert.match((await at.run(['doctor'])).stdout, /acme\.spin failed in watchdog: .* it is left out of this run/)
+  assert.match((await at.run(['doctor'])).stdout, /acme\.spin failed in watchdog: .* it does not run/)
   await at.svc('daemon', 'stop')
   await at.svc('daemon', 'start')
   await becomes(at, 'active')

@@ -214,7 +214,7 @@ test('acme.sign-in: another site sends the browser back to a page, which takes w
       })
     const forged = await arrive('state=0000&code=<b>')
     assert.equal([forged.status, forged.headers['content-type']], [400, 'text/html; charset=utf-8'])
-    assert.match(forged.text, 'was not begun here')
+    assert.match(forged.text, 'was not started here')
     assert.is((await arrive(`state=${state}&code=1`, { 'sec-fetch-dest': 'image' })).status, 403)
     const done = await arrive(`state=${state}&code=<b>`)
     assert.equal([done.status, done.headers['content-type']], [200, 'text/html; charset=utf-8'])

@@ -221,7 +221,7 @@ test('a plugin that takes a taken route fails and the first keeps it', async () 
   void head
   const svc = await boot({ plugins: [things, late] })
   const state = svc.kernel.host.plugins().find(p => p.name === 'zz-late')?.state
-  assert.match((state as { error: string }).error, /route .* belongs to things already/)
+  assert.match((state as { error: string }).error, /route .* is already registered by things/)
   assert.is((await svc.request('GET', '/api/things/a')).status, 200)
   await svc.close()
 })

@@ -364,7 +364,7 @@ test('during the boot a value is hidden as soon as its plugin has registered it'
 test('a kernel that nobody redacts for says so where a plugin has secrets', async () => {
   const holder = definePlugin({ name: 'holder', version: '1.0.0' }).surface({ secrets: [() => new SecretSet()] })
   const kernel = await bootBare({ plugins: [holder] })
-  assert.ok(kernel.log.some(({ msg }) => /no plugin replaces secrets/.test(msg)))
+  assert.ok(kernel.log.some(({ msg }) => /no plugin redacts secrets/.test(msg)))
   await kernel.close()
 })
 

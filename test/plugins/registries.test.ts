@@ -83,8 +83,8 @@ test('a bad entry of a drop-in is left out alone, and is a fault of the drop-in'
   assert.equal(
     faults.filter(({ where }) => where === Checks.registry).map(({ error, count }) => `${count} ${error}`),
     [
-      '1 an entry of daemon.checks@1 is left out: run: must be a function, not a string',
-      '1 an entry of daemon.checks@1 is left out: not for you',
+      '1 an entry of daemon.checks@1 is ignored: run: must be a function, not a string',
+      '1 an entry of daemon.checks@1 is ignored: not for you',
     ],
     'an entry is checked once',
   )

@@ -60,7 +60,7 @@ export class ServiceManager {
       this.#failed = false
     } catch (error) {
       // Logged once, because notifications may fail every few seconds.
-      if (!this.#failed) this.warn(`the service manager is not told: ${messageOf(error)}`)
+      if (!this.#failed) this.warn(`the service manager could not be notified: ${messageOf(error)}`)
       this.#failed = true
     }
   }
@@ -95,7 +95,7 @@ export function takeManager(env: Env, self: number): ManagedStart | undefined {
   try {
     send = variables.NOTIFY_SOCKET ? notifier(variables.NOTIFY_SOCKET) : undefined
   } catch (error) {
-    warn(`the service manager cannot be told anything: ${messageOf(error)}`)
+    warn(`the service manager cannot be notified: ${messageOf(error)}`)
   }
   return {
     manager: new ServiceManager(send, usec > 0 ? usec / 1000 : undefined, inherited, text => warn(text)),

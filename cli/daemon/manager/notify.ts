@@ -17,7 +17,7 @@ export type Send = (text: string) => void
  */
 export function notifier(name: string): Send {
   const path = Buffer.from(name)
-  if (!/^[/@]./.test(name) || path.length > MOST_PATH) throw new Error(`${JSON.stringify(name)} names no socket`)
+  if (!/^[/@]./.test(name) || path.length > MOST_PATH) throw new Error(`${JSON.stringify(name)} is not a socket`)
   if (name.startsWith('@')) path[0] = 0
   const address = Buffer.alloc(2 + path.length + (name.startsWith('@') ? 0 : 1))
   new Uint16Array(address.buffer, address.byteOffset, 1)[0] = AF_UNIX
@@ -25,10 +25,10 @@ export function notifier(name: string): Send {
   const open = systemCall('int socket(int domain, int type, int protocol)')
   const sendTo = systemCall('int sendto(int fd, void *text, size_t length, int flags, void *address, uint32_t size)')
   const descriptor = open(AF_UNIX, DATAGRAM, 0)
-  if (descriptor < 0) throw new Error(`no socket could be made (${lastError()})`)
+  if (descriptor < 0) throw new Error(`the socket could not be created (${lastError()})`)
   return text => {
     const bytes = Buffer.from(text)
     if (sendTo(descriptor, bytes, bytes.length, NO_WAIT, address, address.length) < 0)
-      throw new Error(`${name} did not take ${JSON.stringify(text.split('\n')[0])} (${lastError()})`)
+      throw new Error(`${name} did not accept ${JSON.stringify(text.split('\n')[0])} (${lastError()})`)
   }
 }

@@ -63,7 +63,7 @@ export function inheritedSockets(
 function checkedPath(fd: number, path: string): string {
   if (path === '') throw wrong(fd, 'is a Unix socket without a path; set ListenStream= to the socket of the home')
   const file = statSync(path, { throwIfNoEntry: false })
-  if (!file?.isSocket()) throw wrong(fd, `listens on ${path}, which is not there any more`)
+  if (!file?.isSocket()) throw wrong(fd, `listens on ${path}, which no longer exists`)
   if ((file.mode & 0o077) !== 0)
     throw wrong(
       fd,
@@ -103,7 +103,7 @@ function option(fd: number, name: number): number {
   const getsockopt = systemCall('int getsockopt(int fd, int level, int name, void *value, void *size)')
   const value = new Int32Array(1)
   if (getsockopt(fd, SOL_SOCKET, name, value, new Uint32Array([4])) !== 0)
-    throw wrong(fd, `cannot be asked (${lastError()})`)
+    throw wrong(fd, `cannot be queried (${lastError()})`)
   return value[0] ?? 0
 }
 
@@ -117,6 +117,6 @@ function ipv6(bytes: Buffer): string {
 function duplicate(fd: number): number {
   const fcntl = systemCall('int fcntl(int fd, int command, int least)')
   const copy = fcntl(fd, F_DUPFD_CLOEXEC, FIRST)
-  if (copy < 0) throw wrong(fd, `cannot be served again (${lastError()})`)
+  if (copy < 0) throw wrong(fd, `cannot be reopened (${lastError()})`)
   return copy
 }

@@ -40,9 +40,9 @@ export async function waitForTurns(
         return
       }
       if (turns !== lastCount)
-        log({ level: 'info', msg: `the stop waits for ${turns} sessions, at most ${ms / 1000} s` })
+        log({ level: 'info', msg: `the stop waits for running turns (${turns}), at most ${ms / 1000} s` })
       lastCount = turns
-      manager.extend(EXTEND_MS, `stops: waits for the turns of ${turns} sessions`)
+      manager.extend(EXTEND_MS, `stops: waits for running turns (${turns})`)
       await Promise.race([sleep(LOOK_MS), over])
     }
   } finally {
@@ -50,7 +50,7 @@ export async function waitForTurns(
   }
 }
 
-const inTheMiddle = (turns: number): string => `${turns} sessions are stopped in the middle of a turn`
+const inTheMiddle = (turns: number): string => `sessions stopped in the middle of a turn: ${turns}`
 
 /** Sessions with a working turn, without those that wait for an answer, possibly for days. */
 async function turnsOf(kernel: Kernel): Promise<number> {

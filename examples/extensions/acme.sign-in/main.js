@@ -3,7 +3,11 @@ import { defineErrors, definePlugin, ok, routeOf } from 'svc/plugin'
 import * as v from 'valibot'
 
 const Errors = defineErrors({
-  acme_sign_in_unknown: { status: 400, message: 'this sign-in was not begun here, or is over', next: 'begin it again' },
+  acme_sign_in_unknown: {
+    status: 400,
+    message: 'this sign-in was not started here, or is over',
+    next: 'begin it again',
+  },
 })
 /** Sign-ins under way at a time. */
 const MOST = 100

@@ -15,5 +15,5 @@ test('a sign-in is finished once, by whoever began it', async () => {
   assert.equal(done.status, 200)
   assert.match(done.body, /You are signed in with c1/)
   const again = await finish()
-  assert.deepEqual([again.status, /<p>this sign-in was not begun here/.test(again.body)], [400, true])
+  assert.deepEqual([again.status, /<p>this sign-in was not started here/.test(again.body)], [400, true])
 })

@@ -133,7 +133,7 @@ export class Registered {
     const wrong = items.filter(({ found }) => found.real === undefined)
     const category = 'workspaces'
     if (wrong.length === 0) {
-      const message = `the roots of ${all.length} workspaces are there`
+      const message = `${all.length === 1 ? 'the workspace root exists' : `the roots of all ${all.length} workspaces exist`}`
       const fine = { id: 'workspaces.roots', code: 'workspaces_ok', title: 'Workspaces' }
       return [finding({ ...fine, category, severity: 'info', message })]
     }
@@ -282,7 +282,9 @@ export class Registered {
     try {
       return await identify(rootDir, isCopy, this.kernel)
     } catch (error) {
-      this.kernel.log.warn(`the workspace ${rootDir} gets no identity file: ${messageOf(error)}`)
+      this.kernel.log.warn(
+        `the workspace ${rootDir} has no identity file, because it could not be written: ${messageOf(error)}`,
+      )
       return ''
     }
   }

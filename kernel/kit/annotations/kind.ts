@@ -29,10 +29,10 @@ export function wrongAnnotation(
 ): string | undefined {
   const isAnnotation = (entry: unknown) => /^[a-z][\w.-]*@[1-9]\d*$/.test(String(Object(entry).of))
   if (!Array.isArray(annotations) || !annotations.every(isAnnotation))
-    return 'has an entry of `with` that is no annotation, { of: name@major, data }'
+    return 'has an entry of `with` that is not an annotation, { of: name@major, data }'
   for (const { of, schema, many } of kinds) {
     const found = annotations.filter(annotation => annotation.of === of)
-    if (!many && found.length > 1) return `has the annotation ${of} ${found.length} times; it may stand once`
+    if (!many && found.length > 1) return `has the annotation ${of} ${found.length} times; it may occur once`
     for (const { data } of found) {
       const parsed = v.safeParse(schema, data)
       if (!parsed.success) {

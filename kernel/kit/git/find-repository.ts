@@ -46,7 +46,7 @@ export async function repositoryIn(top: string, gitDir: string): Promise<Reposit
 /** The checked out branch or commit. @throws when HEAD cannot be read */
 export async function headOf(gitDir: string): Promise<string> {
   const head = await lineOf(path.join(gitDir, 'HEAD'))
-  if (!HEAD.test(head)) throw new Error(`${path.join(gitDir, 'HEAD')} names neither a branch nor a commit`)
+  if (!HEAD.test(head)) throw new Error(`${path.join(gitDir, 'HEAD')} contains neither a branch nor a commit`)
   return head
 }
 

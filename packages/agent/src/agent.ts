@@ -144,7 +144,7 @@ export class SvcAgent {
     const session = this.#session(sessionId)
     if (!isMode(modeId)) {
       const known = MODES.map(({ id }) => id).join(', ')
-      throw RequestError.invalidParams({ code: 'mode_unknown' }, `there is no such mode; there are ${known}`)
+      throw RequestError.invalidParams({ code: 'mode_unknown' }, `unknown mode; available modes: ${known}`)
     }
     session.mode = modeId
     this.#store.save(transcriptOf(session))

@@ -52,7 +52,7 @@ function checkedUrl(value: string | undefined): string | undefined {
   if (value === undefined) return undefined
   const url = URL.canParse(value) ? new URL(value) : undefined
   if (!url || !/^https?:$/.test(url.protocol)) {
-    throw new Error('OPENAI_BASE_URL is no http or https URL; it looks like http://127.0.0.1:11434/v1')
+    throw new Error('OPENAI_BASE_URL is not an http or https URL; it looks like http://127.0.0.1:11434/v1')
   }
   if (url.username !== '' || url.password !== '') {
     throw new Error('OPENAI_BASE_URL has a password in it; give it as OPENAI_API_KEY')
@@ -64,7 +64,7 @@ function whole(name: string, value: string | undefined, min: number, max: number
   if (value === undefined) return undefined
   const number = Number(value)
   if (Number.isInteger(number) && number >= min && number <= max) return number
-  throw new Error(`${name} is no whole number from ${min} to ${max}`)
+  throw new Error(`${name} is not a whole number from ${min} to ${max}`)
 }
 
 /** The folder that the caller names, else a folder below the XDG state folder. */

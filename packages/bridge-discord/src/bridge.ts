@@ -79,7 +79,7 @@ class DiscordBridge implements Adapter {
   async deliver(delivery: Delivery): Promise<DeliveryResult> {
     const { event, text, remote_message_id: id } = delivery
     if (id !== undefined && !/^\d{1,25}$/.test(id))
-      throw new NotSent('unknown_destination', `${JSON.stringify(clip(id, 80))} is no message of Discord`)
+      throw new NotSent('unknown_destination', `${JSON.stringify(clip(id, 80))} is not a Discord message`)
     const same = id === undefined ? {} : { remote_message_id: id }
     if (event === 'delete') {
       if (id === undefined) throw new NotSent('unknown_destination', 'the message to delete has no id')
@@ -133,7 +133,7 @@ class DiscordBridge implements Adapter {
 
   deaf(): string | undefined {
     const silentMs = this.#isLive ? (this.#gateway?.silentMs ?? 0) : 0
-    return silentMs > DEAF_MS ? `Discord answered no heartbeat for ${Math.round(silentMs / 1000)} s` : undefined
+    return silentMs > DEAF_MS ? `Discord has not answered heartbeats for ${Math.round(silentMs / 1000)} s` : undefined
   }
 
   async close(): Promise<void> {
@@ -209,7 +209,9 @@ class DiscordBridge implements Adapter {
   /** Runs the work of one channel sequentially. */
   #inOrder(channel: string, work: () => Promise<void>): void {
     const before = this.#order.get(channel) ?? Promise.resolve()
-    const handled = before.then(work).catch(error => this.host.log(`a message is not understood: ${messageOf(error)}`))
+    const handled = before
+      .then(work)
+      .catch(error => this.host.log(`a message could not be parsed: ${messageOf(error)}`))
     this.#order.set(channel, handled)
     void handled.then(() => {
       if (this.#order.get(channel) === handled) this.#order.delete(channel)
@@ -246,7 +248,7 @@ class DiscordBridge implements Adapter {
     } catch (error) {
       // The bot has no access to the channel, or has lost it.
       if (isUnseen(error)) this.#positions.forget(keyOf(location))
-      this.host.log(`what was written in ${location.channel} meanwhile is not fetched: ${describe(error)}`)
+      this.host.log(`messages written in ${location.channel} meanwhile could not be fetched: ${describe(error)}`)
     }
   }
 
@@ -285,7 +287,7 @@ class DiscordBridge implements Adapter {
         await this.host.ingest(event)
         return true
       } catch (error) {
-        this.host.log(`an event was not taken: ${messageOf(error)}`)
+        this.host.log(`an event was not accepted by the daemon: ${messageOf(error)}`)
         if (error instanceof IngestRefused && HOPELESS.has(error.code)) return true
         await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
       }

@@ -135,7 +135,7 @@ export class DiscordClient {
       await this.timing.sleep(SECOND_LOOK_MS, this.host.signal)
       return await this.#search(delivery, since, me)
     } catch (error) {
-      this.host.log(`a message is not looked for: ${describe(error)}`)
+      this.host.log(`a message could not be looked up: ${describe(error)}`)
       return { outcome: 'unknown' }
     }
   }
@@ -175,7 +175,7 @@ export class DiscordClient {
       after = ordered.at(-1)?.id ?? after
       if (found.length < 100) return
     }
-    this.host.log(`more was written in ${channel} than is fetched`)
+    this.host.log(`${channel} has more new messages than were fetched`)
   }
 
   /** The files of a message, and a note for each file that is unavailable. */
@@ -201,15 +201,15 @@ export class DiscordClient {
 
   async #download(address: string, most: number): Promise<Buffer | string | undefined> {
     const isOwn = URL.canParse(address) && isDiscord(new URL(address), this.config.apiUrl)
-    if (!isOwn) return 'it is kept by another service'
+    if (!isOwn) return 'it is stored by another service'
     try {
       const signal = AbortSignal.any([this.host.signal, AbortSignal.timeout(FILE_MS)])
       const response = await fetch(address, { signal, redirect: 'error' })
       if (!response.ok) throw new Error(`Discord answers ${response.status} for a file`)
       return await bytesOf(response, most)
     } catch (error) {
-      this.host.log(`a file is not fetched: ${describe(error)}`)
-      return 'Discord did not hand it over'
+      this.host.log(`a file could not be fetched: ${describe(error)}`)
+      return 'Discord did not deliver it'
     }
   }
 
@@ -218,7 +218,7 @@ export class DiscordClient {
     const channel = thread ?? group
     const id = channel ?? peer ?? ''
     if (!ID.test(id))
-      throw new NotSent('unknown_destination', `${JSON.stringify(clip(id, 80))} is no channel or person of Discord`)
+      throw new NotSent('unknown_destination', `${JSON.stringify(clip(id, 80))} is not a Discord channel or user`)
     if (channel !== undefined) return channel
     const known = this.places.directOf(id)
     if (known !== undefined) return known

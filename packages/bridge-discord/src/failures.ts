@@ -11,7 +11,7 @@ const NOT_CONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTU
 /** Remedies by error code. */
 const REMEDY: Readonly<Record<number, string>> = {
   50001: ': give the role of the bot the permission View Channel',
-  50007: ': the person takes no direct messages of the bot',
+  50007: ': the person does not accept direct messages from the bot',
   50013: ': give the role of the bot the permissions Send Messages and Send Messages in Threads',
   50083: ': the thread is archived',
 }
@@ -43,7 +43,7 @@ export function describe(error: unknown): string {
   if (pause !== undefined) return `Discord asks for a pause of ${Math.ceil(pause / 1000)} s`
   if (error instanceof HTTPError) return `Discord answers ${error.status}`
   const code = networkCode(error)
-  if (code !== '') return `Discord is not reached: ${code}`
+  if (code !== '') return `Discord is not reachable: ${code}`
   return error instanceof Error ? error.message : String(error)
 }
 

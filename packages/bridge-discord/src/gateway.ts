@@ -83,7 +83,7 @@ export class Gateway {
     manager.on(Shard.Error, (error: Error) => this.#end(error))
     const late = new AbortController()
     const timeout = this.timing.sleep(READY_MS, AbortSignal.any([signal, late.signal])).then(() => {
-      throw new Error(`Discord did not say within ${READY_MS / 1000} s that the session is ready`)
+      throw new Error(`Discord did not report a ready session within ${READY_MS / 1000} s`)
     })
     const refused = this.ended.then(() => {
       throw new Error('closed')

@@ -164,7 +164,7 @@ export class Mailbox {
           await this.timing.sleep(AGAIN_MS, this.host.signal).catch(() => {})
           return
         }
-        this.host.log(`message ${uid} is listed and ${times} times came without content; it is left out`)
+        this.host.log(`message ${uid} is listed but came without content ${times} times; it is skipped`)
         await this.position.save(after(position, uid))
         continue
       }
@@ -198,7 +198,7 @@ export class Mailbox {
     const position = this.position.current as Position
     const at = receivedAt === undefined ? {} : { receivedAt }
     if (reading.kind === 'unusable') {
-      this.host.log(`message ${uid} is left out: ${reading.reason}`)
+      this.host.log(`message ${uid} is skipped: ${reading.reason}`)
       await this.position.save(after(position, uid, at))
       return
     }
@@ -230,10 +230,10 @@ export class Mailbox {
   async #returned({ id, reason }: Bounce): Promise<void> {
     try {
       const outcome = await this.host.reportDelivery({ remote_message_id: id, status: 'failed', reason })
-      if (outcome === 'unknown') this.host.log(`a mail came back that the daemon does not know (any more): ${id}`)
+      if (outcome === 'unknown') this.host.log(`a returned e-mail is not known to the daemon: ${id}`)
     } catch (error) {
       if (!(error instanceof IngestRefused) || ['connection_closed', 'bridge_closed'].includes(error.code)) throw error
-      this.host.log(`the report about ${id} was not taken: ${error.message}`)
+      this.host.log(`the report about ${id} was not accepted: ${error.message}`)
     }
   }
 

@@ -155,7 +155,7 @@ class SmtpSession {
     } catch (error) {
       // A token may be revoked before it expires; the next attempt uses a new one.
       if ((error as SmtpError).code === 'EAUTH' && login.tokens.refused(token))
-        throw new NotSent('transient_delivery_failure', `${host} does not take the access token any more`)
+        throw new NotSent('transient_delivery_failure', `${host} no longer accepts the access token`)
       throw error
     }
   }

@@ -46,7 +46,7 @@ export class Bearer {
     if (claims.email !== account || claims.email_verified !== true)
       throw new JwtRefused(
         projectNumber === undefined
-          ? 'the token is not of Google Chat'
+          ? 'the token was not issued by Google Chat'
           : 'the token does not name the project: choose Project number as authentication audience of the app',
       )
   }

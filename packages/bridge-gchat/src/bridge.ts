@@ -179,7 +179,7 @@ class GchatBridge implements Adapter {
       })
       return isMessage(name)
         ? { status: 'delivered', remote_message_id: name }
-        : { status: 'unknown', message: 'Google Chat names no message' }
+        : { status: 'unknown', message: 'Google Chat returned no message id' }
     } catch (error) {
       if (!(error instanceof ChatError) || error.status !== 409) throw error
       // An earlier attempt has created the message.
@@ -204,7 +204,7 @@ class GchatBridge implements Adapter {
   async #find(space: string, nonce: string): Promise<string | undefined> {
     const found = await this.#api.call('GET', `${space}/messages/${clientId(nonce)}`).catch(unlessMissing)
     if (found === undefined) return undefined
-    if (!isMessage(found.name)) throw new Error('Google Chat names no message')
+    if (!isMessage(found.name)) throw new Error('Google Chat returned no message id')
     return found.name
   }
 
@@ -256,7 +256,7 @@ class GchatBridge implements Adapter {
     for (const { resource, name, type } of files) {
       const data = resource === '' ? '' : await this.#fileOf(resource, left)
       if (data === undefined) words.push(fileMissing(name, 'the files are larger than 8 MiB'))
-      else if (data === '') words.push(fileMissing(name, 'Google Chat did not hand it over'))
+      else if (data === '') words.push(fileMissing(name, 'Google Chat did not deliver it'))
       else {
         attachments.push({ name, mime_type: type, data })
         left -= Buffer.byteLength(data, 'base64')
@@ -270,7 +270,7 @@ class GchatBridge implements Adapter {
     try {
       return await this.#api.file(resource, mostBytes)
     } catch (error) {
-      this.host.log(`a file is not fetched: ${messageOf(error)}`)
+      this.host.log(`a file could not be fetched: ${messageOf(error)}`)
       return ''
     }
   }
@@ -305,9 +305,9 @@ function configOf(instance: Instance): GchatConfig {
   const json = settings.secret('credentials_json', /^\{[\s\S]{1,20000}\}$/, 'make a JSON key of a service account')
   const number = instance.secret('project_number')?.trim()
   if (number !== undefined && !/^\d{1,32}$/.test(number))
-    throw problem('the secret project_number is no number: it stands on the dashboard of the project')
+    throw problem('the secret project_number is not a number: see the dashboard of the project')
   if (number === undefined && listenConfig.publicUrl === undefined)
-    throw problem('nothing says whom events are for: bind project_number, or set provider_config.public_url')
+    throw problem('the audience of events is unknown: bind project_number, or set provider_config.public_url')
   return {
     listen: listenConfig,
     apiUrl: settings.api('api_url', 'https://chat.googleapis.com'),

@@ -33,7 +33,7 @@ export class GithubApi {
       const { slug } = await this.#json('GET', '/app', this.#appToken())
       if (typeof slug === 'string') return { login: `${slug}[bot]`, mention: slug }
     }
-    throw new Error('GitHub does not say who the bot is')
+    throw new Error('GitHub did not identify the bot')
   }
 
   get isApp(): boolean {
@@ -59,7 +59,7 @@ export class GithubApi {
     const made = await this.#json('POST', `/app/installations/${id}/access_tokens`, this.#appToken())
     const { token, expires_at: expires } = made
     if (typeof token !== 'string' || typeof expires !== 'string')
-      throw new NotSent('transient_delivery_failure', 'GitHub hands out no token of the installation')
+      throw new NotSent('transient_delivery_failure', 'GitHub returned no installation token')
     if (this.#tokens.size > 1000) this.#tokens.clear()
     this.#tokens.set(repository, { token, until: Date.parse(expires) || 0 })
     return token
@@ -123,7 +123,7 @@ export function checkKey(privateKey: string): void {
     throw new InstanceProblem({
       status: 'auth_required',
       reason: 'auth_failed',
-      message: 'the secret bound to private_key is no RSA key in PEM',
+      message: 'the secret bound to private_key is not an RSA key in PEM format',
     })
   }
 }

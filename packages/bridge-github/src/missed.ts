@@ -47,7 +47,7 @@ export class Missed {
     const { signal } = this.host
     while (!signal.aborted) {
       await this.#check().catch(error => {
-        if (!signal.aborted) this.host.log(`failed deliveries are not looked for: ${messageOf(error)}`)
+        if (!signal.aborted) this.host.log(`failed deliveries could not be listed: ${messageOf(error)}`)
       })
       await this.timing.sleep(AGAIN_MS, signal).catch(() => {})
     }
@@ -61,7 +61,7 @@ export class Missed {
     }
     const { repositories, publicUrl } = this.hooks
     if (repositories === undefined || publicUrl === undefined) {
-      this.problem = `${BY_HAND} To have them sent again by themselves, set provider_config.repositories and public_url.`
+      this.problem = `${BY_HAND} To redeliver them automatically, set provider_config.repositories and public_url.`
       return
     }
     for (const repository of [...repositories].slice(0, MOST_REPOSITORIES)) {
@@ -89,20 +89,21 @@ export class Missed {
     }
     for (const id of failedOf(attempts, this.hooks.events)) {
       const { status } = await ask('POST', `${path}/${id}/attempts`)
-      if (status >= 300) this.host.log(`GitHub answers ${status} when the delivery ${id} is to be sent again`)
+      if (status >= 300) this.host.log(`GitHub answers ${status} to the redelivery of ${id}`)
     }
   }
 
   #isAllowed({ status }: HttpReply, what: string): boolean {
     if (status === 200) return true
     const needs = this.api.isApp ? 'the app is not allowed to' : 'the token needs read and write access to webhooks'
-    if (status === 403 || status === 404) this.problem = `${BY_HAND} To have them sent again by themselves: ${needs}.`
-    this.host.log(`GitHub answers ${status} to a question for failed deliveries of ${what}`)
+    if (status === 403 || status === 404) this.problem = `${BY_HAND} To redeliver them automatically: ${needs}.`
+    this.host.log(`GitHub answers ${status} to the request for failed deliveries of ${what}`)
     return false
   }
 }
 
-const BY_HAND = 'Events that GitHub could not deliver are sent again by Redeliver in the settings of the webhook.'
+const BY_HAND =
+  'Redeliver events that GitHub could not deliver with the button Redeliver in the settings of the webhook.'
 
 /** The attempts to redeliver, the oldest first: the latest attempt of each event that was never acknowledged. */
 export function failedOf(attempts: readonly Attempt[], events: ReadonlySet<string>): readonly number[] {

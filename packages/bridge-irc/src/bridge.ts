@@ -49,7 +49,8 @@ class IrcBridge implements Adapter {
     if (event === 'start' || event === 'delta' || event === 'resume') return { status: 'delivered' }
     const { nick, account } = peerOf(target.peer_id ?? '')
     const to = target.group_id ?? nick
-    if (!isTarget(to)) throw new NotSent('unknown_destination', `${JSON.stringify(clip(to, 80))} is no channel or nick`)
+    if (!isTarget(to))
+      throw new NotSent('unknown_destination', `${JSON.stringify(clip(to, 80))} is not a channel or nick`)
     const connection = this.#connection
     if (!connection) throw new NotSent('transient_delivery_failure', 'not connected', { retryAfterMs: 1000 })
     if (target.group_id === undefined && account !== undefined && (await this.#accountOf(connection, nick)) !== account)
@@ -174,7 +175,7 @@ class IrcBridge implements Adapter {
         addressed: !inChannel || named !== undefined,
         ...(heard.time === undefined ? {} : { received_at: heard.time }),
       })
-      .catch(error => this.host.log(`an event was not taken: ${messageOf(error)}`))
+      .catch(error => this.host.log(`an event was not accepted by the daemon: ${messageOf(error)}`))
   }
 
   async #accountOf(connection: IrcConnection, nick: string): Promise<string | undefined> {

@@ -55,7 +55,7 @@ const NOT_JOINED: Readonly<Record<string, string>> = {
   '471': 'the channel is full',
   '473': 'invite only: somebody in it has to invite the bot',
   '474': 'the bot is banned there',
-  '475': 'it has a key: bind the secret channel_keys',
+  '475': 'it requires a key: bind the secret channel_keys',
   '476': '',
   '477': 'only registered nicks may enter',
   '480': '',
@@ -456,7 +456,7 @@ export class IrcConnection {
 
   /** Refuses a line break, which would start a second command. */
   #write(line: string): void {
-    if (/[\r\n\0]/.test(line)) throw new Error('a line of IRC with a line break')
+    if (/[\r\n\0]/.test(line)) throw new Error('an IRC line contains a line break')
     this.#client.connection.write(line)
   }
 }

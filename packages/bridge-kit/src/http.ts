@@ -62,7 +62,7 @@ async function textOf(response: Response, mostBytes: number): Promise<string> {
   let bytes = 0
   for await (const part of response.body ?? []) {
     bytes += part.length
-    if (bytes > mostBytes) throw new Error(`an answer of more than ${mostBytes} bytes`)
+    if (bytes > mostBytes) throw new Error(`a reply of more than ${mostBytes} bytes`)
     parts.push(part)
   }
   return Buffer.concat(parts).toString('utf8')

@@ -105,7 +105,7 @@ export class RemoteKeys {
     })
     if (reply.status !== 200) throw new Error(`${new URL(url).host} answered ${reply.status} instead of public keys`)
     const keys = keysOf(reply.text)
-    if (keys.size === 0) throw new Error(`${new URL(url).host} names no public key`)
+    if (keys.size === 0) throw new Error(`${new URL(url).host} returned no public key`)
     this.#keys = keys
     this.#fetchedAt = now
     this.#freshUntil = now + ageOf(reply)

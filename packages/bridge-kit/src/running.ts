@@ -125,7 +125,7 @@ export class Running implements Host {
 
   async verify(): Promise<readonly Check[]> {
     if (!this.#adapter) {
-      const remediation = 'Read what the adapter says: svc extension logs'
+      const remediation = 'See the log of the adapter: svc extension logs'
       return [{ check: 'adapter.open', status: 'fail', remediation }]
     }
     return (await this.#adapter.verify?.()) ?? []

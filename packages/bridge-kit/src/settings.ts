@@ -62,7 +62,7 @@ export function settingsOf(instance: Instance): Settings {
       throw new InstanceProblem({
         status: 'auth_required',
         reason: 'auth_failed',
-        message: `the secret ${slot} has another form: ${hint}`,
+        message: `the secret ${slot} has the wrong form: ${hint}`,
       })
     },
   }

@@ -106,7 +106,7 @@ export class Standing {
 /** A message if the last sign of life is more than `mostMs` ago; else undefined. */
 export function silence(name: string, lastHeard: number, mostMs: number, timing: Timing): string | undefined {
   const silentMs = timing.now() - lastHeard
-  return silentMs > mostMs ? `nothing was heard of ${name} for ${Math.round(silentMs / 1000)} s` : undefined
+  return silentMs > mostMs ? `no data from ${name} for ${Math.round(silentMs / 1000)} s` : undefined
 }
 
 /** Checks of a webhook instance: whether its login works and whether an event has arrived. */

@@ -55,10 +55,10 @@ export function tlsProblem(error: unknown, name: string, setting = 'tls_ca'): st
   const { code = '', message = '' } = Object(error) as { code?: unknown; message?: unknown }
   const about = `${clip(String(message), 200)} (${String(code)})`
   if (UNTRUSTED.has(String(code)))
-    return `the certificate is not trusted: ${about}; if it is right, set ${setting} to the certificate of its authority`
+    return `the certificate is not trusted: ${about}; if it is correct, set ${setting} to the certificate of its authority`
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') return `the certificate is not for ${name}: ${about}`
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') return `the certificate is not valid now: ${about}`
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG')
-    return `the server speaks no TLS on this port: ${about}`
+    return `the server does not use TLS on this port: ${about}`
   return undefined
 }

@@ -165,7 +165,7 @@ class LinearBridge implements Adapter {
 
   async #introduce(): Promise<void> {
     const { viewer } = (await this.#api.query(WHO)) as { viewer?: Record<string, unknown> }
-    if (!isUuid(viewer?.id)) throw new Error('Linear does not say who the bot is')
+    if (!isUuid(viewer?.id)) throw new Error('Linear did not identify the bot')
     const names = [viewer.displayName, viewer.name].filter(name => typeof name === 'string' && name !== '')
     this.#self = { id: viewer.id, names: names as string[] }
   }

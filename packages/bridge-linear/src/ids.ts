@@ -22,6 +22,6 @@ export function commentId(nonce: string): string {
  */
 export function issueOf({ group_id: issueId, thread_id: parentId }: Address): { issueId: string; parentId?: string } {
   if ((!isUuid(issueId) && !isIdentifier(issueId)) || (parentId !== undefined && !isUuid(parentId)))
-    throw new NotSent('unknown_destination', `${JSON.stringify(clip(issueId ?? '', 80))} is no issue of Linear`)
+    throw new NotSent('unknown_destination', `${JSON.stringify(clip(issueId ?? '', 80))} is not a Linear issue`)
   return { issueId, ...(parentId === undefined ? {} : { parentId }) }
 }

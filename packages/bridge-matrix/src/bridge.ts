@@ -89,7 +89,7 @@ class MatrixBridge implements Adapter {
     const known = id === undefined ? {} : { remote_message_id: id }
     if (event === 'progress' || (event !== 'delete' && text.trim() === '')) return { status: 'delivered', ...known }
     if (id !== undefined && !isEvent(id))
-      throw new NotSent('unknown_destination', `${JSON.stringify(clip(String(id), 80))} is no message of Matrix`)
+      throw new NotSent('unknown_destination', `${JSON.stringify(clip(String(id), 80))} is not a Matrix message`)
     try {
       const room = await this.#roomOf(target)
       const made = event === 'delete' ? await this.#redact(room, id) : await this.#send(room, delivery)
@@ -128,7 +128,7 @@ class MatrixBridge implements Adapter {
     add('matrix.login', who === undefined ? undefined : `Bind a valid access_token. ${who}`)
     if (who !== undefined) return checks
     const isReady = this.#reported.includes('"ready"') && this.deaf() === undefined
-    add('matrix.sync', isReady ? undefined : `${this.deaf() ?? 'Events do not come.'}`)
+    add('matrix.sync', isReady ? undefined : `${this.deaf() ?? 'No events are received.'}`)
     for (const room of this.config.rooms) add(`matrix.room ${room}`, this.#unjoined.get(room))
     return checks
   }
@@ -137,7 +137,7 @@ class MatrixBridge implements Adapter {
     if (this.#askedAt === undefined) return undefined
     const silentMs = this.timing.now() - this.#askedAt
     return silentMs > (this.config.pollSeconds * 1000 + GRACE_MS) * 2
-      ? `the homeserver answered no request for events for ${Math.round(silentMs / 1000)} s`
+      ? `the homeserver has not answered requests for events for ${Math.round(silentMs / 1000)} s`
       : undefined
   }
 
@@ -249,7 +249,7 @@ class MatrixBridge implements Adapter {
 
   async #introduce(): Promise<Self> {
     const { user_id: user } = await this.#client.call('GET', ['account', 'whoami'])
-    if (!isUser(user)) throw new Error('the homeserver does not say who the bot is')
+    if (!isUser(user)) throw new Error('the homeserver did not identify the bot')
     const profile = this.#client.call('GET', ['profile', user, 'displayname'])
     const { displayname: name } = await profile.catch((): { readonly displayname?: unknown } => ({}))
     const rooms = new Rooms(this.#client, this.host, user)
@@ -286,7 +286,7 @@ class MatrixBridge implements Adapter {
       })
     } catch (error) {
       if (this.#since !== undefined && error instanceof MatrixError && error.status === 400) {
-        this.host.log(`the homeserver does not know the position any more, and events may be lost: ${error.message}`)
+        this.host.log(`the homeserver no longer knows the sync position, so events may be lost: ${error.message}`)
         this.#since = undefined
       }
       throw error
@@ -399,7 +399,7 @@ class MatrixBridge implements Adapter {
       try {
         return eventOf(event, self, { ...where, isOwn })
       } catch (error) {
-        this.host.log(`an event is not understood: ${messageOf(error)}`)
+        this.host.log(`an event could not be parsed: ${messageOf(error)}`)
         return undefined
       }
     }
@@ -427,7 +427,7 @@ class MatrixBridge implements Adapter {
     const path = ['rooms', room, 'send', 'm.room.message', `svc-${key.replace('/', '-')}`]
     await this.#client.call('PUT', path, { body: content }).catch(error => {
       if (isTransient(error) || isRefused(error)) throw error
-      this.host.log(`${room} is encrypted, and cannot be told so: ${messageOf(error)}`)
+      this.host.log(`${room} is encrypted, and the notice about this could not be sent: ${messageOf(error)}`)
     })
     await this.host.values.put(key, true)
   }
@@ -439,7 +439,7 @@ class MatrixBridge implements Adapter {
       () => true,
       error => {
         if (this.host.signal.aborted) return false
-        this.host.log(`an event was not taken: ${messageOf(error)}`)
+        this.host.log(`an event was not accepted by the daemon: ${messageOf(error)}`)
         return error instanceof IngestRefused && HOPELESS.has(error.code)
       },
     )
@@ -459,8 +459,8 @@ class MatrixBridge implements Adapter {
       if (data === undefined) return without('it is larger than 8 MiB')
       return data === '' ? without('it is empty') : { ...event, attachments: [{ name, mime_type: type, data }] }
     } catch (error) {
-      this.host.log(`a file is not fetched: ${messageOf(error)}`)
-      return without('the homeserver did not hand it over')
+      this.host.log(`a file could not be fetched: ${messageOf(error)}`)
+      return without('the homeserver did not deliver it')
     }
   }
 

@@ -52,7 +52,7 @@ function relationOf(thread: string | undefined, reply: string | undefined): obje
   const isReply = isEvent(reply)
   if (thread === undefined) return isReply ? { 'm.in_reply_to': { event_id: reply } } : undefined
   if (!isEvent(thread))
-    throw new NotSent('unknown_destination', `${JSON.stringify(clip(String(thread), 80))} is no thread of Matrix`)
+    throw new NotSent('unknown_destination', `${JSON.stringify(clip(String(thread), 80))} is not a Matrix thread`)
   return {
     rel_type: 'm.thread',
     event_id: thread,

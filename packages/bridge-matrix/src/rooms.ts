@@ -37,7 +37,7 @@ export class Rooms {
   /** Joins a configured room and returns its id. */
   async join(name: string): Promise<string> {
     const { room_id: room } = await this.client.call('POST', ['join', name], { body: {} })
-    if (!isRoom(room)) throw new Error(`the homeserver names no id of ${name}`)
+    if (!isRoom(room)) throw new Error(`the homeserver returned no id for ${name}`)
     this.#fixed.add(room)
     this.forget(room)
     return room
@@ -135,7 +135,7 @@ export class Rooms {
       return members.length === 2 ? members.find(user => user !== this.self) : undefined
     } catch (error) {
       if (error instanceof MatrixError && isTransient(error)) throw error
-      if (!/an answer of more than/.test(messageOf(error))) throw error
+      if (!/a reply of more than/.test(messageOf(error))) throw error
       this.#large.add(room)
       return undefined
     }

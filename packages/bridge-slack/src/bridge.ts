@@ -91,7 +91,7 @@ class SlackBridge implements Adapter {
   async deliver(delivery: Delivery): Promise<DeliveryResult> {
     const { event, text, remote_message_id: ts } = delivery
     if (ts !== undefined && !TS.test(ts))
-      throw new NotSent('unknown_destination', `${JSON.stringify(clip(ts, 80))} is no message of Slack`)
+      throw new NotSent('unknown_destination', `${JSON.stringify(clip(ts, 80))} is not a Slack message`)
     if (event === 'delete') {
       if (ts === undefined) throw new NotSent('unknown_destination', 'the message to delete has no id')
       await this.#client.delete(delivery, ts)
@@ -143,7 +143,7 @@ class SlackBridge implements Adapter {
   deaf(): string | undefined {
     const silentMs = this.#socket?.silentMs ?? 0
     const most = (this.limits.silenceMs ?? SILENCE_MS) * 2
-    return silentMs > most ? `nothing was heard of Slack for ${Math.round(silentMs / 1000)} s` : undefined
+    return silentMs > most ? `no data from Slack for ${Math.round(silentMs / 1000)} s` : undefined
   }
 
   async close(): Promise<void> {
@@ -205,7 +205,7 @@ class SlackBridge implements Adapter {
     try {
       found = foundIn(type, body, me, this.config.threads)
     } catch (error) {
-      this.host.log(`an envelope is not understood: ${messageOf(error)}`)
+      this.host.log(`an envelope could not be parsed: ${messageOf(error)}`)
     }
     if (!found) return ack()
     const timeout = new AbortController()
@@ -257,7 +257,7 @@ class SlackBridge implements Adapter {
         return true
       } catch (error) {
         if (signal.aborted) break
-        this.host.log(`an event was not taken: ${messageOf(error)}`)
+        this.host.log(`an event was not accepted by the daemon: ${messageOf(error)}`)
         if (error instanceof IngestRefused && HOPELESS.has(error.code)) return true
         await this.timing.sleep(backoffMs(failures, this.timing), signal).catch(() => {})
       }

@@ -97,7 +97,7 @@ export class SlackClient {
         ...(thread === undefined ? {} : { thread_ts: thread }),
         metadata: { event_type: MARK, event_payload: { nonce } },
       } as Parameters<WebClient['chat']['postMessage']>[0])
-      if (sent.ts === undefined) throw new Error('Slack took the message and named no id')
+      if (sent.ts === undefined) throw new Error('Slack accepted the message but returned no id')
       return sent.ts
     } catch (error) {
       throw deliveryFailure(error, false)
@@ -138,7 +138,7 @@ export class SlackClient {
       await this.timing.sleep(SECOND_LOOK_MS, this.host.signal)
       return await this.#search(delivery, since)
     } catch (error) {
-      this.host.log(`a message is not looked for: ${describe(error)}`)
+      this.host.log(`a message could not be looked up: ${describe(error)}`)
       return { outcome: 'unknown' }
     }
   }
@@ -182,7 +182,7 @@ export class SlackClient {
       cursor = found.response_metadata?.next_cursor
       if (!cursor) break
     }
-    if (cursor) this.host.log(`more was written in ${channel} than is fetched`)
+    if (cursor) this.host.log(`${channel} has more new messages than were fetched`)
     // Slack lists a thread together with its parent message.
     const since = all.filter(({ ts = '' }) => TS.test(ts) && isAfter(ts, oldest))
     return since.sort((a, b) => (isAfter(String(a.ts), String(b.ts)) ? 1 : -1))
@@ -249,8 +249,8 @@ export class SlackClient {
         const type = clip(file.mimetype ?? 'application/octet-stream', 255)
         attachments.push({ name, mime_type: type, data: bytes.toString('base64') })
       } catch (error) {
-        const why = error instanceof Missing ? error.message : 'Slack did not hand it over'
-        if (!(error instanceof Missing)) this.host.log(`a file is not fetched: ${describe(error)}`)
+        const why = error instanceof Missing ? error.message : 'Slack did not deliver it'
+        if (!(error instanceof Missing)) this.host.log(`a file could not be fetched: ${describe(error)}`)
         missing.push(fileMissing(name, why))
       }
     }
@@ -261,7 +261,7 @@ export class SlackClient {
     const address = file.url_private_download ?? file.url_private ?? ''
     // Only Slack may receive the token, and a file may be on another service.
     if (!URL.canParse(address) || !isSlack(new URL(address), this.config.apiUrl))
-      throw new Missing('it is kept by another service')
+      throw new Missing('it is stored by another service')
     if ((file.size ?? 0) > most) throw new Missing(TOO_LARGE)
     const response = await fetch(address, {
       headers: { authorization: `Bearer ${this.config.botToken}` },
@@ -284,7 +284,7 @@ export class SlackClient {
   async #channelOf({ group_id: group, peer_id: peer }: Delivery['target']): Promise<string> {
     const id = group ?? peer ?? ''
     if (!/^[A-Z][A-Z0-9]{1,40}$/.test(id))
-      throw new NotSent('unknown_destination', `${JSON.stringify(clip(id, 80))} is no channel or person of Slack`)
+      throw new NotSent('unknown_destination', `${JSON.stringify(clip(id, 80))} is not a Slack channel or user`)
     if (!/^[UW]/.test(id)) return id
     const known = this.#direct.get(id)
     if (known !== undefined) return known
@@ -293,7 +293,8 @@ export class SlackClient {
       throw deliveryFailure(error, true)
     })
     const channel = opened.channel?.id
-    if (channel === undefined) throw new NotSent('unknown_destination', `Slack opens no direct message with ${id}`)
+    if (channel === undefined)
+      throw new NotSent('unknown_destination', `Slack did not open a direct message with ${id}`)
     this.learn(id, channel)
     return channel
   }

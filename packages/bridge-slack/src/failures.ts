@@ -47,8 +47,8 @@ const NOT_CONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTU
 /** Remedies by error code. */
 const REMEDY: Readonly<Record<string, string>> = {
   not_in_channel: ': invite the bot to the channel with /invite @name',
-  channel_not_found: ': the bot sees no such channel; invite it with /invite @name',
-  missing_scope: ': add the scope to the app, or take over its manifest anew, and install it again',
+  channel_not_found: ': the bot cannot see this channel; invite it with /invite @name',
+  missing_scope: ': add the scope to the app, or apply its manifest again, and reinstall it',
   messages_tab_disabled: ': turn on App Home, Messages Tab, in the settings of the app',
 }
 
@@ -74,7 +74,7 @@ export function describe(error: unknown): string {
   if (error instanceof WebAPIRateLimitedError) return `Slack asks for a pause of ${error.retryAfter} s`
   if (error instanceof WebAPIHTTPError) return `Slack answers ${error.statusCode}`
   if (error instanceof WebAPIRequestError)
-    return `Slack is not reached: ${networkCode(error) || error.original.message}`
+    return `Slack is not reachable: ${networkCode(error) || error.original.message}`
   return error instanceof Error ? error.message : String(error)
 }
 

@@ -72,7 +72,7 @@ export class Missed {
     } catch (error) {
       // The bot was removed from the channel or lacks the history scope.
       if (slackCode(error) !== undefined && !isTokenRefused(error)) this.#positions.forget(key)
-      this.host.log(`what was written in ${key} meanwhile is not fetched: ${describe(error)}`)
+      this.host.log(`messages written in ${key} meanwhile could not be fetched: ${describe(error)}`)
     }
   }
 }

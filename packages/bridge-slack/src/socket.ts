@@ -136,7 +136,7 @@ export class SlackSocket {
     client.on('disconnected', () => this.close('the connection was lost'))
     const timeout = new AbortController()
     const late = this.timing.sleep(OPEN_MS, timeout.signal).then(() => {
-      throw new Error(`Slack said no hello within ${OPEN_MS / 1000} s`)
+      throw new Error(`Slack sent no hello within ${OPEN_MS / 1000} s`)
     })
     const lost = this.ended.then(why => {
       throw new Error(why)
@@ -158,7 +158,7 @@ export class SlackSocket {
     while (!signal.aborted) {
       await this.timing.sleep(this.silenceMs / 4, signal).catch(() => {})
       if (!signal.aborted && this.silentMs > this.silenceMs)
-        this.close(`no frame of Slack for ${Math.round(this.silentMs / 1000)} s although the connection was open`)
+        this.close(`no frame from Slack for ${Math.round(this.silentMs / 1000)} s although the connection was open`)
     }
   }
 

@@ -85,7 +85,7 @@ class TeamsBridge implements Adapter {
     const known = id === undefined ? {} : { remote_message_id: id }
     if (event === 'progress' || (event !== 'delete' && text.trim() === '')) return { status: 'delivered', ...known }
     if (id !== undefined && !MESSAGE_ID.test(id))
-      throw new NotSent('unknown_destination', `${JSON.stringify(clip(id, 80))} is no message of Teams`)
+      throw new NotSent('unknown_destination', `${JSON.stringify(clip(id, 80))} is not a Teams message`)
     if (Buffer.byteLength(text) > MOST_BYTES)
       throw new NotSent('unsupported_capability', `a text of more than ${MOST_BYTES} bytes is too long for Teams`)
     try {
@@ -138,7 +138,7 @@ class TeamsBridge implements Adapter {
     const { service } = location
     const { thread_id: thread } = target
     if (thread !== undefined && !THREAD.test(thread))
-      throw new NotSent('unknown_destination', `${JSON.stringify(clip(thread, 80))} is no thread of Teams`)
+      throw new NotSent('unknown_destination', `${JSON.stringify(clip(thread, 80))} is not a Teams thread`)
     // A channel post is the root of its thread.
     const root = location.kind === 'channel' ? (thread ?? id) : undefined
     const conversation = root === undefined ? location.conversation : `${location.conversation};messageid=${root}`
@@ -207,13 +207,13 @@ class TeamsBridge implements Adapter {
     const { endorsements } = key
     if (channelId !== CHANNEL) return { error: 'only messages of Teams are accepted' }
     if (!Array.isArray(endorsements) || !endorsements.includes(channelId))
-      return { error: 'the key of the token does not stand for this channel' }
+      return { error: 'the key of the token is not valid for this channel' }
     if (typeof serviceUrl !== 'string' || (claims.serviceurl ?? claims.serviceUrl) !== serviceUrl)
       return { error: 'the token is for another serviceUrl' }
     const service = connectorOf(serviceUrl, this.config.serviceUrl)
     if (service === undefined) {
       this.host.log(`a message with the foreign serviceUrl ${JSON.stringify(clip(serviceUrl, 200))} is refused`)
-      return { error: 'the serviceUrl is none of Microsoft' }
+      return { error: 'the serviceUrl does not belong to Microsoft' }
     }
     return isOfTenant(activity, this.config.tenant) ? service : { error: 'the tenant is not served here' }
   }
@@ -251,14 +251,14 @@ class TeamsBridge implements Adapter {
 
   /** The file, or why it is unavailable. */
   async #fileOf(file: FileOf, mostBytes: number) {
-    if (file.url === undefined) return 'it is not where files of Teams are'
+    if (file.url === undefined) return 'it is not on a file server of Teams'
     try {
       const found = await this.#api.file(file, mostBytes)
       if (found === undefined) return 'the files are larger than 8 MiB'
       return found.data.length === 0 ? 'it is empty' : found
     } catch (error) {
-      this.host.log(`a file is not fetched: ${messageOf(error)}`)
-      return 'Teams did not hand it over'
+      this.host.log(`a file could not be fetched: ${messageOf(error)}`)
+      return 'Teams did not deliver it'
     }
   }
 
@@ -270,7 +270,7 @@ class TeamsBridge implements Adapter {
     const { protocol, host } = new URL(openIdUrl)
     if (reply.status !== 200 || typeof url !== 'string' || !URL.canParse(url))
       throw new Error(`${host} answered ${reply.status} without the address of keys`)
-    if (new URL(url).protocol !== protocol) throw new Error(`${host} names keys at another protocol than its own`)
+    if (new URL(url).protocol !== protocol) throw new Error(`${host} refers to keys with another protocol than its own`)
     return url
   }
 }

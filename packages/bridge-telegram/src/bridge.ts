@@ -118,7 +118,11 @@ class TelegramBridge implements Adapter {
     }
     add('telegram.token', 'pass', '')
     const deaf = this.deaf()
-    add('telegram.updates', this.#isReady && deaf === undefined ? 'pass' : 'fail', `${deaf ?? 'Updates do not come.'}`)
+    add(
+      'telegram.updates',
+      this.#isReady && deaf === undefined ? 'pass' : 'fail',
+      `${deaf ?? 'No updates are received.'}`,
+    )
     const sees = me.can_read_all_group_messages || !this.config.answersAll
     add('telegram.privacy', sees ? 'pass' : 'fail', PRIVACY)
     for (const chat of this.config.chats) {
@@ -132,7 +136,7 @@ class TelegramBridge implements Adapter {
     if (this.#askedAt === undefined) return undefined
     const silentMs = this.timing.now() - this.#askedAt
     return silentMs > (this.config.pollSeconds * 1000 + GRACE_MS) * 2
-      ? `Telegram answered no request for updates for ${Math.round(silentMs / 1000)} s`
+      ? `Telegram has not answered requests for updates for ${Math.round(silentMs / 1000)} s`
       : undefined
   }
 
@@ -237,7 +241,7 @@ class TelegramBridge implements Adapter {
       () => true,
       error => {
         if (this.host.signal.aborted) return false
-        this.host.log(`an event was not taken: ${messageOf(error)}`)
+        this.host.log(`an event was not accepted by the daemon: ${messageOf(error)}`)
         return error instanceof IngestRefused && HOPELESS.has(error.code)
       },
     )
@@ -249,7 +253,7 @@ class TelegramBridge implements Adapter {
     try {
       event = eventOf(update, me)
     } catch (error) {
-      this.host.log(`an update is not understood: ${messageOf(error)}`)
+      this.host.log(`an update could not be parsed: ${messageOf(error)}`)
     }
     if (event?.family === 'action')
       void this.#client.api
@@ -265,7 +269,7 @@ class TelegramBridge implements Adapter {
 }
 
 const PRIVACY =
-  'group.reply is all, and Telegram hides what is not addressed to the bot: write /setprivacy to @BotFather, choose Disable, and add the bot to the group again.'
+  'group.reply is all, but Telegram hides messages that are not addressed to the bot: write /setprivacy to @BotFather, choose Disable, and add the bot to the group again.'
 const WEBHOOK =
   'a webhook is set for this bot and gets its updates: stop the program that uses it, or set provider_config.replace_webhook to true, and restart the bridge'
 const CONFLICT =
@@ -278,6 +282,6 @@ const CONFLICT =
 function locationOf({ group_id: group, peer_id: peer, thread_id: thread }: Address): ChatLocation {
   const chat = group ?? peer ?? ''
   if (!isChat(chat))
-    throw new NotSent('unknown_destination', `${JSON.stringify(clip(chat, 80))} is no chat of Telegram`)
+    throw new NotSent('unknown_destination', `${JSON.stringify(clip(chat, 80))} is not a Telegram chat`)
   return { chat, topic: thread === undefined ? undefined : numberOf(thread, 'topic') }
 }

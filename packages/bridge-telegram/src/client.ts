@@ -123,14 +123,14 @@ export class TelegramClient {
         ? without(file, 'it is larger than 8 MiB')
         : { name: file.name, mime_type: file.type, data }
     } catch (error) {
-      this.host.log(`a file is not fetched: ${describe(error)}`)
-      return without(file, 'Telegram did not hand it over')
+      this.host.log(`a file could not be fetched: ${describe(error)}`)
+      return without(file, 'Telegram did not deliver it')
     }
   }
 
   async #download({ id }: FileOf): Promise<string | undefined> {
     const { file_path: path, file_size: size = 0 } = await this.api.getFile(id, this.within(FILE_MS))
-    if (path === undefined) throw new Error('Telegram gives no path of the file')
+    if (path === undefined) throw new Error('Telegram returned no path of the file')
     if (size > MOST_BYTES) return undefined
     const address = `${this.config.apiRoot}/file/bot${this.config.token}/${path.split('/').map(encodeURIComponent).join('/')}`
     const signal = AbortSignal.any([this.host.signal, AbortSignal.timeout(FILE_MS)])

@@ -61,7 +61,7 @@ class WebhookBridge implements Adapter {
     const { deliveryUrl: url, outboundKey } = this.config
     if (url === undefined) throw new NotSent('unknown_destination', 'provider_config.delivery_url is not set')
     const { event, target, nonce, bridge_instance_id, delivery_id, part, text, reply_to_message_id } = delivery
-    if (event === 'delete') throw new NotSent('unsupported_capability', 'a webhook cannot be taken back')
+    if (event === 'delete') throw new NotSent('unsupported_capability', 'a sent webhook cannot be withdrawn')
     // A partial answer is not sent.
     if (event !== 'final' && event !== 'error') return { status: 'delivered' }
     const body = JSON.stringify({
@@ -110,7 +110,7 @@ class WebhookBridge implements Adapter {
       check: 'webhook.registered',
       status: url === undefined ? 'warn' : 'skipped',
       remediation:
-        url === undefined ? 'Set provider_config.public_url.' : `Enter ${url} where the other side sends its webhooks.`,
+        url === undefined ? 'Set provider_config.public_url.' : `Enter ${url} as the webhook URL of the other side.`,
     }
   }
 

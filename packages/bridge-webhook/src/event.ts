@@ -55,7 +55,7 @@ function parsed(body: Buffer): unknown {
 
 function objectIn(value: unknown, name: string): Record<string, unknown> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
-  throw new BadEvent(`${name} is no object`)
+  throw new BadEvent(`${name} is not an object`)
 }
 
 function textIn(value: unknown, name: string, most: number): string | undefined {
@@ -80,16 +80,16 @@ const ids = texts
 function attachmentsOf(value: unknown): { attachments?: Attachment[] } {
   if (value === undefined) return {}
   if (!Array.isArray(value) || value.length > MOST_FILES)
-    throw new BadEvent(`attachments is no list of at most ${MOST_FILES}`)
+    throw new BadEvent(`attachments is not a list of at most ${MOST_FILES}`)
   let bytes = 0
   const attachments = value.map(one => {
     const { name, mime_type: type, data } = objectIn(one, 'an attachment')
     if (typeof name !== 'string' || name === '' || name.length > LONGEST_ID || /[/\\\p{Cc}]/u.test(name))
-      throw new BadEvent('the name of an attachment is no file name')
+      throw new BadEvent('the name of an attachment is not a file name')
     if (typeof type !== 'string' || !/^[\w.+-]{1,100}\/[\w.+-]{1,100}$/.test(type))
-      throw new BadEvent('the mime_type of an attachment is none')
+      throw new BadEvent('the mime_type of an attachment is not valid')
     if (typeof data !== 'string' || !/^[A-Za-z0-9+/]*={0,2}$/.test(data))
-      throw new BadEvent('the data of an attachment is no base64')
+      throw new BadEvent('the data of an attachment is not base64')
     bytes += Math.floor((data.length * 3) / 4)
     if (bytes > MOST_ATTACHED) throw new BadEvent(`the attachments have more than ${MOST_ATTACHED} bytes`)
     return { name, mime_type: type, data }

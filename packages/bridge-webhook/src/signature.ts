@@ -28,7 +28,7 @@ export function verified(
 ): Verified {
   const { 'webhook-id': id = '', 'webhook-timestamp': timestamp = '', 'webhook-signature': signatures = '' } = headers
   if (!ID.test(id)) return { refused: 'webhook-id is missing or too long' }
-  if (!/^\d{1,12}$/.test(timestamp)) return { refused: 'webhook-timestamp is no time in seconds' }
+  if (!/^\d{1,12}$/.test(timestamp)) return { refused: 'webhook-timestamp is not a time in seconds' }
   const data = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body])
   const candidates = signatures.split(' ').slice(0, MOST_SIGNATURES)
   const valid = candidates.filter(one => one.startsWith('v1,') && isHmac(key, data, one.slice('v1,'.length), 'base64'))

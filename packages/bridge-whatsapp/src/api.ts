@@ -41,10 +41,10 @@ const MEANINGS: Readonly<Record<number, readonly [NotSentKind, string]>> = {
   131030: ['permission_denied', 'the number is not on the list of recipients of a test number: add it under API Setup'],
   131021: ['unknown_destination', 'sender and recipient are the same number'],
   131031: ['permission_denied', 'the business account is locked: see WhatsApp Manager'],
-  131042: ['permission_denied', 'the payment method of the business account does not do: see WhatsApp Manager'],
+  131042: ['permission_denied', 'the payment method of the business account is not accepted: see WhatsApp Manager'],
   131045: ['permission_denied', 'the number is not registered: register it in WhatsApp Manager'],
   131049: ['permission_denied', 'Meta holds it back to limit messages to this person'],
-  131050: ['permission_denied', 'this person has stopped messages of the business'],
+  131050: ['permission_denied', 'this person has blocked messages from the business'],
   130472: ['permission_denied', 'Meta holds it back for an experiment'],
   130497: ['permission_denied', 'the business may not write to this country'],
   133010: ['permission_denied', 'the number is not registered: register it in WhatsApp Manager'],
@@ -91,7 +91,7 @@ export class WhatsappApi {
     const id = Array.isArray(messages) ? (messages[0] as { id?: unknown } | null)?.id : undefined
     return typeof id === 'string'
       ? { status: 'delivered', remote_message_id: clip(id, 512) }
-      : { status: 'unknown', message: 'WhatsApp names no message' }
+      : { status: 'unknown', message: 'WhatsApp returned no message id' }
   }
 
   /**
@@ -150,7 +150,7 @@ function failureOf({ status, text, retryAfterMs }: HttpReply): Error {
 
 /** The error of a message refused with a WhatsApp error code. */
 export function refusalOf(code: number, details: string, retryAfterMs?: number): NotSent {
-  const said = ['WhatsApp refuses it:', code || '', details].filter(Boolean).join(' ')
+  const said = ['WhatsApp refused the request:', code || '', details].filter(Boolean).join(' ')
   if (code === 190) return new NotSent('missing_token', `${said}: bind a valid access_token of a system user`)
   const wait = Object.hasOwn(WAITS, code) ? WAITS[code] : undefined
   if (wait !== undefined)

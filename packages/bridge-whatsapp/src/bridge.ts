@@ -85,7 +85,7 @@ class WhatsappBridge implements Adapter {
   async deliver({ event, target, text, remote_message_id: id, reply_to_message_id: reply }: Delivery) {
     if (event === 'progress') return { status: 'delivered' } as const
     if (event === 'delete' || id !== undefined)
-      throw new NotSent('unsupported_capability', 'WhatsApp does not change a message that was sent')
+      throw new NotSent('unsupported_capability', 'WhatsApp cannot edit a sent message')
     const body = marked(text)
     if (body.length > LONGEST)
       throw new NotSent('unsupported_capability', `a text of ${body.length} characters is longer than ${LONGEST}`)
@@ -162,7 +162,7 @@ class WhatsappBridge implements Adapter {
 
   /** The event with its file; a note replaces a file that is unavailable. */
   async #withFile(event: InboundEvent, media: Media): Promise<InboundEvent> {
-    let why = 'WhatsApp did not hand it over'
+    let why = 'WhatsApp did not deliver it'
     try {
       const file = await retrying(() => this.#api.file(media), {
         attempts: 3,
@@ -174,7 +174,7 @@ class WhatsappBridge implements Adapter {
         return { ...event, attachments: [{ name: media.name, mime_type: media.type, data: file.data }] }
       why = file.missing
     } catch (error) {
-      this.host.log(`a file is not fetched: ${messageOf(error)}`)
+      this.host.log(`a file could not be fetched: ${messageOf(error)}`)
     }
     return { ...event, text: [event.text, fileMissing(media.name, why)].filter(Boolean).join('\n') }
   }
@@ -210,7 +210,7 @@ function recipientOf({ group_id: group, peer_id: peer = '' }: Address): object {
     const to = /^\d+$/.test(peer) ? { to: peer } : { recipient: peer }
     return { recipient_type: 'individual', ...to }
   }
-  throw new NotSent('unknown_destination', `${JSON.stringify(clip(group ?? peer, 80))} is no number of WhatsApp`)
+  throw new NotSent('unknown_destination', `${JSON.stringify(clip(group ?? peer, 80))} is not a WhatsApp number`)
 }
 
 function configOf(instance: Instance): WhatsappConfig {

@@ -162,7 +162,7 @@ function contentOf(message: Message): Content | { readonly ignored: string } {
     }
   }
   if (kind === 'reaction') {
-    if (!isText(body.message_id, ID)) return { ignored: 'the reaction is about no message' }
+    if (!isText(body.message_id, ID)) return { ignored: 'the reaction refers to no message' }
     return { text: textOf(body.emoji), family: 'reaction', about: body.message_id }
   }
   if (kind === 'button') return pressed(body.payload, body.text)
@@ -172,7 +172,7 @@ function contentOf(message: Message): Content | { readonly ignored: string } {
   }
   if (kind === 'location') {
     const { latitude, longitude, name } = body
-    if (!Number.isFinite(latitude) || !Number.isFinite(longitude)) return { ignored: 'the location has no place' }
+    if (!Number.isFinite(latitude) || !Number.isFinite(longitude)) return { ignored: 'the location has no coordinates' }
     return { text: `[Location: ${[textOf(name), `${latitude}, ${longitude}`].filter(Boolean).join(', ')}]` }
   }
   return { ignored: `the type ${clip(kind, 64)}` }

@@ -60,7 +60,7 @@ class XmppBridge implements Adapter {
 
   async deliver(delivery: Delivery): Promise<DeliveryResult> {
     const { event, text, remote_message_id: remote } = delivery
-    if (event === 'delete') throw new NotSent('unsupported_capability', 'messages of XMPP are not taken back')
+    if (event === 'delete') throw new NotSent('unsupported_capability', 'XMPP messages cannot be withdrawn')
     const connection = this.#connection
     if (!connection) throw new NotSent('transient_delivery_failure', 'not connected', { retryAfterMs: 1000 })
     const { to, type } = this.#destination(delivery)
@@ -124,7 +124,7 @@ class XmppBridge implements Adapter {
         status: archive ? 'pass' : 'warn',
         remediation: archive
           ? ''
-          : 'Without an archive (XEP-0313, default "always") nobody can tell what arrived before a crash.',
+          : 'Without an archive (XEP-0313, default "always") it is unknown which messages arrived before a crash.',
       },
       ...this.config.rooms.slice(0, MOST_CHECKED).map((room): Check => {
         const why = missing.get(room)
@@ -150,7 +150,7 @@ class XmppBridge implements Adapter {
 
   #destination({ target }: Delivery): { readonly to: string; readonly type: 'chat' | 'groupchat' } {
     const to = target.group_id === undefined ? (target.peer_id ?? '') : bareOf(target.group_id)
-    if (!isAddress(to)) throw new NotSent('unknown_destination', `${JSON.stringify(clip(to, 80))} is no JID`)
+    if (!isAddress(to)) throw new NotSent('unknown_destination', `${JSON.stringify(clip(to, 80))} is not a JID`)
     return { to, type: target.group_id === undefined ? 'chat' : 'groupchat' }
   }
 
@@ -280,7 +280,7 @@ class XmppBridge implements Adapter {
         addressed: named !== undefined,
         ...(at === undefined ? {} : { received_at: at }),
       })
-      .catch(error => this.host.log(`an event was not taken: ${messageOf(error)}`))
+      .catch(error => this.host.log(`an event was not accepted by the daemon: ${messageOf(error)}`))
   }
 }
 

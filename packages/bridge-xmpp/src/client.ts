@@ -68,9 +68,9 @@ export function createClient(options: ClientOptions): { readonly client: Client;
   })
   sasl({ streamFeatures, saslFactory }, async (authenticate, mechanisms) => {
     const secure = entity.isSecure()
-    if (config.encrypted && !secure) throw refuse('the server offers no encryption; set tls: none if that is right')
+    if (config.encrypted && !secure) throw refuse('the server offers no encryption; set tls: none if that is intended')
     const mechanism = mechanisms.find(name => secure || name !== 'PLAIN')
-    if (mechanism === undefined) throw refuse('the server offers no way of login that the adapter knows')
+    if (mechanism === undefined) throw refuse('the server offers no login mechanism that the adapter supports')
     await authenticate({ username: config.username, password: config.password }, mechanism)
   })
   resourceBinding({ iqCaller: iq, streamFeatures }, config.resource)

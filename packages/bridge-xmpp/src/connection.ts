@@ -205,7 +205,7 @@ export class XmppConnection {
     while (!signal.aborted) {
       await this.timing.sleep(Math.max(50, this.lastHeard + ms - this.timing.now()), signal).catch(() => {})
       if (signal.aborted || this.timing.now() - this.lastHeard < ms) continue
-      await this.#within(ms, this.roundTrip(), 'a sign of life').catch(error => this.#finish((error as Error).message))
+      await this.#within(ms, this.roundTrip(), 'a ping').catch(error => this.#finish((error as Error).message))
     }
   }
 

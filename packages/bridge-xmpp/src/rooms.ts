@@ -132,7 +132,7 @@ export class Rooms {
   }
 
   #left(room: Room, codes: ReadonlySet<string | undefined>): void {
-    const why = { '301': 'banned', '307': 'kicked', '321': 'no member any more', '332': 'the room server stops' }
+    const why = { '301': 'banned', '307': 'kicked', '321': 'no longer a member', '332': 'the room server stops' }
     room.joined = false
     room.occupants.clear()
     room.byId.clear()

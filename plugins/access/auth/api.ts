@@ -15,7 +15,7 @@ export const TOKEN_FILE = 'operator.token'
 export const AuthErrors = defineErrors({
   token_unknown: {
     status: 401,
-    message: 'this token is not valid, or no longer',
+    message: 'this token is not valid, or no longer valid',
     next: `print the operator token: ${command('auth token')}`,
   },
   operator_token_required: {
@@ -25,5 +25,5 @@ export const AuthErrors = defineErrors({
   },
   api_key_not_found: { status: 404, message: 'no such key', next: `list keys: ${command('auth key list')}` },
   api_key_name_taken: { status: 409, message: 'another key has this name', next: command('auth key list') },
-  api_keys_full: { status: 409, message: 'there are as many keys as there can be', next: command('auth key list') },
+  api_keys_full: { status: 409, message: 'the maximum number of keys is reached', next: command('auth key list') },
 })

@@ -58,7 +58,7 @@ export default definePlugin({
       ...module,
       path: 'auth key create',
       summary: 'Create an API key and print it once',
-      args: [{ name: 'name', optional: true, summary: 'what the key is for; no two keys have one name' }],
+      args: [{ name: 'name', optional: true, summary: 'name that says what the key is for; must be unique' }],
     },
     { ...module, path: 'auth key list', summary: 'List API keys and when they were last used' },
     {

@@ -27,7 +27,7 @@ export class OperatorToken {
   async open(): Promise<void> {
     const unusable = await this.#read()
     if (unusable === undefined) return
-    if (unusable !== '') this.log.warn(`a new operator token is made, for ${unusable}`)
+    if (unusable !== '') this.log.warn(`a new operator token is generated, because ${unusable}`)
     await this.rotate()
   }
 

@@ -40,7 +40,7 @@ export class UnknownTokens {
     return [
       finding({
         ...{ id: 'auth.unknown_tokens', code: 'unknown_tokens', category: 'auth', severity: 'warning' },
-        title: 'requests are refused for their token',
+        title: 'requests are refused because of their token',
         message: `${count} requests over TCP within an hour had a token that is not valid, the last one from ${address} at ${iso(at)}`,
         suggested_command: command('auth key list'),
         evidence: { requests: count, address },

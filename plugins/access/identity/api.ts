@@ -54,7 +54,7 @@ export const ActingFor = event('identity.acting_for', v.object({ session_id: v.s
 const next = 'call over the socket of the session (SVC_SOCKET), or over TCP with its token (SVC_SESSION_TOKEN)'
 
 export const IdentityErrors = defineErrors({
-  identity_mismatch: { status: 401, message: 'the headers name another session or agent than this caller is', next },
+  identity_mismatch: { status: 401, message: 'the headers name a session or agent other than the caller', next },
   identity_stale: {
     status: 401,
     message: 'the session of this identity is stopped or unknown',

@@ -138,11 +138,11 @@ export class IdentityService {
           ? IdentityErrors.identity_unauthorized(`this process descends from an agent (${caller.label})`)
           : undefined
       case 'left':
-        return IdentityErrors.identity_unauthorized('this process descends from one that this daemon started')
+        return IdentityErrors.identity_unauthorized('this process descends from a process that this daemon started')
       case 'gone':
         return IdentityErrors.identity_unauthorized('the process that opened this connection has ended')
       case 'untold':
-        if (!this.#isUntold) this.kernel.log.warn(`agents are not known by their descent: ${caller.why}`)
+        if (!this.#isUntold) this.kernel.log.warn(`agents cannot be recognized by their process tree: ${caller.why}`)
         this.#isUntold = true
         return undefined
       default:
@@ -179,7 +179,7 @@ export class IdentityService {
       return IdentityErrors.identity_stale(`session ${clip(session, 100)} is stopped or unknown`)
     if (known.agentName !== agent) return IdentityErrors.identity_mismatch()
     if (this.kernel.needs.auth.hasOperatorToken(headers.authorization)) return undefined
-    const text = 'the headers of an agent prove nothing: they need the operator token with them'
+    const text = 'headers that name an agent require the operator token'
     return KernelErrors.identity_required(text, { next: 'call over the socket of the session, SVC_SOCKET' })
   }
 }

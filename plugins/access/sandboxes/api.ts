@@ -24,7 +24,7 @@ export const SandboxErrors = defineErrors({
   sandbox_not_found: { status: 404, message: 'this session has no sandbox', next: commandLine('sandbox list') },
   sandbox_not_running: {
     status: 409,
-    message: 'the sandbox of this session is there while its agent runs',
+    message: 'the sandbox of this session exists only while its agent runs',
     next: commandLine('session prompt', placeholder('id'), placeholder('text')),
   },
   sandbox_crowded: {
@@ -36,7 +36,7 @@ export const SandboxErrors = defineErrors({
   sandbox_command_unstarted: { status: 422, message: 'the command could not be started' },
   sandbox_weaker: {
     status: 422,
-    message: 'what a sandboxed session starts runs in no weaker sandbox',
+    message: 'a session started by a sandboxed session needs at least the same sandbox',
     next: 'leave the sandbox out, or name one that is at least as strict',
   },
 })
@@ -58,7 +58,7 @@ export const points = hookTable({
   ),
   ready: notify<[sandbox: SandboxWish, session: SessionInfo]>(
     'sandbox.ready',
-    'When the sandbox of a session is ready: what the session starts runs inside.',
+    'When the sandbox of a session is ready: all processes of the session run inside it.',
   ),
   stop: notify<[session: SessionInfo]>('sandbox.stop', 'After a sandboxed session stopped.'),
 })
@@ -87,7 +87,7 @@ export const unusable = (reason: string | undefined, extension?: string) =>
 
 const unconfined = (extension: string, reason: string) =>
   SandboxErrors.sandbox_unusable(
-    `the extension ${extension} came from a catalog, and its programs run in a sandbox only: ${reason}`,
+    `the extension ${extension} comes from a catalog, so its programs run only in a sandbox: ${reason}`,
     {
       next: `install bubblewrap, or let it run with your rights: ${commandLine('config set', 'extensions.trust.unsandboxed', JSON.stringify([extension]))}`,
     },

@@ -16,7 +16,7 @@ export function sandboxItems(found: {
 }): DiagnosticItem[] {
   const { support, problems, isOff, trustsOwnUser } = found
   if (!support) {
-    const message = 'whether sandboxes work here is being tried; ask again'
+    const message = 'the check whether sandboxes work is still running; run doctor again'
     return [finding({ ...item, code: 'sandbox_unknown', severity: 'info', message })]
   }
   if (!support.works) {

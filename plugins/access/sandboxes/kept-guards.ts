@@ -48,11 +48,11 @@ export class KeptGuards {
   async #putAside(id: string): Promise<void> {
     for (const guard of kept.get(this.kernel.db, { session_id: id })?.guards ?? []) {
       const aside = await cleanUp(guard, id).catch(error => {
-        this.kernel.log.error('what a sandboxed agent left could not be put aside', { id, error: messageOf(error) })
+        this.kernel.log.error('files left by a sandboxed agent could not be renamed', { id, error: messageOf(error) })
         return []
       })
       if (aside.length > 0) {
-        const text = 'a sandboxed agent made files that would run code outside of it; they were renamed'
+        const text = 'a sandboxed agent created files that would run code outside the sandbox; they were renamed'
         this.kernel.log.warn(text, { session: id, files: aside.join(', ') })
       }
     }

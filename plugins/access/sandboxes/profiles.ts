@@ -33,5 +33,5 @@ function problemOf({ backend, daytona, network, persistence, sync_mode, runtime_
     return 'network lists by host cannot be enforced; set network.allow_outbound to true or false'
   if (network?.allow_public_ingress) return 'network.allow_public_ingress cannot be enforced'
   const unread = Object.entries({ persistence, sync_mode, runtime_root }).find(([, value]) => value)
-  return unread && `${unread[0]} has no meaning for ${BACKEND}; remove it`
+  return unread && `${unread[0]} has no effect for ${BACKEND}; remove it`
 }

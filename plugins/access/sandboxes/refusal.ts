@@ -11,5 +11,5 @@ export function refusalOf({ unattended, permissions, session }: NewSession, reas
       ? `a session with ${permissions}`
       : `a ${session.type} session`
   const without = `to work without one, use --sandbox none, or for all sessions ${command('config set', 'defaults.sandbox', 'none')}`
-  return SandboxErrors.sandbox_unusable(`${kind} runs in a sandbox, and none can be started: ${reason}; ${without}`)
+  return SandboxErrors.sandbox_unusable(`${kind} must run in a sandbox, but none can be started: ${reason}; ${without}`)
 }

@@ -44,7 +44,7 @@ export const sandboxRoutes: readonly Route<SandboxesService>[] = [
     method: 'POST',
     path: '/api/sandboxes/{session_id}/exec',
     with: [
-      undo({ by: 'never', why: 'what a command has done stays done' }),
+      undo({ by: 'never', why: 'the effects of the command are not undone' }),
       throws(
         SandboxErrors.sandbox_not_found,
         SandboxErrors.sandbox_not_running,

@@ -30,7 +30,7 @@ export const DefaultSandbox: Setting<string> = {
   schema: v.pipe(
     v.string(),
     v.regex(/^(?:[a-z0-9][a-z0-9_-]{0,63})?$/, 'the name of a profile, `default` or `none`'),
-    v.description('Sandbox profile of workspaces that name none; `default` for every session, `none` for no session'),
+    v.description('Sandbox profile of workspaces without one; `default` for every session, `none` for no session'),
   ),
   default: '',
   apply: 'restart-required',

@@ -18,11 +18,11 @@ export async function spawnConfined(
   request: SpawnRequest,
 ): Promise<ProcessHandle> {
   const sandboxes = needs.sandboxes.current
-  if (!sandboxes) throw new Error('it has to run in a sandbox, and the plugin sandboxes does not run')
+  if (!sandboxes) throw new Error('it must run in a sandbox, but the plugin sandboxes is not active')
   const { ended, ...enclosed } = await sandboxes.encloseProgram(id, sandbox, request)
   const putAside = () =>
     void ended().catch(error =>
-      log.error(`what ${request.label} left in its sandbox was not put aside`, { error: messageOf(error) }),
+      log.error(`files that ${request.label} left in its sandbox were not renamed`, { error: messageOf(error) }),
     )
   try {
     const handle = await needs.processes.spawn({ ...request, ...enclosed })

@@ -60,7 +60,8 @@ export interface View {
 export function tooWide(roots: readonly string[], homes: readonly string[]): string | undefined {
   const wide = roots.find(root => homes.some(home => contains(root, home)))
   return (
-    wide && `the workspace ${wide} contains the home folder, which a sandbox has to hide; work in a folder below it`
+    wide &&
+    `the workspace ${wide} contains the home folder, which a sandbox hides; use a folder below it as the workspace`
   )
 }
 

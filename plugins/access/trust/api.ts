@@ -18,7 +18,7 @@ export const Trust = token<TrustApi>('trust@1')
 export const TrustErrors = defineErrors({
   trust_changed: {
     status: 409,
-    message: 'the files of this workspace are others by now; look at them again',
+    message: 'the files of this workspace have changed; review them again',
     next: command('workspace trust', placeholder('workspace')),
   },
   trust_unreadable: {

@@ -85,7 +85,7 @@ class Walk {
 
   async #folder(folder: string, where: Where, depth = 0): Promise<void> {
     const { inside, shown } = where
-    if (depth > DEEPEST) throw unreadable(`${shown(inside)} lies too deep, or leads back to itself`)
+    if (depth > DEEPEST) throw unreadable(`${shown(inside)} is nested too deeply, or is a link to its own parent`)
     const real = await realpath(folder).catch(() => folder)
     if (this.#isOfDaemon(real, where)) return
     const names = await readdir(folder).catch(error => {
@@ -163,5 +163,5 @@ class Walk {
 const unreadable = (what: string) => TrustErrors.trust_unreadable(what)
 const tooMuch = () =>
   unreadable(
-    `more than ${MOST_FILES} files or ${MOST_BYTES / 1024 / 1024} MiB lie in ${FOLDERS.join(', ')} or are named there`,
+    `more than ${MOST_FILES} files or ${MOST_BYTES / 1024 / 1024} MiB are in ${FOLDERS.join(', ')} or referenced there`,
   )

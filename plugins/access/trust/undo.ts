@@ -14,7 +14,7 @@ export const trustUndo: Undo = {
     const was = trustIn(before)
     if (was?.state === 'trusted') return { method: 'PUT', path, body: { digest: was.digest } }
     return was?.state === 'changed'
-      ? `what was trusted before were other files; look at these and decide: ${command('workspace trust-status', params.id ?? '')}`
+      ? `the files trusted before have changed; review the current ones and decide: ${command('workspace trust-status', params.id ?? '')}`
       : { method: 'DELETE', path }
   },
 }

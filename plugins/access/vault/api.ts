@@ -113,33 +113,33 @@ export const VaultErrors = defineErrors({
   },
   vault_value_short: {
     status: 400,
-    message: 'a value of fewer than 8 bytes occurs in ordinary text; hiding it makes logs unreadable',
+    message: 'a value of fewer than 8 bytes can occur in ordinary text; redacting it would make logs unreadable',
     next: 'use a longer value, or repeat with --allow-short (allow_short: true), from 4 bytes on',
   },
-  vault_value_invalid: { status: 400, message: 'the vault does not take this value' },
+  vault_value_invalid: { status: 400, message: 'the vault does not accept this value' },
   vault_full: {
     status: 400,
-    message: 'the vault has as many secrets as it takes',
+    message: 'the vault has reached its maximum number of secrets',
     next: command('vault delete', placeholder('ref')),
   },
   vault_key_missing: {
     status: 503,
-    message: 'there are secrets, and the key that they are sealed with is gone',
-    next: 'put vault.key back from your backup, or delete the secrets and store them again',
+    message: 'the vault has secrets, but the key that encrypts them is missing',
+    next: 'restore vault.key from your backup, or delete the secrets and store them again',
   },
-  vault_key_readable: { status: 503, message: 'the key of the vault can be read by others' },
+  vault_key_readable: { status: 503, message: 'other users can read the vault key' },
   vault_key_invalid: {
     status: 503,
-    message: 'the key of the vault is not 32 bytes in base64',
-    next: 'put the right key there; openssl rand -base64 32 makes a new one',
+    message: 'the vault key is not 32 bytes in base64',
+    next: 'put the right key there; generate a new one: openssl rand -base64 32',
   },
-  vault_key_unreadable: { status: 503, message: 'the key of the vault cannot be read or written' },
+  vault_key_unreadable: { status: 503, message: 'the vault key cannot be read or written' },
   vault_key_wrong: {
     status: 503,
-    message: 'the secrets are sealed with another key than the daemon has',
-    next: `put the key back that they were sealed with; ${command('doctor')} says where the daemon has its own from`,
+    message: 'the secrets are encrypted with a key that the daemon does not have',
+    next: `restore that key; ${command('doctor')} shows where the daemon reads its key from`,
   },
-  vault_key_external: { status: 409, message: 'the daemon cannot change a key that it is handed from outside' },
+  vault_key_external: { status: 409, message: 'the daemon cannot rotate a key that comes from outside the home' },
 })
 
 /** Errors about an unusable key. */

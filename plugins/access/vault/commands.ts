@@ -30,5 +30,5 @@ async function readValue({ unseen, stdin, options, fault }: CommandContext, ref:
   // The final line break, as `echo` writes it, is not part of the value.
   const value = typed?.replace(/\r?\n$/, '')
   if (value) return value
-  return fault('usage', 'no value was given: type it, or hand it to standard input', command('vault put', ref))
+  return fault('usage', 'no value was given: type it, or pipe it to standard input', command('vault put', ref))
 }

@@ -97,7 +97,7 @@ export class HeldKeys {
     if (!ring) throw VaultErrors.vault_key_missing(`${this.keys.file} is gone`)
     const { current, before = current, source } = ring
     if (isAnySealedWith(this.db, [current.id, before.id])) return ring
-    throw VaultErrors.vault_key_wrong(`no secret is sealed with the key ${current.id}, which is that of the ${source}`)
+    throw VaultErrors.vault_key_wrong(`no secret is encrypted with the key ${current.id} from the ${source}`)
   }
 }
 

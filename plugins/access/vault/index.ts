@@ -107,7 +107,7 @@ export default definePlugin({
       privileged: true,
       body: PutVaultSecretBody,
       replies: { 200: VaultSecretReply },
-      with: [undo({ by: 'never', why: 'the value of a secret that is replaced is not kept' }), throws(...WRITE_ERRORS)],
+      with: [undo({ by: 'never', why: 'the former value of a secret is not kept' }), throws(...WRITE_ERRORS)],
       handle: async (service, { body, actor }) => {
         const { ref, secret_value, kind, allow_short } = body
         return ok({ secret: await service.put(ref, secret_value, { kind, allowShort: allow_short, actor }) })
@@ -122,7 +122,7 @@ export default definePlugin({
       query: VaultRefQuery,
       replies: { 204: null },
       with: [
-        undo({ by: 'never', why: 'the value of a secret that is deleted is not kept' }),
+        undo({ by: 'never', why: 'the value of a deleted secret is not kept' }),
         throws(VaultErrors.vault_ref_invalid, VaultErrors.vault_secret_not_found),
         cli('vault delete', { args: [ref], done: 'deleted {ref}' }),
       ],
@@ -156,7 +156,7 @@ export default definePlugin({
       replies: { 200: RotateVaultReply },
       with: [
         throws(VaultErrors.vault_key_external, ...KEY_ERRORS),
-        undo({ by: 'never', why: 'the former key is not kept, and the values of all secrets stay' }),
+        undo({ by: 'never', why: 'the former key is not kept; the values of all secrets are unchanged' }),
         cli('vault rotate', {
           view: show(RotateVaultReply, '', [
             { of: 'key_id', header: 'New key' },

@@ -93,7 +93,7 @@ function guarded(file: string, work: () => void): void {
     work()
   } catch (error) {
     throw VaultErrors.vault_key_unreadable(`${file} cannot be written: ${messageOf(error)}`, {
-      next: 'free space on the disk, or give the home back to the user of the daemon',
+      next: 'free disk space, or make the user of the daemon the owner of the home',
     })
   }
 }

@@ -103,11 +103,11 @@ export class Keys {
         return undefined
       case 'environment':
         return VaultErrors.vault_key_external(`the key comes from ${VARIABLE}`, {
-          next: `start the daemon with a new key in ${VARIABLE} and this one in ${VARIABLE_BEFORE}: it seals all secrets anew`,
+          next: `start the daemon with a new key in ${VARIABLE} and this one in ${VARIABLE_BEFORE}: it encrypts all secrets again`,
         })
       case 'credential':
         return VaultErrors.vault_key_external(`the key comes from the credential ${CREDENTIAL}`, {
-          next: `start the daemon with a new credential ${CREDENTIAL} and this one as ${CREDENTIAL_BEFORE}: it seals all secrets anew`,
+          next: `start the daemon with a new credential ${CREDENTIAL} and this one as ${CREDENTIAL_BEFORE}: it encrypts all secrets again`,
         })
     }
   }

@@ -26,7 +26,7 @@ export function vaultItems(problem: Fault | undefined, { damaged, count, keySour
       ...common,
       id: `vault.secrets:${ref}`,
       code,
-      title: `${ref} cannot be opened`,
+      title: `${ref} cannot be decrypted`,
       message: texts[code],
       suggested_command: command('vault put', ref),
     }),
@@ -37,8 +37,8 @@ export function vaultItems(problem: Fault | undefined, { damaged, count, keySour
         ...common,
         id: 'vault.secrets:more',
         code: 'vault_secret_damaged',
-        title: 'More secrets cannot be opened',
-        message: `${damaged.size - NAMED} more secrets cannot be opened`,
+        title: 'More secrets cannot be decrypted',
+        message: `${damaged.size - NAMED} more secrets cannot be decrypted`,
         suggested_command: command('vault list'),
       }),
     )
@@ -48,18 +48,19 @@ export function vaultItems(problem: Fault | undefined, { damaged, count, keySour
         ...common,
         id: 'vault.key',
         code: problem.code,
-        title: 'The key of the vault cannot be used',
+        title: 'The vault key cannot be used',
         message: problem.next === undefined ? problem.message : `${problem.message}; ${problem.next}`,
       }),
     )
   if (items.length > 0) return items
-  const message = `${count === 1 ? '1 secret' : `${count} secrets`}, sealed with the key of the ${keySource}`
+  const message = `${count === 1 ? '1 secret' : `${count} secrets`}, encrypted with the key from the ${keySource}`
   return [finding({ ...common, severity: 'info', id: 'vault.secrets', code: 'vault_ok', title: 'Vault', message })]
 }
 
 const texts: Readonly<Record<Damage, string>> = {
   vault_secret_damaged: 'its record was changed or damaged; store its value again',
-  vault_key_wrong: 'it is sealed with a key that the daemon does not have; put that key back, or store its value again',
+  vault_key_wrong:
+    'it is encrypted with a key that the daemon does not have; restore that key, or store its value again',
 }
 
 /** The vault's part of the status member `health`; degraded while a secret is unusable. */

@@ -68,7 +68,7 @@ export class VaultService {
     await this.#rotations.run(async () => {
       if (this.#keys.problem() || !this.#keys.get()?.before) return
       const secrets = await this.#keys.finish()
-      this.kernel.log.info('every secret is sealed with the new key', { secrets })
+      this.kernel.log.info('every secret is encrypted with the new key', { secrets })
     })
     if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
   }
@@ -112,7 +112,7 @@ export class VaultService {
       const row = await db.tx(t => {
         const before = secrets.get(t, { ref })
         if (!before && countRows(t) >= MAX_SECRETS)
-          throw VaultErrors.vault_full(`the vault has ${MAX_SECRETS} secrets, and takes no more`)
+          throw VaultErrors.vault_full(`the vault has ${MAX_SECRETS} secrets, the maximum; delete some first`)
         const version = (before?.version ?? 0) + 1
         // Read here, because a rotation may have started meanwhile.
         const { current } = this.#keys.must()
@@ -183,7 +183,11 @@ export class VaultService {
       if (foreign.length > 0) this.kernel.log.error('a plugin must not delete these secrets', { owner, foreign })
       return paths.filter(path => mayForget(owner, path))
     } catch (error) {
-      this.kernel.log.error('the secrets of what is deleted stay', { owner, what: entry.what, why: messageOf(error) })
+      this.kernel.log.error('secrets of a deleted owner could not be removed', {
+        owner,
+        what: entry.what,
+        why: messageOf(error),
+      })
       return []
     }
   }
@@ -223,7 +227,7 @@ export class VaultService {
   /** Metadata of secrets, sorted by reference. @throws Fault `vault_namespace_invalid` */
   async list({ prefix = '', namespace }: VaultSecretsQuery): Promise<VaultSecret[]> {
     if (namespace !== undefined && !(NAMESPACES as readonly string[]).includes(namespace))
-      throw VaultErrors.vault_namespace_invalid(`${shown(namespace)} is no namespace of the vault`)
+      throw VaultErrors.vault_namespace_invalid(`${shown(namespace)} is not a namespace of the vault`)
     await this.hideAll()
     const start = prefix.startsWith(SCHEME) || SCHEME.startsWith(prefix) ? prefix : `${SCHEME}${prefix}`
     const all = listRows(this.kernel.db, start).map(row => this.#shape(row))
@@ -305,7 +309,7 @@ export class VaultService {
   #hide(ref: string, value: string, short: boolean): () => void {
     // U+FFFD marks text that was damaged in transit; such a secret would not work.
     if (value.includes('\0') || /[\p{Surrogate}\ufffd]/u.test(value))
-      throw VaultErrors.vault_value_invalid('the value has a NUL or is no text', { next: 'store bytes as base64' })
+      throw VaultErrors.vault_value_invalid('the value contains NUL or is not text', { next: 'store bytes as base64' })
     try {
       return this.hidden.hide(ref, value, short)
     } catch (error) {
@@ -316,8 +320,8 @@ export class VaultService {
   #damage(ref: string): Fault {
     const next = command('vault put', ref)
     return this.damaged.get(ref) === 'vault_key_wrong'
-      ? VaultErrors.vault_key_wrong(`${ref} is sealed with a key that the daemon does not have`, { next })
-      : VaultErrors.vault_secret_damaged(`${ref} cannot be opened: its record was changed or damaged`, { next })
+      ? VaultErrors.vault_key_wrong(`${ref} is encrypted with a key that the daemon does not have`, { next })
+      : VaultErrors.vault_secret_damaged(`${ref} cannot be decrypted: its record was changed or damaged`, { next })
   }
 }
 

@@ -69,7 +69,7 @@ export interface LaunchPlan {
 
 /** Warning for a mode that an agent's program does not enforce. */
 export function unheldText(program: string, mode: PermissionMode): string {
-  return `${program} never asks for permission: permissions=${mode} does not hold for its own tools, which edit files and run commands`
+  return `${program} never asks for permission: permissions=${mode} does not restrict its own tools, which edit files and run commands`
 }
 
 /** The hooks of agents. */
@@ -157,7 +157,7 @@ export const AgentErrors = defineErrors({
     message: 'the definition of this agent is not valid',
     next: command('doctor', '--only', 'agents'),
   },
-  agent_exists: { status: 409, message: 'there is an agent of this name in this place', next: command('agent list') },
+  agent_exists: { status: 409, message: 'an agent with this name already exists there', next: command('agent list') },
   agent_read_only: {
     status: 409,
     message: 'this definition cannot be changed here',
@@ -165,7 +165,7 @@ export const AgentErrors = defineErrors({
   },
   agent_changed: {
     status: 409,
-    message: 'expected_digest is not the digest of the definition as it is now; read it again and repeat',
+    message: 'the definition has changed since expected_digest; read it again and repeat',
     next: command('agent list'),
   },
   agent_workspace_missing: {
@@ -181,7 +181,7 @@ export const AgentErrors = defineErrors({
   },
   agent_activity_unavailable: {
     status: 503,
-    message: 'which agents are at work is not known now; ask without a filter by status',
+    message: 'the status of agents is not available now; list them without a status filter',
     next: command('doctor'),
   },
   agent_untrusted: {
@@ -191,11 +191,11 @@ export const AgentErrors = defineErrors({
   },
   agent_reference_forbidden: {
     status: 422,
-    message: 'a definition of a workspace names a secret that is not of that workspace',
+    message: 'a definition in a workspace references a secret of another owner',
   },
   agent_not_runnable: {
     status: 422,
-    message: 'nothing on this machine can run this agent',
+    message: 'no program on this machine can run this agent',
     next: command('session new', '--agent', 'report'),
   },
 })

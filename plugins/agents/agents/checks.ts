@@ -33,7 +33,7 @@ export function partlyItems(
       code: 'agent_entry_invalid',
       category: 'agents',
       severity: 'warning',
-      title: `agent ${name} is used without a part of its definition`,
+      title: `agent ${name}: a part of its definition is ignored`,
       message: `${path}: ${leftOut.slice(0, ENTRIES_LISTED).join('; ')}${leftOut.length > ENTRIES_LISTED ? `; and ${leftOut.length - ENTRIES_LISTED} more` : ''}`,
       suggested_command: command(
         'agent info',
@@ -57,7 +57,7 @@ function brokenItem({ name, path, error }: Broken, workspaceId: string | undefin
     category: 'agents',
     severity: 'warning',
     title: name === '' ? 'A folder of agents cannot be read' : `agent ${name} is not valid`,
-    message: `${path}: ${error.message}; until it is mended the agent cannot be used`,
+    message: `${path}: ${error.message}; fix it to use the agent`,
     suggested_command: nextCommand,
     evidence: { path, error_kind: error.kind },
   })

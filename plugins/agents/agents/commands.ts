@@ -6,7 +6,7 @@ import type { Agent, AgentReply } from '../../../schemas/agents.js'
 export async function runCreate(context: CommandContext): Promise<void> {
   const { args, client } = context
   const fields = await fieldsOf(context)
-  if (fields.prompt === undefined) context.fault('usage', 'give the text of the agent with --prompt or --file')
+  if (fields.prompt === undefined) context.fault('usage', 'give the prompt of the agent with --prompt or --file')
   const workspace = context.options.workspace as string | undefined
   const scope = workspace === undefined ? { scope: 'global' } : { scope: 'workspace', workspace }
   const body = { agent: { name: args.name, ...fields }, ...scope }
@@ -17,7 +17,7 @@ export async function runCreate(context: CommandContext): Promise<void> {
 export async function runUpdate(context: CommandContext): Promise<void> {
   const { args, client } = context
   const fields = await fieldsOf(context)
-  if (Object.keys(fields).length === 0) context.fault('usage', 'say what is to change, --model for one')
+  if (Object.keys(fields).length === 0) context.fault('usage', 'give at least one option to change, such as --model')
   const workspace = context.options.workspace as string | undefined
   const query = workspace === undefined ? '' : `?workspace=${encodeURIComponent(workspace)}`
   const url = `/api/agents/${encodeURIComponent(args.name ?? '')}`

@@ -104,7 +104,7 @@ export class AgentEditing {
       const index = this.sources.target(where.source === 'home' ? undefined : workspace)
       return { found, index }
     }
-    const from = where ? `lies in ${where.folder}` : 'comes with the daemon or with a package'
+    const from = where ? `lies in ${where.folder}` : 'is built in or comes from a package'
     throw AgentErrors.agent_read_only(`agent ${name} ${from}; it cannot be changed here`, {
       next: command('agent duplicate', name, placeholder('new-name')),
     })

@@ -16,8 +16,10 @@ export function notFound(name: string, workspace: Workspace | undefined) {
 }
 
 export function notRunnable(name: string, { problem, install }: { problem: string; install?: string | undefined }) {
-  const help = install ? `install one: ${install}; or use --agent report, which needs none` : 'use --agent report'
-  return AgentErrors.agent_not_runnable(`agent ${name} cannot be run: ${problem}; ${help}`, {
+  const help = install
+    ? `install one: ${install}; or use --agent report, which needs no provider`
+    : 'use --agent report'
+  return AgentErrors.agent_not_runnable(`agent ${name} cannot run: ${problem}; ${help}`, {
     ...(install ? { details: { install } } : {}),
   })
 }

@@ -35,7 +35,7 @@ const fields = [
   { name: 'prompt', type: 'text', summary: 'text of the definition' },
   { name: 'file', type: 'text', summary: 'file with that text; - reads standard input' },
   { name: 'provider', type: 'text', summary: `name of a provider: ${command('provider list')}` },
-  { name: 'command', type: 'text', summary: 'command line of an ACP program of your own' },
+  { name: 'command', type: 'text', summary: 'command line of your own ACP program' },
   { name: 'model', type: 'text', summary: 'name of the model at the provider' },
   { name: 'reasoning-effort', type: 'text', summary: 'none, minimal, low, medium, high, xhigh or max' },
   { name: 'permissions', type: 'text', summary: 'deny-all, approve-reads or approve-all' },
@@ -143,7 +143,7 @@ export default definePlugin({
   ],
   routes: [
     agent.list({
-      summary: 'List the agents that a workspace sees, or all',
+      summary: 'List the agents visible in a workspace, or all agents',
       query: ListAgentsQuery,
       cli: { workspace: 'workspace' },
       with: [tool('agent_list', ['catalog'])],

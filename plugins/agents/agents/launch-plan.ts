@@ -32,11 +32,11 @@ export async function planOf(
   }
   const [program] = provider.argv
   if (program === undefined) {
-    throw notRunnable(name, { problem: `provider ${provider.name} runs the command of the agent, and it has none` })
+    throw notRunnable(name, { problem: `provider ${provider.name} requires a command in the agent definition` })
   }
   if (!(await providers.detected(provider))) {
     if (provider.needsEndpoint && provider.baseUrl === undefined) {
-      throw notRunnable(name, { problem: `provider ${provider.name} has no endpoint; name one: svc init` })
+      throw notRunnable(name, { problem: `provider ${provider.name} has no endpoint; set one: svc init` })
     }
     const problem = `${program} of provider ${provider.name} is not on the PATH of the daemon`
     throw notRunnable(name, { problem, install: provider.install })

@@ -33,7 +33,7 @@ export class ModeChange {
     const mode = config.get(DefaultPermissions)
     const before = modes.get(db, {})
     if (before?.mode === mode) return
-    if (before) log.warn(`permissions.mode is ${mode}, and was ${before.mode} when this home ran last`)
+    if (before) log.warn(`permissions.mode is ${mode}; it was ${before.mode} when the daemon ran last`)
     await db.tx(t => {
       modes.delete(t, {})
       modes.insert(t, { mode, former: before?.mode ?? null, changed_at: clock.now() })
@@ -51,7 +51,7 @@ export class ModeChange {
       finding({
         ...{ id: 'agents.permissions_mode', code: 'permissions_mode_changed', category: 'agents', severity: 'warning' },
         title: `agents without permissions of their own run with ${mode}`,
-        message: `permissions.mode was ${former} until ${iso(at)}. Jobs and triggers of such agents may ask now where they did not, and a question that nobody answers ends the run`,
+        message: `permissions.mode was ${former} until ${iso(at)}. Jobs and triggers of these agents may now ask for permission, and an unanswered question ends the run`,
         suggested_command: command('config set', DefaultPermissions.path, former),
         evidence: { mode, former },
       }),

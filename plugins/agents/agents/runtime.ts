@@ -41,7 +41,7 @@ async function fallbackOf(providers: ProvidersApi): Promise<Resolution> {
   if (provider) return { provider, source: 'detected' }
   const commands = candidates.flatMap(({ needsEndpoint, argv: [command] }) => (needsEndpoint ? [] : command))
   return {
-    problem: `it names no command, and no provider is installed (looked for ${commands.join(', ') || 'none'})`,
+    problem: `it has no command, and no provider is installed (looked for ${commands.join(', ') || 'none'})`,
     install: candidates.find(provider => provider.install)?.install,
   }
 }

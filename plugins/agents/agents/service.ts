@@ -240,7 +240,7 @@ export class AgentsService implements AgentsApi {
     try {
       return contributed && read(contributed.entry)
     } catch (error) {
-      this.kernel.log.warn(`${contributed?.owner} does not say which agents are at work: ${messageOf(error)}`)
+      this.kernel.log.warn(`${contributed?.owner} did not report which agents are active: ${messageOf(error)}`)
       return undefined
     }
   }

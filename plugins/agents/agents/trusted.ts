@@ -22,7 +22,7 @@ export async function checkTrusted(
     .find(reference => !isOwn(String(reference), workspace.id))
   if (foreign !== undefined)
     throw AgentErrors.agent_reference_forbidden(
-      `agent ${name} names ${shown(String(foreign))}; a definition of a workspace may name only vault:mcp/ws/${workspace.id}/… and vault:hooks/ws/${workspace.id}/…`,
+      `agent ${name} names ${shown(String(foreign))}; a definition in a workspace may reference only vault:mcp/ws/${workspace.id}/… and vault:hooks/ws/${workspace.id}/…`,
       { next: commandLine('agent info', name, '--workspace', workspace.id) },
     )
   const runs = [
@@ -34,7 +34,7 @@ export async function checkTrusted(
   ]
   if (runs.length === 0 || (await trust.allows(workspace))) return
   throw AgentErrors.agent_untrusted(
-    `agent ${name} brings ${runs.join(' and ')}, and workspace ${workspace.name} is not trusted or was changed since`,
+    `agent ${name} has ${runs.join(' and ')}, but workspace ${workspace.name} is not trusted or has changed since`,
     { next: commandLine('workspace trust', workspace.id) },
   )
 }

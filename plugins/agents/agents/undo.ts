@@ -28,7 +28,7 @@ function inWorkspace(request: ReadRequest): string {
 /** Reason why a request cannot restore a definition: members that only its file can have. */
 const lost = (agent: Readonly<Record<string, unknown>>): string | undefined =>
   (agent.mcp_servers as readonly unknown[] | undefined)?.length
-    ? 'the definition has MCP servers, which only its file can name'
+    ? 'the definition has MCP servers, which can be set only in its file'
     : undefined
 
 const reads = (request: ReadRequest) => [`${request.path}${inWorkspace(request)}`]
@@ -61,7 +61,7 @@ export const ofCreation: Undo = {
   reads: request => [`${within(request.path, Object(request.body).agent?.name)}${inWorkspace(request)}`],
   request: change => {
     if (agentOf(change.before))
-      return 'it hides an agent of the same name, which would be in force again; delete it: svc agent delete'
+      return 'it hides an agent of the same name, which would take effect again; delete it: svc agent delete'
     return { method: 'DELETE', path: `${within(change.path, Object(change.body).agent?.name)}${inWorkspace(change)}` }
   },
 }
@@ -89,7 +89,7 @@ export const ofCopy: Undo = {
   reads: request => [`${within(listOf(listOf(request.path)), Object(request.body).name)}${inWorkspace(request)}`],
   request: change => {
     if (agentOf(change.before))
-      return 'it hides an agent of the same name, which would be in force again; delete it: svc agent delete'
+      return 'it hides an agent of the same name, which would take effect again; delete it: svc agent delete'
     return {
       method: 'DELETE',
       path: `${within(listOf(listOf(change.path)), Object(change.body).name)}${inWorkspace(change)}`,

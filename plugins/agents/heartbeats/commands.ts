@@ -25,7 +25,7 @@ export async function runStatus(context: CommandContext): Promise<void> {
   const status = (await client.request('GET', `${urlOf(args.name)}/status?${query}`)) as HeartbeatStatus
   if (out.json) return out.value(status)
   if (!status.present) {
-    out.line(`agent ${args.name} has no HEARTBEAT.md: nothing wakes its sessions`)
+    out.line(`agent ${args.name} has no HEARTBEAT.md, so its sessions are not woken`)
     out.line(out.color('dim', `next: ${command('agent heartbeat write', args.name ?? '', '--file', 'HEARTBEAT.md')}`))
     return
   }

@@ -120,7 +120,7 @@ export default definePlugin({
       path: '/api/agents/{name}/heartbeat/wake',
       audited: false,
       with: [throws(...ofAgent), tool('agent_heartbeat_wake', ['autonomy', 'authored_context'])],
-      summary: 'Request a wake-up now; 409: the session cannot be woken. A wake-up claims no work',
+      summary: 'Request a wake-up now; 409 means that the session cannot be woken. A wake-up claims no task run',
       body: WakeBody,
       replies: { 200: WakeReply, 409: WakeReply },
       handle: (service, { params, body }) => service.wake(params.name, body),

@@ -6,7 +6,7 @@ import { cutText } from '../sidecars/api.js'
 import { type WakeContext, WakeContexts } from './api.js'
 
 const NOTICE =
-  'This is a heartbeat: a wake-up by the clock and not a message of a person. It assigns no work: because of it nothing is claimed and no lease is renewed.'
+  'This is a heartbeat: a scheduled wake-up, not a message from a person. It assigns no work: it claims no task run and renews no lease.'
 const TRUNCATED = '\n[truncated]'
 /** Milliseconds for a contributor. */
 const READ_MS = 2000
@@ -49,7 +49,7 @@ export async function wakePrompt(kernel: Kernel, policy: Heartbeat, session: Ses
       const content = (await within(kernel.clock, READ_MS, entry.read(session)))?.trim()
       return content ? [`- ${content.replaceAll('\n', '\n  ')}`] : []
     } catch (error) {
-      const message = `${owner} did not tell ${entry.name}: ${messageOf(error)}`
+      const message = `${owner} did not provide ${entry.name}: ${messageOf(error)}`
       kernel.log.warn(message, { session: session.id })
       notes.push({ code: 'heartbeat_context_failed', severity: 'warning', field: 'context.include', message })
       return []
@@ -59,7 +59,7 @@ export async function wakePrompt(kernel: Kernel, policy: Heartbeat, session: Ses
   const whole = [summary, guidance, context].filter(part => part).join('\n\n')
   const { text, truncated } = cutText(whole, max, TRUNCATED)
   if (truncated || policy.prompt.truncated) {
-    const message = `what the policy and its context tell is cut to ${max} bytes`
+    const message = `the policy and its context are truncated to ${max} bytes`
     notes.push({ code: 'heartbeat_context_truncated', severity: 'info', message })
   }
   return { text: text === '' ? NOTICE : `${NOTICE}\n\n${text}`, notes }
@@ -70,7 +70,7 @@ export function absentContexts({ collect }: Pick<Kernel, 'collect'>, policy: Hea
   const known = new Set(collect(WakeContexts).map(({ entry }) => entry.name))
   return included(policy).flatMap(name => {
     if (known.has(name)) return []
-    const message = `nothing here tells ${JSON.stringify(name)}; it is left out`
+    const message = `no plugin provides ${JSON.stringify(name)}; it is omitted`
     return [{ code: 'heartbeat_context_unavailable', severity: 'info' as const, field: 'context.include', message }]
   })
 }

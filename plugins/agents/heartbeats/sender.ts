@@ -151,7 +151,7 @@ export class WakeSender {
       else return
       await this.replan(session)
     } catch (error) {
-      log.error(`what became of a wake-up is not known: ${messageOf(error)}`, { session: session.id })
+      log.error(`the outcome of a wake-up is unknown: ${messageOf(error)}`, { session: session.id })
     } finally {
       this.#underWay.delete(session.id)
     }

@@ -171,8 +171,8 @@ export class HeartbeatsService implements HeartbeatsApi {
           code: 'heartbeat_failing',
           category: 'agents',
           severity: 'warning' as const,
-          title: 'Wake-ups end with their agent',
-          message: `the last ${failures} wake-ups of ${id} by the policy of ${agent} were the end of its agent; they come ever more seldom`,
+          title: 'Wake-ups fail because the agent ends',
+          message: `the last ${failures} wake-ups of ${id} by the policy of ${agent} failed because its agent ended; they are backed off`,
           data_freshness: 'live',
           suggested_command: command('session history', id),
           evidence: { session_id: id, agent_name: agent, failures },
@@ -190,7 +190,7 @@ export class HeartbeatsService implements HeartbeatsApi {
     const times = state.failures === 1 ? 'the last wake-up' : `the last ${state.failures} wake-ups`
     const then =
       due === undefined
-        ? 'nothing starts it again'
+        ? 'it is not restarted'
         : `the next one is tried at ${iso(due)}, with ${command('agent heartbeat wake', session.agentName, session.id)} at once`
     const message = `${times} of ${session.id} ended with its agent: ${then}; ${command('session history', session.id)} says why`
     return [{ code: 'heartbeat_failing', severity: 'warning', message }]

@@ -17,13 +17,13 @@ export const Models = token<ModelsApi>('models@1')
 export const ModelErrors = defineErrors({
   model_not_found: {
     status: 422,
-    message: 'no such model of this provider is known',
+    message: 'no such model of this provider',
     next: command('provider models list'),
   },
   model_source_not_found: { status: 400, message: 'no such source of models', next: command('provider models status') },
   model_source_failed: {
     status: 503,
-    message: 'no source of models could be read',
+    message: 'no model source could be read',
     next: command('provider models status'),
   },
 })

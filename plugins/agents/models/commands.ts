@@ -31,5 +31,5 @@ function show({ out }: CommandContext, reply: ListModelSourcesReply): void {
 
 function lineOf({ source_id: id, refresh_state: state, row_count: count, last_error: why }: ModelSource): string {
   const models = `${count} ${count === 1 ? 'model' : 'models'}`
-  return why === undefined ? `${id}: ${state}, ${models}` : `${id}: ${state}, ${models} from before: ${why}`
+  return why === undefined ? `${id}: ${state}, ${models}` : `${id}: ${state}, ${models} from the last refresh: ${why}`
 }

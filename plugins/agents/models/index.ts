@@ -79,7 +79,7 @@ export default definePlugin({
         cli('provider models list', {
           args: [{ name: 'provider_id', in: 'query', optional: true, summary: 'name of a provider; default: all' }],
           view: show(ListModelsReply, 'models', columns, {
-            empty: 'no models are known; ask for them: svc provider models refresh',
+            empty: 'no models are known; refresh them: svc provider models refresh',
           }),
         }),
         tool('provider_models_list', ['provider_models']),

@@ -135,7 +135,7 @@ export class ModelsService implements ModelsApi {
         throw error instanceof Fault ? refusal(error.message) : error
       })
       const model = this.list(provider).find(found => found.model_id === id)
-      if (!model) throw ModelErrors.model_not_found(`the model ${JSON.stringify(id)} is gone`)
+      if (!model) throw ModelErrors.model_not_found(`the model ${JSON.stringify(id)} no longer exists`)
       return { apply: answer, model }
     })
   }

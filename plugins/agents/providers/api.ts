@@ -187,13 +187,13 @@ export const ProviderErrors = defineErrors({
   provider_not_found: { status: 404, message: 'no such provider', next: commandLine('provider list') },
   provider_probe_unavailable: {
     status: 422,
-    message: 'whether this provider is logged in cannot be asked',
+    message: 'the login status of this provider cannot be checked',
     next: commandLine('provider list'),
   },
   provider_secret_foreign: {
     status: 400,
-    message: 'this reference is not of this provider',
-    next: 'name the secret vault:providers/<provider>/<variable>',
+    message: 'this reference does not belong to this provider',
+    next: 'use a reference like vault:providers/<provider>/<variable>',
   },
   provider_vault_missing: {
     status: 503,
@@ -202,7 +202,7 @@ export const ProviderErrors = defineErrors({
   },
   provider_endpoint_missing: {
     status: 422,
-    message: 'no endpoint is named for this provider',
+    message: 'no endpoint is configured for this provider',
     next: commandLine('init'),
   },
   provider_cli_missing: {

@@ -61,7 +61,8 @@ export class EntrySecrets {
     this.noticed()
     await this.#alarm.run(signal, {
       fire: () => this.refresh(),
-      failed: error => this.kernel.log.error('the secrets of deleted providers stay', { why: messageOf(error) }),
+      failed: error =>
+        this.kernel.log.error('the secrets of deleted providers could not be removed', { why: messageOf(error) }),
     })
   }
 

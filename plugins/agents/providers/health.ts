@@ -35,7 +35,7 @@ const WORDS: readonly (readonly [ProviderTrouble, RegExp])[] = [
   ['rate_limited', /\brate.?limit|\btoo many requests\b|\busage limit|\bquota\b|\b429\b/i],
   [
     'auth_required',
-    /wants a login|authentication required|not logged in|please (?:log|sign) ?in|\b(?:invalid|missing|incorrect|expired)\b.{0,20}\b(?:api.?key|token|credential)|\bunauthori[sz]ed\b|\bauthentication_error\b|\b401\b/i,
+    /(?:wants|requires) a login|authentication required|not logged in|please (?:log|sign) ?in|\b(?:invalid|missing|incorrect|expired)\b.{0,20}\b(?:api.?key|token|credential)|\bunauthori[sz]ed\b|\bauthentication_error\b|\b401\b/i,
   ],
   ['permission_denied', /\bpermission_error\b|\bforbidden\b|\b(?:access|permission) denied\b|\b403\b/i],
   [
@@ -81,7 +81,7 @@ export class ProviderHealth {
     const times = [...(this.#unknown.get(provider) ?? []).filter(at => now - at < UNKNOWN_MS), now].slice(-UNKNOWN)
     this.#unknown.set(provider, times)
     if (times.length < UNKNOWN || this.#stateOf(provider) !== undefined) return undefined
-    return this.fails(provider, 'unavailable', `${UNKNOWN} turns in a row failed, the last one with: ${message}`)
+    return this.fails(provider, 'unavailable', `${UNKNOWN} turns in a row failed; the last error: ${message}`)
   }
 
   /** Handles the result of a login check. */

@@ -25,7 +25,7 @@ export function stateOf(
         ? 'install it'
         : code === 'provider_cli_elsewhere'
           ? 'restart it from here'
-          : 'name one'
+          : 'set one'
     return { state: 'missing', code, message: next ? `${message}; ${what}: ${next}` : message }
   }
   if (lacked !== undefined) return { state: 'not_authenticated', code: 'provider_secret_missing', message: lacked }
@@ -36,13 +36,13 @@ export function stateOf(
   if (probe || argv.length === 0 || authMode !== 'native_cli') return { state: 'ready' }
   if (loginCheck && !canAsk) {
     const how = install ? `; install it: ${install}` : ''
-    const message = `installed; ${loginCheck[0]}, which tells whether it is logged in, is not on the PATH of the daemon${how}`
+    const message = `installed; ${loginCheck[0]}, which checks the login, is not on the PATH of the daemon${how}`
     return { state: 'ready', code: 'provider_login_unknown', message }
   }
   if (loginCheck) {
-    const message = `whether it is logged in was not asked yet: ${command('provider auth status', name)}`
+    const message = `its login status was not checked yet: ${command('provider auth status', name)}`
     return { state: 'unchecked', code: 'provider_login_unchecked', message }
   }
-  const message = `installed; nothing tells whether it is logged in${help}`
+  const message = `installed; its login status is unknown${help}`
   return { state: 'ready', code: 'provider_login_unknown', message }
 }

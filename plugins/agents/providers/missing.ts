@@ -19,7 +19,7 @@ export function missingOf(provider: Provider, env: Readonly<Record<string, strin
     const message = missingProgram(provider.argv[0] ?? '')
     return { code: 'provider_cli_missing', message, next: provider.install }
   }
-  const message = `no endpoint is named for ${provider.displayName}`
+  const message = `no endpoint is configured for ${provider.displayName}`
   return { code: 'provider_endpoint_missing', message, next: commandLine('init') }
 }
 

@@ -185,7 +185,7 @@ export class ProvidersService implements ProvidersApi {
     const provider = this.named(name)
     const [command, ...args] = provider.loginCheck ?? []
     if (command === undefined) {
-      const text = `${provider.displayName} has no command that tells whether it is logged in`
+      const text = `${provider.displayName} has no command that checks the login`
       throw ProviderErrors.provider_probe_unavailable(text, provider.login ? { next: provider.login } : {})
     }
     const executable = await this.executable(command)
@@ -281,7 +281,7 @@ export class ProvidersService implements ProvidersApi {
         code: 'provider_cli_missing',
         severity: 'warning',
         title: 'no agent program is installed',
-        message: `none of ${wanted.join(', ')} is on the PATH of the daemon, and no endpoint is named (svc init); until then only agents with a command of their own run, as report does`,
+        message: `none of ${wanted.join(', ')} is on the PATH of the daemon, and no endpoint is configured. Install an agent program (svc provider list) or set an endpoint (svc init); the built-in agent report needs neither`,
         ...(first?.install ? { suggested_command: first.install } : {}),
       },
     ]
@@ -294,8 +294,8 @@ export class ProvidersService implements ProvidersApi {
       ...item,
       id: `runtime.providers:taken:${name}`,
       code: 'provider_name_taken',
-      title: `a second provider ${name} is left out`,
-      message: `an extension adds a provider ${name}, and there is one of this name; it has to choose another name`,
+      title: `a second provider ${name} is ignored`,
+      message: `an extension adds a provider ${name}, but this name is taken; the extension must use another name`,
     }))
     const unknown = Object.entries(this.kernel.config.get(ProviderEntries)).flatMap(([name, { like }]) =>
       like === undefined || this.get(like)
@@ -305,7 +305,7 @@ export class ProvidersService implements ProvidersApi {
               ...item,
               id: `runtime.providers:like:${name}`,
               code: 'provider_unknown',
-              title: `provider ${name} is like one that there is not`,
+              title: `provider ${name} is based on an unknown provider`,
               message: `providers.${name}.like is ${shown(like)}; choose ${this.list()
                 .map(p => p.name)
                 .join(', ')}`,

@@ -11,13 +11,13 @@ import type { Deniable, SessionInfo } from '../../work/sessions/api.js'
 const next = command('whoami')
 
 export const SpawnErrors = defineErrors({
-  spawn_depth_exceeded: { status: 403, message: 'a spawned session starts no further ones', next },
-  spawn_rights_exceeded: { status: 403, message: 'a child has no right that its parent lacks', next },
-  spawn_foreign: { status: 403, message: 'an agent asks about its own session and workspace only', next },
-  spawn_children_exceeded: { status: 409, message: 'this session has as many children as it may have', next },
-  spawn_parent_stopped: { status: 409, message: 'a session that is not active starts no further ones', next },
-  spawn_key_conflict: { status: 409, message: 'this idempotency key is bound to another spawn', next },
-  spawn_ended: { status: 409, message: 'the time of this spawned session is over', next: 'spawn another one' },
+  spawn_depth_exceeded: { status: 403, message: 'a spawned session cannot spawn sessions', next },
+  spawn_rights_exceeded: { status: 403, message: 'a child cannot have a right that its parent lacks', next },
+  spawn_foreign: { status: 403, message: 'an agent can read only its own session and workspace', next },
+  spawn_children_exceeded: { status: 409, message: 'this session has the maximum number of children', next },
+  spawn_parent_stopped: { status: 409, message: 'a session that is not active cannot spawn sessions', next },
+  spawn_key_conflict: { status: 409, message: 'this idempotency key was used for another spawn', next },
+  spawn_ended: { status: 409, message: 'the lifetime of this spawned session has expired', next: 'spawn another one' },
   spawn_invalid: { status: 422, message: 'this session cannot be spawned', next: command('spawn', '--help') },
 })
 

@@ -82,7 +82,7 @@ export default definePlugin({
         { name: 'mcp-servers', type: 'text', summary: 'MCP servers it may use, comma-separated; default: none' },
         { name: 'sandbox', type: 'text', summary: 'sandbox profile; default: that of this session' },
         { name: 'keep', type: 'boolean', summary: 'keep it running when this session stops' },
-        { name: 'idempotency-key', type: 'text', summary: 'key under which the same spawn happens only once' },
+        { name: 'idempotency-key', type: 'text', summary: 'idempotency key; the same spawn happens only once' },
       ],
       load: () => import('./commands.js').then(module => ({ run: module.runSpawn })),
     },
@@ -172,7 +172,7 @@ export default definePlugin({
       method: 'POST',
       path: '/api/agent/spawn',
       with: [
-        undo({ by: 'never', why: 'what a session has done stays done; stop it: svc session stop' }),
+        undo({ by: 'never', why: 'the effects of the session are not undone; stop it: svc session stop' }),
         tool('session_spawn', ['bootstrap', 'coordination']),
       ],
       summary: 'Start a session with fewer rights than the calling session',

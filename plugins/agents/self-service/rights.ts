@@ -25,7 +25,7 @@ export async function checkedRights(policy: PermissionPolicy, held: Held): Promi
   const refuse = (kind: keyof PermissionPolicy, atom: string, has: readonly string[]): never => {
     const known = has.length === 0 ? 'none' : has.join(', ')
     throw SpawnErrors.spawn_rights_exceeded(
-      `${kind}: ${JSON.stringify(atom)} is no right of session ${session.id}; it has ${known}`,
+      `${kind}: ${JSON.stringify(atom)} is not a right of session ${session.id}; its rights: ${known}`,
     )
   }
   const servers = definition.mcpServers.map(({ name }) => name)

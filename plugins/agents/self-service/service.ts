@@ -40,7 +40,7 @@ export class SelfService {
   caller(actor: Actor, headers: Headers): SessionInfo {
     const id = actor.origin === AGENT_SESSION ? actor.id : headers['x-service-session-id']
     if (id === undefined) {
-      throw KernelErrors.identity_required('only the agent of a session may ask this; you call as the operator', {
+      throw KernelErrors.identity_required('only the agent of a session can call this; the caller is the operator', {
         next: 'run it inside a session, where SVC_SOCKET is set',
       })
     }
@@ -205,7 +205,7 @@ export class SelfService {
 }
 
 const gone = (id: string): never => {
-  throw SpawnErrors.spawn_parent_stopped(`the workspace ${id} of this session is gone`)
+  throw SpawnErrors.spawn_parent_stopped(`the workspace ${id} of this session no longer exists`)
 }
 
 /** Milliseconds of a duration, which its setting stores as a number. */

@@ -17,7 +17,7 @@ const MAX_CHILDREN = 5
 const MAX_TTL_SECONDS = 7 * 24 * 3600
 const RETRY_MS = 5000
 /** A session is created before its lineage is stored, so a crash in between leaves one without it. */
-const UNFINISHED = 'nothing says when this spawned session ends: the daemon was killed while it was made'
+const UNFINISHED = 'this spawned session has no end time: the daemon was killed while creating it'
 /** Roles that only the daemon assigns. */
 const RESERVED_ROLES = ['coordinator']
 
@@ -93,12 +93,12 @@ export class SessionSpawner {
       key === undefined ? undefined : children.get(kernel.db, { parent_id: parent.id, idempotency_key: key })
     if (before) {
       if (before.digest !== digest)
-        throw SpawnErrors.spawn_key_conflict(`the key ${key} is bound to session ${before.session_id}`)
+        throw SpawnErrors.spawn_key_conflict(`the idempotency key ${key} was used for session ${before.session_id}`)
       return this.#reply(before.session_id)
     }
     this.#check(parent, body)
     const workspace = workspaces.get(parent.workspaceId)
-    if (!workspace) throw SpawnErrors.spawn_parent_stopped('the workspace of this session is gone')
+    if (!workspace) throw SpawnErrors.spawn_parent_stopped('the workspace of this session no longer exists')
     const definition = await agents.find(parent.agentName, workspace)
     const { agent_name: agentName, permissions } = body
     const wish = await this.points.preCreate.run({ agentName, role: body.spawn_role, permissions }, parent)
@@ -165,17 +165,17 @@ export class SessionSpawner {
     if (isOver(parent)) throw SpawnErrors.spawn_parent_stopped()
     if (parent.lineage !== undefined || parent.type === 'spawned') {
       throw SpawnErrors.spawn_depth_exceeded(
-        `session ${parent.id} was spawned itself; the greatest depth is ${MAX_DEPTH}`,
+        `session ${parent.id} was itself spawned; the maximum depth is ${MAX_DEPTH}`,
       )
     }
     if (ttl <= 0 || ttl > MAX_TTL_SECONDS) {
       throw SpawnErrors.spawn_invalid(`ttl_seconds is ${ttl}; it has to be 1 to ${MAX_TTL_SECONDS}`)
     }
-    if (RESERVED_ROLES.includes(role)) throw SpawnErrors.spawn_invalid(`the role ${role} is the daemon's own`)
+    if (RESERVED_ROLES.includes(role)) throw SpawnErrors.spawn_invalid(`the role ${role} is reserved for the daemon`)
     const living = this.living(parent.id).length
     const most = this.mostChildren(parent)
     if (living >= most) {
-      throw SpawnErrors.spawn_children_exceeded(`session ${parent.id} has ${living} children, and may have ${most}`)
+      throw SpawnErrors.spawn_children_exceeded(`session ${parent.id} has ${living} of at most ${most} children`)
     }
   }
 

@@ -17,7 +17,7 @@ export const points = hookTable({
   configured: notify<[config: HeartbeatConfig]>('heartbeat.configured', 'The configuration of heartbeats was changed.'),
   soulResolved: notify<[soul: Soul, session: { readonly id: string; readonly agentName: string }]>(
     'soul.snapshot.resolved',
-    'A session is to begin with a persona, or was given another one.',
+    'A session is about to start with a persona, or was given another one.',
   ),
   soulChanged: notify<[soul: Soul, agent: string, workspace?: Workspace]>(
     'soul.mutation.after',
@@ -48,11 +48,11 @@ export const Sidecars = token<SidecarsApi>('sidecars@1')
 export const SidecarErrors = defineErrors({
   sidecar_changed: {
     status: 409,
-    message: 'expected_digest is not the digest of the file as it is now; read it again and repeat',
+    message: 'the file has changed since expected_digest; read it again and repeat',
   },
   sidecar_read_only: {
     status: 409,
-    message: 'this file comes with the daemon or with a package and cannot be changed',
+    message: 'this file is built in or comes from a package and cannot be changed',
   },
   sidecar_missing: { status: 404, message: 'there is no such file' },
   sidecar_unwritable: { status: 409, message: 'the file cannot be written there' },
@@ -63,7 +63,7 @@ export const SidecarErrors = defineErrors({
     status: 400,
     message: 'the cursor does not belong to this history; start again without it',
   },
-  sidecar_idempotency_conflict: { status: 409, message: 'this idempotency key is bound to another change' },
+  sidecar_idempotency_conflict: { status: 409, message: 'this idempotency key was used for another change' },
   heartbeat_if_match_header_unsupported: {
     status: 400,
     message: 'the header If-Match is not supported; send expected_digest in the body',

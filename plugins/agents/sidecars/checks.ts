@@ -26,7 +26,7 @@ export function brokenSidecars(all: readonly (Heartbeat | Soul)[]): DiagnosticIt
     const wrong = diagnostics.find(({ severity }) => severity === 'error')
     const which = wrong?.owner_surface === 'agent.soul' ? 'soul' : 'heartbeat'
     const effect =
-      which === 'soul' ? 'no session of the agent begins until it is mended' : 'the policy is off until it is mended'
+      which === 'soul' ? 'no session of the agent starts until it is fixed' : 'the policy is off until it is fixed'
     return finding({
       ...about,
       id: `sidecars:${path}`,

@@ -44,7 +44,7 @@ function verbsOf(which: Which) {
     },
     async write(context: CommandContext) {
       const { options, readFile, fault } = context
-      if (options.file === undefined) return fault('usage', `say with --file which text to write; - is standard input`)
+      if (options.file === undefined) return fault('usage', `give the text with --file; - reads standard input`)
       const body = { body: await readFile(String(options.file)), ...(await condition(context)) }
       return changed(context, await snapshotOf(context, 'PUT', '', body))
     },
@@ -173,10 +173,10 @@ export async function soulRefresh(context: CommandContext): Promise<number> {
   const soul = answer.reply as Soul
   if (out.json) out.value(soul)
   else if (answer.refused) {
-    out.line(`the persona of ${agent} is ${out.color('red', 'not valid')}: ${id} keeps the one that it has`)
+    out.line(`the persona of ${agent} is ${out.color('red', 'not valid')}: ${id} keeps its current persona`)
     out.table(soul.diagnostics ?? [], findingColumns)
   } else {
-    out.line(soul.active ? `${id} has the persona of ${agent} as it is now` : `${id} has no persona from now on`)
+    out.line(soul.active ? `${id} now has the current persona of ${agent}` : `${id} now has no persona`)
     out.line(out.color('dim', `next: ${command('session prompt', id, '…')}`))
   }
   return answer.refused ? INVALID : 0

@@ -71,7 +71,7 @@ export function checkedFields<K extends string>(
       if (TYPES[type].is(value)) found[name as K] = value
       else findings.add('invalid_field_type', `${field} is ${TYPES[type].words}`, about)
     } else if (forbidden.has(name)) {
-      findings.add('forbidden_field', `${field} is set in AGENT.md or in the configuration, never here`, about)
+      findings.add('forbidden_field', `${field} can be set only in AGENT.md or in the configuration`, about)
     } else findings.add('unknown_field', `${field} is not known; choose ${Object.keys(types).join(', ')}`, about)
   }
   return found
@@ -105,7 +105,7 @@ export function checkBody(
   for (const { name, section, line } of bodyFields(document)) {
     if (!forbidden.has(name) || (code === 'forbidden_section' && section === undefined)) continue
     const what = section === undefined ? `the line ${name}:` : `a section ${section}`
-    findings.add(code, `${what} is not for this file; it belongs into AGENT.md or the configuration`, {
+    findings.add(code, `${what} does not belong in this file; put it into AGENT.md or the configuration`, {
       field: name,
       position: { line, column: 1 },
       ...(section === undefined ? {} : { section }),

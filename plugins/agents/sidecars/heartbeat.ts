@@ -88,7 +88,7 @@ function judge(document: SidecarDocument, config: HeartbeatConfig, findings: Fin
   const { version = SCHEMA_VERSION } = head as { version?: number }
   if (version !== SCHEMA_VERSION) {
     const position = document.fields.get('version')?.position
-    findings.add('unsupported_version', `version ${version} is not known, ${SCHEMA_VERSION} is`, {
+    findings.add('unsupported_version', `version ${version} is not supported; use ${SCHEMA_VERSION}`, {
       field: 'version',
       position,
     })
@@ -165,12 +165,12 @@ function windowOf(
     if (!TIME.test(time))
       wrong('invalid_window', name, `${at}.${name} is a time of day from "00:00" to "23:59", in quotes`)
   }
-  if (start === end && TIME.test(start)) wrong('invalid_window', 'end', `${at} has no length: its start is its end`)
+  if (start === end && TIME.test(start)) wrong('invalid_window', 'end', `${at} is empty: its start equals its end`)
   if (!isZone(timezone)) {
     wrong(
       'invalid_timezone',
       'timezone',
-      `${at}.timezone is the name of a time zone like Europe/Paris; a fixed offset is none`,
+      `${at}.timezone must be a time zone name like Europe/Paris; a fixed offset is not allowed`,
     )
   }
   return { start, end, timezone }

@@ -45,7 +45,7 @@ function commandsOf(which: 'soul' | 'heartbeat', title: string, fileName: string
     },
     {
       path: at('validate'),
-      summary: `Check a ${fileName} text without saving it; without --file the one in force`,
+      summary: `Check a ${fileName} text without saving it; without --file, the stored text`,
       args: [name],
       options: [file, workspace, everywhere],
       load: load('Validate'),
@@ -78,7 +78,7 @@ function commandsOf(which: 'soul' | 'heartbeat', title: string, fileName: string
     },
     {
       path: at('rollback'),
-      summary: `Write ${fileName} as it was after an earlier change`,
+      summary: `Write ${fileName} as of an earlier revision`,
       args: [name, { name: 'revision', summary: `an id of svc agent ${which} history` }],
       options: [digest, workspace, everywhere],
       load: load('Rollback'),

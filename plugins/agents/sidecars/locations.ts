@@ -109,7 +109,7 @@ export class SidecarLocations {
   /** @throws Fault `sidecar_read_only` (409) */
   checkWritable(location: SidecarLocation, agent: string): void {
     if (location.by === 'file' && location.where.writable) return
-    const from = location.by === 'file' ? `lies in ${location.where.folder}` : 'comes with the daemon or with a package'
+    const from = location.by === 'file' ? `lies in ${location.where.folder}` : 'is built in or comes from a package'
     throw SidecarErrors.sidecar_read_only(`agent ${agent} ${from}; its files cannot be changed here`, {
       next: command('agent duplicate', agent, placeholder('new-name')),
     })

@@ -153,7 +153,7 @@ export class Revisions {
         ])
       }
     })
-    placed.catch(error => log.warn(`histories of personas and policies were not upgraded: ${messageOf(error)}`))
+    placed.catch(error => log.warn(`the histories of personas and policies were not upgraded: ${messageOf(error)}`))
   }
 }
 

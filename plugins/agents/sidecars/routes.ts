@@ -51,8 +51,7 @@ function wayBack(which: Which): Undo {
       }[]
       const condition = { expected_digest: is?.digest ?? '', ...inWorkspace(body) }
       if (!was?.present) return { method: 'DELETE', path, body: condition }
-      if (which === 'soul' && was.revision_id === undefined)
-        return 'the history does not have the persona that was replaced'
+      if (which === 'soul' && was.revision_id === undefined) return 'the replaced persona is not in the history'
       const target = which === 'soul' ? { revision_id: was.revision_id } : { target_digest: was.digest }
       return { method: 'POST', path: `${path}/rollback`, body: { ...target, ...condition } }
     },
@@ -98,7 +97,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
       method: 'PUT',
       path,
       with: [undo(wayBack(which)), describe(area), throws(...ofChange), asTool('write')],
-      summary: `Write ${file}; expected_digest is that of the ${title} as it is, empty for none`,
+      summary: `Write ${file}; expected_digest is the digest of the current ${title}, empty for none`,
       body: WriteSidecarBody,
       headers,
       replies: { 200: change, 422: snapshot },
@@ -153,7 +152,7 @@ function routesOf<S extends Soul | Heartbeat, C, R>(which: Which, its: Differenc
         ),
         asTool('rollback'),
       ],
-      summary: `Write ${file} as it was after an earlier change`,
+      summary: `Write ${file} as of an earlier revision`,
       body: its.rollbackBody,
       headers,
       replies: { 200: change, 422: snapshot },
@@ -167,7 +166,7 @@ export const sidecarRoutes: readonly Route<SidecarsService>[] = [
     method: 'GET',
     path: '/api/agents/{name}/heartbeat',
     with: [describe('Agents'), throws(...ofAgent), tool('agent_heartbeat_info', ['authored_context'])],
-    summary: 'Show the heartbeat policy of an agent; 422: it is not valid',
+    summary: 'Show the heartbeat policy of an agent; 422 means that it is not valid',
     query: SidecarQuery,
     replies: { 200: Heartbeat, 422: Heartbeat },
     handle: (service, { params, query }) => service.readHeartbeat(params.name, query.workspace_id),
@@ -221,7 +220,7 @@ export const sidecarRoutes: readonly Route<SidecarsService>[] = [
       ),
     ],
     summary:
-      'Gives a session the persona of its agent as it is now; expected_digest is that of the persona, empty for none',
+      'Give a session the current persona of its agent; expected_digest is the digest of that persona, empty for none',
     body: RefreshSoulBody,
     replies: { 200: Soul, 422: Soul },
     handle: (service, { params, body, actor }) => service.refresh(params, body, actor),

@@ -69,7 +69,7 @@ export const SkillShadowed = event(
 
 export const SkillErrors = defineErrors({
   skill_not_found: { status: 404, message: 'no such skill', next: command('skill list') },
-  skill_blocked: { status: 422, message: 'this skill was refused, so its content is not handed out' },
+  skill_blocked: { status: 422, message: 'this skill was rejected, so its content is not available' },
   skill_invalid: { status: 422, message: 'this is not a valid skill' },
-  skill_switch_refused: { status: 422, message: 'the skill cannot be switched on or off there' },
+  skill_switch_refused: { status: 422, message: 'the skill cannot be enabled or disabled there' },
 })

@@ -91,5 +91,5 @@ const spelledOut = (name: string): string =>
 export const alikeWarning = (name: string, others: readonly string[]): Warning => ({
   pattern: 'looks_alike',
   severity: 'warning',
-  message: `the name ${spelledOut(name)} looks like that of another skill, ${others.slice(0, 3).map(spelledOut).join(', ')}`,
+  message: `the name ${spelledOut(name)} looks like the name of another skill, ${others.slice(0, 3).map(spelledOut).join(', ')}`,
 })

@@ -103,9 +103,9 @@ function oneOf(
 ): ActivationReason[] {
   if (wanted.length === 0) return []
   if (!available)
-    return [{ code: unknown, gate, message: `which of ${wanted.join(', ')} it would be is not known here` }]
+    return [{ code: unknown, gate, message: `it is for ${wanted.join(', ')}; which one applies is not known here` }]
   if (wanted.some(one => available.includes(one))) return []
-  return [{ code: missing, gate, message: `it is for ${wanted.join(', ')}, this is ${available.join(', ')}` }]
+  return [{ code: missing, gate, message: `it is for ${wanted.join(', ')}, but this is ${available.join(', ')}` }]
 }
 
 function allOf(
@@ -116,7 +116,8 @@ function allOf(
   unknown: Code,
 ): ActivationReason[] {
   if (wanted.length === 0) return []
-  if (!available) return [{ code: unknown, gate, message: `whether there is ${wanted.join(', ')} is not known here` }]
+  if (!available)
+    return [{ code: unknown, gate, message: `it is not known here whether ${wanted.join(', ')} is available` }]
   const absent = wanted.filter(one => !available.has(one))
   return absent.length === 0 ? [] : [{ code: missing, gate, message: `it needs ${absent.join(', ')}`, missing: absent }]
 }
@@ -128,7 +129,7 @@ export function diagnosticsOf({ winner, shadowed, reasons, active, untrusted, od
         {
           pattern: 'workspace_untrusted',
           severity: 'warning',
-          message: 'the files of this workspace are not trusted, so no agent is told of it: svc workspace trust',
+          message: 'the files of this workspace are not trusted, so agents do not see the skill: svc workspace trust',
         },
       ]
     : []
@@ -137,7 +138,7 @@ export function diagnosticsOf({ winner, shadowed, reasons, active, untrusted, od
         {
           pattern: 'twice_in_tier',
           severity: 'warning',
-          message: `there are several skills of this name in the tier ${winner.tier}; the first of them is used`,
+          message: `several skills have this name in the tier ${winner.tier}; the first one is used`,
         },
       ]
     : []

@@ -52,7 +52,7 @@ const patterns: readonly Pattern[] = [
     severity: 'critical',
     // So many in a row are not typography but hidden text.
     regex: /[\u180E\u200B-\u200F\u2060-\u2064\uFEFF\p{Variation_Selector}]{8,}/gu,
-    says: found => `${[...found].length} invisible characters one behind the other, beginning with ${codePoint(found)}`,
+    says: found => `${[...found].length} consecutive invisible characters, beginning with ${codePoint(found)}`,
   },
   {
     name: 'zero_width',
@@ -84,7 +84,7 @@ const patterns: readonly Pattern[] = [
     name: 'reads_credentials',
     severity: 'warning',
     regex: /(?:~|\$HOME)\/\.(?:ssh\/|aws\/credentials|netrc|gnupg\/)|\bvault\.key\b/giu,
-    says: found => `it names a place of credentials: ${shown(found)}`,
+    says: found => `it refers to a location of credentials: ${shown(found)}`,
   },
 ]
 

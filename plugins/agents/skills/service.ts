@@ -136,7 +136,7 @@ export class SkillsService implements SkillsApi {
     const { winner, enabled, untrusted } = await this.#find(name, context, actor)
     const isAgent = agentSessionOf(actor) !== undefined
     if (winner.failure)
-      throw SkillErrors.skill_blocked(`skill ${shown(name)} is not handed out: ${winner.failure.message}`, {
+      throw SkillErrors.skill_blocked(`skill ${shown(name)} is not available: ${winner.failure.message}`, {
         next: command('skill show', name),
         details: { reason: winner.failure.code },
       })

@@ -11,13 +11,13 @@ const names = (text: string) =>
 const duration = v.pipe(
   v.string(),
   v.check(text => (durationMs(text) ?? 0) >= 100, 'a duration of at least 100ms, like 3s'),
-  v.description('How old what is known of a folder with many skills may be before a request looks at it again'),
+  v.description('Maximum age of the cached contents of a large skill folder before a request reads it again'),
 )
 
 export const SkillSettings = {
-  enabled: setting('enabled', v.pipe(v.boolean(), v.description('Whether agents are told of skills')), true),
+  enabled: setting('enabled', v.pipe(v.boolean(), v.description('Whether agents are told about skills')), true),
   disabled: {
-    ...setting('disabled_skills', names('Skills that no agent is told of'), []),
+    ...setting('disabled_skills', names('Skills that agents are not told about'), []),
     // A workspace has a list of its own.
     overlay: true,
   } as Setting<string[]>,
@@ -29,7 +29,7 @@ export const SkillSettings = {
       v.integer(),
       v.minValue(0),
       v.maxValue(1024 * 1024),
-      v.description('Most bytes of a session’s first prompt that list skills'),
+      v.description('Maximum bytes of the skill list in the first prompt of a session'),
     ),
     4096,
   ),

@@ -42,7 +42,7 @@ export const skillFileIn = (names: readonly string[]): string | undefined =>
 export function parseSkillFile(text: string, folder?: string): SkillFile {
   const lines = text.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n')
   const split = splitFrontmatter(lines.trimStart())
-  if (split === 'open') throw new Error('line 1: a second line --- closes the frontmatter, and there is none')
+  if (split === 'open') throw new Error('line 1: the frontmatter is not closed by a second line ---')
   const { head, body } = split === 'none' ? { head: '', body: lines } : split
   const blank = lines.slice(0, lines.length - lines.trimStart().length).split('\n').length - 1
   const placed = ({ line, column }: Position, what: string) =>
@@ -51,7 +51,7 @@ export function parseSkillFile(text: string, folder?: string): SkillFile {
   const written = Object.fromEntries(Object.entries(headValues(fields)).filter(([, value]) => value !== null))
   const description = textOf(written.description) ?? firstParagraph(body)
   if (typeof description === 'string' && description.length > MAX_DESCRIPTION)
-    remarks.push(`its description is cut after ${MAX_DESCRIPTION} characters`)
+    remarks.push(`its description is truncated after ${MAX_DESCRIPTION} characters`)
   const decoded = v.safeParse(SkillSchema, {
     name: textOf(written.name) ?? folder,
     description: typeof description === 'string' ? cut(description.trim(), MAX_DESCRIPTION - 1) : description,

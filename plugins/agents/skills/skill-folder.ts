@@ -128,7 +128,7 @@ export class SkillFolder {
         broken.push({ path: top, tier, message: messageOf(error) })
     })
     if (files.length >= MAX_SKILLS)
-      broken.push({ path: top, tier, message: `more than ${MAX_SKILLS} skills; the others are not looked at` })
+      broken.push({ path: top, tier, message: `more than ${MAX_SKILLS} skills; the others are ignored` })
     return { files, broken }
   }
 
@@ -156,7 +156,7 @@ export class SkillFolder {
     tree: Awaited<ReturnType<typeof listTree>> | undefined,
   ): Promise<Candidate> {
     const bytes = await readRegularFile(file, { maxBytes: MAX_SKILL_BYTES, links: 'refuse' })
-    if (!bytes) throw new Error('it is not there any more')
+    if (!bytes) throw new Error('it no longer exists')
     const text = decoded(bytes)
     const { spec, unknown, remarks } = parseSkillFile(text, path.basename(folder))
     const odd = unknown.map(key => ({
@@ -195,7 +195,7 @@ async function verify(folder: string, tree: Awaited<ReturnType<typeof listTree>>
   let meta: SkillMeta | undefined
   try {
     meta = await readMeta(folder)
-    if (!meta) throw new Error(`${META_FILE} went while it was read`)
+    if (!meta) throw new Error(`${META_FILE} was removed while it was read`)
   } catch (error) {
     return { warnings, failure: { code: 'provenance_invalid', message: `${META_FILE}: ${messageOf(error)}` } }
   }
@@ -204,7 +204,7 @@ async function verify(folder: string, tree: Awaited<ReturnType<typeof listTree>>
     if (text !== undefined) warnings.push(...scan(text, at))
   })
   if (actual !== meta.hash) {
-    const message = 'its files are not those that were installed'
+    const message = 'its files have changed since it was installed'
     return {
       meta,
       warnings,

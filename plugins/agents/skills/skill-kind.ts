@@ -22,7 +22,7 @@ const SkillSpec = v.object({
     text(128),
     v.check(
       name => !/[/\\\p{Cc}\p{Cf}]/u.test(name) && name !== '.' && name !== '..',
-      'a name without slashes and without characters that are not shown',
+      'a name without slashes and without invisible characters',
     ),
   ),
   description: text(MAX_DESCRIPTION),

@@ -58,7 +58,7 @@ export async function listTree(folder: string): Promise<readonly Entry[]> {
       const found = await lstat(path.join(folder, at))
       const { dev, ino, size, mtimeMs, ctimeMs, mode } = found
       if (found.isDirectory()) await walk(at, depth + 1)
-      else if (!found.isFile()) throw new TreeError(`${at} is neither a plain file nor a folder`)
+      else if (!found.isFile()) throw new TreeError(`${at} is neither a regular file nor a folder`)
       else entries.push({ path: at, stamp: [dev, ino, size, mtimeMs, ctimeMs, mode & 0o100].join(':') })
       bytes += size
       if (entries.length > TREE_LIMITS.files) throw new TreeError(`it has more than ${TREE_LIMITS.files} files`)
@@ -83,7 +83,7 @@ export async function hashTree(
   for (const { path: at } of entries) {
     const file = path.join(folder, at)
     const bytes = await readRegularFile(file, { maxBytes: TREE_LIMITS.bytes, links: 'refuse' })
-    if (!bytes) throw new TreeError(`${at} went while it was read`)
+    if (!bytes) throw new TreeError(`${at} was removed while it was read`)
     onFile(at, bytes)
     files.push({ path: at, bytes })
   }

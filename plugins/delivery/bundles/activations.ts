@@ -201,7 +201,7 @@ export class Activations {
   async #scope({ scope = 'global', workspace }: BundleActivationRequest): Promise<RecordScope> {
     if (scope === 'global' && !workspace) return { kind: 'global' }
     if (scope === 'global')
-      throw BundleErrors.bundle_scope_invalid('a workspace goes with scope workspace; leave one of them out')
+      throw BundleErrors.bundle_scope_invalid('a workspace requires scope workspace; change one of them')
     if (!workspace)
       throw BundleErrors.bundle_scope_invalid('scope workspace needs a workspace: its id, name or path', {
         next: command('workspace list'),

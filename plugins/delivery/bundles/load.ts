@@ -155,9 +155,9 @@ class BundleReader {
         const { spec, leftOut } = await parseAgent(await readInside(this.#root, file, MAX_AGENT_BYTES))
         for (const entry of leftOut) this.#say(`${where}.path`, `${file}: ${entry}`)
         if (entry.name !== undefined && entry.name !== spec.name)
-          return this.#say(`${where}.name`, `its definition says ${JSON.stringify(spec.name)}`)
+          return this.#say(`${where}.name`, `its definition has the name ${JSON.stringify(spec.name)}`)
         if (all.some(other => other.spec.name.toLowerCase() === spec.name.toLowerCase()))
-          return this.#say(where, `another agent of this profile is called ${JSON.stringify(spec.name)}`)
+          return this.#say(where, `another agent of this profile is named ${JSON.stringify(spec.name)}`)
         const [soul, heartbeat] = await Promise.all(
           ['SOUL.md', 'HEARTBEAT.md'].map(name => this.#optional(path.posix.join(entry.path, name))),
         )

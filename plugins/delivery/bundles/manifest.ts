@@ -158,7 +158,7 @@ function hoist(value: Readonly<Record<string, unknown>>): Hoisted {
   if (typeof bundle !== 'object' || bundle === null || Array.isArray(bundle))
     return { wrong: 'a table of members', key: 'bundle' }
   const both = Object.keys(bundle).find(key => key in root)
-  if (both !== undefined) return { wrong: 'it stands at the root as well; say it once', key: `bundle.${both}` }
+  if (both !== undefined) return { wrong: 'it also occurs at the root; set it once', key: `bundle.${both}` }
   return { value: { ...root, ...bundle }, below: 'profiles' in bundle ? ['bundle'] : [] }
 }
 
@@ -177,17 +177,17 @@ function profileProblems(profile: ProfileManifest, at: string): Keyed[] {
   const say = (key: string, message: string) => all.push({ key: `${at}.${key}`, message })
   if (declared.size > 0 && channels.primary === undefined) say('channels.primary', 'required where there are channels')
   if (channels.primary !== undefined && !declared.has(channels.primary))
-    say('channels.primary', 'it names no channel of this profile')
+    say('channels.primary', 'it is not a channel of this profile')
   for (const [n, { task }] of jobs.entries()) {
     const part = task?.network_participation
     const channel = part && 'channel_id' in part ? part.channel_id : undefined
     if (channel !== undefined && !declared.has(channel))
-      say(`jobs.${n}.task.network_participation.channel_id`, 'it names no channel of this profile')
+      say(`jobs.${n}.task.network_participation.channel_id`, 'it is not a channel of this profile')
   }
   for (const [list, presets] of Object.entries({ jobs, triggers })) {
     for (const [n, { agent, agent_name }] of presets.entries())
       if (agent !== undefined && agent_name !== undefined)
-        say(`${list}.${n}.agent`, 'say agent or agent_name, not both')
+        say(`${list}.${n}.agent`, 'set agent or agent_name, not both')
   }
   return all
 }

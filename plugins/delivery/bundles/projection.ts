@@ -56,7 +56,7 @@ export class Projection {
     const webhook = profile.triggers.find(({ event }) => event === 'webhook')
     if (webhook)
       throw BundleErrors.bundle_trigger_webhook(
-        `trigger ${JSON.stringify(webhook.name)} is a webhook, which a package cannot bring`,
+        `trigger ${JSON.stringify(webhook.name)} is a webhook, which a package cannot contain`,
       )
     this.visible.checkRecords(profile, id, scope)
     const { extension, key, name, platform } = bundle

@@ -41,7 +41,7 @@ export function unconfirmed({ bundle, profile }: Found, { scope, workspace }: Bu
 
 export function unconfirmedUpdate({ id, version, spec }: Activation) {
   return BundleErrors.bundle_confirmation_required(
-    'confirmation required: the extension requires live participation in the network, which is not confirmed for what it requires now',
+    'confirmation required: the extension requires live participation in the network, which is not confirmed for its current requirements',
     {
       details: { network_requirement_digest: spec.network_requirement_digest },
       next: command('bundle update', id, '--expected-version', version, '--confirm-network-requirement'),

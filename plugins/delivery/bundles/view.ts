@@ -121,7 +121,7 @@ export function diagnosticsOf(
     .map(({ kind, id, error }) => ({ resource_kind: kind, resource_id: id, message: error }))
   if (lateMs === undefined) return failed
   const [{ kind, id }] = records
-  const message = `the runtime has not taken up everything within ${lateMs / 1000} s; it goes on`
+  const message = `the runtime has not applied everything within ${lateMs / 1000} s; it continues`
   return [...failed, { resource_kind: kind, resource_id: id, message }]
 }
 

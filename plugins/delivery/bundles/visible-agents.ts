@@ -27,7 +27,7 @@ export class VisibleAgents {
     const own = new Set(content.agents.map(({ spec }) => spec.name))
     const reserved = [...own].find(name => RESERVED_NAMES.has(name))
     if (reserved !== undefined)
-      throw BundleErrors.bundle_agent_reserved(`the agent name ${reserved} is reserved for the daemon itself`)
+      throw BundleErrors.bundle_agent_reserved(`the agent name ${reserved} is reserved for the daemon`)
     const workspace = scope.id === undefined ? undefined : this.kernel.needs.workspaces.get(scope.id)
     const sourceOf = async (name: string) => {
       try {

@@ -37,7 +37,7 @@ export function itemsOf({
     })
   if (!enabled) return []
   if (problem && generation) {
-    const title = `${key} runs as it was before, version ${generation.manifest.version}`
+    const title = `${key} still runs the earlier code, version ${generation.manifest.version}`
     return [item('extension_outdated', 'warning', title, problem.message, problem.next)]
   }
   if (problem) {
@@ -46,17 +46,17 @@ export function itemsOf({
   }
   const health = generation?.runtime?.health()
   if (status === 'error') {
-    const why = health?.message ?? 'its process ends again and again'
+    const why = health?.message ?? 'its process keeps exiting'
     return [item('extension_failed', 'error', `${key} does not run`, why, undefined)]
   }
   if (waits !== undefined) return [item('extension_waiting', 'warning', `${key} waits`, waits, undefined)]
   if (health?.health === 'unhealthy') {
     const why = health.message ?? 'its health check fails'
-    return [item('extension_unhealthy', 'warning', `${key} is not well`, why, undefined)]
+    return [item('extension_unhealthy', 'warning', `${key} is unhealthy`, why, undefined)]
   }
   const { former = [] } = generation ?? {}
   if (former.length > 0) {
-    const detail = `it fails where its code uses what apiVersion 1 had: ${former.join('; ')}`
+    const detail = `it fails where its code uses removed members of apiVersion 1: ${former.join('; ')}`
     return [item('extension_api_gone', 'warning', `${key} is written for an earlier version`, detail, undefined)]
   }
   const leftOut = generation ? leftOutOf(generation) : []
@@ -68,16 +68,16 @@ export function itemsOf({
   }
   const { muted } = log
   if (muted) {
-    const detail = `its standard error is more than its log takes; ${Math.ceil(muted.dropped / 1024)} KiB were dropped`
+    const detail = `it writes standard error faster than its log accepts; ${Math.ceil(muted.dropped / 1024)} KiB were dropped`
     return [item('extension_muted', 'warning', `${key} floods its log`, detail, undefined)]
   }
   if (link && !log.isFollowed) {
-    const detail = `it runs from ${found.root}, and no svc extension dev follows it any more`
+    const detail = `it runs from ${found.root}, but no svc extension dev watches it`
     return [
       item(
         'extension_linked',
         'info',
-        `${key} is linked, and nobody follows it`,
+        `${key} is linked, but not watched`,
         detail,
         command('extension remove', name, ...at),
       ),
@@ -122,7 +122,7 @@ function ofVersionOne(instances: readonly Instance[]): DiagnosticItem {
     category: 'extensions',
     severity: 'info',
     title: 'Extensions of apiVersion 1',
-    message: `${names.join(', ')} ${run} by the translation of apiVersion 1; the page on plugins shows what apiVersion 2 calls otherwise`,
+    message: `${names.join(', ')} ${run} through the compatibility layer of apiVersion 1; the page on plugins shows what changed in apiVersion 2`,
     suggested_command: command('extension info', names[0] ?? ''),
   })
 }

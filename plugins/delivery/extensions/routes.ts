@@ -105,7 +105,7 @@ export const extensionRoutes = [
           ExtensionCommandsReply,
           'commands',
           ['extension', 'verb', { of: 'tool_id', header: 'Tool' }, { of: 'risk_class', header: 'Risk' }, 'summary'],
-          { empty: 'no extension brings commands of tools; svc extension list shows what is there' },
+          { empty: 'no extension adds commands; list extensions: svc extension list' },
         ),
       }),
     ],
@@ -115,7 +115,7 @@ export const extensionRoutes = [
     method: 'POST',
     path: '/api/extensions/dev',
     with: [
-      undo({ by: 'never', why: 'end it with the extension: svc extension remove' }),
+      undo({ by: 'never', why: 'remove the link: svc extension remove' }),
       describe('Extensions', { errors: [410] }),
     ],
     summary: 'Run a build from its own folder',

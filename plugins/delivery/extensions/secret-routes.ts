@@ -21,7 +21,12 @@ export const secretRoutes = [
   route({
     method: 'PUT',
     path: '/api/extensions/{name}/secrets',
-    with: [undo({ by: 'never', why: 'a source may be a secret, and is not kept; set it again: svc extension info' })],
+    with: [
+      undo({
+        by: 'never',
+        why: 'the former source may be a secret, so it is not kept; set it again: svc extension info',
+      }),
+    ],
     summary: 'Set where the variables of an extension come from',
     query: ExtensionWorkspaceQuery,
     body: PutExtensionSecretsBody,
@@ -33,7 +38,12 @@ export const secretRoutes = [
   route({
     method: 'DELETE',
     path: '/api/extensions/{name}/secrets/{env_name}',
-    with: [undo({ by: 'never', why: 'a source may be a secret, and is not kept; set it again: svc extension info' })],
+    with: [
+      undo({
+        by: 'never',
+        why: 'the former source may be a secret, so it is not kept; set it again: svc extension info',
+      }),
+    ],
     summary: 'Remove the source of a variable of an extension',
     query: ExtensionWorkspaceQuery,
     replies: { 204: null },

@@ -123,7 +123,7 @@ export class Secrets {
   async drop(instance: Instance, envName: string): Promise<void> {
     const { name } = instance
     const found = await this.kernel.db.tx(t => this.#table.delete(t, name, placeOf(instance), envName))
-    if (!found) throw ExtensionErrors.extension_binding_not_found(`${name} has nothing bound to ${envName}`)
+    if (!found) throw ExtensionErrors.extension_binding_not_found(`${name} has no source for ${envName}`)
   }
 }
 

@@ -296,7 +296,7 @@ export class ExtensionsService implements ExtensionsApi {
   async reload(instance: Instance, confirmed?: string): Promise<Instance> {
     const { name } = instance
     if (!instance.enabled) {
-      throw ExtensionErrors.extension_disabled(`${name} is switched off`, { next: command('extension enable', name) })
+      throw ExtensionErrors.extension_disabled(`${name} is disabled`, { next: command('extension enable', name) })
     }
     if (instance.link) return this.dev.reload(instance, confirmed)
     await (this.folder.get(name) ? this.folder.refresh(name, true) : this.#load(instance, instance.found, true))
@@ -306,7 +306,7 @@ export class ExtensionsService implements ExtensionsApi {
     const next = this.kernel.needs.dropIns.isLeftOut(name)
       ? `change its code, or ${command('daemon restart')}`
       : command('doctor')
-    throw ExtensionErrors.extension_not_loaded(`${name} was read again and does not run: ${off}`, { next })
+    throw ExtensionErrors.extension_not_loaded(`${name} was reloaded and does not run: ${off}`, { next })
   }
 
   /** Idempotent; stored durably before anything is loaded. */

@@ -40,6 +40,6 @@ function asJson(key: string, value: unknown): unknown {
     const text = JSON.stringify(value)
     return text === undefined ? undefined : JSON.parse(text)
   } catch (error) {
-    throw ExtensionErrors.extension_state_invalid(`the value of ${key} is no JSON`, { cause: error })
+    throw ExtensionErrors.extension_state_invalid(`the value of ${key} is not valid JSON`, { cause: error })
   }
 }

@@ -22,7 +22,7 @@ export const MarketplaceErrors = defineErrors({
   },
   marketplace_kind_unknown: {
     status: 404,
-    message: 'there are the kinds mcp, extension, skill and bundle',
+    message: 'use one of the kinds mcp, extension, skill and bundle',
     next: command('marketplace list', 'skill'),
   },
   marketplace_entry_not_found: {
@@ -32,16 +32,16 @@ export const MarketplaceErrors = defineErrors({
   },
   marketplace_entry_ambiguous: {
     status: 422,
-    message: 'two entries of the catalog have one name',
-    next: 'ask whoever keeps the catalog to remove one of them',
+    message: 'two entries of the catalog have the same name',
+    next: 'ask the maintainer of the catalog to remove one of them',
   },
-  marketplace_query_invalid: { status: 400, message: 'the query contradicts itself' },
+  marketplace_query_invalid: { status: 400, message: 'the parameters of the query contradict each other' },
   marketplace_unavailable: {
     status: 503,
     message: 'the catalog cannot be read, and there is no earlier copy',
     next: command('marketplace refresh'),
   },
-  mcp_install_invalid: { status: 400, message: 'no MCP server can be made of this entry with these values' },
+  mcp_install_invalid: { status: 400, message: 'this entry and these values do not make a valid MCP server' },
   mcp_install_values_missing: {
     status: 422,
     message: 'the server needs values that were not given',
@@ -50,13 +50,13 @@ export const MarketplaceErrors = defineErrors({
   mcp_server_exists: { status: 409, message: 'there is an MCP server of this name already' },
   extension_author_changed: {
     status: 422,
-    message: 'the extension is no longer signed by the author whom you installed it from',
+    message: 'the extension is no longer signed by the author that you installed it from',
     next: `to accept the new author: ${command('extension remove', placeholder('name'))}; then install it again`,
   },
   extension_signature_invalid: { status: 422, message: 'the signature does not belong to this archive' },
   extension_archive_unavailable: { status: 503, message: 'the archive of the extension cannot be fetched' },
   skill_archive_unavailable: { status: 503, message: 'the archive of the skill cannot be fetched' },
-  skill_checksum_mismatch: { status: 400, message: 'the archive is not the one that the catalog describes' },
+  skill_checksum_mismatch: { status: 400, message: 'the archive differs from the one that the catalog describes' },
   skill_unverified: {
     status: 400,
     message: 'the catalog gives no checksum for this skill',
@@ -65,11 +65,15 @@ export const MarketplaceErrors = defineErrors({
   skill_signature_invalid: { status: 400, message: 'the signature does not belong to this archive' },
   skill_author_changed: {
     status: 400,
-    message: 'the skill is no longer signed by the author whom you installed it from',
+    message: 'the skill is no longer signed by the author that you installed it from',
     next: `to accept the new author: ${command('skill remove', placeholder('name'))}; then install it again`,
   },
   skill_content_refused: { status: 400, message: 'the content of the archive was refused' },
-  skill_exists: { status: 400, message: 'a skill of your own is in the way', next: 'move its folder away' },
+  skill_exists: {
+    status: 400,
+    message: 'a skill that svc did not install has the same folder',
+    next: 'move its folder away',
+  },
   skill_version_unknown: { status: 404, message: 'the catalog does not have this version' },
   skill_not_managed: {
     status: 404,

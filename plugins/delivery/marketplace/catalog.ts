@@ -192,6 +192,6 @@ export function absent({ feed }: Copy, kind: MarketplaceKind, id: string) {
   const all = feed.ambiguous.get(id) ?? []
   if (all.length === 0) return noEntry(kind, id)
   return MarketplaceErrors.marketplace_entry_ambiguous(
-    `the ${kind}s ${all.join(' and ')} of the catalog have one name, so neither is installed`,
+    `the ${kind}s ${all.join(' and ')} of the catalog have the same name, so neither can be installed`,
   )
 }

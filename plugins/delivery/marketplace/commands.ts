@@ -29,7 +29,7 @@ export async function installServer(context: WithLists): Promise<void> {
   for (const pair of list('env')) {
     const [, name, value] = /^([^=]+)=(.*)$/s.exec(pair) ?? []
     if (name === undefined || value === undefined)
-      return fault('usage', `--env ${JSON.stringify(pair)}: NAME=value is expected`)
+      return fault('usage', `--env ${JSON.stringify(pair)}: expected NAME=value`)
     env[name] = { value }
   }
   for (const assignment of list('secret')) {
@@ -81,7 +81,7 @@ async function search({ args, client, out }: CommandContext, kind?: MarketplaceK
   const pages = kind ? [reply as MarketplaceKindPage] : (reply as MarketplaceSearchReply).kinds
   let count = 0
   for (const { items, kind: of, stale, error, total } of pages) {
-    if (stale) out.line(`${of}: an earlier copy, for the catalog cannot be read: ${error ?? 'no reason given'}`)
+    if (stale) out.line(`${of}: an earlier copy, because the catalog cannot be read: ${error ?? 'no reason given'}`)
     else if (error !== undefined) out.line(`${of}: ${error}`)
     for (const entry of items) out.line(lineOf(entry))
     if ((total ?? 0) > items.length) out.line(`${(total ?? 0) - items.length} more: ${command('marketplace list', of)}`)
@@ -104,7 +104,7 @@ function lineOf({
 }: MarketplaceEntry): string {
   const notes = [
     ...(installed === undefined ? [] : [`installed ${installed}`]),
-    ...(trust?.decision === 'refused' ? ['refused: svc marketplace info tells why'] : []),
+    ...(trust?.decision === 'refused' ? ['refused; for the reason: svc marketplace info'] : []),
   ]
   const note = notes.length > 0 ? ` (${notes.join(', ')})` : ''
   return `${kind} ${id}${version === undefined ? '' : ` ${version}`}${note}: ${description.split('\n', 1)[0]}`

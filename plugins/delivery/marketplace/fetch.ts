@@ -38,13 +38,14 @@ export async function fetchFrom(
   if (base.kind === 'folder') return readFrom(base.folder, name, maxBytes)
   const url = new URL(name, base.url)
   if (url.protocol !== 'https:' && url.origin !== base.url.origin)
-    throw new DownloadError('insecure', `${url.host} is neither https nor where the catalog is`)
+    throw new DownloadError('insecure', `${url.host} uses neither https nor the host of the catalog`)
   // A catalog of a public host must not lead to addresses inside this machine or its networks.
   return download(url, { clock, maxBytes, timeoutMs, named: base.url })
 }
 
 async function readFrom(folder: string, name: string, maxBytes: number): Promise<Buffer> {
-  if (URL.canParse(name)) throw new DownloadError('insecure', 'a catalog in a folder names files of that folder only')
+  if (URL.canParse(name))
+    throw new DownloadError('insecure', 'a catalog in a folder may refer only to files in that folder')
   try {
     const root = await realpath(folder)
     const real = await realpath(path.resolve(root, name))

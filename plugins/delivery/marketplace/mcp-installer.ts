@@ -39,10 +39,9 @@ export class McpInstaller {
     actor: Actor,
   ): Promise<InstallMcpServerReply> {
     const mcp = this.kernel.needs.mcp.current
-    if (!mcp) throw MarketplaceErrors.marketplace_unavailable('the plugin that has the MCP servers does not run')
+    if (!mcp) throw MarketplaceErrors.marketplace_unavailable('the plugin for MCP servers does not run')
     const [entry, view] = await this.find(id)
-    if (!entry.mcp)
-      throw MarketplaceErrors.mcp_install_invalid(`the entry ${shown(id)} does not say what its server is`)
+    if (!entry.mcp) throw MarketplaceErrors.mcp_install_invalid(`the entry ${shown(id)} does not describe its server`)
     const name = wanted ?? entry.name
     const target = { scope, ...(workspace_id !== undefined && { workspace_id }) }
     const found = await mcp.shown(name, target)
@@ -73,7 +72,7 @@ function bodyOf(name: string, section: Section, values: Values): PutMcpServerBod
   const { command, args, url, transport } = section
   const isStarted = command !== undefined && url === undefined
   if (isStarted === (url !== undefined))
-    throw MarketplaceErrors.mcp_install_invalid('the entry gives no one of command and url')
+    throw MarketplaceErrors.mcp_install_invalid('the entry has neither or both of command and url')
   if ((transport === 'stdio') !== isStarted)
     throw MarketplaceErrors.mcp_install_invalid(
       `the entry has transport ${shown(transport)} and ${isStarted ? 'a command' : 'a url'}`,
@@ -109,9 +108,11 @@ function variablesOf({ env: declared = [], url }: Section, { input: { env: value
       `the entry has no variable ${shown(unknown)}, only ${[...known].join(', ') || 'none'}`,
     )
   if (declared.length > 0 && url !== undefined)
-    throw MarketplaceErrors.mcp_install_invalid('the entry has variables and a url: nothing would read them')
+    throw MarketplaceErrors.mcp_install_invalid(
+      'the entry has variables and a url: a server with a url does not use them',
+    )
   const odd = declared.find(({ name }) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
-  if (odd) throw MarketplaceErrors.mcp_install_invalid(`${shown(odd.name)} is no name of a variable`)
+  if (odd) throw MarketplaceErrors.mcp_install_invalid(`${shown(odd.name)} is not a valid name of a variable`)
   const all = {
     env: {} as Record<string, string>,
     secretEnv: {} as Record<string, string>,
@@ -144,7 +145,7 @@ function loginOf(
 ): { readonly auth?: PutMcpServerBody['server']['auth']; readonly secret?: string } {
   if (!oauth) {
     if (clientSecret)
-      throw MarketplaceErrors.mcp_install_invalid('the entry has no login that a client secret could be for')
+      throw MarketplaceErrors.mcp_install_invalid('the entry has no login, so a client secret has no use')
     return {}
   }
   if (url === undefined) throw MarketplaceErrors.mcp_install_invalid('a server that is started has no login')

@@ -92,7 +92,7 @@ export const marketplaceRoutes: readonly Route<MarketplaceService>[] = [
       tool('marketplace_search', ['marketplace']),
       throws(MarketplaceErrors.marketplace_query_invalid, ...ofKind),
     ],
-    summary: 'Search the marketplace; without words, show a selection',
+    summary: 'Search the marketplace; without words, show featured entries',
     query: MarketplaceSearchQuery,
     replies: { 200: MarketplaceSearchReply },
     handle: async (service, { query }) => ok(await service.search(query)),

@@ -254,16 +254,14 @@ export class MarketplaceService {
   async recover(): Promise<void> {
     await this.skills
       .recover()
-      .catch(error => this.kernel.log.warn(`the folder of skills was not put in order: ${messageOf(error)}`))
+      .catch(error => this.kernel.log.warn(`the folder of skills could not be cleaned up: ${messageOf(error)}`))
   }
 }
 
 function kindOf(name: string): MarketplaceKind {
   const kind = v.safeParse(MarketplaceKind, name)
   if (kind.success) return kind.output
-  throw MarketplaceErrors.marketplace_kind_unknown(
-    `there is no kind ${shown(name)}; there are mcp, extension, skill and bundle`,
-  )
+  throw MarketplaceErrors.marketplace_kind_unknown(`unknown kind: ${shown(name)}; use mcp, extension, skill or bundle`)
 }
 
 function checkScope({ scope, workspace_id: id }: Pick<MarketplaceKindQuery, 'scope' | 'workspace_id'>): void {

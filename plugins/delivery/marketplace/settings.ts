@@ -8,7 +8,7 @@ export const CatalogTimeout: Setting<string> = {
   schema: v.pipe(
     v.string(),
     v.check(text => (durationMs(text) ?? 0) >= 100 && (durationMs(text) ?? 0) <= 300_000, 'a duration of 100ms to 5m'),
-    v.description('Time that the catalog of the marketplace has to send one file'),
+    v.description('Timeout for one file of the marketplace catalog'),
   ),
   default: '10s',
   apply: 'live',

@@ -44,7 +44,7 @@ export class AuthorPins {
     }
     if (key === undefined) return
     if (version.signature === undefined)
-      throw MarketplaceErrors.skill_signature_invalid(`${id} ${version.version} has a key and no signature`)
+      throw MarketplaceErrors.skill_signature_invalid(`${id} ${version.version} has a key, but no signature`)
     if (!isSigned(key, signedText(id, version.version, sha256), version.signature))
       throw MarketplaceErrors.skill_signature_invalid(
         `the signature of ${id} ${version.version} was not made with its key for this archive`,

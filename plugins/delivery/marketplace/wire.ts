@@ -61,26 +61,19 @@ function trustOf(kind: FeedKind, entry: Entry, facts: WireFacts): Trust {
           warn(
             'marketplace_author_changed',
             'error',
-            'The author is another one',
+            'The author has changed',
             'it was signed with another key when it was installed',
           ),
         ]
       : []),
     ...(kind !== 'mcp' && !hasChecksum
-      ? [
-          warn(
-            'marketplace_no_checksum',
-            'warning',
-            'No checksum',
-            'nobody can tell whether the archive is the one meant',
-          ),
-        ]
+      ? [warn('marketplace_no_checksum', 'warning', 'No checksum', 'the archive cannot be verified')]
       : []),
     ...(kind === 'skill' && !isSigned
-      ? [warn('marketplace_unsigned', 'info', 'Not signed', 'no author vouches for it with a key')]
+      ? [warn('marketplace_unsigned', 'info', 'Not signed', 'it has no signature of an author')]
       : []),
     ...(isInsecure(facts.base)
-      ? [warn('marketplace_insecure', 'warning', 'Not encrypted', 'somebody on the way can change the catalog')]
+      ? [warn('marketplace_insecure', 'warning', 'Not encrypted', 'the catalog can be changed in transit')]
       : []),
   ]
   const isRefused = isOther || (kind === 'skill' && !hasChecksum && !facts.allowsUnverified)

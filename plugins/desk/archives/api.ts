@@ -48,7 +48,7 @@ export const ArchiveErrors = defineErrors({
   archive_damaged: {
     status: 503,
     message: 'a segment of the archive is damaged; others are not affected',
-    next: `restore this file from a backup while no daemon runs; ${command('db verify')} checks all of them then`,
+    next: `stop the daemon and restore this file from a backup; then check all files: ${command('db verify')}`,
   },
 })
 

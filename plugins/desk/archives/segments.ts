@@ -118,7 +118,7 @@ function damaged(file: string, error: unknown): unknown {
 async function load({ file, owner, tables }: Segment, creates: boolean, clock: Clock): Promise<Store> {
   if (creates) await systemDisk().mkdir(path.dirname(file))
   else if (!(await stat(file).catch(() => undefined)))
-    throw ArchiveErrors.archive_missing(`the archive has no file ${file} any more, in which something was stored`)
+    throw ArchiveErrors.archive_missing(`the archive has lost the file ${file}`)
   const store = await openStore({ path: file, now: () => clock.now() }).catch(error => {
     throw damaged(file, error)
   })

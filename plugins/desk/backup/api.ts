@@ -29,7 +29,7 @@ export const BackupErrors = defineErrors({
     message: 'a backup is being made; wait until it has ended',
     next: command('backup list'),
   },
-  backup_output_exists: { status: 409, message: 'a file of this name is there already', next: command('backup list') },
+  backup_output_exists: { status: 409, message: 'a file with this name already exists', next: command('backup list') },
   backup_output_invalid: {
     status: 422,
     message: 'the backup cannot be written there',
@@ -37,7 +37,7 @@ export const BackupErrors = defineErrors({
   },
   backup_recipient_invalid: {
     status: 422,
-    message: 'a recipient is not one of age (age1…)',
+    message: 'a recipient is not an age recipient (age1…)',
     next: command('backup create', '--help'),
   },
   backup_failed: { status: 500, message: 'the backup was not made', next: again },
@@ -47,7 +47,7 @@ export const BackupErrors = defineErrors({
   backup_damaged: { status: 422, message: 'the backup is damaged', next: command('backup list') },
   backup_incomplete: {
     status: 422,
-    message: 'the backup needs chunks that are not beside it',
+    message: 'the backup needs chunks that are not next to it',
     next: command('backup export', placeholder('file'), '--to', placeholder('file')),
   },
   backup_encrypted: {
@@ -67,14 +67,14 @@ export const BackupErrors = defineErrors({
   },
   home_not_fresh: {
     status: 409,
-    message: 'a backup is restored into a home that is not there yet, or empty',
+    message: 'a backup can be restored only into a new or empty home',
     next: command('backup restore', '--help'),
   },
   restore_failed: { status: 500, message: 'the backup was not restored', next: command('backup restore', '--help') },
   home_copied: { status: 409, message: 'this home is a copy of another one', next: again },
   restore_unfinished: {
     status: 409,
-    message: 'the restore of this home did not end',
+    message: 'the restore of this home was interrupted',
     next: command('backup restore', placeholder('file'), '--home', placeholder('folder')),
   },
   upgrade_failed: { status: 500, message: 'the upgrade failed', next: command('backup list') },

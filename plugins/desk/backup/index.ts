@@ -35,7 +35,7 @@ export default definePlugin({
       body: CreateBackupBody,
       replies: { 201: BackupReply },
       with: [
-        undo({ by: 'never', why: 'a backup changes nothing; delete it where it is not needed: svc backup delete' }),
+        undo({ by: 'never', why: 'a backup changes nothing; delete it if it is not needed: svc backup delete' }),
         runsCode(false),
         throws(
           BackupErrors.backup_busy,
@@ -50,7 +50,7 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/backups/hold',
-      summary: 'Tell whether the home was restored and waits to be confirmed',
+      summary: 'Show whether the home was restored and waits for confirmation',
       recovery: true,
       replies: { 200: HoldReply },
       handle: service => ok(service.hold()),
@@ -58,14 +58,14 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/backups/confirm',
-      summary: 'Let a restored home begin its work',
+      summary: 'Confirm a restored home, so that it starts its work',
       privileged: true,
       essential: true,
       replies: { 200: HoldReply },
       with: [
-        undo({ by: 'never', why: 'the home has begun its work; stop new work: svc drain' }),
+        undo({ by: 'never', why: 'the home has started its work; stop new work: svc drain' }),
         cli('backup confirm', {
-          view: { text: 'the home does its work from now on; its extensions run after svc daemon restart' },
+          view: { text: 'the home starts its work now; its extensions run after svc daemon restart' },
         }),
         runsCode(false),
         throws(DaemonErrors.home_not_held),

@@ -109,11 +109,11 @@ export interface Planning {
 export const points = hookTable({
   planning: pipeline<readonly string[], [planning: Planning]>(
     'planning',
-    'The lines that a plan says beside its members. A tap adds what a person should know, such as a schedule in words.',
+    'Explanatory lines of a plan. A tap adds information for the reader, such as a schedule in words.',
   ),
   undoing: gate<[undoing: Undoing]>(
     'undoing',
-    'Before a change is undone. A tap refuses it while a run uses what would be put back.',
+    'Before a change is undone. A tap refuses it while a run uses the data that would be restored.',
   ),
 })
 
@@ -124,16 +124,15 @@ export const Changes = token<ChangesApi>('changes@1')
 export const ChangeErrors = defineErrors({
   plan_outdated: {
     status: 409,
-    message:
-      'nothing was changed: what the request changes is not as it was when the plan was made; plan it again: --dry-run',
+    message: 'nothing was changed: the target has changed since the plan was made; plan it again: --dry-run',
   },
   plan_refused: { status: 400, message: 'the plan is not valid' },
-  change_not_found: { status: 404, message: 'no such change is remembered', next: command('change list') },
+  change_not_found: { status: 404, message: 'no such change is recorded', next: command('change list') },
   undo_impossible: { status: 409, message: 'the change cannot be undone', next: command('change list') },
   undo_refused: {
     status: 409,
     message: 'the request that would undo the change is refused',
     next: command('change list'),
   },
-  undo_outdated: { status: 409, message: 'what was changed has been changed again since then' },
+  undo_outdated: { status: 409, message: 'the target has been changed again since then' },
 })

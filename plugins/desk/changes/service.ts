@@ -197,9 +197,9 @@ export class ChangesService implements ChangesApi {
   #whyUnsaid(texts: readonly (string | undefined)[]): string | undefined {
     for (const text of texts) {
       if (text === undefined) continue
-      if (text.length > MAX_STATE) return 'what was there before is too large to be kept'
+      if (text.length > MAX_STATE) return 'the former state is too large to be stored'
       const redactedText = redactText(canonicalJson(this.kernel.redact.value(JSON.parse(text))))
-      if (redactedText !== text || text.includes('[redacted')) return 'it has a secret in it, which is not kept'
+      if (redactedText !== text || text.includes('[redacted')) return 'it contains a secret, which is not stored'
     }
     return undefined
   }
@@ -242,7 +242,7 @@ export class ChangesService implements ChangesApi {
         const name = at(reply, way.of)
         return typeof name === 'string'
           ? { method: 'DELETE', path: `${path}/${encodeURIComponent(name)}${change.query}` }
-          : 'the reply did not name what was made'
+          : 'the reply did not identify the created object'
       }
       case 'record': {
         const version = Object(change.after).version as number | undefined
@@ -350,7 +350,7 @@ export class ChangesService implements ChangesApi {
       const row = this.#row(id)
       const { action, subject, path, params, reads, before, after } = row
       const what = `${action} of ${subject}`
-      if (row.state === 'undone') throw ChangeErrors.undo_impossible(`${what} is undone already, by ${row.undone_by}`)
+      if (row.state === 'undone') throw ChangeErrors.undo_impossible(`${what} was already undone, by ${row.undone_by}`)
       if (row.state === 'kept' || row.back === undefined)
         throw ChangeErrors.undo_impossible(`${what} cannot be undone: ${row.reason}`)
       const back = JSON.parse(row.back) as ChangeRequest
@@ -408,8 +408,8 @@ export class ChangesService implements ChangesApi {
     const row = seq === undefined ? undefined : changes.get(this.kernel.db, { seq: Number(seq) })
     if (row) return row
     throw id === 'last'
-      ? ChangeErrors.change_not_found('nothing was changed that is remembered')
-      : ChangeErrors.change_not_found(`no change ${shown(id)} is remembered`)
+      ? ChangeErrors.change_not_found('no change is recorded')
+      : ChangeErrors.change_not_found(`no change ${shown(id)} is recorded`)
   }
 }
 
@@ -430,8 +430,8 @@ function errorIn(body: string): string {
 
 const whyNot = (route: Route): string => {
   const way = annotationOf(route, UndoKind)
-  if (way === undefined) return 'there is no request that puts back what was there before'
-  return way.by === 'never' ? way.why : 'what was there before could not be read'
+  if (way === undefined) return 'no request can restore the former state'
+  return way.by === 'never' ? way.why : 'the former state could not be read'
 }
 
 /** The members that are not null. */
@@ -448,7 +448,7 @@ function bodyNames(route: Route | undefined): readonly string[] {
 function decodedBody({ body: schema, bodyOptional }: Route, body: unknown): unknown {
   if (!schema) return undefined
   if (!isSchema(schema))
-    throw ChangeErrors.plan_refused('the body of this request is not JSON, so there is no plan of it')
+    throw ChangeErrors.plan_refused('the body of this request is not JSON, so it cannot be planned')
   if (body === undefined && bodyOptional) return undefined
   const parsed = v.safeParse(schema, body ?? {})
   if (parsed.success) return parsed.output

@@ -20,7 +20,7 @@ import type { DiagnosticItem } from '../../../schemas/kernel/diagnostic.js'
 export const points = hookTable({
   admission: gate<[what: string]>(
     'admission',
-    'New work asks to be admitted; the daemon is not draining. A tap may refuse it.',
+    'New work requests admission while the daemon is not draining. A tap may refuse it.',
   ),
 })
 
@@ -134,7 +134,7 @@ export const HomeConfirmed = event('home.confirmed', v.object({}))
 export const DaemonErrors = defineErrors({
   home_held: {
     status: 503,
-    message: 'the home was restored from a backup and is held: no work begins until it is confirmed',
+    message: 'the home was restored from a backup and is held: no work starts until it is confirmed',
     next: command('backup confirm'),
   },
   home_not_held: { status: 409, message: 'the home is not held', next: command('status') },

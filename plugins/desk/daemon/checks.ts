@@ -27,7 +27,7 @@ export function daemonItems(status: string): DiagnosticItem[] {
       ...common,
       code: 'daemon_draining',
       title: 'Daemon is draining',
-      message: 'new work is refused, running work goes on',
+      message: 'new work is refused, running work continues',
       suggested_command: command('undrain'),
     }),
   ]
@@ -36,14 +36,14 @@ export function daemonItems(status: string): DiagnosticItem[] {
 /** Why no work begins and how to change that; undefined if the home is not held. */
 export function heldText(isHeld: boolean, hold: HeldHome | undefined): string | undefined {
   if (!isHeld) return undefined
-  return `restored from ${hold?.backup ?? 'a backup'}; to let work begin: ${command('backup confirm')}`
+  return `restored from ${hold?.backup ?? 'a backup'}; to start work: ${command('backup confirm')}`
 }
 
 /** @param hold the backup that the home was restored from, if its mark says so */
 export function heldItems(isHeld: boolean, hold: HeldHome | undefined): DiagnosticItem[] {
   if (!isHeld) return []
   const from = hold ? `was restored from ${hold.backup} (made ${hold.backup_created_at})` : 'was restored from a backup'
-  const message = `the home ${from} and is held: no job, session, task, bridge or network connection runs until it is confirmed. Confirm it once the daemon that it is a copy of is stopped for good`
+  const message = `the home ${from} and is held: no job, session, task, bridge or network connection runs until it is confirmed. Confirm it once the original daemon is stopped permanently`
   return [
     finding({
       id: 'daemon.held',
@@ -77,7 +77,7 @@ export function safeModeItems(why: string | undefined): DiagnosticItem[] {
       code: 'daemon_safe_mode',
       category: 'daemon',
       severity: 'warning',
-      title: 'Safe mode: no extension runs',
+      title: 'Safe mode: no extensions run',
       message: `the daemon is in safe mode and runs no extension: ${why}`,
       suggested_command: START_AGAIN,
     }),
@@ -137,7 +137,7 @@ export function reconcileItems(
         category,
         severity: entry.status === 'failing' ? 'warning' : 'error',
         title: `Records of kind ${entry.kind} are ${entry.status}`,
-        message: `${entry.quarantined.length} quarantined, ${entry.pending} pending; the runtime stays as it was for them`,
+        message: `${entry.quarantined.length} quarantined, ${entry.pending} pending; the runtime still uses their earlier state`,
       }),
     ),
     ...bounded(health.flatMap(entry => entry.quarantined).map(quarantinedItem)),
@@ -149,14 +149,14 @@ export function reconcileItems(
           code: 'kind_unregistered',
           category,
           severity: 'info',
-          title: `No plugin knows the kind ${name}`,
-          message: `${count} records of it are stored unchanged and have no effect`,
+          title: `No plugin has the kind ${name}`,
+          message: `stored records without effect: ${count}`,
           suggested_command: command('resource list', name),
         }),
       ),
   ]
   if (troubled.length > 0 || items.length > 0) return items
-  return [fine('resources.reconcile', category, 'reconcile_ok', 'Records', 'the runtime follows all stored records')]
+  return [fine('resources.reconcile', category, 'reconcile_ok', 'Records', 'all stored records are applied')]
 }
 
 function quarantinedItem(record: KindHealth['quarantined'][number]): DiagnosticItem {
@@ -166,7 +166,7 @@ function quarantinedItem(record: KindHealth['quarantined'][number]): DiagnosticI
     category: 'resources',
     severity: 'warning',
     title: `${record.kind} ${record.id} cannot be applied`,
-    message: `${record.error} (${record.attempts} attempts; tried again by itself, at once on its next write)`,
+    message: `${record.error} (${record.attempts} attempts; retried automatically, and on its next write)`,
     suggested_command: command('resource get', record.kind, record.id),
   })
 }
@@ -215,7 +215,7 @@ export function configItems(
         id: `config.plugins.${name}`,
         code: 'config_unknown_plugin',
         title: `No plugin is named ${name}`,
-        message: `plugins.disabled or plugins.replace names ${name}, which is not there; that has no effect`,
+        message: `plugins.disabled or plugins.replace names ${name}, which does not exist; the entry has no effect`,
         suggested_command: command('plugin list'),
       }),
     )
@@ -273,7 +273,7 @@ export function storeItems(store: ReturnType<HostView['store']>): DiagnosticItem
       category: 'store',
       severity: 'error',
       title: 'The store failed',
-      message: `a write or sync failed, nothing is written any more: ${store.failed}`,
+      message: `a write or sync failed, and the store accepts no more writes: ${store.failed}`,
       suggested_command: command('daemon start'),
     }),
   ]
@@ -305,7 +305,7 @@ export function resolverItems(
       category: 'daemon',
       severity: 'error',
       title: `Secrets of ${scheme}: cannot be read`,
-      message: `${owners.join(' and ')} resolve ${scheme}: references, so none of these secrets is handed out. Disable one of the two`,
+      message: `${owners.join(' and ')} resolve ${scheme}: references, so none of these secrets can be resolved. Disable one of them`,
       suggested_command: command('extension list'),
     })
   })

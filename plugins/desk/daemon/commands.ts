@@ -42,7 +42,7 @@ function show({ checked }: DbVerifyReply, running: boolean, out: CommandContext[
   for (const { name, problems } of damaged) for (const text of problems) out.line(out.color('red', `${name}: ${text}`))
   out.line(`${checked.length} checked, ${damaged.length} damaged`)
   if (running)
-    out.line(out.color('dim', 'the log of the database, archives and journals are checked while no daemon runs'))
+    out.line(out.color('dim', 'the database log, archives and journals are checked only while the daemon is stopped'))
 }
 
 function codeOf(error: unknown): string | undefined {

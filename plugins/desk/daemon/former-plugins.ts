@@ -29,7 +29,7 @@ export function formerPluginItems(former: FormerNames, settings: readonly NamedP
         category: 'config',
         severity: 'warning',
         title: `The plugin ${name} is ${where}`,
-        message: `${path} names ${name}, which is ${where} now and cannot be ${done} any more; the entry has no effect`,
+        message: `${path} names ${name}, which is now ${where} and can no longer be ${done}; the entry has no effect`,
         suggested_command:
           left.length === 0 ? command('config unset', path) : command('config set', path, JSON.stringify(left)),
       })

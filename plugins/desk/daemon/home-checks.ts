@@ -23,7 +23,7 @@ export async function permissionItems(home: Home, socket: string | undefined): P
         category: 'home',
         severity: 'error',
         title: 'The home is gone',
-        message: `${home.root} does not exist any more; what the daemon holds in memory is lost when it stops`,
+        message: `${home.root} does not exist any more; data that the daemon has only in memory is lost when it stops`,
       }),
     ]
   }
@@ -55,7 +55,7 @@ export async function logItems(home: Home): Promise<DiagnosticItem[]> {
       category: 'home',
       severity: 'warning',
       title: 'The log cannot be written',
-      message: `${log} ${problem}; what the daemon would log is lost`,
+      message: `${log} ${problem}; log lines of the daemon are lost`,
     }),
   ]
 }

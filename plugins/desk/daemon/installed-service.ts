@@ -137,15 +137,15 @@ export function serviceProblems({ argv, env }: WrittenService, home: string): Se
   const [node = ''] = argv
   const program = argv.find(word => /\/daemon\.c?js$/.test(word))
   if (!isThere(node, constants.X_OK)) {
-    found.push({ code: 'service_node_missing', message: `ExecStart points to a node that is not there: ${node}` })
+    found.push({ code: 'service_node_missing', message: `ExecStart points to a missing node: ${node}` })
   }
   if (program === undefined || !isThere(program, constants.R_OK)) {
-    const what = `ExecStart points to a daemon that is not there: ${program ?? 'none'}`
+    const what = `ExecStart points to a missing daemon: ${program ?? 'none'}`
     found.push({ code: 'service_program_missing', message: what })
   }
   const gone = (env.PATH ?? '').split(':').filter(folder => folder !== '' && !isThere(folder, constants.X_OK))
   if (gone.length > 0) {
-    found.push({ code: 'service_path_gone', message: `folders of its PATH are not there any more: ${gone.join(', ')}` })
+    found.push({ code: 'service_path_gone', message: `folders of its PATH no longer exist: ${gone.join(', ')}` })
   }
   if (env.SVC_HOME !== undefined && env.SVC_HOME !== home) {
     found.push({ code: 'service_other_home', message: `it starts the daemon of ${env.SVC_HOME}, not of ${home}` })

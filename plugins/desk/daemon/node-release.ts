@@ -21,7 +21,7 @@ const END_OF_LIFE: Readonly<Record<number, string>> = {
 export function nodeItems(version: string, now: number): DiagnosticItem[] {
   const end = END_OF_LIFE[Number.parseInt(version, 10)]
   if (end === undefined || now < Date.parse(`${end}T23:59:59Z`)) {
-    const until = end === undefined ? '' : `, which gets fixes until ${end}`
+    const until = end === undefined ? '' : `, which receives fixes until ${end}`
     return [fine('daemon.node', 'daemon', 'node_ok', 'Node', `the daemon runs on Node ${version}${until}`)]
   }
   return [
@@ -30,8 +30,8 @@ export function nodeItems(version: string, now: number): DiagnosticItem[] {
       code: 'node_end_of_life',
       category: 'daemon',
       severity: 'warning',
-      title: 'Node gets no more fixes',
-      message: `the daemon runs on Node ${version}, which has had no security fixes since ${end}; install a release with long-term support, then start the daemon again`,
+      title: 'Node receives no more fixes',
+      message: `the daemon runs on Node ${version}, which has received no security fixes since ${end}; install a long-term support release, then restart the daemon`,
       suggested_command: START_AGAIN,
     }),
   ]

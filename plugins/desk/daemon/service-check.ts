@@ -36,7 +36,7 @@ export function serviceItems(owner: ServiceOwner): DiagnosticItem[] {
           code,
           severity: 'warning',
           title: `Service ${name}`,
-          message: `${message} (${file}); the next start fails or lacks it`,
+          message: `${message} (${file}); the next start fails or runs without it`,
           suggested_command: command('service install'),
         }),
       )

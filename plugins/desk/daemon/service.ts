@@ -267,7 +267,7 @@ export class DaemonService implements DaemonApi {
     if (where === undefined) throw DaemonErrors.plugin_not_found(`no plugin is named ${name}`)
     const successor = host.formerNames[name]
     throw DaemonErrors.plugin_not_found(
-      `no plugin is named ${name}: it is ${where} now`,
+      `no plugin is named ${name}: it is now ${where}`,
       successor === undefined || successor === 'kernel' ? {} : { next: command('plugin show', successor) },
     )
   }

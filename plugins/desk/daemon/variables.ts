@@ -24,7 +24,7 @@ export const variablesOf = (
   },
   missing: name =>
     isWithheld(name)
-      ? { why: `${name} is the daemon's alone`, next: 'name another variable' }
+      ? { why: `${name} is reserved for the daemon`, next: 'name another variable' }
       : {
           why: `the daemon has no variable ${name}`,
           next: `set ${name} in the environment of the daemon and start it again`,

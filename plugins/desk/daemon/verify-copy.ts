@@ -77,7 +77,7 @@ export async function readingCopy<T>(
 function unwritable(error: unknown): never {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'ENOSPC' || code === 'EDQUOT')
-    throw KernelErrors.disk_full('there is no room for a copy of the database to check', { cause: error })
+    throw KernelErrors.disk_full('there is not enough disk space for a copy of the database to check', { cause: error })
   throw error
 }
 

@@ -44,7 +44,7 @@ async function verifyTable(rows: Rows, name: string): Promise<Checked> {
     for (const [text] of await rows('SELECT * FROM pragma_integrity_check(?)', [name]))
       if (text !== 'ok') problems.push(String(text))
     for (const [, row, parent] of await rows('SELECT * FROM pragma_foreign_key_check(?)', [name]))
-      problems.push(`row ${row} refers to a row of ${parent} that is not there`)
+      problems.push(`row ${row} refers to a row of ${parent} that does not exist`)
     const [count] = await rows(`SELECT count(*) FROM "${name.replaceAll('"', '""')}"`)
     entries = Number(count?.[0])
   } catch (error) {

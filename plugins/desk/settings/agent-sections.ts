@@ -47,7 +47,7 @@ export class AgentSections {
       if (value === undefined) return []
       if (member === of.member) return [{ key: pathOf(section.prefix, member, key), value }]
       if (!isDeepStrictEqual(value, (everywhere.config as Record<string, unknown>)[member]))
-        throw SettingsErrors.settings_target_invalid(`${member} is not of an agent; ${of.member} is`)
+        throw SettingsErrors.settings_target_invalid(`${member} is not a member of an agent; use ${of.member}`)
       return []
     })
     const target = agent.origin === 'workspace' ? 'workspace-agent-file' : 'global-agent-file'

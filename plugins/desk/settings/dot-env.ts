@@ -7,7 +7,7 @@ const MOST_BYTES = 256 * 1024
 const LINE = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*$/
 
 export const DotEnvErrors = defineErrors({
-  env_file_open: { status: 422, message: 'other users can read this file of secrets' },
+  env_file_open: { status: 422, message: 'other users can read this file, which contains secrets' },
   env_file_invalid: { status: 422, message: 'a line of this file is no NAME=value' },
 })
 
@@ -31,7 +31,7 @@ export async function readDotEnv(folder: string): Promise<Readonly<Record<string
     if (/^\s*(?:#|$)/.test(line)) continue
     const [, name, text = ''] = LINE.exec(line) ?? []
     if (name === undefined || text.includes('\0'))
-      throw DotEnvErrors.env_file_invalid(`${file}, line ${at + 1}: NAME=value is expected`, { next: `edit ${file}` })
+      throw DotEnvErrors.env_file_invalid(`${file}, line ${at + 1}: expected NAME=value`, { next: `edit ${file}` })
     variables[name] = /^(["'])(.*)\1$/.exec(text)?.[2] ?? text
   }
   return variables

@@ -7,7 +7,7 @@ import { REFERENCE_ERRORS } from '../workspaces/api.js'
 export const SettingsErrors = defineErrors({
   settings_unavailable: {
     status: 503,
-    message: 'the plugin that owns these settings does not run',
+    message: 'the plugin of these settings does not run',
     next: command('plugin list'),
   },
   config_reload_invalid: {
@@ -27,7 +27,7 @@ export const SettingsErrors = defineErrors({
   },
   workspace_untrusted: {
     status: 409,
-    message: 'what the files of this workspace say has no effect until the workspace is trusted',
+    message: 'the files of this workspace have no effect until the workspace is trusted',
     next: command('workspace trust', placeholder('workspace')),
   },
 })

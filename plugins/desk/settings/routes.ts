@@ -98,7 +98,7 @@ export const routes: readonly Route<SettingsService>[] = [
     method: 'POST',
     path: '/api/settings/reload',
     with: [
-      undo({ by: 'never', why: 'it applies the file as it is; change the file and reload again' }),
+      undo({ by: 'never', why: 'a reload applies the current file; change the file and reload again' }),
       tool('config_reload', ['config']),
       throws(SettingsErrors.config_reload_invalid),
     ],
@@ -117,7 +117,7 @@ export const routes: readonly Route<SettingsService>[] = [
       cli('config list', {
         options: { workspace_id: 'workspace' },
         view: show(ListKeysReply, 'keys', ['key', 'source', 'value', 'pending'], {
-          empty: 'no keys begin so; list all: svc config list',
+          empty: 'no matching keys; list all: svc config list',
         }),
       }),
       tool('config_list', ['config']),
@@ -221,7 +221,7 @@ export const routes: readonly Route<SettingsService>[] = [
   route({
     method: 'POST',
     path: '/api/settings/update/cancel',
-    with: [undo({ by: 'never', why: 'the installation is begun anew where it is wanted' })],
+    with: [undo({ by: 'never', why: 'start the installation again if needed' })],
     summary: 'Cancel the installation of a newer version',
     privileged: true,
     replies: { 200: CancelUpdateReply },

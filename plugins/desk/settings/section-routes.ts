@@ -51,7 +51,7 @@ export function sectionRoutes(section: Section): Route<SettingsService>[] {
     route({
       method: 'PATCH',
       path,
-      summary: `Update settings of the section ${name}; members that are absent stay`,
+      summary: `Update settings of the section ${name}; omitted members keep their values`,
       with: [
         undo({ by: 'patch', of: '', ...(!flat && { in: 'config' }) }),
         throws(...(scopes ? ofWorkspaceWriting : ofWriting)),

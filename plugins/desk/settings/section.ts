@@ -48,7 +48,7 @@ export interface Section {
 export const unread = {
   available: false as const,
   status: 'unavailable' as const,
-  reason: 'no subsystem of this daemon reads these settings; they are stored and validated',
+  reason: 'no subsystem of this daemon reads these settings; they are only stored and validated',
 }
 
 /** The settings that a section adds. */

@@ -115,9 +115,12 @@ export class SettingsService implements SettingKeysApi {
         const path = pathOf(section.prefix, member, key)
         if (isDeepStrictEqual(wireValue(key, this.#value(path, overlay)), value)) return []
         if (key.isShown)
-          throw SettingsErrors.settings_target_invalid(`${member} is not changed with the others of this section`, {
-            next: command('config set', path, placeholder('value')),
-          })
+          throw SettingsErrors.settings_target_invalid(
+            `${member} cannot be changed together with the rest of this section`,
+            {
+              next: command('config set', path, placeholder('value')),
+            },
+          )
         return [{ path, value }]
       })
     const about = { section: section.name } as const

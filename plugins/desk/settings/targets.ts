@@ -117,7 +117,7 @@ export class Targets {
       const [group, rest = name, ...more] = [...key.split('.')]
       if (group !== 'mcp_servers' || rest === undefined || more.length > 0)
         throw SettingsErrors.settings_target_invalid(
-          `${shown(key)} does not belong into mcp.json; mcp_servers.<name> does`,
+          `${shown(key)} does not belong in mcp.json; only mcp_servers.<name> does`,
         )
       if (value !== undefined && !isServer(value))
         throw SettingsErrors.settings_target_invalid(`${key}: an object with either command or url is expected`)
@@ -164,7 +164,7 @@ export class Targets {
       const field = AGENT_FIELDS[key]
       if (!field)
         throw SettingsErrors.settings_target_invalid(
-          `${shown(key)} does not belong into AGENT.md; ${Object.keys(AGENT_FIELDS).join(', ')} do`,
+          `${shown(key)} does not belong in AGENT.md; use ${Object.keys(AGENT_FIELDS).join(', ')}`,
         )
       return [field, field === 'skills' ? { disabled: value ?? [] } : value] as const
     })

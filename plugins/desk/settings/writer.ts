@@ -119,7 +119,7 @@ export class SettingsWriter {
       const plan = configuration.plan(wanted, overlay)
       if (plan.changes.length === 0) return this.#skipped(about, target)
       const hides = plan.changes.flatMap(({ path, hiddenBy }) =>
-        hiddenBy === undefined ? [] : [`${path} is decided by ${hiddenBy}, which hides this change`],
+        hiddenBy === undefined ? [] : [`${path} is set by ${hiddenBy}, which overrides this change`],
       )
       const outcome = await this.#recorded(plan.changes, plan.desired, actor.id, target, about, async () => {
         await configuration.write(wanted, { overlay, ifHash: plan.hash, actor })
@@ -362,4 +362,4 @@ const stillInvalid = (rest: readonly ConfigProblem[]): PartialFailure => ({
 })
 
 const unfinished = (id: string) =>
-  failure(`settings.apply.${id}`, 'settings_write_failed', 'the daemon ended before the file was written')
+  failure(`settings.apply.${id}`, 'settings_write_failed', 'the daemon stopped before the file was written')

@@ -3,9 +3,9 @@ import type { Command } from '../../../kernel/plugin.js'
 export const commands: readonly Command[] = [
   {
     path: 'support bundle',
-    summary: 'Pack what helps others to find out what is wrong, without secrets',
+    summary: 'Create an archive for troubleshooting, without secrets',
     options: [
-      { name: 'yes', type: 'boolean', summary: 'consent without being asked' },
+      { name: 'yes', type: 'boolean', summary: 'consent without a prompt' },
       { name: 'out', type: 'text', summary: 'file to write; default: its name in the current directory' },
       { name: 'no-status', type: 'boolean', summary: 'leave out status.json' },
       { name: 'offline', type: 'boolean', summary: 'read the files of the home, without the daemon' },

@@ -48,7 +48,7 @@ export async function runBundle(context: Context): Promise<void> {
 async function askConsent({ out, options, terminal, fault }: Context): Promise<void> {
   if (options.yes === true) return
   if (!terminal) {
-    const text = 'a support bundle needs consent, and nobody can be asked here'
+    const text = 'a support bundle needs consent, but there is no terminal to ask for it'
     return fault('bundle_consent_required', text, 'svc support bundle --yes')
   }
   out.line('A support bundle holds, without secrets:')
@@ -113,7 +113,7 @@ async function fileOf({ options, cwd, fault }: Context): Promise<string | undefi
     return fault('usage', `${file} is a folder; name a file in it`, 'svc support bundle --out <file>')
   if (there) return fault('file_exists', `${file} exists; it is not overwritten`, 'svc support bundle --out <file>')
   const folder = await lstat(path.dirname(file)).catch(() => undefined)
-  if (!folder) return fault('usage', `${path.dirname(file)} is not there`, 'svc support bundle --out <file>')
+  if (!folder) return fault('usage', `${path.dirname(file)} does not exist`, 'svc support bundle --out <file>')
   return file
 }
 

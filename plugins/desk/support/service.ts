@@ -146,7 +146,7 @@ export class SupportService {
 
   #advance(operation: Operation, to: SupportStatus): void {
     if (!transitions[operation.status].includes(to))
-      throw new TypeError(`no way leads from ${operation.status} to ${to}`)
+      throw new TypeError(`the status cannot change from ${operation.status} to ${to}`)
     operation.status = to
     operation.updatedAt = this.kernel.clock.now()
   }

@@ -143,7 +143,7 @@ const common: readonly CommandOption[] = [
 const changing: readonly CommandOption[] = [
   ...common,
   { name: 'client', type: 'text', summary: 'id of the screen that it is for; default: the only one' },
-  { name: 'preview', type: 'boolean', summary: 'show what it would do, and do nothing' },
+  { name: 'preview', type: 'boolean', summary: 'show the effect without applying it' },
 ]
 
 function verb(path: CliVerb): Command {
@@ -170,7 +170,11 @@ function verb(path: CliVerb): Command {
 const layoutId = { name: 'layout', summary: 'id of a saved layout' }
 const fitting: readonly CommandOption[] = [
   { name: 'file', type: 'text', summary: 'a layout document or a layout from a JSON file, - for standard input' },
-  { name: 'viewport', type: 'text', summary: 'size of the screen, 1920x1080 say; without it the aspect is not judged' },
+  {
+    name: 'viewport',
+    type: 'text',
+    summary: 'size of the screen, such as 1920x1080; without it, the aspect ratio is not checked',
+  },
 ]
 
 export const cliCommands: readonly Command[] = [

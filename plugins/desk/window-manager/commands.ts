@@ -135,8 +135,8 @@ async function screenOf(
     fault(
       'client_not_found',
       clients.length === 0
-        ? 'nothing shows this workspace now'
-        : 'several screens show this workspace; name one with --client',
+        ? 'no screen shows this workspace now'
+        : 'several screens show this workspace; choose one with --client',
       commandLine('desktop clients', placeholder('workspace')),
     )
   return undefined
@@ -164,7 +164,7 @@ async function layoutPayload(context: CommandContext): Promise<unknown> {
     return { document: input.document ?? input }
   }
   const size = options.viewport === undefined ? undefined : /^(\d{1,6})x(\d{1,6})$/.exec(String(options.viewport))
-  if (size === null) fault('usage', '--viewport takes a width and a height, 1920x1080 say')
+  if (size === null) fault('usage', '--viewport takes a width and a height, such as 1920x1080')
   return {
     layout_id: args.layout,
     ...(size && { viewport: { width: Number(size[1]), height: Number(size[2]) } }),

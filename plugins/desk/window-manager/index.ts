@@ -183,7 +183,7 @@ export default definePlugin({
       handle: (service, { params, body: { document, workspace_id } }) =>
         service.answer(params.workspace_id, workspace => {
           if (workspace_id !== undefined && workspace_id !== workspace.id)
-            refuse('invalid_command', `workspace_id is not that of the path, ${workspace.id}`)
+            refuse('invalid_command', `workspace_id differs from the workspace in the path, ${workspace.id}`)
           const diagnostics = service.diagnose(workspace, document)
           return ok({ valid: diagnostics.length === 0, workspace_id: workspace.id, diagnostics })
         }),
@@ -206,7 +206,7 @@ export default definePlugin({
               { of: 'focused_window_id', header: 'Focus' },
               'connected_at~ago',
             ],
-            { empty: 'nothing shows this workspace now' },
+            { empty: 'no screen shows this workspace now' },
           ),
         }),
       ],
@@ -226,7 +226,7 @@ export default definePlugin({
       handle: (service, { params, body }) =>
         service.answer(params.workspace_id, workspace => {
           if (body.workspace_id !== undefined && body.workspace_id !== workspace.id)
-            refuse('invalid_command', `workspace_id is not that of the path, ${workspace.id}`)
+            refuse('invalid_command', `workspace_id differs from the workspace in the path, ${workspace.id}`)
           return created(service.attach(workspace, body))
         }),
     }),

@@ -197,7 +197,7 @@ export class WindowManagerService implements WindowManagerApi {
     const { document, revision } = current
     const id = document.workspace_id
     if (body.workspace_id !== undefined && body.workspace_id !== id)
-      refuse('invalid_command', `workspace_id is not that of the path, ${id}`)
+      refuse('invalid_command', `workspace_id differs from the workspace in the path, ${id}`)
     const rebased = rebasedFrom(document, revision, body.expected_revision, body.rebase)
     const client = body.client_id ? this.#clients.get(document, body.client_id) : undefined
     if (body.command_id === 'desktop.switch' && !client)

@@ -124,10 +124,14 @@ export class DocumentStore {
       return JSON.parse(text)
     } catch {
       const sql = 'SELECT revision FROM window_manager_document WHERE workspace_id = ?'
-      return refuse('unavailable', 'what is stored of this workspace is damaged; another layout can take its place', {
-        current_revision: this.db.get<Pick<Row, 'revision'>>(sql, [workspaceId])?.revision ?? 0,
-        next: command('layout apply', '--file', placeholder('layout')),
-      })
+      return refuse(
+        'unavailable',
+        'the stored layout of this workspace is damaged; apply another layout to replace it',
+        {
+          current_revision: this.db.get<Pick<Row, 'revision'>>(sql, [workspaceId])?.revision ?? 0,
+          next: command('layout apply', '--file', placeholder('layout')),
+        },
+      )
     }
   }
 }

@@ -41,7 +41,7 @@ export interface Workspace {
 export const points = hookTable({
   saving: gate<[workspace: Workspace]>(
     'saving',
-    'Before a workspace is registered or changed to this; its `id` is empty until it has one. A tap may refuse it.',
+    'Before a workspace is registered or changed to the given values; `id` is empty for a new one. A tap may refuse it.',
   ),
   deleting: guard<[workspace: Workspace]>(
     'deleting',
@@ -105,19 +105,19 @@ export const WorkspaceErrors = defineErrors({
   },
   workspace_root_missing: {
     status: 410,
-    message: 'the root directory of this workspace is gone',
+    message: 'the root directory of this workspace no longer exists',
     next: command('workspace list'),
   },
   workspace_too_wide: {
     status: 409,
-    message: 'this folder is too wide to become a workspace without being asked',
+    message: 'this folder is too broad to become a workspace automatically',
     next: command('workspace add', placeholder('dir')),
   },
   workspace_exists: { status: 409, message: 'this directory is registered already', next: command('workspace list') },
   workspace_name_taken: { status: 409, message: 'another workspace has this name', next: command('workspace list') },
   workspace_reserved: {
     status: 409,
-    message: 'the daemon keeps this workspace',
+    message: 'this workspace is built in and cannot be changed',
     next: command('workspace list'),
   },
   workspace_in_use: { status: 409, message: 'the workspace is in use', next: command('session list') },

@@ -12,7 +12,13 @@ export async function rootItems(all: readonly Workspace[]): Promise<DiagnosticIt
   const items = (await Promise.all(all.map(rootItem))).flat()
   if (items.length === 0) {
     const fine = { id: 'workspaces.roots', code: 'workspaces_ok', title: 'Workspaces', severity: 'info' }
-    return [finding({ ...fine, category: 'workspaces', message: `the roots of ${all.length} workspaces are there` })]
+    return [
+      finding({
+        ...fine,
+        category: 'workspaces',
+        message: `${all.length === 1 ? 'the workspace root exists' : `the roots of all ${all.length} workspaces exist`}`,
+      }),
+    ]
   }
   const shown = items.slice(0, LISTED)
   const last = shown.at(-1)
@@ -23,7 +29,7 @@ export async function rootItems(all: readonly Workspace[]): Promise<DiagnosticIt
 async function rootItem({ id, name, rootDir }: Workspace): Promise<DiagnosticItem[]> {
   const found = await directoryAt(rootDir)
   if (found.is === 'directory') return []
-  const why = found.is === 'other' ? 'is not a directory any more' : found.why
+  const why = found.is === 'other' ? 'is no longer a directory' : found.why
   const gone = found.is === 'other' || found.missing
   const item = {
     id: `workspaces.roots.${id}`,

@@ -40,7 +40,7 @@ export class WorkspaceFinder {
     const { id, name, rootDir } = workspace
     const found = await directoryAt(rootDir)
     if (found.is !== 'directory') {
-      const why = found.is === 'gone' ? found.why : 'is not a directory any more'
+      const why = found.is === 'gone' ? found.why : 'is no longer a directory'
       const help = advice(found)
       throw WorkspaceErrors.workspace_root_missing(`the root of workspace ${name} ${why}: ${rootDir}; ${help}`, {
         next: command('doctor', '--only', 'workspaces'),

@@ -20,7 +20,7 @@ export class Identities {
         await excludeFromGit(made).catch(error => log.debug(`git status will list ${made}: ${messageOf(error)}`))
       return workspaceId
     } catch (error) {
-      log.warn(`the workspace ${rootDir} gets no identity file: ${messageOf(error)}`)
+      log.warn(`the workspace ${rootDir} has no identity file, because it could not be written: ${messageOf(error)}`)
       return ''
     }
   }

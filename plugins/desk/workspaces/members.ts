@@ -38,7 +38,7 @@ export const payloadOf = ({ id, name, rootDir }: Workspace) => ({ id, name, root
 /** 409: an activation owns a record of the scope. */
 export function inUse(workspace: Workspace, record: StoredRecord) {
   return WorkspaceErrors.workspace_in_use(
-    `the workspace ${workspace.name} holds ${record.kind} ${record.id} of the activation ${record.owner.id}`,
+    `the workspace ${workspace.name} contains ${record.kind} ${record.id} of the activation ${record.owner.id}`,
     { next: command('resource get', record.owner.kind, record.owner.id) },
   )
 }

@@ -19,7 +19,7 @@ export function checkLabel(text: string, member: string): string {
   const label = text.trim()
   if (label.length > NAME_MAX || REFUSED.test(label)) {
     throw WorkspaceErrors.workspace_invalid(
-      `${member} ${shown(label)} is longer than ${NAME_MAX} or has odd characters`,
+      `${member} ${shown(label)} is longer than ${NAME_MAX} characters or has control characters`,
     )
   }
   return label

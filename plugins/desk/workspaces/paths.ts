@@ -70,7 +70,7 @@ export async function directoryAt(wanted: string): Promise<PathState> {
 export function advice(found: Exclude<PathState, { is: 'directory' }>): string {
   return found.is === 'gone' && !found.missing
     ? 'give the user of the daemon access to it'
-    : 'put it back, register the place that it was moved to (svc workspace add <dir>), or remove the workspace'
+    : 'restore it, register its new location (svc workspace add <dir>), or remove the workspace'
 }
 
 /** An absolute path with the symbolic links of its existing part resolved. */

@@ -182,9 +182,9 @@ export class Chain {
       await turn()
       rows = this.db.all<ChainedRow>(sql, [seq, newest, VERIFIED])
     }
-    if (seq !== newest) return broken(seq + 1, 'this entry and all behind it are missing')
+    if (seq !== newest) return broken(seq + 1, 'this entry and all later ones are missing')
     if (begin.seq > 0 && attested !== begin.hash)
-      return broken(begin.seq, 'no entry attests that the chain was pruned up to here')
+      return broken(begin.seq, 'no entry records that the chain was pruned up to here')
     if (!expected) return broken(seq, 'the chain has no entry with the expected hash')
     return { status: 'ok', checked: seq - begin.seq, ...range() }
   }

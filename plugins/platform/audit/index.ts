@@ -25,7 +25,7 @@ const { tap } = surfaceOf<AuditService>()
  */
 function mayRead({ kind, maxScope }: Actor): void {
   if (kind === 'extension' || maxScope?.kind === 'workspace')
-    throw KernelErrors.forbidden('the audit is of the whole daemon; this caller is limited to a part of it')
+    throw KernelErrors.forbidden('the audit covers the whole daemon; this caller may see only a part of it')
 }
 
 /** Records each change with its author, time and request in a hash chain, and traces causes. */

@@ -60,7 +60,7 @@ async function follow(found: Begun, chain: Chain, events: EventsApi): Promise<Om
     }
     const event = events.find(cause)
     const entry = chain.newest('event', cause)
-    if (!event && !entry) return { chain: steps, complete: false, end: `${cause} is not kept any more` }
+    if (!event && !entry) return { chain: steps, complete: false, end: `${cause} is no longer stored` }
     const step = event ? eventStep(event, entry) : entryStep(entry as ChainedRow)
     steps.push(step)
     next = { cause: event?.cause ?? entry?.cause ?? undefined, of: step }

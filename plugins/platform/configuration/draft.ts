@@ -74,8 +74,8 @@ interface Checked {
 function checked(config: Layered, { path, name, value }: ConfigChange, overlay: string | undefined): Checked {
   const entry = config.entry(path)
   if (overlay !== undefined && !entry.overlay)
-    throw ConfigErrors.setting_not_overlaid(`${path} has one value for the whole daemon`)
-  if (name !== undefined && entry.merge !== 'by-name') throw invalid(`${path} has no entries that have names`)
+    throw ConfigErrors.setting_not_overlaid(`${path} can have only one value, for the whole daemon`)
+  if (name !== undefined && entry.merge !== 'by-name') throw invalid(`${path} has no named entries`)
   const keys = [...path.split('.'), ...(name === undefined ? [] : [name])]
   if (value === undefined) return { entry, keys, json: undefined }
   const printed = parsed(() => JSON.stringify(value) ?? 'null')
@@ -100,7 +100,7 @@ function checkSaid(before: ConfigText, after: ConfigText, wanted: readonly (Chec
       !isDeepStrictEqual(before.said.get(path)?.raw, after.said.get(path)?.raw),
   )
   const path = wrong?.path ?? other
-  if (path !== undefined) throw ConfigErrors.config_ambiguous(`the file says ${path} more than once; leave one of them`)
+  if (path !== undefined) throw ConfigErrors.config_ambiguous(`the file sets ${path} more than once; keep one of them`)
 }
 
 function partOf(said: Said | undefined, name: string | undefined): unknown {

@@ -91,7 +91,8 @@ export class Follower {
     change.catch(() => {}) // it may fail before it is waited for
     return () =>
       change.catch(error => {
-        if (!this.#unwatched) this.log.warn(`config.json is not watched, but read every second: ${messageOf(error)}`)
+        if (!this.#unwatched)
+          this.log.warn(`config.json cannot be watched and is read every second instead: ${messageOf(error)}`)
         this.#unwatched = true
         return pause()
       })
@@ -112,7 +113,7 @@ export class Follower {
     }
     const { problem } = one
     if (problem !== undefined) {
-      if (problem !== before) this.log.error(`${name} changes nothing: ${problem}`)
+      if (problem !== before) this.log.error(`${name} is not applied: ${problem}`)
       return
     }
     if (before !== undefined) this.log.info(`${name} is valid again`)

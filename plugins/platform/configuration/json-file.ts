@@ -33,7 +33,7 @@ export function editJson(text: string, where: string, changes: readonly JsonChan
     checkWay(objectOf(after, where), keys, after, where)
     after = value === undefined ? removeAt(after, keys) : setAt(after, keys, value)
     if (!isDeepStrictEqual(valueAt(objectOf(after, where), keys), value))
-      throw ConfigErrors.config_ambiguous(`${where} has ${keys.join('.')} more than once; leave one of them`)
+      throw ConfigErrors.config_ambiguous(`${where} has ${keys.join('.')} more than once; keep one of them`)
   }
   return after
 }

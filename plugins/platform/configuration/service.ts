@@ -219,10 +219,10 @@ export class ConfigurationService {
   }
 
   async #put({ file, where, take }: Layer, before: string, text: string, { overlay, actor }: WriteOptions, ok = true) {
-    if (((await file.read()) ?? '') !== before) throw this.#changed(`somebody else writes ${where}`, overlay)
+    if (((await file.read()) ?? '') !== before) throw this.#changed(`another program is writing ${where}`, overlay)
     await file.write(text, before).catch(error => {
       if (!(error instanceof Fault) || error.code !== 'file_changed') throw error
-      throw this.#changed(`somebody else saved ${where} at the same moment`, overlay)
+      throw this.#changed(`another program saved ${where} at the same time`, overlay)
     })
     this.#writer = actor
     try {
@@ -240,7 +240,7 @@ export class ConfigurationService {
   }
 
   async #overlay(id: string, file: TextFile, where: string): Promise<() => void> {
-    if (this.#overlays.has(id)) throw ConfigErrors.overlay_taken(`there is an overlay ${id} already`)
+    if (this.#overlays.has(id)) throw ConfigErrors.overlay_taken(`the overlay ${id} already exists`)
     const overlay = new Overlay(file, where, this.#source)
     this.#overlays.set(id, overlay)
     await this.#follower.alone(() => this.#reread(id))
@@ -269,7 +269,7 @@ export class ConfigurationService {
   #checkUnchanged({ overlay, ifGeneration, ifHash }: WriteOptions): void {
     const generation = this.#generation
     if (ifGeneration !== undefined && ifGeneration !== generation)
-      throw this.#changed(`generation ${ifGeneration} is over, this is ${generation}`, overlay)
+      throw this.#changed(`generation ${ifGeneration} is outdated, the current one is ${generation}`, overlay)
     if (ifHash !== undefined && ifHash !== this.hashes(overlay).desired) throw this.#changed(undefined, overlay)
   }
 

@@ -40,7 +40,7 @@ export class FileSource implements ReadSettings {
   static of(configured: SettingSource): FileSource {
     const { source } = valuesOf(configured)
     if (source instanceof FileSource) return source
-    throw new Error('another plugin says what is configured')
+    throw new Error('another plugin already provides the configuration')
   }
 
   read(known: readonly Setting[]): ReadonlyMap<string, unknown> {

@@ -16,14 +16,14 @@ const WORDS: Readonly<Record<string, string>> = {
   CommaExpected: 'a comma is missing after this',
   CloseBraceExpected: 'a closing } is missing',
   CloseBracketExpected: 'a closing ] is missing',
-  EndOfFileExpected: 'something follows the end of the object',
+  EndOfFileExpected: 'there is data after the end of the object',
   InvalidCommentToken: 'this comment cannot be read',
   UnexpectedEndOfComment: 'a comment is not closed',
-  UnexpectedEndOfString: 'a text is not closed by a double quote',
+  UnexpectedEndOfString: 'a string is not closed by a double quote',
   UnexpectedEndOfNumber: 'this number is not complete',
   InvalidUnicode: 'this \\u escape cannot be read',
-  InvalidEscapeCharacter: 'there is no such escape in a text',
-  InvalidCharacter: 'this character has to be escaped in a text',
+  InvalidEscapeCharacter: 'this escape sequence is not valid in a string',
+  InvalidCharacter: 'this character must be escaped in a string',
 }
 /** For a missing token the parser reports the token that follows, which may be lines later. */
 const MISSING = ['ValueExpected', 'ColonExpected', 'CommaExpected']

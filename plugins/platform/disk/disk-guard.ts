@@ -76,8 +76,8 @@ export class DiskGuard implements DiskKeeper {
     if (this.from.clock.monotonic() - this.#seenAt >= DiskLimits.freshMs) await this.look()
     if (this.writable) return undefined
     const [free, wanted] = [this.#free, this.#wanted].map(bytes => `${(bytes / MIB).toFixed(1)} MiB`)
-    const text = `the disk is almost full: ${free} are free at ${this.from.home.root}, writing goes on when ${wanted} are`
-    return KernelErrors.disk_full(text, { next: 'free some space; what runs can be stopped and records deleted' })
+    const text = `the disk is almost full: ${free} are free at ${this.from.home.root}; writes resume when ${wanted} are free`
+    return KernelErrors.disk_full(text, { next: 'free some space; running work can be stopped and records deleted' })
   }
 
   onHealed(listener: () => void): void {
@@ -137,7 +137,7 @@ export class DiskGuard implements DiskKeeper {
   }
 
   #goOn(): void {
-    this.from.log.info('there is room on the disk again: writing goes on')
+    this.from.log.info('the disk has enough free space again: writing resumes')
     this.writable = true
     for (const listener of this.#healed) listener()
   }
@@ -151,7 +151,7 @@ export class DiskGuard implements DiskKeeper {
       this.#kept = left
       return true
     } catch (error) {
-      this.from.log.warn(`the reserve cannot be spent: ${messageOf(error)}`)
+      this.from.log.warn(`the reserve file cannot be released: ${messageOf(error)}`)
       this.#kept = 0
       return false
     }
@@ -183,7 +183,7 @@ export class DiskGuard implements DiskKeeper {
         return false
       }
       this.#without = messageOf(error)
-      this.from.log.warn(`no reserve could be made: ${this.#without}`)
+      this.from.log.warn(`the reserve file could not be created: ${this.#without}`)
       return true
     }
   }

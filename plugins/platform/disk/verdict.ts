@@ -12,8 +12,7 @@ const CRITICAL = GIB / 8
  * @throws Error when that is unknown, which the doctor reports as `probe_failed`
  */
 export function diskItem(free: number, writable = true): DiagnosticItem {
-  if (!Number.isFinite(free))
-    throw new Error('the system does not tell how much is free on the file system of the home')
+  if (!Number.isFinite(free)) throw new Error('the free space on the file system of the home is unknown')
   const common = { id: 'home.disk', category: 'home', title: 'Disk space' }
   const amount = free >= LOW ? `${(free / GIB).toFixed(1)} GiB` : `${(free / MIB).toFixed(1)} MiB`
   const text = `${amount} are free on the file system of the home`
@@ -25,6 +24,6 @@ export function diskItem(free: number, writable = true): DiagnosticItem {
     severity: critical ? 'error' : 'warning',
     message: writable
       ? `only ${text}; free some before writes fail`
-      : `only ${text}; new work is refused (507 disk_full) until there is more, stopping and deleting go on`,
+      : `only ${text}; new work is refused (507 disk_full) until more is free; stopping and deleting still work`,
   })
 }

@@ -92,7 +92,7 @@ export type EventSum = Readonly<Record<'slot' | 'n' | 'last', number> & { name: 
 export const points = hookTable({
   written: guard<[event: StoredEvent]>(
     'written',
-    'An event was appended; the transaction of its state is still open. A throw aborts that transaction.',
+    'An event was appended, in the transaction that caused it. A throw aborts that transaction.',
   ),
 })
 
@@ -148,7 +148,7 @@ export interface EventsApi extends TapsOf<typeof points> {
 }
 
 export const EventErrors = defineErrors({
-  event_flood: { status: 429, message: 'this plugin tells of too many events; try again later' },
+  event_flood: { status: 429, message: 'this plugin emits too many events; try again later' },
   events_ahead: {
     status: 500,
     message: 'the journal of events is ahead of the database',

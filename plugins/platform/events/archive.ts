@@ -99,7 +99,7 @@ export class Archive {
     if (last > this.newest()) {
       await journal.close()
       throw EventErrors.events_ahead(
-        `${this.own.folder} ends with event ${last}, which the database does not know: one of them is from a backup`,
+        `${this.own.folder} ends with event ${last}, which is not in the database: one of them was restored from a backup`,
       )
     }
     this.#last = last

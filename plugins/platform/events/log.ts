@@ -299,7 +299,7 @@ export class EventLog {
     let start = this.#durable
     if (cursor !== undefined) {
       if ([...this.#consumers].some(other => other.scope.owner === owner && other.cursor === cursor))
-        throw new TypeError(`the cursor ${cursor} of ${owner} has a consumer already`)
+        throw new TypeError(`the cursor ${cursor} of ${owner} already has a consumer`)
       const row = this.db.row('SELECT seq FROM kernel_cursor WHERE owner = ? AND name = ?', [owner, cursor])
       // Transactions are durable in order: any later event is on disk together with the new cursor.
       if (!row) void this.saveCursor(owner, cursor, start).catch(() => {})

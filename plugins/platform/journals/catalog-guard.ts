@@ -28,7 +28,7 @@ export async function guardCatalog({ home: { root }, clock, log, newCatalog, ofC
   await mkdir(aside, { mode: 0o700 })
   for (const name of [...files, ...journals.filter(folder => ofCatalog.includes(folder))])
     await rename(path.join(root, name), path.join(aside, name))
-  log.warn(`a new catalog begins; what was left of the one before is in ${aside}`)
+  log.warn(`a new catalog was created; the files of the previous one are in ${aside}`)
 }
 
 function named(journals: readonly string[]): string[] {
@@ -44,7 +44,7 @@ function missing(root: string, empty: boolean, found: readonly string[]): Fault 
 }
 
 function present(root: string): Fault {
-  const text = `the catalog ${path.join(root, 'svc.db')} is there: a new one would hide what it holds`
+  const text = `the catalog ${path.join(root, 'svc.db')} exists: a new one would hide its contents`
   return new Fault('catalog_present', 500, text, {
     next: 'start without --new-catalog, or move svc.db, svc.db-wal and svc.db-mark away first',
   })

@@ -86,7 +86,7 @@ async function open(options: JournalOptions): Promise<Journal> {
  */
 async function recoverTail(disk: Disk, dir: string, segment: Segment | undefined, mark: Mark): Promise<number> {
   if (segment === undefined) {
-    if (mark.last > 0) throw journalDamaged(`${dir} at offset 0: no record is left of ${mark.last}`)
+    if (mark.last > 0) throw journalDamaged(`${dir} at offset 0: none of ${mark.last} records is left`)
     return 0
   }
   const handle = await disk.open(segment.file, 'update')

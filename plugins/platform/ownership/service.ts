@@ -84,7 +84,7 @@ export class OwnershipService {
     return {
       owns: ({ id: kind }, has) => {
         const other = this.#owners.get(kind)
-        if (other) throw new TypeError(`${other.name} owns what has the token ${kind}`)
+        if (other) throw new TypeError(`${other.name} owns the resources with the token ${kind}`)
         this.#owners.set(kind, { name, has })
         scope.defer(`owner of ${kind}`, () => void this.#owners.delete(kind))
       },
@@ -95,7 +95,7 @@ export class OwnershipService {
 
   #tombstone(by: string, t: Tx, { id: kind }: Token<unknown>, id: string): void {
     if (this.#owners.get(kind)?.name !== by)
-      throw new TypeError(`${by} does not own what has the token ${kind}, and cannot say that it has ended`)
+      throw new TypeError(`${by} does not own the resources with the token ${kind}, and cannot report their end`)
     const { db, clock } = this.kernel
     const own = db.within(t)
     // No stream would read tombstones of a kind that none has followed.

@@ -117,13 +117,17 @@ export class ManagedProcess implements ProcessHandle {
     }
     if (this.#isLeft) {
       const left = `process group ${this.pid} did not end after SIGKILL`
-      throw new SpawnError('process_not_ended', left, 'look at its state with ps; it may wait for a disk or a mount')
+      throw new SpawnError(
+        'process_not_ended',
+        left,
+        'inspect its state with ps; it may be blocked on a disk or a mount',
+      )
     }
     const { resisting } = await this.endStrays()
     if (resisting.length > 0) {
       const which = resisting.map(({ pid, label }) => `${pid} (${label})`).join(', ')
-      const hint = 'look at them with ps; those of another user only that user or root can end'
-      throw new SpawnError('process_not_ended', `what process ${this.pid} started did not end: ${which}`, hint)
+      const hint = 'inspect them with ps; only their user or root can end processes of another user'
+      throw new SpawnError('process_not_ended', `processes started by process ${this.pid} did not end: ${which}`, hint)
     }
     const streams = [this.child.stdin, this.child.stdout, this.child.stderr]
     this.#real.timeout(drainMs, () => streams.forEach(stream => void stream.destroy()), { unref: true })

@@ -19,7 +19,7 @@ const options: Partial<Record<NodeJS.Platform, readonly [level: number, name: nu
  */
 export function findPeerPid(): PeerPid | string {
   const option = options[process.platform]
-  if (!option) return `${process.platform} is not known to tell which process connected a Unix socket`
+  if (!option) return `${process.platform} does not report which process connected a Unix socket`
   const [level, name, bytes] = option
   try {
     const getsockopt = systemCall(
@@ -32,7 +32,7 @@ export function findPeerPid(): PeerPid | string {
       return pid > 0 ? pid : undefined
     }
   } catch (error) {
-    return `the system cannot be asked: ${messageOf(error)}`
+    return `the system call failed: ${messageOf(error)}`
   }
 }
 

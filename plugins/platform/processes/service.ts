@@ -84,7 +84,7 @@ export class ProcessesService {
     const { ended, resisting } = await spawner.reap()
     if (ended.length > 0) this.kernel.log.warn(`ended ${ended.length} processes that ${whose} left`)
     const which = resisting.map(({ pid, label }) => `${pid} (${label})`).join(', ')
-    if (which) this.kernel.log.error(`processes that ${whose} left did not end: ${which}. Look at them: ps -fp <pid>`)
+    if (which) this.kernel.log.error(`processes that ${whose} left did not end: ${which}. Inspect them: ps -fp <pid>`)
     return resisting.length === 0
   }
 }

@@ -32,7 +32,7 @@ export interface RecordKey {
 export const points = hookTable({
   passed: notify<[kind: string, ids: readonly string[], failed: number, milliseconds: number]>(
     'passed',
-    'A pass over records of one kind has ended, and took so long; `failed` of them failed.',
+    'A reconcile pass over records of one kind has ended, with its duration; `failed` of the records failed.',
   ),
 })
 

@@ -240,7 +240,7 @@ export class KindLoop {
     const named: Failures = new Map()
     const fail = (id: string, error: unknown) => {
       if (ids.has(id)) named.set(id, error)
-      else this.#tell(id, new Error(`it names a key that is not in its batch: ${messageOf(error)}`))
+      else this.#tell(id, new Error(`it returned a key that is not in its batch: ${messageOf(error)}`))
     }
     try {
       await this.reconciler.run({ first, records, removed, fail }, this.#abort.signal)

@@ -31,7 +31,7 @@ export class ReconcileLoop implements ReconcileApi {
     this.#kinds = new Map(this.kernel.collect(Collected.kinds).map(({ entry }) => [entry.name, entry]))
     for (const [name, kind] of this.#kinds) if (before.get(name) !== kind) this.#loops.get(name)?.markAll()
     const cycle = watchCycle(this.#reconcilers(), change.started)
-    if (cycle) change.fail(cycle.owner, `its reconciler closes a cycle of watches: ${cycle.path.join(' → ')}`)
+    if (cycle) change.fail(cycle.owner, `its reconciler creates a cycle of watches: ${cycle.path.join(' → ')}`)
   }
 
   /** A record was written. When that is durable, its key is marked, with those that watch the old or the new record. */

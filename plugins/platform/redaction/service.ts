@@ -37,7 +37,7 @@ export class RedactionService implements Redactor {
 
   constructor(private readonly kernel: PluginKernel<{ faults: typeof Faults }>) {
     this.isOn = kernel.config.get(RedactionEnabled)
-    if (!this.isOn) kernel.log.warn('redact.enabled is off: secrets stand in logs, events and errors as they are')
+    if (!this.isOn) kernel.log.warn('redact.enabled is off: secrets appear unredacted in logs, events and errors')
   }
 
   text(text: string, max = Number.POSITIVE_INFINITY): string {

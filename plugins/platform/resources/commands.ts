@@ -8,7 +8,7 @@ export async function run({ args, options, client, out, readFile, fault }: Comma
   if ((file === undefined) === (inline === undefined)) {
     fault(
       'usage',
-      'give the spec with exactly one of --file and --spec',
+      'give the spec with either --file or --spec',
       command('resource put', kind, id, '--file', 'spec.json'),
     )
   }
@@ -35,7 +35,7 @@ export async function run({ args, options, client, out, readFile, fault }: Comma
     const kinds = health?.reconcile?.kinds?.filter(({ registered }) => registered).map(row => row.kind)
     // A daemon without this list checks the kind itself.
     if (kinds && !kinds.includes(kind)) {
-      const text = `no plugin has the kind ${JSON.stringify(kind)}: it would be stored and do nothing; there are ${kinds.join(', ')}`
+      const text = `no plugin has the kind ${JSON.stringify(kind)}: the record would have no effect; known kinds: ${kinds.join(', ')}`
       fault('kind_unknown', text, command('resource put', kind, id, '--file', 'spec.json', '--force'))
     }
   }

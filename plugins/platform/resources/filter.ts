@@ -13,9 +13,10 @@ export function filterOf(query: ListRecordsQuery, pathKind?: string): RecordFilt
   if (pathKind !== undefined && kind !== undefined && kind !== pathKind) {
     throw KernelErrors.invalid_filter(`the query asks for kind ${shown(kind)}, the path for ${pathKind}`)
   }
-  if (limit !== undefined && limit < 0) throw KernelErrors.invalid_filter('limit is 0 for all or a positive number')
+  if (limit !== undefined && limit < 0)
+    throw KernelErrors.invalid_filter('limit must be a positive number, or 0 for all')
   if (scope_id !== undefined && scope_kind !== 'workspace') {
-    throw KernelErrors.invalid_filter('scope_id goes with scope_kind=workspace only')
+    throw KernelErrors.invalid_filter('scope_id is allowed only with scope_kind=workspace')
   }
   if (scope_kind === 'workspace' && scope_id === undefined) {
     throw KernelErrors.invalid_filter('scope_kind=workspace needs the workspace id in scope_id')
@@ -44,5 +45,5 @@ function pair(
 ): { kind: string; id: string } | undefined {
   if (kind !== undefined && id !== undefined) return { kind, id }
   if (kind === undefined && id === undefined) return undefined
-  throw KernelErrors.invalid_filter(`${name}_kind and ${name}_id come in pairs`)
+  throw KernelErrors.invalid_filter(`${name}_kind and ${name}_id must be given together`)
 }

@@ -48,7 +48,7 @@ export class ResourcesService {
     this.kernel.records.checkWriter(actor, kind, id)
     if (SERVICE_OWNED.includes(kind)) {
       throw KernelErrors.owner_only(
-        `records of kind ${kind} are written by the service that owns them; they can be read here`,
+        `records of kind ${kind} are written only by the service that owns them; here they are read-only`,
       )
     }
   }

@@ -8,7 +8,7 @@ import type { K } from './needs.js'
 import { Operations, type StoredOperation } from './operations.js'
 import { isOpen } from './states.js'
 
-const EMBEDDED = 'the program that this daemon is part of starts and stops it'
+const EMBEDDED = 'the program in which this daemon is embedded starts and stops it'
 
 /** Restarts from the point of view of both daemons: the one that ends and its successor. */
 export class RestartService implements RestartApi {
@@ -108,7 +108,9 @@ export class RestartService implements RestartApi {
       this.#operations.advance(id, 'failed', iso(kernel.clock.now()), { failure_reason: messageOf(error) })
       if (error instanceof Fault) throw error
       if (isFull(error)) throw KernelErrors.disk_full(undefined, { cause: error })
-      throw RestartErrors.restart_failed(`the restart could not begin: ${messageOf(error)}; the daemon goes on running`)
+      throw RestartErrors.restart_failed(
+        `the restart could not begin: ${messageOf(error)}; the daemon continues to run`,
+      )
     }
   }
 
@@ -149,7 +151,7 @@ export class RestartService implements RestartApi {
       try {
         this.#operations.advance(id, to, iso(this.kernel.clock.now()), { new_pid: host.pid })
       } catch (error) {
-        this.kernel.log.warn(`the restart ${id} cannot be written down: ${messageOf(error)}`)
+        this.kernel.log.warn(`the restart ${id} cannot be recorded: ${messageOf(error)}`)
       }
     }
   }

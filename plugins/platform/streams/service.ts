@@ -95,7 +95,7 @@ async function opened({ bound, arrival, response }: Streaming, reply: StreamRepl
     }
   }
   const { method, path } = bound.route
-  if (!arrival.upgrade) throw HttpErrors.reply_invalid(`${method} ${path} speaks on a channel that was not asked for`)
+  if (!arrival.upgrade) throw HttpErrors.reply_invalid(`${method} ${path} sends on a channel that was not requested`)
   const wire = (await arrival.upgrade()) as Wire<unknown>
   response.statusCode = 101
   return { wire, failed: reply.failed }

@@ -21,9 +21,9 @@ const CLOSING: Readonly<Record<Exclude<Ending, 'gone'>, readonly [code: number, 
   spoke_binary: [1003, 'this channel takes no messages; send requests'],
   spoke: [1008, 'this channel takes no messages; send requests'],
   failed: [1011, 'the channel failed'],
-  replaced: [1012, 'this part of the daemon is being replaced; come back'],
+  replaced: [1012, 'this part of the daemon is being replaced; reconnect'],
   dismissed: [1008, 'the token that opened this channel is no longer valid'],
-  slow: [1013, 'messages were not read in time; come back'],
+  slow: [1013, 'messages were not read in time; reconnect'],
 }
 
 /**

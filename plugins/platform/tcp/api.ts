@@ -28,12 +28,12 @@ const isPassage = (answer: unknown): answer is Passage =>
 export const points = hookTable({
   bind: gate<[host: string, isLoopback: boolean], Passage>(
     'bind',
-    'TCP is about to be served at an address. A tap says how, or refuses; without an answer `http.tls` and `http.plaintext` count. A throw refuses.',
+    'Before TCP is served at an address. A tap decides how, or refuses; without an answer `http.tls` and `http.plaintext` apply. A throw refuses.',
     { deadlineMs: 30_000, isAnswer: isPassage },
   ),
   vouch: gate<[incoming: Incoming, connection: Duplex], Actor>(
     'vouch',
-    'A caller on this machine, not behind a proxy, is known to no tap of `authenticate`. A tap says who it is; without an answer `http.trust_own_user` counts, and else the request gets a 401. A throw refuses.',
+    'No tap of `authenticate` identified a caller on this machine that is not behind a proxy. A tap identifies it; without an answer `http.trust_own_user` applies, else the request gets a 401. A throw refuses.',
     { isAnswer: isActor },
   ),
 })

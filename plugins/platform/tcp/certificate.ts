@@ -16,10 +16,10 @@ const MAX_BYTES = 1024 * 1024
 export async function readTls(root: string, config: Pick<Config, 'get'>): Promise<Passage['tls'] | Fault> {
   const [cert, key] = [TcpSettings.cert, TcpSettings.key].map(entry => config.get(entry))
   if (!cert && !key) return undefined
-  if (!cert || !key) return invalid('http.tls.cert and http.tls.key belong together, and one is missing')
+  if (!cert || !key) return invalid('http.tls.cert and http.tls.key must both be set, but one is missing')
   const file = path.resolve(root, key)
   const mode = (await stat(file).catch(() => undefined))?.mode ?? 0
-  if ((mode & 0o007) !== 0) return invalid(`every user of this machine may open the private key ${file}`)
+  if ((mode & 0o007) !== 0) return invalid(`other users of this machine can read the private key ${file}`)
   const read = async (at: string) => {
     const bytes = await readRegularFile(path.resolve(root, at), { maxBytes: MAX_BYTES })
     if (!bytes) throw invalid(`there is no file ${path.resolve(root, at)}`)

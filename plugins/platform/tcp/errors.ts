@@ -11,5 +11,5 @@ export const TcpErrors = defineErrors({
     message: 'over TCP the daemon answers without a token only to the user that it runs as',
     next: 'send the header `Authorization: Bearer <token>` (`svc auth token` prints one), or use the Unix socket',
   },
-  misdirected: { status: 421, message: 'the Host header names another host than this daemon listens on' },
+  misdirected: { status: 421, message: 'the Host header does not name a host of this daemon' },
 })

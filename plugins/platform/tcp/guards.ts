@@ -33,7 +33,7 @@ export interface Site {
 export function tcpRefusal({ method, headers }: Incoming, site: Site, navigable = false): Fault | undefined {
   const { host = '', origin, 'sec-fetch-site': from } = headers as IncomingHttpHeaders
   if (!isOwnHost(host, site) && !isAllowedHost(host, site)) {
-    return TcpErrors.misdirected(`this daemon does not answer for the host ${shown(host, 100)}`)
+    return TcpErrors.misdirected(`this daemon does not accept requests for the host ${shown(host, 100)}`)
   }
   if (origin !== undefined && !isSameOrigin(origin, host, site)) return TcpErrors.cross_site()
   if (from === undefined || from === 'same-origin' || from === 'none') return undefined

@@ -57,11 +57,10 @@ export class PeerTable {
       readFile('/proc/sys/kernel/overflowuid', 'utf8').catch(() => ''),
     ])
     if (uid === undefined || !/\buid\b.*\binode\b/.test(table)) {
-      return 'this system does not tell which user is at the other end of a TCP connection'
+      return 'this system does not report the user at the other end of a TCP connection'
     }
     // All users without a number in this user namespace appear as this one.
-    if (Number.parseInt(overflow, 10) === uid)
-      return `user ${uid} stands for all users that this system has no number for`
+    if (Number.parseInt(overflow, 10) === uid) return `user ${uid} stands for all unmapped users of this system`
     const files = await Promise.all(['tcp', 'tcp6'].map(name => open(path.join(folder, name)).catch(() => undefined)))
     return new PeerTable(files.filter(file => file !== undefined))
   }

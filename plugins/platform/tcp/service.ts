@@ -25,7 +25,7 @@ export class TcpService implements TcpApi, Doorkeeper {
   readonly bind
   readonly vouch
   readonly authenticator: string
-  state: TcpState = { status: 'disabled', why: 'no TCP listener was asked for' }
+  state: TcpState = { status: 'disabled', why: 'no TCP listener is configured' }
   #site: Site
 
   #peers: PeerTable | undefined
@@ -48,7 +48,7 @@ export class TcpService implements TcpApi, Doorkeeper {
     if (!config.get(TcpSettings.trustOwnUser)) return
     const peers = await PeerTable.open(this.tables)
     if (typeof peers === 'string')
-      return log.warn(`http.trust_own_user does nothing, everybody needs a token: ${peers}`)
+      return log.warn(`http.trust_own_user has no effect, every caller needs a token: ${peers}`)
     scope.defer('connection tables', () => peers.close())
     this.#peers = peers
   }
@@ -64,7 +64,11 @@ export class TcpService implements TcpApi, Doorkeeper {
     }
     const isLocal = isLoopback(host)
     if (!isLocal && this.authenticator === '' && !needs.listeners.isAuthenticated())
-      return unguarded(host, 'no plugin says who they are', 'set http.authenticator to the name of such a plugin')
+      return unguarded(
+        host,
+        'no plugin authenticates the callers',
+        'set http.authenticator to the name of such a plugin',
+      )
     const passage = (await this.bind.ask(host, isLocal)) ?? (await this.#passage(host, isLocal))
     if (passage instanceof Fault) return passage
     this.state = { status: 'on' }
@@ -115,12 +119,12 @@ export class TcpService implements TcpApi, Doorkeeper {
     const tls = await readTls(home.root, config)
     if (tls instanceof Fault) return tls
     if (!isLocal && config.get(TcpSettings.allowedHosts).length === 0)
-      return unguarded(host, 'http.allowed_hosts names no host that they may call it', 'set http.allowed_hosts')
+      return unguarded(host, 'http.allowed_hosts contains no host name for callers', 'set http.allowed_hosts')
     if (!isLocal && !tls && !config.get(TcpSettings.plaintext))
       return unguarded(
         host,
-        'whoever is in between reads each token',
-        'set http.tls.cert and http.tls.key, or http.plaintext to true where something else encrypts,',
+        'without encryption, tokens can be read in transit',
+        'set http.tls.cert and http.tls.key, or http.plaintext to true if a proxy encrypts,',
       )
     return tls ? { tls } : {}
   }

@@ -7,7 +7,7 @@ const HOST_NAME = v.pipe(
   v.maxLength(260),
   v.regex(
     /^(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/,
-    'a host name, with a port or without',
+    'a host name, optionally with a port',
   ),
 )
 const PORT = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(65535))

@@ -141,22 +141,22 @@ export const BridgeErrors = defineErrors({
   },
   bridge_schema_unusable: {
     status: 503,
-    message: 'the adapter describes its settings by a schema that cannot be used',
+    message: 'the settings schema of the adapter cannot be used',
     next: command('extension list'),
   },
   bridge_read_only: {
     status: 409,
-    message: 'a package has this bridge; only enabled can be changed here',
+    message: 'this bridge comes from a package; only enabled can be changed here',
     next: command('bridge list'),
   },
   bridge_transition: {
     status: 409,
-    message: 'the bridge cannot get to this status from the one it has',
+    message: 'the bridge cannot change from its current status to this one',
     next: command('bridge list'),
   },
   bridge_provider_not_found: {
     status: 404,
-    message: 'no running extension has this platform',
+    message: 'no running extension provides this platform',
     next: command('bridge providers'),
   },
   bridge_binding_invalid: {
@@ -175,8 +175,8 @@ export const BridgeErrors = defineErrors({
     message: 'this is no target of the bridge',
     next: command('bridge targets', placeholder('id')),
   },
-  bridge_target_unknown: { status: 404, message: 'no target is called so' },
-  bridge_target_ambiguous: { status: 422, message: 'several targets are called so' },
+  bridge_target_unknown: { status: 404, message: 'no target has this name' },
+  bridge_target_ambiguous: { status: 422, message: 'several targets have this name' },
   bridge_not_ready: { status: 409, message: 'the bridge is not ready', next: command('bridge list') },
   bridge_send_failed: { status: 409, message: 'the message was not sent', next: command('bridge list') },
   bridge_manifest_not_found: {
@@ -191,12 +191,12 @@ export const BridgeErrors = defineErrors({
   },
   bridge_answer_invalid: {
     status: 500,
-    message: 'the adapter answered in another form than it has to',
+    message: 'the adapter sent an invalid reply',
     next: command('extension logs', placeholder('name')),
   },
   bridge_busy: {
     status: 409,
-    message: 'messages of this bridge are on their way',
+    message: 'messages of this bridge are still being delivered',
     next: command('bridge deliveries', placeholder('id')),
   },
   bridge_delivery_not_found: {
@@ -206,12 +206,12 @@ export const BridgeErrors = defineErrors({
   },
   bridge_delivery_not_failed: {
     status: 409,
-    message: 'nothing of this delivery waits for a person',
+    message: 'this delivery needs no decision',
     next: command('bridge deliveries', placeholder('id')),
   },
   bridge_delivery_text_gone: {
     status: 409,
-    message: 'the text of this delivery is not kept any more',
+    message: 'the text of this delivery is no longer stored',
     next: command('bridge discard', placeholder('id'), placeholder('delivery_id')),
   },
   bridge_event_invalid: { status: 400, message: 'not an event of a bridge', next: 'docs/bridges.md' },

@@ -90,7 +90,7 @@ export const BridgeInstanceKind = kind<v.InferOutput<typeof canonical>>({
     scopeProblem(id, scope, spec) ??
     routingProblem(spec.routing_policy) ??
     ((spec.status === 'disabled') === spec.enabled
-      ? 'status: disabled is what an instance is that is not enabled'
+      ? 'status: disabled is required with enabled: false, and not allowed otherwise'
       : undefined) ??
     (spec.delivery_defaults?.thread_id && !spec.delivery_defaults.peer_id && !spec.delivery_defaults.group_id
       ? 'delivery_defaults.thread_id: needs peer_id or group_id'

@@ -30,7 +30,7 @@ export async function runPutSecret(context: CommandContext): Promise<void> {
   const value = typed?.replace(/\r?\n$/, '')
   if (!value) {
     const next = `svc bridge secret-bindings put ${id} ${slot}`
-    return fault('usage', 'no value was given: type it, or hand it to standard input', next)
+    return fault('usage', 'no value was given: type it, or pipe it to standard input', next)
   }
   const body = { kind: String(options.kind ?? 'secret'), secret_ref: refOf(id, slot), secret_value: value }
   const url = `${path}/secret-bindings/${encodeURIComponent(slot)}`

@@ -17,7 +17,7 @@ const listed = 'svc network remote'
 export const RemoteErrors = defineErrors({
   remote_key_invalid: {
     status: 400,
-    message: 'this is no public key of a daemon',
+    message: 'this is not a public key of a daemon',
     next: 'copy what svc network identity shows on the other daemon',
   },
   remote_fingerprint_mismatch: {
@@ -39,10 +39,10 @@ export const RemoteErrors = defineErrors({
   },
   remote_off: {
     status: 409,
-    message: 'this daemon is connected to no others',
+    message: 'this daemon is not connected to other daemons',
     next: command('network join', placeholder('url'), '--realm', placeholder('realm')),
   },
-  remote_offer_exists: { status: 409, message: 'the task is offered already', next: command('network offers') },
+  remote_offer_exists: { status: 409, message: 'the task is already offered', next: command('network offers') },
   remote_offer_not_found: { status: 404, message: 'the task is not offered', next: command('network offers') },
   remote_offer_conflict: {
     status: 409,

@@ -8,12 +8,12 @@
 export function canonicalize(value: unknown): string {
   if (value === null || typeof value === 'boolean') return `${value}`
   if (typeof value === 'number') {
-    if (!Number.isFinite(value)) throw new TypeError('JSON has no number that is not finite')
+    if (!Number.isFinite(value)) throw new TypeError('JSON numbers must be finite')
     return JSON.stringify(value)
   }
   if (typeof value === 'string') return quoted(value)
   if (Array.isArray(value)) return `[${value.map(canonicalize).join(',')}]`
-  if (typeof value !== 'object') throw new TypeError(`JSON has no ${typeof value}`)
+  if (typeof value !== 'object') throw new TypeError(`JSON cannot represent a ${typeof value}`)
   const members = Object.entries(value).filter(([, member]) => member !== undefined)
   members.sort(([a], [b]) => (a < b ? -1 : 1))
   return `{${members.map(([name, member]) => `${quoted(name)}:${canonicalize(member)}`).join(',')}}`
@@ -22,6 +22,6 @@ export function canonicalize(value: unknown): string {
 const LONE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/
 
 function quoted(text: string): string {
-  if (LONE.test(text)) throw new TypeError('a text has half of a surrogate pair')
+  if (LONE.test(text)) throw new TypeError('a text contains an unpaired surrogate')
   return JSON.stringify(text)
 }

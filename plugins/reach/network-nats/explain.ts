@@ -5,13 +5,13 @@ const KNOWN: readonly (readonly [pattern: RegExp, text: (message: string) => str
   [
     /certificate|self.signed|altnames|hostname/i,
     message =>
-      `its certificate is not accepted (${message}): name the file of its authority with --ca, or as network.nats.tls.ca`,
+      `its certificate is not trusted (${message}): give the file of its certificate authority with --ca, or as network.nats.tls.ca`,
   ],
   [
     /authoriz|authenticat/i,
-    message => `it refuses the login (${message}): name other credentials with --credentials-ref`,
+    message => `it refuses the login (${message}): give other credentials with --credentials-ref`,
   ],
-  [/refused/i, message => `no server listens there (${message}): start it, or name another one with svc network join`],
+  [/refused/i, message => `no server listens there (${message}): start it, or give another one with svc network join`],
   [/EPIPE|ECONNRESET/, message => `the connection broke (${message})`],
 ]
 

@@ -206,13 +206,13 @@ export class Inbound {
     if (proof.version !== PROOF) return refused('unsupported_profile', `proof.version: expected ${PROOF}`)
     const isOwn = proof.key === this.identity.fingerprint
     if (!isOwn && (!named || named.fingerprint !== proof.key))
-      return refused('verification_failed', `the key ${clip(proof.key, 60)} is not that of a peer`)
+      return refused('verification_failed', `the key ${clip(proof.key, 60)} does not belong to a peer`)
     if (named?.revokedAt !== undefined) return refused('verification_failed', `the key of ${peer} is revoked`)
     const key = isOwn ? this.identity.publicKey : (named?.publicKey as string)
     const isElsewhere = content.channel !== channel || (content.surface === 'direct') !== isDirect
     if (proof.realm !== this.realm || isElsewhere || (isOwn && daemon !== this.identity.daemon))
-      return refused('verification_failed', 'it was signed for another place')
-    if (!isSigned(content, proof, key)) return refused('verification_failed', 'the signature is not that of its key')
+      return refused('verification_failed', 'it was signed for another subject')
+    if (!isSigned(content, proof, key)) return refused('verification_failed', 'the signature does not match its key')
     const isPresence = content.protocol === PRESENCE
     const { id, expires_at: expires } = content
     if (!isPresence && (typeof id !== 'string' || !ID.test(id) || !Number.isSafeInteger(expires)))
@@ -222,7 +222,7 @@ export class Inbound {
       this.#offset = proof.at * 1000 - storedAt
       if (isPresence || isOver || this.kernel.needs.network.isSent(share.workspaceId, channel, `${id}`))
         return { state: 'own' }
-      const message = `it signed ${id}, which this daemon did not send: another daemon has the key, or this home was restored`
+      const message = `it contains ${id}, signed with the key of this daemon but not sent by it: another daemon uses the key, or this home was restored`
       return { state: 'refused', peer: 'self', refusal: { reason: 'verification_failed', message } }
     }
     if (isOver) return refused('expired', 'it expired before it arrived')

@@ -128,7 +128,7 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/network/remote',
-      summary: 'Show the connection to other daemons, their keys, shared channels and what was refused',
+      summary: 'Show the connection to other daemons, their keys, shared channels and refused messages',
       replies: { 200: RemoteStatusReply },
       with: [cli('network remote', { view: status })],
       handle: service => ok({ remote: service.status() }),
@@ -136,7 +136,7 @@ export default definePlugin({
     route({
       method: 'GET',
       path: '/api/network/remote/identity',
-      summary: 'Show the key that other daemons know this one by; it is made with its first use',
+      summary: 'Show the public key of this daemon; it is created on first use',
       replies: { 200: RemoteIdentityReply },
       with: [
         throws(...KEY),
@@ -153,7 +153,7 @@ export default definePlugin({
       body: JoinRemoteBody,
       replies: { 200: RemoteStatusReply },
       with: [
-        undo({ by: 'never', why: 'what was exchanged stays known; end the connection: svc network leave' }),
+        undo({ by: 'never', why: 'exchanged messages are kept; end the connection: svc network leave' }),
         throws(...KEY, ...WRITING),
         cli('network join', { args: [{ name: 'url', in: 'body', summary: 'server, nats://host:port' }], view: status }),
       ],
@@ -162,7 +162,7 @@ export default definePlugin({
     route({
       method: 'POST',
       path: '/api/network/remote/leave',
-      summary: 'End the connection to other daemons; peers and shared channels stay known',
+      summary: 'End the connection to other daemons; peers and shared channels are kept',
       replies: { 200: RemoteStatusReply },
       with: [
         undo({ by: 'never', why: 'the secret of the connection is not kept; connect again: svc network join' }),
@@ -181,7 +181,7 @@ export default definePlugin({
     peer.create({
       summary: 'Pin the key of another daemon',
       command: 'network peer add',
-      with: [undo({ by: 'never', why: 'what it sent was taken; revoke the key: svc network peer remove' })],
+      with: [undo({ by: 'never', why: 'messages that it sent are kept; revoke the key: svc network peer remove' })],
       cli: {
         args: [
           { name: 'name', in: 'body', summary: 'name of the daemon' },
@@ -202,9 +202,9 @@ export default definePlugin({
       command: 'network peer remove',
       with: [
         runsCode(false),
-        undo({ by: 'never', why: 'a revoked key is trusted again by a person alone; pin it: svc network peer add' }),
+        undo({ by: 'never', why: 'only a person can trust a revoked key again; pin it: svc network peer add' }),
       ],
-      done: 'revoked the key of {name}; what it sends is refused',
+      done: 'revoked the key of {name}; its messages are refused',
       handle: (service, { params }) => service.removePeer(params.name),
     }),
     channel.list({
@@ -215,14 +215,19 @@ export default definePlugin({
     channel.create({
       summary: 'Share a channel with the daemons of the realm',
       command: 'network share',
-      with: [undo({ by: 'never', why: 'what others read stays read; share it no longer: svc network unshare' })],
+      with: [
+        undo({
+          by: 'never',
+          why: 'messages already read by others are not withdrawn; stop sharing it: svc network unshare',
+        }),
+      ],
       cli: { workspace: 'workspace', args: [{ name: 'channel', in: 'body', summary: 'name of a channel' }] },
       throws: [...REFERENCE_ERRORS, NetworkErrors.channel_not_found, RemoteErrors.remote_channel_taken],
       body: ShareRemoteChannelBody,
       handle: async (service, { body }) => ({ channel: await service.share(body.channel, body.workspace) }),
     }),
     channel.delete({
-      summary: 'Share a channel no longer',
+      summary: 'Stop sharing a channel',
       command: 'network unshare',
       with: [runsCode(false), undo({ by: 'never', why: 'share it again: svc network share' })],
       done: '{channel} is not shared any more',

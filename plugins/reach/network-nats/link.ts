@@ -122,7 +122,7 @@ export class Link {
       } catch (error) {
         if (signal.aborted) return
         this.state = { state: 'away', error: explained(error), since: clock.now() }
-        log.debug('the server of the network is away', { error: messageOf(error) })
+        log.debug('the NATS server is not reachable', { error: messageOf(error) })
       }
       if (this.#isOfUse || clock.monotonic() - startedAt > LIVED_MS) attempt = 1
       await clock
@@ -249,7 +249,7 @@ export class Link {
     for (let attempt = 1; !signal.aborted; attempt++) {
       try {
         for (const { channel } of shared)
-          if (!(await this.#outbound.flush(channel, line))) throw new Error('the stream was made anew')
+          if (!(await this.#outbound.flush(channel, line))) throw new Error('the stream was created again')
         this.#reached(connection)
         return
       } catch (error) {

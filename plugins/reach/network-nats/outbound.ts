@@ -176,7 +176,7 @@ export class Outbound {
       if (only !== undefined && !receiver) {
         await this.inbound.refuseOwn(channel, {
           reason: 'not_found',
-          message: `${envelope.id}: ${only} is no trusted daemon`,
+          message: `${envelope.id}: ${only} is not a trusted daemon`,
         })
         continue
       }
@@ -226,7 +226,9 @@ export class Outbound {
       first: before?.first ?? (first && { seq: from, streamSeq: first.seq }),
     })
     this.#saving ??= this.kernel.clock.timeout(SAVE_MS, () => {
-      this.save().catch(error => this.kernel.log.warn('what is published is not noted', { error: messageOf(error) }))
+      this.save().catch(error =>
+        this.kernel.log.warn('published messages could not be recorded', { error: messageOf(error) }),
+      )
     })
     return true
   }

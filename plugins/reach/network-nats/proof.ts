@@ -68,7 +68,7 @@ export function identityOf(secretText: string): Identity {
   const spki = createPublicKey(secret).export({ format: 'der', type: 'spki' })
   const isEd25519 = spki.subarray(0, SPKI.length).equals(SPKI)
   const name = isEd25519 ? keyNameOf(`ed25519:${spki.subarray(SPKI.length).toString('base64')}`) : undefined
-  if (!name) throw new Error('the key of the daemon is no Ed25519 key')
+  if (!name) throw new Error('the key of the daemon is not an Ed25519 key')
   return { ...name, secret }
 }
 

@@ -451,11 +451,21 @@ export class RemoteService {
     const found: DiagnosticItem[] = []
     if (state === 'away')
       found.push(
-        item('network_remote_away', 'warning', 'The NATS server is away', `Messages wait in the store: ${error}`),
+        item(
+          'network_remote_away',
+          'warning',
+          'The NATS server is not reachable',
+          `Messages wait in the store: ${error}`,
+        ),
       )
     if (state === 'full')
       found.push(
-        item('network_remote_full', 'warning', 'The NATS server takes no messages', `They wait in the store: ${error}`),
+        item(
+          'network_remote_full',
+          'warning',
+          'The NATS server accepts no messages',
+          `They wait in the store: ${error}`,
+        ),
       )
     for (const { name, clock_is_off: isOff, clock_skew_ms: skew } of known)
       if (isOff)
@@ -469,7 +479,7 @@ export class RemoteService {
         )
     if (accepts) {
       const why = await (await this.#loaded()).unfit()
-      const title = 'No offers of other daemons are taken'
+      const title = 'No offers of other daemons are accepted'
       if (why !== undefined) found.push(item('network_remote_unfit', 'warning', title, `${title}: ${why}`))
     }
     const day = this.kernel.clock.now() - 24 * 60 * 60_000

@@ -26,14 +26,9 @@ export const Servers = setting<string[]>(
   'servers',
   v.pipe(v.array(ServerUrl), v.maxLength(16)),
   [],
-  'NATS servers between daemons, each `nats://host:port` or `tls://host:port`; empty: no daemon hears of this one',
+  'NATS servers between daemons, each `nats://host:port` or `tls://host:port`; empty: no connection to other daemons',
 )
-export const RealmSetting = setting(
-  'realm',
-  orEmpty(Realm),
-  '',
-  'Name that daemons which talk to each other have in common',
-)
+export const RealmSetting = setting('realm', orEmpty(Realm), '', 'Name shared by the daemons that talk to each other')
 export const Credentials = setting(
   'credentials',
   orEmpty(NetworkSecret),
@@ -44,7 +39,7 @@ export const TlsCa = setting(
   'tls.ca',
   File,
   '',
-  'File with the certificates that the NATS server is verified by, PEM; empty: those of the system',
+  'PEM file with the CA certificates that verify the NATS server; empty: the system certificates',
 )
 export const TlsCert = setting(
   'tls.cert',

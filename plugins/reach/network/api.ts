@@ -60,7 +60,7 @@ export const points = hookTable({
   persisted: notify<[seq: number]>('network.message_stored', 'A message is stored, durably.'),
   preResolve: pipeline<PreResolve>(
     'network.participation.pre_resolve',
-    'Before an execution takes part in a channel. A tap may refuse it, or narrow what it asks for.',
+    'Before an execution takes part in a channel. A tap may refuse it, or reduce the requested participation.',
     { deadlineMs: 600_000 },
   ),
   resolved: notify<[Resolved]>(
@@ -70,7 +70,7 @@ export const points = hookTable({
   messagePersisted: notify<[Happening]>('network.message.persisted', 'After a message was stored, durably.'),
   threadOpened: notify<[Happening]>('network.thread.opened', 'After the first message of a thread was stored.'),
   directOpened: notify<[Happening]>('network.direct_room.opened', 'After the direct room of two peers was made.'),
-  peerJoined: notify<[Happening]>('network.peer.joined', 'After a peer came into a channel.'),
+  peerJoined: notify<[Happening]>('network.peer.joined', 'After a peer joined a channel.'),
   peerLeft: notify<[Happening]>('network.peer.left', 'After a peer left a channel.'),
   workOpened: notify<[Happening]>('network.work.opened', 'After a message opened a piece of work.'),
   workTransitioned: notify<[Happening]>('network.work.transitioned', 'After the state of a piece of work changed.'),
@@ -169,20 +169,23 @@ export const NetworkErrors = defineErrors({
     next: command('config set', 'network.enabled', 'true'),
   },
   channel_not_found: { status: 404, message: 'no such channel', next: channelsOf },
-  channel_exists: { status: 409, message: 'there is a channel of this name', next: channelsOf },
+  channel_exists: { status: 409, message: 'a channel with this name already exists', next: channelsOf },
   peer_not_found: { status: 404, message: 'no such peer', next: command('network peers list') },
   peer_absent: {
     status: 403,
-    message: 'the session takes no part in this channel',
+    message: 'the session does not take part in this channel',
     next: command('network peers list'),
   },
-  session_not_yours: { status: 403, message: 'an agent speaks for its own session only' },
+  session_not_yours: { status: 403, message: 'an agent can send only for its own session' },
   conversation_not_found: {
     status: 404,
     message: 'no such thread or direct room',
     next: command('network threads list', placeholder('channel')),
   },
-  network_subscription_not_found: { status: 404, message: 'the session has chosen nothing for this channel or thread' },
+  network_subscription_not_found: {
+    status: 404,
+    message: 'the session has no subscription for this channel or thread',
+  },
   tasks_unavailable: {
     status: 503,
     message: 'the plugin of tasks does not run',
@@ -202,13 +205,13 @@ export const NetworkErrors = defineErrors({
   },
   network_owner_uncharged: {
     status: 400,
-    message: 'no wake is charged to an owner of this kind',
+    message: 'wakes cannot be charged to an owner of this kind',
     next: command('network usage', '--owner-kind', 'task_run'),
   },
   work_not_found: { status: 404, message: 'no such work' },
   coordination_scope_invalid: {
     status: 400,
-    message: 'scope and task_id do not fit each other',
+    message: 'scope and task_id do not match',
     next: command('network coordination status', '--help'),
   },
   coordination_scope_mismatch: {
@@ -226,12 +229,12 @@ export const NetworkErrors = defineErrors({
     message: 'this message would wake more than 3 sessions',
     next: 'send it again with confirm_wakes',
   },
-  network_turn_restrained: { status: 403, message: 'a message of another agent may not lead to this' },
+  network_turn_restrained: { status: 403, message: 'a turn started by a message of another agent may not do this' },
   message_malformed: { status: 400, message: 'the message is not valid', next: readAbout },
   message_expired: { status: 400, message: 'the message has expired', next: readAbout },
-  message_duplicate: { status: 409, message: 'there is another message of this id', next: readAbout },
+  message_duplicate: { status: 409, message: 'another message has this id', next: readAbout },
   message_unsupported_kind: { status: 400, message: 'there is no such kind of message', next: readAbout },
-  message_unsupported_profile: { status: 400, message: 'the message is of another version', next: readAbout },
+  message_unsupported_profile: { status: 400, message: 'the message has another protocol version', next: readAbout },
   message_verification_failed: { status: 400, message: 'the signature of the message is not valid', next: readAbout },
   message_not_target: { status: 400, message: 'the message is not for a peer of this channel', next: peersOf },
   message_target_not_found: {
@@ -243,15 +246,15 @@ export const NetworkErrors = defineErrors({
   message_internal: { status: 500, message: 'the message could not be stored', next: readAbout },
   message_invalid_surface: {
     status: 400,
-    message: 'thread and direct room of the message do not fit its kind',
+    message: 'thread or direct room of the message does not match its kind',
     next: readAbout,
   },
   message_conversation_not_found: {
     status: 404,
-    message: 'the thread or direct room of the message is not there',
+    message: 'the thread or direct room of the message does not exist',
     next: threadsOf,
   },
-  message_work_closed: { status: 409, message: 'the work of the message is over', next: threadsOf },
+  message_work_closed: { status: 409, message: 'the work of the message has ended', next: threadsOf },
   message_work_container_mismatch: {
     status: 409,
     message: 'the work of the message belongs elsewhere',
@@ -259,7 +262,7 @@ export const NetworkErrors = defineErrors({
   },
   message_legacy_field_rejected: {
     status: 400,
-    message: 'the message has a member that is no longer in use',
+    message: 'the message has a member that is no longer supported',
     next: readAbout,
   },
 })

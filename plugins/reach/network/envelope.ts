@@ -102,7 +102,7 @@ const KINDS = {
     body: v.looseObject({
       state: v.pipe(
         WorkState,
-        v.check(state => state !== 'submitted', 'work does not go back to submitted'),
+        v.check(state => state !== 'submitted', 'work cannot change back to submitted'),
       ),
       message: v.optional(v.string()),
       result: v.optional(v.unknown()),
@@ -159,8 +159,8 @@ export function judge(raw: Raw, now: number, maxAgeMs?: number): Refusal | undef
 
 function grammarOf(raw: Raw): Refusal | undefined {
   for (const name of Object.keys(raw))
-    if (LEGACY.has(name)) return refused('legacy_field_rejected', `${name} belongs to no version that is in use`)
-  if (raw.kind === 'direct') return refused('legacy_field_rejected', 'direct is a surface and not a kind')
+    if (LEGACY.has(name)) return refused('legacy_field_rejected', `${name} is not supported in any current version`)
+  if (raw.kind === 'direct') return refused('legacy_field_rejected', 'direct is a surface, not a kind')
   if (raw.protocol !== PROTOCOL) return refused('unsupported_profile', `protocol: expected ${PROTOCOL}`)
   const required: readonly (readonly [string, RegExp])[] = [
     ['id', ID],
@@ -217,14 +217,15 @@ function surfaceOf(envelope: JudgedEnvelope): Refusal | undefined {
   if (contained && is !== 'thread' && is !== 'direct')
     return refused('invalid_surface', `${kind} needs surface: thread or direct`)
   if (contained && (is === 'thread') !== present(thread))
-    return refused('invalid_surface', 'thread_id goes with the surface thread, and only with it')
+    return refused('invalid_surface', 'thread_id is required for surface thread and not allowed otherwise')
   if (contained && (is === 'direct') !== present(direct))
-    return refused('invalid_surface', 'direct_id goes with the surface direct, and only with it')
+    return refused('invalid_surface', 'direct_id is required for surface direct and not allowed otherwise')
   if (works === 'none' && present(work)) return refused('malformed', `${kind} has no work_id`)
   if (works === 'required' && !present(work)) return refused('malformed', `${kind} needs work_id`)
   const needsTo = kind === 'capability' || (kind === 'say' && present(work))
   if (needsTo && !present(to)) return refused('malformed', `${kind} with work_id needs to`)
-  if (kind === 'greet' && present(to)) return refused('malformed', 'greet is for all of the channel: it has no to')
+  if (kind === 'greet' && present(to))
+    return refused('malformed', 'greet is addressed to the whole channel: it must not have to')
   const { type } = envelope.body as { readonly type?: unknown }
   if (kind === 'whois' && type === 'response' && !present(replyTo))
     return refused('malformed', 'a response needs reply_to')

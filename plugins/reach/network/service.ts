@@ -185,7 +185,7 @@ export class NetworkService implements NetworkApi {
     const session = this.speaker(sessionId, workspaceId, actor)
     this.channels.found(workspaceId, channel)
     const peer = this.peers.ofSession(channel, session.id)
-    if (!peer) throw NetworkErrors.peer_absent(`the session ${session.id} takes no part in ${channel}`)
+    if (!peer) throw NetworkErrors.peer_absent(`the session ${session.id} does not take part in ${channel}`)
     const isAgent = agentSessionOf(actor) !== undefined
     return this.sending.send(workspaceId, { peer, isAgent, confirmed: confirmed && !isAgent }, body)
   }
@@ -197,7 +197,7 @@ export class NetworkService implements NetworkApi {
     const row = await this.kernel.db.tx(t => {
       this.channels.found(workspaceId, channel, t)
       const own = this.peers.ofSession(channel, session.id, t)
-      if (!own) throw NetworkErrors.peer_absent(`the session ${session.id} takes no part in ${channel}`)
+      if (!own) throw NetworkErrors.peer_absent(`the session ${session.id} does not take part in ${channel}`)
       const other = this.peers.get(workspaceId, channel, body.peer_id, t)
       if (!other || other.peerId === own.peerId)
         throw NetworkErrors.peer_not_found(`${channel} has no other peer ${JSON.stringify(body.peer_id)}`)

@@ -120,10 +120,10 @@ export const NotificationErrors = defineErrors({
     message: 'the target names several bridges, or none of the rooms of its bridge',
     next: command('bridge list'),
   },
-  preset_target_invalid: { status: 422, message: 'the target leads nowhere', next: command('bridge list') },
+  preset_target_invalid: { status: 422, message: 'the target does not exist', next: command('bridge list') },
   attention_changed: {
     status: 409,
-    message: 'the list has changed since this snapshot, or the snapshot is of another list; read it again',
+    message: 'the list has changed since this snapshot, or the snapshot belongs to another list; read it again',
     next: command('attention'),
   },
   attention_query_invalid: {

@@ -39,7 +39,7 @@ function itemsOf({ db, needs }: K, { name, filter, targets }: PresetRow): Diagno
           ...item,
           code: 'preset_filter_invalid',
           title: `The filter of the preset ${name} cannot be read`,
-          message: `nothing is sent: at character ${read.position}: ${read.problem}`,
+          message: `no notification is sent; error at character ${read.position}: ${read.problem}`,
         }),
       ]
     : []
@@ -50,7 +50,7 @@ function itemsOf({ db, needs }: K, { name, filter, targets }: PresetRow): Diagno
           finding({
             ...item,
             code: 'preset_target_unresolved',
-            title: `A target of the preset ${name} leads nowhere`,
+            title: `A target of the preset ${name} does not exist`,
             message: `${targetText(target)}: ${problem}`,
           }),
         ]
@@ -62,7 +62,7 @@ function itemsOf({ db, needs }: K, { name, filter, targets }: PresetRow): Diagno
           finding({
             ...item,
             code: 'preset_delivery_failing',
-            title: `The preset ${name} cannot hand over its messages`,
+            title: `The preset ${name} cannot deliver its messages`,
             message: `${failures} attempts failed; the last one: ${error ?? 'unknown'}; it is tried again`,
           }),
         ]

@@ -5,15 +5,15 @@ const profile = { name: 'profile', type: 'text', summary: 'profile in which it i
 
 /** Options that define a preset. */
 const definition: readonly CommandOption[] = [
-  { name: 'events', type: 'text', summary: 'events, comma-separated: task.run_failed, task.run_*, provider.*' },
+  { name: 'events', type: 'text', summary: 'event types, comma-separated: task.run_failed, task.run_*, provider.*' },
   { name: 'filter', type: 'text', summary: 'condition, such as: severity >= error AND workspace = docs' },
   {
     name: 'targets',
     type: 'text',
-    summary: 'where it sends, comma-separated: a bridge, or bridge=route such as team=group:#ops',
+    summary: 'targets, comma-separated: a bridge, or bridge=route such as team=group:#ops',
   },
-  { name: 'after-failures', type: 'integer', summary: 'send a failure after so many in a row of one subject' },
-  { name: 'cooldown', type: 'text', summary: 'time after a message in which its subject sends no further one: 10m' },
+  { name: 'after-failures', type: 'integer', summary: 'send a failure only after this many in a row for one subject' },
+  { name: 'cooldown', type: 'text', summary: 'minimum time between two messages about one subject: 10m' },
   { name: 'only-on-change', type: 'boolean', summary: 'send an event only if the previous one of its subject differs' },
   { name: 'quiet', type: 'text', summary: 'hours in which messages wait: 22:00-07:00, or off' },
   { name: 'time-zone', type: 'text', summary: 'time zone of the quiet hours: Europe/Berlin' },
@@ -31,7 +31,7 @@ export const commands: readonly Command[] = [
   },
   {
     path: 'notifications preset update',
-    summary: 'Change a notification preset; what is not named stays',
+    summary: 'Change a notification preset; omitted options keep their values',
     args: [name],
     options: definition,
     load: () => import('./commands.js').then(module => ({ run: module.runUpdate })),
@@ -52,7 +52,7 @@ export const commands: readonly Command[] = [
   },
   {
     path: 'attention ack',
-    summary: 'Acknowledge what the attention list has now, or one item of it',
+    summary: 'Acknowledge all current items of the attention list, or one of them',
     args: [{ name: 'id', optional: true, summary: 'id of an item; default: all' }],
     options: [
       { name: 'surface', type: 'text', values: ['bell', 'home'], summary: 'where it was seen; default: bell' },

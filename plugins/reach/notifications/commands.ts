@@ -59,7 +59,7 @@ function show({ out }: CommandContext, reply: PresetReply, text: string): void {
 export async function runCreate(context: CommandContext): Promise<void> {
   const { args, options, client, fault } = context
   const { name = '' } = args
-  if (options.events === undefined) return fault('usage', 'name the events: --events task.run_failed,provider.*')
+  if (options.events === undefined) return fault('usage', 'give the events: --events task.run_failed,provider.*')
   const rules = rulesOf(context, undefined)
   const body = {
     name,

@@ -88,14 +88,14 @@ const presetRoutes: readonly Route<NotificationsService>[] = [
     handle: async (service, { query, body }) => ({ preset: await service.presets.create(body, query.profile) }),
   }),
   preset.get({
-    summary: 'Show a notification preset and where its messages got to',
+    summary: 'Show a notification preset and the delivery status of its messages',
     query: schemas.ProfileQuery,
     cli: { view: withTable(preset.view, 'target_states', targetColumns) },
     handle: (service, { params, query }) => ({ preset: service.presets.show(params.name, query.profile) }),
   }),
   preset.update({
     method: 'PUT',
-    summary: 'Change a notification preset; members that are absent stay',
+    summary: 'Change a notification preset; omitted members keep their values',
     command: false,
     with: [undo({ by: 'put', of: 'preset', absent: { filter: '', rules: {} } })],
     query: schemas.ProfileQuery,
@@ -118,7 +118,7 @@ const presetRoutes: readonly Route<NotificationsService>[] = [
     body: schemas.EnablementBody,
     replies: { 200: schemas.PresetEnablement },
     with: [
-      undo({ by: 'never', why: 'set it the other way: svc notifications' }),
+      undo({ by: 'never', why: 'set it again: svc notifications' }),
       runsCode(false),
       throws(NotificationErrors.preset_not_found, NotificationErrors.preset_limit),
     ],
@@ -131,7 +131,7 @@ const attentionRoutes: readonly Route<NotificationsService>[] = [
   route({
     method: 'GET',
     path: '/api/notifications/attention',
-    summary: 'List what needs you, and what finished unseen',
+    summary: 'List items that need your attention, and unseen finished work',
     query: schemas.AttentionQuery,
     replies: { 200: schemas.Attention },
     with: [
@@ -148,7 +148,7 @@ const attentionRoutes: readonly Route<NotificationsService>[] = [
             { of: 'detail', below: true },
             { of: 'command', below: true },
           ],
-          { empty: 'nothing needs you', problems: 'notes' },
+          { empty: 'nothing needs your attention', problems: 'notes' },
         ),
       }),
       throws(NotificationErrors.attention_query_invalid, ...REFERENCE_ERRORS),
@@ -196,12 +196,14 @@ const subscriptionRoutes: readonly Route<NotificationsService>[] = [
   route({
     method: 'GET',
     path: '/api/tasks/{id}/notifications/bridges',
-    summary: 'List the rooms that are told when a task ends',
+    summary: 'List the rooms notified when a task ends',
     query: schemas.ListSubscriptionsQuery,
     replies: { 200: schemas.ListSubscriptionsReply },
     with: [
       cli('task notification list', {
-        view: show(schemas.ListSubscriptionsReply, 'subscriptions', shownSubscription, { empty: 'no room is told' }),
+        view: show(schemas.ListSubscriptionsReply, 'subscriptions', shownSubscription, {
+          empty: 'no room is notified',
+        }),
       }),
       throws(TaskErrors.task_not_found),
     ],
@@ -210,11 +212,11 @@ const subscriptionRoutes: readonly Route<NotificationsService>[] = [
   route({
     method: 'POST',
     path: '/api/tasks/{id}/notifications/bridges',
-    summary: 'Tell a room when a task ends',
+    summary: 'Notify a room when a task ends',
     body: schemas.SubscribeBody,
     replies: { 201: schemas.SubscriptionReply },
     with: [
-      undo({ by: 'never', why: 'stop telling it: svc task notification remove' }),
+      undo({ by: 'never', why: 'stop notifying it: svc task notification remove' }),
       cli('task notification add', {
         args: [{ name: 'id' }, { name: 'bridge_instance_id', in: 'body', summary: 'id of a bridge' }],
         view: show(...subscription, shownSubscription),
@@ -234,7 +236,7 @@ const subscriptionRoutes: readonly Route<NotificationsService>[] = [
   route({
     method: 'GET',
     path: ONE,
-    summary: 'Show a room that is told when a task ends',
+    summary: 'Show a room notified when a task ends',
     replies: { 200: schemas.SubscriptionReply },
     with: [cli('task notification show', { view: show(...subscription, shownSubscription) }), throws(...ofTask)],
     handle: (service, { params }) =>
@@ -243,10 +245,10 @@ const subscriptionRoutes: readonly Route<NotificationsService>[] = [
   route({
     method: 'DELETE',
     path: ONE,
-    summary: 'Stop telling a room when a task ends',
+    summary: 'Stop notifying a room when a task ends',
     replies: { 204: null },
     with: [
-      undo({ by: 'never', why: 'tell it again: svc task notification add' }),
+      undo({ by: 'never', why: 'notify it again: svc task notification add' }),
       cli('task notification remove', { done: 'removed {subscription_id}' }),
       runsCode(false),
       throws(...ofTask),
@@ -262,7 +264,7 @@ const notify = route({
   method: 'POST',
   path: '/api/agent/notify',
   audited: false,
-  summary: 'Tell people something, as the agent of a session',
+  summary: 'Send a notification to people, as the agent of a session',
   headers: { 'X-Service-Session-ID': { required: false }, 'X-Service-Agent': { required: false } },
   origins: [AGENT_SESSION],
   invalid: 422,

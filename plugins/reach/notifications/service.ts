@@ -63,7 +63,7 @@ export class NotificationsService implements NotificationsApi {
       this.subscriptions.note(t, event)
       if (this.dispatcher.names(event.name)) this.kernel.db.onDurable(t, this.dispatcher.wakeSoon)
     } catch (error) {
-      this.kernel.log.error('an event is missing in what people are told', {
+      this.kernel.log.error('an event is missing in the notifications', {
         event: event.name,
         error: messageOf(error),
       })
@@ -77,7 +77,7 @@ export class NotificationsService implements NotificationsApi {
   async notify(actor: Actor, headers: Headers, body: NotifyBody): Promise<NotifyReply> {
     const id = actor.origin === AGENT_SESSION ? actor.id : headers['x-service-session-id']
     if (id === undefined)
-      throw KernelErrors.identity_required('only the agent of a session may report this; you call as the operator', {
+      throw KernelErrors.identity_required('only the agent of a session can report this; the caller is the operator', {
         next: 'run it inside a session, where SVC_SOCKET is set',
       })
     const session = this.kernel.needs.sessions.current?.get(id)

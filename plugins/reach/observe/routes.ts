@@ -12,7 +12,7 @@ export const routes = [
   route({
     method: 'GET',
     path: '/api/observe/overview',
-    summary: 'Show what needs attention, what ran and what it used',
+    summary: 'Show items that need attention, recent runs and their usage',
     query: OverviewQuery,
     invalid: 422,
     replies: { 200: OverviewReply },

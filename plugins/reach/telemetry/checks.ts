@@ -24,8 +24,8 @@ export function checks(service: Pick<TelemetryService, 'status'>): DiagnosticIte
       ...item,
       code: 'telemetry_endpoint_failing',
       severity: 'warning',
-      title: 'The collector of traces does not answer as it should',
-      message: `${endpoint} has not taken spans since ${since}: ${error}; ${waiting} wait and ${dropped} were dropped. Nothing else is held up by it`,
+      title: 'The trace collector reports errors',
+      message: `${endpoint} has not accepted spans since ${since}: ${error}; waiting: ${waiting}, dropped: ${dropped}. The rest of the daemon is not affected`,
     }),
   ]
 }

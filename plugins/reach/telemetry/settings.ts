@@ -31,19 +31,19 @@ export const Endpoint = setting(
     ),
   ),
   '',
-  'Collector that traces are sent to by OTLP over HTTP, `http://localhost:4318`; empty: none, and nothing is traced',
+  'Collector that receives traces by OTLP over HTTP, `http://localhost:4318`; empty: no tracing',
 )
 export const Headers = setting(
   'otlp_headers',
   orEmpty(secretRef({ env: '', vault: 'telemetry/' })),
   '',
-  'Reference to the headers that the collector wants, `name=value` with commas between them: `vault:telemetry/headers`',
+  'Reference to the headers for the collector, comma-separated `name=value`: `vault:telemetry/headers`',
 )
 export const SampleRatio = setting(
   'trace_sample_ratio',
   v.pipe(v.number(), v.minValue(0), v.maxValue(1)),
   1,
-  'Part of the traces that begin in the daemon which are recorded; one that a caller has begun is recorded as the caller says',
+  'Fraction of traces started by the daemon that is recorded; for a trace started by a caller, the caller decides',
 )
 export const ServiceName = setting(
   'service_name',

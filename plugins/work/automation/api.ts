@@ -133,7 +133,7 @@ export const AutomationErrors = defineErrors({
   trigger_not_found: { status: 404, message: 'trigger not found', next: command('automation triggers list') },
   job_in_use: {
     status: 409,
-    message: 'a run of this job is under way',
+    message: 'a run of this job is in progress',
     next: command('automation runs list'),
   },
   job_invalid: { status: 400, message: 'invalid job', next: command('automation jobs create', '--help') },

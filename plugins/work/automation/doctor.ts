@@ -38,7 +38,7 @@ export function findings(
 }
 
 /** Hint about the permission mode of unattended runs, which an upgrade or a setting may have made stricter. */
-const UNATTENDED = `. Runs that nobody watches ask as the agent says in \`permissions\`, else as the setting permissions.mode (${command('config get', 'permissions.mode')})`
+const UNATTENDED = `. In unattended runs, \`permissions\` of the agent decides what needs approval, else the setting permissions.mode (${command('config get', 'permissions.mode')})`
 
 /** Doctor item for the latest run of a job or trigger. */
 function trouble(run: RunRow): DiagnosticItem {
@@ -50,7 +50,7 @@ function trouble(run: RunRow): DiagnosticItem {
     category: 'automation',
     severity: 'warning',
     title: expired
-      ? `the latest run of ${noun} ${of} asked, and nobody answered in time`
+      ? `the latest run of ${noun} ${of} asked a question that was not answered in time`
       : `the latest run of ${noun} ${of} failed`,
     message: `${run.error ?? 'no error message was recorded'}${expired ? UNATTENDED : ''}`,
     suggested_command: command(noun === 'job' ? 'automation jobs history' : 'automation triggers history', of),

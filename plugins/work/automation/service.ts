@@ -160,7 +160,9 @@ export class AutomationService {
   /** Refuses to undo a change of a definition while a run of the present one is open. */
   mayUndo({ path, params: { id = '' } }: Undoing): Fault | undefined {
     if (!path.startsWith('/api/automation/jobs/') || this.#runs.openOf(id) === 0) return undefined
-    return AutomationErrors.job_in_use(`a run of the job ${shown(id)} is under way; undo it when the run has ended`)
+    return AutomationErrors.job_in_use(
+      `a run of the job ${shown(id)} is in progress; undo the change when the run has ended`,
+    )
   }
 
   /** Notes for the plan of a job: its schedule in words, or the reason of a refusal. */

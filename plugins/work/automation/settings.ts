@@ -15,7 +15,7 @@ const setting = settingsSection({ path: 'automation', section: 'automation', app
 export const AutomationSettings = {
   /** False: nothing fires, neither on schedule nor manually; definitions and history are kept. */
   enabled: setting('enabled', v.boolean(), true),
-  /** IANA time zone of cron expressions that name none; `local`: that of the machine. */
+  /** IANA time zone of cron expressions without one; `local`: the time zone of the machine. */
   timezone: setting(
     'timezone',
     v.pipe(

@@ -108,7 +108,7 @@ export interface Dispatched {
 /** Patch fields of an event that cannot be set in one dispatch; a patch that sets one is `rejected`. */
 export interface Fixed {
   readonly members: readonly PatchMember[]
-  /** The reason, for the author of the hook: `the agent has run this tool itself`. */
+  /** The reason, for the author of the hook: `the agent has already run this tool itself`. */
   readonly why: string
 }
 
@@ -132,7 +132,10 @@ export interface HookRequest {
 
 /** The hooks of hooks. */
 export const points = hookTable({
-  ran: notify<[run: HookRun]>('ran', 'A hook run has ended, in the context of what it ran for. It is recorded later.'),
+  ran: notify<[run: HookRun]>(
+    'ran',
+    'A hook run has ended, in the context of its session or operation. It is recorded later.',
+  ),
   completed: guard<[run: HookRun]>(
     'completed',
     'A hook run was recorded, in the transaction that writes it. A refusal aborts that.',

@@ -64,7 +64,7 @@ export function claudeTest(metadata: Readonly<Record<string, string>>): (payload
 export function claudeProblem(event: HookEvent, metadata: Readonly<Record<string, string>> = {}): string | undefined {
   if (!isClaudeEvent(event)) return `format: claude has no event for ${event}`
   if (claudeGlobs(metadata[CLAUDE_MATCHER] ?? '') === undefined)
-    return `metadata.${CLAUDE_MATCHER}: names joined by |, in which .* stands for anything`
+    return `metadata.${CLAUDE_MATCHER}: names separated by |; .* matches any text`
   return undefined
 }
 

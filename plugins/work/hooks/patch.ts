@@ -61,7 +61,7 @@ const FORMS: Readonly<Record<PatchMember, Form>> = {
   priority_min: { is: Number.isSafeInteger, words: 'an integer' },
   provider: TEXT,
   model: TEXT,
-  request: { is: value => v.is(ParticipationRequest, value), words: 'a request for a part in the network' },
+  request: { is: value => v.is(ParticipationRequest, value), words: 'a request for network participation' },
 }
 
 /** Parses the output of a program: JSON or empty. Throws otherwise. */
@@ -92,7 +92,7 @@ function escalation(patch: HookPayload, payload: HookPayload): string | undefine
     patch.request !== undefined &&
     isWider(patch.request as ParticipationRequest, payload.request as ParticipationRequest)
   )
-    return 'a hook cannot ask for more of the network than the request does'
+    return 'a hook cannot request more network participation than the original request'
   const before = String(payload.decision_class)
   if (typeof patch.class === 'string' && isReading(patch.class) && !isReading(before))
     return `a hook cannot lower the class from ${before} to ${shown(patch.class, 32)}`

@@ -44,4 +44,7 @@ export function toolIdOf(toolId: string, name: string, namespace: string): strin
 }
 
 /** The journal keeps actions of the agent itself unchanged. */
-export const RECORDED: Fixed = { members: ['title', 'result', 'error'], why: 'the agent has run this tool itself' }
+export const RECORDED: Fixed = {
+  members: ['title', 'result', 'error'],
+  why: 'the agent has already run this tool itself',
+}

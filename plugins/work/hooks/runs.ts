@@ -165,7 +165,7 @@ export class HookRuns {
           t.run('DELETE FROM hooks_run WHERE seq <= (SELECT max(seq) FROM hooks_run) - ?', [KEPT])
         })
       } catch (error) {
-        log.error('runs of hooks were not written down', { runs: unwritten.length, error: messageOf(error) })
+        log.error('hook runs were not recorded', { runs: unwritten.length, error: messageOf(error) })
       }
     }
     this.#writing = undefined

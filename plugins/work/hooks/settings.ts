@@ -13,7 +13,8 @@ function problemOf(declaration: unknown): string | undefined {
   const foreign = Object.entries(parsed.output.secret_env ?? {}).find(
     ([, reference]) => parseSecretRef(reference)?.rest.startsWith('extensions/') === true,
   )
-  if (foreign) return `secret_env.${foreign[0]}: a hook of the configuration has secrets of its own: vault:hooks/…`
+  if (foreign)
+    return `secret_env.${foreign[0]}: a hook in the configuration may use only its own secrets: vault:hooks/…`
   return hookProblem(parsed.output)
 }
 

@@ -43,7 +43,7 @@ export class Warnings {
         })),
         ...pending.map(message => ({
           ...about,
-          ...{ code: 'hook_guard_pending', title: `hook ${name} does not hold in every session yet`, message },
+          ...{ code: 'hook_guard_pending', title: `hook ${name} does not apply in every session yet`, message },
         })),
       ]
     })
@@ -64,7 +64,7 @@ export class Warnings {
           .slice(0, SESSIONS_NAMED)
           .map(
             ({ session: { id }, why }) =>
-              `holds in session ${id} from the next start of its agent: ${why}. End the agent: ${command('session stop', id)}`,
+              `applies in session ${id} after its agent restarts: ${why}. Stop the agent: ${command('session stop', id)}`,
           ),
         ...(more > 0 ? [`the same applies to ${more} more sessions`] : []),
       ]

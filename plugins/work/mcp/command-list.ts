@@ -10,7 +10,7 @@ export const commands: readonly Command[] = [
       { name: 'command', optional: true, summary: 'program to start; or use --url' },
     ],
     options: [
-      { name: 'arg', type: 'list', summary: 'argument of the command; or give the command and its arguments after --' },
+      { name: 'arg', type: 'list', summary: 'argument of the command; or put the command and its arguments after --' },
       { name: 'env', type: 'list', summary: 'environment variable of the command, as NAME=value' },
       {
         name: 'secret-env',

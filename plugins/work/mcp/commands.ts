@@ -13,7 +13,7 @@ export async function runAdd({ args, options, lists, client, out, fault }: WithL
     Object.fromEntries(
       list(option).map(pair => {
         const at = pair.indexOf('=')
-        if (at < 1) return fault('usage', `--${option} ${JSON.stringify(pair)}: NAME=value is expected`)
+        if (at < 1) return fault('usage', `--${option} ${JSON.stringify(pair)}: expected NAME=value`)
         return [pair.slice(0, at), pair.slice(at + 1)]
       }),
     )

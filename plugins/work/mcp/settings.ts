@@ -15,7 +15,7 @@ const ConfiguredServers = v.pipe(
 export const Hosting: Setting<boolean> = {
   path: 'mcp.hosted',
   section: 'mcp-servers',
-  schema: v.pipe(v.boolean(), v.description('Hand every session an MCP server with the tools of the daemon')),
+  schema: v.pipe(v.boolean(), v.description('Give every session an MCP server with the tools of the daemon')),
   default: true,
   apply: 'session-rebind',
 }

@@ -80,7 +80,7 @@ export class McpTools implements ToolBackend {
     if (connection.isUnknown) await within(this.world.clock, COMPLETE_MS, listing).catch(() => {})
     const { failure, server, isUnknown } = connection
     if (!failure && !isUnknown) return undefined
-    const why = failure?.why ?? 'it has not told its tools yet'
+    const why = failure?.why ?? 'it has not listed its tools yet'
     return toolFault('tool_unavailable', [failure?.reason ?? 'mcp_unreachable'], `MCP server ${server.name}: ${why}`, {
       toolId: clip(id, 256),
       next: command('mcp show', server.name, '--probe'),
@@ -133,7 +133,10 @@ export class McpTools implements ToolBackend {
     // Two tools with the same id are both listed: the catalog then marks both as not callable.
     const withheld = (known?.withheld ?? []).map(({ tool, tooLong }) => ({
       descriptor: this.#describe(server, tool),
-      ...(tooLong && { unavailable: ['id_too_long'] as const, why: `the MCP server calls it ${clip(tool.name, 80)}` }),
+      ...(tooLong && {
+        unavailable: ['id_too_long'] as const,
+        why: `its name on the MCP server is ${clip(tool.name, 80)}`,
+      }),
     }))
     return [...usable, ...withheld]
   }

@@ -81,7 +81,7 @@ export class Slots {
 
   #refuse(): never {
     throw SessionErrors.session_limit(
-      `${this.#holders.size} agent processes are running, none of an idle session, and limits.max_concurrent_agents is ${this.max}`,
+      `${this.#holders.size} agent processes are running, none of them idle, and limits.max_concurrent_agents is ${this.max}`,
     )
   }
 

@@ -5,18 +5,18 @@ export const SessionErrors = defineErrors({
   hook_denied: { status: 403, message: 'a hook refused this', next: command('hooks list') },
   sandbox_unavailable: {
     status: 422,
-    message: 'this session was to run in a sandbox, and none can be started here',
+    message: 'this session must run in a sandbox, but none can be started here',
     next: command('doctor', '--only', 'sandboxes'),
   },
   agent_unguarded: {
     status: 422,
-    message: 'a required hook has to be asked before each operation, and this agent never asks',
+    message: 'a required hook must approve each operation, but this agent never asks',
     next: command('hooks list', '--event', 'permission.request'),
   },
   session_not_found: { status: 404, message: 'no such session', next: command('session list') },
   session_attached: {
     status: 409,
-    message: 'somebody else is attached to this session',
+    message: 'another client is attached to this session',
     next: command('session events', placeholder('id'), '--follow'),
   },
   session_not_attachable: {
@@ -26,7 +26,7 @@ export const SessionErrors = defineErrors({
   },
   attach_invalid: {
     status: 400,
-    message: 'this cannot be attached so',
+    message: 'the attach request is not valid',
     next: 'give ttl_seconds of 1 to 86400, and attached_to of at most 200 characters',
   },
   agent_mode_invalid: {
@@ -36,7 +36,7 @@ export const SessionErrors = defineErrors({
   },
   presence_lost: {
     status: 409,
-    message: 'this presence has ended; report it anew without lease_id',
+    message: 'this presence has ended; report it again without lease_id',
   },
   presence_full: { status: 409, message: 'too many viewers are present already; try again in a minute' },
   session_not_stopped: {
@@ -86,7 +86,7 @@ export const SessionErrors = defineErrors({
   },
   session_briefing_failed: {
     status: 500,
-    message: 'what the agent of this session is to be told could not be read',
+    message: 'the context for the agent of this session could not be read',
     next: command('doctor'),
   },
   session_journal_damaged: {
@@ -96,12 +96,12 @@ export const SessionErrors = defineErrors({
   },
   session_prompts_damaged: {
     status: 503,
-    message: 'the finished prompts of this session cannot be read, so that a repetition would not be known',
+    message: 'the finished prompts of this session cannot be read, so a repeated prompt could not be detected',
     next: 'restore this file from a backup while no daemon runs, or send the prompt without a key and a message id',
   },
   runtime_invalid: {
     status: 400,
-    message: 'the agent of this session cannot run so',
+    message: 'the agent of this session cannot run with these settings',
     next: command('session runtime', placeholder('id')),
   },
   model_hidden: {
@@ -111,12 +111,12 @@ export const SessionErrors = defineErrors({
   },
   runtime_changed: {
     status: 409,
-    message: 'the runtime of this session was chosen anew meanwhile',
+    message: 'the runtime of this session has changed meanwhile',
     next: command('session runtime', placeholder('id')),
   },
   transcript_changed: {
     status: 409,
-    message: 'the transcript of this session is another one by now',
+    message: 'the transcript of this session has changed',
     next: command('session transcript', placeholder('id')),
   },
   message_not_found: {
@@ -126,16 +126,16 @@ export const SessionErrors = defineErrors({
   },
   rewind_conflict: {
     status: 409,
-    message: 'this key is bound to another rewind',
+    message: 'this key was used for another rewind',
     next: 'rewind with a key of its own',
   },
   attachment_not_found: { status: 404, message: 'no such attachment in this session' },
   attachment_invalid: {
     status: 400,
-    message: 'this is no form with one file',
+    message: 'this is not a form with one file',
     next: 'send multipart/form-data with one part that has a file name',
   },
-  attachment_too_large: { status: 413, message: 'there is no room for this attachment' },
+  attachment_too_large: { status: 413, message: 'this attachment exceeds the limits of the session' },
   attachment_type: {
     status: 415,
     message: 'a prompt cannot carry such a file',
@@ -146,10 +146,10 @@ export const SessionErrors = defineErrors({
     message: 'no such question waits in this session',
     next: command('session clarify', placeholder('id')),
   },
-  clarification_answered: { status: 409, message: 'this question is answered already, or its time is over' },
+  clarification_answered: { status: 409, message: 'this question is already answered or has expired' },
   clarification_idle: {
     status: 409,
-    message: 'no turn of this session runs, in whose stream a question would be shown',
+    message: 'no turn of this session is running, so a question cannot be shown',
     next: command('session prompt', placeholder('id'), placeholder('text')),
   },
   clarification_crowded: {
@@ -159,12 +159,12 @@ export const SessionErrors = defineErrors({
   },
   clarification_invalid: {
     status: 400,
-    message: 'this is no answer to the question',
+    message: 'this is not a valid answer to the question',
     next: command('session clarify', placeholder('id')),
   },
   turn_changed: {
     status: 409,
-    message: 'another turn runs by now',
+    message: 'another turn is now running',
     next: command('session input list', placeholder('id')),
   },
   fork_unconfirmed: {
@@ -180,22 +180,22 @@ export const SessionErrors = defineErrors({
   },
   provider_fixed: {
     status: 400,
-    message: 'this session cannot be given another provider',
+    message: 'the provider of this session cannot be changed',
     next: 'set provider in the AGENT.md of the agent, and leave out its command',
   },
   participation_unavailable: {
     status: 503,
-    message: 'sessions cannot take part in the network: that part of the daemon is absent',
+    message: 'sessions cannot take part in the network: the network plugin is absent',
     next: 'leave network_participation out',
   },
   participation_invalid: {
     status: 400,
-    message: 'this part in the network is not possible',
+    message: 'this network participation is not possible',
     next: command('config get', 'network.live.limits'),
   },
   participation_denied: {
     status: 403,
-    message: 'a hook denied the part in the network',
+    message: 'a hook denied the network participation',
     next: command('hooks list'),
   },
   prompt_text_missing: {
@@ -206,12 +206,12 @@ export const SessionErrors = defineErrors({
   permission_not_offered: {
     status: 400,
     message: 'the agent offers no option of that kind for this request',
-    next: 'take the decision that its options allow: svc session history <id> shows them',
+    next: 'choose a decision that its options allow: svc session history <id> shows them',
   },
   prompt_idempotency_conflict: {
     status: 409,
-    message: 'this key or message id is bound to another prompt',
-    next: 'send this prompt with a key and a message id of its own',
+    message: 'this key or message id was used for another prompt',
+    next: 'send this prompt with a new key and message id',
   },
   prompt_not_queued: {
     status: 404,
@@ -223,16 +223,16 @@ export const SessionErrors = defineErrors({
     message: 'no prompt is running in this session: there is nothing to steer',
     next: command('session prompt', placeholder('id'), placeholder('text')),
   },
-  wait_invalid: { status: 400, message: 'this cannot be waited for', next: 'correct what the message names' },
+  wait_invalid: { status: 400, message: 'the wait request is not valid', next: 'correct what the message names' },
   wait_target_unknown: {
     status: 422,
-    message: 'until names a state that there is not',
+    message: 'until contains an unknown state',
     next: 'until takes states with commas: idle, prompting, active, stopped',
   },
   wait_outdated: {
     status: 409,
     message: 'the transcript of this session was replaced',
-    next: 'read its transcript again, then wait with the epoch that it tells',
+    next: 'read its transcript again, then wait with the epoch in it',
   },
   wait_gone: {
     status: 410,
@@ -246,22 +246,22 @@ export const SessionErrors = defineErrors({
   },
   goal_not_active: {
     status: 404,
-    message: 'there is no goal to do this with',
-    next: "svc session prompt <id> '/goal <what is to be reached>'",
+    message: 'this session has no goal',
+    next: "svc session prompt <id> '/goal <goal>'",
   },
   goal_replace_required: {
     status: 409,
     message: 'this session has a goal already',
-    next: "svc session prompt <id> '/goal replace <what is to be reached>'",
+    next: "svc session prompt <id> '/goal replace <goal>'",
   },
   goal_objective_required: {
     status: 422,
-    message: 'a goal says what is to be reached',
-    next: "svc session prompt <id> '/goal <what is to be reached>'",
+    message: 'the text of the goal is missing',
+    next: "svc session prompt <id> '/goal <goal>'",
   },
   goal_objective_too_large: {
     status: 422,
-    message: 'a goal is shorter than this',
+    message: 'the goal is too long',
     next: 'write it into a file of the workspace, and name the file in the goal',
   },
   workspace_choice: {

@@ -64,7 +64,7 @@ export interface AgentCommandLine extends Deniable {
    * and the mode decides afterwards; an agent that cannot be made to ask is not started.
    */
   readonly guardedBy?: Readonly<Record<string, string>>
-  /** A guard may be set later: an agent that learns only at its start that it has to ask is started in that way. */
+  /** A guard may be set later: an agent that can be set to ask only at its start is started in that way. */
   readonly isGuardable?: true
 }
 

@@ -53,7 +53,7 @@ export const SessionSettings = {
   /** Time after which the process of an idle session is ended. 0: never. */
   idleProcess: duration('session.idle_process_timeout', '30m'),
   cancelGrace: duration('session.supervision.timeout_cancel_grace', '30s'),
-  /** Turns that an agent has to reach its goal before a person is asked. */
+  /** Maximum number of turns to reach a goal before a person is asked. */
   goalTurns: count('session.goal.turn_limit', 20, 1, 1000),
   permissionTimeout: duration('session.permissions.timeout', '5m'),
   initializeTimeout: duration('session.startup.initialize_timeout', '30s'),

@@ -21,7 +21,7 @@ const NOT_STARTED: ReadonlySet<unknown> = new Set<FailureKind>(['startup_failure
 export function walk(from: SessionState, ...path: readonly SessionState[]): SessionState {
   let state = from
   for (const next of path) {
-    if (!TRANSITIONS[state].includes(next)) throw new Error(`a session does not go from ${state} to ${next}`)
+    if (!TRANSITIONS[state].includes(next)) throw new Error(`a session cannot change from ${state} to ${next}`)
     state = next
   }
   return state

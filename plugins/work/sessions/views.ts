@@ -13,10 +13,10 @@ const ineligibility: Readonly<Record<string, string>> = {
   session_prompt_active: 'a prompt is running',
   session_not_attachable: 'it has ended',
   session_unhealthy: 'its agent is unhealthy',
-  session_health_stale: 'its agent has not been heard of lately',
+  session_health_stale: 'its agent has shown no activity recently',
   session_health_hung: 'its agent does not respond',
   session_health_dead: 'its agent has ended',
-  session_health_unknown: 'nothing is known of its agent',
+  session_health_unknown: 'the state of its agent is unknown',
 }
 
 /** Columns of the session status. */

@@ -194,10 +194,10 @@ export function healthToWire(row: SessionRow, live: LiveSession | undefined): Se
 
 /** Reason for which no more output is expected, from the running turn or from the idle process. */
 export function silenceOf(live: LiveSession | undefined): string | undefined {
-  if (live?.turn) return live.turn.stalled ? 'the turn that runs shows no sign of life' : undefined
+  if (live?.turn) return live.turn.stalled ? 'the running turn shows no activity' : undefined
   if (!live?.binding.standstill) return undefined
   const { group } = live.binding
-  return `its process ${group} was stopped from outside (state T); kill -CONT -- -${group} lets it go on`
+  return `its process ${group} was stopped by a signal (state T); continue it: kill -CONT -- -${group}`
 }
 
 /** Whether the agent waits for a person's answer. */

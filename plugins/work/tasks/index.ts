@@ -79,9 +79,7 @@ export default definePlugin({
       sessions => sessions.points.retiring,
       service =>
         async ({ id }) =>
-          service.runOf(id)
-            ? TaskErrors.task_run_conflict(`a run of a task was worked on in session ${id}`)
-            : undefined,
+          service.runOf(id) ? TaskErrors.task_run_conflict(`session ${id} worked on a task run`) : undefined,
     ),
     tap(
       Sessions,

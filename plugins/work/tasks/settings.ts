@@ -48,7 +48,10 @@ export const TaskSettings = {
   coordinatorModel: role('model', name('Model of coordinators whose task names none; empty: that of the agent'), ''),
   coordinatorsAtOnce: role(
     'max_active_sessions_per_workspace',
-    v.pipe(count(1000), v.description('Coordinators at work in one workspace; further ones wait; 0: no limit')),
+    v.pipe(
+      count(1000),
+      v.description('Maximum number of coordinators in one workspace; further ones wait; 0: no limit'),
+    ),
     3,
   ),
   coordinatorChildren: role(

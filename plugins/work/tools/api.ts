@@ -241,7 +241,7 @@ export interface ToolCallEnd extends Omit<ToolCallWish, 'deny'> {
 export const points = hookTable({
   calling: pipeline<ToolCallWish>(
     'calling',
-    'Before a tool is called. A tap may refuse, call another tool, raise the risk, and change the input, which is then held to the schema and judged like one from the caller.',
+    'Before a tool is called. A tap may refuse the call, redirect it, raise the risk, and change the input, which is then validated and judged like input from the caller.',
     { deadlineMs: 600_000 },
   ),
   called: pipeline<ToolCallEnd>(

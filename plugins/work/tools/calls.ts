@@ -111,7 +111,7 @@ export class Calls {
     if (leaves && grant.decision !== 'reject') return approvalRequired && !this.#allowedForSession(entry, input, by)
     await this.tools.grants.used(grant)
     if (grant.decision === 'reject')
-      throw toolFault('tool_denied', ['policy_denied'], 'a person rejected this call for good', {
+      throw toolFault('tool_denied', ['policy_denied'], 'a person rejected this call permanently', {
         toolId: id,
         details: { layer: 'approval' },
         next: command('tool grants delete', grant.id),
@@ -154,7 +154,7 @@ export class Calls {
     )
     this.tools.asking.show(waiting)
     if (waits) return approvals.allowed(waiting)
-    throw toolFault('tool_approval_required', ['approval_required'], `a person has to allow ${tool.id}`, {
+    throw toolFault('tool_approval_required', ['approval_required'], `${tool.id} requires approval`, {
       toolId: tool.id,
       details: { approval_id: waiting.id, expires_at: iso(waiting.expiresAt), layer: 'approval' },
       next: command('tool approve', waiting.id),
@@ -176,7 +176,7 @@ export class Calls {
     await this.#judged(scene, entry, input, by)
     const wished = await this.#wished(id, input, by, undefined)
     if (wished.entry.descriptor.id !== id || digestOf(wished.input) !== digestOf(input))
-      throw deniedByHook(id, 'a hook changed the call that a person has allowed')
+      throw deniedByHook(id, 'a hook changed the call after its approval')
     return execute(this.tools, wished.entry, input, by)
   }
 
@@ -219,7 +219,7 @@ export async function inputOf({ descriptor }: Entry, args: unknown, ask: AskPatt
   const { id, inputSchema } = descriptor
   const input = args ?? {}
   if (!isObject(input))
-    throw toolFault('tool_invalid_input', ['schema_invalid'], 'input: an object wanted', { toolId: id })
+    throw toolFault('tool_invalid_input', ['schema_invalid'], 'input: expected an object', { toolId: id })
   const bytes = Buffer.byteLength(JSON.stringify(input))
   if (bytes > MAX_INPUT_BYTES)
     throw toolFault('tool_invalid_input', ['schema_invalid'], `input: at most ${MAX_INPUT_BYTES} bytes`, { toolId: id })

@@ -20,29 +20,37 @@ export const ToolErrors = defineErrors({
   tool_denied: { status: 403, message: 'this caller may not call the tool', next: `see why: ${SHOW}` },
   tool_approval_required: {
     status: 202,
-    message: 'a person has to allow this call',
+    message: 'this call requires approval',
     next: `allow it: ${command('tool approve', placeholder('approval'))}`,
   },
   tool_invalid_input: {
     status: 400,
-    message: 'the input is not as the schema of the tool wants it',
+    message: 'the input does not match the schema of the tool',
     next: `read the schema: ${SHOW}`,
   },
-  tool_result_too_large: { status: 502, message: 'the tool answered with more than is kept', next: 'ask it for less' },
+  tool_result_too_large: {
+    status: 502,
+    message: 'the result of the tool is too large to store',
+    next: 'request a smaller result',
+  },
   tool_result_persistence_failed: {
     status: 507,
-    message: 'the result is too large to be handed over, and could not be stored',
+    message: 'the result is too large to return, and could not be stored',
     next: command('doctor'),
   },
   tool_backend_failed: { status: 502, message: 'the tool failed', next: command('logs') },
-  tool_canceled: { status: 409, message: 'the caller gave the call up', next: 'call it again' },
+  tool_canceled: { status: 409, message: 'the caller canceled the call', next: 'call it again' },
   tool_timed_out: { status: 502, message: 'the tool did not answer in time', next: 'call it again' },
 })
 
 /** Errors of approvals and remembered decisions. */
 export const ApprovalErrors = defineErrors({
-  approval_not_found: { status: 404, message: 'no such approval, or it is long over', next: command('tool approvals') },
-  approval_over: { status: 409, message: 'this approval is over', next: command('tool approvals') },
+  approval_not_found: {
+    status: 404,
+    message: 'no such approval, or it ended long ago',
+    next: command('tool approvals'),
+  },
+  approval_over: { status: 409, message: 'this approval has ended', next: command('tool approvals') },
   grant_not_found: { status: 404, message: 'no such remembered decision', next: command('tool grants list') },
 })
 
@@ -73,7 +81,7 @@ export const noTool = (id: string, meant?: string): Fault => {
     ...(meant !== undefined && { next: command('tool show', meant) }),
     // Tools of a server are known only after a connection to it.
     ...(server !== undefined && {
-      next: `see whether its MCP server is there: ${command('mcp show', server, '--probe')}`,
+      next: `check its MCP server: ${command('mcp show', server, '--probe')}`,
     }),
   })
 }

@@ -78,7 +78,7 @@ export const toolRoutes: readonly Route<ToolsService>[] = [
         options: shownPlace,
         workspace: 'workspace',
         view: show(ListToolsReply, 'tools', columns, {
-          empty: 'no tools; svc extension list shows what could bring some',
+          empty: 'no tools; extensions can add some: svc extension list',
           problems: 'notes',
         }),
       }),
@@ -99,7 +99,7 @@ export const toolRoutes: readonly Route<ToolsService>[] = [
         args: [{ name: 'query', summary: 'words, such as "list sessions"' }],
         options: scopeOptions,
         workspace: 'workspace_id',
-        view: show(ListToolsReply, 'tools', columns, { empty: 'no tool fits; svc tool list shows all' }),
+        view: show(ListToolsReply, 'tools', columns, { empty: 'no matching tools; list all: svc tool list' }),
       }),
       runsCode(false),
     ],
@@ -146,7 +146,7 @@ export const toolRoutes: readonly Route<ToolsService>[] = [
       describe(area, { errors: [502] }),
       tool('tool_call', ['bootstrap', 'catalog'], {
         description:
-          'Call a tool by its id with an input of its schema. It is judged and approved as if it were called by itself.',
+          'Call a tool by its id with an input that matches its schema. Policies and approvals apply as for a direct call.',
         inside: 'judged',
       }),
     ],

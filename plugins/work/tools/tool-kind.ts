@@ -86,12 +86,11 @@ const riskOf = ({ read_only, destructive, open_world }: Flags): v.InferOutput<ty
 /** Contradictions in a tool's own statements; undefined if there are none. */
 export function toolProblem({ id, backend, read_only, destructive, risk }: ToolSpec): string | undefined {
   const from = { service: 'native', ext: 'extension_host', mcp: 'mcp' }[id.split('__')[0] as 'service' | 'ext' | 'mcp']
-  if (backend.kind !== from) return `backend.kind: ${id} is a name of ${from} tools`
-  if (read_only && (destructive || risk === 'destructive'))
-    return 'destructive: a tool that only reads destroys nothing'
+  if (backend.kind !== from) return `backend.kind: the name ${id} is reserved for ${from} tools`
+  if (read_only && (destructive || risk === 'destructive')) return 'destructive: not allowed for a read-only tool'
   if (risk === 'read' && destructive) return 'risk: a destructive tool has risk destructive'
   if (backend.kind === 'mcp' && !(backend.mcp_server && backend.mcp_tool))
-    return 'backend: an MCP tool names mcp_server and mcp_tool'
+    return 'backend: an MCP tool requires mcp_server and mcp_tool'
   return undefined
 }
 

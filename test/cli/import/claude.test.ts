@@ -132,13 +132,13 @@ test('agents and commands: the text is carried, names of Claude are listed', () 
   assert.ok(command?.kind === 'skill' && 'text' in command.from)
   assert.match(command.from.text, /^---\nname: git-fix-issue\ndescription: "Fix \\"it\\""\n---\nFix \$ARGUMENTS/)
   assert.equal(left(found), [
-    '4 code-reviewer.tools: these are tools of Claude; tools of an agent of svc are those of the daemon (svc tool list)',
+    '4 code-reviewer.tools: these are tools of Claude; in svc, tools of an agent lists tools of the daemon (svc tool list)',
     '5 code-reviewer.model: it is a name of Claude; choose one: svc agent update <name> --provider claude --model <model>',
     '1 empty.md: it has no text, which is the prompt of an agent',
     '1 open.md: its frontmatter is not closed by a line ---',
-    '6 git-fix-issue $ARGUMENTS: svc puts no arguments into a skill; the agent finds them in the prompt',
-    '7 git-fix-issue !`command`: svc runs no commands for a skill; the agent is told to',
-    '3 git-fix-issue.allowed-tools: svc has nothing for this member',
+    '6 git-fix-issue $ARGUMENTS: svc does not insert arguments into a skill; the agent reads them from the prompt',
+    '7 git-fix-issue !`command`: svc runs no commands for a skill; the text tells the agent to run them',
+    '3 git-fix-issue.allowed-tools: svc has no equivalent of this member',
     '1 settings.json: not valid JSON: this { is not closed by a }',
   ])
 })
@@ -238,7 +238,7 @@ test('a link in the folder of skills does not lead a copy out of the workspace',
   symlinkSync(world.home, join(world.root, '.svc', 'skills', 'ship'))
   const { code, stdout } = await svc('import', '.claude', '--workspace', world.root)
   assert.is(code, 1, stdout)
-  assert.match(stdout, /leads out of .* by a link/)
+  assert.match(stdout, /is a link that leads out of /)
 })
 
 test.run()

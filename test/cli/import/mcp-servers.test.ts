@@ -71,9 +71,9 @@ test('variables: from the environment, with a default, of an editor, and by refe
     },
   })
   assert.equal(left(found), [
-    '6 inputs: svc asks for no values; store them: svc vault put',
+    '6 inputs: svc does not prompt for values; store them: svc vault put',
     `4 unset: \${MISSING} is not set here; set it and import again`,
-    `5 asked: \${input:key} is asked of a person by the program whose file it is; write its value`,
+    `5 asked: \${input:key} is a value that the other program prompts for; write the value itself`,
   ])
 })
 

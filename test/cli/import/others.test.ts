@@ -168,8 +168,8 @@ test('jobs and skills of OpenClaw', () => {
     'b.payload.model: a job runs the model of its agent: --agent names one',
     'past: its time has passed',
     'wake: it wakes the main session of OpenClaw; svc has heartbeats: svc agent heartbeat --help',
-    'six: its cron expression has not five fields',
-    'ms: every 1500 ms: whole seconds are possible',
+    'six: its cron expression does not have five fields',
+    'ms: every 1500 ms: the interval must be whole seconds',
     'zone: schedule.timezone: must be an IANA name such as Europe/Paris',
     'job 9: its payload is the undefined undefined; agentTurn is known',
   ])
@@ -205,7 +205,7 @@ test('server.json of the MCP registry: packages, remotes, what has to be given',
     secret_env: { WEATHER_KEY: 'vault:mcp/global/weather/env/WEATHER_KEY' },
   })
   assert.equal(left(npm), [
-    'io.github.acme/weather: 1 other ways to run it are left out; the first one that svc has counts',
+    'io.github.acme/weather: 1 other ways to run it are ignored; the first supported one is used',
     'io.github.acme/weather WEATHER_KEY: it is required and has no value: svc vault put vault:mcp/global/weather/env/WEATHER_KEY',
   ])
   const others = read({

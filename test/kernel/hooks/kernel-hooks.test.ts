@@ -97,7 +97,7 @@ test('a plugin that taps what is no hook of the kernel fails, and says which', a
     const wrong = tapping('acme.wrong', { [name]: () => undefined } as KernelTaps<PluginKernel>)
     const svc = await boot({ plugins: [daemon, resources, wrong] })
     const state = svc.kernel.host.plugins().find(one => one.name === 'acme.wrong')?.state
-    assert.match(state?.status === 'failed' ? state.error : '', `taps ${name}, which is no hook of the kernel`)
+    assert.match(state?.status === 'failed' ? state.error : '', `taps ${name}, which is not a hook of the kernel`)
     await svc.close()
   }
 })

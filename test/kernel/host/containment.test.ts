@@ -42,7 +42,7 @@ for (const [says, end] of Object.entries(endings)) {
     await clock.advance(60_000)
     assert.ok(runs > 8 && runs < 14, `${runs} runs`)
     assert.is(reports.length, runs)
-    assert.match(reports[0] ?? '', /owner service loop: (boom|it ended before it was told to)/)
+    assert.match(reports[0] ?? '', /owner service loop: (boom|it ended although it was not stopped)/)
     assert.equal(scope.held(), ['service loop'])
     assert.equal(await scope.release(1000), [])
     const last = runs
@@ -83,7 +83,7 @@ test('a scope releases in reverse, each step in its time, and collects what fail
     ['owner: releasing hangs: no end within 100 ms', 'owner: releasing throws: boom'],
   )
   assert.equal(order, ['early', 'c', 'b', 'a'])
-  assert.throws(() => scope.defer('late', () => {}), 'owner is released already and cannot acquire late')
+  assert.throws(() => scope.defer('late', () => {}), 'owner is already released and cannot acquire late')
 })
 
 test('a deadline is kept also for what begins late in a turn, and costs what ends at once no timer', async () => {
@@ -144,7 +144,7 @@ test('what a plugin that is being applied does too late is refused, and what nev
   await clock.advance(30_000)
   assert.equal(await whileTimePasses(clock, loading), { status: 'failed', error: 'no end within 30000 ms' })
   await clock.advance(10_000)
-  assert.match((late as Error).message, 'slow is released already and cannot acquire too late')
+  assert.match((late as Error).message, 'slow is already released and cannot acquire too late')
   await svc.close()
 })
 

@@ -98,7 +98,7 @@ test('of two with one token the first has it until it goes; of two with one name
   const svc = await boot({ plugins: [base, plain('base', { version: '9', path: '/api/else' }), second, user] })
   assert.equal(states(svc), { base: 'active', second: 'failed', user: 'active' })
   assert.is(await version(svc, '/api/base'), 'base 1')
-  assert.match(svc.kernel.host.faults()[0]?.error ?? '', 'another plugin is named base already')
+  assert.match(svc.kernel.host.faults()[0]?.error ?? '', 'another plugin already has the name base')
   await svc.kernel.host.unload('second')
   assert.equal(states(svc), { base: 'active', user: 'active' })
   await svc.kernel.host.load(second)

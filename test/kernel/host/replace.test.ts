@@ -79,7 +79,7 @@ for (const [what, parts, why] of [
   ['throws', { apply: boom }, /^boom$/],
   ['waits', { requires: ['nothing@1'] }, /waits for .* nothing@1/],
   ['provides something else', { provides: 'base@2' }, /has to provide base@1/],
-  ['takes a route of others', { path: '/api/user' }, /\/api\/user belongs to user already/],
+  ['takes a route of others', { path: '/api/user' }, /\/api\/user is already registered by user/],
 ] as const) {
   test(`one that ${what} at a boot leaves the place to whom it was to replace, and says why under its own name`, async () => {
     const svc = await boot({ plugins: [base, user, other(parts)], replace: ['vendor.base'] })
@@ -113,8 +113,8 @@ for (const at of ['a boot', 'run time']) {
 
   for (const [what, parts, replaces, why] of [
     ['provides nothing', { provides: undefined }, 'old-base', 'base now: its replacement has to provide base@1'],
-    ['replaces a part of one that provides nothing', {}, 'old-user', 'user now and cannot be replaced'],
-    ['replaces what is a part of the kernel', {}, 'inner', 'the kernel now and cannot be replaced'],
+    ['replaces a part of one that provides nothing', {}, 'old-user', 'user and cannot be replaced'],
+    ['replaces what is a part of the kernel', {}, 'inner', 'the kernel and cannot be replaced'],
   ] as const) {
     test(`one that ${what} fails at ${at}, and says where the work of the former plugin went`, async () => {
       const renamed = { ...other(parts), replaces }
@@ -124,7 +124,7 @@ for (const at of ['a boot', 'run time']) {
       if (at === 'run time') await svc.kernel.host.load(renamed)
       assert.equal(states(svc), { base: 'active ', user: 'active ', 'vendor.base': 'failed ' })
       const { state } = svc.kernel.host.plugins().at(-1) ?? {}
-      const error = `it replaces ${replaces}, which is a part of ${why}`
+      const error = `it replaces ${replaces}, which is now a part of ${why}`
       assert.equal(state, { status: 'failed', error })
       await svc.close()
     })
@@ -222,7 +222,7 @@ for (const [what, plugin, lacks] of [
   [
     'events, settings, kinds and registries',
     hooked(withHook, replacing, { declares: [] }),
-    /lacks what base has and others use: kind base\.leaf, event base\.turned, setting base\.size, registry base\.said@1/,
+    /lacks parts of base that other plugins use: kind base\.leaf, event base\.turned, setting base\.size, registry base\.said@1/,
   ],
   [
     'a hook that others tap',
@@ -287,7 +287,7 @@ test('tables that left a plugin can be inherited by any other, as they are and w
   const first = await boot({ plugins: [base, heir('vendor.thief'), heir('thief')], home })
   // Whether it comes with the program or later makes no difference.
   for (const name of ['vendor.thief', 'thief'])
-    assert.match(`${why(first, name)}`, /the (table prefix base_|migration \S+ of base) belongs to base already/)
+    assert.match(`${why(first, name)}`, /the (table prefix base_|migration \S+ of base) is already registered by base/)
   await first.close()
 
   const more = [...tables, { id: '009', sql: 'CREATE TABLE base_more (n INTEGER) STRICT' }]

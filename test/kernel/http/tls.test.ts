@@ -112,8 +112,8 @@ test('beyond loopback TCP needs names, and TLS or the word that something else e
   }
   await refused({ tls }, /allowed_hosts/)
   await refused({ plaintext: true }, /allowed_hosts/)
-  await refused({ allowed_hosts }, /reads each token/)
-  await refused({ allowed_hosts, require_token: false }, /reads each token/)
+  await refused({ allowed_hosts }, /tokens can be read in transit/)
+  await refused({ allowed_hosts, require_token: false }, /tokens can be read in transit/)
   for (const more of [{ tls }, { plaintext: true }]) {
     const started = await start({ host, allowed_hosts, ...more, trust_own_user: true, require_token: false })
     if (!('port' in started)) throw new Error(started.message)
@@ -134,10 +134,10 @@ test('beyond loopback TCP needs names, and TLS or the word that something else e
 
 test('a certificate without its key, with another’s, missing, or open to every user stops the start', async () => {
   const cases: [object, (home: string) => Promise<unknown>, RegExp][] = [
-    [{ cert: 'box.pem' }, async () => {}, /belong together/],
+    [{ cert: 'box.pem' }, async () => {}, /must both be set/],
     [{ ...tls, cert: 'other.pem' }, async () => {}, /no file/],
     [tls, home => writeFile(path.join(home, 'box.pem'), 'no certificate'), /cannot be used/],
-    [tls, home => chmod(path.join(home, 'box.key'), 0o604), /every user/],
+    [tls, home => chmod(path.join(home, 'box.key'), 0o604), /other users/],
   ]
   for (const [settings, prepare, says] of cases) {
     const { code, message } = (await start({ tls: settings }, prepare)) as { code: string; message: string }

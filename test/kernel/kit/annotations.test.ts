@@ -68,8 +68,8 @@ test('data that its schema refuses is named, and a second one of what may stand 
   assert.match(wrong(cli('a', { views: {} } as never)) ?? '', /cli@1 that is not valid: views: unknown member/)
   assert.match(wrong({ of: 'tool@1', data: { name: 'T', toolsets: [] } }) ?? '', /tool@1 that is not valid: name/)
   assert.match(wrong({ of: 'throws@1', data: 'no' }) ?? '', 'throws@1 that is not valid')
-  assert.match(wrong('cli' as never) ?? '', 'is no annotation')
-  assert.match(wrongAnnotation(cli('a') as never, annotationKinds) ?? '', 'is no annotation')
+  assert.match(wrong('cli' as never) ?? '', 'is not an annotation')
+  assert.match(wrongAnnotation(cli('a') as never, annotationKinds) ?? '', 'is not an annotation')
   assert.is(wrong({ of: 'acme.other@1', data: Symbol('any') }), undefined, 'a kind of another reader is its own')
 })
 
@@ -114,7 +114,7 @@ test('two plugins with one command conflict by what the annotation claims', asyn
     })
   const svc = await boot({ plugins: [of('first', '/api/a'), of('second', '/api/b')] })
   try {
-    assert.match(JSON.stringify(svc.kernel.host.plugins()), /the command things do belongs to \w+ already/)
+    assert.match(JSON.stringify(svc.kernel.host.plugins()), /the command things do is already registered by \w+/)
   } finally {
     await svc.close()
   }

@@ -107,9 +107,9 @@ test('the newest row can be taken back, and a history forgotten', async () => {
 
 test('names that are no names do not get into SQL', async () => {
   const { own, close } = await scene()
-  assert.throws(() => new History(own.db, { table: 'x; DROP TABLE y' }), /no name/)
+  assert.throws(() => new History(own.db, { table: 'x; DROP TABLE y' }), /not a valid name/)
   const history = new History<Entry>(own.db, { table: 'acme_things_past' })
-  assert.throws(() => history.page({ 'at = 1 OR 1': 1 } as never, { limit: 1 }), /no name/)
+  assert.throws(() => history.page({ 'at = 1 OR 1': 1 } as never, { limit: 1 }), /not a valid name/)
   await close()
 })
 

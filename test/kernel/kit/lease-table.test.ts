@@ -169,8 +169,8 @@ test('times and names that cannot be are refused', async () => {
       String(ttl),
     )
   }
-  assert.throws(() => new LeaseTable('a b', new VirtualClock()), /no name/)
-  assert.throws(() => LeaseTable.migration('001', 'x; DROP TABLE y'), /no name/)
+  assert.throws(() => new LeaseTable('a b', new VirtualClock()), /not a valid name/)
+  assert.throws(() => LeaseTable.migration('001', 'x; DROP TABLE y'), /not a valid name/)
   await close()
 })
 

@@ -52,14 +52,14 @@ test('a scheme that nobody resolves, or two do, is an error, and so is a secret 
   assert.equal(await outcome(resolveSecret(kernel(['base', env]), 'keep:mail/x', 'TOKEN')), {
     code: 'secret_resolver_missing',
     status: 422,
-    text: 'TOKEN is keep:mail/x, and there is no keep yet',
+    text: 'TOKEN is keep:mail/x, but nothing resolves keep references yet',
     next: 'use env:NAME and set it in the environment of the daemon',
   })
   assert.equal(await outcome(resolveSecret(kernel(['base', env], ['acme.x', other]), 'env:TOKEN', 'TOKEN')), {
     code: 'secret_resolver_conflict',
     status: 409,
     text: 'TOKEN is env:TOKEN: base and acme.x resolve env:',
-    next: 'put one of them into plugins.disabled',
+    next: 'add one of them to plugins.disabled',
   })
   for (const name of ['NONE', 'EMPTY']) {
     assert.equal(await outcome(resolveSecret(kernel(['base', env]), `env:${name}`, 'TOKEN')), {

@@ -88,8 +88,8 @@ test('a condition with a value that is undefined is refused, and so is a member 
     wrong(() => things.update(t, {}, { 'name = 1, kind': 'x' } as never), /no column/)
   })
   assert.is(things.all(db).length, 2)
-  assert.throws(() => table('acme_things; DROP', { a: text() }), /is no name of a table or column/)
-  assert.throws(() => table('acme_a', { a: text(), b: text().as('a') }), /two columns of acme_a have one member/)
+  assert.throws(() => table('acme_things; DROP', { a: text() }), /is not a valid name of a table or column/)
+  assert.throws(() => table('acme_a', { a: text(), b: text().as('a') }), /two columns of acme_a have the same member/)
   await close()
 })
 

@@ -139,7 +139,7 @@ test('a drop-in whose migration reads differently is told what helps', () =>
       store.migrate('acme.shop', [{ ...base, sql: `${base.sql} ` }])
       assert.unreachable()
     } catch (error) {
-      assert.match((error as StoreError).message, /reads differently/)
+      assert.match((error as StoreError).message, /has other statements/)
       assert.match((error as StoreError).hint, /svc extension remove acme\.shop --purge/)
     }
   }))

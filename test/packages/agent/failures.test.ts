@@ -63,7 +63,7 @@ test('an endpoint that fails is tried again, and then told as failing', async ()
 })
 
 test('an unknown model and a wrong path are told as such', async () => {
-  assert.match((await failure({ status: 404 })).message, 'has no chat completions for the model scripted')
+  assert.match((await failure({ status: 404 })).message, 'offers no chat completions for the model scripted')
 })
 
 test('what the endpoint refuses otherwise is passed on', async () => {
@@ -78,7 +78,7 @@ test('a conversation that is too long is made shorter once, and then told as too
   assert.is(world.said(), 'it fits')
   world.model.script(({ tools }) => (tools.length > 0 ? { status: 400, body } : { text: 'a summary' }))
   const error = await world.prompt('go').catch(error => error)
-  assert.match(error.message, 'longer than the model scripted takes')
+  assert.match(error.message, 'too long for the model scripted')
   await goesOn()
 })
 
@@ -102,7 +102,7 @@ test('a connection that closes before an answer is tried again', async () => {
 })
 
 test('an endpoint that goes silent is given up', async () => {
-  assert.match((await failure({ sleepMs: 4000 })).message, 'has said nothing for 1.5 s (SVC_AGENT_SILENCE_MS)')
+  assert.match((await failure({ sleepMs: 4000 })).message, 'has sent no data for 1.5 s (SVC_AGENT_SILENCE_MS)')
 })
 
 test('a stream that hangs in its middle is given up, and tried again while nothing of it was shown', async () => {
@@ -111,19 +111,26 @@ test('a stream that hangs in its middle is given up, and tried again while nothi
   assert.is(world.said(), 'there')
   world.clear()
   const error = await failure({ text: 'half of an', hangs: true })
-  assert.match(error.message, 'has said nothing in the middle of its answer for 1 s (SVC_AGENT_STALL_MS)')
+  assert.match(error.message, 'has sent no data in the middle of its answer for 1 s (SVC_AGENT_STALL_MS)')
   assert.is(world.said(), 'half of an')
   await goesOn()
 })
 
 test('an endpoint that speaks half of the protocol is told of', async () => {
   const html = { 'content-type': 'text/html' }
-  assert.match((await failure({ headers: html, body: '<html>Login</html>' })).message, 'with text/html where a stream')
+  assert.match(
+    (await failure({ headers: html, body: '<html>Login</html>' })).message,
+    'with text/html instead of a stream',
+  )
   const json = { 'content-type': 'application/json' }
-  assert.match((await failure({ headers: json, body: '{}' })).message, 'with application/json where a stream')
+  assert.match((await failure({ headers: json, body: '{}' })).message, 'with application/json instead of a stream')
   for (const body of ['data: {"choices": "none"}\n\n', 'data: not json\n\n', 'data: [DONE]\n\n', 'garbage', '']) {
     const { message } = await failure({ body }, { body }, { body })
-    assert.match(message, /answers something else|was dropped before|speaks something else|closed the connection/, body)
+    assert.match(
+      message,
+      /did not reply with chat completions|was dropped before|speaks something else|closed the connection/,
+      body,
+    )
   }
   await goesOn()
 })

@@ -18,7 +18,7 @@ test('an unknown tool is answered with the names of those that there are', async
   assert.equal(await world.prompt('go'), { stopReason: 'end_turn' })
   assert.match(
     world.model.results().at(-1) ?? '',
-    'there is no tool "rm_rf"; there are: read, grep, glob, edit, write, run, plan',
+    'unknown tool "rm_rf"; available tools: read, grep, glob, edit, write, run, plan',
   )
   assert.is(world.call().status, 'failed')
 })
@@ -27,7 +27,7 @@ test('arguments that are no JSON object are answered in words', async () => {
   for (const raw of ['{"path": ', 'nonsense', '[1]', '7', '"a.txt"', '']) {
     world.model.script([{ calls: [{ name: 'read', raw }] }, { text: 'ok' }])
     assert.equal(await world.prompt('go'), { stopReason: 'end_turn' }, raw)
-    assert.match(world.model.results().at(-1) ?? '', /the arguments are no JSON object|path has to be a text/, raw)
+    assert.match(world.model.results().at(-1) ?? '', /the arguments are not a JSON object|path has to be a text/, raw)
   }
 })
 
@@ -43,7 +43,7 @@ test('a model that repeats itself is told so, and then stopped', async () => {
 test('a model whose calls cannot be carried out is stopped', async () => {
   world.model.script((_, at) => ({ calls: [{ name: `tool_${at}` }] }))
   assert.equal(await world.prompt('go'), { stopReason: 'max_turn_requests' })
-  assert.match(world.said(), 'I stopped: 10 calls in a row could not be carried out.')
+  assert.match(world.said(), 'I stopped: 10 calls in a row could not be executed.')
 })
 
 test('a turn has only so many steps', async () => {

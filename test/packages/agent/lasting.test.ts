@@ -99,7 +99,7 @@ test('a conversation is loaded in a new process, and told again', async () => {
     ['user', 'assistant', 'tool', 'assistant', 'user'],
   )
   // Another process may have written meanwhile: what was read is forgotten.
-  assert.match(world.model.results().at(-1) ?? '', 'was not read yet')
+  assert.match(world.model.results().at(-1) ?? '', 'has not been read yet')
 })
 
 test('session/resume goes on without telling anything again', async () => {
@@ -150,7 +150,7 @@ test('after SIGKILL in the middle of a command the conversation is whole', async
   await world.again()
   world.model.script([{ text: 'fine' }])
   assert.equal(await world.prompt('go on'), { stopReason: 'end_turn' })
-  assert.match(world.model.results().at(-1) ?? '', 'not carried out: the turn ended before')
+  assert.match(world.model.results().at(-1) ?? '', 'not executed: the turn ended first')
 })
 
 test('a transcript that is broken, or of somebody else, is not loaded', async () => {

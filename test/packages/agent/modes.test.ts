@@ -62,7 +62,7 @@ test('without methods of the client files are read and written directly, and com
   assert.match(outside ?? '', 'is outside of the workspace')
   assert.is(ran, 'new\n[]\n[exit code 4]')
   assert.is(background, 'back\n[exit code 0]')
-  assert.is(slow, 'slow\n[ended after 1 s, its time]')
+  assert.is(slow, 'slow\n[killed after the timeout of 1 s]')
   assert.equal(new Set(world.requests.map(({ method }) => method)), new Set(['session/request_permission']))
 })
 

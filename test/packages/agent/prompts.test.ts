@@ -85,7 +85,7 @@ test('a model that takes no images gets words for them, and the person is told',
     await world.fresh({})
     world.model.script([refusal, { text: 'I see nothing' }, { text: 'still nothing' }])
     assert.equal(await withImage('what is it?'), { stopReason: 'end_turn' }, refusal.body)
-    assert.match(world.said(), 'the model scripted takes no images; it gets the prompt without them')
+    assert.match(world.said(), 'the model scripted does not support images; it gets the prompt without them')
     assert.equal(images(), [])
     assert.match(String(world.model.asked.at(-1)?.messages.at(-1)?.content), '[1 image left out; you cannot see them]')
     await world.prompt('and now?')
@@ -102,7 +102,7 @@ test('an image that is none, or that is a URL, is not passed on', async () => {
     await world.fresh({})
     world.model.script([{ text: 'fine' }])
     assert.equal(await withImage('what is it?', data, type), { stopReason: 'end_turn' })
-    assert.match(String(world.model.asked.at(-1)?.messages.at(-1)?.content), '[an image that is no PNG')
+    assert.match(String(world.model.asked.at(-1)?.messages.at(-1)?.content), '[an image that is not PNG')
   }
 })
 

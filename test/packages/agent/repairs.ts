@@ -95,7 +95,7 @@ export const repairs: readonly Repair[] = [
     files: { 'a.js': 'exports.a = 1\n', 'check.js': checks("assert.equal(require('./a').a, 2)") },
     check,
     steps: [edit('a.js', '1', '2'), read('a.js'), edit('a.js', '1', '2'), test],
-    says: ['was not read yet', 'exports.a = 1', 'replaced it', '[exit code 0]'],
+    says: ['has not been read yet', 'exports.a = 1', 'replaced it', '[exit code 0]'],
   },
   {
     name: 'a passage that is there twice',
@@ -168,7 +168,7 @@ export const repairs: readonly Repair[] = [
     },
     check,
     steps: [write('settings.json', '{}'), read('settings.json'), write('settings.json', '{ "port": 80 }\n'), test],
-    says: ['was not read yet', '"port"', 'wrote 15 bytes', '[exit code 0]'],
+    says: ['has not been read yet', '"port"', 'wrote 15 bytes', '[exit code 0]'],
   },
   {
     name: 'a person who does not want the check changed',
@@ -176,7 +176,7 @@ export const repairs: readonly Repair[] = [
     check,
     steps: [read('check.js'), edit('check.js', '.b, 2', '.b, 1'), read('b.js'), edit('b.js', '1', '2'), test],
     rejects: ['Edit check.js'],
-    says: ['assert.equal', 'the person refuses it', 'exports.b', 'replaced it', '[exit code 0]'],
+    says: ['assert.equal', 'the person refused it', 'exports.b', 'replaced it', '[exit code 0]'],
   },
   {
     name: 'a person who does not want a command run',
@@ -184,21 +184,21 @@ export const repairs: readonly Repair[] = [
     check,
     steps: [run('rm -rf .'), read('c.js'), edit('c.js', '1', '2'), test],
     rejects: ['rm -rf .'],
-    says: ['the person refuses it', 'exports.c', 'replaced it', '[exit code 0]'],
+    says: ['the person refused it', 'exports.c', 'replaced it', '[exit code 0]'],
   },
   {
     name: 'a tool that the model knows from elsewhere',
     files: { 'd.js': 'exports.d = 1\n', 'check.js': checks("assert.equal(require('./d').d, 2)") },
     check,
     steps: [use('apply_patch', { patch: '*** Update File: d.js' }), read('d.js'), edit('d.js', '1', '2'), test],
-    says: ['there is no tool "apply_patch"', 'exports.d', 'replaced it', '[exit code 0]'],
+    says: ['unknown tool "apply_patch"', 'exports.d', 'replaced it', '[exit code 0]'],
   },
   {
     name: 'arguments that are no JSON',
     files: { 'e.js': 'exports.e = 1\n', 'check.js': checks("assert.equal(require('./e').e, 2)") },
     check,
     steps: [{ calls: [{ name: 'read', raw: '{"path": "e.js"' }] }, read('e.js'), edit('e.js', '1', '2'), test],
-    says: ['no JSON object', 'exports.e', 'replaced it', '[exit code 0]'],
+    says: ['not a JSON object', 'exports.e', 'replaced it', '[exit code 0]'],
   },
   {
     name: 'a path that leads out of the workspace',
@@ -233,7 +233,7 @@ export const repairs: readonly Repair[] = [
     },
     check,
     steps: [run('RUN=1 node check.js', { timeout_seconds: 1 }), read('loop.js'), edit('loop.js', 'n + 1', 'n++'), test],
-    says: ['ended after 1 s, its time', 'n + 1', 'replaced it', '[exit code 0]'],
+    says: ['killed after the timeout of 1 s', 'n + 1', 'replaced it', '[exit code 0]'],
   },
   {
     name: 'two files of one change, with a plan',

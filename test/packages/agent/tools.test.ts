@@ -61,7 +61,7 @@ test('an edit that the person rejects changes nothing, and the model is told so'
   answer = 'reject_once'
   await call('read', { path: 'notes.md' })
   const [rejected] = await calls(['edit', { path: 'notes.md', old_text: 'needle', new_text: 'pin' }])
-  assert.match(rejected ?? '', /^not done: the person refuses it/)
+  assert.match(rejected ?? '', /^not done: the person refused it/)
   assert.is(world.file('notes.md'), 'a needle here\n')
   assert.is(world.call().status, 'failed')
 })
@@ -69,7 +69,7 @@ test('an edit that the person rejects changes nothing, and the model is told so'
 test('what was not read, has changed since, or is outside of the workspace is not edited', async () => {
   writeFileSync(path.join(world.root, 'unread.txt'), 'text\n')
   const unread = { path: 'unread.txt', old_text: 'text', new_text: 'x' }
-  assert.match(await call('edit', unread), 'was not read yet; read it first')
+  assert.match(await call('edit', unread), 'has not been read yet; read it first')
   await call('read', { path: 'unread.txt' })
   writeFileSync(path.join(world.root, 'unread.txt'), 'text by somebody else\n')
   assert.match(await call('edit', unread), 'has changed since it was read')
@@ -81,7 +81,7 @@ test('what was not read, has changed since, or is outside of the workspace is no
   }
   assert.match(
     await call('write', { path: '.git/hooks/pre-commit', content: 'b' }),
-    'files of git itself are not written',
+    'internal files of git cannot be written',
   )
   assert.is(world.questions.length, 0)
 })
@@ -113,11 +113,11 @@ test('a new file is written with its folders; one that is there only after it wa
   assert.is(world.questions[0].toolCall.content[0].oldText ?? null, null)
   assert.match(await call('write', { path: 'new/deep/file.txt', content: 'fresh\n' }), 'has exactly this text already')
   writeFileSync(path.join(world.root, 'there.txt'), 'mine\n')
-  assert.match(await call('write', { path: 'there.txt', content: 'x' }), 'was not read yet')
+  assert.match(await call('write', { path: 'there.txt', content: 'x' }), 'has not been read yet')
 })
 
 test('files that are no text, no file, or not there are not read', async () => {
-  assert.match(await call('read', { path: 'picture.bin' }), 'is no UTF-8 text')
+  assert.match(await call('read', { path: 'picture.bin' }), 'is not UTF-8 text')
   assert.match(await call('read', { path: 'src' }), 'is a folder')
   assert.match(await call('read', { path: 'nowhere.txt' }), 'does not exist')
   assert.match(await call('read', { path: '' }), 'path has to be a text')
@@ -145,7 +145,7 @@ test('files are searched by what they say and by their path', async () => {
   assert.is(await call('glob', { pattern: 'src/*.js' }), 'src/sum.js\nsrc/twice.js')
   assert.is(await call('glob', { pattern: '*.{md,js}' }), 'notes.md\nsrc/sum.js\nsrc/twice.js')
   assert.is(await call('glob', { pattern: 'x.y' }), 'no file matches')
-  assert.match(await call('grep', { pattern: '(' }), 'the pattern is no regular expression')
+  assert.match(await call('grep', { pattern: '(' }), 'the pattern is not a valid regular expression')
   assert.match(await call('grep', { pattern: 'a', path: '..' }), 'is outside of the workspace')
   assert.match(await call('glob', { pattern: '{a' }), 'the braces of the glob do not match')
 })
@@ -168,7 +168,7 @@ test('a command that fails, or that takes too long, is told as such', async () =
   assert.is(world.call().status, 'failed')
   assert.is(
     await call('run', { command: 'echo begun; sleep 30', timeout_seconds: 1 }),
-    'begun\n[ended after 1 s, its time]',
+    'begun\n[killed after the timeout of 1 s]',
   )
   const long = await call('run', { command: 'head -c 200000 /dev/zero | tr "\\0" x' })
   assert.ok(long.length < 60_000 && long.includes('characters left out'), `${long.length}`)
@@ -177,7 +177,7 @@ test('a command that fails, or that takes too long, is told as such', async () =
 
 test('a command that the person rejects does not run', async () => {
   answer = 'reject_once'
-  assert.match(await call('run', { command: 'touch ran' }), 'the person refuses it')
+  assert.match(await call('run', { command: 'touch ran' }), 'the person refused it')
   assert.not(existsSync(path.join(world.root, 'ran')))
 })
 

@@ -379,7 +379,7 @@ test('files come as bytes; those of other services are not fetched', async () =>
   assert.equal(event.attachments, [{ name: 'a', mime_type: 'text/csv', data: Buffer.from('a,b\n').toString('base64') }])
   assert.is(
     event.text,
-    'what is in it?\n[The file b is not attached: it is kept by another service.]\n[The file c is not attached: it is larger than 8 MiB.]',
+    'what is in it?\n[The file b is not attached: it is stored by another service.]\n[The file c is not attached: it is larger than 8 MiB.]',
   )
 })
 

@@ -164,7 +164,7 @@ test('a file that is meant for the bot comes with its message, any other is name
   matrix.mediaPath = '/_matrix/media/v3/download/'
   assert.is((await send(DIRECT, {})).attachments?.length, 1, 'a server from before Matrix 1.11')
   for (const [content, why] of [
-    [{ url: 'mxc://example.org/none' }, /did not hand it over/],
+    [{ url: 'mxc://example.org/none' }, /did not deliver it/],
     [{ url: 'https://evil.example/x' }, /no address/],
     [{ url: 'mxc://example.org/../x' }, /no address/],
     [{ url: undefined, file: { url: 'mxc://example.org/Abc-1' } }, /no address/],

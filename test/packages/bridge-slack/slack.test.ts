@@ -235,7 +235,7 @@ test('a connection that stays open and deaf is found and replaced; one is live a
   await ready()
   slack.goDeaf()
   const { message = '' } = await daemon.status('degraded')
-  assert.match(message, /no frame of Slack for \d+ s although the connection was open/)
+  assert.match(message, /no frame from Slack for \d+ s although the connection was open/)
   await daemon.until(() => (daemon.reports.at(-1)?.status === 'ready' ? true : undefined), 'ready again')
   slack.write('D9', 'do you hear me?')
   await daemon.heard('do you hear me?')
@@ -412,7 +412,7 @@ test('files come as bytes; the token goes to no other service', async () => {
     event.text,
     [
       'what is in it?',
-      '[The file b is not attached: it is kept by another service.]',
+      '[The file b is not attached: it is stored by another service.]',
       '[The file c is not attached: the app lacks the scope files:read.]',
       '[The file d is not attached: it is larger than 8 MiB.]',
     ].join('\n'),

@@ -282,10 +282,10 @@ test('files come with their message, from where files of Teams are and nowhere e
     assert.is(attachments, undefined)
   }
   const download = { contentType: 'application/vnd.microsoft.teams.file.download.info', name: 'x.txt' }
-  await missing({ ...picture, contentUrl: attacker.url }, /not where files of Teams are/)
-  await missing({ ...download, content: { downloadUrl: attacker.url } }, /not where files of Teams are/)
-  await missing({ ...download, content: null }, /not where files of Teams are/)
-  await missing({ ...picture, contentUrl: `${url}/v3/attachments/2` }, /did not hand it over/)
+  await missing({ ...picture, contentUrl: attacker.url }, /not on a file server of Teams/)
+  await missing({ ...download, content: { downloadUrl: attacker.url } }, /not on a file server of Teams/)
+  await missing({ ...download, content: null }, /not on a file server of Teams/)
+  await missing({ ...picture, contentUrl: `${url}/v3/attachments/2` }, /did not deliver it/)
   await missing(picture, /not meant for the bot/, inGroup)
   assert.is(attacker.received.length, 0)
   const shared = 'https://acme-my.sharepoint.com/personal/x?tempauth=1'

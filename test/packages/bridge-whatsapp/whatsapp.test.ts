@@ -299,7 +299,7 @@ test('a file is fetched from Meta alone, within bounds, and is not overtaken', a
   )
   assert.is(graph.asked('GET', /^\/files\/11/).length, 1)
   for (const id of ['12', '13', '15']) await send(webhook(change({ messages: [message('image', { id })] })))
-  for (const [at, why] of [/larger than 8 MiB/, /not one of Meta/, /did not hand it over/].entries())
+  for (const [at, why] of [/larger than 8 MiB/, /not one of Meta/, /did not deliver it/].entries())
     assert.match(daemon.events[at + 2]?.text ?? '', why)
   await send(webhook(change({ messages: [message('sticker', { id: '14' }), message('audio', { id: '../me' })] })))
   assert.is(daemon.events[5]?.attachments?.[0]?.mime_type, 'image/webp')

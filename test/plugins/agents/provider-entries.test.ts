@@ -178,7 +178,7 @@ test('in a sandbox an agent has its own files; where none are known, a login tha
   const hidden = await world.prompt((await world.session('ada')).at, 'say in')
   assert.match(
     hidden.at(-1)?.content.error,
-    /wants a login.*the sandbox hides its files in the home folder; name them: svc config set providers\.local\.own_files/,
+    /requires a login.*the sandbox hides its files in the home folder; make them visible: svc config set providers\.local\.own_files/,
   )
   const put = await world.kernel.request('PUT', '/api/settings/providers/acme', {
     settings: { command: 'acme-agent', own_files: ['.acme'] },

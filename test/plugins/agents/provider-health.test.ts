@@ -6,7 +6,7 @@ import { probe } from '../../../testing/traces.js'
 import { openWorld } from '../../fixtures/session-world.js'
 
 const TEXTS: readonly (readonly [string, string | undefined])[] = [
-  ['the agent wants a login: Authentication required (-32000); claude /login', 'auth_required'],
+  ['the agent requires a login: Authentication required (-32000); claude /login', 'auth_required'],
   ['401 {"type":"authentication_error","message":"invalid x-api-key"}', 'auth_required'],
   ['Incorrect API key provided (-32603)', 'auth_required'],
   ['Please log in first', 'auth_required'],

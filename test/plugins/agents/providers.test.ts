@@ -238,7 +238,7 @@ test('ready means that the login was checked, or says that nothing can; a progra
   }
   const gemini = await stateOf('gemini')
   assert.equal([gemini.state, gemini.code], ['ready', 'provider_login_unknown'])
-  assert.match(gemini.message, /nothing tells whether it is logged in; log in: gemini/)
+  assert.match(gemini.message, /its login status is unknown; log in: gemini/)
   const codex = await stateOf('codex')
   assert.equal([codex.state, codex.code], ['unchecked', 'provider_login_unchecked'])
   assert.match(codex.message, /svc provider auth status codex/)
@@ -261,10 +261,7 @@ test('a login that no program here can tell is not said to be unchecked', async 
   const kernel = await boot({ plugins: [daemon, providers], env: { PATH: bin } })
   const { state, code, message } = (await kernel.request('GET', '/api/providers/codex')).body.auth_status
   assert.equal([state, code], ['ready', 'provider_login_unknown'])
-  assert.match(
-    message,
-    /codex, which tells whether it is logged in, is not on the PATH.*npm install -g .*@openai\/codex/,
-  )
+  assert.match(message, /codex, which checks the login, is not on the PATH.*npm install -g .*@openai\/codex/)
   await kernel.close()
   await rm(bin, { recursive: true })
 })

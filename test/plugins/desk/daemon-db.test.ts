@@ -236,7 +236,7 @@ test('a database that lost a page is damaged, and so is one whose rows do not fi
     checked.map((entry: { name: string; problems: string[] }) => [entry.name, entry.problems.join()]),
   )
   assert.match(problems.guest_parent, 'guest_name')
-  assert.is(problems.guest_child, 'row 1 refers to a row of guest_owner that is not there')
+  assert.is(problems.guest_child, 'row 1 refers to a row of guest_owner that does not exist')
   assert.is(problems.kernel_record, '')
   await rm(home, { recursive: true })
 })

@@ -120,27 +120,27 @@ test('a setting that names a plugin by a former name has no effect, and the doct
       [
         'plugins.disabled.inner',
         'config_former_plugin',
-        'plugins.disabled names inner, which is a part of the kernel now and cannot be disabled any more; the entry has no effect',
+        'plugins.disabled names inner, which is now a part of the kernel and can no longer be disabled; the entry has no effect',
         `svc config set plugins.disabled '["guest"]'`,
       ],
       [
         'plugins.disabled.old',
         'config_former_plugin',
-        'plugins.disabled names old, which is a part of the plugin daemon now and cannot be disabled any more; the entry has no effect',
+        'plugins.disabled names old, which is now a part of the plugin daemon and can no longer be disabled; the entry has no effect',
         `svc config set plugins.disabled '["guest"]'`,
       ],
       [
         'plugins.replace.old',
         'config_former_plugin',
-        'plugins.replace names old, which is a part of the plugin daemon now and cannot be replaced any more; the entry has no effect',
+        'plugins.replace names old, which is now a part of the plugin daemon and can no longer be replaced; the entry has no effect',
         'svc config unset plugins.replace',
       ],
     ],
   )
   const shown = async (name: string) => (await svc.request('GET', `/api/plugins/${name}`)).body
-  assert.is((await shown('old')).error, 'no plugin is named old: it is a part of the plugin daemon now')
+  assert.is((await shown('old')).error, 'no plugin is named old: it is now a part of the plugin daemon')
   assert.is((await shown('old')).details.next, 'svc plugin show daemon')
-  assert.is((await shown('inner')).error, 'no plugin is named inner: it is a part of the kernel now')
+  assert.is((await shown('inner')).error, 'no plugin is named inner: it is now a part of the kernel')
   assert.is((await shown('inner')).details.next, 'svc plugin list')
   assert.is((await shown('toString')).error, 'no plugin is named toString')
   await svc.close()

@@ -142,7 +142,7 @@ test('a directory that cannot have an identity file is a workspace all the same'
   await writeFile(path.join(here, '.svc'), 'a file where the folder should be')
   await add(host, here)
   assert.equal(await names(host), ['odd'])
-  assert.ok(host.log.some(line => line.msg.includes('gets no identity file')))
+  assert.ok(host.log.some(line => line.msg.includes('has no identity file')))
   await end()
 })
 

@@ -179,8 +179,8 @@ test('svc resource put sends the spec of a file or an option, and says what is w
   const { body: found } = await host.request('GET', '/api/resources/note/a%20b')
   assert.equal([found.record.spec, found.record.scope], [{ text: 'inline' }, { kind: 'user' }])
   for (const [options, wrong] of [
-    [{}, 'usage: give the spec with exactly one of'],
-    [{ file: 'x', spec: '{}' }, 'usage: give the spec with exactly one of'],
+    [{}, 'usage: give the spec with either'],
+    [{ file: 'x', spec: '{}' }, 'usage: give the spec with either'],
     [{ spec: '{' }, 'usage: the spec is not valid JSON'],
     [{ spec: '{"text":"x"}' }, 'record_exists'],
     [{ spec: '{"text":"x"}', 'scope-id': '' }, 'invalid_scope'],

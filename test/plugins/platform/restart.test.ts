@@ -84,7 +84,7 @@ test('a daemon that is part of another program refuses to restart itself and goe
   const host = await boot({ plugins: [restart] })
   const { status, body } = await host.request('POST', path)
   assert.equal([status, body.code], [500, 'restart_unsupported'])
-  assert.match(body.error, /the program that this daemon is part of/)
+  assert.match(body.error, /the program in which this daemon is embedded/)
   assert.is((await host.request('GET', `${path}/rst_0000000000000000`)).status, 404)
   assert.is((await host.request('GET', `${path}/..%2F..%2Fconfig`)).status, 404)
   await host.close()
@@ -133,7 +133,7 @@ test('where the helper does not start the operation has failed, says why, and th
   const host = await boot({ plugins: [restart, plugin], home })
   const { status, body } = await host.request('POST', path)
   assert.equal([status, body.code], [500, 'restart_failed'])
-  assert.match(body.error, /no process is left; the daemon goes on running/)
+  assert.match(body.error, /no process is left; the daemon continues to run/)
   assert.equal(new Operations(home).open(), undefined)
   broken = false
   assert.is((await host.request('POST', path)).status, 202)

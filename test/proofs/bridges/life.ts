@@ -13,7 +13,7 @@ const QUESTIONS = 6
 const ROOMS = 3
 
 /** A message that ends a question without its answer: on a slow machine more questions come than a session queues. */
-const REFUSED = /^(The agent failed|This could not be given to an agent)/
+const REFUSED = /^(The agent failed|This could not be passed to an agent)/
 
 /** How a platform is that the adapter serves. */
 export interface Kind {

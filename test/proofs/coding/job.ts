@@ -130,7 +130,7 @@ export function codingJob(world: CodingWorld, editing: Editing, sandbox: 'none' 
       async run() {
         const spawn = (more: string) => `"$SVC_BIN" spawn helper --paths ${repository}/coding ${more} 2>&1`
         const wider = await world.prompt(id, `${tool(spawn('--tools service__session_stop'))}[[say:tried]]`)
-        assert.match(wider.text, /spawn_rights_exceeded|no right of session/)
+        assert.match(wider.text, /spawn_rights_exceeded|not a right of session/)
         await world.prompt(id, `${tool(spawn('--tools svc__execute'))}[[say:spawned]]`)
         const child = (await world.sessions()).find(({ agent_name }) => agent_name === 'helper')
         assert.ok(child, 'there is a child')
@@ -140,7 +140,7 @@ export function codingJob(world: CodingWorld, editing: Editing, sandbox: 'none' 
         const { text } = await world.prompt(child.id, `${real.tool(tries, false)}[[say:tried]]`)
         assert.ok(fs.existsSync(path.join(repository, 'coding/inside')), text)
         assert.ok(!fs.existsSync(outside), 'it writes in its folder only')
-        assert.match(text, /spawn_depth_exceeded|starts no further/)
+        assert.match(text, /spawn_depth_exceeded|cannot spawn sessions/)
         return `${child.id}: writes in coding only, spawns nothing`
       },
     },

@@ -41,7 +41,7 @@ export class Endpoint {
     if (name !== undefined) return name
     throw new EndpointFailure(
       'not_configured',
-      `no model is chosen, and the endpoint ${this.settings.baseUrl} lists none; is it running? Name one with --model or OPENAI_MODEL`,
+      `no model is chosen, and the endpoint ${this.settings.baseUrl} lists none; is it running? Choose one with --model or OPENAI_MODEL`,
     )
   }
 

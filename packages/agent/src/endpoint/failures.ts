@@ -70,7 +70,7 @@ export function failureOf(error: unknown, context: FailureContext): EndpointFail
     return new EndpointFailure('broken', text)
   }
   if (!APICallError.isInstance(error)) {
-    const text = `the endpoint ${baseUrl} answers something else than chat completions: ${said(reasonOf(error))}`
+    const text = `the endpoint ${baseUrl} did not reply with chat completions: ${said(reasonOf(error))}`
     return new EndpointFailure('half_protocol', text)
   }
   const status = error.statusCode
@@ -86,7 +86,7 @@ export function failureOf(error: unknown, context: FailureContext): EndpointFail
     case 404:
       return new EndpointFailure(
         'not_found',
-        `the endpoint ${baseUrl} has no chat completions for the model ${model} (HTTP 404)${because}. Check the URL, which mostly ends with /v1, and the name of the model`,
+        `the endpoint ${baseUrl} offers no chat completions for the model ${model} (HTTP 404)${because}. Check the URL, which usually ends with /v1, and the model name`,
       )
     case 429: {
       const waitMs = waitOf(error.responseHeaders)
@@ -102,14 +102,14 @@ export function failureOf(error: unknown, context: FailureContext): EndpointFail
     status === 413 ||
     (status !== undefined && status < 500 && TOO_LONG.test(`${body} ${error.responseBody ?? ''}`))
   ) {
-    const text = `the conversation is longer than the model ${model} takes (HTTP ${status})${because}`
+    const text = `the conversation is too long for the model ${model} (HTTP ${status})${because}`
     return new EndpointFailure('context_too_long', text)
   }
   if (status !== undefined && status >= 500) {
     return new EndpointFailure('broken', `the endpoint ${baseUrl} failed (HTTP ${status})${because}`)
   }
   if (status === 200) {
-    const text = `the endpoint ${baseUrl} answers something else than chat completions${because || `: ${said(reasonOf(error))}`}`
+    const text = `the endpoint ${baseUrl} did not reply with chat completions${because || `: ${said(reasonOf(error))}`}`
     return new EndpointFailure('half_protocol', text)
   }
   if (status === undefined) {

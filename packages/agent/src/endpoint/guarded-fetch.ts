@@ -30,7 +30,7 @@ export function guardedFetch(
       const bound = isBegun
         ? `in the middle of its answer for ${stallMs / 1000} s (SVC_AGENT_STALL_MS)`
         : `for ${silenceMs / 1000} s (SVC_AGENT_SILENCE_MS)`
-      const text = `the endpoint ${baseUrl} has said nothing ${bound}`
+      const text = `the endpoint ${baseUrl} has sent no data ${bound}`
       silence.abort(new EndpointFailure(isBegun ? 'stalled' : 'silent', text))
     }
     let timer = setTimeout(say, silenceMs)
@@ -51,7 +51,7 @@ export function guardedFetch(
         const what = type === '' ? 'without a content type' : `with ${type.split(';')[0]}`
         throw new EndpointFailure(
           'half_protocol',
-          `the endpoint ${baseUrl} answers ${what} where a stream was asked for; does its URL end with /v1?`,
+          `the endpoint ${baseUrl} replied ${what} instead of a stream; does its URL end with /v1?`,
         )
       }
       const counted = new TransformStream<Uint8Array, Uint8Array>({

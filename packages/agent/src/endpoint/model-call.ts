@@ -171,10 +171,10 @@ function wantedOf({ toolCallId, toolName, input, invalid }: ToolCallPart, tools:
   const call = { id: clip(toolCallId, 200), name: clip(toolName, 128), input }
   if (!Object.hasOwn(tools, toolName)) {
     const known = Object.keys(tools).slice(0, 50).join(', ')
-    return { ...call, problem: `there is no tool ${JSON.stringify(call.name)}; there are: ${known}` }
+    return { ...call, problem: `unknown tool ${JSON.stringify(call.name)}; available tools: ${known}` }
   }
   if (invalid || typeof input !== 'object' || input === null || Array.isArray(input)) {
-    return { ...call, problem: 'the arguments are no JSON object; send them again as one' }
+    return { ...call, problem: 'the arguments are not a JSON object; send them again as a JSON object' }
   }
   return call
 }

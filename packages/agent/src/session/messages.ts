@@ -137,10 +137,7 @@ export const resultsOf = (message: ModelMessage) =>
  * Messages that endpoints accept: every call has a result, even if the process ended before it; no result lacks its call; no two
  * user messages follow each other.
  */
-export function mended(
-  messages: readonly ModelMessage[],
-  lost = 'not carried out: the turn ended before',
-): ModelMessage[] {
+export function mended(messages: readonly ModelMessage[], lost = 'not executed: the turn ended first'): ModelMessage[] {
   const result: ModelMessage[] = []
   let open: KeptCall[] = []
   const close = () => {

@@ -22,11 +22,11 @@ export function promptOf(blocks: readonly ContentBlock[]): Prompt {
       if (block.type === 'resource_link') return [`[${block.name}: ${block.uri}]`]
       if (block.type === 'resource' && 'text' in block.resource)
         return [`[${block.resource.uri}]\n${block.resource.text}`]
-      if (block.type !== 'image') return [`[${block.type}, which this agent cannot take]`]
+      if (block.type !== 'image') return [`[${block.type}, which this agent does not support]`]
       const { data, mimeType } = block
-      if (!IMAGE_TYPE.test(mimeType) || !BASE64.test(data)) return ['[an image that is no PNG, JPEG, GIF or WebP]']
+      if (!IMAGE_TYPE.test(mimeType) || !BASE64.test(data)) return ['[an image that is not PNG, JPEG, GIF or WebP]']
       if (data.length > MAX_IMAGE || images.length >= MAX_IMAGES)
-        return ['[an image too many, or one that is too large]']
+        return ['[an image that is too large, or exceeds the number of images]']
       images.push({ data, mediaType: mimeType })
       return []
     })

@@ -120,7 +120,7 @@ export class ToolRunner {
    */
   async #allowed(subject: string, toolCall: { readonly toolCallId: string } & Record<string, unknown>): Promise<void> {
     if (this.session.mode === 'plan') {
-      throw new Refused('this is plan mode: nothing is changed and nothing runs. Say what you would do instead')
+      throw new Refused('this is plan mode: nothing may be changed or run. Describe what you would do instead')
     }
     if (this.session.mode === 'auto') return
     let decision = this.session.decisions.get(subject)
@@ -131,7 +131,7 @@ export class ToolRunner {
         .request(methods.client.session.requestPermission, params, cancellable)
         .catch(error => {
           this.#signal.throwIfAborted()
-          throw new Refused(`nobody could be asked: ${reasonOf(error)}`)
+          throw new Refused(`no one could be asked: ${reasonOf(error)}`)
         })
       // The client answers `cancelled` when the person cancels the turn, and this may arrive before session/cancel.
       if (outcome.outcome === 'cancelled') this.controller.abort(new Error('cancelled'))
@@ -142,7 +142,7 @@ export class ToolRunner {
       decision = kind.startsWith('allow') ? 'allowed' : 'rejected'
       if (kind.endsWith('always')) this.session.decisions.set(subject, decision)
     }
-    if (decision === 'rejected') throw new Refused('the person refuses it; ask them how to go on, or leave it out')
+    if (decision === 'rejected') throw new Refused('the person refused it; ask how to continue, or skip it')
   }
 
   #update(update: SessionUpdate): Promise<void> {

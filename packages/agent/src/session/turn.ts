@@ -171,7 +171,9 @@ export class Turn {
       return false
     if (!['refused', 'broken'].includes(error.problem) || !NO_IMAGES.test(error.message)) return false
     session.blind = true
-    await this.#say(`[the model ${model} takes no images; it gets the prompt without them: ${error.message}]\n\n`)
+    await this.#say(
+      `[the model ${model} does not support images; it gets the prompt without them: ${error.message}]\n\n`,
+    )
     return true
   }
 
@@ -189,14 +191,14 @@ export class Turn {
     const note = times >= REPEATS_TOLD ? `\n[the same call gave the same result ${times} times; do something else]` : ''
     this.session.messages.push(toolMessage(call, result.text + note))
     if (times >= MAX_REPEATS) return `I stopped: the model repeats the call of ${call.name} with the same result.`
-    if (this.#refusedInRow >= MAX_REFUSED) return `I stopped: ${MAX_REFUSED} calls in a row could not be carried out.`
+    if (this.#refusedInRow >= MAX_REFUSED) return `I stopped: ${MAX_REFUSED} calls in a row could not be executed.`
     return undefined
   }
 
   async #endOf(answer: Answer): Promise<StopReason> {
     switch (answer.finish) {
       case 'length':
-        await this.#say('\n\n[the model was cut off at the most it may say at once]')
+        await this.#say('\n\n[the answer was cut off at the output limit of the model]')
         return 'max_tokens'
       case 'filtered':
         await this.#say('\n\n[the endpoint filtered the answer]')

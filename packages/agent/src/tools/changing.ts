@@ -14,14 +14,14 @@ const MAX_SECONDS = 600
 export const edit: Tool = {
   name: 'edit',
   description:
-    'Replace a passage of a file. old_text has to be there exactly, blanks and line ends included, and only once; the file has to have been read.',
+    'Replace a passage of a file. old_text must match exactly, including spaces and line breaks, and occur only once; read the file first.',
   kind: 'edit',
   parameters: object(
     {
       path: text('relative to the workspace'),
-      old_text: text('the passage as it is now'),
-      new_text: text('what takes its place'),
-      replace_all: flag('replace it wherever it stands'),
+      old_text: text('the current text of the passage'),
+      new_text: text('the new text'),
+      replace_all: flag('replace all occurrences'),
     },
     ['path', 'old_text', 'new_text'],
   ),
@@ -39,7 +39,7 @@ export const edit: Tool = {
       throw new Refused(`old_text is not in ${shown} as it is written; read the file again and copy it exactly`)
     if (times > 1 && input.replace_all !== true) {
       throw new Refused(
-        `old_text is in ${shown} ${times} times; add lines around it until it is there once, or set replace_all`,
+        `old_text is in ${shown} ${times} times; add lines around it until it is unique, or set replace_all`,
       )
     }
     const after = before.split(oldText).join(newText)
@@ -52,7 +52,8 @@ export const edit: Tool = {
 /** `write`: creates a file, or replaces a file that was read. */
 export const write: Tool = {
   name: 'write',
-  description: 'Write a new file, or replace all of one that was read before. To change a part use edit.',
+  description:
+    'Write a new file, or replace the whole content of a file that was read before. To change a part use edit.',
   kind: 'edit',
   parameters: object({ path: text('relative to the workspace'), content: text('the whole text of the file') }, [
     'path',
@@ -77,10 +78,10 @@ export const write: Tool = {
 /** `run`: runs a shell command. */
 export const run: Tool = {
   name: 'run',
-  description: `Run a shell command in the workspace, its tests for one; at most ${MAX_SECONDS} s. Nothing can be typed into it.`,
+  description: `Run a shell command in the workspace, for example its tests; at most ${MAX_SECONDS} s. It has no standard input.`,
   kind: 'execute',
   parameters: object(
-    { command: text('read by /bin/sh'), timeout_seconds: whole(`default ${DEFAULT_SECONDS}, at most ${MAX_SECONDS}`) },
+    { command: text('run by /bin/sh'), timeout_seconds: whole(`default ${DEFAULT_SECONDS}, at most ${MAX_SECONDS}`) },
     ['command'],
   ),
   title: input => shownMember(input, 'command', 200),
@@ -93,7 +94,7 @@ export const run: Tool = {
     await context.allowed(`run ${line}`)
     const { exitCode, output, isTimedOut } = await context.run(line, seconds * 1000)
     const end = isTimedOut
-      ? `[ended after ${seconds} s, its time]`
+      ? `[killed after the timeout of ${seconds} s]`
       : exitCode === undefined
         ? '[ended by a signal]'
         : `[exit code ${exitCode}]`
@@ -104,7 +105,7 @@ export const run: Tool = {
 
 async function placeToChange(path: unknown, { files }: ToolContext): Promise<string> {
   const file = await files.resolve(path)
-  if (isInGitFolder(files.roots, file)) throw new Refused('files of git itself are not written; use git commands')
+  if (isInGitFolder(files.roots, file)) throw new Refused('internal files of git cannot be written; use git commands')
   return file
 }
 

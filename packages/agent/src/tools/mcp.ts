@@ -91,7 +91,7 @@ export class McpServers {
 
   async #transport(server: McpServer) {
     if ('type' in server) {
-      if (server.type === 'acp') throw new Error('it is of type acp; stdio, http and sse are spoken')
+      if (server.type === 'acp') throw new Error('its type is acp; only stdio, http and sse are supported')
       const headers = Object.fromEntries(server.headers.map(({ name, value }) => [name, value]))
       const options = { requestInit: { headers } }
       if (server.type === 'sse') {

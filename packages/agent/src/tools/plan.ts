@@ -10,7 +10,7 @@ const STATES = ['pending', 'in_progress', 'completed'] as const
 /** `plan`: shows the person the steps of longer work. */
 export const plan: Tool = {
   name: 'plan',
-  description: 'Show the steps of work that takes several, and how far it is. Each call replaces the plan before.',
+  description: 'Show the steps of a longer task and their progress. Each call replaces the plan before.',
   kind: 'think',
   parameters: object(
     {

@@ -59,8 +59,8 @@ export const grep: Tool = {
     {
       pattern: text('a JavaScript regular expression'),
       path: text('a file or folder; default: the workspace'),
-      glob: text('only files whose path matches, *.ts for one'),
-      ignore_case: flag('whether case does not matter'),
+      glob: text('only files whose path matches, for example *.ts'),
+      ignore_case: flag('ignore case'),
     },
     ['pattern'],
   ),
@@ -79,7 +79,7 @@ export const grep: Tool = {
         const row = `${files.shown(path)}:${line}: ${clip(text, 300)}`
         size += row.length + 1
         if (found.length >= MAX_FOUND || size > maxOutput) {
-          return { text: `${found.join('\n')}\n[there are more; search for something more exact]` }
+          return { text: `${found.join('\n')}\n[there are more; use a more specific search]` }
         }
         found.push(row)
       }
@@ -94,7 +94,7 @@ export const glob: Tool = {
   name: 'glob',
   description: 'List files of the workspace by their path, ** for all of them.',
   kind: 'search',
-  parameters: object({ pattern: text('src/**/*.ts for one'), path: text('a folder; default: the workspace') }, [
+  parameters: object({ pattern: text('for example src/**/*.ts'), path: text('a folder; default: the workspace') }, [
     'pattern',
   ]),
   title: input => `List ${shownMember(input, 'pattern')}`,

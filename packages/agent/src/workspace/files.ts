@@ -60,7 +60,7 @@ export class Files {
   async unchanged(canonical: string): Promise<string> {
     const shown = this.shown(canonical)
     const known = this.read.get(canonical)
-    if (known === undefined) throw new Refused(`${shown} was not read yet; read it first, then edit it`)
+    if (known === undefined) throw new Refused(`${shown} has not been read yet; read it first, then edit it`)
     const text = await this.#get(canonical)
     if (digest(text) !== known) throw new Refused(`${shown} has changed since it was read; read it again, then edit it`)
     return text
@@ -104,7 +104,7 @@ export class Files {
     const shown = this.shown(canonical)
     const stats = await lstat(canonical).catch(() => undefined)
     if (!stats) throw new Refused(`${shown} does not exist`)
-    if (!stats.isFile()) throw new Refused(`${shown} is ${stats.isDirectory() ? 'a folder' : 'no regular file'}`)
+    if (!stats.isFile()) throw new Refused(`${shown} is ${stats.isDirectory() ? 'a folder' : 'not a regular file'}`)
     if (stats.size > MAX_FILE)
       throw new Refused(`${shown} has ${stats.size} bytes; ${MAX_FILE} can be read. Search it instead`)
     let text: string
@@ -117,7 +117,7 @@ export class Files {
     } else {
       text = (await readPlain(canonical, MAX_FILE)).toString()
     }
-    if (text.includes('\0') || text.includes('\uFFFD')) throw new Refused(`${shown} is no UTF-8 text`)
+    if (text.includes('\0') || text.includes('\uFFFD')) throw new Refused(`${shown} is not UTF-8 text`)
     return text
   }
 

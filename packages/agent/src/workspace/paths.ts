@@ -46,10 +46,10 @@ async function canonicalOf(absolute: string, wanted: string): Promise<string> {
       return join(await realpath(current), ...missing)
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      if (code === 'ENOTDIR') throw new Refused(`${wanted} goes through something that is no folder`)
+      if (code === 'ENOTDIR') throw new Refused(`${wanted} has a component that is not a folder`)
       if (code !== 'ENOENT') throw new Refused(`${wanted} cannot be resolved (${code ?? 'unknown'})`)
       // A write through a broken link would create its target, which may lie anywhere.
-      if (await lstat(current).catch(() => undefined)) throw new Refused(`${wanted} goes through a broken link`)
+      if (await lstat(current).catch(() => undefined)) throw new Refused(`${wanted} contains a broken link`)
       if (dirname(current) === current) throw new Refused(`${wanted} cannot be resolved`)
       missing.unshift(current.slice(dirname(current).length).replace(/^\/+/, ''))
     }

@@ -94,7 +94,7 @@ export class Matcher {
       try {
         new RegExp(source, this.#flags)
       } catch (error) {
-        throw new Refused(`the pattern is no regular expression: ${(error as Error).message}`)
+        throw new Refused(`the pattern is not a valid regular expression: ${(error as Error).message}`)
       }
     }
   }

@@ -7,7 +7,7 @@ const MAX_WORDS = 256
  * refused. Returns the words, or the problem.
  */
 export function splitCommand(line: string): readonly string[] | { readonly wrong: string } {
-  const wrong = (text: string) => ({ wrong: `command: ${text}; write plain words, or put them into a script` })
+  const wrong = (text: string) => ({ wrong: `command: ${text}; use plain words without shell syntax, or a script` })
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
   if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(line)) return wrong('it has a control character or a line break')
   if (line.includes('`')) return wrong('substitutions are not run')
@@ -17,12 +17,12 @@ export function splitCommand(line: string): readonly string[] | { readonly wrong
     if (typeof entry === 'string') words.push(entry)
     else if ('variable' in entry) return wrong(`the variable $${entry.variable} is not expanded`)
     else if ('comment' in entry) return wrong('# starts a comment; quote it')
-    else if (entry.op === 'glob') return wrong(`${entry.pattern} is not expanded; quote it if it is meant as it stands`)
-    else return wrong(`${entry.op} needs a shell, and there is none`)
+    else if (entry.op === 'glob') return wrong(`${entry.pattern} is not expanded; quote it to use it literally`)
+    else return wrong(`${entry.op} needs a shell, but the command runs without one`)
   }
   const [first] = words
   if (first === undefined || first === '') return wrong('it is empty')
-  if (/^[A-Za-z_][A-Za-z0-9_]*=/.test(first)) return wrong('it begins with an assignment and not with a program')
+  if (/^[A-Za-z_][A-Za-z0-9_]*=/.test(first)) return wrong('it begins with an assignment instead of a program')
   if (words.length > MAX_WORDS) return wrong(`it has ${words.length} words, at most ${MAX_WORDS} are allowed`)
   return words
 }

@@ -23,7 +23,7 @@ export function parseDefinition(name: string, bytes: Uint8Array, location: Defin
   if (fields.name !== name) {
     throw new DefinitionError(
       'name',
-      `name: it says ${JSON.stringify(fields.name)}, but its folder is called ${JSON.stringify(name)}`,
+      `name: ${JSON.stringify(fields.name)} differs from the name of the folder, ${JSON.stringify(name)}`,
     )
   }
   const definition = definitionOf(fields, prompt, digestOf(bytes), location)

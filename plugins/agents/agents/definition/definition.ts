@@ -45,8 +45,7 @@ export function definitionOf(
   location: DefinitionLocation,
 ): AgentDefinition {
   const { name, command, provider, model, reasoning_effort: reasoningEffort, permissions } = fields
-  if (RESERVED_NAMES.has(name))
-    throw new DefinitionError('name', `name: ${name} is reserved for an agent of the daemon itself`)
+  if (RESERVED_NAMES.has(name)) throw new DefinitionError('name', `name: ${name} is reserved for the daemon`)
   const words = command === undefined ? [] : splitCommand(command)
   if ('wrong' in words) throw new DefinitionError('field', words.wrong)
   if (prompt === '')

@@ -55,7 +55,7 @@ export async function readDefinition(
       throw new DefinitionError('outside_root', `it is a link that leads out of ${root}`)
     }
     if (!AGENT_NAME.test(name)) {
-      throw new DefinitionError('name', 'the name of its folder has other characters than a-z, 0-9, _ and -')
+      throw new DefinitionError('name', 'the name of its folder may contain only a-z, 0-9, _ and -')
     }
     const { origin, source, workspaceId, extension } = where
     const location = {
@@ -70,7 +70,7 @@ export async function readDefinition(
     const isAbsent = code === 'ENOENT' || code === 'ENOTDIR'
     if (isAbsent && !(await isLink(file))) return undefined
     const wrong = isAbsent
-      ? new DefinitionError('unreadable', 'it is a link to a file that is not there')
+      ? new DefinitionError('unreadable', 'it is a link to a missing file')
       : error instanceof DefinitionError
         ? error
         : new DefinitionError('unreadable', messageOf(error))
@@ -104,5 +104,5 @@ export async function readDefinitionFile(real: string): Promise<Uint8Array> {
     throw new DefinitionError(error.code === 'file_too_large' ? 'too_large' : 'unreadable', messageOf(error))
   })
   if (bytes) return bytes
-  throw Object.assign(new Error(`${real} is not there any more`), { code: 'ENOENT' })
+  throw Object.assign(new Error(`${real} no longer exists`), { code: 'ENOENT' })
 }

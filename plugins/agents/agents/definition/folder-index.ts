@@ -109,7 +109,7 @@ export class FolderIndex implements Source {
         .sort()
       this.#folderStamp = stamp
       const over = names.length - MAX_NAMES
-      this.#setFault(over > 0 ? new DefinitionError('too_many', `${over} of its folders are not looked at`) : undefined)
+      this.#setFault(over > 0 ? new DefinitionError('too_many', `${over} of its folders are ignored`) : undefined)
       return this.#setNames(names.slice(0, MAX_NAMES))
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException

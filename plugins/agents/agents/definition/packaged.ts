@@ -110,10 +110,10 @@ async function agentsIn({ root }: InstalledExtension, relative: string, leftOut:
     const isThere = (await readdir(path.join(root, relative, name)).catch((): string[] => [])).includes('AGENT.md')
     if (!isThere) continue
     try {
-      if (!AGENT_NAME.test(name) || RESERVED_NAMES.has(name)) throw new Error(`no agent can be called ${name}`)
+      if (!AGENT_NAME.test(name) || RESERVED_NAMES.has(name)) throw new Error(`${name} is not a valid agent name`)
       const bytes = await readInside(root, file, MAX_DEFINITION_BYTES)
       const { spec, leftOut: entries } = await parseAgent(bytes)
-      if (spec.name !== name) throw new Error(`it says name ${spec.name}, but its folder is called ${name}`)
+      if (spec.name !== name) throw new Error(`its name is ${spec.name}, but its folder is named ${name}`)
       leftOut.push(...entries.map(entry => `${path.join(root, file)}: ${entry}`))
       agents.push({ name, spec, digest: digestOf(bytes) })
     } catch (error) {

@@ -116,7 +116,7 @@ function heldToDigests(index: FolderIndex): Source {
   if (!digests) return index
   const held = (found: Found | undefined): Found | undefined => {
     if (!found?.ok || digests.get(found.name) === found.definition.digest) return found
-    const error = new DefinitionError('changed', 'it is not the file that its extension was loaded with')
+    const error = new DefinitionError('changed', 'it has changed since its extension was loaded')
     return { ok: false, name: found.name, path: found.path, error }
   }
   return {

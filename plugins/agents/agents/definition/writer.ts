@@ -49,7 +49,7 @@ export class DefinitionWriter {
       if (digest !== expectedDigest) throw changed(input.name, digest, expectedDigest)
       const { fields, head, leftOut } = parseFile(before)
       // Writing the parsed content back would delete left-out entries.
-      if (leftOut.length > 0) throw new DefinitionError('field', `mend or remove this in ${file} first: ${leftOut[0]}`)
+      if (leftOut.length > 0) throw new DefinitionError('field', `fix or remove this in ${file} first: ${leftOut[0]}`)
       const { mcp_servers, hooks } = fields
       const text = renderChecked(where, { ...fieldsOf(input), mcp_servers, hooks }, input.prompt, head)
       const { mode } = await stat(real)
@@ -112,7 +112,7 @@ function fieldsOf({ prompt: _prompt, skills, ...fields }: AgentInput): Frontmatt
 }
 
 function changed(name: string, digest: string, expected: string | undefined) {
-  const why = expected === undefined ? 'an update needs expected_digest' : 'it was changed since it was read'
+  const why = expected === undefined ? 'an update needs expected_digest' : 'it has changed since it was read'
   return AgentErrors.agent_changed(`agent ${name} is not updated: ${why}; its digest is ${digest}`, {
     details: { definition_digest: digest },
     next: command('agent info', name),
@@ -133,7 +133,7 @@ function faultOf(error: unknown, file: string): unknown {
     return AgentErrors.agent_invalid(error.message, { details: { error_kind: error.kind } })
   const { code = '' } = error as NodeJS.ErrnoException
   if (code === 'ENOSPC' || code === 'EDQUOT') return KernelErrors.disk_full(undefined, { cause: error })
-  if (code === 'ENOENT') return AgentErrors.agent_not_found(`${file} is not there any more`)
+  if (code === 'ENOENT') return AgentErrors.agent_not_found(`${file} no longer exists`)
   const why = REASONS[code]
   return why === undefined ? error : AgentErrors.agent_unwritable(`${file}: ${why} (${messageOf(error)})`)
 }

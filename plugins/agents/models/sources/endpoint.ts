@@ -75,7 +75,7 @@ async function readList(url: URL, key: string | undefined, signal: AbortSignal) 
     throw new Error('its answer is not valid JSON')
   }
   const list = modelsIn(value)
-  if (!list) throw new Error('its answer is no list of models')
+  if (!list) throw new Error('its reply is not a list of models')
   return list
 }
 

@@ -18,7 +18,7 @@ export function extensionSource(
     async read() {
       const answer = await within(clock, TIMEOUT_MS, extensions.call(key, 'models/list', {}))
       const list = modelsIn(answer)
-      if (!list) throw new Error('models/list: the answer is no list of models')
+      if (!list) throw new Error('models/list: the reply is not a list of models')
       return list.flatMap((entry): FoundModel[] => {
         const facts = factsOf(entry)
         return facts ? [{ provider: textIn(entry, ['provider_id', 'provider'], 64) ?? name, facts }] : []

@@ -25,7 +25,7 @@ export function hooksIn(skill: Candidate): { readonly hooks: readonly Written[];
   // A skill from a repository must not use secrets of a person.
   const namesSecrets = ({ secret_env: secrets, executor }: Written) =>
     Object.keys(Object(secrets ?? executor?.secret_env)).length > 0
-  if (skill.ofWorkspace && hooks.some(namesSecrets)) return refuse('a skill of a workspace names no secrets')
+  if (skill.ofWorkspace && hooks.some(namesSecrets)) return refuse('a skill of a workspace cannot reference secrets')
   return { hooks }
 }
 
@@ -33,10 +33,10 @@ export function hooksIn(skill: Candidate): { readonly hooks: readonly Written[];
 export function hookWarnings(skill: Candidate): Warning[] {
   const { hooks, problem } = hooksIn(skill)
   const warning = (message: string) => ({ pattern: PATTERN, severity: 'warning' as const, message })
-  if (problem !== undefined) return [warning(`its hooks are not in force: ${problem}`)]
+  if (problem !== undefined) return [warning(`its hooks are not active: ${problem}`)]
   return hooks.flatMap(hook => {
     const read = hookSpecOf(hook)
-    return 'problem' in read ? warning(`its hook ${shown(String(hook.name))} is not in force: ${read.problem}`) : []
+    return 'problem' in read ? warning(`its hook ${shown(String(hook.name))} is not active: ${read.problem}`) : []
   })
 }
 

@@ -30,7 +30,7 @@ export const skillHooks = (world: BringingWorld): HookDeclarations => ({
 function declaredBy({ kernel }: BringingWorld, skill: Candidate): Brought {
   const { name, dir, tier, ofWorkspace, extensionKey: extension } = skill
   const { hooks, problem } = hooksIn(skill)
-  if (problem !== undefined) kernel.log.warn(`hooks of the skill ${shown(name)} are not in force: ${problem}`)
+  if (problem !== undefined) kernel.log.warn(`hooks of the skill ${shown(name)} are not active: ${problem}`)
   // A record has no files: its commands are found in the PATH.
   if (tier === 'extension') return hooks.map(written => ({ written, of: name, extension }))
   return hooks.map(({ command, args, ...rest }) => ({

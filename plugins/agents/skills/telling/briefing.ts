@@ -29,7 +29,7 @@ export class Briefings implements Briefing {
       const { skills } = await this.see(view)
       return catalogText(skills, this.kernel.config.get(SkillSettings.contextBytes))
     } catch (error) {
-      this.kernel.log.warn(`session ${session.id} is told of no skills: ${messageOf(error)}`)
+      this.kernel.log.warn(`session ${session.id} starts without its list of skills: ${messageOf(error)}`)
       return undefined
     }
   }

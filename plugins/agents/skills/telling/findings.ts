@@ -32,14 +32,14 @@ export async function findingsOf(
       const [odd] = enabled && !wrong.has(winner.path) ? oddities : []
       if (odd)
         wrong.set(winner.path, {
-          title: 'The name of a skill can be taken for another one',
+          title: 'The name of a skill can be confused with another one',
           message: odd.message,
           code: 'skill_name_odd',
           next: command('skill show', winner.name),
         })
       const [warning] = enabled && !winner.failure ? hookWarnings(winner) : []
       if (!warning) continue
-      const title = `The skill ${shown(winner.name)} has hooks that are not in force`
+      const title = `The skill ${shown(winner.name)} has inactive hooks`
       wrong.set(winner.path, {
         title,
         message: warning.message,

@@ -16,9 +16,8 @@ import { readFolderManifest, type Validation, validateFolder } from './validate.
 /** `svc extension init <name>` */
 export const runInit = withFaultReport(async ({ args: { name = '' }, options, cwd, out, fault }) => {
   const { form = 'plugin', dir = name, language = 'ts' } = options
-  if (!isForm(form)) return fault('usage', `there is no form ${form}; there are ${FORMS.join(', ')}`)
-  if (!isLanguage(language))
-    return fault('usage', `there is no language ${language}; there are ${LANGUAGES.join(', ')}`)
+  if (!isForm(form)) return fault('usage', `unknown form: ${form}; use one of ${FORMS.join(', ')}`)
+  if (!isLanguage(language)) return fault('usage', `unknown language: ${language}; use one of ${LANGUAGES.join(', ')}`)
   const folder = path.resolve(cwd, String(dir))
   const files = await writeExtension(folder, form, name, language)
   if (out.json) return void out.value({ name, form, folder, files })
@@ -92,8 +91,8 @@ export const runPublish = withFaultReport(async context => {
   )
   out.line(`sha256 ${published.sha256}`)
   if (manifest.main !== undefined) {
-    const why = 'it runs code inside the daemon, which only an extension from a folder of this machine may'
-    out.line(out.color('yellow', `warning: nobody can install it from the catalog: ${why}`))
+    const why = 'it runs code inside the daemon, which is allowed only for an extension from a local folder'
+    out.line(out.color('yellow', `warning: it cannot be installed from the catalog: ${why}`))
   }
   out.line(out.color('dim', `use the catalog: ${command('config set', 'marketplace.catalog.base_url', catalog)}`))
 })

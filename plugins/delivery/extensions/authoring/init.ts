@@ -39,7 +39,7 @@ export async function writeExtension(
     if ((error as { code?: string }).code === 'ENOENT') return []
     throw ExtensionErrors.extension_exists(`${folder} is not a folder`)
   })
-  if (there.length > 0) throw ExtensionErrors.extension_exists(`${folder} is there already and is not empty`)
+  if (there.length > 0) throw ExtensionErrors.extension_exists(`${folder} already exists and is not empty`)
   const staged = `${folder}.part`
   try {
     for (const [file, text] of Object.entries(files)) {

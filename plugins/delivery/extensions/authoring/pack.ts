@@ -44,7 +44,8 @@ export async function packFolder(root: string, { name }: Manifest, file: string)
     )
     const bytes = await readLocalArchive(part)
     const unpacked = await readArchive(bytes, at => at.startsWith('extension.'))
-    if (treeDigest(unpacked) !== treeDigest(tree)) throw ExtensionErrors.extension_changing(`${root} changes meanwhile`)
+    if (treeDigest(unpacked) !== treeDigest(tree))
+      throw ExtensionErrors.extension_changing(`${root} changed during the operation`)
     await rename(part, file)
     return { file, bytes: bytes.length, files: tree.length, sha256: sha256(bytes) }
   } finally {
@@ -151,7 +152,7 @@ async function bundlerOf(root: string, source: string): Promise<Bundler> {
   try {
     resolved = pathOfBundler(root)
   } catch {
-    throw ExtensionErrors.extension_bundler_missing(`${source} is to be bundled, and ${root} has no esbuild`)
+    throw ExtensionErrors.extension_bundler_missing(`${source} must be bundled, but ${root} has no esbuild`)
   }
   const module = await importModule(pathToFileURL(resolved).href)
   return (module.default ?? module) as Bundler

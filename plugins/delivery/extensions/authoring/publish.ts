@@ -44,7 +44,7 @@ export async function publishTo(
   const feed = await readFeed(catalog)
   const before = feed.find(({ id }) => id === name)
   if (before?.public_key !== undefined && before.public_key !== (signer && publicKeyOf(signer)))
-    refuse(`${name} is in the catalog, signed with another key; whoever installed it could not update`)
+    refuse(`${name} is already in the catalog, signed with another key; installed copies could not be updated`)
   const artifact = `extensions/${name}-${version}.tar.gz`
   await mkdir(path.join(catalog, 'extensions'), { recursive: true })
   const { file, sha256 } = await packFolder(root, manifest, path.join(catalog, artifact))
@@ -90,7 +90,7 @@ async function readKey(file: string): Promise<KeyObject> {
   } catch (error) {
     return refuse(`the key: ${messageOf(error)}`)
   }
-  return refuse('the key is not one of Ed25519')
+  return refuse('the key is not an Ed25519 key')
 }
 
 /** The 32 bytes of the public key in base64. */

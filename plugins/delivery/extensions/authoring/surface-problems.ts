@@ -42,7 +42,7 @@ export function surfaceProblems({ name, requires, replaces, surface }: Plugin): 
         .map(table => `table ${table} of migration ${id}: its name does not begin with ${prefix}`),
     ),
     ...registries.flatMap(({ to }) => (to.registry.includes('@') ? [] : `registry ${to.registry}: it has no major`)),
-    ...taps.flatMap(({ on }) => ('maybe' in on || needs.includes(on.id) ? [] : `${on.id} is tapped and not required`)),
+    ...taps.flatMap(({ on }) => ('maybe' in on || needs.includes(on.id) ? [] : `${on.id} is tapped but not required`)),
     ...twice('kind', kinds, kind => kind.name),
     ...twice('route', routes, route => `${route.method} ${route.path.replace(/\{[^}]+\}/g, '{}')}`),
     ...twice('setting', settings, setting => setting.path),
@@ -63,5 +63,5 @@ function unconvertible(what: string, schema: unknown, options: ConversionConfig)
 
 function twice<T>(what: string, entries: readonly T[], keyOf: (entry: T) => string): string[] {
   const keys = entries.map(keyOf)
-  return keys.filter((key, at) => keys.indexOf(key) < at).map(key => `${what} ${key}: it is there twice`)
+  return keys.filter((key, at) => keys.indexOf(key) < at).map(key => `${what} ${key}: duplicate`)
 }

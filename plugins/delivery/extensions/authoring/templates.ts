@@ -217,7 +217,7 @@ prompt = "Say what is to be done today."
 schedule = { mode = "cron", expr = "0 9 * * 1-5" }
 enabled = false
 `,
-    'agents/helper/AGENT.md': '---\nname: helper\n---\nYou help whoever works in this workspace. Be brief.\n',
+    'agents/helper/AGENT.md': '---\nname: helper\n---\nYou help the people who work in this workspace. Be brief.\n',
     'main.test.mjs': testOf(
       name,
       `  const { body } = await extension.request('GET', '/api/bundles/catalog')

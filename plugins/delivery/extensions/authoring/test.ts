@@ -99,7 +99,7 @@ const isFile = (test: string) => path.isAbsolute(test) && TEST_FILE.test(test)
 
 const causeOf = (error: Error) => (error.cause instanceof Error ? error.cause : error)
 const isTimeout = (error: Error) => /timed out after/.test(causeOf(error).message)
-const HANGS = 'it did not end before its file was ended; svc extension test --timeout <seconds> gives it longer'
+const HANGS = 'it did not end within the timeout of its file; set a longer one: svc extension test --timeout <seconds>'
 
 /** The message of a failed test with the compared values, without frames of the runner. */
 function textOf(error: Error): string {

@@ -27,11 +27,11 @@ export function checkAgreed(next: Provenance, before: Provenance | undefined, di
   const more = beyond(brings, before?.brings ?? [])
   throw ExtensionErrors.extension_consent_required(
     digest === undefined
-      ? `${name} brings what nobody consented to: ${namesOf(more)}`
-      : `${name} does not bring what was looked at: ${namesOf(brings)}`,
+      ? `${name} contains parts without your consent: ${namesOf(more)}`
+      : `the contents of ${name} differ from the preview: ${namesOf(brings)}`,
     {
       details: { consent_digest: wanted },
-      next: before ? command('extension update', name) : 'look at it with POST /api/extensions/preview',
+      next: before ? command('extension update', name) : 'preview it with POST /api/extensions/preview',
     },
   )
 }

@@ -25,7 +25,7 @@ export function checkConsent(
   const more = beyond(brought, consents.provenance(name)?.brings ?? [])
   if (more.length > 0)
     throw ExtensionErrors.extension_consent_required(
-      `${name} has things in its folder that nobody consented to: ${namesOf(more)}`,
+      `${name} contains parts in its folder without your consent: ${namesOf(more)}`,
       { next: command('extension update', name) },
     )
 }

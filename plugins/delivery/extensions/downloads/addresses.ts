@@ -27,7 +27,7 @@ for (const [net, bits] of [
 ] as const)
   inner.addSubnet(net, bits, 'ipv6')
 
-const INNER = 'it leads into a network of this machine'
+const INNER = 'it leads to a private network address'
 const bare = (host: string) => host.replace(/^\[|\]$/g, '')
 
 function isInner(address: string): boolean {
@@ -75,7 +75,7 @@ function addressesOf(host: string, lookup: LookupFunction): Promise<readonly str
   return new Promise((resolve, reject) =>
     lookup(host, { all: true }, (error, found) => {
       const all = Array.isArray(found) ? found.map(({ address }) => address) : []
-      if (error || all.length === 0) reject(new DownloadError('unreachable', `${shown(host)}: this name is not known`))
+      if (error || all.length === 0) reject(new DownloadError('unreachable', `${shown(host)}: unknown host name`))
       else resolve(all)
     }),
   )

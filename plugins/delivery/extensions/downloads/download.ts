@@ -34,18 +34,18 @@ export function download(first: URL, rules: DownloadRules): Promise<Buffer> {
       const { status, headers, body } = await send(url, {}, rules, signal)
       if (status >= 200 && status < 300) return body
       const location = headers.get('location')
-      if (status === 404 || status === 410) throw new DownloadError('not_found', `${url.href} is not there`)
+      if (status === 404 || status === 410) throw new DownloadError('not_found', `${url.href} does not exist`)
       if (status < 300 || status >= 400 || location === null)
         throw new DownloadError('unreachable', `${url.host} answers ${status}`)
       const next = URL.canParse(location, url.href) ? new URL(location, url) : undefined
       if (!next || !mayLeadTo(first, next) || next.username || next.password)
         throw new DownloadError(
           'insecure',
-          `${url.host} leads on to ${next?.host ?? 'no address'}, which is not as safe`,
+          `${url.host} redirects to ${next?.host ?? 'no address'}, which is less secure`,
         )
       url = next
     }
-    throw new DownloadError('unreachable', `${first.host} leads on and on`)
+    throw new DownloadError('unreachable', `${first.host} redirects too often`)
   })
 }
 

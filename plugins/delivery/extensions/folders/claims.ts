@@ -53,7 +53,7 @@ const idOf = ({ name }: Claimant, { id }: Claim) => `${name}\n${id}`
 
 function taken({ name }: Claimant, { key, link }: Claimant, { what }: Claim): Fault {
   const who = link ? `the link ${key}` : `the installed ${name}`
-  return ExtensionErrors.extension_dev_taken(`there can be ${what} of ${name} only once, and ${who} has it`, {
+  return ExtensionErrors.extension_dev_taken(`${what} of ${name} can exist only once, and ${who} already has it`, {
     next: link ? command('extension list') : command('extension disable', name),
   })
 }

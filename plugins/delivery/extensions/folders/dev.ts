@@ -123,7 +123,7 @@ export class DevLinks {
     const at = placeOf({ name, key })
     const other = this.#linked.get(key)
     if (other && other.link.origin !== origin) {
-      throw ExtensionErrors.extension_dev_taken(`${key} is linked to ${other.link.origin} already`, {
+      throw ExtensionErrors.extension_dev_taken(`${key} is already linked to ${other.link.origin}`, {
         next: command('extension remove', name, '--workspace', at),
       })
     }

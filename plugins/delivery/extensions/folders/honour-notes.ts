@@ -21,6 +21,6 @@ export async function honourDisableNotes(
       events.emit(t, ExtensionDisabled, { name }, { subject: name })
     })
     removeDisableNote(home.root, name)
-    log.info('an extension was disabled while the daemon could not be asked', { extension: name })
+    log.info('an extension was disabled while the daemon did not answer', { extension: name })
   }
 }

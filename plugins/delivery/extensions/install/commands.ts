@@ -164,7 +164,7 @@ export async function runRemove({ client, out, options, cwd, args: { name = '' }
   const { extension } = reply as RemoveExtensionReply
   const kept = purge
     ? ''
-    : `; its records and tables stay (${command('extension remove', name, '--purge')} takes them along)`
+    : `; its records and tables stay (to remove them as well: ${command('extension remove', name, '--purge')})`
   out.line(
     `${extension.status} ${name}${extension.status === 'unlinked' ? `; ${extension.path} stays as it is` : kept}`,
   )
@@ -189,7 +189,7 @@ async function updateAll(context: WithLists): Promise<number | undefined> {
     out.table(
       reply.updates,
       updateColumns,
-      'nothing was installed; what was put into the folder by hand is changed there',
+      'no installed extensions; extensions that were copied into the folder by hand are updated there',
     )
   return reply.updates.some(({ status }) => status === 'failed') ? 1 : undefined
 }

@@ -33,7 +33,7 @@ export const InstallErrors = defineErrors({
   extension_content_refused: { status: 422, message: 'the content of the extension is not safe to install' },
   extension_archive_digest_mismatch: {
     status: 422,
-    message: 'the digest is not the expected one; nothing was installed',
+    message: 'the digest differs from the expected one; nothing was installed',
     next: 'compare the digest with the one that its author published',
   },
   extension_unverified_policy_blocked: {
@@ -43,7 +43,8 @@ export const InstallErrors = defineErrors({
   },
   extension_checksum_unverified: {
     status: 422,
-    message: 'nothing says that this is what its author published: give its digest as checksum, or allow it unverified',
+    message:
+      'the origin of the files cannot be verified: give the digest that its author published as checksum, or allow it unverified',
     next: command('extension install', placeholder('source'), '--allow-unverified'),
   },
   extension_git_unavailable: { status: 422, message: 'git is not installed', next: 'install git and try again' },
@@ -51,7 +52,7 @@ export const InstallErrors = defineErrors({
   extension_source_unreachable: { status: 422, message: 'the source of the extension could not be read' },
   extension_catalog_mismatch: {
     status: 422,
-    message: 'the archive is not the extension that the catalog describes',
+    message: 'the archive differs from the extension that the catalog describes',
     next: command('marketplace refresh'),
   },
   extension_update_failed: {
@@ -59,14 +60,14 @@ export const InstallErrors = defineErrors({
     message: 'the new version did not start; the one before stays installed',
     next: command('extension logs', placeholder('name')),
   },
-  extension_changed_name: { status: 422, message: 'the update is another extension' },
+  extension_changed_name: { status: 422, message: 'the update contains another extension' },
   extension_not_installed: { status: 404, message: 'no such extension is installed', next: command('extension list') },
   extension_installed: {
     status: 409,
     message: 'the extension is installed already',
     next: command('extension update'),
   },
-  extension_not_updatable: { status: 422, message: 'the extension was put there by hand: change its folder' },
+  extension_not_updatable: { status: 422, message: 'the extension was not installed by svc: change its folder' },
 })
 
 /** The fault of refused content; `entry` is the path as its source wrote it. */

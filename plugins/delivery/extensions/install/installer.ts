@@ -136,7 +136,7 @@ export class Installer {
               before?.source.kind === 'local_path' && source.kind === 'local_path' && source.form === 'archive'
             if (await isThere(this.folderOf(name)))
               throw InstallErrors.extension_installed(
-                `extension ${name} is there already, in ${this.folderOf(name)}${isSame ? '' : OTHER_SOURCE}`,
+                `extension ${name} is already installed, in ${this.folderOf(name)}${isSame ? '' : OTHER_SOURCE}`,
                 {
                   next: isSame
                     ? command('extension update', name)
@@ -220,7 +220,7 @@ export class Installer {
     return this.#reader.read({ ...request, source: wanted }, async (source, candidate) => {
       if (candidate.manifest.name !== name)
         throw InstallErrors.extension_changed_name(
-          `what ${addressOf(source)} has now is called ${candidate.manifest.name}, not ${name}; nothing was changed`,
+          `${addressOf(source)} now contains the extension ${candidate.manifest.name}, not ${name}; nothing was changed`,
           { next: command('extension remove', name) },
         )
       const consents = consentsOf(candidate, previous, request)
@@ -314,12 +314,12 @@ async function nextSourceOf({ name, source: before }: Provenance, { path, versio
   const why =
     before.kind === 'local_path'
       ? `${path} is a folder; the next version of ${name} is taken from an archive, or from ${addressOf(before)}`
-      : `${name} came from ${addressOf(before)} and is updated from there alone`
+      : `${name} came from ${addressOf(before)} and is updated only from there`
   throw InstallErrors.extension_not_updatable(why, { next: command('extension update', name) })
 }
 
 /** An update uses only the original source. */
-const OTHER_SOURCE = ', from elsewhere; remove that first, its records and tables stay'
+const OTHER_SOURCE = ', from another source; remove it first (its records and tables are kept)'
 
 function isName(name: string): boolean {
   return /^[a-z0-9][a-z0-9.-]{0,128}$/.test(name)

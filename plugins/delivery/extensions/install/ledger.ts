@@ -105,7 +105,7 @@ export class Ledger {
   }
 
   #notCarriedOn({ op, name }: Intent, error: unknown): void {
-    this.kernel.log.error(`${op} of extension ${name} cannot be carried on: ${messageOf(error)}`)
+    this.kernel.log.error(`${op} of extension ${name} cannot be continued: ${messageOf(error)}`)
   }
 
   /**
@@ -130,7 +130,7 @@ export class Ledger {
       throw error
     }
     if ((await this.#carryOut(intent, actor)) === 'superseded')
-      throw InstallErrors.extension_installed(`${this.folderOf(intent.name)} was changed by hand meanwhile; look at it`)
+      throw InstallErrors.extension_installed(`${this.folderOf(intent.name)} was changed by hand meanwhile; check it`)
   }
 
   /**

@@ -44,7 +44,7 @@ function printBrought(
   { brings, new_brings: fresh, previous_version, sandboxed, type }: InstallPreview,
 ) {
   if (brings.length === 0) {
-    printRow(out, '  brings', type === 'plugin' ? 'its code alone' : 'nothing that runs, sends requests or has secrets')
+    printRow(out, '  brings', type === 'plugin' ? 'only its code' : 'nothing that runs, sends requests or has secrets')
     return
   }
   const isNew = new Set(previous_version === undefined ? [] : fresh.map(one => JSON.stringify(one)))

@@ -52,7 +52,7 @@ export class SourceReader {
       const candidate = await readCandidate(fetching, source, request.checksum)
       if (request.treeDigest !== undefined && request.treeDigest !== candidate.treeDigest)
         throw InstallErrors.extension_archive_digest_mismatch(
-          `what ${addressOf(source)} has is not what was looked at: its tree is ${candidate.treeDigest}`,
+          `${addressOf(source)} has changed since the preview: its tree is ${candidate.treeDigest}`,
           { next: 'look at it again' },
         )
       const brings = await this.#broughtBy(candidate, path.join(await workFolder(), 'draft'))

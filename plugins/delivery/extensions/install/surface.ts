@@ -75,7 +75,7 @@ export const installRoutes: readonly Route<Installs>[] = [
     with: [
       undo({
         by: 'never',
-        why: 'the files of the extension are not kept; install it again, and its records are in force: svc extension install',
+        why: 'the files of the extension are not kept; install it again, and its records take effect: svc extension install',
       }),
       tool('extensions_remove', ['extensions']),
     ],
@@ -119,7 +119,7 @@ const trustOptions = [
   {
     name: 'allow',
     type: 'list',
-    summary: 'what an extension from a catalog may do besides: session.write, bridge.read or bridge.write',
+    summary: 'additional permission of an extension from a catalog: session.write, bridge.read or bridge.write',
   },
   { name: 'dry-run', type: 'boolean', summary: 'only show what it would do' },
 ] as const
@@ -137,7 +137,7 @@ const installOptions = [
 
 const updateOptions = [
   ...trustOptions,
-  { name: 'archive', type: 'text', summary: 'a .tar.gz file with another version, in the place of its source' },
+  { name: 'archive', type: 'text', summary: 'a .tar.gz file with another version, used instead of its source' },
   { name: 'yes', type: 'boolean', summary: 'accept everything that it brings and asks for' },
 ] as const
 

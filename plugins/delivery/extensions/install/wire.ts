@@ -51,7 +51,7 @@ function trustToWire({ allowUnverified, checksumVerified, tier, decision, name }
             code: 'extension_unverified',
             category: 'extensions',
             severity: 'warning',
-            title: 'Nobody vouched for these files',
+            title: 'The origin of these files is not verified',
             message: `${name} was installed without the digest of its author`,
             data_freshness: 'live',
           },

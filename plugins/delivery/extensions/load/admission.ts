@@ -22,13 +22,13 @@ export async function admit(found: Found, { name, tier, daemonVersion }: Admissi
   if ('fault' in found) throw found.fault
   const { manifest, root } = found
   if (manifest.name !== name) {
-    throw ExtensionErrors.extension_name_mismatch(`the folder ${name} holds an extension named ${manifest.name}`, {
+    throw ExtensionErrors.extension_name_mismatch(`the folder ${name} contains an extension named ${manifest.name}`, {
       next: `mv ${path.join(path.dirname(root), name)} ${path.join(path.dirname(root), manifest.name)}`,
     })
   }
   const { min_svc_version: floor } = manifest
   if (floor !== undefined && !isAtLeast(daemonVersion, floor)) {
-    throw ExtensionErrors.extension_version_unsupported(`${name} asks for svc ${floor}, this is ${daemonVersion}`)
+    throw ExtensionErrors.extension_version_unsupported(`${name} requires svc ${floor}, this is ${daemonVersion}`)
   }
   const refused = refusal(manifest, tier)
   if (refused !== undefined) throw ExtensionErrors.extension_tier_refused(`${name} ${refused}`)
@@ -40,7 +40,7 @@ export async function admit(found: Found, { name, tier, daemonVersion }: Admissi
   )
   if (subprocess?.command.includes('/')) paths.push(['subprocess.command', subprocess.command])
   if (main !== undefined && !existsSync(path.join(root, main)) && (await sourceOfMain(root, manifest)) !== undefined) {
-    const text = `${main} of ${root} is not there; svc extension build bundles it from TypeScript`
+    const text = `${main} is missing in ${root}; svc extension build bundles it from TypeScript`
     throw ExtensionErrors.extension_not_built(text, { next: command('extension build', root) })
   }
   for (const [key, relative] of paths) {

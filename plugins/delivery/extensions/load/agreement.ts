@@ -13,7 +13,7 @@ export function checkAgreed(wanted: Manifest, agreed: readonly (string | undefin
   const scopes = wanted.network_participation?.channel_scopes ?? []
   const where = scopes.length === 0 ? '' : `, in ${scopes.join(', ')}`
   throw ExtensionErrors.extension_network_unconfirmed(
-    `${wanted.name} takes part in the network${where}, which was not agreed to`,
+    `${wanted.name} takes part in the network${where}, which was not confirmed`,
     {
       details: { confirm_network_digest: digest },
       next: `${command} --confirm-network-digest ${digest}`,

@@ -63,7 +63,7 @@ export async function filesOf(root: string): Promise<SourceFile[]> {
 /** Reads a listed file; a link or another file type in its place is refused. */
 async function readPart(root: string, absolute: string): Promise<Buffer> {
   const bytes = await readRegularFile(absolute, { maxBytes: MAX_BYTES, links: 'refuse' })
-  if (!bytes) throw ExtensionErrors.extension_changing(`${root} changes while it is read`)
+  if (!bytes) throw ExtensionErrors.extension_changing(`${root} changed while it was read`)
   return bytes
 }
 
@@ -139,7 +139,8 @@ export class CodeCache {
         await mkdir(path.dirname(to), { recursive: true, mode: 0o700 })
         await writeFile(to, await readPart(root, absolute), { flag: 'wx', mode })
       }
-      if ((await hashTree(fresh)) !== hash) throw ExtensionErrors.extension_changing(`${root} changes while it is read`)
+      if ((await hashTree(fresh)) !== hash)
+        throw ExtensionErrors.extension_changing(`${root} changed while it was read`)
       await mkdir(path.dirname(folder), { recursive: true, mode: 0o700 })
       await rename(fresh, folder)
     } catch (error) {
@@ -221,7 +222,8 @@ export async function importPlugin(folder: string, manifest: Manifest): Promise<
   const problems: string[] = []
   for (const [key, want] of Object.entries({ name, version, replaces: manifest.replaces })) {
     const has = plugin[key as 'name' | 'version' | 'replaces']
-    if (has !== want) problems.push(`the plugin says ${key} ${has ?? 'nothing'}, the manifest ${want ?? 'nothing'}`)
+    if (has !== want)
+      problems.push(`the plugin has ${key} ${has ?? 'nothing'}, but the manifest has ${want ?? 'nothing'}`)
   }
   const wrapped = wrappedPlugin(plugin.surface)
   if (wrapped !== undefined) throw bad(`its surface is that of the plugin ${wrapped}; ${NO_WRAPPER}`)
@@ -234,7 +236,7 @@ export async function importPlugin(folder: string, manifest: Manifest): Promise<
   const today = isOld ? fromVersionOne(plugin as Plugin) : (plugin as Plugin)
   if (!isOld) problems.push(...formProblems(today))
   const misnamed = namespaceProblems(today)
-  problems.push(...misnamed.map(one => `${one}; names of an extension begin with its vendor`))
+  problems.push(...misnamed.map(one => `${one}; names in an extension must begin with its vendor`))
   if (isOld && problems.length > 0) problems.push(...(await formerUses(await filesOf(folder))))
   const [first, ...others] = problems
   if (first !== undefined)
@@ -246,8 +248,7 @@ export async function importPlugin(folder: string, manifest: Manifest): Promise<
   return { plugin: today, module: file }
 }
 
-const NO_WRAPPER =
-  'a replacement has routes of its own, and what only adds something taps hooks, see docs/extensions.md'
+const NO_WRAPPER = 'a replacement declares its own routes; an addition taps hooks instead, see docs/extensions.md'
 const NO_MODULE = 'it is a module, and package.json beside it does not say "type": "module"; npm pkg set type=module'
 
 /** Whether a package.json without `"type": "module"`, as npm writes it, makes ES module code CommonJS. */

@@ -42,7 +42,7 @@ export function formProblems({ surface }: Plugin): string[] {
     ...Object.keys(surface).flatMap(member => {
       if (MEMBERS.includes(member)) return []
       const [meant] = nearest(member, MEMBERS)
-      return `its surface has the member ${member}, which there is not${meant ? `; did you mean ${meant}?` : ''}`
+      return `its surface has the unknown member ${member}${meant ? `; did you mean ${meant}?` : ''}`
     }),
     ...(surface.routes ?? []).flatMap(route => {
       const where = `the route ${route.method} ${route.path}`

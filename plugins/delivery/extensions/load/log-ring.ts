@@ -186,7 +186,7 @@ export class LogRing {
       return false
     }
     this.#isMuted = false
-    this.note(`it is heard again; ${kib(this.#mute)} KiB of its output were dropped so far`)
+    this.note(`its output is logged again; ${kib(this.#mute)} KiB of its output were dropped so far`)
     return true
   }
 
@@ -195,9 +195,7 @@ export class LogRing {
     this.#rest = ''
     this.#decoder = new StringDecoder('utf8')
     this.#drop(dropped)
-    this.note(
-      `muted: it writes more than ${HEARD.perSecond / 1024} KiB a second, and until it writes less that is dropped`,
-    )
+    this.note(`muted: it writes more than ${HEARD.perSecond / 1024} KiB/s; its output is dropped until it writes less`)
   }
 
   #drop(dropped: number): void {

@@ -51,7 +51,7 @@ export function findPackage(from: string, name: string): string | undefined {
 export async function packageFor(api: ApiVersion): Promise<PackageJson> {
   const file = path.join(packageRoot(), 'package.json')
   const bytes = await readRegularFile(file, { maxBytes: MAX_BYTES })
-  if (!bytes) throw ExtensionErrors.extension_load_failed(`${file} is missing: the package of the daemon is not whole`)
+  if (!bytes) throw ExtensionErrors.extension_load_failed(`${file} is missing: the package of the daemon is incomplete`)
   const own = JSON.parse(bytes.toString()) as PackageJson
   return api === 1 ? { ...own, exports: { ...own.exports, ...ENTRIES_OF_ONE } } : own
 }

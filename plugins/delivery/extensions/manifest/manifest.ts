@@ -121,7 +121,7 @@ function hoist(source: ManifestSource): Record<string, unknown> {
   }
   for (const key of Object.keys(extension)) {
     if (!CORE.includes(key)) throw source.fault(['extension', key], 'unknown member')
-    if (key in root) throw source.fault(['extension', key], 'it stands at the root as well; say it once')
+    if (key in root) throw source.fault(['extension', key], 'it also occurs at the root; set it once')
   }
   return { ...root, ...extension }
 }

@@ -138,14 +138,14 @@ const Bridge = v.pipe(
     platform: key,
     display_name: line(128),
     description: v.optional(prose(2000)),
-    edits: flag('a message that was sent can be changed, so that an answer grows in place'),
-    can_settle: flag('the process can find out whether a message arrived whose sending has no known result'),
+    edits: flag('sent messages can be edited, so that an answer grows in place'),
+    can_settle: flag('the process can find out whether a message arrived after an unknown result'),
     threads: flag('the platform has threads below its rooms'),
     authenticates_senders: flag(
-      'the platform itself says who a sender is; without it permission questions are not answered there',
+      'the platform authenticates senders; without it, permission questions cannot be answered there',
     ),
-    typing: flag('the platform shows that somebody writes: the process takes the event typing'),
-    fences: flag('code fences mean something: one that a split cuts is closed and opened again'),
+    typing: flag('the platform shows typing indicators: the process accepts the event typing'),
+    fences: flag('the platform renders code fences: a fence cut by a split is closed and reopened'),
     text_limit: v.optional(
       v.pipe(
         v.number(),
@@ -157,7 +157,7 @@ const Bridge = v.pipe(
       2000,
     ),
     text_unit: v.optional(
-      v.pipe(v.picklist(['bytes', 'utf16', 'code_points']), v.description('what counts as one in text_limit')),
+      v.pipe(v.picklist(['bytes', 'utf16', 'code_points']), v.description('unit of text_limit')),
       'code_points',
     ),
     config_schema: v.optional(v.pipe(RelativePath, v.description('file with the JSON Schema of provider_config'))),
@@ -281,7 +281,7 @@ export const Manifest = v.pipe(
     ['main'],
     m => m.main === undefined || m.apiVersion !== undefined,
   ),
-  rule(`${RESERVED_NAME} is the daemon's own name`, ['name'], m => m.name !== RESERVED_NAME),
+  rule(`${RESERVED_NAME} is reserved for the daemon`, ['name'], m => m.name !== RESERVED_NAME),
   rule('an extension with main is named vendor.things', ['name'], m => m.main === undefined || isDropIn(m.name)),
   rule('only an extension with main replaces a plugin', ['replaces'], m => !m.replaces || m.main !== undefined),
   rule(

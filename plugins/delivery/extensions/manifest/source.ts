@@ -70,7 +70,7 @@ function readTree(text: string, bad: Bad): Read {
     if (key) {
       const keys = getNodePath(key).map(String)
       const id = JSON.stringify(keys)
-      if (lines.has(id)) throw bad(lineAt(node.offset), keys, 'it stands here a second time')
+      if (lines.has(id)) throw bad(lineAt(node.offset), keys, 'it occurs here a second time')
       lines.set(id, lineAt(node.offset))
     }
     if (node.type === 'array') {

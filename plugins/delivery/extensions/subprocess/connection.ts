@@ -95,7 +95,8 @@ export class Connection {
   request(method: string, params: unknown, timeoutMs: number): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.#over !== undefined) throw new NotSent(this.#over)
-      if (this.#pending.size >= BOUNDS.asked) throw new NotSent(`${BOUNDS.asked} requests wait for an answer already`)
+      if (this.#pending.size >= BOUNDS.asked)
+        throw new NotSent(`${BOUNDS.asked} requests are already waiting for an answer`)
       const id = ++this.#nextId
       const timer = this.clock.timeout(timeoutMs, () => {
         this.#pending.delete(id)
@@ -204,7 +205,7 @@ export class Connection {
   #send(message: unknown): void {
     const line = `${JSON.stringify(message)}\n`
     if (this.pipes.stdin.writableLength + line.length > BOUNDS.unreadBytes) {
-      this.close('it does not read what it is sent')
+      this.close('it does not read its input')
       return
     }
     this.pipes.stdin.write(line, error => {

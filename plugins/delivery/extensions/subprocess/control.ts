@@ -57,7 +57,7 @@ export async function controlled<T>(
   signal.addEventListener('abort', stop)
   const opened = Instance.open(start, one => {
     instance = one
-    context.logs.note(`a process was started for a check alone, pid ${one.pid}`)
+    context.logs.note(`a process was started only for a check, pid ${one.pid}`)
     signal.throwIfAborted()
   })
   try {

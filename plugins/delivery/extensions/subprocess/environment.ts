@@ -97,7 +97,7 @@ export async function secretOf(
   const isDeclared = Object.hasOwn(declared, name)
   if (!isDeclared && !askedFor(manifest).includes(name))
     throw ExtensionErrors.extension_launch_invalid(
-      `${manifest.name} names no secret ${name} in [subprocess.secret_env]`,
+      `${manifest.name} does not declare ${name} in [subprocess.secret_env]`,
     )
   const own = Object.hasOwn(bound, name) ? bound[name] : undefined
   const reference = own ?? (isDeclared ? declared[name] : secretReference({ name: manifest.name, key }, name)) ?? ''

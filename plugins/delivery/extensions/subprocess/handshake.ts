@@ -90,7 +90,7 @@ export function checkReply(
     throw new Error(`it speaks protocol ${reply.protocol_version}; supported: ${PROTOCOL_VERSIONS.join(', ')}`)
   }
   const { provides, permissions } = reply.accepted_capabilities
-  refuse('accepts what it was not offered', [
+  refuse('accepts capabilities that were not offered', [
     ...provides.filter(one => !offered.provides.includes(one)),
     ...permissions.filter(one => !offered.permissions.includes(one)),
   ])

@@ -21,7 +21,7 @@ const CALLS_PER_SECOND = 10
 const MAX_RESULT = 4 * 1024 * 1024
 /** Error for a link to all workspaces that publishes records without one. */
 const NO_WORKSPACE =
-  'may publish in workspaces alone, and is linked to none: name them by id, or link it with svc extension dev --workspace <dir>'
+  'may publish only in workspaces, and is linked to none: give their ids, or link it with svc extension dev --workspace <dir>'
 
 const ATTACHMENTS = '/api/workspaces/{workspace_id}/sessions/{session_id}/attachments'
 
@@ -95,7 +95,7 @@ export class HostApi {
       })
     }
     this.#calls.take(limited(CALLS_PER_SECOND, CALLS.requests, `host_api.${method}`))
-    if (!isParameters(params)) throw rpcError('invalid_params', 'parameters are an object')
+    if (!isParameters(params)) throw rpcError('invalid_params', 'parameters must be an object')
     const own = this.#own[method]
     if (own) return this.#faultless(() => own(by, params ?? {}))
     const provided = known.route === undefined ? this.provisions.methodOf(method) : undefined
@@ -190,7 +190,7 @@ export class HostApi {
   async #ask(as: Actor, method: string, { consent, route }: HostMethod, params: object): Promise<unknown> {
     const [area] = consent.split('.')
     const unavailable = () =>
-      rpcError('method_unavailable', `${method}: this daemon has no subsystem that answers it: ${area}`, {
+      rpcError('method_unavailable', `${method}: this daemon has no subsystem for it: ${area}`, {
         method,
         area,
       })

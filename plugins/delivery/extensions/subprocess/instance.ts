@@ -137,7 +137,7 @@ export class Instance {
       if (healthy === true) return undefined
       if (typeof message === 'string') return this.start.logs.redact(clip(message, 500))
       return healthy === false
-        ? 'it says that it is not healthy'
+        ? 'it reports that it is not healthy'
         : 'its answer to health_check has no member healthy that is true or false'
     } catch (error) {
       return this.start.logs.redact(messageOf(error))

@@ -43,7 +43,7 @@ export class Provisions {
       try {
         entry.heard?.(extension, news)
       } catch (error) {
-        this.kernel.log.error(`${owner} failed to hear of a process: ${messageOf(error)}`, {
+        this.kernel.log.error(`${owner} could not be notified of a process: ${messageOf(error)}`, {
           extension: extension.name,
           code: faultOf(error).code,
         })

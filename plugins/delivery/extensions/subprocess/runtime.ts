@@ -370,10 +370,13 @@ export class SubprocessRuntime implements ExtensionRuntime {
         )
       })
     } catch (error) {
-      host.log.error('what an extension published stays', { extension: extension.name, error: messageOf(error) })
+      host.log.error('records published by an extension could not be removed', {
+        extension: extension.name,
+        error: messageOf(error),
+      })
     }
     this.#logs.note(
-      `the process is given up after ${this.#failures} failures in a row; svc extension reload tries again`,
+      `the process is not restarted after ${this.#failures} failures in a row; try again: svc extension reload`,
     )
     this.#to('give_up', { reason })
     this.#provisions.tell(extension, { status: 'given_up', reason })

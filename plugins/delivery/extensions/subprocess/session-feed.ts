@@ -25,7 +25,7 @@ export const SubscribeParams = v.strictObject({
       v.number(),
       v.safeInteger(),
       v.minValue(0),
-      v.description('events after this sequence; default: those that are written from now on'),
+      v.description('events after this sequence; default: new events only'),
     ),
   ),
   types: v.optional(
@@ -55,7 +55,7 @@ export class SessionFeed {
     const { workspace_id, session_id: sessionId, after_sequence, types } = checkedParams(SubscribeParams, params)
     await check({ workspace_id, session_id: sessionId })
     if (this.#subscriptions.size >= MAX_SUBSCRIPTIONS)
-      throw rpcError('too_many_requests', `${MAX_SUBSCRIPTIONS} subscriptions at a time; end one of them`)
+      throw rpcError('too_many_requests', `${MAX_SUBSCRIPTIONS} subscriptions at a time; close one of them`)
     const { current: sessions } = this.host.needs.sessions
     if (!sessions) throw rpcError('method_unavailable', 'sessions/subscribe: the plugin sessions does not run')
     const { last } = await sessions.follow(sessionId, Number.MAX_SAFE_INTEGER, AbortSignal.abort())

@@ -30,7 +30,7 @@ export const sourceTable: Inherited = {
 export const SnapshotErrors = defineErrors({
   source_inactive: {
     status: 409,
-    message: 'another process speaks for this source now, or none; only the newest one publishes',
+    message: 'another process, or none, now publishes for this source; only the newest one may publish',
   },
   snapshot_stale: { status: 409, message: 'the source version has to be larger than the last published one' },
   invalid_snapshot: { status: 422, message: 'the snapshot is not valid' },
@@ -80,7 +80,7 @@ export class Snapshots {
   apply(t: Tx, actor: Actor, snapshot: Snapshot): SnapshotResult {
     const { records } = this.kernel
     if (actor.kind !== 'extension')
-      throw KernelErrors.forbidden('snapshots are for extensions; others put and delete single records')
+      throw KernelErrors.forbidden('only extensions publish snapshots; other callers put and delete single records')
     const keys = checkedKeys(snapshot)
     const writes = snapshot.records.map(record => ({ ...record, quiet: true, published: true }) as const)
     // All records are checked before any lookup.

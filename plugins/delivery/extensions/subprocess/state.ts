@@ -66,7 +66,7 @@ export class ExtensionState {
       ) ?? { others: 0 }
       if (others + bytes > MAX_ALL)
         throw StateErrors.extension_state_too_large(
-          `${extension} keeps ${others} bytes already, at most ${MAX_ALL} are kept; delete some`,
+          `${extension} already stores ${others} of at most ${MAX_ALL} bytes; delete some`,
         )
       t.run(
         'INSERT OR REPLACE INTO extensions_state (extension, key, value, bytes, updated_at) VALUES (?, ?, ?, ?, ?)',

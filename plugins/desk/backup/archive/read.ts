@@ -86,7 +86,7 @@ export async function* partsOf({
         yield { header }
         continue
       }
-      if (manifest !== undefined) throw new TarProblem('there are files behind its manifest')
+      if (manifest !== undefined) throw new TarProblem('there are files after its manifest')
       if (header.format === CHUNKED_FORMAT && index === undefined) {
         index = await indexIn(entry)
         await checkComplete(index, store, file)
@@ -99,7 +99,7 @@ export async function* partsOf({
       if (!entry.path.startsWith(HOME_PREFIX))
         throw new TarProblem(`${JSON.stringify(entry.path)} is not below ${HOME_PREFIX}`)
       const at = entry.path.slice(HOME_PREFIX.length)
-      if (files.has(at) || folders.has(at)) throw new TarProblem(`${JSON.stringify(at)} is twice in it`)
+      if (files.has(at) || folders.has(at)) throw new TarProblem(`${JSON.stringify(at)} occurs twice in it`)
       if (files.size + folders.size >= LIMITS.entries) throw new TarProblem(`it has more than ${LIMITS.entries} files`)
       if (entry.type === 'folder') {
         folders.add(at)
@@ -165,7 +165,7 @@ async function checkComplete(index: ChunkIndex, store: ChunkStore, file: string)
   const missing = needed.filter(name => !there.has(name)).length
   if (missing > 0)
     throw BackupErrors.backup_incomplete(
-      `${path.basename(file)} is not complete: ${missing} of the ${needed.length} chunks that it needs are not in ${store.folder}. Where they are, make a file that needs none of them and use that one`,
+      `${path.basename(file)} is not complete: ${missing} of the ${needed.length} chunks that it needs are not in ${store.folder}. Where the chunks are, export a self-contained file and use that: svc backup export`,
     )
 }
 
@@ -229,7 +229,7 @@ async function beginOf(file: string): Promise<Buffer> {
 async function openArchive(file: string, opening: Opening): Promise<AsyncIterable<Uint8Array>> {
   try {
     const found = await fs.stat(file)
-    if (!found.isFile()) throw BackupErrors.backup_unreadable(`${file} is no regular file`)
+    if (!found.isFile()) throw BackupErrors.backup_unreadable(`${file} is not a regular file`)
     const first = await beginOf(file)
     if (first.equals(AGE_BEGIN)) return await opened(piecesOf(file), opening)
     const text = first.toString('latin1')

@@ -40,7 +40,7 @@ export async function sealed(bytes: Bytes, { to, passphrase }: Sealing): Promise
     }
     for (const recipient of to) encrypter.addRecipient(recipient)
   } catch (error) {
-    throw BackupErrors.backup_recipient_invalid(`a recipient is not one of age: ${messageOf(error)}`)
+    throw BackupErrors.backup_recipient_invalid(`a recipient is not an age recipient: ${messageOf(error)}`)
   }
   return fromWeb(await encrypter.encrypt(toWeb(bytes)))
 }
@@ -54,7 +54,7 @@ export async function opened(bytes: Bytes, { identities, passphrase }: Opening):
     if (passphrase !== undefined) decrypter.addPassphrase(passphrase)
     for (const identity of identities) decrypter.addIdentity(identity)
   } catch {
-    throw BackupErrors.backup_key_wrong('the identity is not one of age: a line AGE-SECRET-KEY-1… is expected')
+    throw BackupErrors.backup_key_wrong('the identity is not an age identity: a line AGE-SECRET-KEY-1… is expected')
   }
   try {
     return fromWeb(await decrypter.decrypt(toWeb(bytes)))

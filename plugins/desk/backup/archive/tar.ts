@@ -175,7 +175,7 @@ export async function* entriesOf(reader: ByteReader): AsyncGenerator<OpenEntry> 
 async function endOf(reader: ByteReader): Promise<void> {
   if ((await reader.exactly(BLOCK)) === undefined) throw new TarProblem('it is cut off')
   for (let bytes = await reader.some(BLOCK); bytes !== undefined; bytes = await reader.some(BLOCK))
-    if (bytes.some(byte => byte !== 0)) throw new TarProblem('there are bytes behind its end')
+    if (bytes.some(byte => byte !== 0)) throw new TarProblem('there are bytes after its end')
 }
 
 function readBlock(bytes: Buffer): { path: string; mode: number; size: number; type: number } {

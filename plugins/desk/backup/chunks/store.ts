@@ -52,7 +52,7 @@ export class ChunkStore {
     if (await this.holds(chunk)) return chunk
     await replaceDurably(path.join(this.folder, chunk[0]), bytes)
     this.written += bytes.length
-    if (!(await this.holds(chunk))) throw new Error('what was read back is not what was written')
+    if (!(await this.holds(chunk))) throw new Error('the data read back differs from the data written')
     return chunk
   }
 

@@ -35,19 +35,19 @@ export const writeMark = (home: string, mark: HomeMark): void => fileOf(home).wr
  */
 export function guardHome(home: string): void {
   if (existsSync(path.join(home, RESTORING_FILE)))
-    throw BackupErrors.restore_unfinished(`the restore into ${home} did not end: what is there is a part of a home`, {
+    throw BackupErrors.restore_unfinished(`the restore into ${home} was interrupted: the home is incomplete`, {
       next: command('backup restore', placeholder('file'), '--home', home),
     })
   const mark = readMark(home)
   if (mark && mark.path !== home && readMark(mark.path)?.id === mark.id && !isSame(mark.path, home))
-    throw copied(home, `of ${mark.path}, which is still there`, `remove or rename ${mark.path}`)
+    throw copied(home, `of ${mark.path}, which still exists`, `remove or rename ${mark.path}`)
   const other = mark?.path === home ? undefined : mark?.path
   if (runsElsewhere(home))
     throw copied(home, `of ${other ?? 'a home'}, whose daemon runs`, 'stop that daemon and remove its home')
 }
 
 function copied(home: string, what: string, instead: string) {
-  const text = `${home} is a copy ${what}: both would run every job and answer every message twice. Restore a backup into a new home instead; to go on with this one, ${instead}`
+  const text = `${home} is a copy ${what}: both would run every job and answer every message twice. Restore a backup into a new home instead; to use this one, ${instead}`
   return BackupErrors.home_copied(text, { next: command('backup create') })
 }
 

@@ -39,7 +39,7 @@ export interface Started {
 }
 
 /** Errors of a failed start: a migration of the kernel, or a required plugin. */
-const FAILED = /\b(migration_refused|sql_failed|constraint_failed)\b|without which nothing works/
+const FAILED = /\b(migration_refused|sql_failed|constraint_failed)\b|the required plugin \S+ did not start/
 
 /**
  * Starts a kernel on a home. Before the first start with another schema, it makes a backup. If a migration fails, the database is
@@ -135,7 +135,7 @@ async function backUp({ home, version, clock, folder, keep, log }: UpgradeOption
         const { signal } = new AbortController()
         const made = await putBackup(material, { folder, keep, kind, sealing: { to: [] }, signal, clock })
         const output = made.backup.path
-        log('info', `this version has another schema than the one before: the home was backed up to ${output}`)
+        log('info', `this version changes the database schema: the home was backed up to ${output}`)
         return output
       },
     )
@@ -146,18 +146,18 @@ async function backUp({ home, version, clock, folder, keep, log }: UpgradeOption
 }
 
 async function undone({ home, clock, log }: UpgradeOptions, backup: string, why: string): Promise<Fault> {
-  const next = 'start the version of svc from before'
+  const next = 'start the previous version of svc'
   try {
     await putBack(home, backup, clock)
   } catch (error) {
-    log('error', `the database from before was not put back: ${messageOf(error)}`)
+    log('error', `the previous database was not restored: ${messageOf(error)}`)
     return BackupErrors.upgrade_failed(
-      `the upgrade failed, and the database from before was not put back (${messageOf(error)}): ${why}. It is in ${backup}`,
+      `the upgrade failed, and the previous database was not restored (${messageOf(error)}): ${why}. It is in ${backup}`,
       { next: command('backup restore', backup, '--home', placeholder('folder')) },
     )
   }
   return BackupErrors.upgrade_failed(
-    `the upgrade failed: ${why}. The database is what it was before; the home as it was is in ${backup}`,
+    `the upgrade failed: ${why}. The database is unchanged; a backup of the home is in ${backup}`,
     { next },
   )
 }

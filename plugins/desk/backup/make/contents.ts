@@ -119,7 +119,7 @@ class Walk {
         below.push(at)
       } else if (entry.isFile()) await this.file(at)
       else if (entry.isSymbolicLink()) this.leaveOut(at, 'it is a symbolic link')
-      else if (!entry.isSocket()) this.leaveOut(at, 'it is no regular file')
+      else if (!entry.isSocket()) this.leaveOut(at, 'it is not a regular file')
     }
     return below
   }
@@ -137,12 +137,12 @@ class Walk {
   async file(relative: string): Promise<void> {
     const file = path.join(this.root, relative)
     if (VAULT_KEYS.has(relative) && !this.options.withVaultKey) {
-      this.leaveOut(relative, 'the key of the vault is put in with --include-vault-key only')
+      this.leaveOut(relative, 'the vault key is included only with --include-vault-key')
       return
     }
     try {
       if (relative === '.env' && !this.options.withVaultKey && (await names(file, VARIABLE))) {
-        this.leaveOut(relative, `it holds ${VARIABLE}, which is put in with --include-vault-key only`)
+        this.leaveOut(relative, `it contains ${VARIABLE}, which is included only with --include-vault-key`)
         return
       }
       const { mode: bits, size: length, mtimeNs } = await fs.lstat(file, { bigint: true })

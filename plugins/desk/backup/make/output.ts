@@ -32,8 +32,8 @@ export async function outputOf({ output, folder, now, kind, isSealed, homeId }: 
   const found = await fs.stat(output).catch(() => undefined)
   if (found?.isDirectory()) return path.join(output, name)
   if (found || output.endsWith(path.sep)) {
-    if (!found) throw BackupErrors.backup_output_invalid(`there is no folder ${output}; make it first`)
-    throw BackupErrors.backup_output_exists(`${output} is there already; name another file, or a folder`)
+    if (!found) throw BackupErrors.backup_output_invalid(`the folder ${output} does not exist; create it first`)
+    throw BackupErrors.backup_output_exists(`${output} already exists; give another file, or a folder`)
   }
   return output
 }

@@ -97,7 +97,7 @@ export async function writeArchive({ plain, output, sealing, signal }: ArchiveOp
       await handle.close()
     }
     if ((await hashOf(partial, signal)) !== hash.digest('hex'))
-      throw new Error('what was read back is not what was written')
+      throw new Error('the data read back differs from the data written')
     await put(partial, output)
     return bytes
   } catch (error) {
@@ -109,9 +109,11 @@ export async function writeArchive({ plain, output, sealing, signal }: ArchiveOp
 function faultFor(error: unknown, output: string): unknown {
   if (error instanceof Fault) return error
   if (isFull(error))
-    return new Fault('disk_full', 507, `the backup was not made: there is no room for ${output}`, { cause: error })
+    return new Fault('disk_full', 507, `the backup was not made: there is not enough disk space for ${output}`, {
+      cause: error,
+    })
   const { code } = error as NodeJS.ErrnoException
-  if (code === 'EEXIST') return BackupErrors.backup_output_exists(`${output} is there already`)
+  if (code === 'EEXIST') return BackupErrors.backup_output_exists(`${output} already exists`)
   if (['EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENOTDIR', 'EISDIR'].includes(String(code)))
     return BackupErrors.backup_output_invalid(`the backup cannot be written to ${output}: ${messageOf(error)}`)
   return BackupErrors.backup_failed(`the backup was not made: ${messageOf(error)}`, { cause: error })

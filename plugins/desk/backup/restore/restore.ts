@@ -76,9 +76,14 @@ export async function restoreBackup(options: RestoreOptions): Promise<Verified> 
     if (error instanceof Fault || (error as Error).name === 'AbortError') throw error
     const next = command('backup restore', file, '--home', home)
     if (isFull(error))
-      throw new Fault('disk_full', 507, `there is no room for the home in ${home}; free space and restore again`, {
-        next,
-      })
+      throw new Fault(
+        'disk_full',
+        507,
+        `there is not enough disk space for the home in ${home}; free space and restore again`,
+        {
+          next,
+        },
+      )
     throw BackupErrors.restore_failed(`the backup was not restored: ${messageOf(error)}`, { next, cause: error })
   }
 }
@@ -93,7 +98,7 @@ async function checkFresh(home: string): Promise<void> {
   const other = names.find(name => name !== LOCK_FILE)
   if (other !== undefined)
     throw BackupErrors.home_not_fresh(
-      `${home} is not empty: it has ${other}. A backup is restored into a home that is not there yet, or empty`,
+      `${home} is not empty: it has ${other}. A backup can be restored only into a new or empty home`,
     )
 }
 

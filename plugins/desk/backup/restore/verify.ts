@@ -46,10 +46,15 @@ export async function verifyBackup({ file, opening, knows, signal }: VerifyOptio
     return { manifest, lockedSecrets: await checkDatabase(database, manifest, path.basename(file)) }
   } catch (error) {
     if (!isFull(error)) throw error
-    throw new Fault('disk_full', 507, `there is no room in ${os.tmpdir()} to check the database of ${file}`, {
-      next: 'free space, or name another folder with TMPDIR',
-      cause: error,
-    })
+    throw new Fault(
+      'disk_full',
+      507,
+      `there is not enough disk space in ${os.tmpdir()} to check the database of ${file}`,
+      {
+        next: 'free space, or name another folder with TMPDIR',
+        cause: error,
+      },
+    )
   } finally {
     await fs.rm(folder, { recursive: true, force: true })
   }
@@ -64,12 +69,12 @@ async function checkDatabase(database: string, manifest: Manifest, name: string)
       for (const [text] of store.db.rows('SELECT * FROM pragma_integrity_check'))
         if (text !== 'ok') throw damaged(`its database: ${text}`)
       for (const [table, , parent] of store.db.rows('SELECT * FROM pragma_foreign_key_check LIMIT 1'))
-        throw damaged(`a row of ${table} refers to a row of ${parent} that is not there`)
+        throw damaged(`a row of ${table} refers to a row of ${parent} that does not exist`)
       const tables = tablesOf(store.db)
       for (const table of tables) {
         const rows = Number(store.db.row(`SELECT count(*) FROM "${table.replaceAll('"', '""')}"`)?.[0])
         if (manifest.tables[table] !== rows)
-          throw damaged(`its table ${table} has ${rows} rows, and had ${manifest.tables[table] ?? 'none'}`)
+          throw damaged(`its table ${table} has ${rows} rows instead of ${manifest.tables[table] ?? 'none'}`)
       }
       const missing = Object.keys(manifest.tables).find(table => !tables.includes(table))
       if (missing !== undefined) throw damaged(`its table ${missing} is missing`)

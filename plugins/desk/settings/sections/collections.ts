@@ -146,7 +146,7 @@ export const hooks: Collection = {
     const { declaration } = body as PutHookBody
     return declaration.name === name
       ? undefined
-      : `the declaration is of a hook ${shown(declaration.name)}, not of ${shown(name)}`
+      : `the declaration names the hook ${shown(declaration.name)}, not ${shown(name)}`
   },
 }
 

@@ -6,10 +6,10 @@ export const memory: Members = {
   global_dir: words('', 'Folder of the memory of all workspaces; empty: `memory` in the home'),
   controller: {
     mode: words('hybrid', 'How the controller decides about a write'),
-    max_latency: duration('800ms', 'Time that a decision may take'),
+    max_latency: duration('800ms', 'Timeout of a decision'),
     default_op_on_fail: words('noop', 'What happens to a write when the controller fails'),
     policy: {
-      allow_origins: list([], 'Origins that may write; empty: all'),
+      allow_origins: list([], 'Origins that may write memories; empty: all'),
       max_content_chars: integer(4096, 'Characters of one memory'),
       max_writes_per_min: integer(60, 'Writes a minute'),
     },
@@ -53,7 +53,7 @@ export const memory: Members = {
   },
   extractor: {
     mode: words('async', 'When memories are extracted from turns'),
-    deadline: duration('60s', 'Time that an extraction may take'),
+    deadline: duration('60s', 'Timeout of an extraction'),
     dlq_path: words('_system/dlq', 'Folder of extractions that failed'),
     inbox_path: words('_inbox', 'Folder of extractions that wait'),
     sandbox_inbox_only: flag(true, 'Whether a sandboxed agent may write to its inbox only'),
@@ -69,9 +69,9 @@ export const memory: Members = {
   },
   provider: {
     name: words('local', 'Where memories are kept'),
-    cooldown: duration('30s', 'Time without a call after failures'),
+    cooldown: duration('30s', 'Cooldown without calls after failures'),
     failure_threshold: integer(3, 'Failures in a row before the cooldown'),
-    timeout: duration('5s', 'Time that a call may take'),
+    timeout: duration('5s', 'Timeout of a call'),
   },
   recall: {
     fusion: words('weighted', 'How rankings are combined'),
@@ -83,7 +83,7 @@ export const memory: Members = {
     signals: {
       metrics_enabled: flag(true, 'Whether recalls are counted'),
       queue_capacity: integer(1024, 'Recall signals that may wait'),
-      worker_retry_max: integer(3, 'Tries of one recall signal'),
+      worker_retry_max: integer(3, 'Attempts per recall signal'),
     },
     weights: {
       bm25_trigram: amount(0.3, 'Weight of the trigram ranking'),
@@ -94,7 +94,7 @@ export const memory: Members = {
   },
   session: {
     cold_archive_days: integer(30, 'Days after which the ledger of a session is archived'),
-    events_purge_grace: duration('168h', 'Time before the events of a purged session go'),
+    events_purge_grace: duration('168h', 'Time before the events of a purged session are deleted'),
     hard_delete_days: integer(365, 'Days after which an archived ledger is deleted'),
     ledger_format: words('jsonl', 'Format of ledgers'),
     ledger_root: words('sessions', 'Folder of ledgers'),

@@ -37,7 +37,7 @@ export const roles: Members = {
     ...model('writes of memories are judged'),
     max_tokens_out: integer(512, 'Tokens of one judgement', 1_000_000),
     prompt_version: words('v1', 'Version of the prompt'),
-    timeout: duration('5s', 'Time that a judgement may take'),
+    timeout: duration('5s', 'Timeout of a judgement'),
     top_k: integer(5, 'Memories that a judgement sees', 1000),
   },
   memory_extractor: agent('memories are extracted from turns'),

@@ -57,9 +57,9 @@ export const sections: readonly Section[] = [
       daemon: {
         memory_report_interval: duration('5m', 'Interval of reports of the memory of the daemon; 0: none'),
         reload_timeouts: {
-          bridges: shortDuration('30s', 300, 'Time that bridges have to follow a change'),
-          mcp: shortDuration('10s', 60, 'Time that MCP servers have to follow a change'),
-          providers: shortDuration('5s', 60, 'Time that providers have to follow a change'),
+          bridges: shortDuration('30s', 300, 'Timeout for bridges to apply a change'),
+          mcp: shortDuration('10s', 60, 'Timeout for MCP servers to apply a change'),
+          providers: shortDuration('5s', 60, 'Timeout for providers to apply a change'),
         },
         socket: key('daemon.socket', text),
       },
@@ -103,7 +103,7 @@ export const sections: readonly Section[] = [
           absent: '',
         },
         registry: {
-          ...liveWords('What the catalog is called where something was installed from it; empty: `catalog`'),
+          ...liveWords('Name of the catalog as shown for installed items; empty: `catalog`'),
           at: 'registry',
         },
       },
@@ -209,7 +209,7 @@ export const sections: readonly Section[] = [
     flat: true,
     scopes: ['global', 'workspace'],
     members: {
-      fallback_agent_enabled: own(v.boolean(), true, 'Whether a text that is no command goes to an agent', {
+      fallback_agent_enabled: own(v.boolean(), true, 'Whether text that is not a command goes to an agent', {
         overlay: true,
       }),
       personalization: own(v.boolean(), true, 'Whether commands that are used often come first', { overlay: true }),

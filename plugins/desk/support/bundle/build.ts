@@ -81,7 +81,7 @@ async function readSource(source: Source, scrubber: Scrubber, signal: AbortSigna
   if (omitted !== undefined) return without(omitted)
   try {
     const encoded = await encode(await source.read(signal), scrubber, Math.min(max, left))
-    if (!encoded) return without('it cannot be made as small as artifact_max_bytes')
+    if (!encoded) return without('it cannot be reduced to artifact_max_bytes')
     return { artifact: included(path, encoded), encoded }
   } catch (error) {
     signal.throwIfAborted()

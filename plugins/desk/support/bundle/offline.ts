@@ -97,7 +97,7 @@ function sourcesOf(request: OfflineRequest, db: Reads | string, scrubber: Scrubb
       ...(includeStatus ? {} : { omitted: '--no-status was given' }),
       read: () => json(statusOf(request)),
     },
-    { path: 'providers.json', omitted: 'only a daemon that answers knows the providers', read: () => json({}) },
+    { path: 'providers.json', omitted: 'the list of providers needs a running daemon', read: () => json({}) },
     table('config-apply-records.json', applyRecords),
     table('event-summaries.json', eventSummaries, Limits.events),
     table('sessions.json', sessionRows),
@@ -156,7 +156,7 @@ async function homeFindings(home: string): Promise<Finding[]> {
   const found: Finding[] = []
   const about = await stat(home).catch(() => undefined)
   if (!about)
-    return [{ id: 'home.path', severity: 'error', code: 'home_path_missing', message: `${home} is not there` }]
+    return [{ id: 'home.path', severity: 'error', code: 'home_path_missing', message: `${home} does not exist` }]
   if ((about.mode & 0o077) !== 0) {
     const mode = (about.mode & 0o777).toString(8)
     const message = `${home} has mode ${mode}; other users of this machine can reach it`
@@ -175,7 +175,7 @@ async function homeFindings(home: string): Promise<Finding[]> {
   }
   const crashes = await readdir(path.join(home, 'logs', 'crash-bundles')).catch(() => [])
   if (crashes.length > 0) {
-    const message = `${crashes.length} reports of crashed agents are in logs/crash-bundles of the home; they are not part of this bundle`
+    const message = `${crashes.length} crash reports of agents are in logs/crash-bundles of the home; they are not part of this bundle`
     found.push({ id: 'home.crashes', severity: 'warning', code: 'crash_bundles_found', message })
   }
   return found

@@ -53,7 +53,7 @@ interface Sample {
 const REMEDY =
   /^(?:plugin\.(?:unloaded|loaded)|restart\.|daemon\.(?:started|draining|active)|extension\.|sandbox\.|audit\.|config\.|session\.(?:stopped|repaired)|task\.(?:run_requeued|run_recovered|lease_expired))/
 const REMEDY_WORDS =
-  /\b(?:restart|restarted|recovered|repaired|quarantined?|disabled|left out|ended|killed|kept apart|safe mode|back-?off|again)\b/i
+  /\b(?:restart|restarted|recovered|repaired|quarantined?|disabled|left out|skipped|dropped|ended|killed|kept apart|safe mode|back-?off|again)\b/i
 
 const listOf = <T>(part: unknown, member: string): readonly T[] => {
   const list = Object(part)[member]
@@ -83,7 +83,7 @@ export function summaryOf({ parts, artifacts, about, at }: Parts): string {
     `# Support bundle\n\n${about}\nMade at ${iso(at)}.`,
     `## What is wrong\n\n${wrong.length === 0 ? 'Nothing was found.' : wrong.join('\n')}`,
     ...(turns.length === 0 ? [] : [`## What is under way\n\n${turns.join('\n')}`]),
-    `## What the daemon did\n\n${done.length === 0 ? 'Nothing is on record.' : done.join('\n')}`,
+    `## What the daemon did\n\n${done.length === 0 ? 'Nothing is recorded.' : done.join('\n')}`,
     `## What to look at\n\n${lookAt(wrong.length > 0, events, logLines).join('\n')}`,
     ...(missing.length === 0
       ? []
@@ -203,7 +203,7 @@ function lookAt(isWrong: boolean, events: readonly EventLine[], lines: readonly 
   const first = events.findLast(({ failure }) => failure)
   const error = lines.find(({ level }) => level === 'error')
   return [
-    ...(isWrong ? ['- doctor.json: each problem with the command that helps.'] : []),
+    ...(isWrong ? ['- doctor.json: each problem with the command that fixes it.'] : []),
     ...(first
       ? [`- event-summaries.json from ${first.timestamp} on: the first failure on record is ${first.type}.`]
       : []),

@@ -57,7 +57,7 @@ class Findings {
   head(workspaceId: string): void {
     const { version, workspace_id, desktops, windows, overrides } = this.document
     if (version !== DOCUMENT_VERSION)
-      this.add('version', 'version', `version ${version} is not known; documents have version ${DOCUMENT_VERSION}`)
+      this.add('version', 'version', `version ${version} is not supported; documents have version ${DOCUMENT_VERSION}`)
     if (workspace_id !== workspaceId)
       this.add('workspace', 'workspace_id', workspaceId ? `must be ${workspaceId}` : 'must be empty')
     if (JSON.stringify(this.document).length > limits.characters)

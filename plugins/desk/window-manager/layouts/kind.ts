@@ -18,7 +18,7 @@ function layoutProblems(spec: WindowLayoutSpec, scope: RecordScope): WindowDiagn
   const found: WindowDiagnostic[] = []
   const add = (code: string, path: string, message: string) => found.push({ code: `layout.${code}`, path, message })
   if (spec.version !== LAYOUT_VERSION)
-    add('version', 'version', `version ${spec.version} is not known; layouts have version ${LAYOUT_VERSION}`)
+    add('version', 'version', `version ${spec.version} is not supported; layouts have version ${LAYOUT_VERSION}`)
   if (spec.display_name.trim() === '' || spec.display_name.length > 200)
     add('display_name', 'display_name', '1 to 200 characters')
   const slots = new Set<string>()

@@ -75,7 +75,7 @@ export const commandTable = {
     false,
   ),
   'window.move': command(
-    'Move a window beside another, on top of it (`center`), to another desktop, or floats it at a place',
+    'Move a window beside another, on top of it (`center`), to another desktop, or to a floating position',
     v.strictObject({
       window_id: Id,
       desktop_id: v.optional(Id),
@@ -91,7 +91,7 @@ export const commandTable = {
   ),
   'window.zoom': command('Zoom a window to cover its desktop, or put it back', v.strictObject({ window_id: Id })),
   'layout.arrange': command(
-    'Tile the windows of a desktop anew',
+    'Tile the windows of a desktop again',
     v.strictObject({
       desktop_id: v.optional(Id),
       mode: v.picklist(['columns', 'rows', 'grid', 'main', 'stack']),

@@ -45,7 +45,7 @@ export const remove: Reducer<'desktop.delete'> = (draft, { desktop_id, move_to }
   if (draft.desktops.length === 1) refuse('final_desktop', 'the last desktop cannot be deleted')
   const isEmpty = desktop.groups.length === 0 && desktop.floating.length === 0
   if (move_to === undefined && !isEmpty)
-    refuse('destination_required', `desktop ${desktop.name} has windows; say in move_to which desktop takes them`, {
+    refuse('destination_required', `desktop ${desktop.name} has windows; set move_to to the desktop that takes them`, {
       next: command('desktop delete', desktop.id, '--move-to', placeholder('desktop')),
     })
   if (move_to !== undefined) {

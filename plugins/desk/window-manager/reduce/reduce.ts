@@ -50,7 +50,7 @@ export function decodePayload<C extends CommandId>(id: C, payload: unknown): Pay
     message: issueText(issue),
   }))
   const [first] = diagnostics
-  return refuse('invalid_command', `the payload of ${id} does not fit: ${first?.path}: ${first?.message}`, {
+  return refuse('invalid_command', `the payload of ${id} is not valid: ${first?.path}: ${first?.message}`, {
     diagnostics,
   })
 }

@@ -65,7 +65,7 @@ export const move: Reducer<'window.move'> = (draft, payload, context) => {
   if (target?.window === window) refuse('invalid_command', 'a window cannot be moved beside itself')
   const goal = target?.desktop ?? (payload.desktop_id === undefined ? desktop : desktopAt(draft, payload.desktop_id))
   if (!target && goal === desktop && !payload.floating_rect && payload.edge === undefined)
-    refuse('invalid_command', 'say where to: target_window_id, edge, desktop_id or floating_rect')
+    refuse('invalid_command', 'give a destination: target_window_id, edge, desktop_id or floating_rect')
   const floats = payload.floating_rect !== undefined || (window.placement === 'floating' && !target && !payload.edge)
   if (floats) {
     if (window.placement !== 'floating') window.return_anchor = anchorOf(window, desktop, revision)

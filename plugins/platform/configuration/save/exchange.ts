@@ -74,6 +74,6 @@ export function settle(file: string, before: string, maxBytes: number): void {
 const textOf = (file: string, maxBytes: number) => readRegularFileSync(file, { maxBytes, links: 'refuse' })?.toString()
 
 const changed = (file: string) =>
-  new Fault('file_changed', 409, `somebody else saved ${file} at the same moment; nothing was changed`, {
+  new Fault('file_changed', 409, `another program saved ${file} at the same time; nothing was changed`, {
     next: 'try again',
   })

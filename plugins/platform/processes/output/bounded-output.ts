@@ -57,7 +57,7 @@ export class BoundedOutput extends Transform {
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     const { read, tolerated } = this.limits
     if (this.#tolerated.take(chunk.length) > 0) {
-      const text = `it floods: more than ${tolerated.burst / MIB} MiB, ${read.perSecond / MIB} MiB a second and no end`
+      const text = `it floods its output: more than ${tolerated.burst / MIB} MiB at a sustained ${read.perSecond / MIB} MiB/s`
       this.tell('flooded', `${text}; its process is ended`)
       done(new Error(text))
       return
@@ -68,8 +68,7 @@ export class BoundedOutput extends Transform {
       done()
       return
     }
-    if (!this.#held)
-      this.tell('held', `it prints faster than ${read.perSecond / MIB} MiB a second: it is read no faster`)
+    if (!this.#held) this.tell('held', `it prints faster than ${read.perSecond / MIB} MiB/s: its output is throttled`)
     this.#held = true
     this.#pause = this.#clock.timeout(waitMs, () => done())
   }

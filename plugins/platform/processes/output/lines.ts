@@ -66,13 +66,14 @@ class Pace {
   /** Counts a line. @throws Error naming the exceeded limit */
   count(isMessage: boolean): void {
     const { burst, perSecond } = MOST_LINES
-    if (!this.#lines.tryTake(1)) throw new Error(`it floods: more than ${burst} lines, and ${perSecond} a second since`)
+    if (!this.#lines.tryTake(1))
+      throw new Error(`it floods its output: a burst of more than ${burst} lines, and ${perSecond} per second since`)
     if (isMessage) {
       this.#junk = undefined
       return
     }
     this.#junk ??= new TokenBucket({ burst: this.most, perSecond: JUNK_A_SECOND }, clock)
-    if (!this.#junk.tryTake(1)) throw new Error(`more than ${this.most} lines in a row that are no message`)
+    if (!this.#junk.tryTake(1)) throw new Error(`more than ${this.most} lines in a row that are not messages`)
   }
 }
 

@@ -277,7 +277,7 @@ export class Answers {
     const texts = from.flatMap(text => textsOf(quiet(text.trimEnd()), this.#can(bridgeId)))
     if (texts.length <= MAX_PARTS) return texts
     const rest = texts.slice(MAX_PARTS - 1).reduce((sum, one) => sum + one.length, 0)
-    return [...texts.slice(0, MAX_PARTS - 1), `… and ${rest} characters more, which are in the session alone`]
+    return [...texts.slice(0, MAX_PARTS - 1), `… and ${rest} more characters; see the session for the full text`]
   }
 
   #can(bridgeId: string) {
@@ -348,7 +348,7 @@ function closingOf(end: TurnEnd, hasText: boolean, isStopped: boolean): string |
     case 'canceled':
       return isStopped ? 'This was interrupted, because the agent was stopped. Ask again.' : 'Canceled.'
     case 'dropped':
-      return 'This question was taken out of the queue and is not answered.'
+      return 'This question was removed from the queue without an answer.'
     case 'failed':
       return `The agent failed: ${end.why}. Ask again.`
   }

@@ -169,7 +169,7 @@ export class Deliveries {
     const delivery = this.#found(bridgeId, id)
     await this.kernel.db.tx(t => {
       if (this.ledger.resend(t, delivery) === 0)
-        throw BridgeErrors.bridge_delivery_not_failed(`nothing of ${id} failed`)
+        throw BridgeErrors.bridge_delivery_not_failed(`no message of ${id} failed`)
     })
     this.lanes.wake(delivery.lane)
     return this.#listed(id)
@@ -181,7 +181,7 @@ export class Deliveries {
     const states: readonly DeliveryState[] = ['failed', 'prepared', 'queued', 'unknown_after_send']
     await this.kernel.db.tx(t => {
       if (this.ledger.suppress(t, id, 'discarded', states) === 0)
-        throw BridgeErrors.bridge_delivery_not_failed(`nothing of ${id} waits`)
+        throw BridgeErrors.bridge_delivery_not_failed(`no message of ${id} is waiting`)
     })
     this.lanes.wake(lane)
     return this.#listed(id)
@@ -218,9 +218,8 @@ export class Deliveries {
           code: 'bridge_deliveries_failed',
           severity: 'warning',
         },
-        title: `${n} messages of bridge ${id} were not delivered`,
-        message:
-          'The platform rejected them, or nobody knows whether they arrived. Each is sent again or discarded by a person.',
+        title: `bridge ${id}: ${n} ${n === 1 ? 'message was' : 'messages were'} not delivered`,
+        message: 'The platform rejected them, or it is unknown whether they arrived. Resend or discard each of them.',
         suggested_command: command('bridge deliveries', id),
       }),
     )

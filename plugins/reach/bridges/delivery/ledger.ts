@@ -159,7 +159,9 @@ export class Ledger {
   resend(t: Tx, delivery: Delivery): number {
     const failed = this.partsOf(t, delivery.id).filter(({ state }) => state === 'failed')
     if (failed.some(({ text, lastText }) => (lastText ?? text) === ''))
-      throw BridgeErrors.bridge_delivery_text_gone(`the text of ${delivery.id} was not kept: the platform had taken it`)
+      throw BridgeErrors.bridge_delivery_text_gone(
+        `the text of ${delivery.id} is not stored: the platform had accepted it`,
+      )
     const expiresAt = this.kernel.clock.now() + delivery.ttl
     for (const part of failed) this.move(t, part, 'queued', { attempts: 0, expiresAt })
     if (failed.length > 0) deliveries.update(t, { id: delivery.id }, { endedAt: undefined })

@@ -26,7 +26,7 @@ export const deliveryRoutes: readonly Route<BridgesService>[] = [
   route({
     method: 'GET',
     path: ONE,
-    summary: 'List the messages of a bridge: those that failed first, then those on their way, then the newest',
+    summary: 'List the messages of a bridge: failed ones first, then pending ones, then the newest',
     query: ListBridgeDeliveriesQuery,
     replies: { 200: ListBridgeDeliveriesReply },
     with: [
@@ -59,10 +59,10 @@ export const deliveryRoutes: readonly Route<BridgesService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/{delivery_id}/resend`,
-    summary: 'Send a message again that failed',
+    summary: 'Resend a failed message',
     replies: { 200: BridgeDeliveryReply },
     with: [
-      undo({ by: 'never', why: 'a message that was sent stays sent' }),
+      undo({ by: 'never', why: 'a sent message cannot be withdrawn' }),
       runsCode(false),
       throws(bridge_not_found, bridge_delivery_not_found, bridge_delivery_not_failed, bridge_delivery_text_gone),
       cli('bridge resend', { args: [id, deliveryId], view: show(BridgeDeliveryReply, 'delivery', ['id', 'state']) }),
@@ -75,11 +75,11 @@ export const deliveryRoutes: readonly Route<BridgesService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/{delivery_id}/discard`,
-    summary: 'Discard a message that failed, was not sent yet, or may have arrived',
+    summary: 'Discard a message that failed, is pending, or may have arrived',
     essential: true,
     replies: { 200: BridgeDeliveryReply },
     with: [
-      undo({ by: 'never', why: 'a discarded message is not kept' }),
+      undo({ by: 'never', why: 'a discarded message is not stored' }),
       runsCode(false),
       throws(bridge_not_found, bridge_delivery_not_found, bridge_delivery_not_failed),
       cli('bridge discard', { args: [id, deliveryId], view: show(BridgeDeliveryReply, 'delivery', ['id', 'state']) }),

@@ -24,7 +24,7 @@ export const isActive = (state: DeliveryState): boolean => active.has(state)
 
 /** Returns the next state of a part. Throws if there is no such transition. */
 export function step(from: DeliveryState, to: DeliveryState): DeliveryState {
-  if (!TRANSITIONS[from].includes(to)) throw new Error(`a delivery does not go from ${from} to ${to}`)
+  if (!TRANSITIONS[from].includes(to)) throw new Error(`a delivery cannot change from ${from} to ${to}`)
   return to
 }
 

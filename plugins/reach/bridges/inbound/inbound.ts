@@ -117,7 +117,7 @@ export class Inbound {
     if (running) return { ...(await this.#waited(running)), outcome: 'duplicate' }
     const size = (event.attachments ?? []).reduce((sum, { data }) => sum + data.length, 0)
     if (size > 0 && this.#fileSize + size > MAX_FILES_SIZE)
-      throw BridgeErrors.bridge_not_accepting('many files are on their way; send the event again later')
+      throw BridgeErrors.bridge_not_accepting('too many files are being transferred; send the event again later')
     this.#fileSize += size
     const work = this.#process(known, event)
     void work.catch(() => {}).finally(() => (this.#fileSize -= size))
@@ -140,7 +140,7 @@ export class Inbound {
           if (row?.state === 'received') this.#resume(row)
         }
       },
-      failed: error => log.error(`events of bridges are not taken up again: ${messageOf(error)}`),
+      failed: error => log.error(`events of bridges are not resumed: ${messageOf(error)}`),
     })
   }
 
@@ -158,7 +158,7 @@ export class Inbound {
   #checkOpen(bridgeId: string): void {
     const { draining } = this.kernel.needs.daemon
     if (this.#isClosed || draining || !this.instances.accepts(bridgeId)) {
-      const why = this.#isClosed || draining ? 'the daemon takes no new work' : `bridge ${bridgeId} is not ready`
+      const why = this.#isClosed || draining ? 'the daemon accepts no new work' : `bridge ${bridgeId} is not ready`
       throw BridgeErrors.bridge_not_accepting(`${why}; send the event again`)
     }
     const sql = "SELECT count(*) AS n FROM bridges_inbox WHERE bridge_id = ? AND state = 'received'"
@@ -264,7 +264,7 @@ export class Inbound {
     const conversationKey = JSON.stringify([instance.id, addressOf(event), sender.id])
     const pace = this.#pairs.came(conversationKey, sender.is_bot === true, this.kernel.clock.now())
     if (pace === 'first')
-      return answered('pair_limit', 'Too many messages in a minute: nothing is answered here for the next one.')
+      return answered('pair_limit', 'Too many messages within a minute: no answers here for one minute.')
     if (pace === 'stopped') return ignored('pair_limit')
     if (word && 'code' in word) return this.#answer(sessions, row, instance, event, word)
     const conversation = conversationOf(instance, event)
@@ -280,7 +280,7 @@ export class Inbound {
     if ((event.text ?? '').trim() === '' && row.files === 0) return ignored('no_text')
     const { workspaceId } = instance
     if (workspaceId === undefined)
-      return answered('no_workspace', 'This bridge belongs to no workspace, so that no agent can answer here.')
+      return answered('no_workspace', 'This bridge has no workspace, so no agent can answer here.')
     return this.#ordered.run(conversation.key, () =>
       this.#prompt(sessions, row, { ...instance, workspaceId }, conversation, event, conversationKey),
     )
@@ -310,8 +310,8 @@ export class Inbound {
     const route = this.conversations.get(key)
     await this.conversations.unbind(key)
     if (route && sessions.get(route.sessionId))
-      await sessions.stop(route.sessionId, { reason: 'completed', detail: 'a new one was begun from the chat' })
-    return answered('renewed', 'The next message begins a new session.')
+      await sessions.stop(route.sessionId, { reason: 'completed', detail: 'a new session was started from the chat' })
+    return answered('renewed', 'The next message starts a new session.')
   }
 
   /** Passes an event to the session of its conversation, in order per conversation. */
@@ -405,11 +405,11 @@ export class Inbound {
       throw error
     }
     if (!LATER.has(fault.code)) {
-      this.kernel.log.warn(`an event of bridge ${row.bridgeId} was not given to an agent: ${fault.message}`)
-      return this.#settle(row, event, answered(fault.code, `This could not be given to an agent: ${fault.message}`))
+      this.kernel.log.warn(`an event of bridge ${row.bridgeId} was not passed to an agent: ${fault.message}`)
+      return this.#settle(row, event, answered(fault.code, `This could not be passed to an agent: ${fault.message}`))
     }
     if (now > row.receivedAt + GIVEN_UP_MS)
-      return this.#settle(row, event, answered(fault.code, 'No agent had time for this. Ask again later.'))
+      return this.#settle(row, event, answered(fault.code, 'No agent was available. Ask again later.'))
     const tries = Math.floor(Math.log2(1 + (now - row.receivedAt) / RETRY.firstMs)) + 1
     this.#alarm.set(row.id, now + backoff(tries, () => this.kernel.ids.random(), RETRY))
     throw BridgeErrors.bridge_not_accepting(`the event waits: ${messageOf(error)}; send it again`)
@@ -463,7 +463,7 @@ async function attached(sessions: SessionsApi, id: string, attachments: readonly
     } catch (error) {
       const fault = faultOf(error)
       if (fault.code === 'internal' || GONE.has(fault.code)) throw error
-      notes.push(`[a file was not taken, ${JSON.stringify(plain(name, 100))}: ${fault.message}]`)
+      notes.push(`[a file was not accepted, ${JSON.stringify(plain(name, 100))}: ${fault.message}]`)
     }
   }
   return { files, notes }

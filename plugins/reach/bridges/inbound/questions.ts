@@ -64,10 +64,10 @@ export class Questions {
     const { code } = word
     const open = this.#open.get(code)
     if (!open || open.bridgeId !== instance.id)
-      return { text: `No question waits under the code ${code}.`, reason: 'question_unknown' }
+      return { text: `No open question has the code ${code}.`, reason: 'question_unknown' }
     if (!mayApprove(instance, this.instances.provider(instance.id), event.sender))
       return {
-        text: 'You may not answer this: the operator has not named you, or this platform does not vouch for you.',
+        text: 'You may not answer this: the operator has not allowed you, or this platform does not authenticate its users.',
         reason: 'not_an_approver',
       }
     // Removed first, so that a second answer finds nothing.
@@ -78,7 +78,7 @@ export class Questions {
       const { code: problem } = faultOf(error)
       const isOver = problem === 'permission_not_found' || problem === 'clarification_not_found'
       if (!isOver && problem !== 'clarification_answered') this.#open.set(code, open)
-      return { text: `That was not taken: ${messageOf(error)}`, reason: problem }
+      return { text: `The answer was not accepted: ${messageOf(error)}`, reason: problem }
     }
   }
 
@@ -162,7 +162,7 @@ export class Questions {
 
 function answerBy(kind: Open['kind'], code: string, hasAnyone: boolean, sessionId: string): string {
   if (!hasAnyone)
-    return `Nobody may answer this here. It is answered by: svc session ${kind === 'permission' ? 'approve' : 'clarify'} ${sessionId}`
+    return `This cannot be answered here. Answer it with: svc session ${kind === 'permission' ? 'approve' : 'clarify'} ${sessionId}`
   return kind === 'permission'
     ? `Answer: allow ${code}, or deny ${code}`
     : `Answer: reply ${code} and your words, or deny ${code}`

@@ -13,7 +13,7 @@ export const inboundRoutes: readonly Route<BridgesService>[] = [
   route({
     method: 'GET',
     path: '/api/bridges/{id}/routes',
-    summary: 'List the conversations of a bridge with their sessions, the one that was used last first',
+    summary: 'List the conversations of a bridge with their sessions, most recently used first',
     replies: { 200: ListBridgeRoutesReply },
     with: [
       throws(BridgeErrors.bridge_not_found),

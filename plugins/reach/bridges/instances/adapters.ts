@@ -167,7 +167,9 @@ export class Adapters {
       if (instance?.extension !== extension)
         throw BridgeErrors.bridge_not_found(`the extension ${extension} has no bridge ${shown(id, 100)}`)
       if (!instance.enabled || !this.instances.move(t, id, standing))
-        throw BridgeErrors.bridge_transition(`a bridge that is ${instance.status} cannot become ${status}`)
+        throw BridgeErrors.bridge_transition(
+          `the status of the bridge cannot change from ${instance.status} to ${status}`,
+        )
       if (webhookUrl !== undefined) this.instances.change(t, id, { webhookUrl })
       return instance.status === 'ready'
     })

@@ -16,11 +16,11 @@ export const instanceCommands: readonly Command[] = [
   },
   {
     path: 'bridge setup',
-    summary: 'Set up a bridge step by step: settings, tokens, start and proofs',
+    summary: 'Set up a bridge step by step: settings, tokens, start and checks',
     args: [{ name: 'platform', summary: 'platform, as svc bridge providers lists it' }],
     options: [
       { name: 'workspace', type: 'workspace', summary: 'workspace whose agent answers; default: that of this folder' },
-      { name: 'extension', type: 'text', summary: 'extension that serves it, where several have the platform' },
+      { name: 'extension', type: 'text', summary: 'extension to use if several provide the platform' },
     ],
     load: () => import('../commands.js').then(module => ({ run: module.runSetup })),
   },

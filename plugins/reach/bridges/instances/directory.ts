@@ -109,14 +109,14 @@ export class Directory {
           id,
           name,
           'bridge_target_ambiguous',
-          `${found.length} targets are called ${shown(name)}`,
+          `${found.length} targets have the name ${shown(name)}`,
         ),
       }
     }
     const isRoute = parseRoute(name) !== undefined
     const message = isRoute
-      ? `the directory does not list the route ${shown(name)}; a message can be sent to it all the same`
-      : `no target is called ${shown(name)}`
+      ? `the directory does not list the route ${shown(name)}; messages can still be sent to it`
+      : `no target has the name ${shown(name)}`
     return {
       result: { match: null, candidates: this.#near(rows, text), ambiguous: false, step: steps.length },
       diagnostic: this.#diagnostic(id, name, 'bridge_target_unknown', message),

@@ -59,7 +59,7 @@ export class Edits {
       if (provider) await this.#judge(provider, body.provider_config)
     }
     if (body.degradation && body.clear_degradation)
-      throw BridgeErrors.bridge_invalid('degradation: not together with clear_degradation')
+      throw BridgeErrors.bridge_invalid('degradation: not allowed together with clear_degradation')
     await this.kernel.db.tx(t => {
       const record = this.instances.found(id, actor)
       const changes = changesOf(body)

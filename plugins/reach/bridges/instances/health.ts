@@ -93,7 +93,7 @@ export class Health {
   }: Pick<BridgeHealthQuery, 'scope' | 'workspace' | 'workspace_id'>): Promise<Where> {
     const id = workspace === undefined ? workspace_id : (await this.kernel.needs.workspaces.find(workspace)).id
     if (workspace !== undefined && workspace_id !== undefined && workspace_id !== id)
-      throw BridgeErrors.bridge_invalid('workspace: is another one than workspace_id')
+      throw BridgeErrors.bridge_invalid('workspace: differs from workspace_id')
     return { scope, workspaceId: id }
   }
 
@@ -105,9 +105,11 @@ export class Health {
     signal: AbortSignal,
   ): Promise<AsyncIterable<BridgeHealthFrame>> {
     const ids = [...new Set(query.bridge_ids.split(',').map(id => id.trim()))].filter(id => id !== '')
-    if (ids.length === 0) throw BridgeErrors.bridge_invalid('bridge_ids: names no bridge')
+    if (ids.length === 0) throw BridgeErrors.bridge_invalid('bridge_ids: empty')
     if (ids.length > STREAM_MAX)
-      throw BridgeErrors.bridge_invalid(`bridge_ids: names ${ids.length} bridges, at most ${STREAM_MAX} are followed`)
+      throw BridgeErrors.bridge_invalid(
+        `bridge_ids: names ${ids.length} bridges, more than the maximum of ${STREAM_MAX}`,
+      )
     const where = await this.where(query)
     for (const id of ids) {
       const record = this.instances.found(id, actor)

@@ -19,7 +19,7 @@ const slack: Maker = ({ displayName, providerConfig }, webhook) => ({
   _metadata: { major_version: 1, minor_version: 1 },
   display_information: {
     name: cut(displayName, NAME_MAX - 1),
-    description: 'Asks the agents of svc, and shows their answers',
+    description: 'Sends questions to agents and shows their answers',
     background_color: '#2c2d30',
   },
   features: {
@@ -95,8 +95,7 @@ export function appManifestOf(instances: Instances, platform: string, id: string
 export function manifestOf(instances: Instances, named: string, id: string, actor: Actor): PlatformManifest {
   const platform = named === ALIAS ? 'slack' : named
   const make = Object.hasOwn(MAKERS, platform) ? MAKERS[platform] : undefined
-  if (!make)
-    throw BridgeErrors.bridge_manifest_not_found(`apps of the platform ${shown(named)} are made without a manifest`)
+  if (!make) throw BridgeErrors.bridge_manifest_not_found(`the platform ${shown(named)} has no app manifest`)
   const instance = instances.getVisible(id, actor)
   if (instance.platform !== platform) {
     throw BridgeErrors.bridge_invalid(

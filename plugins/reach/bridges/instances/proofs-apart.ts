@@ -24,7 +24,7 @@ export async function proveApart(
   if (!provider?.examine) return undefined
   const { id } = instance
   if (configuration.status === 'fail') {
-    const remediation = `nothing is tried before the configuration passes; then verify again: ${command('bridge verify', id)}`
+    const remediation = `checked only after the configuration passes; fix it, then verify again: ${command('bridge verify', id)}`
     const skipped = (check: string): VerifyCheck => ({ check, status: 'skipped', remediation })
     return { configuration, process: skipped('process'), transport: skipped('transport'), others: [] }
   }
@@ -33,7 +33,7 @@ export async function proveApart(
     const process: VerifyCheck = {
       check: 'process',
       status: 'pass',
-      remediation: `it ran for this check alone; the bridge is disabled: ${command('bridge enable', id)}`,
+      remediation: `it ran only for this check; the bridge is disabled; enable it: ${command('bridge enable', id)}`,
     }
     const refused = examined.state?.reason === 'tenant_config_invalid' && examined.state.status !== 'ready'
     return {
@@ -47,12 +47,12 @@ export async function proveApart(
     const process: VerifyCheck = {
       check: 'process',
       status: 'fail',
-      remediation: `the adapter could not be tried (${messageOf(error)}): ${command('extension logs', extension)}`,
+      remediation: `the adapter could not be started (${messageOf(error)}); see its log: ${command('extension logs', extension)}`,
     }
     const transport: VerifyCheck = {
       check: 'transport',
       status: 'fail',
-      remediation: `nothing was connected, for the adapter could not be tried: ${command('extension logs', extension)}`,
+      remediation: `no connection, because the adapter could not be started; see its log: ${command('extension logs', extension)}`,
     }
     return { configuration, process, transport, others: [] }
   }
@@ -79,5 +79,5 @@ function transportOf(id: string, { state }: Examined): VerifyCheck {
     return { check, status: 'fail', remediation: `${why}; bind the secret anew: ${bind}` }
   }
   const status = state.status === 'degraded' ? 'warn' : 'fail'
-  return { check, status, remediation: `${why}; verify again when that is mended: ${again}` }
+  return { check, status, remediation: `${why}; fix that, then verify again: ${again}` }
 }

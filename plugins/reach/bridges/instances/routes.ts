@@ -48,7 +48,7 @@ const targetOptions = (['peer', 'group'] as const).map(option => ({
   member: 'target',
   value: { [`${option}_id`]: '$' },
   type: 'text' as const,
-  summary: `id of the ${option} that it goes to; default: the delivery defaults of the bridge`,
+  summary: `id of the ${option} to send to; default: the delivery defaults of the bridge`,
 }))
 const targetFields = [
   { of: 'delivery_target.group_id', header: 'Group' },
@@ -107,7 +107,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
     with: [
       undo({
         by: 'never',
-        why: 'a bridge is not deleted, because its messages name it; disable it: svc bridge disable',
+        why: 'a bridge cannot be deleted, because its messages refer to it; disable it: svc bridge disable',
       }),
     ],
     cli: {
@@ -127,7 +127,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
   route({
     method: 'GET',
     path: '/api/bridges/health/stream',
-    summary: 'Stream the health of bridges: first all that are named, then those that change (server-sent events)',
+    summary: 'Stream the health of bridges: first of all given bridges, then changes (server-sent events)',
     query: BridgeHealthQuery,
     headers: { 'Last-Event-ID': { required: false } },
     replies: { 200: BridgeHealthChange },
@@ -195,7 +195,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
   route({
     method: 'GET',
     path: '/api/bridges/providers',
-    summary: 'List the platforms that extensions connect',
+    summary: 'List the platforms that extensions provide',
     replies: { 200: BridgeProvidersReply },
     with: [
       cli('bridge providers', {
@@ -210,7 +210,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
             'health',
             { of: 'health_message', below: true },
           ],
-          { empty: 'no platforms; install an extension that connects one: svc marketplace search bridge' },
+          { empty: 'no platforms; install an extension that provides one: svc marketplace search bridge' },
         ),
       }),
     ],
@@ -244,7 +244,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
     with: [
       undo({
         by: 'never',
-        why: 'the value of a secret that is replaced is not kept; bind it again: svc bridge secret-bindings put',
+        why: 'the former value of a secret is not kept; bind it again: svc bridge secret-bindings put',
       }),
       throws(
         notFound,
@@ -269,7 +269,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
     with: [
       undo({
         by: 'never',
-        why: 'the value of a secret that is deleted is not kept; bind it again: svc bridge secret-bindings put',
+        why: 'the value of a deleted secret is not kept; bind it again: svc bridge secret-bindings put',
       }),
       cli('bridge secret-bindings delete', {
         args: [id, { name: 'binding_name', summary: 'name of the slot' }],
@@ -310,7 +310,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
   route({
     method: 'GET',
     path: `${ONE}/targets`,
-    summary: 'List rooms and persons that the platform has named',
+    summary: 'List the known rooms and persons of the platform',
     query: ListBridgeTargetsQuery,
     replies: { 200: ListBridgeTargetsReply },
     with: [
@@ -320,7 +320,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
           ListBridgeTargetsReply,
           'targets',
           [{ of: 'canonical_route', header: 'Route' }, 'display_name', 'target_type', 'qualifier', 'last_seen_at~ago'],
-          { empty: 'no targets; the platform names them once the bridge is ready' },
+          { empty: 'no targets; the platform lists them once the bridge is ready' },
         ),
       }),
       throws(notFound),
@@ -380,11 +380,11 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/send-test`,
-    summary: 'Send a test message and wait for its end',
+    summary: 'Send a test message and wait for the result',
     body: SendTestBody,
     replies: { 200: SendTestReply },
     with: [
-      undo({ by: 'never', why: 'a message that was sent stays sent' }),
+      undo({ by: 'never', why: 'a sent message cannot be withdrawn' }),
       cli('bridge send-test', {
         args: [id],
         shorthands: targetOptions,
@@ -408,7 +408,7 @@ export const instanceRoutes: readonly Route<BridgesService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/verify`,
-    summary: 'Prove that a bridge works: configuration, process, transport, inbound, outbound',
+    summary: 'Verify a bridge: configuration, process, transport, inbound, outbound',
     replies: { 200: VerifyBridgeReply },
     with: [
       undo({ by: 'never', why: 'it changes no setting' }),

@@ -57,7 +57,7 @@ export class Secrets {
     const ref = refOf(id, name)
     if (body.secret_ref !== ref) {
       throw BridgeErrors.bridge_binding_invalid(
-        `secret_ref: ${shown(body.secret_ref)} is not the place of the slot, ${ref}`,
+        `secret_ref: ${shown(body.secret_ref)} is not the reference of the slot, ${ref}`,
       )
     }
     const value = body.secret_value ?? undefined

@@ -88,13 +88,13 @@ async function chooseProvider(
     const known = [...new Set(providers.map(one => one.platform))].join(', ')
     return fault(
       'bridge_provider_not_found',
-      `no running extension has the platform ${platform}; there are: ${known || 'none'}`,
+      `no running extension provides the platform ${platform}; available: ${known || 'none'}`,
       command('bridge providers'),
     )
   }
   if (found.length === 1) return first
   const at = await interview.choose(
-    'Which extension is to serve it?',
+    'Which extension should serve it?',
     found.map(one => one.extension_name),
   )
   return found[at] ?? first
@@ -106,7 +106,7 @@ async function chooseWorkspace(interview: Interview): Promise<string | undefined
   const wanted = typeof options.workspace === 'string' ? await rootOf(client, options.workspace) : cwd
   interview.line()
   interview.say(
-    'An agent of a workspace answers what is written to the bot. A folder that is no workspace becomes one.',
+    'An agent of a workspace answers messages to the bot. A folder that is not a workspace yet becomes one.',
   )
   for (;;) {
     const text = await interview.ask('Workspace or folder (- for none: the bridge only sends)', wanted)
@@ -149,9 +149,9 @@ const ALL_IN_ONE = {
 
 /** Choices of how conversations are separated. */
 const SHARED = [
-  { by: 'room', text: 'a room: all that is said in it is one conversation' },
-  { by: 'thread', text: 'a thread: each is one, and the rest of a room another' },
-  { by: 'person', text: 'nobody: each person has their own in each room' },
+  { by: 'room', text: 'a room: all messages in it are one conversation' },
+  { by: 'thread', text: 'a thread: each thread is a conversation, and the rest of the room is another' },
+  { by: 'person', text: 'not shared: each person has their own conversation in each room' },
 ] as const
 
 /** Asks how conversations are separated. In every choice, direct messages are separate per person. */
@@ -206,12 +206,11 @@ async function askField(interview: Interview, field: ConfigField): Promise<unkno
 /** Asks who may write direct messages and answer permission questions. */
 async function askPersons(interview: Interview, { config_schema: schema }: BridgeProviderInfo) {
   interview.line()
-  interview.say('Only the persons on a list may write direct messages to the bot.')
+  interview.say('Only allowed persons may send direct messages to the bot.')
   interview.say(
-    aboutOf(schema?.schema, 'dm', 'allow_user_ids') ??
-      'Their ids are those of the platform, not names that anyone can take.',
+    aboutOf(schema?.schema, 'dm', 'allow_user_ids') ?? 'Use the user ids of the platform, not display names.',
   )
-  const text = await interview.ask('Ids of persons, separated by commas; Enter for nobody yet', '', false)
+  const text = await interview.ask('User ids, separated by commas; Enter for none', '', false)
   const ids = text
     .split(',')
     .map(id => id.trim())
@@ -228,7 +227,7 @@ async function tellSlackApp(interview: Interview, id: string): Promise<void> {
   const url = `/api/bridges/providers/slack/manifest?${new URLSearchParams({ instance: id })}`
   const { manifest } = (await interview.context.client.request('GET', url)) as AppManifestReply
   interview.line()
-  interview.line('This link makes the Slack app; it has all settings of the app in it:')
+  interview.line('Open this link to create the Slack app with all its settings:')
   interview.line()
   interview.line(slackLink(manifest))
   interview.line()
@@ -294,7 +293,7 @@ async function awaitReady(interview: Interview, id: string): Promise<string> {
   } catch (error) {
     if (!limit.aborted || signal.aborted) throw error
   }
-  if (status !== 'ready' && limit.aborted) interview.line('It has not connected yet; it goes on trying.')
+  if (status !== 'ready' && limit.aborted) interview.line('It has not connected yet; it keeps trying.')
   return status
 }
 

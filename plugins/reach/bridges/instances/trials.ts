@@ -156,7 +156,7 @@ export class Trials {
       return {
         check,
         status: 'warn',
-        remediation: `dm_policy is ${dmPolicy} and provider_config.dm allows no one: add ids to dm.allow_user_ids with ${command('bridge update', id)}`,
+        remediation: `dm_policy is ${dmPolicy} but provider_config.dm allows no user: add ids to dm.allow_user_ids with ${command('bridge update', id)}`,
       }
     return { check, status: 'pass', remediation: '' }
   }
@@ -177,7 +177,7 @@ export class Trials {
     return {
       check,
       status: 'fail',
-      remediation: `the adapter does not run it (${why}): ${command('bridge restart', id)}`,
+      remediation: `the adapter does not run it (${why}); restart it: ${command('bridge restart', id)}`,
     }
   }
 
@@ -210,17 +210,17 @@ export class Trials {
     const check = 'inbound'
     const { inboundAt } = this.instances.state(id) ?? {}
     if (inboundAt !== undefined)
-      return { check, status: 'pass', remediation: `the latest event came at ${iso(inboundAt)}` }
+      return { check, status: 'pass', remediation: `the latest event was received at ${iso(inboundAt)}` }
     if (!enabled)
       return {
         check,
         status: 'fail',
-        remediation: `no event ever came, and none is taken while the bridge is disabled: ${command('bridge enable', id)}`,
+        remediation: `no event was ever received, and none is accepted while the bridge is disabled; enable it: ${command('bridge enable', id)}`,
       }
     return {
       check,
       status: 'fail',
-      remediation: `no event ever came: write the bot a direct message, then verify again: ${command('bridge verify', id)}`,
+      remediation: `no event was ever received: send the bot a direct message, then verify again: ${command('bridge verify', id)}`,
     }
   }
 
@@ -228,21 +228,21 @@ export class Trials {
     const check = 'outbound'
     const { outboundAt, lastSuccessAt } = this.instances.state(id) ?? {}
     if (outboundAt !== undefined)
-      return { check, status: 'pass', remediation: `the platform gave a message its id at ${iso(outboundAt)}` }
+      return { check, status: 'pass', remediation: `the platform confirmed a message at ${iso(outboundAt)}` }
     if (lastSuccessAt !== undefined) {
-      const remediation = `a message was handed over at ${iso(lastSuccessAt)}, and the platform gave it no id: look whether it is there`
+      const remediation = `a message was sent at ${iso(lastSuccessAt)}, but the platform returned no id: check whether it arrived`
       return { check, status: 'warn', remediation }
     }
     if (!enabled)
       return {
         check,
         status: 'fail',
-        remediation: `the platform never confirmed a message, and none is sent while the bridge is disabled: ${command('bridge enable', id)}`,
+        remediation: `the platform never confirmed a message, and none is sent while the bridge is disabled; enable it: ${command('bridge enable', id)}`,
       }
     return {
       check,
       status: 'fail',
-      remediation: `the platform never confirmed a message: ${command('bridge send-test', id, '--message', 'hello')}`,
+      remediation: `the platform never confirmed a message; send one: ${command('bridge send-test', id, '--message', 'hello')}`,
     }
   }
 
@@ -275,12 +275,9 @@ function addressOf({ id, deliveryDefaults }: Instance, target: BridgeTestTarget)
     throw BridgeErrors.bridge_target_invalid('target.thread_id: needs peer_id or group_id')
   const { peer_id, group_id, thread_id } = isNamed ? target : (deliveryDefaults ?? {})
   if (peer_id === undefined && group_id === undefined)
-    throw BridgeErrors.bridge_target_invalid(
-      'target: names no peer or group, and the bridge has no delivery defaults',
-      {
-        next: command('bridge targets', id),
-      },
-    )
+    throw BridgeErrors.bridge_target_invalid('target: has no peer or group, and the bridge has no delivery defaults', {
+      next: command('bridge targets', id),
+    })
   return {
     ...(peer_id === undefined ? {} : { peer_id }),
     ...(group_id === undefined ? {} : { group_id }),

@@ -171,7 +171,7 @@ export class ProcessAdapter {
     const { current: extensions } = this.kernel.needs.extensions
     const key = this.extension()?.key
     if (!extensions || key === undefined)
-      throw ExtensionErrors.extension_not_found(`no extension ${this.name} has an adapter`)
+      throw ExtensionErrors.extension_not_found(`no extension ${this.name} provides an adapter`)
     if (this.manages(instance.id)) throw BridgeErrors.bridge_transition('the bridge was enabled meanwhile')
     const examination = new Examination(this.kernel.clock, instance.id)
     const allowed = [...examination.methods.keys(), ...PASSES]
@@ -209,7 +209,7 @@ export class ProcessAdapter {
       await extensions.call(key, SET, params, { timeoutMs: SET_MS, secrets: secretsOf(this.#managed) })
       this.#appliedVersion = wanted
     } catch (error) {
-      this.kernel.log.warn('an adapter did not take its instances and is started again', {
+      this.kernel.log.warn('an adapter did not accept its instances and is restarted', {
         extension: this.name,
         error: messageOf(error),
       })
@@ -298,7 +298,7 @@ export class ProcessAdapter {
     const { extensions, report } = this.kernel.needs
     const { key } = this.extension() ?? {}
     if (!extensions.current || key === undefined)
-      throw ExtensionErrors.extension_not_found(`no extension ${this.name} has an adapter`)
+      throw ExtensionErrors.extension_not_found(`no extension ${this.name} provides an adapter`)
     const answer = await extensions.current.call(key, method, params, { signal })
     const parsed = v.safeParse(schema, answer)
     if (parsed.success) return { output: parsed.output as v.InferOutput<S> }

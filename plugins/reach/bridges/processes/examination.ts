@@ -54,7 +54,8 @@ export class Examination {
 
   async #reported({ params }: HostCall): Promise<unknown> {
     const { bridge_instance_id: id, ...state } = checked(ReportParams, params)
-    if (id !== this.instanceId) throw BridgeErrors.bridge_not_found(`the bridge ${JSON.stringify(id)} is not examined`)
+    if (id !== this.instanceId)
+      throw BridgeErrors.bridge_not_found(`the bridge ${JSON.stringify(id)} is not part of this check`)
     this.#state = defined(state) as StateReport
     if (state.status !== 'starting') this.#reportState()
     return {}
@@ -62,7 +63,7 @@ export class Examination {
 }
 
 async function refuse(): Promise<never> {
-  throw BridgeErrors.bridge_not_accepting('the bridge is disabled and its adapter runs for a check alone', {
+  throw BridgeErrors.bridge_not_accepting('the bridge is disabled and its adapter runs only for a check', {
     retryAfter: LATER,
   })
 }

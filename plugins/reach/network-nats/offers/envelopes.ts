@@ -93,11 +93,11 @@ export function opened<P extends Protocol>(
   if (proof.version !== PROOF) return refused('unsupported_profile', `proof.version: expected ${PROOF}`)
   if (daemon === identity.daemon && proof.key === identity.fingerprint) return { state: 'own' }
   if (!named || named.fingerprint !== proof.key)
-    return refused('verification_failed', `the key ${clip(proof.key, 60)} is not that of a peer`, 'stranger')
+    return refused('verification_failed', `the key ${clip(proof.key, 60)} does not belong to a peer`, 'stranger')
   if (named.revokedAt !== undefined) return refused('verification_failed', `the key of ${peer} is revoked`, 'stranger')
-  if (proof.realm !== realm) return refused('verification_failed', 'it was signed for another place')
+  if (proof.realm !== realm) return refused('verification_failed', 'it was signed for another subject')
   if (!isSigned(content, proof, named.publicKey))
-    return refused('verification_failed', 'the signature is not that of its key')
+    return refused('verification_failed', 'the signature does not match its key')
   const { protocol } = content
   if (!protocols.includes(protocol as P))
     return refused('unsupported_profile', `protocol: expected ${protocols.join(', ')}`)

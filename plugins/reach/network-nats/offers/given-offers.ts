@@ -47,7 +47,7 @@ export class GivenOffers {
     await db.tx(t => {
       const [known] = givenOffers.query(t, 'WHERE task_id = ? AND ended_at IS NULL', [taskId])
       if (known)
-        throw RemoteErrors.remote_offer_exists(`task ${taskId} is offered already, as ${known.id}`, {
+        throw RemoteErrors.remote_offer_exists(`task ${taskId} is already offered, as ${known.id}`, {
           next: command('network withdraw', taskId),
         })
       givenOffers.insert(t, {
@@ -123,7 +123,7 @@ export class GivenOffers {
     switch (run?.status) {
       case 'queued':
         if (isLate) {
-          await this.#over(row, 'expire', actor, 'no peer took it in time')
+          await this.#over(row, 'expire', actor, 'no peer accepted it in time')
           return []
         }
         if (row.state === 'taken') await this.#again(row)
@@ -179,7 +179,7 @@ export class GivenOffers {
 
   async #working(peer: PeerRow, receipt: Receipt, row: GivenRow | undefined): Promise<Verdict> {
     if (!row || row.endedAt !== undefined || row.attempt !== receipt.attempt)
-      return { answer: 'closed', message: 'the attempt is over' }
+      return { answer: 'closed', message: 'the attempt has ended' }
     if (row.state === 'offered') return this.#give(peer, receipt, row)
     if (row.daemon !== peer.daemon) return { answer: 'busy', message: 'another daemon has the attempt' }
     const leaseMs = this.kernel.config.get(OfferLease)
@@ -222,9 +222,9 @@ export class GivenOffers {
     row: GivenRow | undefined,
   ): Promise<Verdict> {
     if (!row) return this.#refuse(peer, 'not_found', `there is no offer ${offer}`)
-    if (row.attempt !== attempt) return this.#refuse(peer, 'work_closed', `attempt ${attempt} of ${offer} is over`)
+    if (row.attempt !== attempt) return this.#refuse(peer, 'work_closed', `attempt ${attempt} of ${offer} has ended`)
     if (row.daemon !== peer.daemon)
-      return this.#refuse(peer, 'not_target', `attempt ${attempt} of ${offer} is not its own`)
+      return this.#refuse(peer, 'not_target', `attempt ${attempt} of ${offer} belongs to another daemon`)
     if (row.state === 'completed' || row.state === 'failed') return { answer: 'done' }
     if (row.endedAt !== undefined) return this.#refuse(peer, 'work_closed', `${offer} is ${row.state}`)
     const { db, needs } = this.kernel

@@ -44,7 +44,7 @@ const offer = collectionOf<RemoteService>(about)({
 
 export const offerRoutes = [
   offer.list({
-    summary: 'List offers of tasks to and from other daemons',
+    summary: 'List task offers to and from other daemons',
     command: 'network offers',
     empty: 'no offers; offer a task: svc network offer <task>',
     handle: service => service.listOffers(),
@@ -67,7 +67,7 @@ export const offerRoutes = [
     handle: async (service, { body, actor }) => ({ offer: await service.offer(body, actor) }),
   }),
   offer.delete({
-    summary: 'Withdraw the offer of a task, and leave the task to sessions of this daemon',
+    summary: 'Withdraw the offer of a task; sessions of this daemon can claim the task again',
     command: 'network withdraw',
     with: [undo({ by: 'never', why: 'offer it again: svc network offer' })],
     done: 'the offer of {task_id} is withdrawn',
@@ -76,11 +76,11 @@ export const offerRoutes = [
   route({
     method: 'PUT',
     path: '/api/network/remote/acceptance',
-    summary: 'Have an agent work on tasks that other daemons offer',
+    summary: 'Accept task offers of other daemons for an agent',
     body: AcceptOffersBody,
     replies: { 200: OfferAcceptanceReply },
     with: [
-      undo({ by: 'never', why: 'tasks may have been taken; take no more: svc network refuse-offers' }),
+      undo({ by: 'never', why: 'tasks may already be accepted; accept no more: svc network refuse-offers' }),
       throws(
         ...REFERENCE_ERRORS,
         ...WRITING,
@@ -99,13 +99,13 @@ export const offerRoutes = [
   route({
     method: 'DELETE',
     path: '/api/network/remote/acceptance',
-    summary: 'Take no more offers of other daemons; what was taken is finished',
+    summary: 'Accept no more offers of other daemons; accepted tasks are finished',
     replies: { 204: null },
     with: [
-      undo({ by: 'never', why: 'take offers again: svc network accept-offers' }),
+      undo({ by: 'never', why: 'accept offers again: svc network accept-offers' }),
       runsCode(false),
       throws(...WRITING),
-      cli('network refuse-offers', { done: 'no more offers are taken' }),
+      cli('network refuse-offers', { done: 'no more offers are accepted' }),
     ],
     handle: async (service, { actor }) => {
       await service.refuse(actor)

@@ -8,12 +8,12 @@ const text = (most: number, meaning: string) => v.pipe(v.string(), v.maxLength(m
 
 export const OfferAgent = offers(
   'agent',
-  text(128, 'Agent that works on tasks that other daemons offer; empty: none are taken'),
+  text(128, 'Agent for tasks offered by other daemons; empty: no offers are accepted'),
   '',
 )
 export const OfferWorkspace = offers(
   'workspace',
-  text(4096, 'Workspace in which offered tasks are worked on; empty: none are taken'),
+  text(4096, 'Workspace for offered tasks; empty: no offers are accepted'),
   '',
 )
 export const OfferPeers = offers(
@@ -21,7 +21,7 @@ export const OfferPeers = offers(
   v.pipe(
     v.array(v.pipe(v.string(), v.maxLength(64))),
     v.maxLength(1000),
-    v.description('Peers whose offers are taken; empty: those of all peers'),
+    v.description('Peers whose offers are accepted; empty: all peers'),
   ),
   [] as string[],
 )
@@ -32,7 +32,7 @@ export const OffersAtOnce = offers(
     v.integer(),
     v.minValue(1),
     v.maxValue(16),
-    v.description('How many offered tasks are worked on at once'),
+    v.description('Maximum number of offered tasks in progress'),
   ),
   1,
 )

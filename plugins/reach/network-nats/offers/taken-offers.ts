@@ -20,7 +20,7 @@ const KEPT_MS = 7 * 24 * 60 * 60_000
 
 /** The stream message of an attempt. */
 export interface Held {
-  /** Settles the message: the attempt is over. */
+  /** Settles the message: the attempt has ended. */
   done(): void
   /** Returns the message, to be delivered to another daemon later. */
   again(): void
@@ -57,7 +57,7 @@ export class TakenOffers {
   /** Whether agent and workspace exist: accepting an offer that then fails would take it from others. */
   async canWork(): Promise<boolean> {
     const error = await this.unfit()
-    if (error !== undefined) this.kernel.log.warn('no offers are taken: they could not be worked on', { error })
+    if (error !== undefined) this.kernel.log.warn('no offers are accepted: they could not be processed', { error })
     return error === undefined
   }
 
@@ -88,7 +88,7 @@ export class TakenOffers {
       else
         await this.#lapsed(
           row,
-          `${peer} was not reached for ${Math.round(leaseMs / 1000)} s, and may have given the task to others`,
+          `${peer} was not reachable for ${Math.round(leaseMs / 1000)} s, and may have assigned the task to another daemon`,
         )
     }
     return next.length > 0 ? Math.min(...next) : undefined
@@ -163,7 +163,7 @@ export class TakenOffers {
     if (!outcome) return row
     const move = outcome.status === 'completed' ? 'complete' : 'fail'
     if (run?.status === 'needs_attention')
-      await needs.tasks.cancel(this.kernel.actor, row.taskId ?? '', 'the origin was told that the run failed')
+      await needs.tasks.cancel(this.kernel.actor, row.taskId ?? '', 'the failure of the run was reported to the origin')
     this.#due.delete(keyOf(row))
     return this.#change(row, move, {
       outcome,
@@ -208,11 +208,11 @@ export class TakenOffers {
       const { task, run } = await needs.tasks.submit(actor, body, more)
       const made = await this.#change(row, undefined, { taskId: task.id, ...(run && { runId: run.id }) })
       // The lease ended meanwhile.
-      if (!made) await needs.tasks.cancel(actor, task.id, 'the attempt is over')
+      if (!made) await needs.tasks.cancel(actor, task.id, 'the attempt has ended')
       return made
     } catch (error) {
       const message = messageOf(error)
-      log.warn('no task is made of an offer', { offer: row.id, error: message })
+      log.warn('no task is created for an offer', { offer: row.id, error: message })
       return this.#change(row, 'fail', {
         ...{ outcome: { status: 'failed', error: message }, error: message, endedAt: this.kernel.clock.now() },
       })
@@ -265,7 +265,7 @@ export class TakenOffers {
         if (!OPEN.has(row.state)) await this.#report(row)
         return
       case 'closed':
-        if (row.state === 'taken') await this.#stop(row, message ?? 'the attempt is over')
+        if (row.state === 'taken') await this.#stop(row, message ?? 'the attempt has ended')
         await this.#report(row, message)
     }
   }

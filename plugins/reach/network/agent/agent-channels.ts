@@ -58,7 +58,7 @@ export class AgentChannels {
   caller(actor: Actor, headers: Headers): SessionInfo {
     const id = agentSessionOf(actor) ?? headers['x-service-session-id']
     if (id === undefined)
-      throw KernelErrors.identity_required('only the agent of a session has channels; you call as the operator', {
+      throw KernelErrors.identity_required('only the agent of a session has channels; the caller is the operator', {
         next: 'run it inside a session, where SVC_SOCKET is set',
       })
     const session = this.rooms.kernel.needs.sessions.get(id)
@@ -259,7 +259,7 @@ export class AgentChannels {
     if (sessionId === undefined) return undefined
     const { peers } = this.rooms
     const peer = peers.present(workspaceId, channel).find(one => sideOf(one) === sessionId || one.peerId === sessionId)
-    if (!peer) throw NetworkErrors.peer_not_found(`${JSON.stringify(sessionId)} takes no part in ${channel}`)
+    if (!peer) throw NetworkErrors.peer_not_found(`${JSON.stringify(sessionId)} does not take part in ${channel}`)
     return peer.peerId
   }
 
@@ -267,7 +267,7 @@ export class AgentChannels {
   #member(session: SessionInfo, channel: string): PeerRow {
     this.rooms.channels.found(session.workspaceId, channel)
     const peer = this.rooms.peers.ofSession(channel, session.id)
-    if (!peer) throw NetworkErrors.peer_absent(`the session ${session.id} takes no part in ${channel}`)
+    if (!peer) throw NetworkErrors.peer_absent(`the session ${session.id} does not take part in ${channel}`)
     return peer
   }
 

@@ -1,12 +1,12 @@
 import type { Command } from '../../../../kernel/plugin.js'
 
 const channel = { name: 'channel', summary: 'name of a channel' }
-const text = { name: 'text', summary: 'what it says; - reads standard input' }
+const text = { name: 'text', summary: 'text of the message; - reads standard input' }
 const KINDS = ['status', 'request', 'reply', 'blocker', 'handoff', 'result', 'review_request']
 const about = [
   { name: 'kind', type: 'text', values: KINDS, summary: 'what kind of message it is; default: that of the command' },
-  { name: 'correlation', type: 'text', summary: 'messages with the same one are one thread' },
-  { name: 'idempotency-key', type: 'text', summary: 'key under which the same message is sent only once' },
+  { name: 'correlation', type: 'text', summary: 'messages with the same key form one thread' },
+  { name: 'idempotency-key', type: 'text', summary: 'idempotency key; the same message is sent only once' },
 ] as const
 const workspace = { name: 'workspace', type: 'workspace', summary: 'workspace of the channel' } as const
 const load = (name: 'runSend' | 'runWatch' | 'runAgentSend' | 'runAgentReply' | 'runAgentReceive') => () =>
@@ -35,7 +35,7 @@ export const agentCommands: readonly Command[] = [
         values: ['greet', 'whois', 'say', 'capability', 'receipt', 'trace'],
         summary: 'kind of the message; default: say',
       },
-      { name: 'intent', type: 'text', summary: 'what it is meant as, such as question' },
+      { name: 'intent', type: 'text', summary: 'intent of the message, such as question' },
       { name: 'body', type: 'text', summary: 'body of the message as JSON, instead of a text' },
       { name: 'id', type: 'text', summary: 'id of the message: the same one is sent only once' },
       { name: 'session', type: 'text', summary: 'session that sends it; default: the one this runs in' },
@@ -64,7 +64,7 @@ export const agentCommands: readonly Command[] = [
   {
     path: 'ch reply',
     summary: 'Answer a message of a channel of this session',
-    args: [{ name: 'message', summary: 'id of the message that is answered' }, text],
+    args: [{ name: 'message', summary: 'id of the message to answer' }, text],
     options: about,
     load: load('runAgentReply'),
   },
@@ -74,7 +74,7 @@ export const agentCommands: readonly Command[] = [
     args: [channel],
     options: [
       { name: 'wait', type: 'boolean', summary: 'wait up to 25 s when there is none' },
-      { name: 'limit', type: 'integer', summary: 'how many at most; default: 20' },
+      { name: 'limit', type: 'integer', summary: 'maximum number; default: 20' },
     ],
     load: load('runAgentReceive'),
   },

@@ -158,11 +158,7 @@ async function ownSession({ client, fault, path }: Context): Promise<string> {
     return me.self.session_id
   } catch (error) {
     if ((error as { code?: unknown }).code !== 'identity_required') throw error
-    return fault(
-      'usage',
-      'this is not the agent of a session: name the session that sends it',
-      `svc ${path} --session <id>`,
-    )
+    return fault('usage', 'this is not the agent of a session: give the sending session', `svc ${path} --session <id>`)
   }
 }
 

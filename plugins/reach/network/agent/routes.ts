@@ -76,7 +76,7 @@ export const agentRoutes: readonly Route<NetworkService>[] = [
     with: [
       inChannel,
       speaking,
-      undo({ by: 'never', why: 'a message that was sent stays sent' }),
+      undo({ by: 'never', why: 'a sent message cannot be withdrawn' }),
       tool('channel_send', ['network', 'coordination'], bounded),
     ],
     handle: async (service, { actor, headers, params, body }) => {
@@ -88,13 +88,13 @@ export const agentRoutes: readonly Route<NetworkService>[] = [
     ...own,
     method: 'POST',
     path: '/api/agent/channels/reply',
-    summary: 'Answer a message where it was said, to the session that sent it',
+    summary: 'Answer a message in its conversation, addressed to the session that sent it',
     body: AgentReplyBody,
     replies: { 202: AgentMessageReply },
     with: [
       inChannel,
       speaking,
-      undo({ by: 'never', why: 'a message that was sent stays sent' }),
+      undo({ by: 'never', why: 'a sent message cannot be withdrawn' }),
       throws(NetworkErrors.network_message_not_found),
       tool('channel_reply', ['network', 'coordination'], bounded),
     ],
@@ -108,7 +108,7 @@ export const agentRoutes: readonly Route<NetworkService>[] = [
     invalid: 400,
     method: 'GET',
     path: '/api/agent/channels/{channel}/recv',
-    summary: 'Receive the messages of a channel that wait for the calling session, until it says that it has them',
+    summary: 'Receive the unread messages of a channel for the calling session, until it acknowledges them',
     query: AgentReceiveQuery,
     replies: { 200: AgentMessagesReply },
     with: [
@@ -144,7 +144,7 @@ export const agentRoutes: readonly Route<NetworkService>[] = [
   route({
     method: 'GET',
     path: '/api/task-runs/{id}/conversation/stream',
-    summary: 'Stream what the agents of a run say in its channel, until the run ends',
+    summary: 'Stream the messages of the agents of a run in its channel, until the run ends',
     query: RunConversationQuery,
     headers: resuming,
     invalid: 422,

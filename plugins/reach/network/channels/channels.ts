@@ -31,7 +31,7 @@ export class Channels {
   /** @throws Fault `channel_exists` */
   checkFree(workspaceId: string, channel: string, reads: Reads = this.kernel.db): void {
     if (channels.get(reads, { workspaceId, channel }))
-      throw NetworkErrors.channel_exists(`there is a channel ${channel}`)
+      throw NetworkErrors.channel_exists(`the channel ${channel} already exists`)
   }
 
   /** Returns the channel of an execution that takes part in it. Creates the channel if needed. */
@@ -59,7 +59,7 @@ export class Channels {
     this.found(workspaceId, channel, t)
     const { coordinator_peer_id: coordinator, fanout_policy: policy, purpose } = body
     if (coordinator && !this.peers.get(workspaceId, channel, coordinator, t))
-      throw NetworkErrors.peer_not_found(`${coordinator} takes no part in ${channel}`)
+      throw NetworkErrors.peer_not_found(`${coordinator} does not take part in ${channel}`)
     channels.update(
       t,
       { workspaceId, channel },

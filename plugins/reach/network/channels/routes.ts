@@ -81,7 +81,7 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
     with: [tool('network_channels', ['network'])],
     origins,
     throws: REFERENCE_ERRORS,
-    empty: 'no channels; make one: svc network channels create <name> --agent-names <agent>',
+    empty: 'no channels; create one: svc network channels create <name> --agent-names <agent>',
     handle: async (service, { params, query, actor }) => {
       const { id } = await service.workspaceOf(params.workspace_id, actor)
       const { recent_limit: limit = 0 } = query
@@ -95,7 +95,7 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
     summary: 'Create a channel, and start a session of each agent that takes part',
     cli: { ...inWorkspace, args: [{ ...NAME, in: 'body' }] },
     with: [
-      undo({ by: 'never', why: 'what its sessions have done stays done; archive it: svc network channels' }),
+      undo({ by: 'never', why: 'the effects of its sessions are not undone; archive it: svc network channels' }),
       tool('network_channel_create', ['network'], { visibility: 'operator' }),
     ],
     body: CreateChannelBody,
@@ -165,7 +165,7 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
   route({
     method: 'GET',
     path: `${base}/peers/{peer_id}`,
-    summary: 'Show a peer with what it told of itself and its messages, counted',
+    summary: 'Show a peer with its self-description and message counts',
     replies: { 200: PeerReply },
     origins,
     with: [
@@ -194,7 +194,7 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
   route({
     method: 'GET',
     path: `${base}/channels/{channel}/subscriptions`,
-    summary: 'List what sessions are told of a channel',
+    summary: 'List the subscriptions of sessions to a channel',
     query: ListSubscriptionsQuery,
     replies: { 200: ListSubscriptionsReply },
     origins,
@@ -209,7 +209,7 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
           ListSubscriptionsReply,
           'subscriptions',
           [{ of: 'session_id', header: 'Session' }, { of: 'thread_id', header: 'Thread' }, 'mode', 'updated_at~ago'],
-          { empty: 'all sessions are told all of it' },
+          { empty: 'no subscriptions: all sessions receive all messages' },
         ),
       }),
     ],
@@ -221,12 +221,12 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
   route({
     method: 'PUT',
     path: `${base}/channels/{channel}/subscriptions`,
-    summary: 'Choose what a session is told of a channel or of one of its threads',
+    summary: 'Choose which messages of a channel or thread a session receives',
     body: PutSubscriptionBody,
     replies: { 200: SubscriptionReply },
     origins,
     with: [
-      undo({ by: 'never', why: 'what it was told stays told; choose again: svc network subscriptions' }),
+      undo({ by: 'never', why: 'messages already received are kept; choose again: svc network subscriptions' }),
       throws(...REFERENCE_ERRORS, NetworkErrors.channel_not_found, NetworkErrors.conversation_not_found),
       throws(NetworkErrors.session_not_yours, SessionErrors.session_not_found),
       tool('network_subscribe', ['network']),
@@ -241,12 +241,12 @@ export const channelRoutes: readonly Route<NetworkService>[] = [
   route({
     method: 'DELETE',
     path: `${base}/channels/{channel}/subscriptions/{session_id}`,
-    summary: 'Tell a session all of a channel or thread again',
+    summary: 'Let a session receive all messages of a channel or thread again',
     query: DeleteSubscriptionQuery,
     replies: { 204: null },
     origins,
     with: [
-      undo({ by: 'never', why: 'what it was told stays told; choose again: svc network subscriptions' }),
+      undo({ by: 'never', why: 'messages already received are kept; choose again: svc network subscriptions' }),
       throws(...REFERENCE_ERRORS, NetworkErrors.channel_not_found, NetworkErrors.network_subscription_not_found),
       throws(NetworkErrors.session_not_yours, SessionErrors.session_not_found),
       tool('network_unsubscribe', ['network']),

@@ -62,7 +62,7 @@ export class Subscriptions {
     await this.kernel.db.tx(t => {
       this.channels.found(workspaceId, channel, t)
       if (subscriptions.delete(t, { workspaceId, channel, sessionId, threadId }) === 0)
-        throw NetworkErrors.network_subscription_not_found(`${sessionId} has chosen nothing for it`)
+        throw NetworkErrors.network_subscription_not_found(`${sessionId} has no subscription for it`)
     })
   }
 

@@ -155,7 +155,7 @@ const room = [
 const threads = readingOf({
   surface: 'thread',
   noun: 'thread',
-  summary: 'Show a thread, what it has cost each session, and the tasks that were made of it',
+  summary: 'Show a thread, its cost per session, and the tasks created from it',
   many: {
     reply: ListThreadsReply,
     view: show(
@@ -233,7 +233,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
     replies: { 200: SendMessageReply },
     origins,
     with: [
-      undo({ by: 'never', why: 'a message that was sent stays sent' }),
+      undo({ by: 'never', why: 'a sent message cannot be withdrawn' }),
       missing,
       speaking,
       throws(...Object.values(REFUSED)),
@@ -279,7 +279,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
   route({
     method: 'POST',
     path: `${base}/channels/{channel}/threads/{thread_id}/promote-task`,
-    summary: 'Make a task of a message of a thread; it waits to be started',
+    summary: 'Create a task from a message of a thread; it waits to be started',
     body: PromoteTaskBody,
     replies: { 201: PromoteTaskReply },
     origins,
@@ -293,7 +293,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
         args: [
           CHANNEL,
           { name: 'thread_id', summary: 'id of a thread' },
-          { name: 'origin_message_id', in: 'body', summary: 'id of the message that the task is made of' },
+          { name: 'origin_message_id', in: 'body', summary: 'id of the message to create the task from' },
         ],
         view: show(PromoteTaskReply, 'task', ['id', 'title', 'status', 'priority']),
       }),
@@ -308,7 +308,7 @@ export const conversationRoutes: readonly Route<NetworkService>[] = [
   route({
     method: 'POST',
     path: `${base}/channels/{channel}/directs/resolve`,
-    summary: 'Find the direct room of a session and a peer; it is made with its first use',
+    summary: 'Find the direct room of a session and a peer; it is created on first use',
     body: ResolveDirectBody,
     replies: { 200: DirectReply },
     origins,

@@ -159,7 +159,7 @@ export class Sending {
     const digest = digestOf(envelope)
     const known = messages.get(t, { workspaceId, id })
     if (known && known.digest === digest) return 'duplicate'
-    if (known) refuse('duplicate', `there is another message ${id}`)
+    if (known) refuse('duplicate', `another message has the id ${id}`)
     this.channels.found(workspaceId, channel, t)
     const author = this.peers.get(workspaceId, channel, from, t)
     if (daemon !== undefined && (from === NOTICE || (author && author.daemon !== daemon)))
@@ -188,7 +188,7 @@ export class Sending {
     const isStopped = paced?.pace === 'stopped'
     // A message of another daemon is stored anyway, to match the other stores; it wakes no session.
     if (isStopped && daemon === undefined)
-      refuse('busy', `${paced?.pair.join(' and ')} answer each other too fast: both are stopped for a minute`)
+      refuse('busy', `${paced?.pair.join(' and ')} answer each other too fast: both are blocked for one minute`)
     direct?.open()
     const whole = this.#insert(t, message)
     if (kind === 'greet' && author) {
@@ -250,14 +250,14 @@ export class Sending {
   }
 
   #target(t: Tx, workspaceId: string, channel: string, to: string): PeerRow {
-    return this.peers.get(workspaceId, channel, to, t) ?? refuse('not_found', `${to} takes no part in ${channel}`)
+    return this.peers.get(workspaceId, channel, to, t) ?? refuse('not_found', `${to} does not take part in ${channel}`)
   }
 
   /** @throws RefusedError for a mentioned peer that does not take part */
   #checkMentions(t: Tx, workspaceId: string, { mentions = [], channel }: Envelope): void {
     for (const name of mentions)
       if (name !== EVERYONE && !this.peers.get(workspaceId, channel, name, t))
-        refuse('not_found', `${name} is mentioned and takes no part in ${channel}`)
+        refuse('not_found', `${name} is mentioned and does not take part in ${channel}`)
   }
 
   /** Stores one row per receiving session: whether it wakes, and if not, why. */
@@ -299,7 +299,7 @@ function dispositionsOf(decided: readonly Decided[]) {
 
 const CONTAINER = {
   conversation_not_found: 'there is no such thread or direct room in this channel',
-  not_target: 'the direct room is of two sessions, and the sender or the receiver is none of them',
+  not_target: 'the direct room belongs to two sessions, but the sender or the receiver is not one of them',
 } as const
 
 function faultOfRefusal({ reason, message }: Refusal): Fault {

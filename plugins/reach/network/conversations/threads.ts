@@ -93,12 +93,12 @@ export class Threads {
       return { reason: 'malformed', message: 'direct_peers: expected the two peers of the room, and no direct_id' }
     const other = pair.find(peerId => peerId !== from)
     if (other === undefined || !pair.includes(from))
-      return { reason: 'not_target', message: `${from} is none of the two peers of the room` }
+      return { reason: 'not_target', message: `${from} is not one of the two peers of the room` }
     const [author, target] = [peerOf(from), peerOf(other)]
     if (author && author.daemon !== daemon)
       return { reason: 'verification_failed', message: `${from} is a peer of ${author.daemon ?? 'this daemon'}` }
     if (!author || target?.sessionId === undefined)
-      return { reason: 'not_found', message: `${author ? other : from} takes no part in ${channel}` }
+      return { reason: 'not_found', message: `${author ? other : from} does not take part in ${channel}` }
     return {
       room: this.#roomOf(t, workspaceId, channel, author, target).room,
       open: () => void this.resolve(t, workspaceId, channel, author, target),

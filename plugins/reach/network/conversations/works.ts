@@ -48,7 +48,7 @@ export class Works {
     if (isClosed(work.state)) return { reason: 'work_closed', message: `the work ${workId} is ${work.state}` }
     const next = this.#stateOf(envelope, work)
     if (next !== undefined && !WORK_TRANSITIONS[work.state].includes(next))
-      return { reason: 'malformed', message: `the work ${workId} does not go from ${work.state} to ${next}` }
+      return { reason: 'malformed', message: `the work ${workId} cannot change from ${work.state} to ${next}` }
     const state = next ?? work.state
     return () => {
       works.update(t, { workspaceId, workId }, { state, lastAt: now, ...(isClosed(state) && { endedAt: now }) })

@@ -31,7 +31,7 @@ export class Coordination {
   show(workspaceId: string, query: CoordinationQuery): Wire {
     const { scope, task_id: taskId = '', run_id: runId } = query
     if ((scope === 'task') !== (taskId !== ''))
-      throw NetworkErrors.coordination_scope_invalid('task_id goes with the scope task, and only with it')
+      throw NetworkErrors.coordination_scope_invalid('task_id is required for scope task and not allowed otherwise')
     this.#checkTask(workspaceId, taskId)
     return this.#wire(workspaceId, taskId, runId)
   }

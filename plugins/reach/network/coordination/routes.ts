@@ -59,7 +59,7 @@ export const coordinationRoutes: readonly Route<NetworkService>[] = [
     body: PutCoordinationBody,
     replies: { 200: CoordinationReply },
     with: [
-      undo({ by: 'never', why: 'runs that began keep the choice; choose again: svc network coordination' }),
+      undo({ by: 'never', why: 'runs that have started keep the choice; choose again: svc network coordination' }),
       shared,
       throws(coordination_conflict),
       tool('network_coordination_set', ['network', 'coordination'], { visibility: 'operator' }),

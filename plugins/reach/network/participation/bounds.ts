@@ -18,13 +18,18 @@ interface Bound {
 
 /** The bounds of a participation. */
 export const BOUNDS = {
-  max_wakes: { initial: 8, ceiling: 64, text: 'times that messages wake it' },
-  max_wake_depth: { initial: 3, ceiling: 5, text: 'wakes in a chain, each by a message of the one before' },
+  max_wakes: { initial: 8, ceiling: 64, text: 'wakes by messages' },
+  max_wake_depth: { initial: 3, ceiling: 5, text: 'length of a chain of wakes' },
   max_wake_wall_time: { initial: '5m', ceiling: '15m', text: 'time of one wake' },
   max_total_wall_time: { initial: '30m', ceiling: '2h', text: 'time of all wakes' },
-  max_input_tokens: { initial: 200_000, ceiling: 1_000_000, text: 'tokens that wakes give to the model' },
-  max_output_tokens: { initial: 50_000, ceiling: 200_000, text: 'tokens that the model answers wakes with' },
-  coalesce_window: { initial: '500ms', ceiling: '5s', floor: '100ms', text: 'time in which messages become one wake' },
+  max_input_tokens: { initial: 200_000, ceiling: 1_000_000, text: 'input tokens of all wakes' },
+  max_output_tokens: { initial: 50_000, ceiling: 200_000, text: 'output tokens of all wakes' },
+  coalesce_window: {
+    initial: '500ms',
+    ceiling: '5s',
+    floor: '100ms',
+    text: 'time window in which messages are combined into one wake',
+  },
 } as const satisfies Readonly<Record<BoundName, Bound>>
 
 const NAMES = Object.keys(BOUNDS) as readonly BoundName[]
@@ -70,7 +75,7 @@ export const BoundLimits = Object.fromEntries(
       `limits.${limitName(name)}`,
       name,
       BOUNDS[name].ceiling,
-      `Most that may be asked for: ${BOUNDS[name].text}`,
+      `Maximum that may be requested: ${BOUNDS[name].text}`,
     ),
   ]),
 ) as Readonly<Record<BoundName, Setting<number | string>>>
@@ -80,7 +85,7 @@ export const MinCoalesceWindow = setting(
   'limits.min_coalesce_window',
   'coalesce_window',
   BOUNDS.coalesce_window.floor,
-  `Least that may be asked for: ${BOUNDS.coalesce_window.text}`,
+  `Minimum that may be requested: ${BOUNDS.coalesce_window.text}`,
 )
 
 /** Maximum age of messages. */
@@ -125,7 +130,8 @@ export function boundsFor(read: Read, requestedBounds: ParticipationBounds = {})
     }
     const value = amount(wanted)
     // Zero does not mean unlimited and is refused.
-    if (!(value >= amount(least))) return `bounds.${name}: ${wanted} is less than ${least}, and nothing is unlimited`
+    if (!(value >= amount(least)))
+      return `bounds.${name}: ${wanted} is less than the minimum of ${least}; an unlimited value is not possible`
     if (value > amount(limit)) return `bounds.${name}: ${wanted} is over the limit of ${limit}`
     bounds[name] = wanted
   }

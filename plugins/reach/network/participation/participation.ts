@@ -140,9 +140,9 @@ export class Participation implements Participations {
   ) {
     if (!this.#isOn) throw NetworkErrors.network_disabled()
     if (workspaceId === undefined)
-      throw SessionErrors.participation_invalid('it belongs to no workspace, and channels belong to workspaces')
+      throw SessionErrors.participation_invalid('it has no workspace, but channels belong to workspaces')
     if (strategy === 'loop_run' && owner.kind !== 'loop_run')
-      throw SessionErrors.participation_invalid('channel_strategy: loop_run is for what belongs to a loop run')
+      throw SessionErrors.participation_invalid('channel_strategy: loop_run is only allowed within a loop run')
     const bounds = boundsFor(setting => this.kernel.config.get(setting), requestedBounds)
     if (typeof bounds === 'string') throw SessionErrors.participation_invalid(bounds)
     return { workspaceId, bounds }
@@ -186,7 +186,7 @@ export class Participation implements Participations {
   #narrowed(liveRequest: LiveRequest, answer: ParticipationRequest): ParticipationRequest {
     if (answer.mode !== 'live') return answer
     if (!isWider(answer, liveRequest)) return { ...liveRequest, bounds: { ...liveRequest.bounds, ...answer.bounds } }
-    this.kernel.log.warn('a hook wants more of a part in the network than was asked for; its change has no effect')
+    this.kernel.log.warn('a hook requested more network participation than the caller; its change has no effect')
     return liveRequest
   }
 }

@@ -75,7 +75,7 @@ export class Ledger {
 
   /** Changes the state of a wake. False if its state changed meanwhile; nothing is written then. */
   move(t: Tx, { id, state }: Pick<WakeRow, 'id' | 'state'>, to: WakeState, change: Change = {}): boolean {
-    if (!TRANSITIONS[state].includes(to)) throw new Error(`a wake does not go from ${state} to ${to}`)
+    if (!TRANSITIONS[state].includes(to)) throw new Error(`a wake cannot change from ${state} to ${to}`)
     return wakes.update(t, { id, state }, { ...change, state: to }) > 0
   }
 

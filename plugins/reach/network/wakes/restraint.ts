@@ -37,11 +37,11 @@ export interface WantedCall {
  * this service's commands for conversations are allowed, as plain words: shell expansions cannot be judged.
  */
 export function refusalOf({ kind, argv, command, program, setsEnvironment = false }: WantedCall): string | undefined {
-  if (WRITES.has(kind)) return 'a message of another agent may not lead to changes of files'
+  if (WRITES.has(kind)) return 'a turn started by a message of another agent may not change files'
   if (kind !== 'execute') return undefined
   const words = argv === undefined || argv.length === 1 ? wordsOf(argv?.[0] ?? command ?? '') : argv
   if (!setsEnvironment && words !== undefined && isAllowed(unwrapped(words), program)) return undefined
-  return 'a message of another agent may lead to `svc network` and `svc ch` commands only, without shell syntax and variables'
+  return 'a turn started by a message of another agent may run only `svc network` and `svc ch` commands, without shell syntax and variables'
 }
 
 /** Words of the inner line, if the command is a shell with a line. */

@@ -13,7 +13,7 @@ export const wakeRoutes: readonly Route<NetworkService>[] = [
   route({
     method: 'GET',
     path: '/api/workspaces/{workspace_id}/network/usage',
-    summary: 'Show what wakes by messages have cost, the newest first',
+    summary: 'Show the cost of wakes by messages, newest first',
     query: NetworkUsageQuery,
     replies: { 200: ConversationUsage },
     origins: ['agent_session'],

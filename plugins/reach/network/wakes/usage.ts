@@ -36,7 +36,7 @@ export class Usage {
     const { owner_kind: ownerKind, owner_id: ownerId, run_id: runId, channel, cursor, limit = LIMIT } = query
     if (ownerKind !== undefined && !CHARGED.has(ownerKind))
       throw NetworkErrors.network_owner_uncharged(
-        `no wake is charged to a ${ownerKind}: its wakes are those of its sessions (session) and of the runs of its tasks (task_run)`,
+        `wakes are not charged to a ${ownerKind}, but to its sessions (session) and to the runs of its tasks (task_run)`,
       )
     const of = { query: { workspaceId, ownerKind, ownerId, runId, channel } }
     const position = paging.after(of, cursor)

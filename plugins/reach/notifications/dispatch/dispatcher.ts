@@ -294,14 +294,14 @@ export class Dispatcher {
   ): Posted {
     const { name } = preset.row
     const bridge = bridges.get(target.bridge_id)
-    if (!bridge) return { last_error: `the bridge ${target.bridge_id} is gone` }
+    if (!bridge) return { last_error: `the bridge ${target.bridge_id} no longer exists` }
     const { sessionId, taskId } = of ?? {}
     const creator = taskId === undefined ? undefined : this.kernel.needs.tasks.current?.creatorSession(taskId)
     const destination = destinationOf(target, [sessionId, creator], bridges) ?? {
       target: addressOf(target, bridge, bridges),
     }
     const outcome = bridges.post(t, { bridgeId: bridge.id, key: id, text, source: `${PRESET}${name}`, ...destination })
-    if (outcome === 'missing') return { last_error: `the bridge ${bridge.id} is gone` }
+    if (outcome === 'missing') return { last_error: `the bridge ${bridge.id} no longer exists` }
     if (outcome === 'suppressed') return {}
     return { last_delivery_id: id, last_queued_at: this.kernel.clock.now() }
   }

@@ -87,7 +87,7 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
   'task.run_operator_forced_fail': task('error', 'Task run was made to fail', { outcome: 'failure' }),
   'task.run_canceled': task('warning', 'Task run canceled'),
   'task.run_needs_attention': task('error', 'Task run needs attention', { outcome: 'failure' }),
-  'task.run_starved': task('warning', 'No session takes a task run'),
+  'task.run_starved': task('warning', 'No session claims a task run'),
   'task.run_lease_expired': task('warning', 'Lease of a task run expired'),
   'task.run_review_requested': task('warning', 'Review requested', { next: showTask }),
   'task.run_review_circuit_opened': task('error', 'Reviews of a task end without a verdict', { next: showTask }),
@@ -156,7 +156,7 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
   },
   'attention.expired': {
     severity: 'warning',
-    title: ({ payload }) => `Nobody answered in time: ${payload.title}`,
+    title: ({ payload }) => `Not answered in time: ${payload.title}`,
     next: showSession,
     outcome: 'failure',
   },
@@ -168,7 +168,7 @@ export const MEANINGS: Readonly<Record<string, Meaning>> = {
   },
   'daemon.draining': {
     severity: 'warning',
-    title: () => 'The daemon takes no new work',
+    title: () => 'The daemon accepts no new work',
     next: () => command('status'),
   },
 }

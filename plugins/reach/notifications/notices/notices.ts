@@ -28,7 +28,7 @@ export class Notices {
   async notify(session: SessionInfo, { title, body = '' }: NotifyBody, actor: Actor): Promise<NotifyReply> {
     const { clock, db, ids, needs, redact } = this.kernel
     const [plainTitle, plainBody] = [oneLine(title, 200), oneLine(body, BODY)]
-    if (plainTitle === '') throw NotificationErrors.notice_invalid('the title shows nothing')
+    if (plainTitle === '') throw NotificationErrors.notice_invalid('the title is empty')
     const wait = this.#spend(session.id)
     if (wait > 0) return { outcome: 'rate_limited', retry_after_ms: Math.ceil(wait) }
     const shown = { title: redact.text(plainTitle), body: redact.text(plainBody) }

@@ -167,7 +167,7 @@ class Reader {
     if (this.#word().kind !== '(') return this.#comparison()
     const opened = this.#take()
     if (++this.#depth > FILTER_LIMITS.depth)
-      throw new Problem(`more than ${FILTER_LIMITS.depth} parentheses in each other`, opened.at)
+      throw new Problem(`parentheses are nested more than ${FILTER_LIMITS.depth} levels deep`, opened.at)
     const filter = this.#either()
     if (this.#word().kind !== ')') throw this.#unexpected(`the ) of the ( at ${opened.at + 1}`)
     this.#take()
@@ -179,7 +179,7 @@ class Reader {
     const { kind, text, at } = this.#word()
     if (kind !== 'word') throw this.#unexpected('a field or (')
     const field = FILTER_FIELDS.find(name => name === text)
-    if (!field) throw new Problem(`${shown(text)} is no field; the fields are ${FILTER_FIELDS.join(', ')}`, at)
+    if (!field) throw new Problem(`${shown(text)} is not a field; the fields are ${FILTER_FIELDS.join(', ')}`, at)
     if (++this.#comparisons > FILTER_LIMITS.comparisons)
       throw new Problem(`a filter has at most ${FILTER_LIMITS.comparisons} comparisons`, at)
     this.#take()
@@ -188,7 +188,10 @@ class Reader {
     if (this.#word().kind !== 'word' && this.#word().kind !== 'text') throw this.#unexpected('a value')
     const value = this.#take()
     if (field === 'severity' && Number.isNaN(rankOf(value.text)))
-      throw new Problem(`${shown(value.text)} is no severity; they are ${SEVERITIES.join(' < ')}`, value.at)
+      throw new Problem(
+        `${shown(value.text)} is not a severity; the severities are ${SEVERITIES.join(' < ')}`,
+        value.at,
+      )
     if (field !== 'severity' && !/^!?=$/.test(operator.text))
       throw new Problem(`only severity has an order; compare ${field} by = or !=`, operator.at)
     return { of: 'comparison', field, operator: operator.text as Comparison, value: value.text }

@@ -136,9 +136,9 @@ export class Presets {
     const found = await this.#resolved(targets)
     return this.#write(t => {
       if (presets.get(t, { name }))
-        throw NotificationErrors.preset_duplicate_name(`there is a preset ${shown(name)} already`, showHint(name))
+        throw NotificationErrors.preset_duplicate_name(`the preset ${shown(name)} already exists`, showHint(name))
       if (presets.all(t, {}).length >= MOST_PRESETS)
-        throw NotificationErrors.preset_limit(`there are ${MOST_PRESETS} presets, and no more are possible`)
+        throw NotificationErrors.preset_limit(`there are ${MOST_PRESETS} presets, the maximum; delete one`)
       const now = this.kernel.clock.now()
       const row: PresetRow = {
         ...{ name, events, filter, targets: found, built_in: false, user_modified: false },

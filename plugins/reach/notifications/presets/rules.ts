@@ -31,7 +31,7 @@ export function checkRules(rules: PresetRules | undefined): void {
     clockOf(quiet.time_zone)
   } catch {
     throw NotificationErrors.preset_rules_invalid(
-      `quiet_hours.time_zone: ${JSON.stringify(quiet.time_zone)} is no time zone; name one like Europe/Berlin`,
+      `quiet_hours.time_zone: ${JSON.stringify(quiet.time_zone)} is not a time zone; use one such as Europe/Berlin`,
     )
   }
 }

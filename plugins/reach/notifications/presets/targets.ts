@@ -29,9 +29,9 @@ export async function resolved(target: PresetTarget, bridges: BridgesApi): Promi
   const next = { next: command('bridge targets', bridge.id) }
   const some = found.candidates.join(', ')
   if (found.isAmbiguous)
-    throw ambiguous(`several targets are called ${shown(name)}: ${some}; name one by its route`, next)
+    throw ambiguous(`several targets have the name ${shown(name)}: ${some}; give the route of one`, next)
   const near = some === '' ? '' : `; there are ${some}`
-  throw invalid(`${shown(name)} is no route such as group:#ops, and no target is called so${near}`, next)
+  throw invalid(`${shown(name)} is neither a route such as group:#ops nor the name of a target${near}`, next)
 }
 
 /**
@@ -71,13 +71,13 @@ export function addressOf(target: PresetTarget, bridge: BridgeInfo, bridges: Bri
   }
   const address = bridges.parseRoute(route)
   if (address) return address
-  throw invalid(`${shown(route)} is no route; one looks like group:#ops or peer:alice`, next)
+  throw invalid(`${shown(route)} is not a route such as group:#ops or peer:alice`, next)
 }
 
 /** Why messages to a target cannot be sent now. Undefined if they can. */
 export function targetProblem(target: PresetTarget, bridges: BridgesApi): string | undefined {
   const bridge = bridges.get(target.bridge_id)
-  if (!bridge) return `the bridge ${target.bridge_id} is gone`
+  if (!bridge) return `the bridge ${target.bridge_id} no longer exists`
   try {
     addressOf(target, bridge, bridges)
     return undefined

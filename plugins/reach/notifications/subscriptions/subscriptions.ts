@@ -164,8 +164,8 @@ export class Subscriptions {
     const error =
       outcome === 'missing'
         ? bridge
-          ? `the bridge ${row.bridge_id} has no default target any more`
-          : `the bridge ${row.bridge_id} is gone`
+          ? `the bridge ${row.bridge_id} no longer has a default target`
+          : `the bridge ${row.bridge_id} no longer exists`
         : outcome === 'suppressed'
           ? `the bridge ${row.bridge_id} sends no notifications`
           : undefined

@@ -32,8 +32,7 @@ export async function runLogEvents(context: CommandContext): Promise<void> {
   const reply = (await client.request('GET', `/api/logs?${query}`)) as LogsReply
   if (out.json) return out.value(reply)
   for (const event of reply.events) out.line(lineOf(context, event))
-  if (!reply.complete)
-    out.line('older events were not looked through; read on from the oldest: svc logs events --after-seq 0')
+  if (!reply.complete) out.line('older events were not searched; read from the oldest: svc logs events --after-seq 0')
   else if (reply.events.length === 0) out.line('no such events')
 }
 
@@ -66,7 +65,7 @@ function showFrame(context: CommandContext, data: LogEvent | LogsMissed): void {
   if (out.json) out.row?.(data)
   else if ('type' in data) out.line(lineOf(context, data))
   else if (data.reason === 'gap') out.line(`events ${data.from} to ${data.to} are missing: retention has removed them`)
-  else out.line('the event log starts over')
+  else out.line('the event log starts again from the beginning')
 }
 
 function lineOf({ out }: CommandContext, event: LogEvent): string {

@@ -41,10 +41,10 @@ const HELP = [
   ['q, Ctrl-C', 'quit'],
   ['j k, arrows', 'select a row'],
   ['PgUp PgDn, g G', 'a page, the first, the last row'],
-  ['Enter', 'commands to look closer at the row'],
-  ['s', 'sort by another column'],
-  ['p', 'pause and go on'],
-  ['r, Space', 'look now'],
+  ['Enter', 'commands with details of the row'],
+  ['s', 'sort by the next column'],
+  ['p', 'pause or continue'],
+  ['r, Space', 'refresh now'],
   ['?, Esc', 'this help, and back'],
 ] as const
 
@@ -157,7 +157,7 @@ export class TopScreen {
   #foot(out: CommandOutput): string {
     const keys = this.#panel
       ? 'Esc back  q quit'
-      : `q quit  j/k select  Enter look closer  s sort: ${this.#order}  p pause  ? help`
+      : `q quit  j/k select  Enter details  s sort: ${this.#order}  p pause  ? help`
     return out.color('dim', keys)
   }
 
@@ -227,7 +227,7 @@ export class TopScreen {
           since: Date.parse(session.updated_at),
           closer: [
             ['follow', command('session attach', session.id)],
-            ['what it did', command('session recap', session.id)],
+            ['its history', command('session recap', session.id)],
             ['state', command('session status', session.id)],
           ],
         })),

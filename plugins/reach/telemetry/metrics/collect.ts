@@ -37,7 +37,7 @@ export class Collecting {
       const refused = names.has(entry.name) ? 'another metric has this name' : nameProblem(owner, entry.name)
       if (refused === undefined) names.add(entry.name)
       else if (!this.#reported.has(entry))
-        this.failed(owner, entry.name, new Error(`${entry.name} is left out: ${refused}`))
+        this.failed(owner, entry.name, new Error(`${entry.name} is omitted: ${refused}`))
       if (refused !== undefined) this.#reported.add(entry)
       return refused === undefined
     })
@@ -61,7 +61,7 @@ export class Collecting {
 
   /** Validates and copies values, since they may come from an extension. */
   #checked(samples: unknown, metric: Metric, most: number): (Sample | Distribution)[] {
-    if (!Array.isArray(samples)) throw new TypeError('it answers with no list')
+    if (!Array.isArray(samples)) throw new TypeError('it did not return a list')
     if (samples.length > most) throw new RangeError(`it has ${samples.length} series, and at most ${most} are shown`)
     const knownKeys = new Set<string>()
     return samples.map((sample: Partial<Sample & Distribution>) => {
@@ -72,13 +72,13 @@ export class Collecting {
       if (metric.type !== 'histogram') return { labels, value: numberOf(sample.value) }
       const counts = [...(sample.counts ?? [])].map(numberOf)
       if (counts.length !== (metric.bounds?.length ?? 0) + 1)
-        throw new TypeError('it has other buckets than it declares')
+        throw new TypeError('its buckets differ from its declaration')
       return { labels, counts, sum: numberOf(sample.sum) }
     })
   }
 
   #labels(labels: Labels = {}, names: readonly string[]): Labels {
-    if (Object.keys(labels).length !== names.length) throw new TypeError('it has other labels than it declares')
+    if (Object.keys(labels).length !== names.length) throw new TypeError('its labels differ from its declaration')
     return Object.fromEntries(
       names.map(name => {
         const value = labels[name]
@@ -96,6 +96,6 @@ function nameProblem(owner: string, name: string): string | undefined {
 }
 
 function numberOf(value: unknown): number {
-  if (typeof value !== 'number') throw new TypeError('a value of it is no number')
+  if (typeof value !== 'number') throw new TypeError('one of its values is not a number')
   return value
 }

@@ -16,7 +16,7 @@ export function headersIn(text: string): Record<string, string> {
       validateHeaderValue(name, decoded)
       headers[name] = decoded
     } catch {
-      throw new Error('the headers of the collector are no name=value with commas between them')
+      throw new Error('the headers of the collector are not a comma-separated list of name=value')
     }
   }
   return headers

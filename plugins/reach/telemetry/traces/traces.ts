@@ -192,7 +192,7 @@ export class Traces {
         ...(owner !== undefined && { 'svc.plugin': owner }),
         ...(actor && { 'svc.actor': actor.kind }),
       },
-      ...(status === undefined && { error: 'the caller went before the reply' }),
+      ...(status === undefined && { error: 'the caller disconnected before the reply' }),
       ...(status !== undefined && status >= 500 && { error: `status ${status}` }),
     })
   }

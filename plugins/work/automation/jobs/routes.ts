@@ -170,7 +170,7 @@ export const jobRoutes: readonly Route<AutomationService>[] = [
   jobs.action('trigger', {
     summary: 'Run a job now, even if it is disabled',
     with: [
-      undo({ by: 'never', why: 'the run has begun; cancel it: svc automation runs' }),
+      undo({ by: 'never', why: 'the run has started; cancel it: svc automation runs' }),
       tool('automation_jobs_trigger', ['automation']),
     ],
     throws: [

@@ -56,7 +56,7 @@ export const suggestionRoutes = [
     method: 'POST',
     path: `${ONE}/accept`,
     with: [
-      undo({ by: 'never', why: 'delete the job or trigger that it made: svc automation jobs delete' }),
+      undo({ by: 'never', why: 'delete the job or trigger that it created: svc automation jobs delete' }),
       throws(suggestion_not_found, suggestion_resolved, ...jobRefusals, ...triggerRefusals, ...REFERENCE_ERRORS),
     ],
     summary: 'Accept a suggestion and create its job or trigger',
@@ -70,7 +70,7 @@ export const suggestionRoutes = [
     with: [
       undo({
         by: 'never',
-        why: 'a dismissed suggestion is not made again; create the job: svc automation jobs create',
+        why: 'a dismissed suggestion is not restored; create the job: svc automation jobs create',
       }),
       throws(suggestion_not_found, suggestion_resolved, ...REFERENCE_ERRORS),
     ],

@@ -257,7 +257,7 @@ const decided: readonly Tap<HooksService>[] = [
 
 const PLACED: Fixed = {
   members: ['workspace_id', 'workspace'],
-  why: 'this session continues a worktree, or has its rights from another session',
+  why: 'this session continues a worktree, or inherits its rights from another session',
 }
 const UNREFUSABLE: Fixed = { members: ['deny'], why: 'the session has ended, or must end' }
 const CLIENT_CALL: Fixed = {

@@ -449,7 +449,7 @@ export class Connection {
     } catch (error) {
       const trouble = reached.trouble?.(error)
       if (trouble === 'session') {
-        ready.lost ??= 'it was started anew'
+        ready.lost ??= 'it was restarted'
         this.#leave(ready)
         // The server has restarted and no longer knows the session. New requests are refused and repeated in a new session;
         // calls that the old process had accepted never get an answer, so closing the client later fails them.

@@ -70,7 +70,7 @@ export class Manager {
   /** Refuses to remove a server with calls in progress. @throws Fault `mcp_server_in_use` */
   checkUnused(server: Server): void {
     const calls = this.#of(server.key).reduce((sum, one) => sum + one.calls, 0)
-    if (calls > 0) throw McpErrors.mcp_server_in_use(`${server.name}: ${calls} calls of its tools are under way`)
+    if (calls > 0) throw McpErrors.mcp_server_in_use(`${server.name}: ${calls} calls of its tools are in progress`)
   }
 
   /** Ends the connections of a removed server; running calls fail. */

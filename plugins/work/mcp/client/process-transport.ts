@@ -57,7 +57,7 @@ export class ProcessTransport implements Transport {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) return reject(new Error('it has ended'))
       if (this.handle.stdin.writableLength > MOST_UNREAD) {
-        this.#problem ??= new Error('it does not read what it is sent')
+        this.#problem ??= new Error('it does not read its input')
         void this.close()
         return reject(this.#problem)
       }

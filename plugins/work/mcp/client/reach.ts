@@ -99,7 +99,7 @@ async function overHttp(url: URL, fetchWith: (over: StreamOver) => typeof fetch)
 function fewStreams(send: typeof fetch): typeof fetch {
   const streams = new TokenBucket(MOST_STREAMS, systemClock())
   return async (input, init) => {
-    if (init?.method === 'GET' && !streams.tryTake(1)) throw new Error('its streams of events end too often')
+    if (init?.method === 'GET' && !streams.tryTake(1)) throw new Error('its event streams end too often')
     return send(input, init)
   }
 }
@@ -121,7 +121,7 @@ function answerFew(transport: Transport): void {
   let answering = 0
   transport.send = async (message, options) => {
     if ('method' in message) return send(message, options)
-    if (answering >= MOST_ANSWERS) throw new Error(`${MOST_ANSWERS} of its requests are being answered already`)
+    if (answering >= MOST_ANSWERS) throw new Error(`${MOST_ANSWERS} of its requests are already being answered`)
     answering++
     try {
       await send(message, options)

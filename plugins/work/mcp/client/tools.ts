@@ -80,10 +80,10 @@ export function toolsOf(server: string, listedTools: readonly unknown[]): ToolLi
       isDestructive: annotations.destructiveHint === true,
       digest: createHash('sha256').update(canonicalJson(parsed.output)).digest('hex'),
     })
-    if (idPart(name) === '') refused.push(`${called}: no id can be made of this name`)
+    if (idPart(name) === '') refused.push(`${called}: this name cannot be turned into an id`)
     else if (size > MAX_SCHEMA_BYTES) refused.push(`${called}: its schema has over ${MAX_SCHEMA_BYTES} bytes`)
     else if (bytes + size > MAX_LIST_BYTES)
-      refused.push(`${called}: the schemas before it have ${MAX_LIST_BYTES} bytes already`)
+      refused.push(`${called}: the schemas of the tools before it already use ${MAX_LIST_BYTES} bytes`)
     else if (id.length > MAX_ID) {
       refused.push(`${called}: its id would have over ${MAX_ID} characters`)
       bytes += size
@@ -102,7 +102,7 @@ export function toolsOf(server: string, listedTools: readonly unknown[]): ToolLi
   for (const id of twice) {
     withheld.push({ tool: tools.get(id) as McpTool })
     tools.delete(id)
-    refused.push(`${id}: several tools come to this id`)
+    refused.push(`${id}: several tools have this id`)
   }
   return { tools: [...tools.values()], refused, withheld }
 }

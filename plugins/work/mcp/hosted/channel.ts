@@ -36,7 +36,7 @@ export class Channel implements Transport {
       this.onmessage?.(message)
       return undefined
     }
-    if (this.#waiting.has(id)) throw new Error(`a request of the id ${id} has no answer yet`)
+    if (this.#waiting.has(id)) throw new Error(`a request with the id ${id} has no reply yet`)
     const cancel = () => {
       this.onmessage?.({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } })
       this.#waiting.get(id)?.(undefined)

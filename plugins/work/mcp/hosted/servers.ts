@@ -53,7 +53,7 @@ const AGENT_TOOLS: readonly Listed[] = [
     inputSchema: {
       type: 'object',
       properties: {
-        query: { ...text, description: 'words of what the tool should do; empty: all' },
+        query: { ...text, description: 'words that describe the tool; empty: all' },
         limit: { type: 'integer', minimum: 1, maximum: MOST_FOUND, description: 'default 8' },
       },
     },
@@ -68,10 +68,10 @@ const AGENT_TOOLS: readonly Listed[] = [
   {
     name: 'tool_call',
     description:
-      'Call a tool with an input that its schema allows. Where a person has to allow it, this waits for the answer.',
+      'Call a tool with an input that matches its schema. If a person must approve it, the call waits for the answer.',
     inputSchema: {
       type: 'object',
-      properties: { id: text, input: { type: 'object', description: 'as the schema of tool_show has it' } },
+      properties: { id: text, input: { type: 'object', description: 'input as described by the schema in tool_show' } },
       required: ['id'],
     },
   },

@@ -22,7 +22,7 @@ export async function checkAddress(what: string, url: string, server: string, lo
   const { protocol, hostname, username, password } = parsed
   if (username || password) throw refused('it carries a password')
   if (protocol !== 'https:' && !(protocol === 'http:' && isLoopback(hostname)))
-    throw refused('https is needed, but on this machine')
+    throw refused('https is required, except on this machine')
   await judgeAddress(parsed, { named: new URL(server), ...(lookup && { lookup }) }).catch(error => {
     throw error instanceof DownloadError ? refused(error.message) : error
   })

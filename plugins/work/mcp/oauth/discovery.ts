@@ -34,13 +34,13 @@ export async function discover(clock: Clock, { name, declaration }: Server, logi
         return undefined
       })
     if (resourceMetadata && !sameResource(resourceMetadata.resource, url))
-      throw new Error(`its metadata are about another resource, ${resourceMetadata.resource}`)
+      throw new Error(`its metadata describes another resource, ${resourceMetadata.resource}`)
     // Protocol revision 2025-03-26: without metadata, the server's own root is the authorization server.
     const isOld = !resourceMetadata && login.issuer_url === undefined
     const issuer = login.issuer_url ?? resourceMetadata?.authorization_servers?.[0] ?? new URL('/', url).href
     const metadata = await metadataOf(issuer, login, fetchFn, isOld)
     if (!sameUrl(metadata.issuer, issuer) && !(isOld && sameOrigin(metadata.issuer, url)))
-      throw new Error(`${issuer} says that it is ${metadata.issuer}`)
+      throw new Error(`${issuer} identifies itself as ${metadata.issuer}`)
     for (const member of ENDPOINTS) {
       const endpoint = (metadata as Readonly<Record<string, unknown>>)[member]
       if (typeof endpoint === 'string') await checkAddress(member, endpoint, url)
@@ -126,7 +126,7 @@ export async function clientFor(
   if (login.client_id && (!isDocument || readsDocuments === true || !metadata.registration_endpoint))
     return { client_id: login.client_id, ...(secret !== undefined && { client_secret: secret }) }
   if (!metadata.registration_endpoint)
-    throw McpErrors.mcp_auth_unconfigured(`${name}: ${issuer} registers no clients; set auth.client_id`)
+    throw McpErrors.mcp_auth_unconfigured(`${name}: ${issuer} does not support client registration; set auth.client_id`)
   const { registerClient } = await import('@modelcontextprotocol/client')
   try {
     return await registerClient(issuer, {
@@ -144,7 +144,7 @@ export async function clientFor(
     })
   } catch (error) {
     if (error instanceof Fault) throw error
-    throw McpErrors.mcp_auth_discovery_failed(`${name}: ${issuer} registered no client: ${messageOf(error)}`)
+    throw McpErrors.mcp_auth_discovery_failed(`${name}: ${issuer} did not register a client: ${messageOf(error)}`)
   }
 }
 

@@ -97,7 +97,7 @@ export class Logins {
       one => one !== '' && one.length <= 256,
     )
     this.#wanted.set(bindingOf(server), [...new Set(scopes)].slice(0, MOST_SCOPES))
-    const text = `${server.name} wants a login with more scopes for this: ${shown(scope)}`
+    const text = `${server.name} requires a login with more scopes for this: ${shown(scope)}`
     return McpErrors.mcp_auth_required(text, { next: nextOf(server), details: { scope: clip(scope, 1000) } })
   }
 
@@ -116,7 +116,7 @@ export class Logins {
   async exchange(server: Server, input: { code: string } | { redirect_url: string }, actor: Actor): Promise<void> {
     if ('code' in input) {
       const pending = this.#pending.takeOf(server.key)
-      if (!pending) throw McpErrors.mcp_auth_state_invalid('no login to this server was begun, or it is too old')
+      if (!pending) throw McpErrors.mcp_auth_state_invalid('no login to this server was started, or it has expired')
       return this.#finish(pending, input, actor)
     }
     if (!URL.canParse(input.redirect_url)) throw McpErrors.mcp_auth_state_invalid('the address is no URL')
@@ -186,7 +186,7 @@ export class Logins {
     const binding = bindingOf(server)
     return this.#serial.run(binding, async () => {
       const row = logins.get(this.kernel.db, { binding })
-      if (!row) throw McpErrors.mcp_auth_required(`${server.name} wants a login`, { next: nextOf(server) })
+      if (!row) throw McpErrors.mcp_auth_required(`${server.name} requires a login`, { next: nextOf(server) })
       const token = await this.#vault().reveal(`${row.secrets}/access-token`)
       const isOld = row.expires_at !== null && row.expires_at - EARLY_MS <= this.kernel.clock.now()
       if (token !== undefined && token !== again && !isOld) return token
@@ -308,7 +308,7 @@ export class Logins {
 
   #vault(): VaultApi {
     const vault = this.kernel.needs.vault.current
-    if (!vault) throw McpErrors.mcp_auth_unconfigured('there is no vault that tokens could be kept in')
+    if (!vault) throw McpErrors.mcp_auth_unconfigured('tokens cannot be stored, because the vault is not available')
     return vault
   }
 
@@ -329,7 +329,7 @@ const REFRESH_FAILED = 'mcp_auth_refresh_failed'
 const isRevoked = (error: unknown): boolean => Object(error).code === 'invalid_grant'
 
 const wantsLogin = (server: Server, code: 'mcp_auth_expired' | 'mcp_auth_invalid' | typeof REFRESH_FAILED) =>
-  McpErrors[code](`${server.name} has to be logged in to again`, { next: nextOf(server) })
+  McpErrors[code](`${server.name} requires a new login`, { next: nextOf(server) })
 
 /** Whether a renewal failed for a temporary reason: no answer, or a temporary server error. */
 const isPassing = (error: unknown): boolean =>

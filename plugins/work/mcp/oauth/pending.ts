@@ -87,6 +87,6 @@ export function checkIssuer(
     throw McpErrors.mcp_auth_state_invalid(`the answer comes from ${clip(iss, 200)}, not from ${issuer}`)
   if (hasCode && iss === undefined && promised === true)
     throw McpErrors.mcp_auth_state_invalid(
-      `the answer does not say that it comes from ${issuer}, which promises to say so; give the whole address that the browser was led to`,
+      `the answer does not identify ${issuer}, although that server promises to do so; paste the whole address from the browser`,
     )
 }

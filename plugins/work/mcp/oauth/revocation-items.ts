@@ -29,13 +29,13 @@ export function revocationItems(
           ...common,
           code: 'mcp_revocation_given_up',
           title: `The login to ${server} was not revoked`,
-          message: `the login to ${server} was not revoked in ${tries} (${why}), and its tokens are deleted here; end it in your account at ${login.issuer}, then run the command to drop this item`,
+          message: `the login to ${server} was not revoked in ${tries} (${why}), and its tokens are deleted here; end it in your account at ${login.issuer}, then run the command to remove this item`,
         })
       : finding({
           ...common,
           code: 'mcp_revocation_pending',
           title: `The login to ${server} is not revoked yet`,
-          message: `the login to ${server} is gone here and not revoked: ${why} (${tries}); the next attempt is at ${iso(nextAt)}, or now with the command`,
+          message: `the login to ${server} was deleted here but is not revoked: ${why} (${tries}); the next attempt is at ${iso(nextAt)}, or now with the command`,
         })
   })
   if (failed.length <= NAMED) return items
@@ -45,7 +45,7 @@ export function revocationItems(
     finding({
       ...{ id: 'mcp.revocations:more', category: 'mcp', severity: 'warning', code: 'mcp_revocation_pending' },
       title: 'More logins are not revoked',
-      message: `${more} more logins are gone here and not revoked`,
+      message: `${more} more logins were deleted here but are not revoked`,
     }),
   ]
 }

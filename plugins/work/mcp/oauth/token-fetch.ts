@@ -13,7 +13,7 @@ export const tokenFetch =
       return async (input, init) => {
         const reply = await plain(input, init)
         if (reply.status !== 401) return reply
-        throw McpErrors.mcp_auth_unconfigured(`${server.name} wants a login; add it with --oauth`)
+        throw McpErrors.mcp_auth_unconfigured(`${server.name} requires a login; add it with --oauth`)
       }
     }
     return async (input, init) => {
@@ -25,7 +25,7 @@ export const tokenFetch =
       await reply.body?.cancel()
       const second = await send(await logins.token(server, token))
       if (second.status !== 401) return second
-      throw McpErrors.mcp_auth_invalid(`${server.name} does not take a token that was just renewed`)
+      throw McpErrors.mcp_auth_invalid(`${server.name} does not accept a token that was just renewed`)
     }
   }
 

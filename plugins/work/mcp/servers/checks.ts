@@ -65,7 +65,7 @@ export function collisions(servers: readonly { readonly name: string }[]): Place
       first.set(part, name)
       return []
     }
-    const why = `the MCP servers ${shown(other, 64)} and ${shown(name, 64)} have tools of the same ids (mcp__${part}__…); tools of one name cannot be called. Rename one of them`
+    const why = `the MCP servers ${shown(other, 64)} and ${shown(name, 64)} have tools with the same ids (mcp__${part}__…), which cannot be called. Rename one of them`
     return [{ name, why }]
   })
 }
@@ -80,7 +80,7 @@ export function serverItems(places: readonly PlaceTrouble[]): DiagnosticItem[] {
         code: 'mcp_server_name_taken',
         category: 'mcp',
         severity: 'warning',
-        title: `MCP server ${shown(name, 64)} hides tools of another one`,
+        title: `MCP server ${shown(name, 64)} hides tools of another server`,
         message: why,
         suggested_command: listOf(workspaceId),
       }),
@@ -107,10 +107,10 @@ function fileItems(problems: readonly Problem[], workspaceId: string | undefined
     const of = problems.filter(problem => problem.where === where)
     const isMinor = of.every(problem => problem.isMinor)
     const effect = isMinor
-      ? 'sessions start without what it declares'
+      ? 'sessions start without the servers that it declares'
       : workspaceId === undefined
-        ? 'no session starts until it is mended'
-        : `no session of the workspace ${workspaceId} starts until it is mended`
+        ? 'no session starts until it is fixed'
+        : `no session of the workspace ${workspaceId} starts until it is fixed`
     return finding({
       id: idOf('file', where, workspaceId),
       code: 'mcp_file_invalid',

@@ -56,7 +56,7 @@ const untriedItem = (count: number) =>
     code: 'mcp_servers_untried',
     category: 'mcp',
     severity: 'warning',
-    title: 'MCP servers were not tried',
-    message: `${count} MCP servers were not tried: the report has no more time for them`,
+    title: 'MCP servers were not checked',
+    message: `${count} MCP servers were not checked: the time limit of the report was reached`,
     suggested_command: command('mcp list'),
   })

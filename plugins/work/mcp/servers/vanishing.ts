@@ -83,7 +83,8 @@ export class Vanishing {
     this.#alarm.set(LOOK, this.kernel.clock.now())
     await this.#alarm.run(signal, {
       fire: () => this.#check(),
-      failed: error => this.kernel.log.error('servers that are gone keep their secrets', { why: messageOf(error) }),
+      failed: error =>
+        this.kernel.log.error('secrets of removed servers could not be deleted', { why: messageOf(error) }),
     })
   }
 
@@ -150,7 +151,7 @@ export class Vanishing {
       forget(t, vault, unnamed)
       seenServers.delete(t, { binding })
     })
-    log.info('a server is gone from its file, and its login and secrets with it', { secrets: unnamed.length })
+    log.info('a server was removed from its file; its login and secrets were deleted', { secrets: unnamed.length })
   }
 
   /** References of the servers in a place; undefined if a source cannot be read or has disabled servers. */

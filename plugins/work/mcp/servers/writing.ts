@@ -61,7 +61,7 @@ export class Writing {
     const foreign = references({ name, ...value } as Declaration).find(isForeign)
     if (foreign !== undefined)
       throw McpErrors.mcp_server_invalid(
-        `${shown(foreign)} is no secret of an MCP server: those are vault:mcp/… and env:NAME`,
+        `${shown(foreign)} is not a secret of an MCP server; use vault:mcp/… or env:NAME`,
       )
     if (before === undefined) await this.#mustBeDistinct(name, workspace)
     const undo = await this.#storeSecrets(name, workspace, body, value, actor)
@@ -113,9 +113,7 @@ export class Writing {
   async #mustBeDistinct(name: string, workspace: Workspace | undefined): Promise<void> {
     const part = idPart(name)
     if (part === '')
-      throw McpErrors.mcp_server_invalid(
-        `no id of a tool can be made of the name ${shown(name)}; use letters or digits`,
-      )
+      throw McpErrors.mcp_server_invalid(`the name ${shown(name)} cannot be used in tool ids; use letters or digits`)
     if (part.length > MAX_PART)
       throw McpErrors.mcp_server_invalid(
         `the name ${shown(name, 80)} is too long for ids of tools; use at most ${MAX_PART} characters`,
@@ -124,7 +122,7 @@ export class Writing {
     const other = servers.find(server => idPart(server.name) === part)
     if (other)
       throw McpErrors.mcp_server_name_taken(
-        `tools of ${shown(name)} would have the ids of those of ${shown(other.name)} (mcp__${part}__…); use another name`,
+        `tools of ${shown(name)} would have the same ids as tools of ${shown(other.name)} (mcp__${part}__…); use another name`,
         { next: commandLine('mcp show', other.name) },
       )
   }
@@ -165,7 +163,7 @@ export class Writing {
     if (client) wanted.push(['oauth/client-secret', client])
     if (wanted.length === 0) return async () => {}
     const vault = this.kernel.needs.vault.current
-    if (!vault) throw McpErrors.mcp_server_invalid('there is no vault here that secrets could go to')
+    if (!vault) throw McpErrors.mcp_server_invalid('secrets cannot be stored, because the vault is not available')
     const made: string[] = []
     for (const [path, secret] of wanted) {
       const reference = `${refBase(name, workspace?.id)}/${path}`
@@ -220,7 +218,7 @@ function check(name: string, { command, url, auth, transport, sandbox }: Value):
     (command === undefined) === (url === undefined)
       ? 'give exactly one of command and url'
       : transport !== undefined && (transport === 'stdio') !== (command !== undefined)
-        ? `transport ${shown(transport)} does not go together with ${command === undefined ? 'a url' : 'a command'}`
+        ? `transport ${shown(transport)} does not match ${command === undefined ? 'a url' : 'a command'}`
         : sandbox !== undefined && command === undefined
           ? 'sandbox is only for a server that is started'
           : auth && command !== undefined

@@ -294,8 +294,8 @@ function expand(value: unknown, keys: readonly (string | number)[], { location, 
     throw new Unusable(
       keys,
       found === undefined || variable === undefined
-        ? `${named} is no variable that is known here`
-        : `${named} has no value: a file of a workspace does not see the environment of the daemon. Give it a default, as in \${${clip(variable, 60)}:-value}, or make it the whole value of a variable in env or of a header and store the secret: ${command('vault put', found.ref)}`,
+        ? `${named} is not a known variable`
+        : `${named} has no value: a file of a workspace cannot use the environment of the daemon. Give it a default, as in \${${clip(variable, 60)}:-value}, or make it the whole value of a variable in env or of a header and store the secret: ${command('vault put', found.ref)}`,
     )
   })
 }

@@ -53,10 +53,10 @@ export function linkOf(
       pendingIds.delete(message.id)
     } else if ('id' in message) {
       if (answering.has(message.id) || answering.size >= MAX_INCOMING) {
-        if (stdin.writableLength > MAX_UNREAD) throw new Error('it does not read what it is sent')
+        if (stdin.writableLength > MAX_UNREAD) throw new Error('it does not read its input')
         const refusal = new RequestError(-32005, 'too many requests at once').toErrorResponse()
         send({ jsonrpc: '2.0', id: message.id, error: refusal } as AnyMessage).catch(() => {})
-        handlers.refused(`${MAX_INCOMING} requests are being answered already`)
+        handlers.refused(`${MAX_INCOMING} requests are already being answered`)
         return undefined
       }
       answering.add(message.id)

@@ -239,7 +239,7 @@ export class AgentBinding implements Watched {
       const { unheld } = running.guards
       if (!guard || guard.isRequired || unheld === undefined || this.#toldUnheld === running) return
       this.#toldUnheld = running
-      this.#warn('permission_never_asked', `${guard.by} does not hold for the agent's own tools: ${unheld}`)
+      this.#warn('permission_never_asked', `${guard.by} does not restrict the agent's own tools: ${unheld}`)
     })
   }
 
@@ -269,7 +269,8 @@ export class AgentBinding implements Watched {
     if (!running || this.isOutdated || this.#wished === key) return
     const effective = await chooseRuntime(running.agent, wish)
     this.#wished = key
-    if (effective.unmet.length > 0) this.#warn('runtime_not_taken', `not as was wanted: ${effective.unmet.join('; ')}`)
+    if (effective.unmet.length > 0)
+      this.#warn('runtime_not_taken', `settings that could not be applied: ${effective.unmet.join('; ')}`)
     await kernel.db.tx(t =>
       table.update(t, this.owner.id, { effective: JSON.stringify({ ...effective, provider: running.provider }) }),
     )
@@ -326,7 +327,7 @@ export class AgentBinding implements Watched {
     target.touched('left_out', 'the journal is full')
     if (this.#toldFull) return
     this.#toldFull = true
-    const text = 'the journal is full; what the agent tells is left out from here on'
+    const text = 'the journal is full; further output of the agent is not stored'
     const content = { warning: 'journal_full', text }
     owner.log.append({ type: 'runtime_warning', turnId: target.turnId, content })
   }
@@ -343,7 +344,7 @@ export class AgentBinding implements Watched {
     if (requiredGuard !== undefined)
       this.#running?.agent.breakOff(
         'permission_failure',
-        `the agent did "${call.title}" without asking, and ${requiredGuard} has to be asked before each operation`,
+        `the agent did "${call.title}" without asking, although ${requiredGuard} must approve each operation`,
       )
     this.owner.log.append({ type: 'runtime_warning', turnId, content: unasked(call, permissions) })
   }
@@ -443,7 +444,7 @@ async function firstWords(
   const summary = isOlder ? await summarize(log, SUMMARY_CHARACTERS, upTo) : ''
   if (summary === '') return preamble
   const why = isOther
-    ? `Until now ${before} worked on this. `
+    ? `Until now, ${before} worked on this. `
     : load === undefined
       ? ''
       : 'This session was interrupted. '
@@ -458,6 +459,6 @@ function unasked(
   const lacking = tools.lacking(call.kind, call, call.fields)
   const ofMode = mode === 'approve-all' && guardedBy !== undefined ? guardedBy : `permissions=${mode}`
   const rule = lacking === undefined ? ofMode : `that the session has no tool ${lacking}`
-  const text = `the agent did "${call.title}" without asking: ${rule} does not hold for its own tools; set this up in the agent, or trust it with what the workspace holds`
+  const text = `the agent did "${call.title}" without asking: ${rule} does not restrict its own tools; configure this in the agent, or trust the agent with the workspace`
   return { warning: 'permission_not_asked', text }
 }

@@ -94,9 +94,12 @@ export interface RunningAgent {
 export async function planLaunch(context: SessionsContext, row: SessionRow): Promise<Launch> {
   const { kernel, briefings } = context
   const workspace = kernel.needs.workspaces.get(row.workspace_id)
-  if (!workspace) throw WorkspaceErrors.workspace_not_found(`the workspace ${row.workspace_id} of this session is gone`)
+  if (!workspace)
+    throw WorkspaceErrors.workspace_not_found(`the workspace ${row.workspace_id} of this session no longer exists`)
   const root = await realpath(workspace.rootDir).catch(() => {
-    throw WorkspaceErrors.workspace_root_missing(`the root ${workspace.rootDir} of workspace ${workspace.name} is gone`)
+    throw WorkspaceErrors.workspace_root_missing(
+      `the root ${workspace.rootDir} of workspace ${workspace.name} no longer exists`,
+    )
   })
   const plan = await kernel.needs.agents.plan(row.agent_name, workspace, otherProviderOf(row))
   const late = await readBriefing(kernel, infoOf(row), workspace, briefings.names(row.id))
@@ -317,7 +320,7 @@ function whyLeftOut(why: LeftOut): string {
 /** The refusal to start an agent that never asks although a guard requires it. */
 const unguarded = (guardedBy: string, agent: string) =>
   SessionErrors.agent_unguarded(
-    `${guardedBy} has to be asked before each operation, and ${agent} never asks: it would act without the guard`,
+    `${guardedBy} must approve each operation, but ${agent} never asks: it would act without the guard`,
   )
 
 /** Some agents read only at their start, from command or environment, that they have to ask. */
@@ -328,7 +331,7 @@ function cannotAsk(
 ): string | undefined {
   if (program?.neverAsks) return `${program.displayName} never asks`
   const isTold = program?.askingEnv || (program?.sandboxedArgs && confinement?.kind === 'sandbox')
-  return isTold && !learnsToAsk ? `${program.displayName} learns only at its start that it has to ask` : undefined
+  return isTold && !learnsToAsk ? `${program.displayName} can be set to ask only at its start` : undefined
 }
 
 /** Existing canonical roots without duplicates: the workspace's own first, then its further folders. */
@@ -436,7 +439,9 @@ async function surroundingsOf(
   })
   if (refused) throw refused
   if (launch.confinement?.kind === 'sandbox' && changes.length === 0) {
-    throw SessionErrors.sandbox_unavailable('this session was made with a sandbox, and nothing here starts it in one')
+    throw SessionErrors.sandbox_unavailable(
+      'this session was created with a sandbox, but no sandbox can be started here',
+    )
   }
   const cleanUp = async (handle: ProcessHandle) => {
     await handle.exited
@@ -450,7 +455,7 @@ async function surroundingsOf(
     watch: async handle => {
       if (endings.length === 0) return
       await cleanUp(handle).catch(error =>
-        kernel.log.error('what a process left was not cleaned up', {
+        kernel.log.error('files left by a process were not cleaned up', {
           session: launch.session.id,
           error: messageOf(error),
         }),
@@ -529,7 +534,7 @@ export async function readBriefing(
     } catch (error) {
       if (error instanceof Fault) throw error
       const why = isLate ? `no answer within ${ms / 1000} s (${path})` : messageOf(error)
-      log.error(`${owner} does not say what a session is told: ${why}`, { agent: session.agentName })
+      log.error(`${owner} did not provide its part of the session context: ${why}`, { agent: session.agentName })
       throw SessionErrors.session_briefing_failed(`the ${entry.name} of agent ${session.agentName}: ${why}`, {
         ...(isLate && { next: command('config set', path, `${(ms * 2) / 1000}s`) }),
       })
@@ -545,8 +550,8 @@ export async function readBriefing(
 /** The text that replaces an earlier briefing, sent with the next prompt. */
 export function renewed(text: string): string {
   return text === ''
-    ? 'What you were told about yourself besides your task holds no longer.'
-    : `From here on this holds instead of what you were told about yourself before:\n\n${text}`
+    ? 'Earlier information about yourself, apart from your task, no longer applies.'
+    : `From now on, this replaces earlier information about yourself:\n\n${text}`
 }
 
 /** First words of the start-up instructions of an agent. */
@@ -571,7 +576,7 @@ function withheldText(
   const shown = names.slice(0, WITHHELD_NAMED)
   const more = names.length > shown.length ? ` and ${names.length - shown.length} more` : ''
   const entry = provider?.name ?? BUILT_IN_PROVIDER
-  return `the daemon has ${shown.join(', ')}${more} and does not pass on what looks like a secret; let one through: svc config set providers.${entry} '{"env_allow":["${shown[0]}"]}'`
+  return `the daemon has ${shown.join(', ')}${more} and does not pass on variables that look like secrets; allow one: svc config set providers.${entry} '{"env_allow":["${shown[0]}"]}'`
 }
 
 const passedBy = (provider: Provider | undefined) => ({
@@ -585,7 +590,7 @@ function loginText(provider: Provider | undefined, isSandboxed: boolean): string
   const { name, argv, ownFiles = [], ownFilesEnv = [] } = provider
   // The sandbox shows login files of the home folder only where the provider declares them.
   if (isSandboxed && ownFiles.length + ownFilesEnv.length === 0) {
-    return `the sandbox hides its files in the home folder; name them: svc config set providers.${name}.own_files '[".config/…"]'`
+    return `the sandbox hides its files in the home folder; make them visible: svc config set providers.${name}.own_files '[".config/…"]'`
   }
   return argv.length > 0 ? `log in, then send the prompt again: ${command('provider auth login', name)}` : undefined
 }

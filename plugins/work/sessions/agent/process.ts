@@ -229,7 +229,7 @@ export class AgentProcess {
       'initializeTimeout',
     )
     const initialized = v.safeParse(InitializeResult, hello)
-    if (!initialized.success) throw new AgentFailure('handshake_failure', 'initialize: the answer is no object')
+    if (!initialized.success) throw new AgentFailure('handshake_failure', 'initialize: the reply is not an object')
     const { protocolVersion, agentCapabilities } = initialized.output
     if (protocolVersion !== PROTOCOL_VERSION) {
       const versions = `${protocolVersion}, this daemon ${PROTOCOL_VERSION}`
@@ -296,7 +296,7 @@ export class AgentProcess {
   }
 
   #silence(bound: StartBound): string {
-    const stands = stoppedGroups().has(this.handle.pid) ? '; its process was stopped from outside (state T)' : ''
+    const stands = stoppedGroups().has(this.handle.pid) ? '; its process was stopped by a signal (state T)' : ''
     return `no answer within ${this.start[bound] / 1000} s (setting ${SessionSettings[bound].path})${stands}`
   }
 
@@ -341,10 +341,10 @@ export class AgentProcess {
       if (guardedBy !== undefined)
         throw new AgentFailure(
           'startup_failure',
-          `${guardedBy} has to be asked before each operation, and the agent did not take the mode ${modeId}, in which it asks: ${why}`,
+          `${guardedBy} must approve each operation, but the agent did not accept the mode ${modeId}, in which it asks: ${why}`,
           error,
         )
-      this.start.log('the agent did not take the mode', { mode: modeId, error: why })
+      this.start.log('the agent did not accept the mode', { mode: modeId, error: why })
     })
   }
 
@@ -355,7 +355,7 @@ export class AgentProcess {
     if (guardedBy === undefined || offered.length === 0 || asking.some(mode => offered.includes(mode))) return
     throw new AgentFailure(
       'startup_failure',
-      `${guardedBy} has to be asked before each operation, and the agent has no mode in which it asks (${offered.join(', ')})`,
+      `${guardedBy} must approve each operation, but the agent has no mode in which it asks (${offered.join(', ')})`,
     )
   }
 
@@ -402,7 +402,7 @@ export class AgentProcess {
     this.#junk.push(this.start.redact.text(line, 500))
     if (this.#junk.length > JUNK_LINES) this.#junk.shift()
     else
-      this.start.log('a line on stdout is no message of the protocol', {
+      this.start.log('a line on stdout is not a message of the protocol', {
         line: redactText(clip(this.#junk.at(-1) ?? '', 200)),
       })
   }
@@ -446,7 +446,7 @@ function describe(error: unknown, redact: Redact): string {
   const reason = reasonOf(error.data)
   const told = reason === undefined || error.message.includes(reason) ? error.message : `${error.message}: ${reason}`
   const text = `${redact.text(redactText(told), REASON_CHARACTERS)} (${error.code})`
-  return error.code === LOGIN_WANTED ? `the agent wants a login: ${text}` : text
+  return error.code === LOGIN_WANTED ? `the agent requires a login: ${text}` : text
 }
 
 /** JSON-RPC code: invalid parameters. */

@@ -32,7 +32,7 @@ export async function blocksOf(
       const row = store.get(sessionId, id)
       const block = await blockOf(store, row, abilities)
       if (block) blocks.push(block)
-      else leftOut(`${row.name}: this agent takes no ${row.mime_type}`)
+      else leftOut(`${row.name}: this agent does not accept ${row.mime_type}`)
     } catch (error) {
       leftOut(`${id}: ${messageOf(error)}`)
     }

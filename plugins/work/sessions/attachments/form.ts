@@ -37,7 +37,7 @@ export async function readForm(body: Readable, contentType: string | undefined):
     parser.once('finish', resolve)
     parser.once('error', error => refuse(`the form cannot be read: ${messageOf(error)}`))
     for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const)
-      parser.once(limit, () => refuse('a form has one file and nothing else'))
+      parser.once(limit, () => refuse('a form must contain exactly one file'))
     body.once('error', error => refuse(`the form did not arrive: ${messageOf(error)}`))
     body.once('close', () => {
       if (!body.readableEnded) refuse('the form ends before its last boundary')
@@ -65,6 +65,6 @@ async function parserOf(contentType: string | undefined) {
       limits: { parts: 1, files: 1, fields: 0, headerSize: MAX_HEAD, headerPairs: MAX_LINES },
     })
   } catch (error) {
-    throw SessionErrors.attachment_invalid(`this is no form: ${messageOf(error)}`)
+    throw SessionErrors.attachment_invalid(`this is not a valid form: ${messageOf(error)}`)
   }
 }

@@ -183,7 +183,7 @@ export class Attachments {
     try {
       return await this.#disk.open(file, 'read')
     } catch (error) {
-      throw SessionErrors.attachment_not_found('the bytes of this attachment are gone', { cause: error })
+      throw SessionErrors.attachment_not_found('the data of this attachment is lost', { cause: error })
     }
   }
 
@@ -192,7 +192,7 @@ export class Attachments {
       await this.#disk.unlink(file)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
-      this.kernel.log.warn('the file of an attachment stays', { file, error: messageOf(error) })
+      this.kernel.log.warn('the file of an attachment could not be removed', { file, error: messageOf(error) })
     }
   }
 
@@ -250,7 +250,7 @@ class Arriving {
       // The throw below reports it.
     }
     throw SessionErrors.attachment_type(
-      `the bytes of this file are no text in UTF-8, although it says ${this.part.type}`,
+      `the bytes of this file are not UTF-8 text, although its type is ${this.part.type}`,
     )
   }
 }

@@ -42,7 +42,7 @@ export async function runSlash(line: string, talk: Conversation, context: TaskCo
       talk.showMore()
       return true
     case '/steer':
-      if (text === '') talk.say('what to tell the agent is missing: /steer use the other branch')
+      if (text === '') talk.say('the text for the agent is missing; for example: /steer use the other branch')
       else {
         await talk.send({ text, mode: 'steer' })
         talk.say('The agent gets it with its next tool result, or after this turn.')
@@ -70,7 +70,7 @@ export async function runSlash(line: string, talk: Conversation, context: TaskCo
         clarifications: Clarification[]
       }
       const [clarification] = reply.clarifications
-      if (!clarification) talk.say('the agent asks nothing')
+      if (!clarification) talk.say('the agent has no open question')
       else {
         const path = `${base}/clarifications/${encodeURIComponent(clarification.request_id)}/answer`
         await context.client.request('POST', path, answerOf(clarification, rest.join(' ')))
@@ -130,7 +130,7 @@ async function runMode(wanted: string | undefined, talk: Conversation, { client 
     } else talk.say(`there is no mode ${oneLine(wanted)}`)
   }
   const { permissions } = await session()
-  talk.say(`permissions: ${permissions ?? 'of the agent'} (of ${PERMISSIONS.join(', ')})`)
+  talk.say(`permissions: ${permissions ?? 'of the agent'} (one of ${PERMISSIONS.join(', ')})`)
   if (modes.length > 0) talk.say(`modes of the agent: ${modes.map(oneLine).join(', ')}`)
 }
 
@@ -141,7 +141,7 @@ export function queuedText({ queued, queue_position: position = 1 }: PromptRecei
 
 /** The result of a goal command, for people. */
 export function goalText({ outcome, snapshot }: GoalOutcome): string {
-  if (!snapshot) return outcome === 'cleared' ? 'goal cleared' : 'no goal; to set one: /goal <what is to be reached>'
+  if (!snapshot) return outcome === 'cleared' ? 'goal cleared' : 'no goal; to set one: /goal <goal>'
   return `goal ${outcome === 'status' ? 'is' : `${outcome},`} ${snapshot.status}, turn ${snapshot.turns_used} of ${snapshot.turn_limit}`
 }
 

@@ -52,7 +52,7 @@ export async function attachedFiles({ lists, cwd, fault }: TaskContext): Promise
       if (!(error instanceof Fault)) return refuse(`--attach ${text}: ${messageOf(error)}`)
       const isLarge = error.code === 'file_too_large'
       return refuse(
-        `--attach ${text}: ${isLarge ? `it is larger than ${MAX_BYTES >> 20} MiB` : 'it is no regular file'}`,
+        `--attach ${text}: ${isLarge ? `it is larger than ${MAX_BYTES >> 20} MiB` : 'it is not a regular file'}`,
       )
     })
     if (bytes === undefined) {
@@ -60,7 +60,7 @@ export async function attachedFiles({ lists, cwd, fault }: TaskContext): Promise
     }
     if (bytes.length === 0) refuse(`--attach ${text}: it is empty`)
     const type = TYPES[path.extname(file).toLowerCase()] ?? (isText(bytes) ? 'text/plain' : '')
-    if (kindOf(type) === undefined) refuse(`--attach ${text}: it is no text, image, audio or PDF file`)
+    if (kindOf(type) === undefined) refuse(`--attach ${text}: it is not a text, image, audio or PDF file`)
     files.push({ name: path.basename(file), type, bytes })
   }
   return files

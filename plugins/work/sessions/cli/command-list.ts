@@ -39,11 +39,12 @@ export const commandList: readonly Command[] = [
       {
         name: 'prompt',
         optional: true,
-        summary: 'text of the prompt; - reads standard input, which else goes along with the prompt',
+        summary:
+          'text of the prompt; - reads it from standard input; otherwise standard input is appended to the prompt',
       },
     ],
     options: [
-      { name: 'print', type: 'boolean', summary: 'print the answer of the agent and nothing else; nobody is asked' },
+      { name: 'print', type: 'boolean', summary: 'print only the answer of the agent; ask no questions' },
       {
         name: 'agent',
         type: 'text',
@@ -60,7 +61,7 @@ export const commandList: readonly Command[] = [
   {
     path: 'inbox',
     summary: 'List questions, approvals and tasks that wait for you, or show one and answer it',
-    args: [{ name: 'number', optional: true, summary: 'number in the list of what to show and answer' }],
+    args: [{ name: 'number', optional: true, summary: 'number of the item to show and answer' }],
     options: [{ name: 'watch', type: 'boolean', summary: 'refresh the list until Ctrl-C' }],
     load: () => import('../commands.js').then(module => ({ run: module.runInbox })),
   },
@@ -107,13 +108,17 @@ export const commandList: readonly Command[] = [
   },
   {
     path: 'session approve',
-    summary: 'Show a permission request of a session with all that it would run or change, and answer it',
+    summary: 'Show a permission request of a session with everything that it would run or change, and answer it',
     args: [session],
     options: [
       { name: 'reject', type: 'boolean', summary: 'reject the request' },
       { name: 'always', type: 'boolean', summary: 'remember the answer for the rest of the session' },
       request,
-      { name: 'yes', type: 'boolean', summary: 'allow what is shown without being asked; needed without a terminal' },
+      {
+        name: 'yes',
+        type: 'boolean',
+        summary: 'allow the shown request without confirmation; required without a terminal',
+      },
     ],
     load: () => import('../commands.js').then(module => ({ run: module.runApprove })),
   },
@@ -126,7 +131,7 @@ export const commandList: readonly Command[] = [
   },
   {
     path: 'session interactions',
-    summary: 'List the questions of an agent, or show all of one: what it would run and change',
+    summary: 'List the questions of an agent, or show one in full, with what it would run and change',
     args: [session, { name: 'interaction_id', optional: true, summary: 'id of a question' }],
     options: [
       {
@@ -146,7 +151,7 @@ export const commandList: readonly Command[] = [
       { name: 'no-wait', type: 'boolean', summary: 'return without waiting for the answer' },
       { name: 'mode', type: 'text', summary: 'what to do while a turn runs: queue (default), interrupt or steer' },
       attach,
-      { name: 'idempotency-key', type: 'text', summary: 'key under which the same prompt is sent only once' },
+      { name: 'idempotency-key', type: 'text', summary: 'idempotency key; the same prompt is sent only once' },
       { name: 'message-id', type: 'text', summary: 'id of the message; generated if omitted' },
     ],
     load: () => import('../commands.js').then(module => ({ run: module.runPrompt })),
@@ -156,7 +161,11 @@ export const commandList: readonly Command[] = [
     summary: 'Attach to a session: follow it, answer questions and send prompts',
     args: [session],
     options: [
-      { name: 'take-over', type: 'boolean', summary: 'attach also where another terminal is attached, which leaves' },
+      {
+        name: 'take-over',
+        type: 'boolean',
+        summary: 'attach even if another terminal is attached, and detach that one',
+      },
     ],
     load: () => import('../commands.js').then(module => ({ run: module.runAttach })),
   },
@@ -176,7 +185,7 @@ export const commandList: readonly Command[] = [
   },
   {
     path: 'session resume',
-    summary: 'Resume a session that a crash or the end of the daemon interrupted',
+    summary: 'Resume a session interrupted by a crash or a stop of the daemon',
     args: [session],
     load: () => import('../commands.js').then(module => ({ run: module.runResume })),
   },
@@ -194,7 +203,7 @@ export const commandList: readonly Command[] = [
     options: [
       { name: 'request', type: 'text', summary: 'id of the question, if several are open' },
       { name: 'skip', type: 'boolean', summary: 'leave an optional question without an answer' },
-      { name: 'decline', type: 'boolean', summary: 'answer neither this question nor the rest of its form' },
+      { name: 'decline', type: 'boolean', summary: 'decline this question and the rest of its form' },
     ],
     load: () => import('../commands.js').then(module => ({ run: module.runClarify })),
   },

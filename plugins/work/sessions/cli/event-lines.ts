@@ -222,7 +222,7 @@ export class EventLines {
       content.title === undefined ? '' : ` ${isByHook ? questionRows(content, BRIEF).head : oneLine(content.title)}`
     const said = isByHook && content.note !== undefined ? ` — ${oneLine(content.note)}` : ''
     const isDenied = String(content.decision).startsWith('reject') && content.resolved_by === 'person'
-    const why = this.reader === 'absent' && isDenied ? ': nobody is there to answer' : ''
+    const why = this.reader === 'absent' && isDenied ? ': no one is available to answer' : ''
     return `  ${verdictOf(content)}${why}${what === '' ? '.' : `:${what}`}${said}`
   }
 
@@ -256,7 +256,7 @@ export class EventLines {
 
 /** Texts for the markers of a conversation. */
 const MARKERS: Readonly<Record<string, string>> = {
-  rewound: 'the conversation was cut back to here',
+  rewound: 'the conversation was rewound to here',
   cleared: 'the conversation starts over',
   forked: 'the conversation goes on in another worktree',
 }
@@ -265,7 +265,7 @@ const MARKERS: Readonly<Record<string, string>> = {
 export function markerText(data: unknown): string {
   const { marker, loaded } = (data ?? {}) as Content
   const other = MARKERS[String(marker)]
-  return other ?? `session restarted${loaded === true ? '' : ', with a summary of what was before'}`
+  return other ?? `session restarted${loaded === true ? '' : ', with a summary of the earlier conversation'}`
 }
 
 /** Texts for the ACP stop reasons. */
@@ -309,7 +309,7 @@ function verdictOf({ decision, resolved_by: by, note }: Content): string {
     remembered: ' as before',
     timeout: ': nobody answered',
     hook: ' by a hook',
-    rights: ': this session has not that tool',
+    rights: ': this session does not have that tool',
   }
   return `${verdict}${lasting}${reasons[String(by)] ?? ''}`
 }

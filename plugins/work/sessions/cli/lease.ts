@@ -31,7 +31,7 @@ export async function holdSession(context: TaskContext, base: string, lost: () =
   } catch (error) {
     if (!isHeld(error) || !context.terminal) throw error
     context.out.line((error as Error).message)
-    if (!(await confirm(context, 'Take it over? That terminal leaves.', false))) throw error
+    if (!(await confirm(context, 'Take it over? That terminal is detached.', false))) throw error
     await begin(true)
   }
   let isLost = false

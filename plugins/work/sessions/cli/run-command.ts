@@ -47,7 +47,7 @@ export async function runRun(context: TaskContext): Promise<number> {
 
 const ENDED: Readonly<Record<number, string>> = {
   [RUN_EXITS.denied]:
-    'requests of the agent were rejected, for nobody is asked; to allow them: --permissions approve-all',
+    'requests of the agent were rejected, because no one can be asked; to allow them: --permissions approve-all',
   [RUN_EXITS.canceled]: 'the turn was canceled',
 }
 
@@ -117,7 +117,7 @@ async function converse(
   before: number,
 ): Promise<RunEnd> {
   const left = new AbortController()
-  const detach = () => left.abort(new Error('the reader left'))
+  const detach = () => left.abort(new Error('the output was closed'))
   const open = new Set<string | undefined>()
   const prompt = await talk.send(body)
   if (prompt.goal) {
@@ -222,7 +222,7 @@ async function openSession(context: TaskContext): Promise<Session> {
     }
     out.line('No agent is installed. Install one:')
     out.line(`  ${install}`)
-    out.line('With an OpenAI-compatible endpoint none is needed: svc init --endpoint <url>')
+    out.line('With an OpenAI-compatible endpoint, no agent is needed: svc init --endpoint <url>')
     out.line('The agent "report" is built in and needs no account:')
     out.line('it reads the folder and writes a report.')
     if (!(await confirm(context, 'Run it now?'))) {

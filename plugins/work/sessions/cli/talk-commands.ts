@@ -43,7 +43,7 @@ export async function runPrompt(context: TaskContext): Promise<number> {
   if (options['no-wait'] === true || prompt.replayed === true) {
     if (out.json) out.value({ prompt })
     else if (prompt.status === 'interrupted')
-      out.line(`interrupted before the agent got it, send it with another key: ${later}`)
+      out.line(`interrupted before the agent received it; send it again with another key: ${later}`)
     else out.line(`${prompt.replayed === true ? 'sent before' : prompt.status}: ${later}`)
     return 0
   }
@@ -51,7 +51,8 @@ export async function runPrompt(context: TaskContext): Promise<number> {
   if (queued !== undefined) talk.say(`${queued} Showing the running turn until then.`)
   talk.cancelOnInterrupt(prompt.queue_entry_id)
   const quiet = talk.typing(line => {
-    if (line !== undefined) talk.say(`Nothing is asked. To type prompts: ${command('session attach', id)}`)
+    if (line !== undefined)
+      talk.say(`Questions cannot be answered here. To type prompts: ${command('session attach', id)}`)
   })
   try {
     for await (const event of talk.events(`after_sequence=${before}`)) {
@@ -89,7 +90,7 @@ export async function runAttach(context: TaskContext): Promise<number> {
   const left = new AbortController()
   let sent: () => void = () => {}
   let code = 0
-  const leave = () => left.abort(new Error('the reader left'))
+  const leave = () => left.abort(new Error('the output was closed'))
   const lost = () => {
     talk.say('Another terminal is attached now; the session goes on there.')
     code = TAKEN_OVER

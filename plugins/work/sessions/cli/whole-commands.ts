@@ -57,7 +57,7 @@ export async function runClarify(context: CommandContext): Promise<void> {
       ]
       if (notes.some(Boolean)) out.line(out.color('dim', `  (${notes.filter(Boolean).join('; ')})`))
     }
-    if (reply.clarifications.length === 0) out.line('the agent asks nothing')
+    if (reply.clarifications.length === 0) out.line('the agent has no open question')
     else
       out.line(
         out.color('dim', `answer with a number or a text: ${command('session clarify', id, placeholder('answer'))}`),
@@ -67,7 +67,8 @@ export async function runClarify(context: CommandContext): Promise<void> {
   const clarification = reply.clarifications.find(
     one => options.request === undefined || one.request_id === options.request,
   )
-  if (!clarification) return fault('clarification_not_found', 'the agent asks nothing', command('session recap', id))
+  if (!clarification)
+    return fault('clarification_not_found', 'the agent has no open question', command('session recap', id))
   const body = refusal ?? answerOf(clarification, args.answer ?? '')
   const path = `${base}/clarifications/${encodeURIComponent(clarification.request_id)}/answer`
   const result = (await client.request('POST', path, body)) as { text: string }
@@ -147,7 +148,7 @@ function show({ out }: CommandContext, session: SessionDetail): void {
   const provider = selected && selected.provider !== session.provider ? selected.provider : undefined
   if (provider !== undefined) {
     const its = selected?.model ? `, model ${selected.model}` : ''
-    out.line(`provider: ${provider}${its}, from its next prompt on; it is told what was said so far`)
+    out.line(`provider: ${provider}${its}, from its next prompt on; it receives the conversation so far`)
     return
   }
   out.line(
@@ -175,7 +176,7 @@ export async function runRewind(context: CommandContext): Promise<void> {
   const reply = (await client.request('POST', `${base}/rewind`, body)) as RewindSessionReply
   if (out.json) return out.value(reply)
   const { draft_text, archived_event_count, changed_files = [] } = reply.rewind
-  out.line(`back to before: ${draft_text.split('\n')[0]} (${archived_event_count} events taken out)`)
+  out.line(`rewound to before: ${draft_text.split('\n')[0]} (${archived_event_count} events removed)`)
   if (changed_files.length > 0) {
     out.line(out.color('yellow', 'Files that the removed turns changed stay as they are:'))
     for (const file of changed_files) out.line(`  ${file}`)
@@ -196,6 +197,6 @@ export async function runFork(context: CommandContext): Promise<void> {
   if (out.json) return out.value(reply)
   const { id, workspace_path } = reply.session
   out.id(id)
-  out.line(`${id} goes on in ${workspace_path}; what is not committed stays where it is`)
+  out.line(`${id} continues in ${workspace_path}; uncommitted changes stay in the old place`)
   out.line(out.color('dim', `next: ${command('session attach', id)}`))
 }

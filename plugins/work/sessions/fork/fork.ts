@@ -40,7 +40,7 @@ export async function forkSession(
   await daemon.admit('session')
   slots.check()
   const workspace = workspaces.get(row.workspace_id)
-  if (!workspace) throw SessionErrors.worktree_failed('the workspace of this session is gone')
+  if (!workspace) throw SessionErrors.worktree_failed('the workspace of this session no longer exists')
   const info = infoOf(row)
   const name = body.worktree ?? body.new_worktree?.name ?? ''
   if (body.worktree === undefined) allowed(await points.worktreePreCreate.run({ root: workspace.rootDir, name }, info))
@@ -50,7 +50,9 @@ export async function forkSession(
   let made: string | undefined
   let session: string | undefined
   const undo = async (what: string, work: () => Promise<unknown>) => {
-    await work().catch(failed => kernel.log.warn(`${what} of a fork that failed stays`, { error: messageOf(failed) }))
+    await work().catch(failed =>
+      kernel.log.warn(`${what} of a failed fork could not be removed`, { error: messageOf(failed) }),
+    )
   }
   try {
     // Checks that can refuse the session run before a workspace is registered for it.

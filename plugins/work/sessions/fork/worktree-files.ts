@@ -84,5 +84,5 @@ async function freeFolder(wanted: string, count = 0): Promise<string> {
 export async function worktreeRepository(folder: string, gitDir: string): Promise<RepositoryPlace> {
   const real = await Promise.all([folder, gitDir].map(one => realpath(one).catch(() => '')))
   if (real[0] === folder && real[1] === gitDir) return repositoryIn(folder, gitDir)
-  throw SessionErrors.worktree_failed(`${folder} is not the worktree any more that was made there`)
+  throw SessionErrors.worktree_failed(`${folder} is no longer the worktree that was created there`)
 }

@@ -116,12 +116,9 @@ async function created(kernel: K, origin: Origin, name: string): Promise<Worktre
         throw SessionErrors.worktree_failed(`there is a branch ${branch} already`)
       const head = await git(['rev-parse', '--verify', '--quiet', 'HEAD']).catch(() => '')
       if (head === '')
-        throw SessionErrors.worktree_failed(
-          `${top} has no commit yet that a worktree could begin with; commit once first`,
-          {
-            next: `git -C ${shellWord(top)} commit --allow-empty -m start`,
-          },
-        )
+        throw SessionErrors.worktree_failed(`${top} has no commit yet to base a worktree on; create one first`, {
+          next: `git -C ${shellWord(top)} commit --allow-empty -m start`,
+        })
       // The empty old value makes git fail if the branch exists.
       await git(['update-ref', ref, head.trim(), ''])
     })

@@ -63,7 +63,9 @@ export function goalCommand(text: string): GoalCommand | undefined {
   const objective = isReplacement ? (replacing ?? '') : instruction
   if (objective === '') throw SessionErrors.goal_objective_required()
   if (objective.length > MAX_OBJECTIVE) {
-    throw SessionErrors.goal_objective_too_large(`it has ${objective.length} characters, ${MAX_OBJECTIVE} are allowed`)
+    throw SessionErrors.goal_objective_too_large(
+      `it has ${objective.length} characters, at most ${MAX_OBJECTIVE} are allowed`,
+    )
   }
   return { kind: isReplacement ? 'replace' : 'start', objective }
 }

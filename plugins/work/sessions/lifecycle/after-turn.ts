@@ -32,5 +32,5 @@ export function counting(context: SessionsContext, row: SessionRow, digest: Dige
 /** Warning for a process ended after a turn while its session stays: an agent reads its login or key only when it starts. */
 export const endedBecause = (failure: AgentFailure | undefined): readonly [warning: string, text: string] =>
   failure?.wantsLogin
-    ? ['login_wanted', 'the agent wants a login; the next prompt starts it again']
-    : ['cancel_ignored', 'the agent did not heed the cancel; its process was ended']
+    ? ['login_wanted', 'the agent requires a login; the next prompt starts it again']
+    : ['cancel_ignored', 'the agent did not react to the cancel; its process was killed']

@@ -107,7 +107,7 @@ export class HealthNews {
       ...(last_error && { reason: last_error }),
     }
     db.tx(t => events.emit(t, news, payload, { scope: workspace_id, subject: session_id })).catch(error =>
-      log.error(`how a session is could not be told: ${messageOf(error)}`, { id: session_id }),
+      log.error(`the health of a session could not be reported: ${messageOf(error)}`, { id: session_id }),
     )
   }
 }

@@ -67,10 +67,11 @@ export type FieldValue = { readonly value: unknown } | { readonly problem: strin
 
 /** The fields of a form in order, or the reason for which a person cannot be asked. */
 export function fieldsOf({ mode = 'form', requestedSchema }: ElicitationParams): readonly Field[] | string {
-  if (mode !== 'form') return `the agent asks in a way that is not supported (${bounded(mode, 40)})`
+  if (mode !== 'form') return `the agent uses an unsupported kind of question (${bounded(mode, 40)})`
   const required = new Set(requestedSchema?.required ?? [])
   const properties = Object.entries(requestedSchema?.properties ?? {})
-  if (properties.length > MAX_FIELDS) return `its form has ${properties.length} fields, ${MAX_FIELDS} are asked`
+  if (properties.length > MAX_FIELDS)
+    return `its form has ${properties.length} fields, at most ${MAX_FIELDS} are allowed`
   const missing = [...required].find(name => !properties.some(([known]) => known === name))
   if (missing !== undefined) return `its form requires ${bounded(missing, 100)}, which it does not describe`
   const fields = properties.map(([name, property]) => fieldOf(name, property, required.has(name)))

@@ -46,7 +46,7 @@ export class Asking {
     if (turnId === undefined) return
     if (this.#refused.turnId !== turnId) this.#refused = { turnId, count: 0, why }
     this.#refused.count++
-    if (this.#refused.count === 1) this.#tell(`the agent asks too much, what it asks is refused: ${why}`)
+    if (this.#refused.count === 1) this.#tell(`the agent asks too many questions; further ones are refused: ${why}`)
   }
 
   /** Reports the refused questions of a turn that ends. */

@@ -86,10 +86,10 @@ async function canonicalize(absolute: string): Promise<string> {
       return path.join(await realpath(current), ...missing)
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      if (code === 'ENOTDIR') throw new PathRefused(`${absolute} goes through something that is no folder`)
+      if (code === 'ENOTDIR') throw new PathRefused(`${absolute} has a component that is not a folder`)
       if (code !== 'ENOENT') throw new PathRefused(`${absolute} cannot be resolved: ${code ?? 'unknown'}`)
       // A broken link: a write would create its target, which may be anywhere.
-      if (await lstat(current).catch(() => undefined)) throw new PathRefused(`${absolute} goes through a broken link`)
+      if (await lstat(current).catch(() => undefined)) throw new PathRefused(`${absolute} contains a broken link`)
       if (path.dirname(current) === current) throw new PathRefused(`${absolute} cannot be resolved`)
       missing.unshift(path.basename(current))
     }

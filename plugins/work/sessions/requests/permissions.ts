@@ -246,7 +246,7 @@ export class Permissions {
 
   /** The exceeded limit of a request, for people; undefined when there is none. */
   #excess(paths: number, asks: boolean): string | undefined {
-    if (paths > MAX_PATHS) return `one names ${paths} paths, ${MAX_PATHS} are allowed`
+    if (paths > MAX_PATHS) return `one request has ${paths} paths, at most ${MAX_PATHS} are allowed`
     return asks && this.#open >= MAX_PENDING ? `${MAX_PENDING} wait for an answer already` : undefined
   }
 

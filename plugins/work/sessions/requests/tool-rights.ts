@@ -49,7 +49,7 @@ export class ToolRights {
     if (lacking === undefined) return
     if (this.#lastWarning !== `${turnId} ${lacking}`) {
       this.#lastWarning = `${turnId} ${lacking}`
-      const text = `the agent wanted to use ${lacking}, which this session was spawned without: it was refused`
+      const text = `the agent requested ${lacking}, which was not granted to this session; the request was refused`
       warn({ warning: 'tool_not_granted', tool: lacking, text })
     }
     throw toolNotGranted(lacking)

@@ -36,9 +36,7 @@ export function automaticVerdict(judged: Judged): Verdict | undefined {
   if (byMode !== 'ask') return { decision: byMode === 'allow' ? 'allow-once' : 'reject-once', by: 'mode' }
   if (remembered) return { decision: remembered, by: 'remembered' }
   const nobody = mode === 'approve-all' && !isAttended
-  return nobody
-    ? reject('workspace', 'it changes something outside of the workspace, and nobody can be asked')
-    : undefined
+  return nobody ? reject('workspace', 'it changes something outside the workspace, and no one can be asked') : undefined
 }
 
 const DOING: Readonly<Record<string, string>> = { read: 'reading', edit: 'writing', execute: 'running commands' }

@@ -43,7 +43,7 @@ export const catalogRoutes: readonly Route<SessionsService>[] = [
     summary: 'Start a session',
     command: false,
     with: [
-      undo({ by: 'never', why: 'what a session has done stays done; stop it: svc session stop' }),
+      undo({ by: 'never', why: 'the effects of the session are not undone; stop it: svc session stop' }),
       describe('Sessions', { errors: [410] }),
       tool('session_create', ['sessions']),
     ],

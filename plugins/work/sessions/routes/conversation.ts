@@ -36,7 +36,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
     with: [
       tool('clarify', ['sessions'], {
         description:
-          'Ask the person something that you cannot find out yourself, in words or with choices, and wait for the answer. `fallback` true: nobody answered; go on by yourself',
+          'Ask the person a question that you cannot answer yourself, as text or with choices, and wait for the answer. `fallback` true: no answer came; continue by yourself',
         fixed: { timeout_seconds: ASK_SECONDS },
         // The request changes nothing, and a person answers it.
         risk: 'read',
@@ -88,7 +88,7 @@ export const conversationRoutes: readonly Route<SessionsService>[] = [
             'available',
             { of: 'description', below: true },
           ],
-          { empty: 'the agent offers no commands; it tells of them when it runs' },
+          { empty: 'the agent offers no commands; it lists them while it runs' },
         ),
       }),
     ],

@@ -10,7 +10,7 @@ export const forkRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/worktree-fork`,
-    with: [undo({ by: 'never', why: 'what a session has done stays done; stop it: svc session stop' })],
+    with: [undo({ by: 'never', why: 'the effects of the session are not undone; stop it: svc session stop' })],
     summary: 'Fork a conversation into a new session in its own git worktree',
     body: schemas.ForkSessionBody,
     replies: { 201: schemas.SessionDetailReply },

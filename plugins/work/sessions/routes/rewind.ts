@@ -22,7 +22,7 @@ export const rewindRoutes: readonly Route<SessionsService>[] = [
     summary: 'Clear the conversation of a session; files are kept',
     replies: { 200: schemas.SessionReply },
     with: [
-      undo({ by: 'never', why: 'the agent forgot the conversation; its events stay: svc session events' }),
+      undo({ by: 'never', why: 'the agent forgot the conversation; its events are kept: svc session events' }),
       cli('session clear', { args: [id], find, view: { text: '{session.id} starts over with the next prompt' } }),
     ],
     handle: async (service, { params }) => {
@@ -34,7 +34,9 @@ export const rewindRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'POST',
     path: `${ONE}/rewind`,
-    with: [undo({ by: 'never', why: 'the agent forgot what came after; its events stay: svc session events' })],
+    with: [
+      undo({ by: 'never', why: 'the agent forgot the later conversation; its events are kept: svc session events' }),
+    ],
     summary: 'Rewind the conversation to before a prompt; changed files are kept and listed',
     body: schemas.RewindBody,
     replies: { 200: schemas.RewindSessionReply },

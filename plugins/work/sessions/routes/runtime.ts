@@ -10,7 +10,7 @@ export const runtimeRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'PUT',
     path: `${ONE}/runtime`,
-    with: [undo({ by: 'never', why: 'no read shows the former choice; choose again' })],
+    with: [undo({ by: 'never', why: 'the former choice is not stored; choose again' })],
     summary: 'Set the provider, model, effort and speed of later prompts',
     body: schemas.PutRuntimeBody,
     replies: { 200: schemas.SessionDetailReply },
@@ -26,7 +26,7 @@ export const runtimeRoutes: readonly Route<SessionsService>[] = [
   route({
     method: 'DELETE',
     path: `${ONE}/runtime`,
-    with: [undo({ by: 'never', why: 'no read shows the former choice; choose again' })],
+    with: [undo({ by: 'never', why: 'the former choice is not stored; choose again' })],
     summary: 'Reset provider, model, effort and speed to those the session started with',
     query: schemas.DeleteRuntimeQuery,
     replies: { 200: schemas.SessionDetailReply },

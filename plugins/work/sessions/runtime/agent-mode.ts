@@ -46,13 +46,13 @@ export function checkedAgentMode(
   const guard = guards.first?.by
   if (guard !== undefined && mode !== PLAN && !ASKING.includes(mode)) {
     throw SessionErrors.agent_mode_invalid(
-      `${guard} has to be asked before each operation, and in the mode ${shown(mode)} the agent does not ask`,
+      `${guard} must approve each operation, but in the mode ${shown(mode)} the agent does not ask`,
     )
   }
   const permissions = requestedMode ?? running.permissions.mode
   if (UNASKED.has(mode) && permissions !== 'approve-all') {
     throw SessionErrors.agent_mode_invalid(
-      `in the mode ${shown(mode)} the agent asks nothing; the session has permissions ${permissions}`,
+      `in the mode ${shown(mode)} the agent does not ask, but the session has permissions ${permissions}`,
     )
   }
   return () => agent.setMode(mode)

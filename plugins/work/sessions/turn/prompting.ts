@@ -339,7 +339,7 @@ export class Prompting {
 
   #track(work: Promise<void>): void {
     const tracked = work
-      .catch(error => this.context.kernel.log.error('the prompt queue stumbled', { error: messageOf(error) }))
+      .catch(error => this.context.kernel.log.error('the prompt queue failed', { error: messageOf(error) }))
       .finally(() => this.#following.delete(tracked))
     this.#following.add(tracked)
   }

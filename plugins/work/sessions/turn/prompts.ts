@@ -139,7 +139,7 @@ export class PromptTable {
     const byKey = key === undefined ? undefined : this.#find(sessionId, 'idempotency_key', key)
     if (byMessage && byMessage.idempotency_key !== (key ?? null)) {
       throw SessionErrors.prompt_idempotency_conflict(
-        'this message id was sent with another idempotency key, or without',
+        'this message id was sent with another idempotency key, or without one',
       )
     }
     if (byMessage && key === undefined) {
@@ -147,11 +147,11 @@ export class PromptTable {
     }
     if (!byKey) return undefined
     if (byKey.digest !== digest || (messageId !== undefined && byKey.message_id !== messageId)) {
-      throw SessionErrors.prompt_idempotency_conflict('this idempotency key is bound to another prompt')
+      throw SessionErrors.prompt_idempotency_conflict('this idempotency key was used for another prompt')
     }
     if (byKey.status === 'indeterminate') {
       throw SessionErrors.prompt_idempotency_conflict(
-        `nobody knows whether the agent carried this prompt out: the daemon ended during its turn, ${byKey.turn_id}`,
+        `it is unknown whether the agent processed this prompt: the daemon stopped during its turn, ${byKey.turn_id}`,
         {
           next: `look at turn ${byKey.turn_id} (${command('session history', sessionId)}), then send it with another key`,
         },

@@ -130,7 +130,7 @@ export async function steerFromQueue(
     if (replay) return { ...replay, ...receiptFields, replayed: true }
     const turn = running()
     if (!turn) throw SessionErrors.no_active_prompt()
-    if (turn.id !== expected) throw SessionErrors.turn_changed(`the turn that runs is ${turn.id}, not ${expected}`)
+    if (turn.id !== expected) throw SessionErrors.turn_changed(`the running turn is ${turn.id}, not ${expected}`)
     const queued = prompts.queued(row.id)
     const entry = find(queued, id)
     if (prompts.isBound(row.id, message_id, idempotency_key, id)) throw SessionErrors.prompt_idempotency_conflict()

@@ -170,6 +170,6 @@ export class Supervision {
 /** The warning about a silent agent: most agents retry a failing model without any output. */
 function silence(ms: number): EventContent {
   const idle = Math.round(ms / 1000)
-  const text = `no output from the agent for ${idle} s: its model is slow, or fails and is asked again. Wait, or cancel the turn (Ctrl-C, or /cancel in svc session attach) and check the login and the model of the agent`
+  const text = `no output from the agent for ${idle} s: its model is slow, or its requests fail and are retried. Wait, or cancel the turn (Ctrl-C, or /cancel in svc session attach) and check the login and the model of the agent`
   return { warning: 'silent', idle_seconds: idle, text }
 }

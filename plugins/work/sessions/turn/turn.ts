@@ -17,7 +17,7 @@ const SEEN: ReadonlySet<string> = new Set(['agent_message', 'tool_call', 'permis
 /** Some agents report success for a turn whose model failed. */
 const EMPTY = {
   warning: 'empty_turn',
-  text: 'the agent ended its turn without a word: its model may have failed; check its login and its model',
+  text: 'the agent ended its turn without output: its model may have failed; check its login and its model',
 }
 
 /** Reason for which a turn is to end before its agent ends it. */

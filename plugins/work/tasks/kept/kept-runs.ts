@@ -41,9 +41,15 @@ export class KeptRuns implements KeptRunsApi {
     return this.core.write(who, (t, settle) => {
       const task = this.core.tasks.find(id, t)
       if (FINAL_TASK.has(task.status))
-        throw TaskErrors.task_conflict(`task ${id} is ${task.status}; it cannot be given to others`, showHint(id))
+        throw TaskErrors.task_conflict(
+          `task ${id} is ${task.status}; it cannot be offered to other daemons`,
+          showHint(id),
+        )
       if (this.hasBudget(t, id))
-        throw TaskErrors.task_conflict(`task ${id} has a budget, and usage elsewhere is not known`, showHint(id))
+        throw TaskErrors.task_conflict(
+          `task ${id} has a budget, but usage on other daemons is not tracked`,
+          showHint(id),
+        )
       const run = this.#queued(t, who, id)
       t.run('DELETE FROM tasks_kept WHERE task_id = ?', [id])
       keptTable.insert(t, { task_id: id, run_id: run.id, keeper, kept_at: this.core.now() })
@@ -61,7 +67,7 @@ export class KeptRuns implements KeptRunsApi {
       const run = this.#current(t, runId, settle)
       if (run.claim_key === holder.key && run.lease_until !== null) return runToWire(run)
       if (!t.row('SELECT 1 FROM tasks_kept WHERE run_id = ?', [runId]))
-        throw TaskErrors.task_run_conflict(`run ${runId} is kept for no one`)
+        throw TaskErrors.task_run_conflict(`run ${runId} is not reserved`)
       if (this.isPaused(t)) throw TaskErrors.task_conflict('the scheduler is paused')
       const task = this.core.tasks.find(run.task_id, t)
       if (run.status === 'queued' && task.claimable === 0)

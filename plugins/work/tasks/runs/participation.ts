@@ -22,7 +22,7 @@ export class UnaskedError extends Error {
     readonly taskId: string,
     readonly ask: () => Promise<ParticipationAnswer>,
   ) {
-    super('hooks have to be asked about a part in the network')
+    super('hooks must decide about the network participation')
   }
 }
 

@@ -29,7 +29,7 @@ import { whoOf } from '../who.js'
 const invalid = 422
 const LEASE_ENDED = undo({
   by: 'never',
-  why: 'a lease that ended does not begin again; look at the task: svc task run show',
+  why: 'an ended lease is not restored; check the task: svc task run show',
 })
 const { task_invalid, task_run_leased, task_reason_required, task_force_refused, task_force_limit } = TaskErrors
 const FORCED = throws(...RUN, task_force_refused, task_force_limit, task_invalid)
@@ -227,7 +227,7 @@ export const runRoutes = [
       invalid,
       replies: { 200: BulkRunsReply },
       with: [
-        undo({ by: 'never', why: 'a lease that ended does not begin again; look at the tasks: svc task list' }),
+        undo({ by: 'never', why: 'an ended lease is not restored; check the tasks: svc task list' }),
         cli(`task run bulk ${verb}`, { view: results }),
         throws(task_invalid, task_force_refused, task_reason_required),
       ],

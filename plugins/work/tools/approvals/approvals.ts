@@ -170,11 +170,12 @@ export class Approvals {
     const refuse = (reason: ReasonCode, text: string) =>
       toolFault('tool_denied', [reason], text, { toolId: call.toolId })
     const token = this.#tokens.get(digestOf(candidate))
-    if (!token) throw refuse('approval_token_mismatch', 'this token was not made here, or is long over')
+    if (!token) throw refuse('approval_token_mismatch', 'this token was not issued here, or expired long ago')
     const isSame = (Object.keys(call) as (keyof Bound)[]).every(name => token[name] === call[name])
     if (!isSame) throw refuse('approval_token_mismatch', 'this token is for another tool, session or input')
-    if (token.used) throw refuse('approval_token_replayed', 'this token was used already; one token is for one call')
-    if (token.expiresAt <= this.clock.now()) throw refuse('approval_token_expired', 'this token is over')
+    if (token.used)
+      throw refuse('approval_token_replayed', 'this token was already used; a token is valid for one call')
+    if (token.expiresAt <= this.clock.now()) throw refuse('approval_token_expired', 'this token has expired')
     token.used = true
   }
 

@@ -67,9 +67,9 @@ export class Decisions {
   ): Promise<ApprovalReply> {
     mustBePerson(actor)
     const { id, waits } = waiting
-    const over = (what: string) => ApprovalErrors.approval_over(`approval ${id} is over: ${what}`)
+    const over = (what: string) => ApprovalErrors.approval_over(`approval ${id} has ended: ${what}`)
     if (waiting.status !== 'pending') throw over(waiting.status)
-    if (this.#deciding.has(id)) throw over('somebody else decides it in this moment')
+    if (this.#deciding.has(id)) throw over('another person is deciding it right now')
     this.#deciding.add(id)
     try {
       // Stored first, so that every executed call has a record of its approval.
@@ -132,7 +132,7 @@ export class Decisions {
 
 function mustBePerson(actor: Actor): void {
   if (agentSessionOf(actor) === undefined) return
-  throw toolFault('tool_denied', ['policy_denied'], 'an agent approves nothing that agents ask for', {
+  throw toolFault('tool_denied', ['policy_denied'], 'an agent cannot approve requests of agents', {
     details: { layer: 'approval' },
   })
 }

@@ -65,7 +65,7 @@ export const approvalRoutes: readonly Route<ToolsService>[] = [
     path: '/api/tools/{id}/approvals',
     faults,
     with: [
-      undo({ by: 'never', why: 'it ends with its call or its time' }),
+      undo({ by: 'never', why: 'it expires after its call or its time limit' }),
       throws(ToolErrors.tool_not_found, ToolErrors.tool_invalid_input, ...PLACE_ERRORS),
     ],
     summary: 'Approve one call of a session in advance with a single-use token',
@@ -127,7 +127,7 @@ export const approvalRoutes: readonly Route<ToolsService>[] = [
     handle: (service, { actor, params }) => {
       const waiting = service.approvalOf(params.id, agentSessionOf(actor))
       if (!service.approvals.cancel(waiting))
-        throw ApprovalErrors.approval_over(`approval ${waiting.id} is over: ${waiting.status}`)
+        throw ApprovalErrors.approval_over(`approval ${waiting.id} has ended: ${waiting.status}`)
       return ok(approvalToWire(waiting))
     },
   }),

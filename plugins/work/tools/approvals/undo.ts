@@ -24,9 +24,7 @@ export const ofGrant: Undo = {
   request: ({ query, before, after }) => {
     const [was, is] = [missingIn(grantsIn(before), grantsIn(after)), missingIn(grantsIn(after), grantsIn(before))]
     if (was) return again(was, query)
-    return is
-      ? { method: 'DELETE', path: `${PATH}/${encodeURIComponent(is.id)}${query}` }
-      : 'nothing was remembered anew'
+    return is ? { method: 'DELETE', path: `${PATH}/${encodeURIComponent(is.id)}${query}` } : 'no decision was added'
   },
 }
 
@@ -39,6 +37,6 @@ export const ofForgetting: Undo = {
     if (!was) return 'the decision was not there'
     return was.input_digest === undefined
       ? again(was, query)
-      : 'it was for calls with one input, which is not kept; the next call asks again'
+      : 'it was for one input, which is not stored; the next call asks again'
   },
 }

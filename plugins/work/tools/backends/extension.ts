@@ -60,7 +60,7 @@ export class ExtensionBackend implements ToolBackend {
       .map(record => ({
         descriptor: { ...describe(record.spec, record.owner.id), record: { id: record.id, version: record.version } },
         unavailable: ['runtime_descriptor_missing' as const],
-        why: 'a record tells of it, and nobody provides it',
+        why: 'a record declares it, but no extension provides it',
       }))
     const list = [...offered, ...recordTools]
     this.#lists.set(workspaceId, list)
@@ -120,9 +120,9 @@ export class ExtensionBackend implements ToolBackend {
     provided: Provided | undefined,
     short: string,
   ): readonly [ReasonCode, string] | undefined {
-    if (!enabled) return ['extension_inactive', `${name} is switched off: ${command('extension enable', name)}`]
+    if (!enabled) return ['extension_inactive', `${name} is disabled: ${command('extension enable', name)}`]
     if (!manifest.capabilities.provides.includes('tool.provider'))
-      return ['extension_capability_missing', `${name} does not say provides = ["tool.provider"]`]
+      return ['extension_capability_missing', `${name} does not declare provides = ["tool.provider"]`]
     if (state !== 'active')
       return ['backend_unhealthy', `the process of ${name} does not run: ${command('extension logs', name)}`]
     const lacking = (tool.requires_env ?? []).filter(variable => !this.kernel.env[variable])
@@ -132,7 +132,10 @@ export class ExtensionBackend implements ToolBackend {
     if (!providedTool) return ['runtime_descriptor_missing', `the process of ${name} does not provide it`]
     return providedTool.handler === undefined || providedTool.handler === tool.handler
       ? undefined
-      : ['runtime_descriptor_mismatch', `the process of ${name} provides it by another handler than its manifest says`]
+      : [
+          'runtime_descriptor_mismatch',
+          `the process of ${name} provides it with a handler that differs from its manifest`,
+        ]
   }
 
   /** Tools that the process provides; requested once, and undefined until the answer arrives. */

@@ -54,7 +54,7 @@ export class NativeBackend implements ToolBackend {
 
   async call({ id }: ToolDescriptor, args: Readonly<Record<string, unknown>>, by: ToolCaller): Promise<ToolResult> {
     const made = this.#made.get(id)
-    if (!made) throw toolFault('tool_unavailable', ['handler_missing'], `no route stands behind ${id} now`)
+    if (!made) throw toolFault('tool_unavailable', ['handler_missing'], `the route of ${id} is not available now`)
     const { bound, input, fixed } = made
     const { route } = bound
     const isAgent = by.sessionId !== undefined

@@ -96,7 +96,7 @@ export class Catalogs {
     try {
       return { backend, tools: await within(this.kernel.clock, TELL_MS, Promise.resolve(backend.tools(scope))) }
     } catch (error) {
-      this.kernel.log.warn('a backend did not tell its tools', { backend: backend.kind, error: messageOf(error) })
+      this.kernel.log.warn('a backend did not list its tools', { backend: backend.kind, error: messageOf(error) })
       return { backend, tools: NONE }
     }
   }

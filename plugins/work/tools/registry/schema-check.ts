@@ -18,7 +18,7 @@ const isObject = (value: unknown): value is Schema =>
 /** The problem of an untrusted schema; undefined if it can be validated against. Bounded in time and size. */
 export function schemaProblem(schema: unknown): string | undefined {
   if (!isObject(schema)) return 'it is no object'
-  if (schema.type !== undefined && schema.type !== 'object') return 'it describes no object'
+  if (schema.type !== undefined && schema.type !== 'object') return 'it does not describe an object'
   const patterns: string[] = []
   let nodes = 0
   const visit = (value: unknown, depth: number): string | undefined => {
@@ -38,7 +38,7 @@ export function schemaProblem(schema: unknown): string | undefined {
   if (problem) return problem
   // Deep schemas fail before serialization, and large ones before any pattern is compiled.
   if (Buffer.byteLength(JSON.stringify(schema)) > MAX_BYTES) return `it is larger than ${MAX_BYTES} bytes`
-  return patterns.every(pattern => flagsOf(pattern) !== undefined) ? undefined : 'it has a pattern that is none'
+  return patterns.every(pattern => flagsOf(pattern) !== undefined) ? undefined : 'it has an invalid pattern'
 }
 
 /** Matches texts against patterns outside the daemon's main thread; undefined on timeout. */
@@ -258,9 +258,9 @@ const combined: Judge = (check, schema, value, path, depth) => {
   }
   const { anyOf, oneOf } = schema
   if (Array.isArray(anyOf) && !anyOf.some(part => check.allows(part, value, path, depth)))
-    return `${at(path)}: none of the forms that it can have`
+    return `${at(path)}: matches none of the allowed forms`
   if (Array.isArray(oneOf) && oneOf.filter(part => check.allows(part, value, path, depth)).length !== 1)
-    return `${at(path)}: not exactly one of the forms that it can have`
+    return `${at(path)}: does not match exactly one of the allowed forms`
   return 'not' in schema && check.allows(schema.not, value, path, depth)
     ? `${at(path)}: this is not allowed`
     : undefined

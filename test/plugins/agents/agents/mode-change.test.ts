@@ -29,7 +29,7 @@ test('a default permission mode that is another one than at the last start is to
   const item =
     'agents without permissions of their own run with approve-reads: svc config set permissions.mode approve-all'
   assert.equal(await second.told(), [item])
-  assert.ok(second.log.some(line => JSON.stringify(line).includes('was approve-all when this home ran last')))
+  assert.ok(second.log.some(line => JSON.stringify(line).includes('was approve-all when the daemon ran last')))
   await second.close()
   const third = await started()
   assert.equal(await third.told(), [item])

@@ -118,7 +118,7 @@ test('every reason that a wake-up has comes with its result, and each is written
 
   assert.equal([...seen.keys()].sort(), Object.keys(RESULTS).sort())
   assert.equal(world.prompts.length, 1)
-  assert.match(world.prompts[0]?.text ?? '', 'nothing is claimed')
+  assert.match(world.prompts[0]?.text ?? '', 'it claims no task run')
   assert.match(world.prompts[0]?.text ?? '', 'Ask nobody.')
   const {
     wake_state: state,

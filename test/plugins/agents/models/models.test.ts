@@ -146,7 +146,7 @@ test('an endpoint that is slow, wrong, gone, unauthorized or lies about its size
   }
   await fails(/no answer within 4000 ms/, () => {})
   await fails(/not valid JSON/, sends('<html>'))
-  await fails(/no list of models/, sends('{"data":5}'))
+  await fails(/not a list of models/, sends('{"data":5}'))
   await fails(/unauthorized \(401\)/, sends('{}', 401))
   await fails(/it answered 500/, sends('{}', 500))
   await fails(/larger than/, response => {

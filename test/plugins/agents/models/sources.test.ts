@@ -30,7 +30,7 @@ test('an extension lists models of several providers, or its own; an answer that
     const error = await source(answer)
       .read(signal)
       .catch(error => error)
-    assert.match(error.message, /no list of models/)
+    assert.match(error.message, /not a list of models/)
   }
 })
 

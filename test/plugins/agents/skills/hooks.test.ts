@@ -179,11 +179,14 @@ test('what is wrong with a hook of one skill leaves those of others alone', asyn
   }
   const [state, status, said, ...more] = await told('wrong')
   assert.equal([state, status, more], ['valid', 'warning', []])
-  assert.match(said, /^its hook "of-wrong" is not in force: event /)
-  assert.match((await told('odd'))[2], /^its hook "0" is not in force: /)
+  assert.match(said, /^its hook "of-wrong" is not active: event /)
+  assert.match((await told('odd'))[2], /^its hook "0" is not active: /)
   assert.equal(await told('right'), ['valid', 'passed'])
   await skill(path.join(scene.root, '.svc/skills'), 'local', ['secret_env: { A: env:HOME }'])
-  assert.match((await told('local', `?workspace=${scene.workspaceId}`))[2], /a skill of a workspace names no secrets/)
+  assert.match(
+    (await told('local', `?workspace=${scene.workspaceId}`))[2],
+    /a skill of a workspace cannot reference secrets/,
+  )
   const { items } = (await scene.kernel.request('GET', '/api/doctor?only=skills')).body
   const found = items.filter(({ code }: { code: string }) => code === 'skill_hook_invalid')
   assert.equal(found.map(({ title }: { title: string }) => title.split('"')[1]).sort(), ['local', 'odd', 'wrong'])

@@ -364,11 +364,11 @@ test('names that a reader takes for each other are told in the skill, the status
   }
   assert.equal(await warningsOf('review'), [])
   assert.equal(await warningsOf('deploy'), [
-    'looks_alike the name deploy looks like that of another skill, d\\u{435}ploy',
+    'looks_alike the name deploy looks like the name of another skill, d\\u{435}ploy',
   ])
   const [mixed, alike] = await warningsOf(cyrillic)
   assert.match(mixed, /^mixed_scripts .* mixes letters of Latin and Cyrillic/)
-  assert.match(alike, /^looks_alike the name d\\u\{435\}ploy looks like that of another skill, deploy$/)
+  assert.match(alike, /^looks_alike the name d\\u\{435\}ploy looks like the name of another skill, deploy$/)
   const { body } = await world.kernel.request('GET', '/api/doctor')
   const odd = body.items.filter(({ code }: { code: string }) => code === 'skill_name_odd')
   assert.is(odd.length, 2)

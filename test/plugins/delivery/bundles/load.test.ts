@@ -89,7 +89,7 @@ const INVALID: readonly (readonly [string, KitOptions, string, RegExp])[] = [
     'an agent called otherwise than the profile says',
     { profiles: [profile({ agents: [{ path: 'agents/planner', name: 'other' }] })] },
     `${KIT}: profiles.0.agents.0.name`,
-    /its definition says "planner"/,
+    /its definition has the name "planner"/,
   ],
   [
     'a persona that is not valid',

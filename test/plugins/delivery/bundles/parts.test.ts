@@ -71,7 +71,7 @@ const INVALID: readonly (readonly [string, Record<string, unknown>, Record<strin
     'primary is declared',
     { channels: { primary: 'b', items: [{ name: 'a' }] } },
     {},
-    /^profiles\.0\.channels\.primary: it names no channel/,
+    /^profiles\.0\.channels\.primary: it is not a channel/,
   ],
   ['an agent has a path', { agents: [{}] }, {}, /^profiles\.0\.agents\.0\.path: /],
   ['a path stays inside', { agents: [{ path: '../x' }] }, {}, /^profiles\.0\.agents\.0\.path: /],
@@ -113,14 +113,14 @@ const INVALID: readonly (readonly [string, Record<string, unknown>, Record<strin
       ],
     },
     {},
-    /^profiles\.0\.jobs\.0\.task\.network_participation\.channel_id: it names no channel/,
+    /^profiles\.0\.jobs\.0\.task\.network_participation\.channel_id: it is not a channel/,
   ],
   ['an unknown member is told of', { agnets: [] }, {}, /^profiles\.0\.agnets: unknown member/],
   [
     'an agent is said once',
     { jobs: [job('a', { agent_name: 'other' })] },
     {},
-    /^profiles\.0\.jobs\.0\.agent: say agent or agent_name/,
+    /^profiles\.0\.jobs\.0\.agent: set agent or agent_name/,
   ],
 ]
 
@@ -142,7 +142,7 @@ test('bundle manifest (3.5): all problems are told of, by their keys; fields may
   assert.not('length' in root)
   const both = parseBundle('b.toml', 'name = "kit"\n[[profiles]]\nname = "p"\n[[bundle.profiles]]\nname = "q"\n')
   assert.equal(both, [
-    { file: 'b.toml', line: 4, key: 'bundle.profiles', message: 'it stands at the root as well; say it once' },
+    { file: 'b.toml', line: 4, key: 'bundle.profiles', message: 'it also occurs at the root; set it once' },
   ])
   const [syntax] = problems('b.toml', 'name = "kit"\nprofiles = [\n')
   assert.match(syntax?.message ?? '', /not valid TOML/)

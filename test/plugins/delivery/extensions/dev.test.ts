@@ -252,7 +252,7 @@ test('plugins.disabled keeps an extension off that has no code in the daemon as 
     {
       plugins,
       config: '{ "plugins": { "disabled": ["plain", "none"] } }',
-      leftOut: [{ name: 'acme.held', why: 'it held the daemon' }],
+      leftOut: [{ name: 'acme.held', why: 'it blocked the event loop' }],
     },
   )
   const found = await svc.until('plain', one => one?.state === 'registered')
@@ -260,7 +260,7 @@ test('plugins.disabled keeps an extension off that has no code in the daemon as 
   assert.is(found.pid, undefined)
   assert.equal((await svc.request('GET', '/api/resources/skill')).body.records, [])
   const held = await svc.until('acme.held', one => one?.state === 'registered')
-  assert.is(held.health_message, 'it held the daemon')
+  assert.is(held.health_message, 'it blocked the event loop')
   assert.not.ok('imported' in globalThis, 'its code would hold the daemon again')
   const { items } = (await svc.request('GET', '/api/doctor')).body
   const unknown = items.filter((item: Wire) => item.code === 'config_unknown_plugin')

@@ -57,7 +57,7 @@ test('a part of an extension that is not valid costs itself, and is named by lis
   for (const wanted of [
     /extension\.toml:\d+: resources\.mcp_servers\.both: an MCP server has either a command or a url/,
     /skills\/broken\/SKILL\.md: line \d+, column \d+: not valid YAML/,
-    /agents\/odd\/AGENT\.md: it says name other/,
+    /agents\/odd\/AGENT\.md: its name is other/,
     /agents\/partly\/AGENT\.md: line 3, column \d+: tools\.1: /,
   ])
     assert.match(diagnostics[0].message, wanted, diagnostics[0].message)

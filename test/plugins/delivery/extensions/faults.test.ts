@@ -35,11 +35,11 @@ test('what cannot be loaded is an error with its text, named by the doctor, and 
     'acme.throws': /boom at the start/,
     'acme.import': /boom at the import/,
     'acme.never': /no end within 5000 ms/,
-    'acme.other': /holds an extension named acme\.another/,
+    'acme.other': /contains an extension named acme\.another/,
     'acme.taken': /route \/api\/status is not below \/api\/ext\/acme\.taken/,
     'acme.missing': /^main: gone\.js .* does not exist/,
     broken: /extension\.toml:3: colour: unknown member/,
-    later: /asks for svc 99\.0\.0/,
+    later: /requires svc 99\.0\.0/,
     empty: /no extension\.toml and no extension\.json/,
   }
   for (const [name, says] of Object.entries(expected)) {

@@ -15,7 +15,7 @@ export default definePlugin({ name: 'acme.form', version: '1.0.0' }).surface({ $
 })
 
 const CASES: readonly (readonly [string, RegExp])[] = [
-  ['route: [route(say)]', /its surface has the member route, which there is not; did you mean routes\?/],
+  ['route: [route(say)]', /its surface has the unknown member route; did you mean routes\?/],
   [
     "routes: [route({ ...say, area: 'A' })]",
     /GET \/api\/ext\/acme\.form\/say has area, a member of apiVersion 1; write with/,
@@ -24,7 +24,7 @@ const CASES: readonly (readonly [string, RegExp])[] = [
     "routes: [route({ ...say, cli: { path: 'acme form' } })]",
     /has cli, a member of apiVersion 1; write with: \[cli\('…'\)\]/,
   ],
-  ["routes: [route({ ...say, with: ['cli'] })]", /has an entry of `with` that is no annotation/],
+  ["routes: [route({ ...say, with: ['cli'] })]", /has an entry of `with` that is not an annotation/],
   ["routes: [route({ ...say, with: [cli('acme form'), cli('acme two')] })]", /has the annotation cli@1 2 times/],
 ]
 

@@ -131,17 +131,17 @@ test('one that takes routes or settings of others besides fails, not they', asyn
   const svc = await start({ [name]: taking })
   assert.is(stateOf(svc, 'extensions'), 'active')
   assert.is(stateOf(svc, 'base'), 'active')
-  assert.match((await svc.until(name, failed)).last_error, /belongs to extensions already/)
+  assert.match((await svc.until(name, failed)).last_error, /is already registered by extensions/)
   await svc.close()
 })
 
 test('one that is left out, disabled, not there or not named is not even imported', async () => {
   const importing = { [name]: files('', 'globalThis.began.push("imported")') }
-  const leftOut = [{ name, why: 'it held the daemon' }]
+  const leftOut = [{ name, why: 'it blocked the event loop' }]
   for (const options of [{ leftOut }, { config: JSON.stringify({ plugins: { replace: [name], disabled: [name] } }) }]) {
     const svc = await start(importing, options)
     const extension = await svc.until(name, found => found?.state === 'registered')
-    assert.match(extension.health_message, options.leftOut ? /it held the daemon/ : /plugins\.disabled/)
+    assert.match(extension.health_message, options.leftOut ? /it blocked the event loop/ : /plugins\.disabled/)
     assert.equal(began, ['base'])
     await svc.close()
   }

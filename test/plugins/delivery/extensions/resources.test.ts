@@ -149,7 +149,7 @@ test('one thing that is wrong costs itself, is named with its file, and hurts no
     { plugins },
   )
   const expected: Record<string, RegExp> = {
-    'bad-agent': /agents\/planner\/AGENT\.md: it says name another/,
+    'bad-agent': /agents\/planner\/AGENT\.md: its name is another/,
     'bad-skill': /skills\/group\/brief\/SKILL\.md: line 3, column 1: not valid YAML/,
     'bad-hook': /hook\.binding x: .*event/,
   }

@@ -61,7 +61,7 @@ test('an extension of apiVersion 1 has all names of svc/plugin and svc that it h
     const item = (await svc.request('GET', '/api/doctor')).body.items.find(
       ({ code }: { code: string }) => code === 'extension_api_old',
     )
-    assert.match(item.message, /^acme\.old runs by the translation of apiVersion 1/)
+    assert.match(item.message, /^acme\.old runs through the compatibility layer of apiVersion 1/)
   } finally {
     await svc.close()
   }

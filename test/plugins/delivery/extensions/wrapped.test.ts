@@ -35,7 +35,7 @@ export default { ...workspaces, name: 'acme.wrap', version: '1.0.0', replaces: '
 }
 
 test('a replacement that wraps the plugin of the package is refused, for its methods are called past the wrapper', async () => {
-  const refused = /its surface is that of the plugin workspaces; a replacement has routes of its own.*taps hooks/
+  const refused = /its surface is that of the plugin workspaces; a replacement declares its own routes.*taps hooks/
   assert.match(await refusalOf('workspaces.surface'), refused)
   assert.match(await refusalOf('{ ...workspaces.surface, commands: [] }'), refused)
   assert.match(await refusalOf('{ routes: workspaces.surface.routes.slice(1) }'), refused)

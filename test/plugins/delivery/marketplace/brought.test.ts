@@ -429,7 +429,7 @@ test('a server has the secrets of its extension and those that a person consente
   const file = path.join(folder, 'extension.toml')
   await writeFile(file, `${await readFile(file, 'utf8')}${server('c', 'env:HOME')}`)
   await ask('POST', '/api/extensions/lure/reload')
-  await until(async () => /nobody consented to: mcp server c/.test((await state()).last_error ?? ''), 'the refusal')
+  await until(async () => /without your consent: mcp server c/.test((await state()).last_error ?? ''), 'the refusal')
   assert.is((await probe('c')).status, 404)
   assert.is((await probe('a')).status, 200)
   assert.not(there.taken.includes('foreign-value-01'))

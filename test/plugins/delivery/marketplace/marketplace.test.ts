@@ -121,7 +121,7 @@ test('an update names an installed skill that was changed by hand, and installin
   }
   const told = await update()
   assert.is(told.status, 'failed')
-  assert.match(told.error, /not those that were installed\. Install it again.*svc skill install deploy/)
+  assert.match(told.error, /have changed since it was installed\. Install it again.*svc skill install deploy/)
   assert.is((await world.install('deploy')).body.skill.status, 'updated')
   assert.is((await world.show('deploy')).diagnostics[0].state, 'valid')
   assert.is((await update()).status, 'current')
@@ -248,7 +248,7 @@ test('an archive that is not the one meant, or leads out, or hides something, is
       'skill_signature_invalid',
       published('deploy', { by: ada, entry: { public_key: eve.key } }),
     ],
-    'a key and no signature': ['skill_signature_invalid', published('deploy', { entry: { public_key: eve.key } })],
+    'a key, but no signature': ['skill_signature_invalid', published('deploy', { entry: { public_key: eve.key } })],
     'a way out': ['skill_content_refused', published('deploy', { more: [{ path: '../evil.md', body: 'x' }] })],
     'a link': [
       'skill_content_refused',

@@ -291,7 +291,7 @@ test('one consumer a cursor, and none begins inside a transaction', () =>
   withLog(async log => {
     const { events, end } = follower(log, 'p')
     const taken = () => events.on({ cursor: 'main', type: Made }, () => {})
-    assert.throws(taken, /the cursor main of p has a consumer already/)
+    assert.throws(taken, /the cursor main of p already has a consumer/)
     events.on({ cursor: 'other', type: Made }, () => {})
     const nested = await log.store.db
       .tx(() => events.on({ cursor: 'third', type: Made }, () => {}))

@@ -270,7 +270,7 @@ test('a journal that is ahead of the database is left alone, and gone on without
     const { log, emit, faults, all, close } = await openLog(folder)
     await emit(Made, 1, 100)
     await log.sweep()
-    assert.match(faults.join(), /kernel: events outbox: .*one of them is from a backup/)
+    assert.match(faults.join(), /kernel: events outbox: .*one of them was restored from a backup/)
     assert.is(log.first(), 1)
     assert.equal(await journalled(folder), range(1, 150))
     await rename(path.join(folder, 'events'), path.join(folder, 'aside'))

@@ -235,7 +235,7 @@ test('only the plugin of a thing says that it has ended', async () => {
       why = `${error}`
     }
   })
-  assert.match(why, /acme.reads-ownership-1 does not own what has the token acme.boxes@1/)
+  assert.match(why, /acme.reads-ownership-1 does not own the resources with the token acme.boxes@1/)
   await s.close()
 })
 

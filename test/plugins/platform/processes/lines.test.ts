@@ -27,20 +27,20 @@ test('a line that is too long ends the reading and names the limit', async () =>
   assert.equal([lines, why], [['a'], 'a line of more than 10 bytes'])
 })
 
-test('more lines in a row that are no message than allowed end the reading; a message begins a new count', async () => {
+test('more lines in a row that are not messages than allowed end the reading; a message begins a new count', async () => {
   const junk = (count: number) => Array.from({ length: count }, () => '{}\n')
   const { why, lines } = await read([...junk(90), 'm\n', ...junk(90), 'm\n'])
   assert.equal([why, lines.length], [undefined, 182])
   for (const line of ['{}\n', 'garbage\n', '\n']) {
     const flood = await read(Array.from({ length: 1000 }, () => line))
-    assert.is(flood.why, 'more than 100 lines in a row that are no message')
+    assert.is(flood.why, 'more than 100 lines in a row that are not messages')
     assert.ok(flood.lines.length < 200, `${flood.lines.length} lines`)
   }
 })
 
 test('a program that floods with messages is ended, and the limit is named', async () => {
   const { why } = await read(Array.from({ length: 30 }, () => 'm\n'.repeat(10_000)))
-  assert.is(why, 'it floods: more than 200000 lines, and 2000 a second since')
+  assert.is(why, 'it floods its output: a burst of more than 200000 lines, and 2000 per second since')
 })
 
 for (const [what, pieces] of [

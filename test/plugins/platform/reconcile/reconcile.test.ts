@@ -127,7 +127,7 @@ test('the plugin that closes a cycle of watches fails by name, the others run', 
   assert.equal(states.get('garden'), { status: 'active' })
   assert.equal(states.get('zz-round'), {
     status: 'failed',
-    error: 'its reconciler closes a cycle of watches: leaf → branch → leaf',
+    error: 'its reconciler creates a cycle of watches: leaf → branch → leaf',
   })
   assert.equal(
     scene.kernel.needs.reconcile.health().map(entry => entry.kind),

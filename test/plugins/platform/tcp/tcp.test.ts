@@ -77,7 +77,7 @@ test('without the plugin no port is open, and the log says so', () =>
     {},
     async (kernel, log) => {
       assert.equal(kernel.host.listeners(), [])
-      assert.ok(log.includes('TCP is not served: no plugin opens it'))
+      assert.ok(log.includes('TCP is not served: no plugin opens a TCP listener'))
     },
   ))
 

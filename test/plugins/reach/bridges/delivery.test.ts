@@ -344,7 +344,7 @@ test('a question that no agent could be given is told to be so', async () => {
     await chat.untilPrompted(session_id)
     await chat.restart(() => rmSync(path.join(chat.world.root, '.svc', 'agents'), { recursive: true }))
     const texts = await chat.reads(all => all.length === 2)
-    assert.match(texts.join('\n'), /could not be given to an agent: .*ada/)
+    assert.match(texts.join('\n'), /could not be passed to an agent: .*ada/)
   } finally {
     await chat.close()
   }

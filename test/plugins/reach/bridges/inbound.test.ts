@@ -239,7 +239,7 @@ test('a file of a message goes along with its prompt, one that cannot be taken i
     await chat.reads(texts => texts.length === 1)
     const [prompt] = (await chat.events(session_id)).filter(({ type }) => type === 'user_message')
     assert.is(prompt?.content.attachments[0].name, 'list.txt')
-    assert.match(prompt?.content.text, /a file was not taken, "x\.exe"/)
+    assert.match(prompt?.content.text, /a file was not accepted, "x\.exe"/)
   } finally {
     await chat.close()
   }

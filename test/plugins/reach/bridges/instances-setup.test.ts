@@ -131,7 +131,7 @@ test('the setup asks for everything, starts the bridge and proves what works', a
       [/port, Enter for 6667/, 'many'],
       [/port/, '6697'],
       [/tls/, 'yes'],
-      [/Ids of persons/, 'ada, bob'],
+      [/User ids, separated/, 'ada, bob'],
       [/permission questions/, 'y'],
     ],
     ['', 'correct-horse-battery', ''],
@@ -197,7 +197,7 @@ test('a folder becomes the workspace; Ctrl-C ends the setup and says what it lea
       [/Name of the bridge/, ''],
       [/Workspace or folder/, './fresh'],
       [/1-3/, '2'],
-      [/Ids of persons/, ''],
+      [/User ids, separated/, ''],
     ],
     [CTRL_C],
   )
@@ -222,7 +222,7 @@ test('threads are offered where the platform has them', async () => {
     [/Name of the bridge/, ''],
     [/Workspace or folder/, 'project'],
     [/1-2 \[1\]/, '2'],
-    [/Ids of persons/, ''],
+    [/User ids, separated/, ''],
   ])
   await runSetup(context({ platform: 'fakechat' }))
   assert.is(left.length, 0)

@@ -231,7 +231,7 @@ test('another daemon with our key is noticed', async () => {
   const { daemon } = await ada.identity()
   const secret = ada.secret
   await put(daemon, signed(envelope('msg_twin', { from: 'ada.one' }), identityOf(secret), proof()))
-  assert.match((await ada.refused('self', 'verification_failed')).message, /another daemon has the key/)
+  assert.match((await ada.refused('self', 'verification_failed')).message, /another daemon uses the key/)
   await bob.got('msg_twin')
 })
 

@@ -251,7 +251,7 @@ test('jobs that failed or were not run and expired questions are in inbox, statu
   ])
   assert.is(
     first.inbox.find(({ session_id: id }) => id === ada.id)?.title,
-    'Nobody answered in time: Docs wants to: rm -rf dist',
+    'Not answered in time: Docs wants to: rm -rf dist',
   )
   assert.equal((await ids(s)).length, 4, 'each is in the list of attention once')
 

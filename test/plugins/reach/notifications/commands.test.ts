@@ -82,7 +82,7 @@ test('a preset is created, changed, enabled and disabled from the command line',
   assert.is((await preset()).enabled, false)
   assert.is(await run(s, commands.runEnable, name, { profile: 'night' }), 'enabled ops in night')
 
-  assert.match(await fails(run(s, commands.runCreate, { name: 'x' })), /usage: name the events/)
+  assert.match(await fails(run(s, commands.runCreate, { name: 'x' })), /usage: give the events/)
   assert.match(await fails(run(s, commands.runUpdate, name, { quiet: '22:00' })), /usage: --quiet is two times/)
   assert.match(await fails(run(s, commands.runUpdate, name, { quiet: '22:00-07:00' })), /usage: quiet hours need/)
   assert.match(await fails(run(s, commands.runUpdate, { name: 'none' })), /404 preset_not_found/)

@@ -116,7 +116,7 @@ test('a bridge that suppresses, or is gone, does not stop the cursor', async () 
   await s.emit('task.run_failed', failed('task_2'))
   await s.settle()
   const gone = (await s.request('GET', '/api/notifications/presets/p')).body.preset.target_states[0]
-  assert.match(gone.last_error, /is gone/)
+  assert.match(gone.last_error, /no longer exists/)
   const { items } = (await s.request('GET', '/api/doctor')).body
   assert.ok(items.some((item: { code: string }) => item.code === 'preset_target_unresolved'))
   bridges.known.set('team', bridge('team'))

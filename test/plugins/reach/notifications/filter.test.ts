@@ -136,9 +136,9 @@ const PROBLEMS: readonly (readonly [string, number, RegExp])[] = [
   ['severity = error)', 17, /AND, OR or the end/],
   ['severity = error task = a', 18, /AND, OR or the end/],
   ['severity = error AND', 21, /a field/],
-  ['OR severity = error', 1, /no field/],
+  ['OR severity = error', 1, /not a field/],
   ['agent = "ada', 9, /not closed/],
-  ['agent = ada AND colour = red', 17, /"colour" is no field/],
+  ['agent = ada AND colour = red', 17, /"colour" is not a field/],
   ['agent >= ada', 7, /only severity has an order/],
   ['severity = loud', 12, /info < warning < error < critical/],
 ]

@@ -190,7 +190,7 @@ test('a bad metric of an extension is left out alone, and is a fault of the exte
     hangs: [{ ...gauge('acme_hangs', []), read: () => new Promise(() => {}) }, /no end within 2000 ms/],
     foreign: [gauge('svc_sessions_of_mine', [{ value: 1 }]), /begin with acme_/],
     twice: [gauge('acme_good', [{ value: 1 }]), /another metric has this name/],
-    labels: [gauge('acme_labels', [{ labels: { id: 'ses_1' }, value: 1 }]), /other labels than it declares/],
+    labels: [gauge('acme_labels', [{ labels: { id: 'ses_1' }, value: 1 }]), /its labels differ from its declaration/],
     many: [
       gauge(
         'acme_many',
@@ -199,14 +199,14 @@ test('a bad metric of an extension is left out alone, and is a fault of the exte
       ),
       /501 series, and at most 500/,
     ],
-    text: [gauge('acme_text', [{ value: '7' }]), /no number/],
-    nothing: [gauge('acme_nothing', undefined as never), /no list/],
+    text: [gauge('acme_text', [{ value: '7' }]), /not a number/],
+    nothing: [gauge('acme_nothing', undefined as never), /not return a list/],
     same: [gauge('acme_same', [{ value: 1 }, { value: 2 }]), /the same labels/],
     buckets: [
       { ...gauge('acme_buckets', [{ counts: [1], sum: 1 }]), type: 'histogram', bounds: [1, 2] } as Metric,
       /buckets/,
     ],
-    name: [gauge('acme_x_total', []), /an entry of telemetry.metrics@1 is left out: name/],
+    name: [gauge('acme_x_total', []), /an entry of telemetry.metrics@1 is ignored: name/],
     bounds: [{ ...gauge('acme_bounds', []), bounds: [2, 1] }, /ascending/],
   }
   const all = [...good, ...Object.values(wrong).map(([metric]) => metric)]

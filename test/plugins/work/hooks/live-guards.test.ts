@@ -92,7 +92,7 @@ test('the list says from when a guard holds for an agent that cannot be kept ask
     return hook.warnings && hook
   }, 'the warning')
   assert.is(warnings.length, 1)
-  assert.match(warnings[0], new RegExp(`holds in session ${id} from the next start of its agent`))
+  assert.match(warnings[0], new RegExp(`applies in session ${id} after its agent restarts`))
   assert.match(warnings[0], /no mode in which it asks \(bypassPermissions, acceptEdits\)/)
   const doctor = await scene.kernel.request('GET', '/api/doctor?only=hooks')
   const [item] = doctor.body.items
@@ -106,7 +106,7 @@ test('the list says from when a guard holds for an agent that cannot be kept ask
     const now = await scene.row(id)
     return now.state === 'stopped' && now
   }, 'the end of the session')
-  assert.match(row.failure.summary, /without asking, and the required hook late has to be asked/)
+  assert.match(row.failure.summary, /without asking, although the required hook late must approve/)
   assert.is((await listed('late')).warnings, undefined)
   await remove('late')
 })
@@ -134,7 +134,7 @@ test('an agent of which it is known that it never asks is named as well', async 
     const hook = await listed('late')
     return hook.warnings && hook
   }, 'the warning')
-  assert.match(warnings[0], new RegExp(`holds in session ${id} from the next start of its agent: Pi never asks`))
+  assert.match(warnings[0], new RegExp(`applies in session ${id} after its agent restarts: Pi never asks`))
   await remove('late')
 })
 

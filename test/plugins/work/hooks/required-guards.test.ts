@@ -50,7 +50,7 @@ test('an agent without a mode in which it asks is not started', async () => {
   await scene.agent('reckless', { flags: '--modes=bypassPermissions,acceptEdits' })
   const { id, at } = await scene.session('reckless')
   const events = await scene.prompt(at, 'say hello')
-  assert.match(JSON.stringify(events), /the required hook guard has to be asked before each operation/)
+  assert.match(JSON.stringify(events), /the required hook guard must approve each operation/)
   assert.not.match(said(events), 'hello')
   assert.is((await ended(id)).failure?.kind, 'startup_failure')
 })
@@ -74,7 +74,7 @@ test('the process of an agent that edits without asking ends at the first edit',
   assert.match(warned?.content.text, /"Edit a.js" without asking/)
   const { failure } = await ended(id)
   assert.is(failure?.kind, 'permission_failure')
-  assert.match(failure?.summary, /"Edit a.js" without asking, and the required hook guard has to be asked/)
+  assert.match(failure?.summary, /"Edit a.js" without asking, although the required hook guard must approve/)
 })
 
 test('a longer patch than 64 KiB fails and says so, a shorter one is read whole', async () => {

@@ -106,7 +106,7 @@ test('what an agent does itself cannot be changed by a hook, and the run says wh
   const run = await scene.ran(id, ({ hook_name }) => hook_name === 'late')
   assert.equal(
     [run.outcome, run.error],
-    ['rejected', 'a patch cannot set result here: the agent has run this tool itself'],
+    ['rejected', 'a patch cannot set result here: the agent has already run this tool itself'],
   )
   await request('DELETE', '/api/settings/hooks/late')
 })

@@ -92,7 +92,7 @@ test('the doctor names each file that cannot be read, what that costs, and a ser
       [home?.id, home?.code, home?.severity, home?.suggested_command],
       ['mcp:file:mcp.json', 'mcp_file_invalid', 'error', 'svc mcp list'],
     )
-    assert.match(home?.message ?? '', /mcp\.json:1:1: not valid JSON.*; no session starts until it is mended$/)
+    assert.match(home?.message ?? '', /mcp\.json:1:1: not valid JSON.*; no session starts until it is fixed$/)
     assert.equal([place?.id, place?.suggested_command], [`mcp:file:.svc:${id}`, `svc mcp list --workspace ${id}`])
     assert.match(place?.message ?? '', new RegExp(`no session of the workspace ${id} starts`))
     assert.equal(rest, [])

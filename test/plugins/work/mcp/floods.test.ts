@@ -6,10 +6,10 @@ import { eventually } from '../../../fixtures/session-world.js'
 import { HOSTILE, mcpScene } from './scene.js'
 
 for (const [how, limit] of [
-  ['empty objects', /more than 1000 lines in a row that are no message/],
-  ['garbage', /more than 1000 lines in a row that are no message/],
-  ['empty lines', /more than 1000 lines in a row that are no message/],
-  ['notifications', /it floods: more than 200000 lines/],
+  ['empty objects', /more than 1000 lines in a row that are not messages/],
+  ['garbage', /more than 1000 lines in a row that are not messages/],
+  ['empty lines', /more than 1000 lines in a row that are not messages/],
+  ['notifications', /it floods its output: a burst of more than 200000 lines/],
 ] as const)
   test(`a server that floods with ${how} is ended with the limit as the reason`, async () => {
     const scene = await mcpScene()

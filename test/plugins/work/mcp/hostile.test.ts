@@ -175,7 +175,7 @@ test('an answer of ten megabytes ends the server, not the daemon', async () => {
   }
 })
 
-test('a server that does not read what it is sent is ended, and its calls fail with that reason', async () => {
+test('a server that does not read its input is ended, and its calls fail with that reason', async () => {
   const scene = await mcpScene()
   try {
     await hostile(scene, 'deaf', 'deaf')
@@ -184,7 +184,7 @@ test('a server that does not read what it is sent is ended, and its calls fail w
     const calls = await Promise.all(Array.from({ length: 8 }, () => scene.call('mcp__deaf__good', { text })))
     for (const { code, why } of calls) {
       assert.is(code, 'tool_unavailable', why)
-      assert.match(why ?? '', 'does not read what it is sent')
+      assert.match(why ?? '', 'does not read its input')
     }
   } finally {
     await scene.close()

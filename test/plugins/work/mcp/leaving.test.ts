@@ -120,7 +120,7 @@ test('an answer without the issuer that its server promises to name is refused',
     address.searchParams.delete('iss')
     const { body } = await exchange(scene, { redirect_url: address.href })
     assert.is(body.code, 'mcp_auth_state_invalid')
-    assert.match(body.error, 'promises to say so')
+    assert.match(body.error, 'promises to do so')
     assert.equal(await stored(scene), [])
   }))
 

@@ -103,7 +103,7 @@ test('a call while the server is away says that nothing answers; the first one a
     assert.match(text ?? '', /^echo \d+ 1$/, why)
   }, 'echo'))
 
-test('a tool that its server changed while it was started anew is not called, and the new list is shown', () =>
+test('a tool that its server changed while it was restarted is not called, and the new list is shown', () =>
   world(async (scene, server) => {
     await known(scene, 'echo')
     await scene.call('mcp__web__echo', {})

@@ -110,7 +110,10 @@ test('a mode of the agent is set where it keeps what the session promises', asyn
   const unknown = await set('other')
   assert.equal([unknown.status, unknown.body.code], [409, 'agent_mode_invalid'])
   assert.match(JSON.stringify(unknown.body), /only:.*default.*plan/, JSON.stringify(unknown.body))
-  assert.match((await set('bypassPermissions')).body.error, /asks nothing; the session has permissions approve-reads/)
+  assert.match(
+    (await set('bypassPermissions')).body.error,
+    /does not ask, but the session has permissions approve-reads/,
+  )
   assert.is((await world.row(id)).permissions, 'approve-reads')
 })
 

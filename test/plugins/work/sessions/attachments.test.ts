@@ -134,7 +134,7 @@ test('files go along with a prompt as far as the agent takes them', async () => 
   assert.is(await prompt(blind.at, [image]), 'attachment_not_found', 'of another session')
   const own = (await upload(blind.at, form('a.png', 'image/png', PNG))).body.attachment.id
   const told = await prompt(blind.at, [own])
-  assert.match(JSON.stringify(told), /a\.png: this agent takes no image\/png/)
+  assert.match(JSON.stringify(told), /a\.png: this agent does not accept image\/png/)
   assert.is(
     await prompt(
       blind.at,

@@ -58,7 +58,7 @@ test('a variable that looks like a secret reaches an agent only by name; a slot 
 test('an agent that wants a login: the error names the withheld variables and how to let one through', async () => {
   const { at } = await world.session('login')
   const { failure } = (await world.prompt(at, 'say hello')).at(-1)
-  assert.match(failure.summary, /wants a login: Authentication required: please/)
+  assert.match(failure.summary, /requires a login: Authentication required: please/)
   assert.match(failure.summary, /WITHHELD_API_KEY/)
   assert.match(failure.summary, /svc config set providers\.local/)
   assert.not.match(failure.summary, /ALLOWED_TOKEN|withheld-1/)

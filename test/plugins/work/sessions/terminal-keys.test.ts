@@ -230,7 +230,7 @@ test('a second terminal takes the session over, and the first one leaves', async
   const first = await attached(id)
   const second = Shell.terminal('session', 'attach', id)
   await second.shows(/terminal-\w+ \(.*@.*\) is attached|is attached to this session/)
-  await second.answers(/Take it over\? That terminal leaves\. \[y\/N\]/, 'y\r')
+  await second.answers(/Take it over\? That terminal is detached\. \[y\/N\]/, 'y\r')
   await second.shows(/Ctrl-D leaves/)
   first.type('say lost\r')
   assert.is(await first.ended, 10, first.text)

@@ -34,7 +34,7 @@ test('an input that the schema does not allow never reaches the tool', async ({ 
     [{ zone: 7 }, 'zone: string wanted'],
     [{ zone: 'UTC', colour: 'red' }, 'colour: no such member'],
     [{ zone: 'x'.repeat(41) }, 'zone: at most 40 long'],
-    ['UTC', 'input: an object wanted'],
+    ['UTC', 'input: expected an object'],
   ] as const) {
     const { status, body } = await ada.call('ext__clock__now', input)
     assert.equal([status, body.error.code, body.error.message], [400, 'tool_invalid_input', says])

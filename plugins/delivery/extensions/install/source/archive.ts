@@ -37,7 +37,7 @@ export async function readArchive(packed: Uint8Array, isRoot: (path: string) => 
     pax = undefined
     take(tree, header, path, body)
   }
-  if (pax !== undefined) throw refused('truncated', 'an extended header describes nothing')
+  if (pax !== undefined) throw refused('truncated', 'an extended header describes no entry')
   checkEnd(bytes, at)
   return tree.build(isRoot)
 }
@@ -79,7 +79,7 @@ function headerAt(bytes: Buffer, at: number, pax: Pax | undefined): Header | und
   if (type === 'Directory' && !/^[\s\0]*0*[\s\0]*$/.test(bytes.toString('latin1', at + 124, at + 136)))
     throw refused('header', 'a folder has a size', path)
   if (header.linkpath && type !== 'SymbolicLink' && type !== 'Link')
-    throw refused('header', 'what is no link leads somewhere', path)
+    throw refused('header', 'an entry that is not a link has a link target', path)
   return header
 }
 
@@ -95,7 +95,7 @@ function extended(type: string, body: Buffer): Pax | undefined {
   for (const line of text.replace(/\n$/, '').split('\n')) {
     const [, length, key = ''] = /^(\d+) ([^=\0]+)=[^\0]*$/.exec(line) ?? []
     if (Number(length) !== Buffer.byteLength(line) + 1) throw refused('extended_header', 'it cannot be read')
-    if (keys.has(key)) throw refused('extended_header', `it says ${key} twice`)
+    if (keys.has(key)) throw refused('extended_header', `it has ${key} twice`)
     if (!PAX_KEYS.test(key)) throw refused('extended_header', `it says ${key}`)
     keys.add(key)
   }
@@ -116,7 +116,7 @@ function textOf(bytes: Buffer): string {
 /** The archive must end with two zero blocks and only zeros after them. */
 function checkEnd(bytes: Buffer, at: number): void {
   if (bytes.length < at + 2 * BLOCK) throw refused('truncated', 'the archive has no end')
-  if (!isZero(bytes.subarray(at))) throw refused('trailing_data', 'something follows the end of the archive')
+  if (!isZero(bytes.subarray(at))) throw refused('trailing_data', 'the archive has data after its end')
 }
 
 function isZero(bytes: Buffer): boolean {
@@ -126,7 +126,7 @@ function isZero(bytes: Buffer): boolean {
 async function unzip(packed: Uint8Array): Promise<Buffer> {
   if (packed.length > limits.archiveBytes)
     throw refused('too_large', `the archive has more than ${limits.archiveBytes} bytes`)
-  if (packed[0] !== 0x1f || packed[1] !== 0x8b) throw refused('not_an_archive', 'it is no .tar.gz')
+  if (packed[0] !== 0x1f || packed[1] !== 0x8b) throw refused('not_an_archive', 'it is not a .tar.gz file')
   const most = Math.min(limits.treeBytes * 1.25, Math.max(limits.ratioFrom, packed.length * limits.ratio))
   return new Promise((resolve, reject) => {
     const options = { maxOutputLength: most, info: true }
@@ -136,7 +136,7 @@ async function unzip(packed: Uint8Array): Promise<Buffer> {
       if (error) return reject(refused('truncated', `it does not unpack: ${error.message}`))
       const { buffer, engine } = result as { buffer: Buffer; engine: { bytesWritten: number } }
       if (engine.bytesWritten !== packed.length)
-        return reject(refused('trailing_data', 'something follows the end of the archive'))
+        return reject(refused('trailing_data', 'the archive has data after its end'))
       resolve(buffer)
     })
   })

@@ -128,10 +128,10 @@ async function manifestOf(tree: Tree): Promise<Manifest> {
 function checkManifest(manifest: Manifest, source: Source, version: string): void {
   const { name, min_svc_version: floor } = manifest
   if (floor !== undefined && !isAtLeast(version, floor))
-    throw ExtensionErrors.extension_version_unsupported(`${name} asks for svc ${floor}, this is ${version}`)
+    throw ExtensionErrors.extension_version_unsupported(`${name} requires svc ${floor}, this is ${version}`)
   if (manifest.main !== undefined && tierOf(source) === 'marketplace')
     throw ExtensionErrors.extension_tier_refused(
-      `${name} runs code inside the daemon, which only an extension from this machine may`,
+      `${name} runs code inside the daemon, which is allowed only for an extension from this machine`,
       { next: 'fetch it, read it, and install its folder' },
     )
 }

@@ -51,7 +51,7 @@ export async function readRepository(
   await git(['init', '--quiet', '--bare', '--template=', '.'])
   const watch = async () => {
     if ((await sizeOf(bare)) > limits.cloneBytes)
-      throw refused('too_large', `the repository brings more than ${limits.cloneBytes} bytes`)
+      throw refused('too_large', `the repository is larger than ${limits.cloneBytes} bytes`)
   }
   await git(['fetch', '--quiet', '--depth=1', '--no-tags', '--no-auto-gc', '--', url, ref], watch)
   const commit = (await git(['rev-parse', '--verify', '--end-of-options', 'FETCH_HEAD^{commit}'])).toString().trim()
@@ -81,7 +81,7 @@ async function readCommit(
   for (const { name, id, size, executable } of files) {
     const head = `${id} blob ${size}\n`
     if (objects.toString('latin1', at, at + head.length) !== head)
-      throw InstallErrors.extension_source_unreachable(`git does not give the content of ${name}`)
+      throw InstallErrors.extension_source_unreachable(`git did not return the content of ${name}`)
     at += head.length
     tree.add(name, executable, objects.subarray(at, at + size))
     at += size + 1

@@ -48,7 +48,7 @@ const ARCHIVE = /\.(tar\.gz|tgz)$/i
 export async function sourceOf(request: SourceRequest): Promise<Source> {
   const { source, path: location, slug, version: ref, asset } = request
   if (location !== undefined && slug !== undefined) throw invalid('give either path or slug')
-  if (ref !== undefined && !REF.test(ref)) throw invalid(`${safely(ref)} is no branch, tag or commit`)
+  if (ref !== undefined && !REF.test(ref)) throw invalid(`${safely(ref)} is not a branch, tag or commit`)
   switch (source ?? guess(location, slug)) {
     case 'local_path':
       if (ref !== undefined) throw invalid('a folder or archive has no versions to choose from')
@@ -62,7 +62,7 @@ export async function sourceOf(request: SourceRequest): Promise<Source> {
     case 'curated':
       return curated(slug ?? location ?? '', ref)
     default:
-      throw invalid(`${safely(source ?? '')} is no source; there are local_path, url, git, github and curated`)
+      throw invalid(`${safely(source ?? '')} is not a source; use local_path, url, git, github or curated`)
   }
 }
 
@@ -95,7 +95,7 @@ export function withVersion(source: Source, version: string | undefined): Source
   if (version === undefined && source.kind === 'curated') return { ...source, address: '' }
   if (version === undefined) return source
   if (source.kind === 'git' || source.kind === 'github') return { ...source, ref: version }
-  throw invalid('only what came from a repository has versions to choose from')
+  throw invalid('only an extension from a repository has versions to choose from')
 }
 
 function guess(location: string | undefined, slug: string | undefined): string {
@@ -117,14 +117,14 @@ async function local(location: string): Promise<Source> {
 }
 
 function gitHub(slug: string, ref: string | undefined, asset: string | undefined): Source {
-  if (!SLUG.test(slug)) throw invalid(`${safely(slug)} is not written owner/repository`)
+  if (!SLUG.test(slug)) throw invalid(`${safely(slug)} does not have the form owner/repository`)
   if (asset !== undefined && !ASSET.test(asset)) throw invalid(`the asset ${safely(asset)} is no .tar.gz`)
   if (asset !== undefined && ref === undefined) throw invalid('an asset belongs to a release: give its tag as version')
   return { kind: 'github', slug, ref, asset }
 }
 
 function curated(slug: string, ref: string | undefined): Source {
-  if (!ENTRY.test(slug)) throw invalid(`${safely(slug)} is no id of a catalog's entry`, command('extension search'))
+  if (!ENTRY.test(slug)) throw invalid(`${safely(slug)} is not the id of a catalog entry`, command('extension search'))
   if (ref !== undefined) throw invalid('a catalog has one version of an extension, its newest')
   return { kind: 'curated', slug, address: '' }
 }
@@ -142,19 +142,21 @@ async function repository(location: string): Promise<string> {
 function checkedPath(location: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: no path may hold one
   if (!path.isAbsolute(location) || /[\x00-\x1f]/.test(location))
-    throw invalid(`${safely(location)} is no absolute path`)
+    throw invalid(`${safely(location)} is not an absolute path`)
   return path.resolve(location)
 }
 
 function checkedUrl(address: string, protocols: readonly string[]): string {
   const url = URL.canParse(address) ? new URL(address) : undefined
   if (!url || !protocols.includes(url.protocol))
-    throw invalid(`${safely(address)} is no address of one of ${protocols.join(', ')}`)
+    throw invalid(`${safely(address)} is not an address with one of the protocols ${protocols.join(', ')}`)
   if (url.hostname === '' || url.hostname.startsWith('-')) throw invalid(`${safely(address)} names no host`)
   if (url.password !== '' || (url.username !== '' && url.protocol !== 'ssh:') || url.username.startsWith('-'))
-    throw invalid('an address with credentials would be kept: take it without, or use ssh')
+    throw invalid('an address with credentials would be stored: use one without, or use ssh')
   if (url.search !== '' || url.hash !== '')
-    throw invalid('an address with ? or # may hold a secret and would be kept: fetch the archive and install the file')
+    throw invalid(
+      'an address with ? or # may contain a secret and would be stored: download the archive and install the file',
+    )
   return url.href
 }
 

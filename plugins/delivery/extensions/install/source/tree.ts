@@ -23,7 +23,8 @@ export class TreeBuilder {
   /** Reserves the name of a folder; folders do not count towards the limits. */
   folder(path: string): void {
     const parts = partsOf(path)
-    if (parts.length > limits.depth) throw refused('too_deep', `it lies in more than ${limits.depth} folders`, path)
+    if (parts.length > limits.depth)
+      throw refused('too_deep', `it is nested in more than ${limits.depth} folders`, path)
     this.#claim(parts, false)
   }
 
@@ -31,7 +32,8 @@ export class TreeBuilder {
   expect(path: string, size: number): void {
     const parts = partsOf(path)
     if (parts.length === 0) throw refused('odd_name', 'a file has a name', path)
-    if (parts.length > limits.depth + 1) throw refused('too_deep', `it lies in more than ${limits.depth} folders`, path)
+    if (parts.length > limits.depth + 1)
+      throw refused('too_deep', `it is nested in more than ${limits.depth} folders`, path)
     this.#claim(parts, true)
     this.#bytes += size
     if (this.#bytes > limits.treeBytes) throw refused('too_large', `more than ${limits.treeBytes} bytes in all`, path)
@@ -63,7 +65,11 @@ export class TreeBuilder {
         if (this.#names.size >= limits.files) throw refused('too_many', `more than ${limits.files} names`, path)
         this.#names.set(folded(path), { path, file: isFile })
       } else if (known.path !== path) {
-        throw refused('name_collision', `some file systems take it for ${JSON.stringify(known.path)}`, path)
+        throw refused(
+          'name_collision',
+          `some file systems treat it as the same name as ${JSON.stringify(known.path)}`,
+          path,
+        )
       } else if (known.file || isFile) throw refused('duplicate', 'it is there twice', path)
     }
   }
@@ -85,7 +91,7 @@ export function sha256(bytes: Uint8Array): string {
 
 /** The parts of a path below the root, safe on all systems; a path that could lead elsewhere is refused. */
 export function partsOf(path: string): string[] {
-  if (path.includes('\\')) throw refused('backslash', 'some systems take a backslash for a separator', path)
+  if (path.includes('\\')) throw refused('backslash', 'some systems treat a backslash as a separator', path)
   if (path.startsWith('/')) throw refused('absolute_path', 'a path must be relative', path)
   if (Buffer.byteLength(path) > limits.pathBytes)
     throw refused('too_long', `a path has at most ${limits.pathBytes} bytes`, path)
@@ -101,9 +107,8 @@ function judgeName(name: string, path: string): void {
   if (Buffer.byteLength(name) > limits.nameBytes)
     throw refused('too_long', `a name has at most ${limits.nameBytes} bytes`, path)
   // Control and format characters, unpaired surrogates and undecodable bytes disguise names.
-  if (/[\p{Cc}\p{Cf}\p{Cs}\uFFFD]/u.test(name))
-    throw refused('odd_name', 'a name has a character that is not shown', path)
-  if (folded(name) === '.git') throw refused('git_settings', 'git runs what it finds in such a folder', path)
+  if (/[\p{Cc}\p{Cf}\p{Cs}\uFFFD]/u.test(name)) throw refused('odd_name', 'a name has an invisible character', path)
+  if (folded(name) === '.git') throw refused('git_settings', 'git runs files in such a folder', path)
   if (/[. ]$/.test(name)) throw refused('odd_name', 'some systems drop a dot or a space at the end of a name', path)
 }
 

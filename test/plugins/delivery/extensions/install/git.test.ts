@@ -153,7 +153,7 @@ for (const url of [
 }
 
 for (const version of ['--upload-pack=x', '-x', 'a..b', 'a:b', '+a', 'a b', '@{u}', 'refs/../x', ''])
-  test(`${JSON.stringify(version)} is no branch, tag or commit`, async () => {
+  test(`${JSON.stringify(version)} is not a branch, tag or commit`, async () => {
     const fault = await faultFrom(installer.install({ ...unverified, path: work, version }, operator))
     assert.is(fault.code, 'extension_source_invalid')
   })

@@ -184,12 +184,12 @@ test('one that was left out of this run is tried again once its code is another,
   const svc = await scene({ [name]: talking('one', '1.0.0') }, { home })
   await svc.until(name, active)
   await svc.kernel.close()
-  const again = await scene({}, { home, leftOut: [{ name, why: 'it held the daemon' }] })
+  const again = await scene({}, { home, leftOut: [{ name, why: 'it blocked the event loop' }] })
   await again.until(name, found => found?.state === 'registered')
   const reload = () => again.request('POST', `/api/extensions/${name}/reload`, {})
   const { status, body } = await reload()
   assert.equal([status, body.code], [503, 'extension_not_loaded'])
-  assert.match(body.error, /acme\.talk was read again and does not run: it held the daemon/)
+  assert.match(body.error, /acme\.talk was reloaded and does not run: it blocked the event loop/)
   await files(path.join(home, 'extensions', name), talking('repaired', '1.0.1'))
   assert.is((await reload()).status, 200)
   await again.until(name, active)
@@ -198,7 +198,7 @@ test('one that was left out of this run is tried again once its code is another,
 
   // Also code that was repaired while no daemon ran.
   await files(path.join(home, 'extensions', name), talking('again', '1.0.2'))
-  const last = await scene({}, { home, leftOut: [{ name, why: 'it held the daemon' }] })
+  const last = await scene({}, { home, leftOut: [{ name, why: 'it blocked the event loop' }] })
   await last.until(name, active)
   assert.equal(await said(last), { text: 'again' })
   await last.close()

@@ -48,7 +48,7 @@ test('an extension is installed, speaks at once, is updated, keeps being switche
   const elsewhere = await files(path.join(work, 'talk-2'), talking('two', '2.0.0'))
   const other = await svc.request('POST', '/api/extensions', { path: elsewhere })
   assert.is(other.body.details.next, 'svc extension remove acme.talk')
-  assert.match(other.body.error, /from elsewhere; remove that first/)
+  assert.match(other.body.error, /from another source; remove it first/)
 
   await files(folder, talking('two', '2.0.0'))
   const checked = await svc.request('PUT', '/api/extensions/acme.talk', { check_only: true })

@@ -40,7 +40,7 @@ test('a flood of lines is muted with one note, and heard again when it is over',
   await clock.advance(60_000)
   log.push(Buffer.from('quiet again\n'))
   assert.is(said().at(-1), 'quiet again')
-  assert.match(notes().at(-1) ?? '', /heard again.*dropped/)
+  assert.match(notes().at(-1) ?? '', /logged again.*dropped/)
   assert.is(notes().length, 2)
 })
 

@@ -47,8 +47,8 @@ async function failureOf(
 }
 
 const faults: readonly (readonly [string, string, object, RegExp])[] = [
-  ['writes garbage', 'garbage', {}, /100 lines in a row that are no message/],
-  ['answers what nobody asked', 'strangers', {}, /100 lines in a row that are no message/],
+  ['writes garbage', 'garbage', {}, /100 lines in a row that are not messages/],
+  ['answers what nobody asked', 'strangers', {}, /100 lines in a row that are not messages/],
   ['floods with notifications', 'notifications', {}, /floods the daemon/],
   ['writes a line without an end', 'line', { bytes: 9 * 1024 * 1024 }, /a line of more than 8388608 bytes/],
   ['exits later', 'exit', { code: 7 }, /ended with code 7/],
@@ -67,19 +67,19 @@ for (const [what, doing, more, expected] of faults) {
 test('garbage from the start is shown in the log', async () => {
   const made = await world.make({ ways: { at: 'garbage' } })
   const error = await made.runtime.start().catch(failure => failure)
-  assert.match(String(error), /no message/)
+  assert.match(String(error), /not messages/)
   assert.match(made.said(), /not a message: Welcome!/)
   await made.runtime.stop({ deadlineMs: 0 })
 })
 
-test('a process that does not read what it is sent is ended', async () => {
+test('a process that does not read its input is ended', async () => {
   const made = await world.make()
   await made.runtime.start()
   made.tell('deaf').catch(() => {})
   const sent = Array.from({ length: 40 }, () =>
     made.runtime.call('tools/call', { do: 'x'.repeat(1024 * 1024) }).catch(error => error.message as string),
   )
-  assert.match(String((await Promise.all(sent)).at(-1)), /does not read what it is sent/)
+  assert.match(String((await Promise.all(sent)).at(-1)), /does not read its input/)
   await until(
     () => made.runtime.state.status === 'waiting',
     () => clock.advance(100),
@@ -93,7 +93,7 @@ test('a call without an answer ends by its deadline, and no more than 256 wait',
   await runtime.start()
   const calls = Array.from({ length: 300 }, () => tell('silent').catch(error => error.message as string))
   const told = await Promise.all(calls.slice(256))
-  assert.ok(told.every(text => /256 requests wait/.test(text)))
+  assert.ok(told.every(text => /256 requests are already waiting/.test(text)))
   await clock.advance(60_000)
   assert.match(await (calls[0] as Promise<string>), /no answer to tools\/call within 60 s \(extensions\.call_timeout\)/)
   assert.is(runtime.health().consecutiveFailures, 0)
@@ -238,7 +238,7 @@ test('a process that floods its output with empty lines is ended', async () => {
   await runtime.start()
   await tell('blank').catch(() => {})
   await until(() => runtime.health().restartBackoffMs > 0)
-  assert.match(runtime.health().message ?? '', 'lines in a row that are no message')
+  assert.match(runtime.health().message ?? '', 'lines in a row that are not messages')
   await runtime.stop({ deadlineMs: 0 })
 })
 

@@ -117,7 +117,7 @@ const refusals: readonly (readonly [string, Making, RegExp])[] = [
   [
     'a secret of the vault',
     { subprocess: { secret_env: { A: 'vault:x/y' } } },
-    /A is vault:x\/y, and there is no vault yet/,
+    /A is vault:x\/y, but nothing resolves vault references yet/,
   ],
 ]
 for (const [what, making, expected] of refusals) {

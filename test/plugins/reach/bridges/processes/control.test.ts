@@ -99,7 +99,7 @@ test('a disabled bridge is tried by a process for the check alone, which is aske
     inbound: 'fail',
     outbound: 'fail',
   })
-  assert.equal(await logOf('tried').then(lines => lines.filter(line => /check alone/.test(line))), [])
+  assert.equal(await logOf('tried').then(lines => lines.filter(line => /only for a check/.test(line))), [])
   await bind()
   const checks = await verify(id)
   assert.equal(byName(checks), {
@@ -114,7 +114,7 @@ test('a disabled bridge is tried by a process for the check alone, which is aske
     assert.match(remediationOf(checks, name), new RegExp(`svc bridge enable ${id}`))
   // It is gone, and the bridge is what it was.
   const lines = await logOf('tried')
-  const [, pid = ''] = lines.map(line => /check alone, pid (\d+)/.exec(line)).find(found => found) ?? []
+  const [, pid = ''] = lines.map(line => /only for a check, pid (\d+)/.exec(line)).find(found => found) ?? []
   assert.ok(isGone(Number(pid)), pid)
   const { bridge, health } = (await svc.request('GET', `/api/bridges/${id}`)).body
   assert.equal([bridge.enabled, bridge.status, health.last_error ?? null], [false, 'disabled', null])
@@ -177,7 +177,7 @@ test('a check of one bridge leaves the process alone that serves another, and en
   const tried = await create('beside')
   await tried.bind()
   const checking = verify(tried.id)
-  await svc.until('beside', async () => (await logOf('beside')).some(line => /check alone/.test(line)))
+  await svc.until('beside', async () => (await logOf('beside')).some(line => /only for a check/.test(line)))
   await svc.until('beside', async () => (await logOf('beside')).filter(line => line.startsWith('began: ')).length === 2)
   const beside = (await svc.request('GET', '/api/extensions/beside')).body.extension
   assert.equal([beside.pid, await isReady()], [running.pid, true])
@@ -185,7 +185,7 @@ test('a check of one bridge leaves the process alone that serves another, and en
   const checks = await checking
   assert.match(remediationOf(checks, 'process'), /the extension is ended/)
   const [, pid = ''] =
-    (await logOf('beside')).map(line => /check alone, pid (\d+)/.exec(line)).find(found => found) ?? []
+    (await logOf('beside')).map(line => /only for a check, pid (\d+)/.exec(line)).find(found => found) ?? []
   assert.ok(isGone(Number(pid)), pid)
 })
 
@@ -208,7 +208,7 @@ test('a check gives way to the bridge that is enabled meanwhile', async () => {
     async () => (await svc.request('GET', `/api/bridges/${id}`)).body.bridge.status === 'ready',
   )
   const lines = await logOf('hurried')
-  const [, tried = ''] = lines.map(line => /check alone, pid (\d+)/.exec(line)).find(found => found) ?? []
+  const [, tried = ''] = lines.map(line => /only for a check, pid (\d+)/.exec(line)).find(found => found) ?? []
   assert.ok(isGone(Number(tried)))
   // The process that serves it is another one.
   await svc.until(
