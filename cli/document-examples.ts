@@ -29,6 +29,7 @@ const BY_NAME: Readonly<Record<string, string>> = {
   bridge_id: 'brg_1f0c2d3e4b5a6978',
   bundle_name: 'review',
   channel: 'reviews',
+  code: '3f2a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b2c1d0e9f8a7b6c5d4e3f2a',
   command: 'npx',
   cwd: '/home/ada/app',
   daemon: 'workstation',

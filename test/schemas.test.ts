@@ -151,6 +151,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   '^evt_[0-9a-f]{16}$': 'evt_0123456789abcdef',
   '^(?:0|(?:\\d{1,9}(?:\\.\\d{1,6})?(?:ms|s|m|h|d))+)$': '5m',
   '^(?:[01]\\d|2[0-3]):[0-5]\\d$': '22:00',
+  '^[0-9a-f]{64}$': '0'.repeat(64),
 }
 
 /** Values that a schema accepts, one for each variant in it; the objects that must be strict are put into `strict`. */

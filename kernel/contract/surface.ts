@@ -19,9 +19,7 @@ export interface EventType<P = unknown> {
 /** Declares an event; the name `gap` is reserved for the log. */
 export function event<P>(name: string, payload: v.GenericSchema<unknown, P>): EventType<P> {
   if (name === 'gap')
-    throw new TypeError(
-      'no event can be named gap: a cursor receives an event of this name in place of events that it missed',
-    )
+    throw new TypeError('no event can be named gap: a cursor receives it in place of events that it missed')
   return { name, payload }
 }
 
@@ -174,11 +172,7 @@ export function surfaceOf<S>() {
   return {
     reconciler: <T>(entry: Reconciler<S, T>): Reconciler<S, T> => entry,
     contribute: <T>(to: RegistryToken<T>, entries: NoInfer<(service: S) => readonly T[]>) => ({ to, entries }),
-    tap: <T, F>(
-      on: Token<T> | MaybeToken<T>,
-      hook: (service: T) => Hook<F>,
-      fn: NoInfer<(service: S) => F>,
-    ): Tap<S> => ({
+    tap: <T, F>(on: Token<T> | MaybeToken<T>, hook: (owner: T) => Hook<F>, fn: NoInfer<(service: S) => F>): Tap<S> => ({
       on,
       hook: hook as (service: unknown) => Hook<never>,
       fn,

@@ -70,7 +70,5 @@ export function lackOf(plugin: Plugin, original: Plugin | undefined): string | u
   if (!original) return undefined
   const has = new Set(offersOf(plugin))
   const lacks = [...new Set(offersOf(original))].filter(offer => !has.has(offer))
-  return lacks.length === 0
-    ? undefined
-    : `it lacks parts of ${original.name} that other plugins use: ${lacks.join(', ')}`
+  return lacks.length === 0 ? undefined : `it lacks parts of ${original.name} that are in use: ${lacks.join(', ')}`
 }

@@ -62,14 +62,8 @@ export function register<S>(
  * Taps a hook of a service.
  * @throws MissingHook
  */
-export function tapService<S>(
-  tapper: Tapper,
-  { hook, fn }: Tap<S>,
-  token: string,
-  service: unknown,
-  ownService: S,
-): void {
-  hookOf(tapper.owner, token, hook, service).tap(tapper, fn(ownService))
+export function tapService<S>(tapper: Tapper, { hook, fn }: Tap<S>, token: string, service: unknown, own: S): void {
+  hookOf(tapper.owner, token, hook, service).tap(tapper, fn(own))
 }
 
 /** A tap on a hook that the service of a token does not have. */

@@ -177,10 +177,7 @@ export class Entrance {
 }
 
 const nobodyToAsk = () =>
-  HttpErrors.reloading(
-    'the plugin that authenticates callers over TCP does not run now; try again, or use the Unix socket',
-    {
-      retryAfter: 1,
-      next: 'svc plugin list',
-    },
-  )
+  HttpErrors.reloading('no plugin authenticates TCP callers now; try again, or use the Unix socket', {
+    retryAfter: 1,
+    next: 'svc plugin list',
+  })

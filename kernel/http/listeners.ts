@@ -126,20 +126,15 @@ export class Listener {
     return new Listener({ door: 'socket', path }, server)
   }
 
-  static async tcp(
-    at: Address,
-    handler: Handler,
-    limits: Limits,
-    inherited?: InheritedSockets['tcp'],
-  ): Promise<Listener> {
+  static async tcp(at: Address, handler: Handler, limits: Limits, passed?: InheritedSockets['tcp']): Promise<Listener> {
     const { host, port, tls } = at
     // 'localhost' could resolve to ::1 alone; clients try 127.0.0.1.
     const address = host === 'localhost' ? '127.0.0.1' : host
     // The guards rely on the configured address.
-    if (inherited && (inherited.host !== address || (port !== 0 && inherited.port !== port)))
-      throw wrongDescriptor(`${inherited.host}:${inherited.port}`, `http.host and http.port are ${host}:${port}`)
+    if (passed && (passed.host !== address || (port !== 0 && passed.port !== port)))
+      throw wrongDescriptor(`${passed.host}:${passed.port}`, `http.host and http.port are ${host}:${port}`)
     const server = makeServer('tcp', handler, limits, tls)
-    await once(server.listen(inherited ? { fd: inherited.take() } : { host: address, port }), 'listening')
+    await once(server.listen(passed ? { fd: passed.take() } : { host: address, port }), 'listening')
     const bound = (server.address() as AddressInfo).port
     return new Listener({ door: 'tcp', host, port: bound, ...(tls ? { tls: true } : {}) }, server)
   }

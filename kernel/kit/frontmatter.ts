@@ -53,8 +53,7 @@ export function parseHead(head: string): ReadonlyMap<string, HeadField> {
     const [error] = document.errors
     if (error) throw new FrontmatterError(`not valid YAML: ${error.message}`, at(error.pos[0]))
     if (document.contents === null) return new Map()
-    if (!isMap(document.contents))
-      throw new FrontmatterError('the frontmatter is not a mapping of names to values', at(0))
+    if (!isMap(document.contents)) throw new FrontmatterError('the frontmatter is not a mapping', at(0))
     // Nested aliases would otherwise expand exponentially.
     const plain = document.toJS({ maxAliasCount: 100 }) as Record<string, unknown>
     return new Map(

@@ -1,1 +1,1 @@
-export { issueText } from '../../schemas/kernel/issue-text.js'
+export { issueLine, issueText } from '../../schemas/kernel/issue-text.js'

@@ -1,7 +1,7 @@
 import { type Adapter, Low, LowSync, type SyncAdapter } from 'lowdb'
 import * as v from 'valibot'
 import { type ReplaceOptions, replaceDurably, replaceDurablySync } from './durable-file.js'
-import { issueText } from './issue-text.js'
+import { issueLine } from './issue-text.js'
 import { FileErrors, readRegularFile, readRegularFileSync } from './read-file.js'
 
 /** A small JSON document that only its program writes: read and replaced as a whole, durably and atomically. */
@@ -86,7 +86,7 @@ function documentOf<T>(path: string, bytes: Buffer | undefined, schema: v.Generi
     throw refused(path, 'is not valid JSON', cause)
   }
   const read = v.safeParse(schema, document)
-  if (!read.success) throw refused(path, `does not have the expected format: ${issueText(read.issues[0])}`)
+  if (!read.success) throw refused(path, `does not have the expected format: ${issueLine(read.issues[0])}`)
   return read.output
 }
 

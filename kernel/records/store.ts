@@ -78,9 +78,7 @@ export class RecordStore implements Records {
     checkWriter(this.#kinds, actor, name, what.id, wayOf(what))
     checkExpected(what.expectedVersion)
     if (what.expectedVersion === 0 || (what.direct && what.expectedVersion === undefined)) {
-      throw KernelErrors.invalid_version(
-        'a delete requires the current version of the record, a positive number, as expected_version',
-      )
+      throw KernelErrors.invalid_version('a delete requires the current version (positive) as expected_version')
     }
     const before = this.#find(name, what.id)
     if (!before) throw KernelErrors.record_not_found(`there is no ${name} record ${what.id}`)

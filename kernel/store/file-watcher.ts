@@ -54,11 +54,10 @@ export class FileWatcher {
   }
 
   /** Makes the original call, then reports it. Named arguments instead of a rest array: this is the hot path. */
-  #observed(original: FileImport, observer: (...args: number[]) => void, gives: boolean): FileImport {
+  #observed(original: FileImport, note: (...args: number[]) => void, gives: boolean): FileImport {
     return (a, b, c, d) => {
       const result = original(a, b, c, d)
-      if (gives ? (result ?? -1) >= 0 : !result)
-        observer(a as number, b as number, c as number, d as number, result ?? 0)
+      if (gives ? (result ?? -1) >= 0 : !result) note(a as number, b as number, c as number, d as number, result ?? 0)
       return result
     }
   }

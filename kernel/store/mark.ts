@@ -51,8 +51,7 @@ export function missingFrom({ image, wal, mark }: Image, recovered: number): str
     const page = image.subarray((mark.page - 1) * mark.size, mark.page * mark.size)
     return crc32(page) === mark.crc ? undefined : 'its log is missing'
   }
-  if (Buffer.from(wal.subarray(0, HEADER_BYTES)).toString('hex') !== mark.header)
-    return 'its log belongs to another database'
+  if (Buffer.from(wal.subarray(0, HEADER_BYTES)).toString('hex') !== mark.header) return 'its log differs'
   if (image.length < mark.bytes) return `only ${image.length} of ${mark.bytes} bytes exist`
   return recovered < mark.frames ? `its log is damaged: ${recovered} of ${mark.frames} frames are readable` : undefined
 }

@@ -1,4 +1,4 @@
-import type * as v from 'valibot'
+import * as v from 'valibot'
 
 /** Maximum number of allowed values in a text. */
 const NAMED = 12
@@ -34,6 +34,10 @@ export function issueText({ type, expected, message, received, input }: v.BaseIs
   if (label === 'length' || label === 'bytes') return `must have ${bound} ${unitOf(label, input)}`
   return `must be ${bound}`
 }
+
+/** The same after the path of the value, or after `whole` for the value that was checked. */
+export const issueLine = (issue: v.BaseIssue<unknown>, whole = 'the whole'): string =>
+  `${v.getDotPath(issue) ?? whole}: ${issueText(issue)}`
 
 /** Allowed types or values as words: `("a" | "b")` is `a or b`. */
 function oneOf(expected: string): string {

@@ -193,7 +193,7 @@ test('a daemon of another version: the command works, and says how to make them 
   try {
     for (const argv of [['status'], ['session', 'list'], ['job', 'list'], ['agent', 'list'], ['desktop', 'list']]) {
       const { stderr } = await run(context, argv)
-      assert.match(stderr, /note: the daemon is version 0\.0\.1 .*svc daemon/, argv.join(' '))
+      assert.match(stderr, /note: the daemon is version 0\.0\.1,.*svc daemon/, argv.join(' '))
     }
   } finally {
     context.daemon.version = data.version

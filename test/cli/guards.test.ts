@@ -30,7 +30,7 @@ test('a record of a kind that no plugin has is stored with --force alone', async
     assert.match(stderr, `no plugin has the kind "${kind}"`)
     assert.match(
       stderr,
-      `there are automation.job\n  code: kind_unknown\n  next: svc resource put ${kind} x --file spec.json --force`,
+      `known kinds: automation.job\n  code: kind_unknown\n  next: svc resource put ${kind} x --file spec.json --force`,
     )
   }
   assert.equal(asked(daemon), ['GET /api/status', 'GET /api/status'])

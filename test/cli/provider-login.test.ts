@@ -71,7 +71,7 @@ test('without a command of its own it is what the agent offers, chosen by a pers
   assert.is(named.code, 0, named.stderr)
   assert.is(loggedIn(bin), 'browserhere')
   const unknown = await logIn(daemon, bin, [], ['--method', 'other'])
-  assert.match(unknown.stderr, /only: browser, here[\s\S]*provider_login_unavailable/, JSON.stringify(unknown))
+  assert.match(unknown.stderr, /available: browser, here[\s\S]*provider_login_unavailable/, JSON.stringify(unknown))
 })
 
 test('an agent that offers no login, refuses it, or is none, is told as such', async ({ daemon, bin }) => {

@@ -134,7 +134,7 @@ test('a job is found by its id without a question, by name, by a prefix that onl
   assert.is(several.code, exitCodes.usage)
   assert.match(
     several.stderr,
-    /job_b may be job_b000000000000000 \(job_a\), job_b100000000000000 \(yearly\)\n {2}code: ambiguous_reference/,
+    /job_b is ambiguous: job_b000000000000000 \(job_a\), job_b100000000000000 \(yearly\)\n {2}code: ambiguous_reference/,
   )
   assert.equal(asked(), [list], 'nothing was deleted')
   // A daemon with a single job: what any id begins with must not be taken for it.

@@ -114,6 +114,9 @@ test('each operation says how its callers authenticate, with schemes that the do
     [
       'get /api/mcp/oauth/callback',
       'get /api/status/identity',
+      'get /console',
+      'get /console/assets/{name}',
+      'post /api/console/sessions',
       'post /api/webhooks/global/{endpoint}',
       'post /api/webhooks/workspaces/{workspace_id}/{endpoint}',
     ].sort(),

@@ -164,7 +164,7 @@ test('validate says where a manifest is wrong, and what of a surface is, without
     written.replace(/^main = .*$/m, line => `${line}\nreplaces = "workspaces"`),
   )
   const [lacking] = await problems(code.replace(/version: /, line => `replaces: 'workspaces', ${line}`))
-  assert.match(lacking, /it lacks parts of workspaces that other plugins use: .*route GET \/api\/workspaces/)
+  assert.match(lacking, /it lacks parts of workspaces that are in use: .*route GET \/api\/workspaces/)
   writeFileSync(manifest, written)
   writeFileSync(main, code)
 })

@@ -48,7 +48,7 @@ test('a replacement of a former plugin is judged by the whole that does its work
   assert.equal(problems('services'), [
     'replaces services: it is a part of the kernel now and cannot be replaced by itself',
   ])
-  assert.match(problems('tls', Tcp).join(), /it lacks parts of tcp that other plugins use: .*setting http.port/)
+  assert.match(problems('tls', Tcp).join(), /it lacks parts of tcp that are in use: .*setting http.port/)
   for (const name of ['nobody', 'constructor']) assert.match(problems(name).join(), /svc has no plugin of this name/)
 })
 

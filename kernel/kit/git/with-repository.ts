@@ -65,13 +65,7 @@ export async function withRepository<T>(
     await share(repository, own, head)
     const call = (args: readonly string[], input?: string) =>
       host.run(
-        gitCall({
-          args,
-          gitDir: own,
-          workTree: repository.top,
-          env: host.env,
-          ...(input === undefined ? {} : { input }),
-        }),
+        gitCall({ args, gitDir: own, workTree: repository.top, env: host.env, ...(input !== undefined && { input }) }),
       )
     await configure(repository, own, call)
     return await work(Object.assign(call, { publish: () => publish(repository, own, head) }))

@@ -7,7 +7,7 @@ import {
   parseHead,
   splitFrontmatter,
 } from '../../../kernel/kit/frontmatter.js'
-import { issueText } from '../../../kernel/kit/issue-text.js'
+import { issueLine } from '../../../kernel/kit/issue-text.js'
 import { cut } from '../../../kernel/kit/text.js'
 import { MAX_DESCRIPTION, SkillSchema, type SkillSpec } from './skill-kind.js'
 
@@ -65,7 +65,7 @@ export function parseSkillFile(text: string, folder?: string): SkillFile {
     const [issue] = decoded.issues
     const [member, ...below] = (issue.path ?? []).map(({ key }) => key as string | number)
     const field = fields.get(String(member))
-    const what = `${v.getDotPath(issue) ?? 'frontmatter'}: ${issueText(issue)}`
+    const what = `${issueLine(issue, 'frontmatter')}`
     throw field ? placed(field.positionOf(below), what) : new Error(what)
   }
   return { spec: decoded.output, unknown: Object.keys(written).filter(key => !KNOWN.has(key)), remarks }

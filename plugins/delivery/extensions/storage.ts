@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { issueText } from '../../../kernel/kit/issue-text.js'
+import { issueLine } from '../../../kernel/kit/issue-text.js'
 import type { PluginKernel } from '../../../kernel/plugin.js'
 import type { ExtensionStorage, StoredKey } from './api.js'
 import { ExtensionErrors } from './errors.js'
@@ -31,7 +31,7 @@ export function storageOf(kernel: Pick<PluginKernel, 'db' | 'clock' | 'home'>, n
 function valid<S extends v.GenericSchema>(schema: S, params: object): object {
   const { issues } = v.safeParse(schema, params)
   if (!issues) return params
-  throw ExtensionErrors.extension_state_invalid(`${v.getDotPath(issues[0]) ?? 'the value'}: ${issueText(issues[0])}`)
+  throw ExtensionErrors.extension_state_invalid(`${issueLine(issues[0], 'the value')}`)
 }
 
 /** A copy of a value through JSON; functions and cycles cannot be stored. @throws Fault `extension_state_invalid` */

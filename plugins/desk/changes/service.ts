@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { annotationOf, canRunCode } from '../../../kernel/kit/annotations/index.js'
 import { canonicalJson } from '../../../kernel/kit/canonical.js'
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import { issueText } from '../../../kernel/kit/issue-text.js'
+import { issueLine } from '../../../kernel/kit/issue-text.js'
 import { Serial } from '../../../kernel/kit/serial.js'
 import { shown } from '../../../kernel/kit/text.js'
 import { isSchema } from '../../../kernel/platform.js'
@@ -453,7 +453,7 @@ function decodedBody({ body: schema, bodyOptional }: Route, body: unknown): unkn
   const parsed = v.safeParse(schema, body ?? {})
   if (parsed.success) return parsed.output
   const [issue] = parsed.issues
-  throw ChangeErrors.plan_refused(`body: ${v.getDotPath(issue) ?? 'the whole'}: ${issueText(issue)}`)
+  throw ChangeErrors.plan_refused(`body: ${issueLine(issue)}`)
 }
 
 /** Members that a request would change, judged by its body. */

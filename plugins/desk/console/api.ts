@@ -16,7 +16,7 @@ export const ConsoleErrors = defineErrors({
   console_not_built: {
     status: 503,
     message: 'the files of the console are missing in this installation',
-    next: 'install svc again, or build it with `npm run build`',
+    next: 'reinstall svc, or build it with `npm run build`',
   },
   console_link_invalid: {
     status: 401,

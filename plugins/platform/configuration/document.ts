@@ -77,8 +77,7 @@ class Reader {
       const at = path === '' ? key : `${path}.${key}`
       const entry = this.#byPath.get(at)
       if (entry) {
-        if (this.isOverlay && !entry.overlay)
-          this.#bad(at, node.offset, `${at} can have only one value, for the whole daemon`)
+        if (this.isOverlay && !entry.overlay) this.#bad(at, node.offset, `${at} has one value for the whole daemon`)
         else this.#take(entry, value)
         continue
       }

@@ -74,7 +74,7 @@ interface Checked {
 function checked(config: Layered, { path, name, value }: ConfigChange, overlay: string | undefined): Checked {
   const entry = config.entry(path)
   if (overlay !== undefined && !entry.overlay)
-    throw ConfigErrors.setting_not_overlaid(`${path} can have only one value, for the whole daemon`)
+    throw ConfigErrors.setting_not_overlaid(`${path} has one value for the whole daemon`)
   if (name !== undefined && entry.merge !== 'by-name') throw invalid(`${path} has no named entries`)
   const keys = [...path.split('.'), ...(name === undefined ? [] : [name])]
   if (value === undefined) return { entry, keys, json: undefined }

@@ -4,7 +4,7 @@ import { defineErrors } from '../../../kernel/plugin.js'
 export const ConfigErrors = defineErrors({
   setting_unknown: { status: 400, message: 'there is no such setting', next: command('doctor', '--only', 'config') },
   setting_invalid: { status: 400, message: 'the value is not valid for this setting' },
-  setting_not_overlaid: { status: 400, message: 'this setting can have only one value, for the whole daemon' },
+  setting_not_overlaid: { status: 400, message: 'this setting has one value for the whole daemon' },
   overlay_unknown: { status: 404, message: 'there is no such overlay' },
   overlay_taken: { status: 409, message: 'an overlay with this id already exists' },
   config_changed: { status: 409, message: 'the configuration has changed; read it again and retry' },

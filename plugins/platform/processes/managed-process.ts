@@ -117,11 +117,7 @@ export class ManagedProcess implements ProcessHandle {
     }
     if (this.#isLeft) {
       const left = `process group ${this.pid} did not end after SIGKILL`
-      throw new SpawnError(
-        'process_not_ended',
-        left,
-        'inspect its state with ps; it may be blocked on a disk or a mount',
-      )
+      throw new SpawnError('process_not_ended', left, 'inspect its state with ps; it may wait for a disk or a mount')
     }
     const { resisting } = await this.endStrays()
     if (resisting.length > 0) {

@@ -13,8 +13,7 @@ export function filterOf(query: ListRecordsQuery, pathKind?: string): RecordFilt
   if (pathKind !== undefined && kind !== undefined && kind !== pathKind) {
     throw KernelErrors.invalid_filter(`the query asks for kind ${shown(kind)}, the path for ${pathKind}`)
   }
-  if (limit !== undefined && limit < 0)
-    throw KernelErrors.invalid_filter('limit must be a positive number, or 0 for all')
+  if (limit !== undefined && limit < 0) throw KernelErrors.invalid_filter('limit must be positive, or 0 for all')
   if (scope_id !== undefined && scope_kind !== 'workspace') {
     throw KernelErrors.invalid_filter('scope_id is allowed only with scope_kind=workspace')
   }

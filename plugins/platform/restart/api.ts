@@ -58,7 +58,7 @@ export const RestartErrors = defineErrors({
   },
   restart_failed: {
     status: 500,
-    message: 'the restart could not begin; the daemon continues to run',
+    message: 'the restart could not begin; the daemon keeps running',
     next: command('logs'),
   },
 })

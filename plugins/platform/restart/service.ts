@@ -87,11 +87,7 @@ export class RestartService implements RestartApi {
       const problem = await this.#configProblem()
       if (problem !== undefined) {
         const completed_at = iso(kernel.clock.now())
-        return makeOperation({
-          status: 'failed',
-          completed_at,
-          failure_reason: `the configuration is not valid: ${problem}`,
-        })
+        return makeOperation({ status: 'failed', completed_at, failure_reason: `invalid configuration: ${problem}` })
       }
       // The helper starts first: then every visible operation is carried out, even if this process ends.
       helper = await relauncher.prepare(id)
@@ -108,9 +104,7 @@ export class RestartService implements RestartApi {
       this.#operations.advance(id, 'failed', iso(kernel.clock.now()), { failure_reason: messageOf(error) })
       if (error instanceof Fault) throw error
       if (isFull(error)) throw KernelErrors.disk_full(undefined, { cause: error })
-      throw RestartErrors.restart_failed(
-        `the restart could not begin: ${messageOf(error)}; the daemon continues to run`,
-      )
+      throw RestartErrors.restart_failed(`the restart could not begin: ${messageOf(error)}; the daemon keeps running`)
     }
   }
 

@@ -26,8 +26,7 @@ export function boundConnections(server: Server, door: Door, most: number, warn:
     })
   }
   const dropped = () => {
-    if (!isReported)
-      warn(`${most} connections are open on the ${door} listener; further ones are closed until some end`)
+    if (!isReported) warn(`${most} connections are open on the ${door} listener; more are closed`)
     isReported = true
   }
   server.maxConnections = most

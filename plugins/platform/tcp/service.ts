@@ -64,11 +64,7 @@ export class TcpService implements TcpApi, Doorkeeper {
     }
     const isLocal = isLoopback(host)
     if (!isLocal && this.authenticator === '' && !needs.listeners.isAuthenticated())
-      return unguarded(
-        host,
-        'no plugin authenticates the callers',
-        'set http.authenticator to the name of such a plugin',
-      )
+      return unguarded(host, 'no plugin authenticates them', 'set http.authenticator to the name of such a plugin')
     const passage = (await this.bind.ask(host, isLocal)) ?? (await this.#passage(host, isLocal))
     if (passage instanceof Fault) return passage
     this.state = { status: 'on' }

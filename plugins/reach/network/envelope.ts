@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'
-import { issueText } from '../../../kernel/kit/issue-text.js'
+import { issueLine } from '../../../kernel/kit/issue-text.js'
 import { clip } from '../../../kernel/kit/text.js'
 import { Capability, PeerCard } from '../../../schemas/network/channels.js'
 import { type Envelope, MessageKind, WorkState } from '../../../schemas/network/messages.js'
@@ -234,7 +234,7 @@ function surfaceOf(envelope: JudgedEnvelope): Refusal | undefined {
 
 function bodyOf({ kind, body, from }: JudgedEnvelope): Refusal | undefined {
   const read = v.safeParse(KINDS[kind].body as v.GenericSchema, body)
-  if (!read.success) return refused('malformed', `body of ${kind}: ${issueText(read.issues[0])}`)
+  if (!read.success) return refused('malformed', `body of ${kind}: ${issueLine(read.issues[0])}`)
   const { peer_card: card, status, reason_code: reason } = body as Raw
   if (card !== undefined && (card as PeerCard).peer_id !== from)
     return refused('malformed', 'peer_card.peer_id has to be the sender')

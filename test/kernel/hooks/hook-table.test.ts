@@ -66,7 +66,7 @@ test('two kernels in one process have hooks of their own from one table', async 
 
 test('a table with one name twice, or an empty one, is refused', () => {
   const twice = { a: notify('a', 'A.'), b: notify('a', 'B.') }
-  assert.throws(() => hookTable(twice), /names "a" twice/)
+  assert.throws(() => hookTable(twice), /must name "a" exactly once/)
   assert.throws(() => hookTable({ a: notify('', 'A.') }), /a hook table must name "" exactly once/)
 })
 

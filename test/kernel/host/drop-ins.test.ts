@@ -48,7 +48,7 @@ test('the tables of a plugin are purged when it is gone, and never those of one 
   await door.put({ ...one, surface: { ...one.surface, tables } })
   const streams = () => svc.kernel.host.store().streams.map(({ owner }) => owner)
   assert.match(await refusal(door.purge('acme.one')), /^forbidden: acme.one runs/)
-  assert.match(await refusal(door.purge('keeper')), /^forbidden: keeper comes with/)
+  assert.match(await refusal(door.purge('keeper')), /^forbidden: keeper is built in/)
   await door.remove('acme.one')
   assert.ok(streams().includes('acme.one'), 'they stay until then')
   await door.purge('acme.one')

@@ -112,7 +112,7 @@ for (const at of ['a boot', 'run time']) {
   })
 
   for (const [what, parts, replaces, why] of [
-    ['provides nothing', { provides: undefined }, 'old-base', 'base now: its replacement has to provide base@1'],
+    ['provides nothing', { provides: undefined }, 'old-base', 'base: its replacement has to provide base@1'],
     ['replaces a part of one that provides nothing', {}, 'old-user', 'user and cannot be replaced'],
     ['replaces what is a part of the kernel', {}, 'inner', 'the kernel and cannot be replaced'],
   ] as const) {
@@ -222,7 +222,7 @@ for (const [what, plugin, lacks] of [
   [
     'events, settings, kinds and registries',
     hooked(withHook, replacing, { declares: [] }),
-    /lacks parts of base that other plugins use: kind base\.leaf, event base\.turned, setting base\.size, registry base\.said@1/,
+    /lacks parts of base that are in use: kind base\.leaf, event base\.turned, setting base\.size, registry base\.said@1/,
   ],
   [
     'a hook that others tap',

@@ -245,7 +245,7 @@ test('TCP waits for the authenticator that the configuration names, then is 503;
   assert.is(await answer(where.socket, '/api/who'), 'daemon-control uds')
   const late = await whileTimePasses(clock, ask(where.tcp, '/api/who'))
   assert.equal([late.status, late.body.code, late.headers['retry-after']], [503, 'reloading', '1'])
-  assert.match(late.body.error, 'authenticates callers over TCP')
+  assert.match(late.body.error, 'authenticates TCP callers')
   const waiting = answer(where.tcp, '/api/who', { 'x-key': 'ada' })
   await whileTimePasses(clock, kernel.host.load(keys()))
   assert.is(await whileTimePasses(clock, waiting), 'ada 1.0.0 http')

@@ -56,7 +56,7 @@ test('ids are unique, and a route more changes nothing of the others', async () 
 test('two routes that would be called alike are a failure of the later plugin', async () => {
   const svc = await boot({ plugins: [plugin('aa', [more('/api/a/{b}')]), plugin('bb', [more('/api/a/by/b')])] })
   const state = svc.kernel.host.plugins().find(({ name }) => name === 'bb')?.state
-  assert.equal(state, { status: 'failed', error: 'the operation getAByB belongs to aa already' })
+  assert.equal(state, { status: 'failed', error: 'the operation getAByB is already registered by aa' })
   assert.is((await svc.request('GET', '/api/a/1')).status, 200)
   await svc.close()
 })

@@ -133,7 +133,7 @@ test('where the helper does not start the operation has failed, says why, and th
   const host = await boot({ plugins: [restart, plugin], home })
   const { status, body } = await host.request('POST', path)
   assert.equal([status, body.code], [500, 'restart_failed'])
-  assert.match(body.error, /no process is left; the daemon continues to run/)
+  assert.match(body.error, /no process is left; the daemon keeps running/)
   assert.equal(new Operations(home).open(), undefined)
   broken = false
   assert.is((await host.request('POST', path)).status, 202)

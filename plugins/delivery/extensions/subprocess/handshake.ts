@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { issueText } from '../../../../kernel/kit/issue-text.js'
+import { issueLine } from '../../../../kernel/kit/issue-text.js'
 import type { InstalledExtension } from '../api.js'
 import { type Provision, provisions } from '../manifest/manifest.js'
 import type { Grants } from './grants.js'
@@ -83,7 +83,7 @@ export function checkReply(
   const parsed = v.safeParse(Answer, answer)
   if (!parsed.success) {
     const [issue] = parsed.issues
-    throw new Error(`the answer to initialize: ${v.getDotPath(issue) ?? 'the whole'}: ${issueText(issue)}`)
+    throw new Error(`the answer to initialize: ${issueLine(issue)}`)
   }
   const reply = parsed.output
   if (!PROTOCOL_VERSIONS.includes(reply.protocol_version)) {

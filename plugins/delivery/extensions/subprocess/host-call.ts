@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { issueText } from '../../../../kernel/kit/issue-text.js'
+import { issueLine } from '../../../../kernel/kit/issue-text.js'
 import type { Actor } from '../../../../kernel/plugin.js'
 import type { InstalledExtension } from '../api.js'
 import { rpcError } from './rpc-error.js'
@@ -26,5 +26,5 @@ export function checkedParams<S extends v.GenericSchema>(schema: S, params: unkn
   const parsed = v.safeParse(schema, params)
   if (parsed.success) return parsed.output
   const [issue] = parsed.issues
-  throw rpcError('invalid_params', `${v.getDotPath(issue) ?? 'parameters'}: ${issueText(issue)}`)
+  throw rpcError('invalid_params', `${issueLine(issue, 'parameters')}`)
 }

@@ -1,6 +1,6 @@
 /** All texts of the console. */
 export const text = {
-  product: 'svc console',
+  product: 'svc',
   skip: 'Skip to the content',
   navigation: 'Views',
   details: 'Details',

@@ -67,7 +67,7 @@ class Pace {
   count(isMessage: boolean): void {
     const { burst, perSecond } = MOST_LINES
     if (!this.#lines.tryTake(1))
-      throw new Error(`it floods its output: a burst of more than ${burst} lines, and ${perSecond} per second since`)
+      throw new Error(`it floods: a burst of over ${burst} lines, and ${perSecond} per second since`)
     if (isMessage) {
       this.#junk = undefined
       return

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { issueText } from '../../../../kernel/kit/issue-text.js'
+import { issueLine } from '../../../../kernel/kit/issue-text.js'
 import { BridgeErrors, type InboundEvent } from '../api.js'
 
 /** Maximum size of a text in bytes. A longer text is refused in the chat. */
@@ -53,7 +53,7 @@ const Event = v.object({
 /** Validates an event from an adapter. @throws Fault `bridge_event_invalid` */
 export function eventOf(value: unknown): InboundEvent {
   const read = v.safeParse(Event, value)
-  if (!read.success) throw BridgeErrors.bridge_event_invalid(`not an event of a bridge: ${issueText(read.issues[0])}`)
+  if (!read.success) throw BridgeErrors.bridge_event_invalid(`not an event of a bridge: ${issueLine(read.issues[0])}`)
   return read.output as InboundEvent
 }
 

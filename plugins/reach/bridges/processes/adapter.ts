@@ -1,6 +1,6 @@
 import path from 'node:path'
 import * as v from 'valibot'
-import { issueText } from '../../../../kernel/kit/issue-text.js'
+import { issueLine } from '../../../../kernel/kit/issue-text.js'
 import { readRegularFile } from '../../../../kernel/kit/read-file.js'
 import { Serial } from '../../../../kernel/kit/serial.js'
 import { faultOf, messageOf } from '../../../../kernel/plugin.js'
@@ -303,9 +303,7 @@ export class ProcessAdapter {
     const parsed = v.safeParse(schema, answer)
     if (parsed.success) return { output: parsed.output as v.InferOutput<S> }
     const [issue] = parsed.issues
-    const fault = BridgeErrors.bridge_answer_invalid(
-      `the answer of ${this.name} to ${method}: ${v.getDotPath(issue) ?? 'the whole'}: ${issueText(issue)}`,
-    )
+    const fault = BridgeErrors.bridge_answer_invalid(`the answer of ${this.name} to ${method}: ${issueLine(issue)}`)
     report(this.name, method, fault)
     throw fault
   }

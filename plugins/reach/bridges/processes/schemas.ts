@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { issueText } from '../../../../kernel/kit/issue-text.js'
+import { issueLine } from '../../../../kernel/kit/issue-text.js'
 import { BridgeErrors } from '../api.js'
 
 /** Ids and names from a platform. */
@@ -126,7 +126,7 @@ export function checked<S extends v.GenericSchema>(schema: S, params: unknown): 
   const parsed = v.safeParse(schema, params)
   if (parsed.success) return parsed.output
   const [issue] = parsed.issues
-  throw BridgeErrors.bridge_event_invalid(`${v.getDotPath(issue) ?? 'parameters'}: ${issueText(issue)}`)
+  throw BridgeErrors.bridge_event_invalid(`${issueLine(issue, 'parameters')}`)
 }
 
 /** Removes undefined members. */

@@ -233,7 +233,10 @@ test('plan: a provider that is not installed, one that is unknown, one without a
   await b.write(own(b.root), 'mine', ['provider: local'])
   await b.write(own(b.root), 'lost', ['provider: nobody'])
   await b.write(own(b.root), 'default')
-  assert.match((await refused(b.agents.plan('mine', b.workspace))).message, 'has none')
+  assert.match(
+    (await refused(b.agents.plan('mine', b.workspace))).message,
+    'requires a command in the agent definition',
+  )
   assert.match((await refused(b.agents.plan('lost', b.workspace))).message, 'not in the catalog')
   const fault = await refused(b.agents.plan('default', b.workspace))
   assert.is(fault.code, 'agent_not_runnable')

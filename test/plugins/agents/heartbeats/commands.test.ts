@@ -78,7 +78,10 @@ test('the way of a policy at the command line: none, written, woken by it, broke
   const dry = await tell(runWake, { ...able, session: 'ses_1' }, { 'dry-run': true, workspace: world.workspaceId })
   assert.equal([dry.code, world.prompts.length], [0, 0])
   assert.match(dry.text, 'would be sent')
-  assert.match((await tell(runWake, able, { workspace: world.workspaceId })).text, /sent: wake_sent.*tells "task"/s)
+  assert.match(
+    (await tell(runWake, able, { workspace: world.workspaceId })).text,
+    /sent: wake_sent.*no plugin provides "task"/s,
+  )
   assert.is(world.prompts.length, 1)
   const status = await tell(runStatus, able, { session: 'ses_1', workspace: world.workspaceId })
   assert.match(status.text, /is active, every 30m.*ses_1.*wake_sent.*tells "task"/s)

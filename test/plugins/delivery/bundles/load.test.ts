@@ -132,7 +132,7 @@ const INVALID: readonly (readonly [string, KitOptions, string, RegExp])[] = [
     'a layout of version 2',
     { files: { 'layouts/two-up.json': JSON.stringify(layout('two-up', { version: 2 })) } },
     `${KIT}: profiles.0.layouts.0.version`,
-    /version 2 is not known/,
+    /version 2 is not supported/,
   ],
   [
     'a layout whose document breaks the rules',

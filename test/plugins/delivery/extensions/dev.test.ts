@@ -98,7 +98,10 @@ test('a linked build runs beside what is installed, is watched, and keeps its la
   await next.until('acme.dev', async () => (await say(next)) === 'published')
   const aside = await linkOf()
   assert.is(aside.state, 'error')
-  assert.match(aside.last_error, /code in the daemon of acme\.dev only once, and the installed acme\.dev has it/)
+  assert.match(
+    aside.last_error,
+    /code in the daemon of acme\.dev only once, and the installed acme\.dev already has it/,
+  )
   const body = { origin_path: origin, generation_hash: HASH }
   const refused = await next.request('POST', '/api/extensions/dev', body)
   assert.equal([refused.status, refused.body.code], [409, 'extension_dev_taken'])

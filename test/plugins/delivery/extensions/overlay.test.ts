@@ -168,7 +168,10 @@ test('several workspaces have links of a name beside what is installed; each is 
   assert.equal(await records(svc, 'tool'), [`kit@${ids[0]} ${ids[0]}`])
   await write(folders[1] as string, kit('two', tool))
   const second = (await post('kit/enable?workspace=two')).body.extension
-  assert.match(second.last_error, `tool ext__kit__look of kit can exist only once, and the link kit@${ids[0]} has it`)
+  assert.match(
+    second.last_error,
+    `tool ext__kit__look of kit can exist only once, and the link kit@${ids[0]} already has it`,
+  )
   await write(path.join(home, 'extensions/kit'), kit('installed', tool))
   await until('?workspace=one', found => found.state === 'error')
   await until('', found => found.items.some(({ kind, live }: Wire) => kind === 'tool' && live))

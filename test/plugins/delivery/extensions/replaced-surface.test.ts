@@ -13,7 +13,7 @@ test('the contract of extensions names the routes that a replacement lacks, what
   const renamed = routes.map(route => ({ ...route, path: route.path.replace('{id}', '{other}') }))
   assert.throws(
     () => servesAsMuchAs(workspaces, { ...(provides && { provides }), surface: { ...surface, routes: renamed } }),
-    new RegExp(`it lacks parts of workspaces that other plugins use: route ${first?.method} ${first?.path}'`),
+    new RegExp(`it lacks parts of workspaces that are in use: route ${first?.method} ${first?.path}'`),
   )
 })
 
@@ -23,7 +23,7 @@ test('a replacement is judged before it is loaded as loading judges it', () => {
   const [, ...declares] = surface.declares ?? []
   const [first] = surface.declares ?? []
   const [lacking = ''] = replacementProblems({ replaces, surface: { ...surface, declares, events: [] } })
-  assert.match(lacking, 'it lacks parts of workspaces that other plugins use: token workspaces@1')
+  assert.match(lacking, 'it lacks parts of workspaces that are in use: token workspaces@1')
   assert.match(lacking, `registry ${first?.registry}`)
   assert.match(lacking, /event workspace\./)
   assert.equal(replacementProblems({ replaces: 'nobody', surface }), [

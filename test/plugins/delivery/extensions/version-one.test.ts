@@ -52,7 +52,7 @@ test('an extension of apiVersion 1 has all names of svc/plugin and svc that it h
     const { status, body } = await svc.request('GET', '/api/ext/acme.old/say')
     assert.is(status, 200)
     assert.equal(body.texts.slice(0, 5), ['function', 'function', 'function', 'function', 'true'])
-    assert.match(body.texts[5], 'a')
+    assert.is(body.texts[5], 'is required')
     // What the readers of routes had as members of its route is an annotation of each now.
     const { paths } = (await svc.request('GET', '/api/openapi.json')).body
     const operation = paths['/api/ext/acme.old/say'].get

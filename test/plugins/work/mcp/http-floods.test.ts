@@ -85,7 +85,7 @@ async function callOf(scene: McpScene) {
   return { ended, giveUp: () => given.abort() }
 }
 
-const PACE = /it floods its output: a burst of more than 200000 lines, and 2000 per second since/
+const PACE = /it floods: a burst of over 200000 lines, and 2000 per second since/
 const SIZE = /more than 4194304 bytes/
 const JUNK = /more than 1000 lines in a row that are not messages/
 
