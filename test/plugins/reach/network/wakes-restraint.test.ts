@@ -156,7 +156,7 @@ test('an agent that cannot be kept asking is woken, and its session says that th
     const text = (warning: string) => warnings.find(content => content.warning === warning)?.text
     assert.match(
       text('permission_never_asked'),
-      /restraint of turns that other agents begin does not hold.*no mode in which it asks/,
+      /restraint of turns that other agents begin does not restrict.*no mode in which it asks/,
     )
     assert.match(text('permission_not_asked'), /"Edit a.js" without asking: the restraint of turns/)
     assert.match(said(told), /afterwards/)

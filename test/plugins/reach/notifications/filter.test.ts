@@ -166,7 +166,7 @@ test('length, comparisons and depth are bounded', () => {
   assert.is(problem(many(FILTER_LIMITS.comparisons)), undefined)
   assert.match(problem(many(FILTER_LIMITS.comparisons + 1)) ?? '', /at most 100 comparisons/)
   assert.is(problem(deep(FILTER_LIMITS.depth)), undefined)
-  assert.match(problem(deep(FILTER_LIMITS.depth + 1)) ?? '', /more than 20 parentheses/)
+  assert.match(problem(deep(FILTER_LIMITS.depth + 1)) ?? '', /nested more than 20 levels deep/)
   assert.match(problem(`task = ${'x'.repeat(FILTER_LIMITS.characters)}`) ?? '', /at most 4096 characters/)
   assert.match(problem('('.repeat(4000)) ?? '', /parentheses/)
 })

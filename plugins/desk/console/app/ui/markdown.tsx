@@ -4,18 +4,18 @@ import { useEffect, useRef } from 'preact/hooks'
 type Render = (source: string) => DocumentFragment
 
 const render = signal<Render | undefined>(undefined)
-let asked = false
+let isRequested = false
 
 /** Loads what renders Markdown, when the first text of it is shown. */
 function load(): void {
-  if (asked) return
-  asked = true
+  if (isRequested) return
+  isRequested = true
   import('./render-markdown.js').then(
     module => {
       render.value = module.renderMarkdown
     },
     () => {
-      asked = false
+      isRequested = false
     },
   )
 }

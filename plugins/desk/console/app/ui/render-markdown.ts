@@ -1,7 +1,15 @@
 import createPurify from 'dompurify'
 import { Marked } from 'marked'
 
-const marked = new Marked({ gfm: true, breaks: true })
+const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+const escaped = (text: string) => text.replace(/[&<>"]/g, character => ENTITIES[character] ?? character)
+
+/** Markup in a text is shown as text: even in a document without scripts, the browser would report its handlers and styles. */
+const marked = new Marked({
+  gfm: true,
+  breaks: true,
+  renderer: { html: ({ text }) => escaped(text), image: ({ raw }) => escaped(raw) },
+})
 const purify = createPurify(window)
 
 const TAGS = [
@@ -42,13 +50,15 @@ purify.addHook('afterSanitizeAttributes', node => {
  */
 export function renderMarkdown(source: string): DocumentFragment {
   const html = marked.parse(source, { async: false })
-  const fragment = purify.sanitize(html, {
+  const fragment: DocumentFragment | null = purify.sanitize(html, {
     ALLOWED_TAGS: TAGS,
     ALLOWED_ATTR: ['href', 'start', 'align'],
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
     RETURN_DOM_FRAGMENT: true,
   })
+  // Nothing is left of some texts.
+  if (!fragment) return document.createDocumentFragment()
   // Wide blocks scroll by keyboard, too.
   for (const wide of fragment.querySelectorAll('pre, table')) wide.setAttribute('tabindex', '0')
   return fragment
