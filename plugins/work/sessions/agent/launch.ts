@@ -174,7 +174,7 @@ async function start(
     tools,
     guards,
     get territory() {
-      return { ...territory, readOnly: surroundings.protected, seen: surroundings.seen }
+      return { ...territory, readOnly: surroundings.protected, sightOf: surroundings.seen }
     },
     ...{ clock, ids, timeoutMs: limits.permissionTimeout },
     turnId: () => listener.turnId(),

@@ -190,7 +190,7 @@ test('what a sandbox shows counts as inside, for the agent and for the daemon ea
     Object.entries(sights)
       .sort(([a], [b]) => b.length - a.length)
       .find(([folder]) => file === folder || file.startsWith(`${folder}/`))?.[1]
-  const territory = { roots: [world.root], forbidden: world.home, seen }
+  const territory = { roots: [world.root], forbidden: world.home, sightOf: seen }
   const isInside = async (file: string, reach?: 'daemon-reads' | 'daemon-writes') =>
     (await locate(territory, file, reach)).isInside
   assert.equal([await isInside('/etc/hostname'), await isInside('/etc/hostname', 'daemon-reads')], [true, true])

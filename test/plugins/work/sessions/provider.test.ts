@@ -44,7 +44,7 @@ test('a session that runs goes on with another provider, which is told what was 
   assert.equal([(await put(at, { provider: 'claude' }, 0)).body.code], ['runtime_changed'])
   const told = said(await world.prompt(at, 'env ACTING\nmodel\necho'))
   assert.match(told, /^ACTING=codex-acp\nmodel \{"model":"large"/)
-  assert.match(told, /Until now claude worked on this/)
+  assert.match(told, /Until now, claude worked on this/)
   assert.match(told, /the word is heron/)
   const row = await world.row(id)
   assert.equal([row.provider, row.model, row.state], ['codex', 'large', 'active'])
