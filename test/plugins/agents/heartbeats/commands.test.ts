@@ -84,7 +84,7 @@ test('the way of a policy at the command line: none, written, woken by it, broke
   )
   assert.is(world.prompts.length, 1)
   const status = await tell(runStatus, able, { session: 'ses_1', workspace: world.workspaceId })
-  assert.match(status.text, /is active, every 30m.*ses_1.*wake_sent.*tells "task"/s)
+  assert.match(status.text, /is active, every 30m.*ses_1.*wake_sent.*no plugin provides "task"/s)
   await writeFile(path.join(folder, 'HEARTBEAT.md'), '---\ncolour: red\n---\n')
   const broken = await tell(runWake, able)
   assert.is(broken.code, 1)

@@ -100,7 +100,7 @@ test('a linked build runs beside what is installed, is watched, and keeps its la
   assert.is(aside.state, 'error')
   assert.match(
     aside.last_error,
-    /code in the daemon of acme\.dev only once, and the installed acme\.dev already has it/,
+    /code in the daemon of acme\.dev can exist only once, and the installed acme\.dev already has it/,
   )
   const body = { origin_path: origin, generation_hash: HASH }
   const refused = await next.request('POST', '/api/extensions/dev', body)
