@@ -56,6 +56,7 @@ export const text = {
     week: (days: number) => `Outcomes of ${days} days`,
     tokens: 'Tokens',
     success: 'Success',
+    none: '–',
     status: 'Status',
     date: 'Date',
     canceled: 'Canceled',

@@ -96,11 +96,12 @@ function Attention({ items }: { readonly items: readonly Item[] }) {
 }
 
 function Today({ overview: { today, usage, outcomes } }: { readonly overview: Overview }) {
+  const hasOutcomes = outcomes.completed + outcomes.failed > 0
   const figures = [
     [text.home.completed, number.format(today.runs_completed)],
     [text.home.failed, number.format(today.runs_failed)],
     [text.home.closed, number.format(today.tasks_closed)],
-    [text.home.success, `${Math.round(outcomes.success_pct)} %`],
+    [text.home.success, hasOutcomes ? `${Math.round(outcomes.success_pct)} %` : text.home.none],
     [text.home.tokens, number.format(usage.total_tokens)],
   ] as const
   return (
