@@ -48,7 +48,7 @@ const HEADERS = {
   vary: 'accept-encoding',
 }
 
-export interface Asked {
+export interface FileRequest {
   readonly accepts?: string | undefined
   /** `If-None-Match` of the request. */
   readonly known?: string | undefined
@@ -62,7 +62,7 @@ export class Files {
 
   constructor(private readonly folder = builtFolder()) {}
 
-  async serve(name: string, { accepts = '', known }: Asked) {
+  async serve(name: string, { accepts = '', known }: FileRequest) {
     const { files } = await this.#list()
     const file = Object.hasOwn(files, name) ? files[name] : undefined
     if (!file) throw ConsoleErrors.console_file_not_found()

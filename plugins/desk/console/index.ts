@@ -34,7 +34,7 @@ export default definePlugin({
 }).surface({
   tables: migrations,
   errors: [ConsoleErrors],
-  hooks: { authenticate: (self, incoming) => self.authenticate(incoming) },
+  hooks: { authenticate: (service, incoming) => service.authenticate(incoming) },
   routes: [
     route({
       ...file,
@@ -44,16 +44,16 @@ export default definePlugin({
       navigation: true,
       contentType: 'text/html; charset=utf-8',
       replies: { 200: { as: 'bytes', types: ['text/html; charset=utf-8'] }, 304: null },
-      handle: (self, { headers }) =>
-        self.files.serve('index.html', { accepts: headers['accept-encoding'], known: headers['if-none-match'] }),
+      handle: (service, { headers }) =>
+        service.files.serve('index.html', { accepts: headers['accept-encoding'], known: headers['if-none-match'] }),
     }),
     route({
       ...file,
       path: '/console/assets/{name}',
       summary: 'Get a file of the console',
       replies: { 200: { as: 'bytes', types: ['application/octet-stream', '*/*'] }, 304: null },
-      handle: (self, { params, headers }) =>
-        self.files.serve(params.name, { accepts: headers['accept-encoding'], known: headers['if-none-match'] }),
+      handle: (service, { params, headers }) =>
+        service.files.serve(params.name, { accepts: headers['accept-encoding'], known: headers['if-none-match'] }),
     }),
     route({
       method: 'POST',
@@ -65,7 +65,7 @@ export default definePlugin({
         undo({ by: 'never', why: `a link ends by itself after five minutes; end all: ${command('open', '--revoke')}` }),
         throws(ConsoleErrors.console_operator_required, ConsoleErrors.console_unreachable),
       ],
-      handle: (self, { actor }) => created(self.link(actor)),
+      handle: (service, { actor }) => created(service.link(actor)),
     }),
     route({
       method: 'POST',
@@ -78,14 +78,14 @@ export default definePlugin({
         undo({ by: 'never', why: `a link is valid once; make another one: ${login}` }),
         throws(ConsoleErrors.console_link_invalid),
       ],
-      handle: (self, { body }) => self.begin(body.code),
+      handle: (service, { body }) => service.begin(body.code),
     }),
     route({
       method: 'GET',
       path: '/api/console/sessions',
       summary: 'List sessions of the console',
       replies: { 200: ConsoleSessionsReply },
-      handle: (self, { actor }) => ok(self.list(actor)),
+      handle: (service, { actor }) => ok(service.list(actor)),
     }),
     route({
       method: 'DELETE',
@@ -98,8 +98,8 @@ export default definePlugin({
         runsCode(false),
         throws(ConsoleErrors.console_session_not_found),
       ],
-      handle: async (self, { params, actor }) => {
-        await self.end(params.id, actor)
+      handle: async (service, { params, actor }) => {
+        await service.end(params.id, actor)
         return noContent()
       },
     }),
@@ -113,7 +113,7 @@ export default definePlugin({
         undo({ by: 'never', why: `ended sessions are not kept; open the console again: ${login}` }),
         runsCode(false),
       ],
-      handle: async (self, { actor }) => ok(await self.endAll(actor)),
+      handle: async (service, { actor }) => ok(await service.endAll(actor)),
     }),
   ],
 })

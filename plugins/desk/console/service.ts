@@ -50,14 +50,14 @@ export class ConsoleService {
 
   /** Exchanges the code of a link for a session. */
   async begin(code: string) {
-    const begun = await this.#sessions.begin(code)
-    if (!begun) throw ConsoleErrors.console_link_invalid()
+    const session = await this.#sessions.begin(code)
+    if (!session) throw ConsoleErrors.console_link_invalid()
     const attributes = ['Path=/', 'HttpOnly', 'SameSite=Strict', `Max-Age=${LONGEST_MS / 1000}`]
     if (this.#listener()?.tls) attributes.push('Secure')
-    const cookie = [`${this.#cookieName()}=${begun.cookie}`, ...attributes].join('; ')
+    const cookie = [`${this.#cookieName()}=${session.cookie}`, ...attributes].join('; ')
     return {
       status: 201 as const,
-      body: { key: begun.key, expires_at: iso(begun.expiresAt) },
+      body: { key: session.key, expires_at: iso(session.expiresAt) },
       headers: { 'set-cookie': cookie, 'cache-control': 'no-store' },
     }
   }
