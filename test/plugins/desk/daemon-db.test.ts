@@ -87,7 +87,7 @@ test('db status and checkpoint tell of the files and empty the log; a running da
   const said = await svc(home, 'db', 'verify')
   assert.is(said.code, 0, said.stderr)
   assert.is(state(said.stdout, 'kernel_record'), 'ok')
-  assert.match(said.stdout, 'while no daemon runs')
+  assert.match(said.stdout, 'while the daemon is stopped')
   await host.close()
   await rm(home, { recursive: true })
 })
