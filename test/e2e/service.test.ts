@@ -376,14 +376,14 @@ test('sockets of the manager are served and stay; a wrong one is refused with it
     assert.is(code, 78, stderr)
     assert.match(stderr, why)
   }
-  await refused(['-l', other], /other\.sock, and daemon\.socket is .*daemon\.sock/)
+  await refused(['-l', other], /other\.sock, but daemon\.socket is .*daemon\.sock/)
   await refused(['-l', socket], /other users can write to; set SocketMode=0600/, true)
   await refused(['-d', '-l', socket], /takes datagrams/)
   await refused(['-l', socket, '-l', other], /is a second Unix socket/)
   on.at.writeHome('config.json', JSON.stringify({ http: { port: port + 1 } }))
   await refused(
     ['-l', `127.0.0.1:${port}`],
-    /handed over 127\.0\.0\.1:\d+, and http\.host and http\.port are localhost:\d+/,
+    /handed over 127\.0\.0\.1:\d+, but http\.host and http\.port are localhost:\d+/,
   )
 })
 

@@ -16,6 +16,7 @@ export function scratchTree(): ScratchTree {
   const path = mkdtempSync(join(tmpdir(), 'svc-scripts-'))
   for (const name of [
     'scripts/build.mjs',
+    'scripts/build-console.mjs',
     'scripts/build-inputs.mjs',
     'scripts/prepare.mjs',
     'scripts/test.mjs',
