@@ -1,6 +1,7 @@
 /** Requests of an agent about its own session and the sessions that it spawns. */
 import * as v from 'valibot'
 import { Integer, Timestamp } from '../kernel/common.js'
+import { CoordinationKind, CoordinationMetadata } from '../network/agent.js'
 import { ResolvedParticipation } from '../network.js'
 import { CoordinationChannel, TaskLease, TaskSituation } from '../tasks.js'
 import { PermissionPolicy, Session, SessionLineage, SessionState, SessionType, Speed } from './session.js'
@@ -40,9 +41,9 @@ const capabilities = v.array(
 const messages = v.array(
   v.object({
     channel_id: v.string(),
-    kind: v.picklist(['status', 'request', 'reply', 'blocker', 'handoff', 'result', 'review_request']),
+    kind: CoordinationKind,
     message_id: v.string(),
-    metadata: v.record(v.string(), v.unknown()),
+    metadata: CoordinationMetadata,
     preview: v.optional(v.string()),
     timestamp: Timestamp,
   }),

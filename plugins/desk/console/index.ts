@@ -40,7 +40,7 @@ export default definePlugin({
       ...file,
       path: '/console',
       summary: 'Get the page of the console',
-      // A link to the console may stand on a page of another site; the page itself changes nothing.
+      // Pages of other sites may link to the console, because opening it changes nothing.
       navigation: true,
       contentType: 'text/html; charset=utf-8',
       replies: { 200: { as: 'bytes', types: ['text/html; charset=utf-8'] }, 304: null },

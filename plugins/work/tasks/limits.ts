@@ -18,7 +18,7 @@ export const LIMITS = {
   chain: 10,
   bulk: 100,
   capabilities: 64,
-  /** `late`: how long after its end the run is still the holder's, who is told that the lease has expired. */
+  /** `late`: time after the end of a lease in which its holder is answered that the lease has expired. */
   lease: { byDefault: 5 * 60_000, most: 24 * 60 * 60_000, late: 5000 },
   /** Deadlines of one kind that are handled in one transaction. */
   batch: 100,

@@ -38,7 +38,7 @@ interface FactsChange {
   consequences: Consequences | undefined
 }
 
-/** What a change of state brings about in its transaction. A missing handler: that kind of change does not concern it. */
+/** An effect of a change of state, in the same transaction. A missing handler: this kind of change has no such effect. */
 interface Effect {
   readonly name: string
   readonly run?: (core: TaskCore, t: Tx, change: RunChange) => void

@@ -55,7 +55,7 @@ export class Endings {
     if (this.context.table.get(id)) await this.remove(id, false)
   }
 
-  /** Removes the session of a deleted run, unless somebody still needs it. */
+  /** Removes the session of a deleted run, unless it is still in use. */
   async retire(id: string, endedAt: number): Promise<'removed' | 'kept' | 'referred'> {
     const row = this.context.table.get(id)
     if (!row) return 'removed'

@@ -7,7 +7,7 @@ import { clear, type Rewinding, rewind } from '../rewind/rewind.js'
 import type { SessionsService } from '../service.js'
 import { find, id, ONE, route } from './common.js'
 
-/** What a rewind needs of the sessions. */
+/** Parts of the sessions plugin that a rewind uses. */
 const rewinding = ({ context, prompting, open }: SessionsService): Rewinding => ({
   context,
   prompting,

@@ -111,7 +111,7 @@ async function send(method: string, url: string, { headers = {}, body }: Input, 
 
 /**
  * The fault of an error reply. Only the console itself says that a session has ended; any other 401 may come from a daemon that starts or
- * stops, in which nobody knows the session for a moment.
+ * stops, which cannot find the session for a moment.
  */
 export async function faultOf(reply: Response): Promise<ApiFault> {
   const body = (await reply.json().catch(() => ({}))) as { error?: string; code?: string; details?: { next?: string } }

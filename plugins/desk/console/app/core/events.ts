@@ -9,7 +9,7 @@ export interface DaemonEvent {
   readonly task_id?: string
 }
 
-/** What happens in the daemon, by one stream for all tabs. */
+/** Events of the daemon, by one stream for all tabs. */
 export const daemonEvents = new SharedStream('events', () => '/api/logs/stream')
 
 const listeners = new Set<(event: DaemonEvent) => void>()

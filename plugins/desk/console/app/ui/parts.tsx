@@ -4,7 +4,7 @@ import { announce } from '../core/announce.js'
 import { ApiFault, faultText } from '../core/api.js'
 import { text } from '../text.js'
 
-/** The `svc` command of what is shown, with a button that copies it. */
+/** The `svc` command of a view, with a button that copies it. */
 export function Command({ line }: { readonly line: string }) {
   const [done, setDone] = useState(false)
   const copy = async () => {

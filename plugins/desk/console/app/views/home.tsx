@@ -10,7 +10,7 @@ type Item = ReplyOf<'GET /api/notifications/attention'>['items'][number]
 type Overview = ReplyOf<'GET /api/observe/overview'>['overview']
 type Status = ReplyOf<'GET /api/status'>
 
-/** What needs a person, what runs, and what came of today. */
+/** Items that need attention, current work, and the outcomes of today. */
 export function Home() {
   const attention = useResource(
     signal => api('GET /api/notifications/attention', { query: { surface: 'home' } }, signal),
@@ -136,7 +136,7 @@ function Daemon({ status: { daemon, sessions } }: { readonly status: Status }) {
   )
 }
 
-/** A column a day. The same figures stand in a table for those who do not see it. */
+/** A column a day. A table repeats the figures for screen readers. */
 function Outcomes({ overview: { outcomes } }: { readonly overview: Overview }) {
   if (outcomes.completed + outcomes.failed + outcomes.canceled === 0) return null
   const most = Math.max(1, ...outcomes.days.map(day => day.completed + day.failed + day.canceled))

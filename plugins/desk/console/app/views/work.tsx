@@ -14,7 +14,7 @@ type Status = Task['status']
 
 const words = text.work
 
-/** Columns of the board, and the states that stand in each. */
+/** Columns of the board with the states of their tasks. */
 const lanes: readonly (readonly [keyof typeof words.lanes, readonly Status[]])[] = [
   ['draft', ['draft']],
   ['ready', ['pending', 'ready']],
@@ -110,7 +110,7 @@ function Lane({
   )
 }
 
-/** What a person can do with a task in each state. */
+/** Actions of a person on a task in each state. */
 function Actions({
   id,
   status,

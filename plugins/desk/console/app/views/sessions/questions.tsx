@@ -12,8 +12,8 @@ type Question = ReplyOf<'GET /api/workspaces/{workspace_id}/sessions/{session_id
 const words = text.sessions
 
 /**
- * What the agent asks and waits for.
- * @param told the questions of which the transcript tells; a change is a reason to ask the daemon
+ * Open questions of the agent.
+ * @param told the questions in the transcript; they are read from the daemon again when it changes
  */
 export function Questions({ at, told }: { readonly at: Place; readonly told: string }) {
   const { data, error, reload } = useResource(
@@ -26,7 +26,7 @@ export function Questions({ at, told }: { readonly at: Place; readonly told: str
     [at.session_id],
     /^(?:session|permission|interaction|clarification)/,
   )
-  // A question is an entry of the transcript, which arrives before an event tells of it.
+  // The transcript has a question before the event of it arrives.
   useEffect(reload, [told])
   const questions = data?.interactions ?? []
   const first = questions[0]?.interaction_id

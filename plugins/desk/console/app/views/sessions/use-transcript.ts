@@ -52,7 +52,7 @@ function merged(before: ReadonlyMap<string, Entry>, changed: readonly Entry[]): 
     if (!known) isSorted &&= entry.start_sequence > last
     if (!known || known.sequence <= entry.sequence) entries.set(entry.message.id, entry)
   }
-  // What is said now comes last; only older pages have to be sorted in.
+  // New entries belong at the end; only older pages have to be sorted in.
   return isSorted ? entries : new Map([...entries].sort(([, a], [, b]) => a.start_sequence - b.start_sequence))
 }
 
