@@ -96,7 +96,10 @@ test('an agent of which it is known that it never asks is named in its list and 
     warned.map(({ name }: Reply) => name),
     ['silent'],
   )
-  assert.match(warned[0].diagnostics[0].message, /^Pi never asks for permission: permissions=deny-all does not restrict its own tools/)
+  assert.match(
+    warned[0].diagnostics[0].message,
+    /^Pi never asks for permission: permissions=deny-all does not restrict its own tools/,
+  )
   const { at } = await world.session('silent')
   const events = await world.prompt(at, 'say hello')
   const told = events.filter(({ type }) => type === 'runtime_warning')
