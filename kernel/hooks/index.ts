@@ -23,7 +23,7 @@ import type {
 import type { Guards, Announce as KernelAnnounce } from '../contract/kernel-hooks.js'
 import { isDropIn } from '../contract/plugin.js'
 import type { Tx } from '../contract/storage.js'
-import { issueText } from '../kit/issue-text.js'
+import { issueLine } from '../kit/issue-text.js'
 import { AsyncTapped, type Guarding, type TapCell, Tapped, type Whose, type WithCell } from './tapped.js'
 
 /** Default deadline of a tap, in milliseconds. */
@@ -83,7 +83,7 @@ export class Registry<T> extends Tapped<() => readonly T[], SyncHook<[Collect<T>
 function problemOf(schema: v.GenericSchema, value: unknown): string | undefined {
   try {
     const { issues } = v.safeParse(schema, value)
-    return issues?.map(issue => `${v.getDotPath(issue) ?? 'the entry'}: ${issueText(issue)}`).join('; ')
+    return issues?.map(issue => `${issueLine(issue, 'the entry')}`).join('; ')
   } catch (error) {
     return messageOf(error)
   }

@@ -204,7 +204,7 @@ export class Slots {
     this.options.hooks.changed.call(name, { status: 'disabled', why: 'it was unloaded' })
   }
 
-  /** The start order of the plugins that can start, and the states of those that cannot. */
+  /** The start order of all plugins without a problem, and the states of the other plugins. */
   plan(): Pick<Plan, 'order' | 'depths'> & { readonly stuck: readonly (readonly [string, PluginState])[] } {
     const lost = new Map<string, string>()
     const stuck: [string, PluginState][] = []

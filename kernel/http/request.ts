@@ -23,7 +23,7 @@ type Marked = IncomingMessage & { [mark]?: Arrival }
 /** Undefined for a request that came through no door. */
 export const arrivalOf = (request: IncomingMessage): Arrival | undefined => (request as Marked)[mark]
 
-/** What a listener knows about its requests: the actor who makes them all, or the doorkeeper that authenticates callers. */
+/** Origin of the requests of a listener: one actor for all of them, or a doorkeeper that authenticates each caller. */
 export interface From {
   readonly as?: Actor | undefined
   readonly keeper?: Doorkeeper

@@ -113,8 +113,8 @@ export class Transport {
   }
 
   /**
-   * Requests for routes of these plugins wait, at most five seconds, then 503. The returned function publishes the next generation,
-   * which then serves them; it must be called even when no successor starts. All requests over TCP wait while one of the plugins
+   * Requests for routes of these plugins wait, at most five seconds, then 503. The returned function publishes the next generation
+   * for them; it must be called even when no successor starts. All requests over TCP wait while one of the plugins
    * authenticates.
    */
   hold(owners: readonly string[]): () => Promise<void> {

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { Annotation, Route } from '../../contract/route.js'
-import { issueText } from '../issue-text.js'
+import { issueLine } from '../issue-text.js'
 
 /** A kind of annotation: its name with a major version, the schema of its data, and whether a route may have several. */
 export interface AnnotationKind<T> {
@@ -37,7 +37,7 @@ export function wrongAnnotation(
       const parsed = v.safeParse(schema, data)
       if (!parsed.success) {
         const [issue] = parsed.issues
-        return `has an annotation ${of} that is not valid: ${v.getDotPath(issue) ?? 'its data'}: ${issueText(issue)}`
+        return `has an annotation ${of} that is not valid: ${issueLine(issue, 'its data')}`
       }
     }
   }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { issueText } from '../../../kernel/kit/issue-text.js'
+import { issueLine } from '../../../kernel/kit/issue-text.js'
 import { KernelErrors, type Setting } from '../../../kernel/plugin.js'
 import { durationMs, durationText } from '../../../schemas/duration.js'
 
@@ -151,5 +151,5 @@ export function checkedBody<T>(schema: v.GenericSchema<unknown, T>, body: unknow
   const decoded = v.safeParse(schema, body)
   if (decoded.success) return decoded.output
   const [issue] = decoded.issues
-  throw KernelErrors.invalid_request(`body: ${v.getDotPath(issue) ?? 'body'}: ${issueText(issue)}`)
+  throw KernelErrors.invalid_request(`body: ${issueLine(issue, 'body')}`)
 }

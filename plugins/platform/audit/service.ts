@@ -86,8 +86,8 @@ export class AuditService {
   }
 
   /**
-   * A request succeeded. If it changed the control plane without an audited event or record change, it gets an entry of its own,
-   * which is on disk before the reply.
+   * A request succeeded. If it changed the control plane without an audited event or record change, it gets an entry of its own.
+   * The entry is on disk before the reply.
    */
   async handled({ id, actor, route, params, body }: Handled): Promise<void> {
     if (route.audited === false || this.#requests.get(id)?.hasEntry) return

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { command } from '../../../kernel/kit/commands/command-line.js'
-import { issueText } from '../../../kernel/kit/issue-text.js'
+import { issueLine } from '../../../kernel/kit/issue-text.js'
 import { shown } from '../../../kernel/kit/text.js'
 import {
   type Actor,
@@ -206,7 +206,7 @@ export abstract class Definitions<S extends JobSpec | TriggerSpec, W> {
     const invalid = this.#fault('invalid')
     if (!decoded.success) {
       const [issue] = decoded.issues
-      throw invalid(`${v.getDotPath(issue) ?? this.family.noun}: ${issueText(issue)}`)
+      throw invalid(`${issueLine(issue, this.family.noun)}`)
     }
     const problem = this.family.problem(decoded.output, scope)
     if (problem?.of === 'loop') throw AutomationErrors.loop_invalid(problem.text)

@@ -77,8 +77,8 @@ export class Ledger {
   }
 
   /**
-   * Rolls intents of an earlier daemon forward and removes undecided files; runs before anything is loaded. An update
-   * whose files are in place is left to {@link conclude}.
+   * Rolls intents of an earlier daemon forward and removes undecided files; runs before anything is loaded. {@link conclude}
+   * finishes an update with all files in place.
    */
   async start(): Promise<void> {
     for (const folder of [this.#root, this.staging]) {

@@ -10,7 +10,7 @@ export interface InstallRequest extends SourceRequest {
   /** Digest of the previewed tree: other files are refused. */
   readonly treeDigest?: string | undefined
   readonly allowUnverified?: boolean | undefined
-  /** Digest of the previewed list of what it brings: the consent of a person. */
+  /** Digest of the previewed contents of the extension: the consent of a person. */
   readonly consentDigest?: string | undefined
   /** Consents beyond those of every extension from a catalog; consents to an earlier version remain. */
   readonly allow?: readonly Consentable[] | undefined
@@ -24,7 +24,7 @@ export interface UpdateRequest {
   readonly checksum?: string | undefined
   readonly treeDigest?: string | undefined
   readonly allowUnverified?: boolean | undefined
-  /** Digest of the previewed list of what it brings: the consent of a person. */
+  /** Digest of the previewed contents of the extension: the consent of a person. */
   readonly consentDigest?: string | undefined
   /** Consents beyond those of every extension from a catalog; consents to an earlier version remain. */
   readonly allow?: readonly Consentable[] | undefined

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { command } from '../../../../kernel/kit/commands/command-line.js'
-import { issueText } from '../../../../kernel/kit/issue-text.js'
+import { issueLine } from '../../../../kernel/kit/issue-text.js'
 import { shown } from '../../../../kernel/kit/text.js'
 import type { Actor, RecordScope } from '../../../../kernel/plugin.js'
 import type { CreateBridgeBody, PatchBridgeBody } from '../../../../schemas/bridges.js'
@@ -151,7 +151,7 @@ function checked({ id, scope, spec }: { readonly id: string; readonly scope: Rec
   const decoded = v.safeParse(BridgeInstanceSpec, spec)
   if (!decoded.success) {
     const [issue] = decoded.issues
-    throw BridgeErrors.bridge_invalid(`${v.getDotPath(issue) ?? 'bridge'}: ${issueText(issue)}`)
+    throw BridgeErrors.bridge_invalid(`${issueLine(issue, 'bridge')}`)
   }
   const { output } = decoded
   const judged = { ...output, status: output.status ?? (output.enabled ? 'starting' : 'disabled') } as const

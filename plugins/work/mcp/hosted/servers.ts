@@ -1,6 +1,6 @@
 import type { Server } from '@modelcontextprotocol/server'
 import * as v from 'valibot'
-import { issueText } from '../../../../kernel/kit/issue-text.js'
+import { issueLine } from '../../../../kernel/kit/issue-text.js'
 import { clip, shown } from '../../../../kernel/kit/text.js'
 import type { Actor } from '../../../../kernel/plugin.js'
 import {
@@ -145,7 +145,7 @@ function parsed<S extends v.GenericSchema>(schema: S, input: unknown): v.InferOu
   const result = v.safeParse(schema, input)
   if (result.success) return result.output
   const [issue] = result.issues
-  throw ToolErrors.tool_invalid_input(`${v.getDotPath(issue) ?? 'input'}: ${issueText(issue)}`, {
+  throw ToolErrors.tool_invalid_input(`${issueLine(issue, 'input')}`, {
     next: 'tools/list has the schema of the input',
   })
 }
