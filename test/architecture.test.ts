@@ -617,7 +617,7 @@ for (const rule of rules) {
   })
 }
 
-test('the console imports packages, itself and types of the client, and makes no markup of text', () => {
+test('the console imports only packages, itself and client types, and builds no markup from text', () => {
   const sources = readdirSync(path.join(root, CONSOLE), { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile() && /\.tsx?$/.test(entry.name))
     .map(entry => path.relative(root, path.join(entry.parentPath, entry.name)))
@@ -678,7 +678,7 @@ test('the README of a folder of the kernel names each of its files', () => {
   assert.equal(untold, [])
 })
 
-test('tests and documents cite no document that is not in the repository either', () => {
+test('tests and documents cite only documents of the repository', () => {
   const documents = ['README.md', ...['docs', 'kernel', 'plugins', 'examples'].flatMap(documentsBelow)]
   const broken = [
     ...sourcesBelow(root, 'test').map(({ file, comments }) => [file, comments] as const),
@@ -687,7 +687,7 @@ test('tests and documents cite no document that is not in the repository either'
   assert.equal(broken, [])
 })
 
-test('every file that may open files itself still does', () => {
+test('each file on the list of direct file access still opens files', () => {
   const idle = Object.keys(OPENS).filter(
     file => !tree.some(source => source.file === file && opensOf(source).length > 0),
   )
@@ -794,7 +794,7 @@ const roomCircles = (sources: readonly Source[]) =>
     ),
   )
 
-test('no circle of value imports', () => {
+test('value imports have no cycle', () => {
   assert.equal(valueCircles(tree), [])
   const b = (text: string) => [
     readSource('plugins/a/a.ts', "import { b } from './b.js'"),
@@ -807,7 +807,7 @@ test('no circle of value imports', () => {
   assert.equal(valueCircles(b("const a = () => import('./a.js')")), [])
 })
 
-test('no circle between folders of the kernel, imports of types included', () => {
+test('imports between folders of the kernel have no cycle, type imports included', () => {
   assert.equal(roomCircles(tree), [])
   const mutant = [
     readSource('kernel/store/a.ts', "import type { B } from '../host/b.js'"),

@@ -89,7 +89,7 @@ async function everywhere(
 
 const example = (entry: Entry) => wordsOf(exampleOf(entry)).slice(1)
 
-test('no daemon: exit 3, and how to start it', async context => {
+test('a command without a daemon exits with 3 and names the command that starts one', async context => {
   const home = mkdtempSync(join(tmpdir(), 'svc-none-'))
   const nowhere = { daemon: { home } as FakeDaemon, folder: context.folder }
   // What is wrong without a daemon may be said first.
@@ -116,7 +116,7 @@ test('no daemon: exit 3, and how to start it', async context => {
   rmSync(home, { recursive: true })
 })
 
-test('an argument is missing: exit 2, and how the command is called', async context => {
+test('a missing argument exits with 2 and shows the usage', async context => {
   await everywhere(
     context,
     entry => (requiredOf(entry).length > 0 ? entry.path.split(' ') : undefined),
@@ -125,14 +125,14 @@ test('an argument is missing: exit 2, and how the command is called', async cont
   )
 })
 
-test('an argument too many, or an unknown option: exit 2', async context => {
+test('a surplus argument or an unknown option exits with 2', async context => {
   for (const more of ['surplus', '--nonsense']) {
     const among = entries.filter(entry => requiredOf(entry).length === entry.args.length)
     await everywhere(context, entry => [...example(entry), more], [exitCodes.usage], { least: 80, among })
   }
 })
 
-test('what an argument names is not there: exit 4, or why it cannot be', async context => {
+test('an argument that names a missing or unusable thing exits with 4 or gives the reason', async context => {
   const creates = /(?:create|put|add|install|open|drain|preview|validate|search)$/
   await everywhere(
     context,
@@ -153,7 +153,7 @@ test('what an argument names is not there: exit 4, or why it cannot be', async c
   )
 })
 
-test('a text where a number belongs: exit 2, with the option', async context => {
+test('text for a number exits with 2 and names the option', async context => {
   await everywhere(
     context,
     entry => {
@@ -166,7 +166,7 @@ test('a text where a number belongs: exit 2, with the option', async context => 
   )
 })
 
-test('a word where one of a few belongs: exit 2, with those', async context => {
+test('a value outside an enumeration exits with 2 and lists the allowed values', async context => {
   await everywhere(
     context,
     entry => {
@@ -179,7 +179,7 @@ test('a word where one of a few belongs: exit 2, with those', async context => {
   )
 })
 
-test('JSON that is none: exit 2', async context => {
+test('invalid JSON exits with 2', async context => {
   await everywhere(
     context,
     entry => (entry.kind === 'route' && entry.body !== 'none' ? [...example(entry), '--data', '{"a":'] : undefined),
@@ -188,7 +188,7 @@ test('JSON that is none: exit 2', async context => {
   )
 })
 
-test('a daemon of another version: the command works, and says how to make them one', async context => {
+test('a daemon of another version serves the command, and a warning names the command that aligns them', async context => {
   context.daemon.version = '0.0.1'
   try {
     for (const argv of [['status'], ['session', 'list'], ['job', 'list'], ['agent', 'list'], ['desktop', 'list']]) {
@@ -217,7 +217,7 @@ test('on a terminal of 40 columns no line of a list is longer', async context =>
   }
 })
 
-test('no colour, no terminal: no escape sequence; NO_COLOR holds on a terminal too', async context => {
+test('output without colours or a terminal has no escape sequence; NO_COLOR applies on a terminal too', async context => {
   for (const look of looks) {
     for (const more of [{}, { tty: true, env: { NO_COLOR: '1' } }, { tty: true, env: { TERM: 'dumb' } }]) {
       const { stdout, stderr } = await run(context, look.split(' '), more)

@@ -42,7 +42,7 @@ const onlyName = (folder: string) => {
   return join(folder, names[0] as string)
 }
 
-test('what one process kept the next one takes, from whichever folder has it', ({ file, caches, folder }) => {
+test('the code cache of one process is used by the next, from any folder', ({ file, caches, folder }) => {
   const none = join(folder, 'none')
   assert.equal(run(file, [caches, none]), { ...one, found: false })
   assert.equal(run(file, [caches, none]), { ...one, found: true })
@@ -50,7 +50,7 @@ test('what one process kept the next one takes, from whichever folder has it', (
   assert.not(readdirSync(folder).includes('none'), 'nothing is written where nothing is missing')
 })
 
-test('other code of the same length is compiled, and its cache takes the place of the other', ({ file, caches }) => {
+test('different code of the same length is compiled and replaces the cache', ({ file, caches }) => {
   run(file, [caches])
   const before = onlyName(caches)
   writeFileSync(file, codeOf('two'))
@@ -58,7 +58,7 @@ test('other code of the same length is compiled, and its cache takes the place o
   assert.is.not(onlyName(caches), before)
 })
 
-test('a cache that is damaged, or V8 refuses, is as good as none and is made anew', ({ file, caches }) => {
+test('a cache that is damaged or refused by V8 is ignored and rebuilt', ({ file, caches }) => {
   run(file, [caches])
   const cache = onlyName(caches)
   const good = readFileSync(cache)
@@ -79,7 +79,7 @@ test('a cache that is damaged, or V8 refuses, is as good as none and is made ane
   assert.equal(run(file, [own, caches], '--no-lazy'), { ...one, found: true })
 })
 
-test('a folder that cannot be read or written is no fault', ({ file, folder }) => {
+test('an unreadable or unwritable cache folder is no error', ({ file, folder }) => {
   const inTheWay = join(folder, 'file')
   writeFileSync(inTheWay, '')
   assert.equal(run(file, [join(inTheWay, 'below'), inTheWay]), { ...one, found: false })

@@ -16,8 +16,8 @@ const whole = (command: RouteCommand | ModuleCommand) =>
     }),
   )
 
-const test = suite('commands that are read line by line')
-test('are what JSON.parse makes of the same file', () => {
+const test = suite('command data by lines')
+test('commands read by line equal those of JSON.parse', () => {
   const read = readCommandLines(readFileSync(path.join(dist, 'commands.json'), 'utf8'))
   assert.equal(read.version, data.version)
   assert.equal(read.routes.map(whole), data.routes.map(whole))
@@ -25,7 +25,7 @@ test('are what JSON.parse makes of the same file', () => {
   assert.ok(read.routes.length > 100 && read.commands.length > 50)
 })
 
-test('keep quotes, line breaks and commas of a summary', () => {
+test('commands read by line keep quotes, line breaks and commas of a summary', () => {
   const summary = 'say "a","summary":"b", \\ and\nanother line'
   const [command] = data.commands
   const text = writeCommandLines({ version: '1', routes: [], commands: [{ ...command!, summary }, command!] })
@@ -34,7 +34,7 @@ test('keep quotes, line breaks and commas of a summary', () => {
   assert.equal(JSON.parse(text), { version: '1', routes: [], commands: [{ ...command, summary }, command] })
 })
 
-test('are refused in another form', () => {
+test('command data in another format is refused', () => {
   for (const text of [
     '',
     '{}',

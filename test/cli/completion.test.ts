@@ -31,7 +31,7 @@ test('bash completes commands, options and known values', async () => {
   assert.equal(complete(code, 'svc nope '), complete(code, 'svc '))
 })
 
-test('zsh and fish scripts parse where these shells are, and name every command', async () => {
+test('zsh and fish scripts parse in these shells and name every command', async () => {
   for (const shell of ['zsh', 'fish']) {
     const code = await script(shell)
     for (const word of ['thing', 'parts', 'state', 'closed', 'daemon'])
@@ -45,7 +45,7 @@ test('zsh and fish scripts parse where these shells are, and name every command'
   }
 })
 
-test('any other shell is refused', async () => {
+test('an unknown shell is refused', async () => {
   assert.is((await runCli(tmpdir(), ['completion', 'tcsh'])).code, 2)
 })
 

@@ -27,7 +27,7 @@ test.after.each(({ home }) => rmSync(home, { recursive: true, force: true }))
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-test('a line is level, time, plugin, fields and message, of a child as of the program', ({ log, lines }) => {
+test('a log line has level, time, plugin, fields and message, for plugins and for the program', ({ log, lines }) => {
   log({ level: 'info', msg: 'daemon is ready', pid: 7 })
   log.port.child({ plugin: 'things' }).warn({ n: 1, nested: { token: 'a' } }, 'careful')
   const [own, child] = lines()
@@ -39,7 +39,9 @@ test('a line is level, time, plugin, fields and message, of a child as of the pr
   assert.equal(rest, { level: 'warn', plugin: 'things', n: 1, nested: { token: '[redacted]' }, msg: 'careful' })
 })
 
-test('an extension that floods the log is muted for a while, over its reloads; others are heard', async ({ home }) => {
+test('an extension that floods the log is muted for a while, across reloads; other plugins are logged', async ({
+  home,
+}) => {
   let now = 0
   const path = join(home, 'flooded')
   const { port } = await openDaemonLog(new LogFile(path), false, { monotonic: () => now })
@@ -74,7 +76,7 @@ test('an extension that floods the log is muted for a while, over its reloads; o
   assert.equal([told.msg, told.dropped, said.msg], ['its lines are logged again', 40_003 - heard, 'quiet again'])
 })
 
-test('the level of a child is its own: lines of the program are written whatever it is', ({ log, lines }) => {
+test('the level of a child logger is independent of the level of the program', ({ log, lines }) => {
   const child = log.port.child({ plugin: 'things' })
   child.level = 'error'
   child.info({}, 'too much')
@@ -86,7 +88,7 @@ test('the level of a child is its own: lines of the program are written whatever
   )
 })
 
-test('a registered secret is in no line: not as message, field, binding or cause, of a plugin or of the program', async ({
+test('a registered secret is redacted in messages, fields, bindings and causes, of plugins and of the program', async ({
   home,
   log,
   text,

@@ -13,12 +13,12 @@ const base = { method: 'POST', summary: 's', replies: { 204: null }, handle: noC
 const describe = (entry: ReturnType<typeof route>) => describeRoutes([entry])[0] as RouteCommand
 const optionsOf = ({ options }: RouteCommand) => options.map(({ option, in: at, type }) => `${at} ${option} ${type}`)
 
-test('the data of a command is plain: it survives JSON', () => {
+test('the data of a command survives a JSON round trip', () => {
   assert.equal(JSON.parse(JSON.stringify(thingsData)), thingsData)
   assert.ok(thingsData.routes.length > 0)
 })
 
-test('an option is called as its route says; a name of no member is an error of the route', () => {
+test('an option has the name that its route gives; an option for an unknown member is an error of the route', () => {
   const body = v.strictObject({ thing_name: v.string(), size: v.optional(v.string()) })
   const named = (options: Record<string, string>) =>
     describe(route({ ...base, path: '/api/x', body, with: [cli('x', { options })] }))
@@ -26,7 +26,7 @@ test('an option is called as its route says; a name of no member is an error of 
   assert.throws(() => named({ other: 'thing' }), /POST \/api\/x \(svc x\): no query or body member is named other/)
 })
 
-test('every schema of a member becomes a kind of option', () => {
+test('each schema of a member maps to a kind of option', () => {
   const body = v.strictObject({
     text: v.string(),
     maybe_null: v.nullish(v.string()),
@@ -71,14 +71,14 @@ test('every schema of a member becomes a kind of option', () => {
   assert.is(byName.get('maybe_null')?.required, false)
 })
 
-test('a body that is no object is given as a whole', () => {
+test('a body that is not an object is passed whole', () => {
   const body = v.union([v.object({ a: v.string() }), v.object({ b: v.string() })])
   const command = describe(route({ ...base, path: '/api/x', body, with: [cli('x')] }))
   assert.equal(command.options, [])
   assert.is(command.body, 'required')
 })
 
-test('data that does not fit together is refused by the name of the route', () => {
+test('inconsistent command data is refused with the name of the route', () => {
   const wrong =
     ({ path, ...more }: RouteCli) =>
     () =>
@@ -89,7 +89,7 @@ test('data that does not fit together is refused by the name of the route', () =
   assert.not.throws(wrong({ path: 'x', args: [{ name: 'id' }], find: { part: { path: '/api/y/{id}', pick: 'part' } } }))
 })
 
-test('the longest path wins, a nested group is its list, and what is misspelt is recognised', () => {
+test('the longest path wins, a nested group runs its list, and a misspelt word gets a suggestion', () => {
   const entries = thingsData.routes
   const find = (text: string) => {
     const found = findCommand(text.split(' ').filter(Boolean), entries)

@@ -19,7 +19,7 @@ export default definePlugin({ name: 'acme.two', version: '1.0.0' }).surface({
 })
 `
 
-test('a command that does not fit its route is a fault of its extension, which keeps the others', async () => {
+test('a command that does not fit its route is a fault of its extension; the other commands work', async () => {
   const manifest = 'name = "acme.two"\nversion = "1.0.0"\napiVersion = 2\nmain = "main.js"\n'
   const plugins = [daemon, resources, extensions, dropInCommands]
   const svc = await scene({ 'acme.two': { 'extension.toml': manifest, 'main.js': MAIN } }, { plugins })

@@ -12,9 +12,7 @@ test.after.each(({ daemon }) => daemon.remove())
 
 const probe = { everyMs: 30, withinMs: 60 }
 
-test('a daemon that takes connections and says nothing is said to hang: exit 3, in words and as a body', async ({
-  daemon,
-}) => {
+test('an unresponsive daemon is reported with exit code 3, as text and as a body', async ({ daemon }) => {
   daemon.answer('GET /api/things', () => {}).answer('GET /api/status/identity', () => {})
   const { code, stdout, stderr } = await runCli(daemon.home, ['thing', 'list'], { probe })
   assert.is(code, 3)
@@ -28,7 +26,7 @@ test('a daemon that takes connections and says nothing is said to hang: exit 3, 
   assert.equal([json.code, JSON.parse(json.stdout).code, json.stderr], [3, 'daemon_unresponsive', ''])
 })
 
-test('a request may take as long as it wants while the daemon lives', async ({ daemon }) => {
+test('a request has no time limit while the daemon is responsive', async ({ daemon }) => {
   daemon.answer('GET /api/things', response => {
     setTimeout(() => response.writeHead(200, { 'content-type': 'application/json' }).end('{"things":[]}'), 400)
   })
@@ -38,14 +36,14 @@ test('a request may take as long as it wants while the daemon lives', async ({ d
   assert.equal([code, stdout], [0, 'no things yet\n'])
 })
 
-test('a stream whose daemon hangs before it begins ends the same way', async ({ daemon }) => {
+test('a stream of a daemon that is unresponsive before the first event fails with exit code 3', async ({ daemon }) => {
   daemon.reply('GET /api/things/t1/owner', 200, { owner: { place_id: 'plc_1' } })
   daemon.answer('GET /api/places/plc_1/things/t1/stream', () => {}).answer('GET /api/status/identity', () => {})
   const { code, stderr } = await runCli(daemon.home, ['thing', 'parts', 'list', 't1', '--follow'], { probe })
   assert.is(code, 3, stderr)
 })
 
-test('what speaks no HTTP, or stops in the middle of a reply, is named for what it is', async ({ daemon }) => {
+test('a peer that speaks no HTTP and a truncated reply are reported as such', async ({ daemon }) => {
   const { home } = daemon
   await daemon.stop()
   const answers: readonly (readonly [string, number, string])[] = [
@@ -64,7 +62,7 @@ test('what speaks no HTTP, or stops in the middle of a reply, is named for what 
   }
 })
 
-test('a daemon that ends before it answers is told apart from a connection that was lost', async ({ daemon }) => {
+test('a daemon that exits before its reply and a lost connection have different errors', async ({ daemon }) => {
   const { home } = daemon
   await daemon.stop()
   const server = createServer(socket => {
@@ -84,7 +82,7 @@ function listen(path: string, text: string): Promise<Server> {
   return new Promise(resolve => server.listen(path, () => resolve(server)))
 }
 
-test('another version of the daemon is told once, on standard error, in every form', async ({ daemon }) => {
+test('the version warning is printed once, on standard error, in every output form', async ({ daemon }) => {
   daemon.version = '9.9.9\x1b[2J'
   daemon.reply('GET /api/things/t1/owner', 200, { owner: { place_id: 'plc_1' } })
   daemon.reply('GET /api/places/plc_1/things/t1/parts', 200, { parts: [] })
@@ -101,14 +99,14 @@ test('another version of the daemon is told once, on standard error, in every fo
   assert.is((await runCli(daemon.home, ['thing', 'parts', 'list', 't1'])).stderr, '')
 })
 
-test('Ctrl-C while the daemon is thinking: 130, nothing printed', async ({ daemon }) => {
+test('Ctrl-C during a slow request exits with 130 and prints nothing', async ({ daemon }) => {
   const controller = new AbortController()
   daemon.answer('GET /api/things', () => controller.abort())
   const ran = await runCli(daemon.home, ['thing', 'list'], { signal: controller.signal })
   assert.equal(ran, { code: 130, stdout: '', stderr: '' })
 })
 
-test('what takes over a second is said on a terminal, on standard error alone, and erased', async ({ daemon }) => {
+test('a wait of over a second is shown on a terminal, only on standard error, and erased', async ({ daemon }) => {
   daemon.answer('GET /api/things', response => {
     setTimeout(() => response.writeHead(200, { 'content-type': 'application/json' }).end('{"things":[]}'), 1300)
   })

@@ -50,7 +50,7 @@ function repository(): string {
   return root
 }
 
-test('a folder without git: what was added, modified and deleted, without what tools fill', async () => {
+test('changes of a folder without git list added, modified and deleted files, without generated folders', async () => {
   const root = folder(FILES)
   const changesOf = await watchFolder(root)
   change(root)
@@ -58,7 +58,7 @@ test('a folder without git: what was added, modified and deleted, without what t
   assert.equal(await changesOf(), { changes: EXPECTED, isComplete: true })
 })
 
-test('a repository: the same, whether it is left uncommitted or committed', async () => {
+test('changes of a repository are the same before and after a commit', async () => {
   const root = repository()
   const changesOf = await watchFolder(root)
   change(root)
@@ -70,7 +70,7 @@ test('a repository: the same, whether it is left uncommitted or committed', asyn
   assert.match(head ?? '', /^[0-9a-f]{40}$/)
 })
 
-test('what was changed before is no change, unless it changes again', async () => {
+test('a file that was modified before the run is listed only if it changes again', async () => {
   const root = repository()
   change(root)
   const changesOf = await watchFolder(root)
@@ -79,7 +79,7 @@ test('what was changed before is no change, unless it changes again', async () =
   assert.equal((await changesOf()).changes, [{ path: 'deep/new.txt', change: 'modified' }])
 })
 
-test('no program that the repository, or one nested in it, names is run', async () => {
+test('no program that a repository or a nested repository configures is run', async () => {
   const root = repository()
   const ran = `touch '${join(root, 'ran')}'; cat`
   const nested = join(root, 'sub')
@@ -104,7 +104,7 @@ test('no program that the repository, or one nested in it, names is run', async 
   assert.equal((await changesOf()).changes, [{ path: 'a.txt', change: 'modified' }])
 })
 
-test('a repository that appears in a folder is listed like any other the next time, without its programs', async () => {
+test('a repository that appears in a folder is listed at the next comparison, without running its programs', async () => {
   const root = folder({ 'a.txt': 'a' })
   const changesOf = await watchFolder(root)
   git(root, 'init', '-q')
@@ -117,7 +117,7 @@ test('a repository that appears in a folder is listed like any other the next ti
   assert.equal((await again()).changes, [{ path: 'a.txt', change: 'modified' }])
 })
 
-test('a filter that the person configured for all repositories is used', async () => {
+test('a filter in the global git configuration of the user runs', async () => {
   const root = repository()
   const configured = join(folder({ config: '[filter "up"]\n\tclean = tr a-z A-Z\n' }), 'config')
   const before = process.env.GIT_CONFIG_GLOBAL
@@ -143,7 +143,7 @@ test('a submodule whose commit was staged is listed', async () => {
   assert.equal((await changesOf()).changes, [{ path: 'sub', change: 'added' }])
 })
 
-test('the first commit of a repository tells what it added', async () => {
+test('the first commit of a repository lists the added files', async () => {
   const root = folder({})
   git(root, 'init', '-q')
   const changes = await watchFolder(root)

@@ -31,12 +31,12 @@ const calls: readonly (readonly string[])[] = [
 ]
 
 for (const args of calls)
-  test(`svc ${args.join(' ')}: the short way says what the whole command line says`, () => {
+  test(`svc ${args.join(' ')}: the fast path and the full command line print the same`, () => {
     for (const env of [{}, { COLUMNS: '40', LC_ALL: 'C' }])
       assert.equal(call('bin/svc', args, env), call('svc.cjs', args, env), JSON.stringify(env))
   })
 
-test('help goes into a pipe that nobody reads, one that is full, and a file', () => {
+test('help is written to an unread pipe, a full pipe and a file', () => {
   const script = `"$0" "$1" --help | true; "$0" "$1" --help | { sleep 1; wc -l; }; "$0" "$1" --help > "$2"; wc -l < "$2"`
   const file = join(mkdtempSync(join(tmpdir(), 'svc-help-')), 'help')
   const { stdout, stderr } = spawnSync(
@@ -53,7 +53,7 @@ test('help goes into a pipe that nobody reads, one that is full, and a file', ()
   assert.ok(Number(piped) > 20)
 })
 
-test('help into an output that cannot be written fails, without a trace', () => {
+test('help into an unwritable output fails without a stack trace', () => {
   if (!existsSync('/dev/full')) return
   for (const args of [['--help'], ['skill', '--help']]) {
     const { status, stderr } = spawnSync(

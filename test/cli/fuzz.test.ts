@@ -67,7 +67,7 @@ function argvOf(): string[] {
   return words
 }
 
-test(`whatever is given and whatever is answered: no stack trace, an exit code of the table (seed ${seed})`, async () => {
+test(`random arguments and replies give no stack trace and a documented exit code (seed ${seed})`, async () => {
   const daemon = await FakeDaemon.start()
   daemon.otherwise = answer
   const known: ReadonlySet<number> = new Set(Object.values(exitCodes))

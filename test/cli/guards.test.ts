@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import { FakeDaemon, runCli } from './fake-daemon.js'
 import { data, dist } from './tree.js'
 
-const test = suite<{ daemon: FakeDaemon }>('commands that ask before they act')
+const test = suite<{ daemon: FakeDaemon }>('confirmation of commands')
 test.before.each(async context => {
   context.daemon = await FakeDaemon.start()
   context.daemon.version = data.version
@@ -14,7 +14,7 @@ test.after.each(({ daemon }) => daemon.remove())
 
 const asked = (daemon: FakeDaemon) => daemon.asked.splice(0).map(({ method, url }) => `${method} ${url}`)
 
-test('a record of a kind that no plugin has is stored with --force alone', async ({ daemon }) => {
+test('a record of an unknown kind is stored only with --force', async ({ daemon }) => {
   const kinds = [
     { kind: 'automation.job', registered: true },
     { kind: 'left.over', registered: false },
@@ -39,7 +39,9 @@ test('a record of a kind that no plugin has is stored with --force alone', async
   assert.equal(asked(daemon).at(0), 'PUT /api/resources/nope/x')
 })
 
-test('on a terminal an extension is installed after a yes, elsewhere and with --yes at once', async ({ daemon }) => {
+test('an extension is installed after a yes on a terminal, and at once with --yes or without a terminal', async ({
+  daemon,
+}) => {
   const extension = { name: 'acme.hello', version: '1.0.0', state: 'active' }
   const none = {
     permissions: [],
@@ -65,7 +67,7 @@ test('on a terminal an extension is installed after a yes, elsewhere and with --
   for (const answer of ['n', '', 'what']) assert.is(await install([answer]), false, answer)
 })
 
-test('without a daemon the doctor says what can be seen without one', async ({ daemon }) => {
+test('the doctor checks what it can without a daemon', async ({ daemon }) => {
   await daemon.stop()
   const doctor = (...more: string[]) =>
     runCli(daemon.home, ['doctor', ...more], { data, root: dist, env: { PATH: '/nowhere' } })

@@ -9,7 +9,7 @@ import { data, dist, entries, wordsOf } from './tree.js'
 
 const svc = (...argv: string[]) => runCli(tmpdir(), argv, { data, root: dist })
 
-test('every command of the build has a help with usage, each argument and option, and an example', async () => {
+test('every command has help with usage, arguments, options and an example', async () => {
   assert.ok(entries.length > 40)
   for (const entry of entries) {
     const { code, stdout, stderr } = await svc(...entry.path.split(' '), '--help')
@@ -26,7 +26,7 @@ test('every command of the build has a help with usage, each argument and option
   }
 })
 
-test('every example is taken by the parser of its command', async () => {
+test('every example is accepted by the parser of its command', async () => {
   for (const entry of entries) {
     const found = findCommand(wordsOf(exampleOf(entry)).slice(1), entries)
     assert.is(found.is === 'command' ? found.entry.path : found.is, entry.path)
@@ -34,7 +34,7 @@ test('every example is taken by the parser of its command', async () => {
   }
 })
 
-test('every group tells its verbs: with help on standard output, without a verb on standard error and exit 2', async () => {
+test('a group lists its verbs: help on standard output, a missing verb on standard error with exit code 2', async () => {
   const groups = new Set(entries.flatMap(({ path }) => (path.includes(' ') ? [path.split(' ')[0] as string] : [])))
   for (const group of groups) {
     if (entries.some(({ path }) => path === group)) continue
@@ -48,7 +48,7 @@ test('every group tells its verbs: with help on standard output, without a verb 
   }
 })
 
-test('help of a group within a group tells its verbs; without a word it stands for its list', async () => {
+test('help of a nested group lists its verbs; the nested group alone runs its list', async () => {
   const help = await svc('task', 'run', '--help')
   for (const { path } of entries) if (path.startsWith('task run ')) assert.match(help.stdout, `  ${path}`)
   const found = findCommand(['task', 'run', 'task_1'], entries)
@@ -57,7 +57,7 @@ test('help of a group within a group tells its verbs; without a word it stands f
   assert.is(bare.is === 'command' && bare.entry.path, 'automation jobs list')
 })
 
-test('help fits the narrowest terminal, whatever a name takes', async () => {
+test('help fits the narrowest terminal with names of any length', async () => {
   const groups = new Set(entries.map(({ path }) => path.split(' ')[0] as string))
   const texts = [['help'], ...[...groups, ...entries.map(({ path }) => path)].map(path => ['help', ...path.split(' ')])]
   for (const width of [40, 60, 80]) {
@@ -74,17 +74,17 @@ test('help fits the narrowest terminal, whatever a name takes', async () => {
   }
 })
 
-test('every group of the build stands under what it is for', async () => {
+test('every group of the build is in a section of the help', async () => {
   assert.not.match((await svc('help')).stdout, 'Extension commands')
 })
 
-test('an option with more values than a line or two can name says where they are listed', async () => {
+test('an option with many values names the command that lists them', async () => {
   const { stdout } = await svc('hooks', 'runs', '--help')
   assert.match(stdout.replace(/\s+/g, ' '), '--event <text> filter by event; see svc hooks events')
   assert.not.match(stdout, 'session.pre_create|')
 })
 
-test('a group within a group is its list', async () => {
+test('a nested group without a verb runs its list', async () => {
   for (const path of ['automation jobs', 'automation runs']) {
     const { code, stderr } = await svc(...path.split(' '))
     assert.is(code, 3, stderr)
@@ -101,7 +101,7 @@ test('a group within a group is its list', async () => {
   }
 })
 
-test('a mistyped name of any command is answered with that command', async () => {
+test('a mistyped name of any command gets that command as suggestion', async () => {
   for (const { path } of entries) {
     const words = path.split(' ')
     const last = words.at(-1) as string

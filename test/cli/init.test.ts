@@ -20,7 +20,7 @@ function world(name: string, programs: Readonly<Record<string, number>> = {}) {
   return { home, svc: (...argv: string[]) => runCli(home, argv, { data, root: dist, env }) }
 }
 
-test('without an agent it says how to get one, writes the recommended mode, and prints what comes next', async () => {
+test('init without an agent names the install command, writes the recommended mode and prints the next steps', async () => {
   const { home, svc } = world('none')
   const { code, stdout } = await svc('init', '--yes')
   assert.is(code, 0)
@@ -33,7 +33,7 @@ test('without an agent it says how to get one, writes the recommended mode, and 
   })
 })
 
-test('an agent that is logged in goes before one that is not', async () => {
+test('a logged-in agent is preferred to one without a login', async () => {
   const { home, svc } = world('two', { 'claude-agent-acp': 1, 'codex-acp': 0, codex: 0 })
   const { stdout } = await svc('init', '--yes')
   assert.match(stdout, '✗ Claude: not logged in: claude-agent-acp --cli auth login')
@@ -42,7 +42,7 @@ test('an agent that is logged in goes before one that is not', async () => {
   assert.equal(defaults, { provider: 'codex' })
 })
 
-test('an endpoint that is named is written, and kept; what is no URL of one is refused', async () => {
+test('a named endpoint is written and kept; an invalid URL is refused', async () => {
   const { home, svc } = world('endpoint')
   const url = 'http://127.0.0.1:29996/v1'
   const { code, stdout } = await svc('init', '--yes', '--endpoint', `${url}/`)
@@ -60,7 +60,7 @@ test('an endpoint that is named is written, and kept; what is no URL of one is r
   assert.equal(written().providers, { svc: { base_url: url } })
 })
 
-test('what is set stays, comments included; a file that is no JSON is left alone', async () => {
+test('existing settings and comments stay; a file that is not JSON is not changed', async () => {
   const { home, svc } = world('kept', { gemini: 0 })
   mkdirSync(home, { recursive: true })
   const file = join(home, 'config.json')
@@ -78,7 +78,7 @@ test('what is set stays, comments included; a file that is no JSON is left alone
   assert.is(readFileSync(file, 'utf8'), '{ broken')
 })
 
-test('bare svc says how the daemon is and names three commands; a stray option is refused', async () => {
+test('bare svc shows the daemon and three commands; a stray option is refused', async () => {
   const { home, svc } = world('bare')
   const { code, stdout } = await svc()
   assert.is(code, 0)

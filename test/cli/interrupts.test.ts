@@ -9,7 +9,7 @@ function scene() {
   return { told, say, interrupts: new Interrupts(say('end')) }
 }
 
-test('the last who asked gets Ctrl-C, once; then the command ends', () => {
+test('the newest handler gets Ctrl-C, once; then the command ends', () => {
   const { told, say, interrupts } = scene()
   interrupts.onNext(say('first'))
   const release = interrupts.onNext(say('given back'))
@@ -19,7 +19,7 @@ test('the last who asked gets Ctrl-C, once; then the command ends', () => {
   assert.equal(told, ['last', 'first', 'end'])
 })
 
-test('who has something to undo gets other ends too, and is left in peace until it is undone', () => {
+test('a handler with an undo step gets other signals too and may finish it', () => {
   const { told, say, interrupts } = scene()
   interrupts.terminate(say('killed'))
   const release = interrupts.onNext(say('undo'), { anyEnd: true })
@@ -31,7 +31,7 @@ test('who has something to undo gets other ends too, and is left in peace until 
   assert.equal(told, ['killed', 'undo', 'killed'])
 })
 
-test('Ctrl-C begins the undoing as well, and a second one ends it', () => {
+test('Ctrl-C starts the undo step, and a second one aborts it', () => {
   const { told, say, interrupts } = scene()
   interrupts.onNext(say('undo'), { anyEnd: true })
   interrupts.interrupt()

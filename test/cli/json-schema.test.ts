@@ -45,14 +45,14 @@ const problemsOf = configChecker('config.json')
 const nested = (path: string, value: unknown) =>
   path.split('.').reduceRight<unknown>((below, key) => ({ [key]: below }), value)
 
-test('the default of every setting is valid by the schema', () => {
+test('the default of every setting matches the schema', () => {
   const written = settings.filter(({ schema, default: fallback }) => v.safeParse(schema, fallback).success)
   assert.ok(written.length > settings.length / 2)
   for (const { path, default: fallback } of written)
     if (fallback !== undefined) assert.is(judge(nested(path, fallback)), '', path)
 })
 
-test('what the daemon takes is valid by the schema', async () => {
+test('a configuration that the daemon accepts matches the schema', async () => {
   const configs = [
     '{}',
     '{ "$schema": "./config.schema.json", "http": { "port": 0, "enabled": "auto", "allowed_hosts": ["box:2123"] } }',
@@ -67,7 +67,7 @@ test('what the daemon takes is valid by the schema', async () => {
   }
 })
 
-test('what the daemon refuses is refused by the schema', async () => {
+test('a configuration that the daemon refuses does not match the schema', async () => {
   const configs = [
     '[]',
     '{ "nothing": 1 }',
@@ -88,7 +88,7 @@ test('what the daemon refuses is refused by the schema', async () => {
   }
 })
 
-test('settings of an extension are part of the schema, and only they', () => {
+test('only settings of loaded extensions are part of the schema', () => {
   const schema = configSchema(settings.map(settingSchema), '1.2.3')
   const setting = {
     path: 'plugins.acme.hello.greeting',
@@ -112,7 +112,7 @@ const manifests = ['packages', 'examples/extensions'].flatMap(folder =>
   }),
 )
 
-test('every manifest of the repository is valid by the schema of extensions, and broken ones are not', () => {
+test('every manifest of the repository matches the extension schema, and broken ones do not', () => {
   const judgeManifest = judgeOf(extensionSchema('1.2.3'))
   assert.ok(manifests.length > 20)
   for (const file of manifests) {
@@ -141,7 +141,7 @@ test('every manifest of the repository is valid by the schema of extensions, and
   assert.throws(() => parseManifest(JSON.stringify({ ...base, $schema: 1 }), 'extension.json'), /\$schema/)
 })
 
-test('a bundle is valid by the schema of bundles, and broken ones are not', () => {
+test('a bundle matches the bundle schema, and broken bundles do not', () => {
   const judgeBundle = judgeOf(bundleSchema('1.2.3'))
   const isRead = (value: unknown) => 'manifest' in parseBundle('a.json', JSON.stringify(value))
   const profile = {
@@ -168,7 +168,7 @@ test('a bundle is valid by the schema of bundles, and broken ones are not', () =
   }
 })
 
-test('svc init writes the schema and names it in config.json; config schema prints the same', async () => {
+test('svc init writes the schema and names it in config.json; config schema prints it', async () => {
   const home = mkdtempSync(join(tmpdir(), 'svc-schema-'))
   try {
     const env = { HOME: home, SVC_HOME: join(home, '.svc'), PATH: '/nowhere' }

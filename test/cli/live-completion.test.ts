@@ -70,7 +70,7 @@ async function unlessLate<T extends { readonly length: number }>(look: () => Pro
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 const present = (shell: string) => spawnSync(shell, ['-c', 'true']).status === 0
 
-test('rows with neither id nor name are offered as the first column of their list has them', async ({ daemon }) => {
+test('rows with neither id nor name are completed by the first column of their list', async ({ daemon }) => {
   const tools = ['service__agent_list', 'mcp__files__read'].map(tool_id => ({ descriptor: { tool_id } }))
   daemon.reply('GET /api/tools', 200, { tools })
   const offered = async (...words: string[]) => {
@@ -81,9 +81,7 @@ test('rows with neither id nor name are offered as the first column of their lis
   assert.is(await offered('tool', 'call', ''), 'service__agent_list\t\nmcp__files__read\t\n')
 })
 
-test('targets and deliveries of the bridge that stands before are offered, targets also by their names', async ({
-  daemon,
-}) => {
+test('targets and deliveries of the preceding bridge are completed, targets also by name', async ({ daemon }) => {
   const targets = [
     { bridge_id: 'bri_1', canonical_route: 'group:#ops', display_name: 'Ops room', capabilities: [] },
     { bridge_id: 'bri_1', canonical_route: 'peer:ada', display_name: 'Ada', capabilities: [] },
@@ -122,7 +120,7 @@ for (const [shell, ask] of Object.entries(asking)) {
       return line.endsWith(' ') && offered.every(text => text.startsWith('--')) ? [] : offered
     })
 
-  test(`${shell} offers the models that are known, those of the named provider alone`, async ({ daemon }) => {
+  test(`${shell} completes known models, limited to a named provider`, async ({ daemon }) => {
     const models = [
       { provider_id: 'codex', model_id: 'gpt-a' },
       { provider_id: 'claude', model_id: 'opus-b' },
@@ -134,7 +132,7 @@ for (const [shell, ask] of Object.entries(asking)) {
     assert.equal(await offers(daemon.home, 'svc provider models list cl'), ['claude'])
   })
 
-  test(`${shell} offers ids and names of the daemon, also those that need quotes`, async ({ daemon: { home } }) => {
+  test(`${shell} completes ids and names of the daemon, with quotes where needed`, async ({ daemon: { home } }) => {
     assert.equal(await offers(home, 'svc session events '), ['ses_a1', 'ses_b2'])
     assert.equal(await offers(home, 'svc session events ses_b'), ['ses_b2'])
     assert.equal(await offers(home, 'svc session events fi'), ['first'], 'by its name')
@@ -147,7 +145,7 @@ for (const [shell, ask] of Object.entries(asking)) {
     assert.ok((await offers(home, 'svc sess')).includes('session'))
   })
 
-  test(`${shell} offers jobs, triggers, settings and their values under the names that the documentation uses`, async ({
+  test(`${shell} completes jobs, triggers, settings and their values under the documented names`, async ({
     daemon,
   }) => {
     const keys = [
@@ -170,7 +168,7 @@ for (const [shell, ask] of Object.entries(asking)) {
     assert.equal(await offers(home, 'svc config set log.level '), ['debug', 'info'])
   })
 
-  test(`${shell} says nothing where there is no daemon, or one that does not answer`, async ({ daemon }) => {
+  test(`${shell} completes nothing without a responsive daemon`, async ({ daemon }) => {
     daemon.answer('GET /api/sessions', () => {})
     assert.not.ok((await offersOnce(daemon.home, 'svc session events ')).some(text => text.startsWith('ses_')))
     assert.not.ok(
@@ -179,7 +177,7 @@ for (const [shell, ask] of Object.entries(asking)) {
   })
 }
 
-test('what is asked for in vain is not waited for', async ({ daemon }) => {
+test('a completion request without an answer times out at once', async ({ daemon }) => {
   daemon.answer('GET /api/sessions', () => {})
   const env = { SVC_WORDS: 'session\nevents\n\n' }
   assert.equal(await runCli(daemon.home, ['completion', 'words'], { data, root: dist, env }), {
@@ -189,7 +187,7 @@ test('what is asked for in vain is not waited for', async ({ daemon }) => {
   })
 })
 
-test('of a long list its first page is asked for, and all of it where that does not say enough', async ({ daemon }) => {
+test('completion of a long list reads its first page, and all pages only if needed', async ({ daemon }) => {
   const sessions = Array.from({ length: 300 }, (_, i) => ({ id: `ses_${i}`, workspace_id: i < 150 ? 'ws_1' : 'ws_2' }))
   const asks = async (words: string) => {
     const env = { SVC_WORDS: words }
@@ -212,7 +210,7 @@ test('of a long list its first page is asked for, and all of it where that does 
   assert.equal(whole, { ids: 100, urls: ['/api/sessions?limit=100', '/api/sessions'] }, 'pages are shorter there')
 })
 
-test('hostile words and replies: nothing, and no word about it', async ({ daemon }) => {
+test('hostile words and replies complete nothing and print nothing', async ({ daemon }) => {
   for (const SVC_WORDS of [
     '',
     '\n',

@@ -36,7 +36,7 @@ const rotating = (path: string, more: Partial<LogLimits> = {}, now?: () => numbe
 }
 const names = (path: string) => logFiles(path).map(file => file.slice(path.length))
 
-test('lines are on the disk at once, closed to others', ({ path }) => {
+test('lines are on the disk at once, in a file that only its owner reads', ({ path }) => {
   const log = new LogFile(path)
   log.write('one\n')
   assert.is(readFileSync(path, 'utf8'), 'one\n')
@@ -46,7 +46,7 @@ test('lines are on the disk at once, closed to others', ({ path }) => {
   assert.is(readFileSync(path, 'utf8'), 'one\ntwo\n')
 })
 
-test('a full log is rotated, and as many old ones are kept as the limits say', ({ path }) => {
+test('a full log is rotated, and the limits bound the number of rotated files', ({ path }) => {
   const log = rotating(path)
   for (let i = 1; i <= 7; i++) log.write(`${i}${'x'.repeat(1000)}\n`)
   log.write('new\n')
@@ -60,7 +60,7 @@ test('a full log is rotated, and as many old ones are kept as the limits say', (
   assert.equal(names(path), [''])
 })
 
-test('what was rotated long ago goes, at a start and while the daemon runs', ({ path }) => {
+test('old rotated files are removed at start and while the daemon runs', ({ path }) => {
   const day = 24 * 60 * 60_000
   let now = Date.now()
   const log = rotating(path, {}, () => now)
@@ -78,9 +78,7 @@ test('what was rotated long ago goes, at a start and while the daemon runs', ({ 
   assert.equal(names(path), ['', '.1'])
 })
 
-test('only the daemon that holds the lock rotates: a start that finds it held leaves the file where it is', ({
-  path,
-}) => {
+test('only the daemon with the lock rotates; a start that finds the lock taken does not', ({ path }) => {
   const winner = rotating(path)
   winner.write(`${'x'.repeat(990)}\n`)
   const loser = new LogFile(path)
@@ -91,9 +89,7 @@ test('only the daemon that holds the lock rotates: a start that finds it held le
   assert.match(readFileSync(path, 'utf8'), /already running with pid 1\ngo on\n$/)
 })
 
-test('a log that is taken away is begun anew, and one that was cut in the middle of a line goes on with the next', ({
-  path,
-}) => {
+test('a removed log is created again, and a log cut within a line continues on the next', ({ path }) => {
   let now = 0
   const log = rotating(path, {}, () => now)
   log.write('one\n')
@@ -106,7 +102,7 @@ test('a log that is taken away is begun anew, and one that was cut in the middle
   assert.is(readFileSync(path, 'utf8'), '{"level":"info","msg":"cut\nthree\n')
 })
 
-test('a log that cannot be written stops nobody, and says later what is missing', ({ path }) => {
+test('an unwritable log blocks no caller and later reports the missing lines', ({ path }) => {
   let now = 0
   mkdirSync(path, { recursive: true })
   const log = rotating(path, {}, () => now)
@@ -121,7 +117,7 @@ test('a log that cannot be written stops nobody, and says later what is missing'
   assert.equal(rest, ['there', 'again', ''])
 })
 
-test('a daemon that is killed while it writes and rotates leaves every line once and in order', async ({ path }) => {
+test('a daemon killed during writes and rotation leaves every line once and in order', async ({ path }) => {
   const program = join(path, '..', '..', 'writer.mjs')
   const entryPoints = [fileURLToPath(new URL('../../cli/daemon/log-file.ts', import.meta.url))]
   const [source] = buildSync({ entryPoints, bundle: true, platform: 'node', format: 'esm', write: false }).outputFiles
@@ -147,7 +143,7 @@ test('a daemon that is killed while it writes and rotates leaves every line once
   }
 })
 
-test('the tail is readable, and only of what came after a position', ({ path }) => {
+test('the tail has whole lines after a position', ({ path }) => {
   assert.equal(logTail(path, 0, 5), [])
   const log = new LogFile(path)
   log.write('{"level":"info","msg":"before"}\n')
@@ -158,7 +154,7 @@ test('the tail is readable, and only of what came after a position', ({ path }) 
   assert.equal(logTail(path, 1_000_000, 1), ['plain text'])
 })
 
-test('secrets are redacted by the name of their key, wherever they are', () => {
+test('secrets are redacted by the name of their key at any depth', () => {
   const line = {
     api_key: 'a',
     apiKey: 'a',

@@ -16,7 +16,7 @@ test.after.each(({ home }) => rmSync(home, { recursive: true, force: true }))
 const line = (level: string, msg: string, more: object = {}) =>
   `${JSON.stringify({ level, time: '2030-01-31T09:00:00.000Z', ...more, msg })}\n`
 
-test('without a daemon, from the file: the last lines for people, by level, and what is no log line', async ({
+test('logs without a daemon reads the last lines of the file, by level, with lines in other formats', async ({
   home,
   path,
 }) => {
@@ -51,7 +51,7 @@ test('without a daemon, from the file: the last lines for people, by level, and 
   )
 })
 
-test('lines of one plugin, and lines from a time on; a wrong time is refused', async ({ home, path }) => {
+test('logs filters by plugin and by time; an invalid time is refused', async ({ home, path }) => {
   const log = new LogFile(path)
   log.write(line('info', 'old', { plugin: 'things' }))
   log.write(line('warn', 'new', { plugin: 'things', time: '2030-02-01T00:00:00.000Z' }))
@@ -70,7 +70,7 @@ test('lines of one plugin, and lines from a time on; a wrong time is refused', a
   assert.match(wrong.stderr, /--since takes a duration or a time/)
 })
 
-test('lines that were rotated away are found as well; where nothing is, it says what to do', async ({ home, path }) => {
+test('rotated lines are found; an empty log gives the next step', async ({ home, path }) => {
   const empty = await runCli(home, ['logs'])
   assert.equal([empty.code, empty.stderr], [0, ''])
   assert.match(empty.stdout, 'svc daemon start')
@@ -89,7 +89,7 @@ test('lines that were rotated away are found as well; where nothing is, it says 
   )
 })
 
-test('following goes over a rotation, shows whole lines, and ends with 130', async ({ home, path }) => {
+test('following continues over a rotation, prints whole lines and exits with 130', async ({ home, path }) => {
   mkdirSync(dirname(path))
   writeFileSync(path, line('info', 'old'))
   const controller = new AbortController()

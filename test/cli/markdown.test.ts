@@ -31,7 +31,7 @@ const TEXT = [
   'end',
 ].join('\n')
 
-test('emphasis is coloured, marks go, lists get bullets, and lines are broken between words', () => {
+test('emphasis is coloured, its marks are removed, lists get bullets, and lines wrap between words', () => {
   const lines = shown(TEXT).split('\n')
   assert.is(lines[0], '<bold:A> <bold:heading>')
   assert.is(lines[1], 'Some <bold:bold> <bold:words> and <cyan:code> and 2 * 3 in a')
@@ -43,22 +43,22 @@ test('emphasis is coloured, marks go, lists get bullets, and lines are broken be
   assert.is(lines.at(-2), 'end')
 })
 
-test('however the text is cut into pieces, the same is shown', () => {
+test('output is the same however the text is split into chunks', () => {
   for (const styled of [true, false])
     for (const size of [1, 2, 3, 7]) assert.is(shown(TEXT, { size, styled }), shown(TEXT, { styled }), String(size))
 })
 
-test('without colours the marks stay, and nothing is lost', () => {
+test('marks stay and no text is lost without colours', () => {
   const text = shown(TEXT, { styled: false, width: 1000 })
   assert.is(text, `${TEXT}\n`)
 })
 
-test('emphasis that is never ended does not go beyond its line', () => {
+test('unclosed emphasis ends with its line', () => {
   assert.is(shown('a **b\nc'), 'a <bold:b>\nc\n')
   assert.is(shown('a `b\nc'), 'a <cyan:b>\nc\n')
 })
 
-test('emphasis by one star or underscore, links and tasks are shown; what only looks like them stays', () => {
+test('star and underscore emphasis, links and task items are rendered; similar text is unchanged', () => {
   const wide = { width: 1000 }
   assert.is(shown('an *italic* and _other_ word', wide), 'an <italic:italic> and <italic:other> word\n')
   assert.is(shown('*two words*', wide), '<italic:two> <italic:words>\n')
@@ -110,17 +110,17 @@ test('a table with too many columns for the terminal is shown row by row', () =>
   assert.is(lines[8], '<bold:column 8>: value 8')
 })
 
-test('lines with bars that are no table are text, and a table without colours stays as it is', () => {
+test('lines with bars outside a table are text, and a table without colours is unchanged', () => {
   assert.is(shown('| a | b |\nc'), '| a | b |\nc\n')
   assert.is(shown(TABLE, { styled: false, width: 1000 }), TABLE)
 })
 
-test('tables, links and emphasis are the same however the text is cut into pieces', () => {
+test('tables, links and emphasis are the same however the text is split into chunks', () => {
   const text = `${TABLE}\n*a b* [c](d) _e_ |\n| f`
   for (const size of [1, 2, 3, 7]) assert.is(shown(text, { size, width: 30 }), shown(text, { width: 30 }), String(size))
 })
 
-test('a hostile text takes time in proportion to its length', () => {
+test('a hostile text takes time proportional to its length', () => {
   const time = (text: string) => {
     const begun = performance.now()
     shown(text)

@@ -44,20 +44,20 @@ async function login(lines: readonly string[], status: object = {}) {
   return { printed, shown, sent, signal }
 }
 
-test('the pasted address of a login is not shown, and an empty line before it is none', async () => {
+test('the pasted address of a login is not echoed, and an empty line before it is ignored', async () => {
   const { printed, shown, sent } = await login(['', ` ${address} `])
   assert.equal(shown, [], 'no line is read with echo')
   assert.equal(sent, [{ redirect_url: address }])
   assert.is(printed.at(-1), 'logged in to guarded at http://localhost:1')
 })
 
-test('a login that ends in the browser ends the reading of the address', async () => {
+test('a login that ends in the browser ends the prompt for the address', async () => {
   const status = { token_present: true, status: 'authenticated', updated_at: expires_at }
   const { sent, signal } = await login([], status)
   assert.equal([sent, signal?.aborted], [[], true])
 })
 
-test('a reading without echo that is ended gives the terminal back', async () => {
+test('an aborted prompt without echo restores the terminal', async () => {
   const raw: boolean[] = []
   const input = Object.assign(new PassThrough(), { setRawMode: (on: boolean) => raw.push(on) })
   const ends = new AbortController()

@@ -44,7 +44,7 @@ test.after.each(({ server, connections }) => {
 const ok = (text: string, more = '') =>
   `HTTP/1.1 200 OK\r\nContent-Length: ${Buffer.byteLength(text)}\r\n${more}\r\n${text}`
 
-test('one connection carries requests one after the other, and as many as are needed at once', async context => {
+test('one connection carries sequential requests, and concurrent requests open more', async context => {
   context.say = (request, socket) => void socket.write(ok(request.slice(request.indexOf('\r\n\r\n') + 4)))
   const { poster, connections } = context
   for (const body of ['{"n":1}', '{"n":"ä"}']) assert.equal(await poster.post('/x', body), { status: 200, text: body })
@@ -58,7 +58,7 @@ test('one connection carries requests one after the other, and as many as are ne
   assert.is(connections.length, 3)
 })
 
-test('an answer may come in parts of any size, none at all, or end with its connection', async context => {
+test('an answer in chunks of any size, an empty answer and an answer ended by the connection are read', async context => {
   const { poster, connections } = context
   context.say = async (_, socket) => {
     for (const byte of Buffer.from(ok('{"long":"ö"}'))) {
@@ -77,7 +77,7 @@ test('an answer may come in parts of any size, none at all, or end with its conn
   assert.is(connections.length, before + 2, 'who says close is not asked again')
 })
 
-test('what is no answer fails, and the next request has another connection', async context => {
+test('an invalid answer fails, and the next request uses a new connection', async context => {
   const { poster } = context
   for (const [text, why] of [
     ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n', /not a reply of the daemon/],
@@ -94,7 +94,7 @@ test('what is no answer fails, and the next request has another connection', asy
   assert.is((await poster.post('/x', '{}')).text, 'fine')
 })
 
-test('a connection that the daemon has ended is not used again', async context => {
+test('a connection closed by the daemon is not reused', async context => {
   context.say = (_, socket) => void socket.write(ok('fine'))
   const { poster, connections } = context
   await poster.post('/x', '{}')

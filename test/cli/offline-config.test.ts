@@ -17,7 +17,7 @@ function world(name: string) {
   return { file, svc }
 }
 
-test('what keeps the daemon from starting is changed without one; comments stay', async () => {
+test('a setting that prevents the start is changed without a daemon; comments stay', async () => {
   const { file, svc } = world('kept')
   writeFileSync(file, '{\n  // taken by another program\n  "http": { "port": 2123 }\n}\n')
   const set = await svc('config', 'set', 'http.port', '0')
@@ -31,7 +31,7 @@ test('what keeps the daemon from starting is changed without one; comments stay'
   assert.not.match(readFileSync(file, 'utf8'), 'port"')
 })
 
-test('what a daemon would refuse is refused without one, and nothing is written', async () => {
+test('a value that a daemon would refuse is refused without one, and nothing is written', async () => {
   const { file, svc } = world('refused')
   for (const [key, value, code] of [
     ['http.port', 'banana', 'config_invalid'],
@@ -49,7 +49,7 @@ test('what a daemon would refuse is refused without one, and nothing is written'
   assert.is(readFileSync(file, 'utf8'), '{ broken')
 })
 
-test('a member that keeps the file from being valid is corrected without a daemon, each by itself', async () => {
+test('each invalid member is corrected without a daemon', async () => {
   const { file, svc } = world('repaired')
   writeFileSync(file, '{\n  // comment\n  "http": { "port": "banana" },\n  "log": { "levl": 1 }\n}\n')
   const other = await svc('config', 'set', 'log.level', 'debug')
@@ -70,7 +70,7 @@ test('a member that keeps the file from being valid is corrected without a daemo
   assert.match(readFileSync(file, 'utf8'), /\/\/ comment\n {2}"http": \{ "port": 0 \}/)
 })
 
-test('a file that does not parse is not written without a daemon either; the refusal says where and what to do', async () => {
+test('a file that does not parse is not written without a daemon; the refusal gives position and next step', async () => {
   const { file, svc } = world('broken')
   const text = '{\n  "http": { "port": 1,, }\n}\n'
   writeFileSync(file, text)
@@ -93,7 +93,7 @@ test('a setting of a workspace needs the daemon', async () => {
   assert.not(existsSync(file))
 })
 
-test('a dry run says what would be written', async () => {
+test('a dry run prints the planned change', async () => {
   const { file, svc } = world('dry')
   assert.match((await svc('config', 'set', 'http.port', '0', '--dry-run')).stdout, 'would be changed')
   assert.not(existsSync(file))

@@ -13,7 +13,7 @@ test.after.each(({ daemon }) => daemon.remove())
 const long = 'y'.repeat(300)
 const thing = { id: 'thg_1', state: 'open', size: 1, created_at: null, note: long }
 
-test('a table is as wide as COLUMNS says, else the terminal, and whole where there is none', async ({ daemon }) => {
+test('the width of a table is COLUMNS, else the terminal, and unlimited without one', async ({ daemon }) => {
   daemon.reply('GET /api/things', 200, { things: [thing] })
   const widest = async (options: RunOptions) => {
     const { stdout } = await runCli(daemon.home, ['thing', 'list'], {
@@ -29,7 +29,7 @@ test('a table is as wide as COLUMNS says, else the terminal, and whole where the
   for (const COLUMNS of ['', '0', '-3', 'many']) assert.ok((await widest({ env: { COLUMNS } })) > 300, COLUMNS)
 })
 
-test('in a table that is too wide nothing that has to be read whole is cut, and no column is empty', () => {
+test('a table that is too wide cuts no id or status and leaves no column empty', () => {
   const columns = [
     { header: 'Level', path: 'level' },
     { header: 'Item', path: 'item' },
@@ -65,7 +65,7 @@ test('in a table that is too wide nothing that has to be read whole is cut, and 
   assert.ok(hostile.length < 2000)
 })
 
-test('one cell without end does not fill up every other row', () => {
+test('one very long cell does not widen every other row', () => {
   const columns = [
     { header: 'a', path: 'a' },
     { header: 'b', path: 'b' },
@@ -79,7 +79,7 @@ test('one cell without end does not fill up every other row', () => {
   assert.match(lines[1] as string, /x… {2}end$/)
 })
 
-test('columns stand below each other whatever the letters are made of', () => {
+test('columns align with characters of any width', () => {
   const texts = {
     漢字: 4,
     Zoë: 3,
@@ -109,7 +109,7 @@ test('columns stand below each other whatever the letters are made of', () => {
   for (const line of lines.slice(1)) assert.is(textWidth(line.slice(0, line.indexOf('end'))), 6, line)
 })
 
-test('a list of one thing goes on in the next line between two entries, and is one line where there is no width', () => {
+test('a one-column list wraps between entries, and is one line without a width', () => {
   const thing = { id: 'one', tools: ['service__alpha', 'service__beta', `service__${'g'.repeat(40)}`, 'd'] }
   const fields = [
     { header: 'Thing', path: 'id' },
@@ -125,7 +125,7 @@ test('a list of one thing goes on in the next line between two entries, and is o
   assert.is(whole, `Tools  ${thing.tools.join(', ')}`)
 })
 
-test('a list says when it is not the whole list, beside the rows', async ({ daemon }) => {
+test('a partial list says so outside of the rows', async ({ daemon }) => {
   daemon.reply('GET /api/things', 200, {
     things: [thing],
     page: { has_more: true, limit: 1, total: 12, next_cursor: 'c' },
@@ -145,7 +145,7 @@ test('a list says when it is not the whole list, beside the rows', async ({ daem
   assert.is((await runCli(daemon.home, ['thing', 'list'])).stderr, '')
 })
 
-test('colours are forced and forbidden by the environment, in what people read alone', async ({ daemon }) => {
+test('colours follow the environment, only in text for people', async ({ daemon }) => {
   daemon.reply('GET /api/things', 200, { things: [thing] })
   const colored = async (options: RunOptions, ...argv: string[]) => {
     const { stdout, stderr } = await runCli(daemon.home, ['thing', ...argv], options)
@@ -159,7 +159,9 @@ test('colours are forced and forbidden by the environment, in what people read a
   assert.is(await colored({}, 'remove', 'nope'), false)
 })
 
-test('no form of output lets a text act on the terminal, and none but toon and people lose it', async ({ daemon }) => {
+test('no output form passes control sequences to the terminal; only toon and text alter the value', async ({
+  daemon,
+}) => {
   const hostile = 'a\x1b[2Jb\x9b2Jc\u202ed\x7fe\rf\x07'
   daemon.reply('GET /api/things', 200, { things: [{ ...thing, note: hostile }] })
   daemon.reply('DELETE /api/things/t', 404, {
@@ -181,7 +183,7 @@ test('no form of output lets a text act on the terminal, and none but toon and p
   assert.is(JSON.parse(stdout).things[0].note, hostile)
 })
 
-test('quiet prints ids and nothing else, whatever the form of the list', async ({ daemon }) => {
+test('quiet prints only ids in every form', async ({ daemon }) => {
   daemon.reply('GET /api/things', 200, { things: [] })
   assert.equal(await runCli(daemon.home, ['thing', 'list', '--quiet']), { code: 0, stdout: '', stderr: '' })
 })

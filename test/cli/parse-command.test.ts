@@ -52,7 +52,7 @@ function call(entry: Entry, dice: Dice) {
   return { words: [...words, ...given], given: { args: Object.fromEntries(args), options } }
 }
 
-test('every argument and option of every command arrives as it was given', async () => {
+test('every argument and option of every command is parsed as given', async () => {
   await forSeeds(4, async seed => {
     const dice = new Dice(seed)
     for (const entry of entries) {
@@ -66,7 +66,7 @@ test('every argument and option of every command arrives as it was given', async
 const entry = (option: object): Entry =>
   ({ kind: 'module', path: 'thing make', summary: 'Make it', args: [], options: [option], module: '' }) as never
 
-test('names that the parser cannot bind values to have values, and the last of several counts', async () => {
+test('options with special names have values, and the last of several values counts', async () => {
   for (const name of ['sha256', 'Upper', 'a_b', 'constructor', 'paths', 'execute'])
     for (const words of [[`--${name}=-1`], [`--${name}`, '0', `--${name}`, '-1']])
       assert.equal(
@@ -76,7 +76,7 @@ test('names that the parser cannot bind values to have values, and the last of s
       )
 })
 
-test('refusals name the word and come before anything is carried out', async () => {
+test('a refused word is named before the command runs', async () => {
   const refusal = (option: object, ...words: string[]) =>
     invocationOf(entry(option), words).then(
       () => '',

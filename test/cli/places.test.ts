@@ -5,7 +5,7 @@ import { FakeDaemon, runCli } from './fake-daemon.js'
 import { data, dist } from './tree.js'
 
 // One option names a workspace, whichever way its request wants it, and one says that none is meant.
-const test = suite<{ daemon: FakeDaemon }>('places of commands')
+const test = suite<{ daemon: FakeDaemon }>('workspace options')
 test.before.each(async context => {
   context.daemon = await FakeDaemon.start()
 })
@@ -49,7 +49,7 @@ test('--workspace takes an id, a name or a path where the request wants an id', 
   assert.is((await svc('job', 'list', '--workspace', 'nope')).code, exitCodes.notFound)
 })
 
-test('--global means no workspace, also inside of one', async ({ daemon }) => {
+test('--global means no workspace, also within one', async ({ daemon }) => {
   const svc = inApp(daemon)
   daemon.reply('GET /api/automation/jobs', 200, { jobs: [], page })
   daemon.reply('GET /api/skills', 200, { skills: [] })
@@ -72,7 +72,7 @@ test('--global means no workspace, also inside of one', async ({ daemon }) => {
     assert.is((await svc(...args)).code, exitCodes.usage, args.join(' '))
 })
 
-test('every option that names a workspace is called --workspace, and every one that means none --global', () => {
+test('every option for a workspace is --workspace, and every option for none is --global', () => {
   const wrong = [...data.routes, ...data.commands].flatMap(({ path, options }) =>
     options.flatMap(option => {
       const name = 'option' in option ? option.option : option.name
@@ -82,7 +82,7 @@ test('every option that names a workspace is called --workspace, and every one t
   assert.equal(wrong, [])
 })
 
-test('--quiet prints what each row goes by, of commands of every kind', async ({ daemon }) => {
+test('--quiet prints the identifier of each row for every kind of command', async ({ daemon }) => {
   const svc = inApp(daemon)
   const lists: Readonly<Record<string, readonly [string, unknown, string]>> = {
     'audit list': ['GET /api/audit', { entries: [{ seq: 7, actor: { id: 'operator' } }], page }, '7'],
@@ -98,7 +98,7 @@ test('--quiet prints what each row goes by, of commands of every kind', async ({
   }
 })
 
-test('doctor exits 1 when it finds an error, and prints all the same', async ({ daemon }) => {
+test('doctor exits with 1 on an error and prints all items', async ({ daemon }) => {
   const svc = inApp(daemon)
   const items = [{ id: 'store.state', severity: 'error', message: 'it failed' }]
   daemon.reply('GET /api/doctor', 200, { status: 'error', items })
@@ -109,7 +109,7 @@ test('doctor exits 1 when it finds an error, and prints all the same', async ({ 
   assert.is((await svc('doctor')).code, exitCodes.done)
 })
 
-test('a prompt that is too long is refused before it is sent', async ({ daemon }) => {
+test('a prompt over the limit is refused before it is sent', async ({ daemon }) => {
   const svc = inApp(daemon)
   daemon.reply('GET /api/sessions/ses_0000000000000001/owner', 200, { workspace_id: app.id })
   const refused = await svc('session', 'prompt', 'ses_0000000000000001', 'x'.repeat(1024 * 1024))

@@ -60,7 +60,7 @@ async function result(child: ChildProcess) {
   return { code, signal, ...text }
 }
 
-test('a large reply comes through a pipe whole', async ({ daemon }) => {
+test('a large reply passes through a pipe whole', async ({ daemon }) => {
   const things = Array.from({ length: 20_000 }, (_, i) => ({ id: `thg_${i}`, state: 'open', note: 'x'.repeat(50) }))
   daemon.reply('GET /api/things', 200, { things })
   const { code, stdout } = await result(svc(daemon.home, 'thing', 'list', '--json'))
@@ -68,7 +68,7 @@ test('a large reply comes through a pipe whole', async ({ daemon }) => {
   assert.is(JSON.parse(stdout).things.length, things.length)
 })
 
-test('a reader that has seen enough is no error', async ({ daemon }) => {
+test('a reader that closes the pipe early is no error', async ({ daemon }) => {
   const things = Array.from({ length: 20_000 }, (_, i) => ({ id: `thg_${i}` }))
   daemon.reply('GET /api/things', 200, { things })
   const child = svc(daemon.home, 'thing', 'list')
@@ -89,7 +89,7 @@ const onFullDevice = (home: string, ...args: string[]): ChildProcess =>
     stdio: ['ignore', 'pipe', 'pipe'],
   })
 
-test('output that cannot be written fails with words, in every form', async ({ daemon }) => {
+test('unwritable output fails with a message in every form', async ({ daemon }) => {
   if (!existsSync('/dev/full')) return
   daemon.reply('GET /api/things', 200, { things: [{ id: 'thg_1' }] })
   for (const form of [[], ['--json'], ['-o', 'toon'], ['--quiet']]) {
@@ -103,7 +103,7 @@ test('output that cannot be written fails with words, in every form', async ({ d
   assert.is((await result(onFullDevice(daemon.home, 'thing', 'nope'))).code, 2)
 })
 
-test('Ctrl-C ends a stream with 130 and without a word', async ({ daemon }) => {
+test('Ctrl-C ends a stream with exit code 130 and no message', async ({ daemon }) => {
   daemon.reply('GET /api/things/t1/owner', 200, { owner: { place_id: 'plc_1' } })
   daemon.answer('GET /api/places/plc_1/things/t1/stream', response => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -115,14 +115,14 @@ test('Ctrl-C ends a stream with 130 and without a word', async ({ daemon }) => {
   assert.equal(await ended, { code: 130, signal: null, stdout: '1  one\n', stderr: '' })
 })
 
-test('exit codes reach the shell', async ({ daemon }) => {
+test('exit codes of the process are the documented ones', async ({ daemon }) => {
   assert.is((await result(svc(daemon.home, 'thing', 'list'))).code, 4)
   assert.is((await result(svc(daemon.home, 'thing', 'nope'))).code, 2)
   assert.is((await result(svc(join(daemon.home, 'none'), 'thing', 'list'))).code, 3)
   assert.is((await result(svc(daemon.home, '--version'))).stdout, '1.2.3\n')
 })
 
-test('a command that waits for what cannot happen fails and says so', async ({ daemon }) => {
+test('a wait for an impossible state fails with a message', async ({ daemon }) => {
   const { code, stdout, stderr } = await result(svc(daemon.home, 'thing', 'wait'))
   assert.equal([code, stdout], [1, ''])
   assert.match(stderr, 'command_stuck')
@@ -138,7 +138,7 @@ function onTerminal(home: string, args: readonly string[]) {
   return result(child)
 }
 
-test('on a real terminal a wait of over a second is told of and leaves nothing behind', async ({ daemon }) => {
+test('a wait of over a second is shown on a real terminal and then erased', async ({ daemon }) => {
   daemon.answer('GET /api/things', response => {
     setTimeout(() => response.writeHead(200, { 'content-type': 'application/json' }).end('{"things":[]}'), 1500)
   })
@@ -160,7 +160,7 @@ test('a table on a terminal fits it', async ({ daemon }) => {
   for (const line of stdout.trimEnd().split('\r\n')) assert.ok(textWidth(line) <= 80, line)
 })
 
-test('Ctrl-C while a daemon does not answer: 130 and no word', async ({ daemon }) => {
+test('Ctrl-C with an unresponsive daemon exits with 130 and no message', async ({ daemon }) => {
   const asked = new Promise<void>(resolve => {
     daemon.answer('GET /api/things', () => resolve())
   })
@@ -171,7 +171,7 @@ test('Ctrl-C while a daemon does not answer: 130 and no word', async ({ daemon }
   assert.equal(await ended, { code: 130, signal: null, stdout: '', stderr: '' })
 })
 
-test('head of a table and of a stream that goes on: quiet, and over', async ({ daemon }) => {
+test('head of a table and of an endless stream ends without an error', async ({ daemon }) => {
   const things = Array.from({ length: 50_000 }, (_, i) => ({ id: `thg_${i}`, note: 'x'.repeat(100) }))
   daemon.reply('GET /api/things', 200, { things })
   for (const mode of ['human', 'json', 'jsonl', 'toon']) {

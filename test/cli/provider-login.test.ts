@@ -32,7 +32,7 @@ const logIn = ({ home }: FakeDaemon, bin: string, typed: readonly string[] | und
     ...(typed && { typed }),
   })
 
-test('it runs in the terminal and asks afterwards whether it worked', async ({ daemon, bin }) => {
+test('a login runs in the terminal, and the agent is probed afterwards', async ({ daemon, bin }) => {
   daemon.reply('GET /api/providers/acme', 200, provider({ login_command: 'acme login', status_command: 'acme status' }))
   const after = provider({ state: 'ready' }).auth_status
   daemon.reply('POST /api/providers/acme/auth/probe', 200, { provider: 'acme', auth_status: after })
@@ -42,7 +42,7 @@ test('it runs in the terminal and asks afterwards whether it worked', async ({ d
   assert.is(readFileSync(join(bin, 'seen'), 'utf8'), 'login|/home/of-mine')
 })
 
-test('an isolated home is the one in which its processes run', async ({ daemon, bin }) => {
+test('a login uses the isolated home of its processes', async ({ daemon, bin }) => {
   const auth = { login_command: 'acme login', home_policy: 'isolated' }
   daemon.reply('GET /api/providers/acme', 200, provider(auth))
   const { code, stdout } = await logIn(daemon, bin, [])
@@ -58,7 +58,7 @@ const speaksAcp = (bin: string) => {
 }
 const loggedIn = (bin: string) => readFileSync(join(bin, 'logged-in'), 'utf8')
 
-test('without a command of its own it is what the agent offers, chosen by a person or by name', async ({
+test('a provider without a login command offers the methods of the agent, chosen by prompt or name', async ({
   daemon,
   bin,
 }) => {
@@ -74,7 +74,10 @@ test('without a command of its own it is what the agent offers, chosen by a pers
   assert.match(unknown.stderr, /available: browser, here[\s\S]*provider_login_unavailable/, JSON.stringify(unknown))
 })
 
-test('an agent that offers no login, refuses it, or is none, is told as such', async ({ daemon, bin }) => {
+test('an agent without a login, one that refuses it, and an invalid agent are reported as such', async ({
+  daemon,
+  bin,
+}) => {
   const offers = (methods: object[]) =>
     `require('readline').createInterface({input:process.stdin}).on('line',l=>{const{id,method}=JSON.parse(l);console.log(JSON.stringify(method==='initialize'?{id,result:{authMethods:${JSON.stringify(methods)}}}:{id,error:{message:'not today'}}))})`
   for (const [script, said] of [
@@ -90,7 +93,10 @@ test('an agent that offers no login, refuses it, or is none, is told as such', a
   }
 })
 
-test('no terminal, no command, no program, a login that fails: each says what to run', async ({ daemon, bin }) => {
+test('a missing terminal, command or program and a failed login each name the next command', async ({
+  daemon,
+  bin,
+}) => {
   const fails = async (auth: object, said: RegExp, onTerminal = true) => {
     daemon.reply('GET /api/providers/acme', 200, provider(auth))
     const { code, stderr } = await logIn(daemon, bin, onTerminal ? [] : undefined)
@@ -107,7 +113,7 @@ for (const [what, program, why] of [
   ['one endless line', "tr '\\0' x < /dev/zero", /a line of more than 1048576 bytes/],
   ['lines that are no message', 'yes', /more than 1000 lines in a row that are not messages/],
 ] as const)
-  test(`an agent that prints ${what} is ended, and the limit is named`, async ({ daemon, bin }) => {
+  test(`an agent that prints ${what} is killed, and the limit is named`, async ({ daemon, bin }) => {
     writeFileSync(join(bin, 'floods'), `#!/bin/sh\nexec ${program}\n`, { mode: 0o755 })
     daemon.reply('GET /api/providers/acme', 200, { ...provider({}), command: `${bin}/floods` })
     const { code, stderr } = await logIn(daemon, bin, ['1'])

@@ -7,7 +7,7 @@ import { exitCodes } from '../../cli/fault.js'
 import { FakeDaemon, runCli } from './fake-daemon.js'
 import { data, dist, entries } from './tree.js'
 
-const test = suite<{ daemon: FakeDaemon }>('what stands for an id')
+const test = suite<{ daemon: FakeDaemon }>('references in place of ids')
 
 test.before.each(async context => {
   context.daemon = await FakeDaemon.start()
@@ -65,7 +65,7 @@ const resolves = (entry: Entry, name: string) => {
   return wanted !== undefined && listOf(wanted.name, entry, data, {}) !== undefined
 }
 
-test('every argument with an id takes @last, a unique beginning and a name, or is known not to', () => {
+test('every id argument takes @last, a unique prefix and a name, or is listed as an exception', () => {
   const open: string[] = []
   let seen = 0
   for (const entry of entries)
@@ -88,7 +88,7 @@ const sessions = [
 ]
 const runs = [{ id: 'run_ac00000000000000', started_at: '2030-01-01T00:00:00Z' }]
 
-test('why takes the newest session as @last, a session by name, and the beginning of a run', async ({ daemon }) => {
+test('why takes @last for the newest session, a session by name, and a run by prefix', async ({ daemon }) => {
   daemon.reply('GET /api/sessions', 200, { sessions })
   daemon.reply('GET /api/automation/runs', 200, { runs, page: { has_more: false, limit: 50 } })
   daemon.reply('GET /api/audit/why', 200, { end: 'request', chain: [] })
@@ -107,9 +107,7 @@ test('why takes the newest session as @last, a session by name, and the beginnin
   assert.match(several.stderr, 'ambiguous_reference')
 })
 
-test('what is in the archive goes by its name and a beginning too, and why and audit take names of several things', async ({
-  daemon,
-}) => {
+test('archived items are found by name and prefix; why and audit take names of several kinds', async ({ daemon }) => {
   const page = { has_more: false, limit: 50 }
   const archived = [{ id: 'ses_cc00000000000000', name: 'old one', workspace_id: 'ws_1' }]
   daemon.answer('GET /api/sessions', (response, { url }) => {
@@ -138,7 +136,7 @@ test('what is in the archive goes by its name and a beginning too, and why and a
   assert.is(await asked('audit', 'list', '--subject', 'agents'), '/api/audit?subject=agents')
 })
 
-test('a run of a task goes by @last and a beginning, a task by its identifier and as a draft, a budget by its task', async ({
+test('a run of a task is found by @last and prefix, a task by identifier or draft, a budget by its task', async ({
   daemon,
 }) => {
   const page = { has_more: false, limit: 50, total: 2 }
@@ -170,9 +168,7 @@ test('a run of a task goes by @last and a beginning, a task by its identifier an
   assert.equal(await asked('budget', 'show', 'agent', 'coder'), ['/api/budgets/agent/coder'])
 })
 
-test('a bridge goes by @last, a beginning and its display name, also where its id is one of several arguments', async ({
-  daemon,
-}) => {
+test('a bridge is found by @last, prefix and display name, also as one of several arguments', async ({ daemon }) => {
   const page = { has_more: false, limit: 50, total: 2 }
   const bridges = [
     { id: 'bri_ac00000000000000', display_name: 'Team chat', created_at: '2030-01-02T00:00:00Z' },

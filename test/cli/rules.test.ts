@@ -11,7 +11,7 @@ import { data, dist, entries } from './tree.js'
 const docs = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../docs')
 const rules = readFileSync(path.join(docs, 'cli.md'), 'utf8')
 const glossary = readFileSync(path.join(docs, 'glossary.md'), 'utf8')
-const test = suite<{ daemon: FakeDaemon }>('rules of the command line')
+const test = suite<{ daemon: FakeDaemon }>('command line rules')
 
 test.before.each(async context => {
   context.daemon = await FakeDaemon.start()
@@ -28,7 +28,7 @@ const named = (words: string) => {
 const noOrder = /^(?:A|An|The|One|What|Which|Where|Whether|Everything|[A-Z]\w*[^s]s)$/
 const verbsOnS = /^(?:Press|Focus|Process|Dismiss|Compress|Pass|Discuss)$/
 
-test('every summary is an order without a full stop', () => {
+test('every summary is an imperative without a full stop', () => {
   const wrong = entries.filter(({ summary }) => {
     const [first = ''] = summary.split(/[ ,:;]/)
     return summary.endsWith('.') || (noOrder.test(first) && !verbsOnS.test(first))
@@ -39,7 +39,7 @@ test('every summary is an order without a full stop', () => {
   )
 })
 
-test('a group goes by its plural, and one within a group by its own name', () => {
+test('a group has its plural as an alias, a nested group its own name', () => {
   for (const { path } of entries) {
     const [group, ...rest] = path.split(' ')
     if (rest.length === 0 || group?.endsWith('s')) continue
@@ -49,7 +49,7 @@ test('a group goes by its plural, and one within a group by its own name', () =>
     assert.is(named(words), 'automation jobs list', words)
 })
 
-test('show, create, update and delete work in each group that has such a command under another name', () => {
+test('show, create, update and delete work in each group with such a command under another name', () => {
   const others = {
     show: ['info', 'get', 'inspect', 'lookup', 'status'],
     create: ['new', 'add', 'put', 'register', 'activate', 'propose', 'open', 'init', 'install'],
@@ -84,7 +84,7 @@ const DOMAIN_VERBS = [
   'network withdraw',
 ]
 
-test('a group whose routes change or delete something has the standard verb for that, as a name or as an alias', () => {
+test('a group that changes or deletes something has the standard verb as name or alias', () => {
   const wanted: Readonly<Record<string, readonly string[]>> = {
     PATCH: ['update'],
     PUT: ['create', 'update'],
@@ -107,9 +107,7 @@ const jobs = [
   { id: 'job_b100000000000000', name: 'yearly', created_at: '2030-01-01T00:00:00Z' },
 ]
 
-test('a job is found by its id without a question, by name, by a prefix that only it has, and as the newest', async ({
-  daemon,
-}) => {
+test('a job is found by id without a request, by name, by unique prefix, and by @last', async ({ daemon }) => {
   const svc = (...argv: string[]) => runCli(daemon.home, argv, { data, root: dist })
   const asked = () => daemon.asked.splice(0).map(({ method, url }) => `${method} ${url}`)
   daemon.reply('GET /api/automation/jobs', 200, { jobs, page: { has_more: false, limit: 50 } })
@@ -148,7 +146,7 @@ test('a job is found by its id without a question, by name, by a prefix that onl
   assert.equal(asked(), [list, 'DELETE /api/automation/jobs/nobody'])
 })
 
-test('names are looked for on every page of a list', async ({ daemon }) => {
+test('names are searched on every page of a list', async ({ daemon }) => {
   daemon.answer('GET /api/automation/jobs', (response, { url }) => {
     const second = url.includes('cursor=two')
     const page = second ? { has_more: false, limit: 1 } : { has_more: true, limit: 1, next_cursor: 'two' }
@@ -171,7 +169,7 @@ const WS = 'ws_0123456789abcdef'
 const create = ['job', 'create', 'nightly', '--every', '1d', '--prompt', 'Look at the tests']
 const schedule = { mode: 'every', interval: '1d' }
 
-test('a query that wants to know for whom is told of the workspace here, and takes another', async ({ daemon }) => {
+test('a query that needs a workspace gets the current one unless another is given', async ({ daemon }) => {
   const root_dir = realpathSync(daemon.home)
   daemon.hasWorkspace(WS, root_dir)
   daemon.reply(`GET /api/workspaces/${WS}`, 200, { workspace: { id: WS } })
@@ -193,9 +191,7 @@ test('a query that wants to know for whom is told of the workspace here, and tak
   assert.is((await svc('/', 'remove', 'tracker'))[1], 'removed MCP server tracker\n')
 })
 
-test('a job is created with a name, a time and a prompt: the workspace here says for whom, the daemon by which agent', async ({
-  daemon,
-}) => {
+test('job create takes the workspace from the directory and the agent from the daemon', async ({ daemon }) => {
   const root_dir = realpathSync(daemon.home)
   daemon.hasWorkspace(WS, root_dir)
   daemon.reply(`GET /api/workspaces/${WS}`, 200, { workspace: { id: WS, default_agent: 'coder' } })
@@ -228,7 +224,7 @@ test('a job is created with a name, a time and a prompt: the workspace here says
   assert.match(twice.stderr, /give name or --name, not both/)
 })
 
-test('a word of the glossary is explained by `help`, in front of the commands of a group that is called so', async () => {
+test('help explains a glossary word before the commands of the group with the same name', async () => {
   const help = async (word: string) =>
     (await runCli('/', ['help', word], { data, root: dist, env: { COLUMNS: '60' } })).stdout
   const terms = [...glossary.matchAll(/^## (.+)$/gm)].map(([, term]) => term as string)

@@ -22,7 +22,7 @@ const things = [
   { id: 'thg_2', state: 'closed', size: 1, created_at: null, note: 'evil\x1b[2J\nname' },
 ]
 
-test('a list is a table for people', async ({ daemon }) => {
+test('a list is printed as a table', async ({ daemon }) => {
   daemon.reply('GET /api/things', 200, { things, page: { total: 2 } })
   const { code, stdout, stderr } = await runCli(daemon.home, ['thing', 'list'], {
     columns: 60,
@@ -38,7 +38,7 @@ test('a list is a table for people', async ({ daemon }) => {
   assert.ok(lines.every(line => line.length <= 60))
 })
 
-test('the structured forms give the body as it is', async ({ daemon }) => {
+test('the structured forms print the body unchanged', async ({ daemon }) => {
   const body = { things, page: { total: 2 } }
   daemon.reply('GET /api/things', 200, body)
   const json = await runCli(daemon.home, ['thing', 'list', '--json'], { tty: true })
@@ -52,13 +52,13 @@ test('the structured forms give the body as it is', async ({ daemon }) => {
   assert.is((await runCli(daemon.home, ['thing', 'list', '--quiet'])).stdout, 'thg_1\nthg_2\n')
 })
 
-test('an empty list says so', async ({ daemon }) => {
+test('an empty list prints a message', async ({ daemon }) => {
   daemon.reply('GET /api/things', 200, { things: [] })
   assert.is((await runCli(daemon.home, ['thing', 'list'])).stdout, 'no things yet\n')
   assert.is((await runCli(daemon.home, ['thing', 'list', '-o', 'jsonl'])).stdout, '')
 })
 
-test('colours only on a terminal that wants them', async ({ daemon }) => {
+test('colours are printed only on a terminal that supports them', async ({ daemon }) => {
   daemon.reply('GET /api/things', 200, { things })
   const colored = async (options: object) =>
     (await runCli(daemon.home, ['thing', 'list'], options)).stdout.includes('\x1b')
@@ -68,7 +68,7 @@ test('colours only on a terminal that wants them', async ({ daemon }) => {
   assert.is(await colored({ tty: true, env: { TERM: 'dumb' } }), false)
 })
 
-test('options become the query, checked before anything is sent', async ({ daemon }) => {
+test('options become the query and are validated before the request', async ({ daemon }) => {
   daemon.reply('GET /api/things', 200, { things })
   await runCli(daemon.home, ['thing', 'list', '--state', 'open', '--limit=5', '--no-deep'])
   assert.equal(daemon.asked[0]?.url, '/api/things?state=open&limit=5&deep=false')
@@ -117,7 +117,7 @@ test('arguments and options become the body', async ({ daemon }) => {
   assert.is(daemon.asked.length, 3)
 })
 
-test('the whole body can be given, and options go over it', async ({ daemon }) => {
+test('a body is given whole, and options override its members', async ({ daemon }) => {
   daemon.reply('POST /api/things', 201, { thing: { id: 'thg_9' } })
   writeFileSync(join(daemon.home, 'body.json'), '{"name":"file","root":"/r"}')
   const cases = [
@@ -137,14 +137,14 @@ test('the whole body can be given, and options go over it', async ({ daemon }) =
   assert.is(daemon.asked.length, cases.length)
 })
 
-test('a reply without a body is said in words', async ({ daemon }) => {
+test('a reply without a body prints a sentence', async ({ daemon }) => {
   daemon.reply('DELETE /api/things/a%2Fb', 204)
   assert.is((await runCli(daemon.home, ['thing', 'remove', 'a/b'])).stdout, 'thing a/b removed\n')
   assert.is((await runCli(daemon.home, ['thing', 'remove', 'a/b', '--quiet'])).stdout, '')
   assert.is((await runCli(daemon.home, ['thing', 'remove', 'a/b', '--json'])).stdout, '')
 })
 
-test('parameters that nobody types are looked up; a group within a group is its list', async ({ daemon }) => {
+test('path parameters are resolved; a nested group without a verb runs its list', async ({ daemon }) => {
   daemon.reply('GET /api/things/t1/owner', 200, { owner: { place_id: 'plc_1' } })
   daemon.reply('GET /api/places/plc_1/things/t1/parts', 200, { parts: [{ sequence: 1, text: 'one' }] })
   // No `parts t1`: what follows the group would be a verb.
@@ -157,14 +157,12 @@ test('parameters that nobody types are looked up; a group within a group is its 
   )
 })
 
-test('text is shown as it is, but for what acts on the terminal', async ({ daemon }) => {
+test('text is printed unchanged except for control characters', async ({ daemon }) => {
   daemon.reply('GET /api/things/t/text', 200, { text: '# Title\n\n\x1b[31mred\x1b[0m line' })
   assert.is((await runCli(daemon.home, ['thing', 'text', 't'], { tty: true })).stdout, '# Title\n\nred line\n')
 })
 
-test('error replies: text and next step for people, the body for programs, an exit code by status', async ({
-  daemon,
-}) => {
+test('errors print text and next step for people, the body for programs, and exit by status', async ({ daemon }) => {
   const body = { error: 'no thing t', code: 'thing_not_found', details: { id: 'unknown', next: 'svc thing list' } }
   daemon.reply('DELETE /api/things/t', 404, body)
   const human = await runCli(daemon.home, ['thing', 'remove', 't'])
@@ -188,7 +186,7 @@ test('error replies: text and next step for people, the body for programs, an ex
   assert.is((await runCli(daemon.home, ['thing', 'remove', 't'])).code, 1)
 })
 
-test('without a daemon: exit 3 and what to do', async ({ daemon }) => {
+test('a missing daemon exits with 3 and the next step', async ({ daemon }) => {
   const { home } = daemon
   await daemon.stop()
   const human = await runCli(home, ['thing', 'list'])
@@ -225,7 +223,7 @@ test('the socket is found by SVC_SOCKET, then by the configuration', async ({ da
   }
 })
 
-test('without a workspace around it a command that needs one says so, and how to name one', async ({ daemon }) => {
+test('a command that needs a workspace names the option when there is none', async ({ daemon }) => {
   daemon.hasWorkspace('ws_1', '/elsewhere')
   const { code, stderr } = await runCli(daemon.home, ['thing', 'here'])
   assert.is(code, 2)
@@ -235,7 +233,7 @@ test('without a workspace around it a command that needs one says so, and how to
   assert.is((await runCli(daemon.home, ['thing', 'here'], { cwd: '/elsewhere' })).code, 0)
 })
 
-test('help and mistakes', async ({ daemon }) => {
+test('help and usage errors have their streams and exit codes', async ({ daemon }) => {
   const help = await runCli(daemon.home, ['help'])
   assert.is(help.code, 0)
   for (const argv of [['--help'], ['-h']]) assert.equal(await runCli(daemon.home, argv), help)
@@ -278,7 +276,7 @@ test('help and mistakes', async ({ daemon }) => {
   assert.is(daemon.asked.length, 0)
 })
 
-test('version, also of drop-ins: the data of a home is merged, and never takes the place of our own', async ({
+test('version includes drop-ins: commands of the home are merged and never replace built-in ones', async ({
   daemon,
 }) => {
   assert.is((await runCli(daemon.home, ['version'])).stdout, '1.2.3\n')
@@ -286,7 +284,7 @@ test('version, also of drop-ins: the data of a home is merged, and never takes t
   assert.equal(JSON.parse((await runCli(daemon.home, ['version', '--json'])).stdout), { version: '1.2.3' })
 })
 
-test('a command written by hand gets its context', async ({ daemon }) => {
+test('a handwritten command gets its context', async ({ daemon }) => {
   mkdirSync(join(daemon.home, 'commands'))
   writeFileSync(
     join(daemon.home, 'commands', 'things.js'),
@@ -327,7 +325,7 @@ test('a command written by hand gets its context', async ({ daemon }) => {
   assert.is((await runCli(daemon.home, ['thing', 'peek', 't', '--depth', 'x'], { data })).code, 2)
 })
 
-test('a fault that a command written by hand throws has the exit code of its status', async ({ daemon }) => {
+test('a fault of a handwritten command exits with the code of its status', async ({ daemon }) => {
   mkdirSync(join(daemon.home, 'commands'))
   const errors = new URL('../../dist/plugin.js', import.meta.url).href
   writeFileSync(

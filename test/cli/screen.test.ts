@@ -30,7 +30,7 @@ function open(options: Partial<EditOptions> = {}) {
 
 const pasted = (text: string) => `\x1b[200~${text}\x1b[201~`
 
-test('a paste of several lines is one text, and is entered with Enter alone', async () => {
+test('a paste of several lines is one text, submitted only by Enter', async () => {
   const { type, takes, close } = open()
   type(`see: ${pasted('one\rtwo\r\nthree\x1b[31m!')}`)
   type('\r')
@@ -38,7 +38,7 @@ test('a paste of several lines is one text, and is entered with Enter alone', as
   close()
 })
 
-test('a long paste stands in the line by its size, and is whole in the text', async () => {
+test('a long paste is shown by its size and kept whole in the text', async () => {
   const { type, takes, echoed, close } = open()
   const trace = Array.from({ length: 40 }, (_, at) => `at line ${at}`).join('\n')
   type(`why? ${pasted(trace)}\r`)
@@ -47,7 +47,7 @@ test('a long paste stands in the line by its size, and is whole in the text', as
   close()
 })
 
-test('Alt-Enter, Ctrl-J and a backslash before Enter begin another line', async () => {
+test('Alt-Enter, Ctrl-J and a backslash before Enter start a new line', async () => {
   const { type, takes, close } = open()
   type('a\x1b\r')
   await new Promise(resolve => setTimeout(resolve, 300))
@@ -56,21 +56,21 @@ test('Alt-Enter, Ctrl-J and a backslash before Enter begin another line', async 
   close()
 })
 
-test('a line that was typed before the screen was there is entered', async () => {
+test('a line typed before the screen started is submitted', async () => {
   const { type, takes, close } = open()
   type('typed ahead\n')
   assert.equal(await takes(), ['typed ahead'])
   close()
 })
 
-test('the terminal is told to mark pastes while a line is typed, and no longer', () => {
+test('bracketed paste is on only while a line is typed', () => {
   const { close, shown } = open()
   close()
   assert.ok(shown().indexOf('\x1b[?2004h') < shown().indexOf('\x1b[?2004l'))
   assert.ok(shown().includes('\x1b[?2004l'))
 })
 
-test('what is typed when something is asked is set aside, and comes back', async () => {
+test('typed text is set aside during a question and restored after it', async () => {
   let isAsking = false
   const keys: string[] = []
   const key = (name: string) => {
@@ -93,7 +93,7 @@ test('what is typed when something is asked is set aside, and comes back', async
   close()
 })
 
-test('Tab puts what completes the text before the cursor in its place', async () => {
+test('Tab inserts the completion at the cursor', async () => {
   const asked: string[] = []
   const complete = async (before: string) => {
     asked.push(before)
@@ -108,7 +108,7 @@ test('Tab puts what completes the text before the cursor in its place', async ()
   close()
 })
 
-test('an editor gets the text with its pastes; what comes meanwhile is shown afterwards', async () => {
+test('an editor opens the text with its pastes; output during editing is shown afterwards', async () => {
   let open_: (text: string | undefined) => void = () => {}
   let given: string | undefined
   const compose = (text: string) => {
@@ -131,7 +131,7 @@ test('an editor gets the text with its pastes; what comes meanwhile is shown aft
   close()
 })
 
-test('lines about what goes on take a row each, are cleaned, and go again', () => {
+test('progress lines take one row each, are sanitized and are removed', () => {
   const { screen, shown, close } = open()
   screen.live([`\x1b]0;evil\x07${'x'.repeat(200)}`])
   const from = shown().length

@@ -66,7 +66,7 @@ const ODD = [
   '/home/ada/a;b|c&d#e',
 ]
 
-test('a unit says what it was told, whatever characters the paths have', () => {
+test('a unit contains its paths whatever characters they have', () => {
   for (const home of ODD) {
     const facts = factsOf(home, {
       argv: [`${home}/node`, '--x', `${home}/daemon.cjs`, '--service=systemd'],
@@ -88,7 +88,7 @@ test('a unit says what it was told, whatever characters the paths have', () => {
   )
 })
 
-test('units are valid for systemd, and their exposure is what the documentation says', ({ person }) => {
+test('units pass systemd-analyze, with the documented exposure', ({ person }) => {
   if (!existsSync(analyze))
     return assert.ok(!existsSync('/usr/bin/systemctl'), 'not watched: systemd-analyze is not there')
   const facts = factsOf(person.home, { user: 'nobody' })
@@ -122,7 +122,7 @@ test('units are valid for systemd, and their exposure is what the documentation 
   }
 })
 
-test('python reads the property list as it was meant', ({ person }) => {
+test('the property list is parsed by python', ({ person }) => {
   const file = join(person.folder, 'a.plist')
   const facts = factsOf('/home/ada/<a> & "b"')
   writeFileSync(file, launchdPlist('dev.svc.daemon', facts))
@@ -135,7 +135,7 @@ test('python reads the property list as it was meant', ({ person }) => {
   assert.equal([read.KeepAlive, read.RunAtLoad, read.ExitTimeOut], [{ SuccessfulExit: false }, true, 60])
 })
 
-test('without a manager that answers the unit is written and the two commands are printed; again nothing changes', ({
+test('without a reachable manager the unit is written and two commands are printed; a second run changes nothing', ({
   person,
 }) => {
   const first = person.run('install')
@@ -164,9 +164,7 @@ test('--print changes nothing', ({ person }) => {
   assert.is(person.run('install', '--manager', 'upstart').status, 2)
 })
 
-test('a unit that was edited is replaced with --force alone, and kept beside; one of another program is not removed', ({
-  person,
-}) => {
+test('an edited unit is replaced only with --force and backed up; a foreign unit is not removed', ({ person }) => {
   person.run('install')
   const edited = `${readFileSync(person.unit, 'utf8')}# mine\n`
   writeFileSync(person.unit, edited)
@@ -186,7 +184,7 @@ test('a unit that was edited is replaced with --force alone, and kept beside; on
   assert.match(person.run('install').stderr, 'service_foreign')
 })
 
-test('uninstall removes what it wrote and leaves the home', ({ person }) => {
+test('uninstall removes the files of install and keeps the home', ({ person }) => {
   person.run('install', '--socket')
   const removed = person.run('uninstall')
   assert.is(removed.status, 0, removed.stderr)
@@ -197,7 +195,7 @@ test('uninstall removes what it wrote and leaves the home', ({ person }) => {
   assert.is(person.run('status').status, 4)
 })
 
-test('a configuration with which no daemon would start installs nothing', ({ person }) => {
+test('install refuses a configuration with which no daemon would start', ({ person }) => {
   writeFileSync(join(person.home, 'config.json'), '{ "nothing": 1 }')
   const { status, stderr } = person.run('install')
   assert.is(status, 7)
@@ -205,7 +203,7 @@ test('a configuration with which no daemon would start installs nothing', ({ per
   assert.not.ok(existsSync(person.unit))
 })
 
-test('status and doctor say when Node, the daemon or a folder of the path is gone', ({ person }) => {
+test('status and doctor report a missing Node, daemon or folder of the path', ({ person }) => {
   person.run('install')
   const gone = join(person.folder, 'gone')
   const text = systemdUnit(
@@ -230,7 +228,7 @@ test('status and doctor say when Node, the daemon or a folder of the path is gon
   assert.ok(serviceProblems(other, person.home).some(({ code }) => code === 'service_other_home'))
 })
 
-test('homes have services of their own, and a search path keeps what lasts', () => {
+test('each home has its own service, and PATH keeps only lasting folders', () => {
   const owner = { userHome: '/home/ada', user: 'ada', platform: 'linux' } as const
   const names = ['/home/ada/.svc', '/srv/a', '/srv/b/a'].flatMap(home =>
     servicePlaces({ ...owner, home }).map(({ file }) => file),
@@ -242,9 +240,7 @@ test('homes have services of their own, and a search path keeps what lasts', () 
   assert.equal(secretNames({ A_TOKEN: 'x', PATH: '/bin', B_API_KEY: 'y', C_SECRET: '' }), ['A_TOKEN', 'B_API_KEY'])
 })
 
-test('linger is what logind keeps a file of, also for a user of a domain, and the command is one of loginctl', ({
-  person,
-}) => {
+test('linger is read from the file of logind, also for domain users, and set by loginctl', ({ person }) => {
   const folder = join(person.folder, 'linger')
   mkdirSync(folder)
   assert.is(isLingering('ada', folder), false)
@@ -261,7 +257,7 @@ test('linger is what logind keeps a file of, also for a user of a domain, and th
   if (existsSync(loginctl)) assert.match(spawnSync(loginctl, ['--help'], { encoding: 'utf8' }).stdout, 'enable-linger')
 })
 
-test('a stop waits no longer than it may although the daemon does not say whether turns run', async () => {
+test('a stop is bounded when the daemon does not report its turns', async () => {
   const asked: string[] = []
   const kernel = {
     inject: ({ url }: { url: string }) => {

@@ -8,7 +8,7 @@ const text =
   ': hello\r\n\r\nid: 1\nevent: note\ndata: {"a":\ndata: 1}\n\ndata: plain text\n\nevent: only\n\nid: 2\n\nretry: 5\ndata:{"b":"ü"}\n\n'
 const events = [{ id: '1', event: 'note', data: { a: 1 } }, { data: 'plain text' }, { data: { b: 'ü' } }]
 
-test('events come out the same whatever pieces the text comes in', () => {
+test('events are the same however the text is split into chunks', () => {
   for (const newline of ['\n', '\r\n']) {
     const whole = text.replaceAll(/\r?\n/g, newline)
     for (let size = 1; size < whole.length; size++) {
@@ -20,7 +20,7 @@ test('events come out the same whatever pieces the text comes in', () => {
   }
 })
 
-test('a frame that does not end is refused', () => {
+test('a frame without end is refused', () => {
   const parser = new SseParser()
   const piece = 'x'.repeat(8 * 1024 * 1024)
   assert.throws(() => {
@@ -45,7 +45,7 @@ async function withStream(
 
 const frame = (n: number) => `id: ${n}\nevent: part\ndata: ${JSON.stringify({ sequence: n, text: `part ${n}` })}\n\n`
 
-test('a stream that is cut goes on after the last id, without a gap or a repetition', async () => {
+test('a cut stream resumes after the last id, without gap or repetition', async () => {
   const daemon = await withStream((response, lastEventId) => {
     const from = Number(lastEventId ?? 0)
     if (from === 0) {
@@ -75,7 +75,7 @@ test('a stream that is cut goes on after the last id, without a gap or a repetit
   }
 })
 
-test('a stream survives a daemon that goes and comes back', async () => {
+test('a stream survives a restart of the daemon', async () => {
   const daemon = await withStream((response, lastEventId) => {
     if (lastEventId === undefined) {
       response.write(frame(1))

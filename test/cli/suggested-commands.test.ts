@@ -35,7 +35,7 @@ async function refusal(command: string): Promise<string | undefined> {
   }
 }
 
-test('every command that a text of the daemon or the command line suggests is taken by the command line', async () => {
+test('every command suggested by a text of the daemon or the command line is parsed', async () => {
   const wrong: string[] = []
   let seen = 0
   const groups = new Set(entries.map(entry => entry.path.split(' ')[0]))
@@ -54,7 +54,7 @@ test('every command that a text of the daemon or the command line suggests is ta
   assert.equal(wrong, [])
 })
 
-test('a command that is not there is seen', async () => {
+test('an unknown command is found by the check', async () => {
   assert.match((await refusal('svc agents lst')) ?? '', 'no such command')
   assert.match((await refusal('svc agent info')) ?? '', 'svc agent info')
   assert.match((await refusal('svc agent list --nonsense 1')) ?? '', 'nonsense')
@@ -64,7 +64,7 @@ test('a command that is not there is seen', async () => {
   })
 })
 
-test('what doctor suggests on a home in a bad state: commands of ours that exist, installs of the catalog, chmod', async () => {
+test('doctor suggests existing commands, catalog installs and chmod for a broken home', async () => {
   const home = await temporaryFolder('suggest')
   await writeFile(
     path.join(home, 'config.json'),
@@ -104,7 +104,7 @@ test('what doctor suggests on a home in a bad state: commands of ours that exist
   await host.close()
 })
 
-test('every command in README, docs and CONTRIBUTING is taken by the command line', async () => {
+test('every command in README, docs and CONTRIBUTING is parsed', async () => {
   const pages = ['README.md', 'CONTRIBUTING.md', ...readdirSync(path.join(root, 'docs')).map(name => `docs/${name}`)]
   const found = pages
     .filter(name => name.endsWith('.md') && !/decisions|architecture/.test(name))

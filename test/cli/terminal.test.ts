@@ -3,7 +3,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { terminalOf } from '../../cli/show/terminal.js'
 
-test('a second question is answered after the first one was', async () => {
+test('a second question is answered after the first', async () => {
   const input = new PassThrough()
   const terminal = terminalOf(input)
   const line = () =>

@@ -8,7 +8,7 @@ import { visible } from '../../kernel/kit/text.js'
 
 const now = Date.parse('2030-01-31T09:00:00.000Z')
 
-test('text from elsewhere cannot act on the terminal', () => {
+test('external text cannot control the terminal', () => {
   const hostile = 'a\x1b[2Jb\x1b]0;title\x07c\x1b]52;c;aGk=\x1b\\d\x1b[31me\x1b[0m\rf\x07g\x9b31mh\u202ei'
   assert.is(cleanText(hostile), 'abcdefg31mhi')
   assert.is(cleanText(hostile, true), 'abcd\x1b[31me\x1b[0mfg31mhi')
@@ -18,7 +18,7 @@ test('text from elsewhere cannot act on the terminal', () => {
   assert.is(cleanText('a\x1b['), 'a')
 })
 
-test('characters that cannot be seen do not reach the terminal, and are marked where a value is shown', () => {
+test('invisible characters do not reach the terminal, and are marked within a value', () => {
   const hidden = 'a\u200bb\u2066c\u00add\ufeffe\u{e0041}f\u061cg'
   assert.is(cleanText(hidden), 'abcdefg')
   assert.is(markedLine(`${hidden}\x1b[8m`), 'a\\u{200b}b\\u{2066}c\\u{ad}d\\u{feff}e\\u{e0041}f\\u{61c}g␛[8m')
@@ -28,7 +28,7 @@ test('characters that cannot be seen do not reach the terminal, and are marked w
   assert.match(jsonText(hidden) ?? '', /^[ -~]+$/)
 })
 
-test('colours end with the text that set them, and go on with its next piece', () => {
+test('colours end with their chunk of text and resume with the next', () => {
   assert.equal(closeColors('plain'), { text: 'plain', open: '' })
   assert.equal(closeColors('a\x1b[8mb'), { text: 'a\x1b[8mb\x1b[0m', open: '\x1b[8m' })
   assert.equal(closeColors('c', '\x1b[8m'), { text: '\x1b[8mc\x1b[0m', open: '\x1b[8m' })
@@ -36,7 +36,7 @@ test('colours end with the text that set them, and go on with its next piece', (
   assert.equal(closeColors('\x1b[30m\x1b[40m').open, '\x1b[30m\x1b[40m')
 })
 
-test('widths count what a terminal shows', () => {
+test('widths count terminal columns', () => {
   assert.is(textWidth('abc'), 3)
   assert.is(textWidth('漢字'), 4)
   assert.is(textWidth('e\u0301'), 1)
@@ -47,7 +47,7 @@ test('widths count what a terminal shows', () => {
   assert.is(cutText('abc', 0), '')
 })
 
-test('a table fits its width whatever is in it, and keeps the first column longest', () => {
+test('a table fits its width with any content and keeps the first column longest', () => {
   const rows = [
     { id: 'run_0123456789abcdef', text: 'x'.repeat(300), more: 'y\n'.repeat(100) },
     { id: 'run_fedcba9876543210', text: '', more: null },
@@ -69,7 +69,7 @@ test('a table fits its width whatever is in it, and keeps the first column longe
   ])
 })
 
-test('an id and a status are whole at any width that has room for one of them', () => {
+test('an id and a status are whole at any width with room for one of them', () => {
   const row = {
     job: { id: 'job_0123456789abcdef' },
     name: 'n'.repeat(30),
@@ -98,7 +98,7 @@ test('an id and a status are whole at any width that has room for one of them', 
   ])
 })
 
-test('the widest columns give way first', () => {
+test('the widest columns shrink first', () => {
   assert.equal(fitWidths([10, 50, 30], 94), [10, 50, 30])
   assert.equal(fitWidths([10, 50, 30], 74), [10, 30, 30])
   assert.equal(fitWidths([10, 50, 30], 54), [10, 20, 20])
@@ -106,7 +106,7 @@ test('the widest columns give way first', () => {
   assert.equal(fitWidths([6, 6], 3), [6, 6])
 })
 
-test('cells', () => {
+test('cells format each type of value', () => {
   const cell = (value: unknown, as?: 'time' | 'ago' | 'duration' | 'bytes' | 'list', path = 'a') =>
     cellText({ [path]: value }, { header: '', path, ...(as && { as }) }, now)
   assert.is(cell('2030-01-31T08:57:00.000Z', 'ago'), '3m ago')
@@ -130,7 +130,7 @@ test('cells', () => {
   assert.is(pick({}, '__proto__.x'), undefined)
 })
 
-test('a text takes the columns of its characters', () => {
+test('padding counts the columns of the characters', () => {
   for (const [text, columns] of [
     ['plain', 5],
     ['日本', 4],
@@ -146,7 +146,7 @@ test('a text takes the columns of its characters', () => {
     assert.is(textWidth(text), columns, text)
 })
 
-test('toon', () => {
+test('toon encodes lists and objects', () => {
   const value = {
     name: 'demo',
     count: 2,

@@ -54,7 +54,7 @@ test.after.each(({ person }) => rmSync(person.home, { recursive: true, force: tr
 
 const has = (program: string) => spawnSync(program, ['--version']).error === undefined
 
-test('bash completes svc after completion install, again nothing changes, uninstall leaves what was there', ({
+test('bash completes svc after completion install; a repeat changes nothing, and uninstall restores the file', ({
   person,
 }) => {
   person.write('.bashrc', 'export MINE=1\nalias ll="ls -l"\n')
@@ -76,7 +76,7 @@ test('bash completes svc after completion install, again nothing changes, uninst
   assert.equal(person.all(), before)
 })
 
-test('zsh completes svc after completion install, and its uninstall leaves what was there', ({ person }) => {
+test('zsh completes svc after completion install, and uninstall restores the file', ({ person }) => {
   person.write('.zshrc', 'export MINE=1\n')
   const before = person.all()
   assert.is(person.svc('completion', 'install', 'zsh').status, 0)
@@ -96,7 +96,7 @@ test('zsh completes svc after completion install, and its uninstall leaves what 
   assert.equal(person.all(), before)
 })
 
-test('fish completes svc after completion install, and its uninstall leaves what was there', ({ person }) => {
+test('fish completes svc after completion install, and uninstall restores the file', ({ person }) => {
   assert.is(person.svc('completion', 'install', 'fish').status, 0)
   assert.ok(existsSync(join(person.home, '.config/fish/completions/svc.fish')))
   if (has('fish')) {
@@ -112,9 +112,7 @@ test('fish completes svc after completion install, and its uninstall leaves what
   assert.not.ok(existsSync(join(person.home, '.config/fish/completions/svc.fish')))
 })
 
-test('the shell is that of SHELL, --print changes nothing, a file of another program stays, a link stays a link', ({
-  person,
-}) => {
+test('SHELL selects the shell, --print changes nothing, foreign files and symbolic links stay', ({ person }) => {
   const real = person.write('dotfiles/zshrc', '# mine\n')
   symlinkSync(real, join(person.home, '.zshrc'))
   const before = person.all()
@@ -132,7 +130,7 @@ test('the shell is that of SHELL, --print changes nothing, a file of another pro
   assert.match(person.svc('completion', 'zsh').stdout, '#compdef svc')
 })
 
-test('lines of ours go in and out of any file without a trace', ({ person }) => {
+test('the lines of the program are added to and removed from any file without a trace', ({ person }) => {
   for (const text of ['', '\n', 'a', 'a\n', 'a\n\n', '\n\na\n# b']) {
     const path = person.write('rc', text)
     const inside = ownLines(path, 'x', 'source it')

@@ -31,7 +31,7 @@ async function watched(daemon: FakeDaemon, until: string, options: object = {}, 
   return runCli(daemon.home, ['thing', 'list', '--watch', ...more], { onOutput, signal: controller.signal, ...options })
 }
 
-test('a program gets a line for each reply that is another one', async ({ daemon }) => {
+test('a program gets a line for each changed reply', async ({ daemon }) => {
   const looks = changing(daemon)
   const { code, stdout } = await watched(daemon, 'closed', {}, '-o', 'jsonl')
   assert.is(code, exitCodes.interrupted)
@@ -39,7 +39,7 @@ test('a program gets a line for each reply that is another one', async ({ daemon
   assert.is(looks.count, 3)
 })
 
-test('on a terminal each reply takes the place of the one before, as far as it fits', async ({ daemon }) => {
+test('a reply replaces the previous one on a terminal, as far as it fits', async ({ daemon }) => {
   changing(daemon, 100)
   const { code, stdout } = await watched(daemon, 'closed', {
     tty: true,
@@ -58,7 +58,7 @@ test('on a terminal each reply takes the place of the one before, as far as it f
   }
 })
 
-test('what is done once, or is followed, is not watched', async ({ daemon }) => {
+test('commands that act once or follow a stream are not watched', async ({ daemon }) => {
   for (const words of ['thing remove x', 'thing make', 'thing parts list x', 'thing text x']) {
     const { code, stderr } = await runCli(daemon.home, [...words.split(' '), '--watch'])
     assert.is(code, exitCodes.usage, words)
@@ -66,7 +66,7 @@ test('what is done once, or is followed, is not watched', async ({ daemon }) => 
   }
 })
 
-test('a daemon that ends is told of', async ({ daemon }) => {
+test('the end of a daemon is reported', async ({ daemon }) => {
   changing(daemon)
   const ended = runCli(daemon.home, ['thing', 'list', '--watch'], { onOutput: () => void daemon.stop() })
   const { code, stderr } = await ended

@@ -10,7 +10,7 @@ import { typescript } from '../harness/run-typescript.js'
 
 const holder = fileURLToPath(new URL('../fixtures/watchdog-holder.ts', import.meta.url))
 
-test('work of the kernel on behalf of an extension is blamed on the extension, also once it is optimized', () => {
+test('kernel work on behalf of an extension is attributed to it, also in optimized code', () => {
   const home = mkdtempSync(join(tmpdir(), 'svc-watchdog-'))
   try {
     const { stdout, stderr } = spawnSync(process.execPath, [...typescript, holder, home], {

@@ -25,14 +25,14 @@ function world(folder: string) {
   return { asked, client: { request } }
 }
 
-test('a path is made absolute, an id and a name stay as they are', () => {
+test('a path becomes absolute, an id and a name stay', () => {
   const all = ['.', '..', './a', 'a/b', '/x/../y', 'app', 'ws_0123456789abcdef', '.hidden'].map(text =>
     workspaceReference(text, '/home/me'),
   )
   assert.equal(all, ['/home/me', '/home', '/home/me/a', '/home/me/a/b', '/y', 'app', 'ws_0123456789abcdef', '.hidden'])
 })
 
-test('the order: SVC_WORKSPACE, the session that it runs in, what the daemon says of the current directory', async ({
+test('the workspace comes from SVC_WORKSPACE, then the current session, then the current directory', async ({
   folder,
 }) => {
   const current = (env: Record<string, string>, cwd = folder) => currentWorkspace({ env, cwd }, world(folder).client)

@@ -30,11 +30,11 @@ const targets = (doors: Doors): Record<string, Target> => ({
   tcp: { baseUrl: `http://localhost:${doors.port}` },
 })
 
-test('client/operations.ts is what the document says', () => {
+test('client/operations.ts matches the document', () => {
   assert.is(clientTypes(JSON.parse(read('schemas/openapi.json'))), read('client/operations.ts'))
 })
 
-test('both doors: values go out typed and come back by status', async () => {
+test('both transports send typed values and return bodies by status', async () => {
   const doors = await openDoors([daemon, resources])
   for (const [name, target] of Object.entries(targets(doors))) {
     const svc: Client = createClient(target)
@@ -65,7 +65,7 @@ test('both doors: values go out typed and come back by status', async () => {
   await doors.close()
 })
 
-test('both doors: an error reply is an ApiError with its status, code and details', async () => {
+test('both transports throw an ApiError with status, code and details for an error reply', async () => {
   const doors = await openDoors([daemon, resources])
   for (const target of Object.values(targets(doors))) {
     const svc = createClient(target)
@@ -81,7 +81,7 @@ test('both doors: an error reply is an ApiError with its status, code and detail
   await doors.close()
 })
 
-test('no daemon, a broken reply, an abort and a missing parameter are told apart', async () => {
+test('a missing daemon, a broken reply, an abort and a missing parameter have different errors', async () => {
   const home = await temporaryFolder('client')
   const nobody = createClient({ socket: path.join(home, 'none.sock') })
   const unreachable = (await thrownBy(nobody.getStatus())) as ConnectionError
@@ -110,7 +110,7 @@ test('no daemon, a broken reply, an abort and a missing parameter are told apart
   await rm(home, { recursive: true })
 })
 
-test('a stream resumes after its last id, without gap or repetition, and ends with the daemon’s end', async () => {
+test('a stream resumes after its last id, without gap or repetition, and ends with the daemon', async () => {
   const home = await temporaryFolder('client')
   const socket = path.join(home, 'stream.sock')
   const asked: (string | undefined)[] = []

@@ -54,7 +54,7 @@ function check(document: string, contract: string): { lacking: string[]; routes:
   return { lacking: lines.slice(0, -1), routes: Number(/routes \d+ of (\d+)/.exec(lines.at(-1) ?? '')?.[1]) }
 }
 
-test('schemas/openapi.json is the document of the routes as they are', async () => {
+test('schemas/openapi.json matches the current routes', async () => {
   const routes = inTree.flatMap(plugin => plugin.surface.routes ?? [])
   const document = await buildDocument(routes, '')
   withExamples(document as never)
@@ -63,7 +63,7 @@ test('schemas/openapi.json is the document of the routes as they are', async () 
   assert.equal(stored, JSON.parse(JSON.stringify(built)))
 })
 
-test('the surface changes by intention only: each line is an operation, and the one that differs is named', () => {
+test('a change of the surface shows the operation whose line differs', () => {
   const now = surfaceLines(JSON.parse(readFileSync(file, 'utf8')))
     .trim()
     .split('\n')
@@ -78,7 +78,7 @@ test('the surface changes by intention only: each line is an operation, and the 
   )
 })
 
-test('a line of the surface changes with what an operation only refers to', () => {
+test('a line of the surface changes with the schemas that its operation refers to', () => {
   const document = JSON.parse(readFileSync(file, 'utf8'))
   const before = surfaceLines(document).split('\n')
   const { Error: error, ...schemas } = document.components.schemas
@@ -100,7 +100,7 @@ test('the document is valid OpenAPI 3.1', async () => {
   assert.is((await new Validator().validate(broken)).valid, false)
 })
 
-test('each operation says how its callers authenticate, with schemes that the document declares', () => {
+test('each operation names its authentication by declared schemes', () => {
   const { security, paths, components } = JSON.parse(readFileSync(file, 'utf8'))
   const operations: [string, { security?: object[] }][] = Object.entries(paths).flatMap(([at, methods]) =>
     Object.entries(methods as object).map(([method, operation]) => [`${method} ${at}`, operation] as never),
@@ -144,7 +144,7 @@ const exemplified = ({ paths }: Exemplified) =>
     }),
   )
 
-test('each JSON body and success reply has an example that its schema allows', () => {
+test('each JSON body and success reply has an example that matches its schema', () => {
   const document = JSON.parse(readFileSync(file, 'utf8'))
   const ajv = new Ajv({ strict: false, validateFormats: false })
   ajv.addSchema({ $id: 'document', components: document.components })
@@ -160,7 +160,7 @@ test('each JSON body and success reply has an example that its schema allows', (
   assert.is(judge({ at: 'a number', schema: { type: 'string' }, example: 7 }).length, 1)
 })
 
-test('a line of the surface is the same without examples', () => {
+test('a line of the surface does not depend on examples', () => {
   const document = JSON.parse(readFileSync(file, 'utf8'))
   const bare = JSON.parse(JSON.stringify(document), (_, value) => {
     if (value && typeof value === 'object' && 'schema' in value) delete value.example
@@ -170,7 +170,7 @@ test('a line of the surface is the same without examples', () => {
   assert.is(surfaceLines(bare), surfaceLines(document))
 })
 
-test('the document lacks nothing that the contract has for the routes that are complete', () => {
+test('the document has every member of the contract for the complete routes', () => {
   const wanted = readFileSync(completed, 'utf8').trim().split('\n').length
   const first = check(file, 'contract.json')
   const second = check(file, 'contract-completing.json')
@@ -178,7 +178,7 @@ test('the document lacks nothing that the contract has for the routes that are c
   assert.is(first.routes + second.routes, wanted)
 })
 
-test('the checker notices a member that is missing', () => {
+test('the checker finds a missing member', () => {
   const document = JSON.parse(readFileSync(file, 'utf8'))
   delete document.paths['/api/drain'].post
   const broken = path.join(mkdtempSync(path.join(os.tmpdir(), 'svc-document-')), 'openapi.json')
@@ -203,7 +203,7 @@ test('the document passes a linter', async () => {
   assert.equal(gone, [], 'what is accepted is still there')
 })
 
-test('the linter finds what is wrong', async () => {
+test('the linter finds an invalid document', async () => {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'lint-'))
   try {
     const document = JSON.parse(readFileSync(file, 'utf8'))

@@ -46,7 +46,7 @@ test('no value is in two entries', () => {
   assert.equal(doubles([['a', 'b'], ['c'], ['b']]), [['b', [0, 2]]])
 })
 
-test('every value of the kernel says what it is for', () => {
+test('every value of the kernel has a description', () => {
   const silent = entries
     .filter(entry => entry !== 'svc/kit')
     .flatMap(entry => apiValues(entry).filter(({ meaning }) => meaning === ''))
@@ -65,7 +65,7 @@ const moved = [...read('docs/moved.md').matchAll(/^\| `(svc[^`]*)` \| `(\w+)` \|
 /** Lines of the released names that are not exported, by what is exported. */
 const goneFrom = (released: readonly string[], now: ReadonlySet<string>) => released.filter(line => !now.has(line))
 
-test('a name that the last version exported is exported, or has a line in docs/moved.md', () => {
+test('a name exported by the last version is exported or has a line in docs/moved.md', () => {
   const released = read('test/contract/exports.txt')
     .trim()
     .split('\n')
@@ -84,7 +84,7 @@ test('a name that the last version exported is exported, or has a line in docs/m
   assert.equal(goneFrom(['svc/plugin definePlugin', 'svc/plugin isMissing'], now), ['svc/plugin isMissing'])
 })
 
-test('docs/moved.md leads to names that are there', () => {
+test('docs/moved.md names existing exports', () => {
   const exported = new Set(exportLines())
   const wrong = moved.filter(({ entry, name, now }) => {
     if (exported.has(`${entry} ${name}`)) return true
@@ -94,7 +94,7 @@ test('docs/moved.md leads to names that are there', () => {
   assert.equal(wrong, [])
 })
 
-test('the names of an entry are those that its module has', () => {
+test('the names of an entry equal the exports of its module', () => {
   const names = new Set(exportLines())
   for (const entry of entries)
     for (const name of Object.keys(modules[entry])) assert.ok(names.has(`${entry} ${name}`), `${entry} ${name}`)

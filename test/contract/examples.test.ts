@@ -22,7 +22,7 @@ interface Document {
   >
 }
 
-test('a daemon takes the example of every body that creates something', async () => {
+test('a daemon accepts the example of every body that creates something', async () => {
   const routes = inTree.flatMap(plugin => plugin.surface.routes ?? [])
   const document = await buildDocument(routes, '')
   withExamples(document as never)

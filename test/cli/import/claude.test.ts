@@ -50,7 +50,7 @@ const SETTINGS = JSON.stringify(
   1,
 )
 
-test('hooks of settings.json: events, matchers, timeouts, the project; what cannot be carried is listed', () => {
+test('hooks of settings.json are imported with events, matchers and timeouts; unsupported ones are listed', () => {
   const mine = plan({ '/home/me/.claude/settings.json': SETTINGS })
   assert.equal(
     hooksOf(mine).map(({ declaration: { event, mode, timeout, metadata, args } }) => [
@@ -111,7 +111,7 @@ test('hooks of settings.json: events, matchers, timeouts, the project; what cann
   assert.equal(hooksOf(plan({ '/h/.claude/settings.json': '{"disableAllHooks": true, "hooks": {"Stop": []}}' })), [])
 })
 
-test('agents and commands: the text is carried, names of Claude are listed', () => {
+test('the text of agents and commands is imported, and names of Claude are listed', () => {
   const found = plan({
     '/home/me/.claude/agents/Code Reviewer.md':
       '\uFEFF---\r\nname: code-reviewer\r\ndescription: Reviews code\r\ntools: Read, Grep\r\nmodel: sonnet\r\n---\r\nYou review code.\r\n',
@@ -143,7 +143,7 @@ test('agents and commands: the text is carried, names of Claude are listed', () 
   ])
 })
 
-test('servers of .claude.json: of the person, and of the project that the import is for', () => {
+test('servers of .claude.json are imported for the user and for the project', () => {
   const state = JSON.stringify({
     numStartups: 3,
     mcpServers: { mine: { command: 'x' } },
@@ -194,7 +194,7 @@ const put = (name: string, text: string, mode = 0o644) => {
   chmodSync(file, mode)
 }
 
-test('a hook program of Claude Code runs unchanged: exit status 2 blocks the report agent, with its words', async () => {
+test('a hook program of Claude Code runs unchanged: exit status 2 blocks the report agent with its message', async () => {
   const validator = join(world.root, '.claude', 'validator.py')
   put('.claude/validator.py', VALIDATOR, 0o755)
   put(
@@ -233,7 +233,7 @@ test('a hook program of Claude Code runs unchanged: exit status 2 blocks the rep
   assert.ok(body.runs.some(({ outcome, event }: Reply) => outcome === 'denied' && event === 'permission.request'))
 })
 
-test('a link in the folder of skills does not lead a copy out of the workspace', async () => {
+test('a symbolic link in the skills folder copies nothing from outside the workspace', async () => {
   mkdirSync(join(world.root, '.svc', 'skills'), { recursive: true })
   symlinkSync(world.home, join(world.root, '.svc', 'skills', 'ship'))
   const { code, stdout } = await svc('import', '.claude', '--workspace', world.root)

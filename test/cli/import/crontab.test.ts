@@ -103,7 +103,7 @@ const LINES = [
   ],
 ]
 
-test('forty schedules are due when crontab(5) says, five times each', () => {
+test('forty schedules are due at the times of crontab(5), five times each', () => {
   assert.is(LINES.length, 40)
   const from = Date.UTC(2028, 1, 26, 22, 13)
   for (const line of LINES) {
@@ -121,7 +121,7 @@ test('forty schedules are due when crontab(5) says, five times each', () => {
   }
 })
 
-test('nicknames, variables, quotes, a percent sign and the zone of the machine', () => {
+test('nicknames, variables, quotes, percent signs and the local time zone are imported', () => {
   const found = read(
     [
       '# a comment',
@@ -159,7 +159,7 @@ test('nicknames, variables, quotes, a percent sign and the zone of the machine',
   assert.is(found.wanted.filter(({ kind }) => kind === 'agent').length, 1)
 })
 
-test('what cannot be carried is listed with its line and reason', () => {
+test('unsupported lines are listed with number and reason', () => {
   const found = read(
     [
       '@reboot start',
@@ -193,7 +193,7 @@ test('what cannot be carried is listed with its line and reason', () => {
   assert.match(found.left[4]?.why ?? '', 'day of the week "L": values are 0 to 7 and names')
 })
 
-test('a crontab of the system: lines of the caller alone', () => {
+test('a system crontab is imported only for lines of the caller', () => {
   const text = '17 * * * * root cd / && run-parts /etc/cron.hourly\n0 1 * * *\tme\tbackup --all\n0 1 * * * me\n'
   const found = read(text, { hasUsers: true })
   assert.equal(
@@ -209,7 +209,7 @@ test('a crontab of the system: lines of the caller alone', () => {
   )
 })
 
-test('names are the same for the same command, whatever its schedule and place', () => {
+test('a command gets the same job name whatever its schedule and position', () => {
   const names = (text: string) => jobsOf(read(text)).map(({ name }) => name)
   const [first, second] = names('0 1 * * * /opt/My Backup.sh\n0 2 * * * /opt/My Backup.sh')
   assert.match(first ?? '', /^cron-my-[0-9a-f]{6}$/)
@@ -221,7 +221,7 @@ test('names are the same for the same command, whatever its schedule and place',
   )
 })
 
-test('a command for another agent names that agent and none is made', () => {
+test('a command of another agent names that agent, and no agent is created', () => {
   const found = read('@daily x', { agent: 'report' })
   assert.equal(
     found.wanted.map(one => [one.kind, one.kind === 'job' && one.agent]),

@@ -46,7 +46,7 @@ const state = async () => {
   return [readFileSync(join(world.home, 'config.json'), 'utf8'), ...(await Promise.all(paths.map(ask)))]
 }
 
-test('a dry run changes nothing, an import does what it said, and a second one changes nothing', async () => {
+test('a dry run changes nothing, an import makes the planned changes, and a repeated import makes none', async () => {
   const servers = put(
     'servers.json',
     `{"mcpServers": {"gh": {"command": "npx", "args": ["-y", "gh"], "env": {"GH_TOKEN": "${TOKEN}", "PORT": 1}}, "off": {"disabled": true}}}`,
@@ -85,7 +85,7 @@ test('a dry run changes nothing, an import does what it said, and a second one c
   ])
 })
 
-test('a changed line changes its job and keeps that it is enabled; a changed server keeps its sandbox', async () => {
+test('a changed line updates its job and keeps enabled; a changed server keeps its sandbox', async () => {
   const job = (await world.kernel.request('GET', '/api/automation/jobs?q=backup')).body.jobs[0]
   await world.kernel.request('PATCH', `/api/automation/jobs/${job.id}`, {
     enabled: true,
@@ -108,7 +108,7 @@ test('a changed line changes its job and keeps that it is enabled; a changed ser
   assert.is((await imported('servers.json')).counts.unchanged, 1)
 })
 
-test('a workspace gets its own', async () => {
+test('an import into a workspace creates its own records', async () => {
   assert.is((await svc('workspace', 'trust', world.root)).code, 0)
   put('one.json', '{"servers": {"mine": {"command": "x", "env": {"MY_SECRET": "0123456789abcdef"}}}}')
   assert.is((await imported('one.json', '--workspace', world.root)).counts.create, 1)
@@ -119,7 +119,7 @@ test('a workspace gets its own', async () => {
   })
 })
 
-test('every other kind of file: a second import changes nothing', async () => {
+test('a repeated import of each other kind of file changes nothing', async () => {
   const files = {
     '.codex/config.toml': 'model = "x"\n[mcp_servers.of-codex]\ncommand = "x"\n',
     '.gemini/settings.json': '{"mcpServers": {"of-gemini": {"httpUrl": "https://x.example/mcp"}}}',
@@ -139,7 +139,7 @@ test('every other kind of file: a second import changes nothing', async () => {
   }
 })
 
-test('an agent that is imported is the provider of agents that name none at once', async () => {
+test('an imported agent is at once the provider of agents without one', async () => {
   const ofGeneral = async () => {
     const { agents } = (await world.kernel.request('GET', '/api/agents')).body
     return agents.find(({ name }: { name: string }) => name === 'general').provider
@@ -150,7 +150,7 @@ test('an agent that is imported is the provider of agents that name none at once
   assert.is(await ofGeneral(), 'acme-acp')
 })
 
-test('one entry that the daemon refuses costs itself, and the command says so', async () => {
+test('a refused entry is reported and does not affect the other entries', async () => {
   const long = 'x'.repeat(5000)
   put('long.json', `{"servers": {"long": {"command": "${long}"}, "fine": {"command": "x"}}}`)
   const { code, stdout } = await svc('import', 'long.json')
@@ -159,7 +159,7 @@ test('one entry that the daemon refuses costs itself, and the command says so', 
   assert.match(stdout, /created +mcp_server +fine/)
 })
 
-test('what the daemon reads in place of a workspace is not copied: .mcp.json, .agents and .claude', async () => {
+test('files that the daemon reads in place are not copied: .mcp.json, .agents and .claude', async () => {
   const server = `{"mcpServers": {"in-place": {"command": "x", "env": {"TOKEN": "${TOKEN}"}}}}`
   put('.mcp.json', server)
   put('inner/.mcp.json', server.replace('in-place', 'of-a-folder'))
@@ -180,7 +180,7 @@ test('what the daemon reads in place of a workspace is not copied: .mcp.json, .a
   assert.is((await imported('inner/.mcp.json', '--dry-run')).counts.create, 1, 'a folder that is no workspace')
 })
 
-test('files that cannot be read, and sources that are not there', async () => {
+test('unreadable files and missing sources are reported', async () => {
   const failed = async (...argv: string[]) => {
     const { code, stderr } = await svc('import', ...argv)
     return [code, /code: (\w+)/.exec(stderr)?.[1], stderr] as const
@@ -200,7 +200,7 @@ test('files that cannot be read, and sources that are not there', async () => {
   assert.equal((await failed('unknown.xyz', '--format', 'none')).slice(0, 2), [2, 'usage'])
 })
 
-test('programs whose files are here are listed; output fits 80 columns', async () => {
+test('programs with files on this machine are listed in at most 80 columns', async () => {
   put(
     '.cursor/mcp.json',
     `{"mcpServers": {"c<\\u001b[31m>": {"command": "x"}, "d": {"command": "\${UNSET_VARIABLE_OF_A_PERSON}"}}}`,

@@ -11,7 +11,7 @@ const servers = (found: ReturnType<typeof read>) =>
   Object.fromEntries((found.wanted as WantedServer[]).map(({ name, server }) => [name, server]))
 const left = (found: ReturnType<typeof read>) => found.left.map(({ what, line, why }) => `${line} ${what}: ${why}`)
 
-test('dialects: every name of the list, of a URL and of a transport', () => {
+test('every dialect is read: names of the list, of a URL and of a transport', () => {
   const entry = '{"a": {"command": "x"}}'
   for (const text of [
     `{"mcpServers": ${entry}}`,
@@ -42,7 +42,7 @@ test('dialects: every name of the list, of a URL and of a transport', () => {
   })
 })
 
-test('variables: from the environment, with a default, of an editor, and by reference', () => {
+test('variables are read from the environment, with a default, from an editor and by reference', () => {
   const found = read(
     `{"servers": {
       "a": {"command": "\${HOME_DIR}/bin/x", "args": ["\${NONE:-dflt}", "\${env:SET}", "\${workspaceFolder}/s", "\${userHome}"],
@@ -77,7 +77,7 @@ test('variables: from the environment, with a default, of an editor, and by refe
   ])
 })
 
-test('secrets become references, and no text of the plan but their store has them', () => {
+test('secrets become references, and only the command that stores them contains their values', () => {
   const secrets = [
     'ghp_abcdefghijklmnopqrstuvwxyz012345',
     'Bearer abcdefghijklmnop',
@@ -110,7 +110,7 @@ test('secrets become references, and no text of the plan but their store has the
   for (const secret of secrets) assert.not.ok(rest.includes(secret), secret)
 })
 
-test('one bad entry costs itself, with its line', () => {
+test('a bad entry is reported with its line and does not affect the others', () => {
   const found = read(`{"mcpServers": {
     "good": {"command": "x"},
     "off": {"command": "x", "disabled": true},
@@ -136,7 +136,7 @@ test('one bad entry costs itself, with its line', () => {
   assert.match(left(found).join('\n'), 'more.newMember: svc does not know this member')
 })
 
-test('files that are no list of servers', () => {
+test('files that contain no server list are refused', () => {
   assert.equal(left(read('{"a": 1}')), ['1 mcp.json: it has none of mcpServers, servers, mcp_servers, context_servers'])
   assert.match(left(read(''))[0] ?? '', '1 mcp.json: not valid JSON: a value is missing')
   assert.match(left(read('{"mcpServers":\n [1]}'))[0] ?? '', /^1 mcp.json: mcpServers is a list/)

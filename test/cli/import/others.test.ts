@@ -15,7 +15,7 @@ const servers = (found: Found) =>
   ) as Record<string, WantedServer['server']>
 const left = (found: Found) => found.left.map(({ what, why }) => `${what}: ${why}`)
 
-test('config.toml of Codex: servers, tokens by variable; the rest stays with codex', () => {
+test('config.toml of Codex gives servers with tokens by variable; other settings are not imported', () => {
   const text = [
     '\uFEFFmodel = "gpt-5.5"',
     'approval_policy = "on-request"',
@@ -81,7 +81,7 @@ test('config.toml of Codex: servers, tokens by variable; the rest stays with cod
   assert.is(broken.left[0]?.line, 2)
 })
 
-test('settings.json of Gemini: a url alone is one for SSE', () => {
+test('a url alone in settings.json of Gemini is an SSE server', () => {
   const found = importGemini(
     [
       file('/home/me/.gemini/settings.json', {
@@ -144,7 +144,7 @@ const JOBS = {
   ],
 }
 
-test('jobs and skills of OpenClaw', () => {
+test('jobs and skills of OpenClaw are imported', () => {
   const found = importOpenClaw(
     [
       file('/home/me/.openclaw/cron/jobs.json', JOBS),
@@ -175,7 +175,7 @@ test('jobs and skills of OpenClaw', () => {
   ])
 })
 
-test('server.json of the MCP registry: packages, remotes, what has to be given', () => {
+test('server.json of the MCP registry gives packages, remotes and required values', () => {
   const read = (value: unknown) => importMcpRegistry([file('/s/server.json', value)], around())
   const npm = read({
     $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
@@ -310,7 +310,7 @@ test('entries of the ACP registry become providers', () => {
   )
 })
 
-test('an agent of the ACP registry that is a binary is said to need a person, with the command that follows', () => {
+test('a binary agent of the ACP registry is listed as manual, with the next command', () => {
   const arch = process.arch === 'arm64' ? 'aarch64' : 'x86_64'
   const binary = { [`linux-${arch}`]: { archive: 'https://x/y.tgz', cmd: './bin', args: ['acp', '--fast'] } }
   const entry = { id: 'bin', name: 'Bin', distribution: { binary } }
@@ -321,7 +321,7 @@ test('an agent of the ACP registry that is a binary is said to need a person, wi
   )
 })
 
-test('every kind of file is told by its path or its text', () => {
+test('every kind of file is recognized by its path or content', () => {
   const kind = (path: string, text = '') => importers.find(({ takes }) => takes(path, text))?.name
   const kinds = Object.entries({
     '/etc/crontab': 'crontab',
