@@ -23,7 +23,7 @@ const status = (token: string | undefined, method = 'GET', path = '/api/sessions
       .end()
   })
 
-test('svc auth token prints what a program sends, and says what to do before there is one', async () => {
+test('svc auth token prints the header of a program, and gives the next step without a token', async () => {
   const before = await at.run(['auth', 'token'])
   assert.is(before.code, 1)
   assert.match(before.stderr, 'svc daemon start')
@@ -35,7 +35,7 @@ test('svc auth token prints what a program sends, and says what to do before the
   assert.is(await status(undefined, 'GET', '/api/status/identity'), 200)
 })
 
-test('an API key is printed once, works over TCP, and its open channel ends when it is deleted', async () => {
+test('an API key is printed once, works over TCP, and its open channel ends when the key is deleted', async () => {
   const key = (await at.svc('auth', 'key', 'create')).trim()
   assert.match(key, /^svc_key_[0-9a-f]{16}_[0-9a-f]{64}$/)
   assert.is(await status(key), 200)
@@ -59,7 +59,7 @@ test('an API key is printed once, works over TCP, and its open channel ends when
   assert.is((await at.run(['auth', 'key', 'delete', id])).code, 4)
 })
 
-test('a rotated token counts at once, and after a restart', async () => {
+test('a rotated token takes effect at once and after a restart', async () => {
   const old = at.token
   const token = (await at.svc('auth', 'token', '--rotate')).trim()
   assert.is.not(token, old)
@@ -69,7 +69,7 @@ test('a rotated token counts at once, and after a restart', async () => {
   assert.equal([at.token, await status(token)], [token, 200])
 })
 
-test('a token that others could read, or that is gone, is replaced at the start; the log has none of them', async () => {
+test('a token that is missing or readable by others is replaced at start; the log contains none', async () => {
   const file = join(at.home, 'operator.token')
   const seen = [at.token]
   for (const harm of [() => chmodSync(file, 0o644), () => rmSync(file)]) {
@@ -84,7 +84,7 @@ test('a token that others could read, or that is gone, is replaced at the start;
   for (const token of seen) assert.not(log.includes(token))
 })
 
-test('svc auth matrix lists every route, and marks those that can make code run', async () => {
+test('svc auth matrix lists every route and marks those that run code', async () => {
   const { routes } = await at.json<{ routes: { path: string; runs_code: boolean }[] }>('auth', 'matrix')
   assert.ok(routes.length > 100)
   assert.ok(routes.some(({ path, runs_code }) => path.endsWith('/prompt') && runs_code))

@@ -19,7 +19,7 @@ interface Tested {
 }
 const failures = ({ tests }: Tested) => tests.filter(({ error }) => error !== undefined)
 
-test('what init writes is valid and passes its tests, without a daemon', async ({ at }) => {
+test('the template of init is valid and passes its tests without a daemon', async ({ at }) => {
   for (const [form, name, type] of [
     ['static', 'my-kit', 'resource'],
     ['process', 'my-clock', 'subprocess'],
@@ -47,7 +47,7 @@ test('what init writes is valid and passes its tests, without a daemon', async (
   assert.not.ok(existsSync(at.home) && existsSync(path.join(at.home, 'svc.db')))
 })
 
-test('the examples hold to the contract, and their own tests pass', async ({ at }) => {
+test('the examples pass the contract checks and their own tests', async ({ at }) => {
   for (const name of [
     'acme.api-keys',
     'acme.files',
@@ -67,7 +67,7 @@ test('the examples hold to the contract, and their own tests pass', async ({ at 
   }
 })
 
-test('an extension that leaves something behind, and a test that fails, are told of by name', async ({ at }) => {
+test('an extension with leftovers and a failed test are reported by name', async ({ at }) => {
   await at.svc('extension', 'init', 'acme.leaky')
   const main = path.join(at.folder, 'acme.leaky/main.js')
   writeFileSync(main, readFileSync(main, 'utf8').replace('this.kernel = kernel', 'setInterval(() => {}, 60_000)'))
@@ -101,7 +101,7 @@ describe('a group', () => {
 })
 `
 
-test('tests are chosen by name, what they write is shown, and the one that hangs is named', async ({ at }) => {
+test('tests are selected by name, their output is shown, and a hanging test is named', async ({ at }) => {
   await at.svc('extension', 'init', 'my-noise', '--form', 'static')
   writeFileSync(path.join(at.folder, 'my-noise/main.test.mjs'), NOISY)
   const chosen = await at.json<Tested & { output: string }>('extension', 'test', 'my-noise', '--filter', 'speak')
@@ -120,7 +120,7 @@ test('tests are chosen by name, what they write is shown, and the one that hangs
   assert.match(late.stdout, /FAIL {2}hangs\nit did not end within the timeout of its file/)
 })
 
-test('validate judges what is shipped as loading does, with file, line and key', async ({ at }) => {
+test('validate checks the shipped files like loading does, with file, line and key', async ({ at }) => {
   const bundle = path.join(at.folder, 'my-kit/bundles/start.toml')
   const written = readFileSync(bundle, 'utf8')
   const wrong = written
@@ -140,7 +140,7 @@ test('validate judges what is shipped as loading does, with file, line and key',
   assert.is((await at.run(['extension', 'build', 'my-kit'])).code, 1)
 })
 
-test('validate says where a manifest is wrong, and what of a surface is, without running it', async ({ at }) => {
+test('validate reports the position in the manifest and the entry of a surface without running it', async ({ at }) => {
   const folder = path.join(at.folder, 'acme.hello')
   const files = ['extension.toml', 'main.js'].map(name => path.join(folder, name))
   const [manifest = '', main = ''] = files
@@ -169,9 +169,7 @@ test('validate says where a manifest is wrong, and what of a surface is, without
   writeFileSync(main, code)
 })
 
-test('build packs the same bytes each time; a daemon installs them, and dev follows a folder until Ctrl-C', async ({
-  at,
-}) => {
+test('build is reproducible, a daemon installs the archive, and dev follows a folder until Ctrl-C', async ({ at }) => {
   const build = () => at.json<{ file: string; sha256: string }>('extension', 'build', 'acme.hello')
   const { file, sha256 } = await build()
   assert.equal(await build(), { ...(await build()), sha256 })
@@ -206,9 +204,7 @@ test('build packs the same bytes each time; a daemon installs them, and dev foll
   assert.is((await at.run(['extension', 'info', 'acme.hello'])).code, 4)
 })
 
-test('dev unlinks however it ends; what is killed leaves a link that the doctor names and remove unlinks', async ({
-  at,
-}) => {
+test('dev unlinks at every end; after a kill the doctor names the link and remove unlinks it', async ({ at }) => {
   await at.svc('extension', 'init', 'acme.ends')
   const linked = async () =>
     (await at.json<{ extensions: { name: string }[] }>('extension', 'list')).extensions.filter(
@@ -244,7 +240,7 @@ test('dev unlinks however it ends; what is killed leaves a link that the doctor 
 
 const GREET = "export const greet = (name: string) => 'Typed hello, ' + name\n"
 
-test('TypeScript is bundled with what the folder has, installed and run; what is missing or wrong is told by its place', async ({
+test('TypeScript is bundled, installed and run; missing modules and errors are reported by position', async ({
   at,
 }) => {
   await at.svc('extension', 'init', 'acme.typed')

@@ -90,7 +90,7 @@ test.after(async () => {
   await Promise.all([irc.remove(), xmpp.remove()])
 })
 
-test('bridges of both platforms get ready, and verify proves it', async () => {
+test('bridges of both platforms become ready, and verify confirms it', async () => {
   ircBridge = await create('irc', {
     server: '127.0.0.1',
     port: irc.port,
@@ -112,7 +112,7 @@ test('bridges of both platforms get ready, and verify proves it', async () => {
   assert.match(listed, /bundled/)
 })
 
-test('a person on each platform asks the same agent and is answered', async () => {
+test('a person on each platform asks the same agent and gets an answer', async () => {
   ann.say('#ops', 'svcbot: say seven files')
   await ann.hears(line => line.includes('seven files'))
   await ben.say('bot@localhost', 'say eight files')
@@ -120,7 +120,7 @@ test('a person on each platform asks the same agent and is answered', async () =
   assert.is(ann.lines.filter(({ message }) => message.includes('seven files')).length, 1)
 })
 
-test('on XMPP an answer grows by corrections of one message, and a second question waits its turn', async () => {
+test('an answer on XMPP grows by corrections of one message, and a second question is queued', async () => {
   // In the workspace, which is what a sandbox shows.
   const gate = join(svc.folder, 'repository', 'gate')
   const before = readBy(ben).length
@@ -159,7 +159,7 @@ test('a duplicate is answered once', async () => {
   assert.is(readBy(ben).filter(text => text.includes('only once')).length, 1, JSON.stringify(ben.got))
 })
 
-test('a task that fails is announced once in a room, over a kill, and is listed until it is acknowledged', async () => {
+test('a failed task is announced once in a room, across a kill, and listed until it is acknowledged', async () => {
   const fails = async (title: string) => {
     const { task } = await ask<{ task: { id: string } }>('POST', '/api/tasks', { title, scope: 'global' })
     const { run } = await ask<{ run: { id: string } }>('POST', `/api/tasks/${task.id}/start`)
@@ -186,7 +186,7 @@ test('a task that fails is announced once in a room, over a kill, and is listed 
   await untilStatus(xmppBridge, 'ready')
 })
 
-test('a permission question is answered from the chat by an approver and by no other person', async () => {
+test('a permission question is answered from the chat only by an approver', async () => {
   await ask('PATCH', `/api/workspaces/${workspace}`, { default_agent: 'careful' })
   const eve = await XmppPerson.login(xmpp.port, 'eve', 'secret')
   try {
@@ -214,7 +214,7 @@ test('a permission question is answered from the chat by an approver and by no o
   }
 })
 
-test('after each kill in the middle of a delivery nothing is said twice and nothing is forgotten', async () => {
+test('a kill in the middle of a delivery causes no repeated and no lost message', async () => {
   const before = readBy(ben).length
   for (let n = 0; n < KILLS; n++) {
     await ben.say('bot@localhost', `say answer ${n}.`)
@@ -238,7 +238,7 @@ test('after each kill in the middle of a delivery nothing is said twice and noth
   assert.ok(texts.length <= 2 * KILLS + notices, JSON.stringify(texts))
 })
 
-test('a server that stops degrades its bridge in the health stream, and it recovers by itself', async () => {
+test('a stopped server degrades its bridge in the health stream, and the bridge recovers', async () => {
   const seen: string[] = []
   const stream = request({
     socketPath: join(svc.home, 'daemon.sock'),

@@ -27,7 +27,7 @@ const at = new Installed()
 const repository = at.makeRepository('repository')
 const report = join(repository, 'svc-reports', 'report.md')
 const seen = { workspace: '', first: {} as Run, second: {} as Run, mark: '' }
-const test = suite('by hand')
+const test = suite('by hand, step by step')
 test.after(() => at.remove())
 
 const readRun = async (id: string) => (await at.json<{ run: Run }>('automation', 'runs', 'get', id)).run
@@ -48,7 +48,7 @@ async function trigger(): Promise<Run> {
   )
 }
 
-test('a daemon is started on an empty home', async () => {
+test('a daemon starts on an empty home', async () => {
   assert.is((await at.run(['status'])).code, 3)
   assert.match(await at.svc('daemon', 'start'), /^daemon started \(pid \d+\), http:\/\/localhost:\d+\n$/)
   assert.match(await at.svc('daemon', 'start'), /^already running/)
@@ -66,7 +66,7 @@ test('a folder is registered as a workspace', async () => {
   seen.workspace = workspaces[0]?.id ?? ''
 })
 
-test('a job is stored as a resource and becomes a job', async () => {
+test('a job stored as a resource becomes a job', async () => {
   const { status, text } = await at.request('socket', 'PUT', '/api/resources/automation.job/demo', {
     scope: { kind: 'workspace', id: seen.workspace },
     spec: { name: 'demo', agent_name: 'report', prompt: 'Write the report. pause 20ms between steps' },
@@ -75,7 +75,7 @@ test('a job is stored as a resource and becomes a job', async () => {
   assert.match(await at.svc('automation', 'jobs'), 'demo')
 })
 
-test('its run asks for permission, gets it and writes the report', async () => {
+test('the run of the job asks for permission, gets it and writes the report', async () => {
   const run = await trigger()
   const session = run.session_id as string
   const follow = at.start(['session', 'events', session, '--follow'])
@@ -99,7 +99,7 @@ test('its run asks for permission, gets it and writes the report', async () => {
   seen.first = ended
 })
 
-test('the history tells what happened', async () => {
+test('the history contains the run', async () => {
   const history = await at.svc('session', 'history', seen.first.session_id as string)
   assert.match(history, /git .*\blog\b/)
   assert.is((await readSession(seen.first.session_id as string)).stop_reason, 'completed')
@@ -124,7 +124,7 @@ test('the daemon is killed while a permission is pending', async () => {
   seen.second = run
 })
 
-test('the next start repairs: nothing is lost, nothing goes on by itself', async () => {
+test('the next start repairs the session, and nothing is lost or resumed', async () => {
   assert.match(await at.svc('daemon', 'start'), 'daemon started')
   const session = await readSession(seen.second.session_id as string)
   assert.is(session.state, 'stopped')
@@ -138,7 +138,7 @@ test('the next start repairs: nothing is lost, nothing goes on by itself', async
   assert.equal(processesWith(seen.mark), [])
 })
 
-test('both listeners answer with the same bytes', async () => {
+test('both listeners reply with the same bytes', async () => {
   const paths = [
     '/api/workspaces',
     `/api/workspaces/${seen.workspace}`,
@@ -170,7 +170,7 @@ test('both listeners answer with the same bytes', async () => {
   }
 })
 
-test('the daemon is stopped and leaves nothing behind', async () => {
+test('the daemon stops and leaves nothing behind', async () => {
   const { pid } = at.discovery
   assert.is(await at.svc('daemon', 'stop'), `daemon stopped (pid ${pid})\n`)
   assert.not(existsSync(join(at.home, 'daemon.json')))

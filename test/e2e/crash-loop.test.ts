@@ -67,7 +67,9 @@ const statusOf = async (at: Installed) => {
   return code === 0 ? (JSON.parse(stdout).daemon as { pid: number; safe_mode?: string; status: string }) : undefined
 }
 
-test('after three successors the daemon starts in safe mode, and says so; a restart leaves it', async ({ at }) => {
+test('after three crashes the daemon starts in safe mode and reports it; a restart leaves safe mode', async ({
+  at,
+}) => {
   processOf(at, 'acme.process')
   await at.svc('daemon', 'start')
   // Each holds one daemon; none of them is left out before it has done so.
@@ -111,7 +113,7 @@ test('after three successors the daemon starts in safe mode, and says so; a rest
   await at.svc('daemon', 'stop')
 })
 
-test('a person starts in safe mode, where extensions can be switched off', async ({ at }) => {
+test('a daemon started in safe mode by a person allows to disable extensions', async ({ at }) => {
   holder(at, 'acme.hold')
   await at.svc('daemon', 'start', '--safe-mode')
   assert.match((await statusOf(at))?.safe_mode ?? '', '--safe-mode')
@@ -127,7 +129,7 @@ test('a person starts in safe mode, where extensions can be switched off', async
   await at.svc('daemon', 'stop')
 })
 
-test('a stop that is asked for while the daemon is held is the last word', async ({ at }) => {
+test('a stop requested while the daemon is blocked is final', async ({ at }) => {
   await at.svc('daemon', 'start')
   const { pid } = at.discovery
   holder(at, 'acme.hold')
@@ -149,7 +151,7 @@ test('a stop that is asked for while the daemon is held is the last word', async
   }
 })
 
-test('a stop that is asked for after the kill, before the successor has the lock, is the last word', async ({ at }) => {
+test('a stop requested after the kill, before the successor has the lock, is final', async ({ at }) => {
   // What the watchdog starts, started by hand at the worst moment: after the stop has said that nothing runs.
   await at.svc('daemon', 'start')
   await at.svc('daemon', 'stop')
@@ -168,7 +170,7 @@ test('a stop that is asked for after the kill, before the successor has the lock
   await at.svc('daemon', 'stop')
 })
 
-test('an extension is switched off while the daemon is held, and stays off in the successor', async ({ at }) => {
+test('an extension disabled while the daemon is blocked stays disabled in the successor', async ({ at }) => {
   await at.svc('daemon', 'start')
   const { pid } = at.discovery
   holder(at, 'acme.hold')
@@ -189,7 +191,7 @@ test('an extension is switched off while the daemon is held, and stays off in th
   await at.svc('daemon', 'stop')
 })
 
-test('an extension is switched off while no daemon runs', async ({ at }) => {
+test('an extension is disabled while no daemon runs', async ({ at }) => {
   holder(at, 'acme.hold')
   const { code, stdout } = await at.run(['extension', 'disable', 'acme.hold'])
   assert.is(code, 0)

@@ -15,7 +15,7 @@ test.after.each(({ at }) => at.remove())
 
 const log = (at: Installed) => readFileSync(join(at.home, 'logs', 'svc.log'), 'utf8')
 
-test('start and stop, for programs', async ({ at }) => {
+test('start and stop print JSON for programs', async ({ at }) => {
   const started = await at.json<{ status: string; pid: number; http: string }>('daemon', 'start')
   assert.is(started.status, 'started')
   assert.is(started.pid, at.discovery.pid)
@@ -28,7 +28,7 @@ test('start and stop, for programs', async ({ at }) => {
   for (const line of log(at).trim().split('\n')) assert.type(JSON.parse(line).msg, 'string')
 })
 
-test('a daemon without TCP says so, and why', async ({ at }) => {
+test('a daemon without TCP reports it with the reason', async ({ at }) => {
   at.writeHome('config.json', '{ "http": { "enabled": false } }')
   assert.match((await at.run(['daemon', 'start'])).stdout, /TCP is off: http\.enabled is false/)
   assert.is(at.discovery.port, 0)
@@ -37,7 +37,7 @@ test('a daemon without TCP says so, and why', async ({ at }) => {
   assert.equal([again.http, again.http_off], [undefined, 'http.enabled is false in config.json'])
 })
 
-test('several starts at once make one daemon, which alone rotates the log', async ({ at }) => {
+test('concurrent starts make one daemon, and only that one rotates the log', async ({ at }) => {
   at.writeHome('config.json', JSON.stringify({ http: { port: 0 }, log: { max_size_mb: 1 } }))
   at.writeHome('logs/svc.log', `${'x'.repeat(2 ** 20)}\n`)
   const started = await Promise.all([1, 2, 3].map(() => at.json<{ status: string; pid: number }>('daemon', 'start')))
@@ -53,7 +53,7 @@ test('several starts at once make one daemon, which alone rotates the log', asyn
   assert.match(log(at), 'daemon stopped')
 })
 
-test('a log that cannot be written keeps no daemon from starting, and the doctor names it', async ({ at }) => {
+test('an unwritable log does not prevent a start, and the doctor names it', async ({ at }) => {
   mkdirSync(join(at.home, 'logs', 'svc.log'), { recursive: true })
   assert.is((await at.json<{ status: string }>('daemon', 'start')).status, 'started')
   const { items } = await at.json<{ items: { code: string }[] }>('doctor', '--only', 'home.log')
@@ -63,7 +63,7 @@ test('a log that cannot be written keeps no daemon from starting, and the doctor
   )
 })
 
-test('a start that fails says why and where the log is', async ({ at }) => {
+test('a failed start gives the reason and the path of the log', async ({ at }) => {
   at.writeHome('config.json', '{\n  "http": { "prot": 1 }\n}')
   const { code, stderr } = await at.run(['daemon', 'start'])
   assert.is(code, 1)
@@ -72,7 +72,7 @@ test('a start that fails says why and where the log is', async ({ at }) => {
   assert.is((await at.run(['status'])).code, 3)
 })
 
-test('a port that is taken is named', async ({ at }) => {
+test('a taken port is named', async ({ at }) => {
   const server = createServer()
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as { port: number }
@@ -90,7 +90,7 @@ test('a port that is taken is named', async ({ at }) => {
   }
 })
 
-test('in the foreground it logs to its output, holds the lock and ends with Ctrl-C', async ({ at }) => {
+test('a foreground daemon logs to its output, holds the lock and ends with Ctrl-C', async ({ at }) => {
   const daemon = at.start(['daemon', 'start', '--foreground'])
   await daemon.shows(/daemon is ready/)
   await at.svc('status')
@@ -106,7 +106,7 @@ test('in the foreground it logs to its output, holds the lock and ends with Ctrl
   assert.not(existsSync(join(at.home, 'daemon.json')))
 })
 
-test('after kill -9 the next start takes over, whatever files are left', async ({ at }) => {
+test('after kill -9 the next start takes over, whatever files remain', async ({ at }) => {
   await at.svc('daemon', 'start')
   const { pid } = at.discovery
   process.kill(pid, 'SIGKILL')
@@ -127,7 +127,7 @@ test('after kill -9 the next start takes over, whatever files are left', async (
   assert.is.not(at.discovery.pid, pid)
 })
 
-test('a daemon that does not answer is told apart from none', async ({ at }) => {
+test('an unresponsive daemon and a missing one have different errors', async ({ at }) => {
   await at.svc('daemon', 'start')
   const { pid } = at.discovery
   const { code, stderr } = await at.run(['status'], undefined, { SVC_SOCKET: join(at.folder, 'elsewhere.sock') })
@@ -160,7 +160,7 @@ async function provoke(at: Installed, pid: number, text: string): Promise<void> 
   )
 }
 
-test('what a drop-in throws past everything is logged under its name, and the daemon goes on', async ({ at }) => {
+test('an uncaught exception of a drop-in is logged under its name, and the daemon continues', async ({ at }) => {
   assert.is(
     (await at.run(['daemon', 'start'], undefined, misbehave(at, 'home/cache/extensions/abc123/acme.bad'))).code,
     0,
@@ -179,7 +179,7 @@ test('what a drop-in throws past everything is logged under its name, and the da
   )
 })
 
-test('an extension that imports what the package exports is understood by a daemon out of one file', async ({ at }) => {
+test('an extension shares the exports of the package with a daemon bundled into one file', async ({ at }) => {
   const folder = 'extensions/acme.keep'
   cpSync(fileURLToPath(new URL(`../../examples/${folder}`, import.meta.url)), join(at.home, folder), {
     recursive: true,
@@ -195,7 +195,7 @@ test('an extension that imports what the package exports is understood by a daem
   assert.match((await at.request('socket', 'GET', '/api/ext/acme.keep/kept')).text, 'for long')
 })
 
-test('a stray rejection of the daemon itself is logged, an exception ends it with 70', async ({ at }) => {
+test('a stray rejection of the daemon is logged, and an uncaught exception exits with 70', async ({ at }) => {
   const daemon = at.start(['daemon', 'start', '--foreground'], undefined, misbehave(at, 'elsewhere'))
   await daemon.shows(/daemon is ready/)
   const pid = daemon.child.pid as number

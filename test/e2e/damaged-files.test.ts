@@ -64,7 +64,7 @@ async function damaged(files: readonly string[], during: () => Promise<void>): P
 
 const readIfThere = (file: string) => (existsSync(file) ? readFileSync(file) : undefined)
 
-test('files that can be made anew keep no daemon from its start, and nothing is lost with them', async () => {
+test('damaged files that can be rebuilt prevent no start, and no data is lost', async () => {
   const files = [
     'daemon.json',
     'operator.token',
@@ -89,7 +89,7 @@ test('files that can be made anew keep no daemon from its start, and nothing is 
   })
 })
 
-test('a definition that cannot be read is named by the doctor, and its neighbours work', async () => {
+test('an unreadable definition is named by the doctor, and its neighbours work', async () => {
   const files = ['agents/scripted/AGENT.md', 'skills/greet/SKILL.md', 'extensions/acme.shelf/extension.toml']
   await damaged(files, async () => {
     const daemon = await start()
@@ -121,7 +121,7 @@ test('a definition that cannot be read is named by the doctor, and its neighbour
   })
 })
 
-test('a start refuses a damaged config.json, daemon.lock or svc.db with a code and what to do, and changes nothing', async () => {
+test('a start refuses a damaged config.json, daemon.lock or svc.db with a code and next step, and changes nothing', async () => {
   for (const [name, reason, next] of [
     ['config.json', 'config_invalid', /edit .*config\.json, line 1/],
     ['daemon.lock', 'lock_file_damaged', /remove it when no daemon is running/],

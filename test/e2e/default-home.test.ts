@@ -24,7 +24,7 @@ const ok = (ran: Ran) => {
 }
 test.after(() => at.remove())
 
-test('svc run in a project below the home works in the project and registers it', async () => {
+test('svc run in a project below the home runs in the project and registers it', async () => {
   const app = project('app')
   const src = path.join(app, 'src')
   mkdirSync(src)
@@ -42,7 +42,7 @@ test('svc run in a project below the home works in the project and registers it'
   )
 })
 
-test('an agent is created in the project, and a job of the project runs there', async () => {
+test('an agent is created in the project, and a job of the project runs in it', async () => {
   const tool = project('tool')
   ok(await at.run(['agent', 'create', 'local', '--prompt', 'Help.'], tool))
   assert.ok(existsSync(path.join(tool, '.svc', 'agents', 'local', 'AGENT.md')))
@@ -53,7 +53,7 @@ test('an agent is created in the project, and a job of the project runs there', 
   assert.is(job.workspace_id, workspace.id)
 })
 
-test('the home itself is not taken without asking', async () => {
+test('the home itself becomes a workspace only after a question', async () => {
   for (const command of [
     ['run', '--agent', 'report', 'Report'],
     ['session', 'new', '--agent', 'report'],
@@ -67,7 +67,7 @@ test('the home itself is not taken without asking', async () => {
   }
 })
 
-test('a global job with an agent that brings a command runs in scratch', async () => {
+test('a global job runs in scratch when its agent names a command', async () => {
   const program = fileURLToPath(new URL('../fixtures/acp-agent.mjs', import.meta.url))
   const agent = [
     'agent',

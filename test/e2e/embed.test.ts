@@ -34,7 +34,7 @@ async function node(name: string, code: string): Promise<string> {
   return stdout
 }
 
-test('the example runs on the packed package', async () => {
+test('the example runs with the packed package', async () => {
   const source = readFileSync(join(root, 'examples', 'embed.ts'), 'utf8')
   const out = await node('embed.mjs', transformSync(source, { loader: 'ts', format: 'esm' }).code)
   const [status, log, greeting, refused, end] = out.trim().split('\n')
@@ -46,7 +46,7 @@ test('the example runs on the packed package', async () => {
   assert.is(end, 'closed with 0 errors')
 })
 
-test('two kernels in one process: each serves its home, one closes, the other goes on, nothing global is left', async () => {
+test('two kernels in one process serve their homes; one closes, the other runs on, and no global state stays', async () => {
   const out = await node(
     'two.mjs',
     `import { mkdirSync } from 'node:fs'
@@ -70,7 +70,7 @@ test('two kernels in one process: each serves its home, one closes, the other go
   assert.equal(out.trim().split('\n'), ['201 201 in-a in-b', '0 shutting_down', '201 in-b,later', '0 true'])
 })
 
-test('the packed program starts a daemon and stops it', async () => {
+test('the packed program starts and stops a daemon', async () => {
   const home = join(folder, 'home')
   mkdirSync(home)
   writeFileSync(join(home, 'config.json'), '{ "http": { "port": 0 } }')

@@ -86,7 +86,7 @@ async function endless(path: string): Promise<void> {
   ran.add(path)
 }
 
-test('of the home, the daemon and its records', async () => {
+test('examples of the home, the daemon and its records work', async () => {
   await examples(['init', 'version', 'completion', 'daemon start', 'status', 'doctor', 'logs', 'inbox'])
   await examples(['workspace add', 'workspace list', 'workspace info', 'workspace edit', 'plugin list', 'plugin show'])
   await examples(['provider list', 'provider info', 'provider auth status', 'db status', 'db checkpoint', 'db verify'])
@@ -94,7 +94,7 @@ test('of the home, the daemon and its records', async () => {
   await examples(['resource put', 'resource get', 'resource list', 'resource delete', 'drain', 'undrain'])
 })
 
-test('of agents and their files', async () => {
+test('examples of agents and their files work', async () => {
   await examples(['agent create', 'agent list', 'agent info', 'agent update', 'agent duplicate'])
   for (const which of ['soul', 'heartbeat'])
     await examples(['write', 'validate', 'inspect', 'history'].map(verb => `agent ${which} ${verb}`))
@@ -109,7 +109,7 @@ test('of agents and their files', async () => {
   await examples(['agent delete'])
 })
 
-test('of sessions', async () => {
+test('examples of sessions work', async () => {
   await examples(['run', 'session new', 'session list'])
   await prepare('svc session new')
   await examples(['session prompt', 'session wait'])
@@ -135,14 +135,14 @@ test('of sessions', async () => {
   await examples(['session resume', 'session stop', 'session repair', 'session remove'])
 })
 
-test('of jobs', async () => {
+test('examples of jobs work', async () => {
   await examples(
     ['create', 'list', 'get', 'update', 'disable', 'enable', 'trigger'].map(verb => `automation jobs ${verb}`),
   )
   await examples(['automation jobs history', 'automation runs list', 'automation runs get', 'automation jobs delete'])
 })
 
-test('of extensions and bundles', async () => {
+test('examples of extensions and bundles work', async () => {
   await examples(['init', 'validate', 'test', 'build', 'install', 'list', 'info'].map(verb => `extension ${verb}`))
   await examples(
     ['commands', 'verify', 'provenance', 'inventory', 'logs', 'reload', 'update'].map(v => `extension ${v}`),
@@ -162,7 +162,7 @@ test('of extensions and bundles', async () => {
   for (const verb of ['get', 'update', 'deactivate']) await examples([`bundle ${verb}`], [activations[0].id])
 })
 
-test('of desktops, windows and layouts', async () => {
+test('examples of desktops, windows and layouts work', async () => {
   await examples(['desktop list', 'desktop clients', 'window open'])
   await prepare('svc window open session --id right --instance second')
   await examples(
@@ -177,7 +177,7 @@ test('of desktops, windows and layouts', async () => {
   await examples(['validate', 'preview', 'apply', 'export', 'list'].map(verb => `layout ${verb}`))
 })
 
-test('of the network', async () => {
+test('examples of the network work', async () => {
   await examples(['network identity', 'network remote', 'network peer add', 'network peer keys', 'network peer remove'])
   await examples(['create', 'list', 'show', 'update'].map(verb => `network channels ${verb}`))
   await examples(['network send', 'network status', 'network peers list', 'network usage', 'network inbox'])
@@ -189,7 +189,7 @@ test('of the network', async () => {
   await examples(['network invitation reset'])
 })
 
-test('of every other command: none is called wrongly', async () => {
+test('examples of every other command are called correctly', async () => {
   const last = ['workspace remove', 'daemon stop']
   // It reads its value from standard input, which the test has none of.
   const others = entries.filter(({ path }) => ![...ran, ...last, 'vault put'].includes(path))

@@ -15,7 +15,7 @@ test.before(() => scene.open())
 test.after(() => scene.close())
 
 for (const [at, place] of livePlaces.entries()) {
-  test(`${place.name}: whatever lies there is answered for, and nobody else waits for it`, async () => {
+  test(`${place.name}: a hostile file is reported, and no other request waits for it`, async () => {
     const wrong: string[] = []
     for (const hostile of kindsAt(at)) wrong.push(...(await attackLive(scene, place, hostile)))
     assert.equal(wrong, [])
@@ -32,7 +32,7 @@ const started = hostileFiles.filter(({ name }) =>
 )
 
 for (const place of startPlaces) {
-  test(`a start with something else as ${place.name} never hangs and says what is wrong`, async () => {
+  test(`a start with a hostile file at ${place.name} does not hang and reports it`, async () => {
     const wrong: string[] = []
     for (const hostile of started) wrong.push(...(await attackStart(scene, place, hostile)))
     assert.equal(wrong, [])

@@ -55,7 +55,7 @@ async function goesOn(id: string): Promise<void> {
   assert.is(svc.discovery.pid, daemon)
 }
 
-test('an endpoint that hangs: the turn is canceled, and the guidance that waited is taken', async () => {
+test('a hanging endpoint: the turn is canceled, and queued guidance is used', async () => {
   const id = await newSession()
   model.script(asked =>
     says(asked, 'left door') ? { text: 'I take the left door.' } : { text: 'thinking about it', hangs: true },
@@ -69,7 +69,7 @@ test('an endpoint that hangs: the turn is canceled, and the guidance that waited
   await goesOn(id)
 })
 
-test('an endpoint that drops: the turn fails in words, and nothing of it is told once it was removed', async () => {
+test('a dropping endpoint: the turn fails with a message, and a removed turn is not replayed', async () => {
   const id = await newSession()
   model.script([{ drop: 'before' }, { text: 'half an answer ', dripMs: 200, drop: 'middle' }])
   const { code, stdout, stderr } = await svc.run(['session', 'prompt', id, 'remember crimson'])
@@ -86,7 +86,7 @@ test('an endpoint that drops: the turn fails in words, and nothing of it is told
   assert.match(told(), 'begin')
 })
 
-test('an endpoint that floods: others are answered meanwhile, and a cancel ends it', async () => {
+test('a flooding endpoint: other requests are answered, and a cancel ends the turn', async () => {
   const [id, other] = [await newSession(), await newSession()]
   model.script(asked => (says(asked, 'flood') ? { endless: 'spam '.repeat(20) } : { text: 'quiet' }))
   const turn = svc.start(['session', 'prompt', id, 'flood me'])
@@ -98,7 +98,7 @@ test('an endpoint that floods: others are answered meanwhile, and a cancel ends 
   await goesOn(id)
 })
 
-test('an endpoint that lies: no call of it reaches outside, and the turn ends in words', async () => {
+test('a lying endpoint: no tool call reaches outside, and the turn ends with a message', async () => {
   const [id, other] = [await newSession(), await newSession()]
   const planted = join(svc.folder, 'user', 'planted')
   model.script([
@@ -125,7 +125,7 @@ test('an endpoint that lies: no call of it reaches outside, and the turn ends in
   assert.match(told(), 'begin')
 })
 
-test('a child whose endpoint hangs ends with its parent', async () => {
+test('a child with a hanging endpoint ends with its parent', async () => {
   const id = await newSession()
   model.script([run(`svc spawn "$SVC_AGENT" --paths ${join(repository, 'src')} --json`), { text: 'spawned' }])
   await prompt(id, 'delegate it')

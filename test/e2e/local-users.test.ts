@@ -56,7 +56,7 @@ const ASK = `
 const PWNED = join(OPEN_AT, `svc-pwned-${process.pid}`)
 const evil = { agent: { name: 'evil', prompt: 'x', command: `touch ${PWNED}` }, scope: 'global' }
 
-test('another user cannot make an agent, a session or a prompt', async ({ at, port, workspace }) => {
+test('another user cannot create an agent, a session or a prompt', async ({ at, port, workspace }) => {
   const own = { agent: { name: 'decent', prompt: 'x', command: 'true' }, scope: 'global' }
   assert.is((await at.request('tcp', 'POST', '/api/agents', own)).status, 201)
   const requests = [
@@ -107,7 +107,7 @@ const REUSE = `
     console.log(reused)
   })()`
 
-test('a request whose connection was reset is not taken for one of the daemon’s user from the same port', async ({
+test('a request on a reset connection is not attributed to the user of the daemon on the same port', async ({
   at,
   port,
 }) => {

@@ -30,7 +30,7 @@ test('no command on a copy of a running home touches the daemon of the original'
   assert.is((await at.json<{ daemon: { pid: number } }>('status')).daemon.pid, pid)
 })
 
-test('a home that is a file, and a current folder that was removed, are plain errors', async ({ at }) => {
+test('a home that is a file and a removed current folder are plain errors', async ({ at }) => {
   const file = join(at.folder, 'file')
   writeFileSync(file, '')
   for (const args of [['status'], ['daemon', 'start'], ['daemon', 'stop'], ['config', 'check']]) {

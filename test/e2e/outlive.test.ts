@@ -119,7 +119,7 @@ for (const cgroup of ['on', 'off'] as const) {
   })
   if (process.platform !== 'linux') continue
 
-  test('a daemon lives in a cgroup of its home where it can make one', async () => {
+  test('a daemon moves into a cgroup of its home where it can create one', async () => {
     await Promise.all([at.cli('daemon', 'start'), beside.cli('daemon', 'start')])
     await beside.session()
     others = await beside.settled()
@@ -127,13 +127,13 @@ for (const cgroup of ['on', 'off'] as const) {
     else if (!/svc-/.test(at.place)) console.log(`skipped: this machine lets no daemon make a cgroup (${at.place})`)
   })
 
-  test('the stop of a session ends what its agent left', async () => {
+  test('the stop of a session ends the leftover processes of its agent', async () => {
     const id = await at.session()
     await at.cli('session', 'stop', id)
     assert.equal(tagged(at.tags.session), [])
   })
 
-  test('the stop of an extension ends what its process left, and no session of the same daemon', async () => {
+  test('the stop of an extension ends its leftover processes and no session of the same daemon', async () => {
     await at.session()
     const sessions = tagged(at.tags.session)
     await at.extension()
@@ -142,14 +142,14 @@ for (const cgroup of ['on', 'off'] as const) {
     assert.equal(tagged(at.tags.session), sessions)
   })
 
-  test('the stop of the daemon ends what all of them left', async () => {
+  test('the stop of the daemon ends all leftover processes', async () => {
     await at.cli('extension', 'enable', 'clock-node')
     assert.ok((await appear(at.tags.extension, escapes(at.tags.extension).length)).length > 0)
     await at.cli('daemon', 'stop')
     assert.equal(at.left, [])
   })
 
-  test('the start after kill -9 ends what the killed daemon left', async () => {
+  test('the start after kill -9 ends the leftover processes of the killed daemon', async () => {
     await at.cli('daemon', 'start')
     await at.session()
     await at.kill()
@@ -160,7 +160,7 @@ for (const cgroup of ['on', 'off'] as const) {
     assert.equal(at.left, [])
   })
 
-  test('another home beside it keeps its own', async () => {
+  test('the processes of another home continue', async () => {
     assert.equal(beside.left, others)
     const place = beside.place
     await beside.cli('daemon', 'stop')

@@ -46,7 +46,7 @@ for (const sandbox of ['none', 'default']) {
   const where = sandbox === 'none' ? 'outside of a sandbox' : 'in a sandbox'
   const file = (name: string) => join(repository, `${name}-${sandbox}`)
 
-  test(`${where} guidance comes with the result of the tool that runs`, async () => {
+  test(`${where} guidance is delivered with the result of the running tool`, async () => {
     const id = await newSession(sandbox)
     const command = `until [ -e ${file('go')} ]; do sleep 0.1; done; echo tooled`
     model.script(asked => {
@@ -70,7 +70,7 @@ for (const sandbox of ['none', 'default']) {
     assert.match(told(steered), 'tooled')
   })
 
-  test(`${where} nothing of a removed turn is told again, and what was before is`, async () => {
+  test(`${where} a removed turn is not replayed, and earlier turns are`, async () => {
     const id = await newSession(sandbox)
     model.script([{ text: 'noted the first' }, { text: 'noted the second' }, { text: 'the first' }])
     await prompt(id, 'remember blue')
@@ -83,7 +83,7 @@ for (const sandbox of ['none', 'default']) {
     assert.not.match(told(), /crimson|the second/)
   })
 
-  test(`${where} a fork goes on with the conversation, in files of its own`, async () => {
+  test(`${where} a fork continues the conversation in its own files`, async () => {
     const id = await newSession(sandbox)
     model.script([{ text: 'noted' }, use('write', { path: 'forked.txt', content: 'fork' }), { text: 'written' }])
     await prompt(id, 'remember turquoise')
@@ -99,7 +99,7 @@ for (const sandbox of ['none', 'default']) {
     assert.not.match(told(), 'write it down')
   })
 
-  test(`${where} a child has no more than it was given, and is refused what it has not`, async () => {
+  test(`${where} a child is limited to the tools it was granted and refused others`, async () => {
     const id = await newSession(sandbox)
     const spawn = (paths: string) => use('run', { command: `svc spawn "$SVC_AGENT" --paths ${paths} --json` })
     model.script([spawn('/'), spawn(join(repository, 'src')), { text: 'spawned' }])
@@ -136,7 +136,7 @@ for (const sandbox of ['none', 'default']) {
     assert.not(existsSync(join(repository, 'denied.txt')))
   })
 
-  test(`${where} a conversation goes on after a cancel, and after a restart of the daemon`, async () => {
+  test(`${where} a conversation continues after a cancel and after a restart of the daemon`, async () => {
     const id = await newSession(sandbox)
     model.script([
       { text: 'word '.repeat(600), dripMs: 50 },

@@ -38,7 +38,7 @@ test.after(async () => {
   await model.close()
 })
 
-test('before an endpoint is named nothing runs, and it is said how to name one', async () => {
+test('nothing runs before an endpoint is configured, and the message names the command', async () => {
   await svc.svc('daemon', 'start')
   const providers = await svc.json<{ providers: { name: string; auth_status: { state: string; message?: string } }[] }>(
     'provider',
@@ -50,7 +50,7 @@ test('before an endpoint is named nothing runs, and it is said how to name one',
   await svc.svc('daemon', 'stop')
 })
 
-test('svc init takes the endpoint, and refuses what is none', async () => {
+test('svc init stores the endpoint and refuses an invalid one', async () => {
   const refused = await svc.run(['init', '--yes', '--endpoint', 'ftp://somewhere'])
   assert.is(refused.code, 2)
   assert.match(refused.stderr, 'endpoint_invalid')
@@ -64,7 +64,7 @@ test('svc init takes the endpoint, and refuses what is none', async () => {
 
 let session: string
 
-test('svc run repairs a repository: questions are answered, the test is green, there is a diff', async () => {
+test('svc run repairs a repository: questions are answered, the test passes, and a diff is shown', async () => {
   model.script(repair)
   const argv = [terminal, process.execPath, join(root, 'dist/bin/svc'), 'run', 'Fix the failing test']
   const child = spawn('python3', argv, { cwd: repository, env: svc.env, stdio: ['pipe', 'pipe', 'inherit'] })
@@ -91,7 +91,7 @@ test('svc run repairs a repository: questions are answered, the test is green, t
 /** Texts of the messages that the newest request had. */
 const conversation = () => JSON.stringify(model.asked.at(-1)?.messages)
 
-test('the conversation goes on after a cancel, a restart of the daemon, and the death of the agent', async () => {
+test('the conversation continues after a cancel, a restart of the daemon, and the death of the agent', async () => {
   const slow = { text: 'word '.repeat(600), dripMs: 50 }
   model.script([slow, { text: 'after the cancel' }, { text: 'after the restart' }, slow, { text: 'after the death' }])
   const cancelled = svc.start(['session', 'prompt', session, 'slowly'])
@@ -113,7 +113,7 @@ test('the conversation goes on after a cancel, a restart of the daemon, and the 
   assert.match(conversation(), 'after the restart')
 })
 
-test('in a sandbox its conversation goes on after a restart of the daemon as well', async () => {
+test('the conversation in a sandbox continues after a restart of the daemon', async () => {
   model.script([{ text: 'inside' }, { text: 'inside again' }])
   const began = await svc.run(['run', '--sandbox', 'default', 'Remember the sandbox'], repository)
   assert.is(began.code, 0, began.stdout + began.stderr)
@@ -126,7 +126,7 @@ test('in a sandbox its conversation goes on after a restart of the daemon as wel
   assert.equal(readdirSync(join(svc.home, 'providers/svc/sessions')).length, 2)
 })
 
-test('a key of the vault reaches the endpoint, and no command of the model', async () => {
+test('a key of the vault reaches the endpoint and no command of the model', async () => {
   model.script([use('run', { command: 'env | grep -c of-the-vault' }), { text: 'done' }])
   const put = execFileSync('dist/bin/svc', ['vault', 'put', 'vault:providers/svc/OPENAI_API_KEY', '--value-stdin'], {
     env: svc.env,

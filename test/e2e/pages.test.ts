@@ -119,7 +119,7 @@ for (const page of pages) {
   if (steps.length === 0) continue
   // Pages that a reader opens later find a daemon that runs.
   if (!/^svc (?:run|init)\b/.test(steps[0]?.command ?? '')) steps.unshift({ command: 'svc daemon start' })
-  test(`every command of ${page} works, in its order`, async () => {
+  test(`every command of ${page} works, in order`, async () => {
     const at = new Installed()
     const folder = at.makeRepository('project')
     try {

@@ -32,7 +32,7 @@ function onReadOnly(at: Installed, ...args: string[]) {
   return { code: status, stdout, stderr }
 }
 
-test('no daemon starts on a read-only file system, and every refusal says so', ({ at }) => {
+test('no daemon starts on a read-only file system, and every refusal names the reason', ({ at }) => {
   for (const args of [
     ['daemon', 'start'],
     ['daemon', 'start', '--foreground'],
@@ -50,7 +50,7 @@ test('no daemon starts on a read-only file system, and every refusal says so', (
     }
 })
 
-test('what only reads works on a read-only file system, and the doctor names it', async ({ at }) => {
+test('read commands work on a read-only file system, and the doctor names it', async ({ at }) => {
   const doctor = onReadOnly(at, 'doctor', '--json')
   const home = JSON.parse(doctor.stdout).items.find(({ id }: { id: string }) => id === 'home.path')
   assert.equal([home.code, home.severity], ['home_unwritable', 'error'])

@@ -79,7 +79,7 @@ async function begin(at: Installed): Promise<string> {
   return JSON.parse(text).operation_id
 }
 
-test('svc daemon restart replaces the daemon, and its operation can be read from the new one', async ({ at }) => {
+test('svc daemon restart replaces the daemon, and the new daemon serves the operation', async ({ at }) => {
   await at.svc('daemon', 'start')
   const before = await answers(at)
   const said = await at.json<{ status: string; pid: number; old_pid: number; operation_id: string }>(
@@ -100,12 +100,12 @@ test('svc daemon restart replaces the daemon, and its operation can be read from
   await settled(at, said.operation_id)
 })
 
-test('where no daemon runs svc daemon restart starts one', async ({ at }) => {
+test('svc daemon restart without a daemon starts one', async ({ at }) => {
   assert.match(await at.svc('daemon', 'restart'), /^no daemon was running: daemon started/)
   assert.ok((await answers(at)) > 0)
 })
 
-test('a daemon in the foreground is not restarted: whoever started it does that', async ({ at }) => {
+test('a foreground daemon is not restarted by svc daemon restart', async ({ at }) => {
   const daemon = at.start(['daemon', 'start', '--foreground'])
   await daemon.shows(/daemon is ready/)
   const { code, stderr } = await at.run(['daemon', 'restart'])
@@ -114,7 +114,7 @@ test('a daemon in the foreground is not restarted: whoever started it does that'
   assert.is(await answers(at), daemon.child.pid)
 })
 
-test('a command that is killed half way is joined by the next one', async ({ at }) => {
+test('an interrupted restart command is joined by the next one', async ({ at }) => {
   await at.svc('daemon', 'start')
   const before = await answers(at)
   const first = at.start(['daemon', 'restart'])
@@ -131,7 +131,7 @@ test('a command that is killed half way is joined by the next one', async ({ at 
   assert.is(await answers(at), next.pid)
 })
 
-test('a new daemon that cannot start leaves a failed operation that says why, and the way back', async ({ at }) => {
+test('a new daemon that cannot start leaves a failed operation with the reason and a way back', async ({ at }) => {
   await at.svc('daemon', 'start')
   const before = await answers(at)
   at.writeHome('svc.db-journal', 'of another program')
@@ -145,7 +145,7 @@ test('a new daemon that cannot start leaves a failed operation that says why, an
   assert.match(await at.svc('daemon', 'restart'), /^no daemon was running: daemon started/)
 })
 
-test('an invalid configuration refuses a restart, and the daemon goes on', async ({ at }) => {
+test('an invalid configuration refuses a restart, and the daemon continues', async ({ at }) => {
   await at.svc('daemon', 'start')
   const before = await answers(at)
   at.writeHome('config.json', '{\n  "http": { "port": 0 },\n  "log": { "level": "debug",\n  "permisions": {}\n}')
@@ -167,7 +167,7 @@ test('an invalid configuration refuses a restart, and the daemon goes on', async
   assert.match(checked.stdout, place)
 })
 
-test('svc config check without a daemon names all mistakes at once', async ({ at }) => {
+test('svc config check without a daemon lists all mistakes', async ({ at }) => {
   at.writeHome('config.json', '{\n  "permisions": {},\n  "log": { "levle": "info" },\n  "http": { "port": "x" }\n}')
   const { code, stdout } = await at.run(['config', 'check'])
   assert.is(code, 7)
@@ -230,7 +230,7 @@ for (const [status, victims] of cases) {
   }
 }
 
-test(`kills at moments that chance decides leave one daemon, or a reason and a way back`, async ({ at }) => {
+test('kills at random moments leave one daemon, or a reason and a way back', async ({ at }) => {
   const seed = firstSeed()
   const chance = chanceOf(seed)
   await at.svc('daemon', 'start')
@@ -250,7 +250,9 @@ test(`kills at moments that chance decides leave one daemon, or a reason and a w
   }
 })
 
-test('all three processes killed: the next svc daemon restart ends the operation with a daemon', async ({ at }) => {
+test('after a kill of all three processes the next svc daemon restart ends the operation with a daemon', async ({
+  at,
+}) => {
   await at.svc('daemon', 'start')
   const id = await begin(at)
   // Twice, for each looks after another.

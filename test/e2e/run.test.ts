@@ -56,14 +56,14 @@ function typing(...steps: readonly (readonly [RegExp, string])[]) {
   }
 }
 
-test('without an agent it says which one to install, and which comes with the package', async () => {
+test('without an agent the error names one to install and the one in the package', async () => {
   const { code, stderr } = await at.run(['run', 'Report'], repository, bare)
   assert.is(code, 1)
   assert.match(stderr, /no agent is installed. Install one: npm install -g/)
   assert.match(stderr, /next: svc run --agent report/)
 })
 
-test('from an empty home to a finished task on a terminal, with its questions, and what changed on the disk', async () => {
+test('a run on a terminal from an empty home finishes a task, with its questions and the changes on disk', async () => {
   await at.svc('daemon', 'stop')
   const answers = typing(
     [/Run it now\? \[Y\/n\] /, '\r'],
@@ -80,7 +80,7 @@ test('from an empty home to a finished task on a terminal, with its questions, a
   assert.ok(existsSync(path.join(repository, 'svc-reports', 'report.md')))
 })
 
-test('without a terminal nothing waits: what is asked is rejected and the exit says so, or it is allowed beforehand', async () => {
+test('a run without a terminal does not wait: a question is rejected with an exit code or pre-approved', async () => {
   const options = ['allow_once', 'reject_once'].map(kind => ({ optionId: kind, name: kind, kind }))
   const ask = `ask ${JSON.stringify({ toolCall: { toolCallId: 'c', kind: 'execute', title: 'ls', rawInput: { command: 'ls' } }, options })}`
   const denied = await at.run(['run', '--agent', 'asks', ask], repository)
@@ -97,7 +97,7 @@ test('without a terminal nothing waits: what is asked is rejected and the exit s
   assert.is((await at.run(['run', ' '], repository)).code, 2)
 })
 
-test('programs get one line of JSON for each event, and the end last', async () => {
+test('programs get one line of JSON per event, with the end last', async () => {
   const { code, stdout } = await at.run(['run', '--agent', 'asks', '--json', 'say hello'], repository)
   assert.is(code, 0)
   const rows = stdout
@@ -112,7 +112,7 @@ test('programs get one line of JSON for each event, and the end last', async () 
   assert.equal([rows[4].status, rows[4].exit_code, rows[4].changes], ['completed', 0, []])
 })
 
-test('Ctrl-C cancels the turn, a second one detaches and the agent goes on', async () => {
+test('Ctrl-C cancels the turn, a second one detaches, and the agent continues', async () => {
   const canceled = await onTerminal(['run', '--agent', 'asks', 'say begun\nhang'], typing([/begun/, '\x03']))
   assert.is(canceled.code, 130, canceled.shown)
   assert.match(canceled.shown, /Canceling….*— canceled/s)
@@ -125,7 +125,7 @@ test('Ctrl-C cancels the turn, a second one detaches and the agent goes on', asy
   await at.svc('session', 'stop', id)
 })
 
-test('a model, a permission mode and an answer are typed as commands, and /help names them', async () => {
+test('model, permission mode and answers are typed as commands, and /help lists them', async () => {
   const made = await at.run(['session', 'new', '--agent', 'asks'], repository)
   const [, id = ''] = /(ses_\w+)/.exec(made.stdout) ?? []
   const steps = typing(
@@ -144,7 +144,7 @@ test('a model, a permission mode and an answer are typed as commands, and /help 
   await at.svc('session', 'stop', id)
 })
 
-test('what a run is told as a command is not sent to the agent', async () => {
+test('commands typed into a run are not sent to the agent', async () => {
   const steps = typing(
     [/begun/, '/help\r'],
     [/Everything else is a prompt/, '/mode deny-all\r'],
@@ -156,7 +156,7 @@ test('what a run is told as a command is not sent to the agent', async () => {
   assert.not.match(shown, 'Queued')
 })
 
-test('files go along with a prompt, and what is no file is refused before anything begins', async () => {
+test('files are attached to a prompt, and a path that is no file is refused before the start', async () => {
   writeFileSync(path.join(repository, 'notes.md'), '# Notes\n')
   writeFileSync(path.join(repository, 'odd "name".bin'), 'plain text')
   mkdirSync(path.join(repository, 'folder'), { recursive: true })
@@ -208,7 +208,7 @@ test('files go along with a prompt, and what is no file is refused before anythi
   await at.svc('session', 'stop', id)
 })
 
-test('a folder in which hardly anybody means all of it is asked about before an agent works there', async () => {
+test('an unusual working folder is confirmed before an agent works in it', async () => {
   const home = path.join(at.folder, 'user')
   const { code, shown } = await onTerminal(['run', '--agent', 'report', 'Report'], typing([/\[y\/N\] /, '\r']), home)
   assert.is(code, 1, shown)
@@ -217,7 +217,7 @@ test('a folder in which hardly anybody means all of it is asked about before an 
   assert.not.ok(workspaces.some(({ root_dir }) => root_dir === home))
 })
 
-test('a path within a workspace means that workspace, and nothing is registered', async () => {
+test('a path within a workspace selects that workspace and registers nothing', async () => {
   const below = path.join(repository, 'deep')
   mkdirSync(below, { recursive: true })
   const task = ['run', '--workspace', below, '--agent', 'report', '--permissions', 'approve-all', 'Report']

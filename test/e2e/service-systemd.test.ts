@@ -195,7 +195,7 @@ watched('svc service uninstall takes the unit and leaves the home', async () => 
   assert.match(readFileSync(join(user, '.svc/config.json'), 'utf8'), 'port')
 })
 
-test('without systemd, or the rights for namespaces, the reason is said', () => {
+test('without systemd or namespace rights the reason is reported', () => {
   const isThere = existsSync('/lib/systemd/systemd')
   assert.is(missing === 'systemd is not installed', !isThere && process.platform === 'linux')
 })

@@ -93,9 +93,7 @@ test.before.each(context => {
 })
 test.after.each(({ on }) => on.remove())
 
-test('the manager hears READY, WATCHDOG, RELOADING and READY, STOPPING, in this order and from the daemon itself', async ({
-  on,
-}) => {
+test('the manager gets READY, WATCHDOG, RELOADING, READY and STOPPING in order from the daemon', async ({ on }) => {
   await on.listen()
   const { child, ended } = on.start({ WATCHDOG_USEC: '300000' })
   await on.told('READY')
@@ -114,7 +112,7 @@ test('the manager hears READY, WATCHDOG, RELOADING and READY, STOPPING, in this 
   assert.is(first, 'READY', 'nothing is said before')
 })
 
-test('the watchdog is told by the event loop: while it is held nothing comes, and no descendant can speak for it', async ({
+test('watchdog messages come from the event loop: a blocked loop sends none, and no descendant can send one', async ({
   on,
 }) => {
   const held = join(on.at.folder, 'held')
@@ -168,9 +166,7 @@ test('the watchdog is told by the event loop: while it is held nothing comes, an
   assert.not.match(environment, /NOTIFY_SOCKET|WATCHDOG_|LISTEN_/)
 })
 
-test('exit codes say whether to start it again: 75 for a restart, 78 where no start can help, 5 where another daemon runs', async ({
-  on,
-}) => {
+test('exit codes tell the manager: 75 restart, 78 no restart helps, 5 another daemon runs', async ({ on }) => {
   await on.listen()
   const first = on.start()
   await on.told('READY')
@@ -199,7 +195,7 @@ test('exit codes say whether to start it again: 75 for a restart, 78 where no st
   assert.match(unstable.stderr, 'the watchdog killed the daemon 7 times')
 })
 
-test('a manager with an abstract socket is told too, and one that is gone keeps no daemon from running', async () => {
+test('an abstract socket of a manager works, and a missing socket does not stop the daemon', async () => {
   const on = new Managed(true)
   try {
     await on.listen()
@@ -259,9 +255,7 @@ async function inTurn(on: Managed, config: object = {}) {
   return { ...daemon, workspace, events, open: () => writeFileSync(gate, '') }
 }
 
-test('a stop by the manager waits for the turn of a session, asks for the time and admits nothing new', async ({
-  on,
-}) => {
+test('a stop by the manager waits for the running turn, extends the timeout and admits no new work', async ({ on }) => {
   const { child, ended, workspace, events, open } = await inTurn(on)
   child.kill('SIGTERM')
   await on.told('EXTEND_TIMEOUT_USEC', 2)
@@ -289,7 +283,7 @@ test('a stop by the manager waits for the turn of a session, asks for the time a
   assert.is((await next.ended).code, 0)
 })
 
-test('a stop by the manager ends within the time of the unit although a turn goes on', async ({ on }) => {
+test('a stop by the manager ends within the unit timeout while a turn is running', async ({ on }) => {
   const { child, ended } = await inTurn(on, { daemon: { service: { stop_wait_seconds: 1 } } })
   const printed = await on.at.run(['service', 'install', '--print', '--manager', 'systemd'])
   const seconds = Number(/^TimeoutStopSec=(\d+)$/m.exec(printed.stdout)?.[1])
@@ -327,7 +321,7 @@ const activated = (on: Managed, options: readonly string[]) =>
     '--service=systemd',
   ])
 
-test('sockets of the manager are served and stay; a wrong one is refused with its reason', async ({ on }) => {
+test('sockets of the manager are served and kept; a wrong socket is refused with its reason', async ({ on }) => {
   if (!existsSync(activator)) {
     console.log('not watched: systemd-socket-activate is not there')
     return assert.not(existsSync('/lib/systemd/systemd'), 'systemd comes with it')

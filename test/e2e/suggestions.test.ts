@@ -32,7 +32,7 @@ function filled(command: string, auditHead: string): string {
   )
 }
 
-test('every command that an error or an item of the doctor suggests is answered by a real daemon', async () => {
+test('every command suggested by an error or a doctor item gets an answer from a real daemon', async () => {
   const at = new Installed()
   try {
     const folder = at.makeRepository('project')

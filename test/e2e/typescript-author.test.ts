@@ -56,7 +56,7 @@ export const title = (spec: SpecOf<typeof Note>): string => spec.title
 export const wrong = (spec: SpecOf<typeof Note>) => spec.colour
 `
 
-test('what init writes type-checks, with svc linked and a second copy of valibot', async ({ at, folder }) => {
+test('the template of init type-checks with svc linked and a second copy of valibot', async ({ at, folder }) => {
   await at.svc('extension', 'init', name, '--form', 'typescript')
   const { devDependencies } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'))
   assert.equal(Object.keys(devDependencies), ['@types/node', 'esbuild', 'typescript'])
@@ -67,14 +67,14 @@ test('what init writes type-checks, with svc linked and a second copy of valibot
   assert.is(compile(folder), '')
 })
 
-test('wrong parameters are errors of the compiler', async ({ folder }) => {
+test('wrong parameters are compiler errors', async ({ folder }) => {
   const main = path.join(folder, 'main.ts')
   edit(main, 'to(query.name)', 'to(query.nam)')
   assert.match(compile(folder), /main\.ts\(\d+,\d+\): error TS2551/)
   edit(main, 'to(query.nam)', 'to(query.name)')
 })
 
-test('it is valid before the first build, and its tests run', async ({ at, folder }) => {
+test('the template is valid before the first build, and its tests run', async ({ at, folder }) => {
   assert.not.ok(existsSync(path.join(folder, 'main.js')))
   rmSync(path.join(folder, '.svc'), { recursive: true })
   assert.is((await at.json<{ valid: boolean }>('extension', 'validate', name)).valid, true)
@@ -84,7 +84,7 @@ test('it is valid before the first build, and its tests run', async ({ at, folde
   assert.is(tested.tests.at(-1)?.name, `${name} works`)
 })
 
-test('its archive has no packages, and the daemon runs it', async ({ at }) => {
+test('the archive contains no packages, and the daemon runs it', async ({ at }) => {
   const { file, sha256 } = await at.json<{ file: string; sha256: string }>('extension', 'build', name)
   const packed = execFileSync('tar', ['tzf', file], { encoding: 'utf8' })
   assert.match(packed, `${name}/main.js`)
@@ -96,7 +96,7 @@ test('its archive has no packages, and the daemon runs it', async ({ at }) => {
   rmSync(file)
 })
 
-test('its folder is installed without the packages and their links', async ({ at }) => {
+test('the folder is installed without its packages and their links', async ({ at }) => {
   await at.svc('extension', 'install', `./${name}`)
   assert.match(await at.svc('acme', 'typed', 'Ada'), 'Hello, Ada')
   const installed = path.join(at.home, 'extensions', name)
@@ -106,7 +106,7 @@ test('its folder is installed without the packages and their links', async ({ at
   await at.svc('extension', 'remove', name)
 })
 
-test('a folder that was never built says so', async ({ at, folder }) => {
+test('a folder without a build is reported', async ({ at, folder }) => {
   rmSync(path.join(folder, 'main.js'))
   assert.match(
     await at.svc('extension', 'install', `./${name}`),
@@ -115,7 +115,7 @@ test('a folder that was never built says so', async ({ at, folder }) => {
   await at.svc('extension', 'remove', name)
 })
 
-test('dev bundles and loads it again at each change', async ({ at, folder }) => {
+test('dev bundles and reloads at each change', async ({ at, folder }) => {
   const dev = at.start(['extension', 'dev', name])
   await dev.shows(/linked acme\.typed 0\.1\.0, active/)
   edit(path.join(folder, 'main.ts'), 'Hello,', 'Servus,')

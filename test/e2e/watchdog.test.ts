@@ -54,7 +54,9 @@ const becomes = (at: Installed, state: string) =>
     () => `acme.spin ${state}`,
   )
 
-test('who holds the daemon is named; held for ever, the daemon is followed by one without it, once', async ({ at }) => {
+test('an extension that blocks the daemon is named; if it blocks forever, a daemon without it follows, once', async ({
+  at,
+}) => {
   holder(at, 3500)
   await at.svc('daemon', 'start')
   await becomes(at, 'active')
@@ -98,7 +100,7 @@ test('who holds the daemon is named; held for ever, the daemon is followed by on
   await at.svc('daemon', 'stop')
 })
 
-test('a daemon that is only slow, on a processor that many share, goes on', async ({ at }) => {
+test('a slow daemon on a shared processor is not stopped', async ({ at }) => {
   at.writeHome(
     'extensions/acme.spin/extension.toml',
     'name = "acme.spin"\nversion = "1.0.0"\napiVersion = 1\nmain = "main.mjs"\n',
@@ -141,7 +143,7 @@ test('a daemon that is only slow, on a processor that many share, goes on', asyn
   await at.svc('daemon', 'stop')
 })
 
-test('in the foreground the daemon ends, and the next start says why', async ({ at }) => {
+test('a blocked foreground daemon ends, and the next start gives the reason', async ({ at }) => {
   holder(at, Infinity)
   const daemon = at.start(['daemon', 'start', '--foreground'])
   await daemon.shows(/daemon is ready/)
@@ -157,7 +159,7 @@ test('in the foreground the daemon ends, and the next start says why', async ({ 
   await becomes(at, 'active')
 })
 
-test('one that holds the daemon while it is imported is left out before it is imported again', async ({ at }) => {
+test('an extension that blocks during import is skipped at the next start', async ({ at }) => {
   holder(at)
   at.writeHome('extensions/acme.spin/main.mjs', 'for (;;) {}\n')
   const daemon = at.start(['daemon', 'start', '--foreground'])

@@ -12,7 +12,7 @@ test.after.each(({ at }) => at.remove())
 
 const WITHIN_MS = 60_000
 
-test('a job fires, its session asks and is answered, and each is followed back to svc job create', async ({ at }) => {
+test('a job fires, its session asks and gets an answer, and why traces each to svc job create', async ({ at }) => {
   await at.svc('daemon', 'start')
   await at.svc('workspace', 'add', at.makeRepository('repository'))
   await at.svc('job', 'create', 'tick', '--every', '2s', '--prompt', 'Report', '--agent', 'report', '--scope', 'global')

@@ -23,17 +23,17 @@ const documents = readdirSync(path.join(root, 'docs'), { recursive: true, encodi
 for (const name of documents) {
   const quoted = blocks(read(`docs/${name}`))
   if (quoted.length === 0) continue
-  test(`the code in docs/${name} is code that runs`, () => {
+  test(`the code in docs/${name} equals running code`, () => {
     assert.equal(quoted.map(wrongIn).filter(Boolean), [])
   })
 }
 
-test('a block that quotes nothing, or wrongly, is found', () => {
+test('a block without a source, or with a wrong one, is found', () => {
   assert.match(wrongIn('const a = 1\n') ?? '', 'no file')
   assert.match(wrongIn('// examples/plugins/notes/index.ts\nconst a = 1\n') ?? '', 'no such lines')
 })
 
-test('a decision says in three lines what, why and what it costs, and there are few', () => {
+test('a decision states what, why and its cost in three lines, and decisions are few', () => {
   const [, ...entries] = read('docs/decisions.md').split(/^(?=\d+\. \*\*)/m)
   const numbers = entries.map(entry => Number.parseInt(entry, 10))
   assert.is(new Set(numbers).size, entries.length, 'numbers are unique')
@@ -51,7 +51,7 @@ const readmes = ['kernel', 'plugins'].flatMap(folder =>
     .map(file => path.join(folder, file)),
 )
 
-test('every link in the documents leads somewhere', () => {
+test('every link in the documents resolves', () => {
   for (const document of ['README.md', ...documents.map(name => `docs/${name}`), ...readmes]) {
     for (const [, link = ''] of read(document).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
       if (/^[a-z]+:/.test(link)) continue

@@ -59,7 +59,7 @@ const answer = async (where: object, url: string, headers: Record<string, string
   return status < 300 ? status : `${status} ${body.code}`
 }
 
-test('acme.api-keys: a key lets in whoever has it, as far as it reaches, until it is revoked', () =>
+test('acme.api-keys: a key admits its bearer within its scope until it is revoked', () =>
   during(['acme.api-keys'], async ({ svc, tcp, socket }) => {
     const key = (id: string, text: string, kinds: string[] = []) =>
       svc.request('PUT', `/api/resources/acme.key/${id}`, {
@@ -85,7 +85,7 @@ test('acme.api-keys: a key lets in whoever has it, as far as it reaches, until i
     assert.is(await answer(tcp, '/api/status', bearer('k-narrow')), '401 identity_required')
   }))
 
-test('acme.api-keys: named in the configuration, nobody gets in over TCP before it runs', () =>
+test('acme.api-keys: TCP admits no caller while the configured plugin is not running', () =>
   during(
     [],
     async ({ tcp, socket, drop }) => {
@@ -97,7 +97,7 @@ test('acme.api-keys: named in the configuration, nobody gets in over TCP before 
     { http: { authenticator: 'acme.api-keys', host: '0.0.0.0', allowed_hosts: ['127.0.0.1'], plaintext: true } },
   ))
 
-test('acme.webhook: what its sender signed is taken from outside, as it was sent, and nothing else', () =>
+test('acme.webhook: a signed request is accepted from outside unchanged, and no other', () =>
   during(
     ['acme.webhook', 'acme.api-keys'],
     async ({ svc, tcp }) => {
@@ -140,7 +140,7 @@ async function growthDuring(work: () => Promise<void>): Promise<number> {
 /** Megabytes of the file that is sent. */
 const SIZE = 300
 
-test('acme.files: 300 MB go in and out at the memory of a few buffers', () =>
+test('acme.files: 300 MB are uploaded and downloaded in the memory of a few buffers', () =>
   during(['acme.files'], async ({ svc, socket }) => {
     const url = (name: string) => `/api/ext/acme.files/files/${name}`
     const block = Buffer.alloc(MB, 'x')
@@ -200,7 +200,7 @@ test('acme.files: 300 MB go in and out at the memory of a few buffers', () =>
     assert.equal(svc.kernel.host.faults(), [])
   }))
 
-test('acme.sign-in: another site sends the browser back to a page, which takes whoever began it and nobody else', () =>
+test('acme.sign-in: a redirect back from another site is accepted only for the browser that started it', () =>
   during(['acme.sign-in'], async ({ svc, tcp }) => {
     const { state } = (await svc.request('POST', '/api/ext/acme.sign-in/begun')).body
     const arrive = (query: string, more = {}) =>

@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert'
 
 const file = path.join(import.meta.dirname, '../../examples/extensions/acme.leases/main.test.mjs')
 
-test('the tests of acme.leases pass as its author runs them', async () => {
+test('the tests of acme.leases pass as run by their author', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, ['--test', '--test-reporter=tap', file]).catch(
     error => error,
   )

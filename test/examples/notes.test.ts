@@ -39,14 +39,14 @@ async function finds(request: Request, word: string, wanted: readonly string[]):
 const put = (request: Request, id: string, spec: object) =>
   request('PUT', `/api/resources/acme.note/${id}`, { scope: { kind: 'global' }, spec, expected_version: 0 })
 
-test('a note is found by its words once it is written', () =>
+test('a note is found by its words after it is written', () =>
   withNotes(async request => {
     assert.is((await put(request, 'n1', { title: 'Milk and bread' })).status, 201)
     await put(request, 'n2', { title: 'Rye', text: 'The bread of the north' })
     await finds(request, 'bread', ['n1', 'n2'])
   }))
 
-test('publishing counts, goes through the taps of others and can be refused by them', () =>
+test('publishing counts, passes through the taps of other plugins, and can be refused by them', () =>
   withNotes(async request => {
     await put(request, 'n1', { title: 'Milk', text: 'and honey' })
     await put(request, 'n2', { title: 'secret', text: 'recipe' })
@@ -57,7 +57,7 @@ test('publishing counts, goes through the taps of others and can be refused by t
     assert.equal([refused.status, refused.body.code], [403, 'note_secret'])
   }, '{ "plugins": { "acme.notes": { "signature": " -- me" } } }'))
 
-test('a bad note is set aside by name and hurts no other', () =>
+test('a bad note is quarantined by name and affects no other', () =>
   withNotes(async request => {
     await put(request, 'bad', { title: 'Bad', text: 'a\u0000b' })
     await put(request, 'good', { title: 'Good' })
@@ -66,7 +66,7 @@ test('a bad note is set aside by name and hurts no other', () =>
     assert.ok(body.items.some((item: { message: string }) => item.message.includes('acme.note')))
   }))
 
-test('what a plugin holds goes with it', () =>
+test('the resources of a plugin are released with it', () =>
   withNotes(async (request, kernel) => {
     await kernel.host.unload('acme.notes')
     assert.is((await request('GET', '/api/ext/acme.notes/search?word=x')).status, 404)

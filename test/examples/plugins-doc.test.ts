@@ -74,34 +74,34 @@ const imports = (text: string) =>
     names: names.split(',').flatMap(each => (/^type /.test(each.trim()) ? [] : each.trim() || [])),
   }))
 
-test('every module of the package that the document names, and every name imported from one, is there', async () => {
+test('every module and import that the document names exists', async () => {
   const named = [...code.matchAll(/['"`](svc\/[\w/-]+)['"`]/g)].map(([, module = '']) => wrongModule(module))
   const imported = imports(code).map(({ module, names }) => wrongModule(module, names))
   assert.equal((await Promise.all([...named, ...imported])).flat(), [])
   assert.ok(named.length > 10 && imported.length > 10)
 })
 
-test('every token in the table of services comes from the module that stands beside it', async () => {
+test('every token in the table of services is exported by the named module', async () => {
   const rows = [...document.matchAll(/^\| `(\w+)` \| `(svc\/plugins\/\w+)` \|/gm)]
   const wrong = await Promise.all(rows.map(([, name = '', module = '']) => wrongModule(module, [name])))
   assert.equal(wrong.flat(), [])
   assert.ok(rows.length > 3)
 })
 
-test('every member of the kernel that the document names is there', () => {
+test('every member of the kernel that the document names exists', () => {
   const members = [...code.matchAll(/\bkernel\.(\w+)(?:\.(\w+))?/g)].filter(([text]) => !/^kernel\.(js|ts)/.test(text))
   const wrong = members.map(([, member = '', inner]) => wrongMember(member, inner)).filter(Boolean)
   assert.equal(wrong, [])
   assert.ok(members.length > 40)
 })
 
-test('every hook of the kernel has a row, and no row is without its hook', () => {
+test('every hook of the kernel has a row, and every row has a hook', () => {
   const [, section = ''] = /### Hooks of the kernel\n([\s\S]*?)\n##/.exec(document) ?? []
   const rows = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
   assert.equal(rows.sort(), Object.keys(kernelPoints).sort())
 })
 
-test('every helper of the kit, and every name of svc/plugin, that the document names is there', () => {
+test('every helper of the kit and every name of svc/plugin in the document exists', () => {
   const [, section = ''] = /## The kit\n([\s\S]*?)\n## /.exec(document) ?? []
   const helpers = [...section.matchAll(/\*\*`(\w+)/g)].map(([, name = '']) => name)
   const [, row = ''] = /^\| `svc\/plugin` \|(.*)\|$/m.exec(document) ?? []
@@ -110,7 +110,7 @@ test('every helper of the kit, and every name of svc/plugin, that the document n
   assert.ok(helpers.length > 10 && names.length > 5)
 })
 
-test('the first 300 lines of the document have every value of svc/plugin and every entry of a surface', () => {
+test('the first 300 lines of the document list every value of svc/plugin and every entry of a surface', () => {
   const first = document.split('\n').slice(0, 300).join('\n')
   const absent = Object.keys(plugin).filter(name => !new RegExp(`\`${name}\\b`).test(first))
   assert.equal(absent, [])
@@ -123,13 +123,13 @@ test('the first 300 lines of the document have every value of svc/plugin and eve
   )
 })
 
-test('the section of svc/platform names every value of it', () => {
+test('the section of svc/platform lists every value of it', () => {
   const [, section = ''] = /\n## svc\/platform\n([\s\S]*?)\n## /.exec(document) ?? []
   const absent = Object.keys(platform).filter(name => !new RegExp(`\\b${name}\\b`).test(section))
   assert.equal(absent, [])
 })
 
-test('every link within the document leads to a heading', () => {
+test('every link within the document resolves to a heading', () => {
   const headings = [...document.matchAll(/^#+ (.+)$/gm)].map(([, text = '']) => text.toLowerCase())
   const anchors = new Set(headings.map(text => text.replace(/[^\w -]/g, '').replaceAll(' ', '-')))
   const links = [...document.matchAll(/\]\(#([^)]+)\)/g)].map(([, anchor = '']) => anchor)
@@ -139,7 +139,7 @@ test('every link within the document leads to a heading', () => {
   )
 })
 
-test('a name that is not there is found', async () => {
+test('a missing name is found', async () => {
   assert.is(wrongMember('spawn', undefined), 'kernel.spawn')
   assert.is(wrongMember('config', 'setting'), 'kernel.config.setting')
   assert.equal(await wrongModule('svc/nothing'), ['svc/nothing'])

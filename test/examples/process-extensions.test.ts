@@ -11,7 +11,7 @@ import { scene, until } from '../plugins/delivery/extensions/subprocess/scene.js
 
 const examples = path.join(import.meta.dirname, '../../examples/extensions')
 
-test('clock-node tells the time, is well, and ends when it is asked to', async () => {
+test('clock-node answers with the time, is healthy, and ends on request', async () => {
   const world = await scene()
   const root = await realpath(await temporaryFolder('clock'))
   await cp(path.join(examples, 'clock-node'), root, { recursive: true })
@@ -35,7 +35,7 @@ test('clock-node tells the time, is well, and ends when it is asked to', async (
 
 const broken = { 'extension.toml': 'name = "broken"\nversion = "1.0.0"\n[subprocess]\ncommand = "no-such-program"\n' }
 
-test('dropped into a running daemon processes start; edited, killed and removed each is as its folder is', async () => {
+test('processes dropped into a running daemon start and follow edits, kills and removals of their folder', async () => {
   const svc = await daemonScene({ broken })
   const dropped = path.join(svc.home, 'extensions')
   const drop = (name: string) => cp(path.join(examples, name), path.join(dropped, name), { recursive: true })
@@ -84,7 +84,7 @@ test('dropped into a running daemon processes start; edited, killed and removed 
   await svc.close()
 })
 
-test('desks-python linked to a workspace publishes there; linked to all it has none, and says so', async () => {
+test('desks-python publishes in its linked workspace; linked to all, it reports that it has none', async () => {
   const svc = await daemonScene({}, { plugins: [daemon, resources, workspaces, extensions] })
   const root = await realpath(await temporaryFolder('place'))
   const { id } = (await svc.request('POST', '/api/workspaces', { root_dir: root, name: 'place' })).body.workspace

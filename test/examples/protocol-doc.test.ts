@@ -17,7 +17,7 @@ const blocks = (language: string) =>
 const examples: any[] = blocks('json').map(text => JSON.parse(text))
 const [failure, initialize, answer, instance, delivery, results, event, subscription] = examples
 
-test('the examples of messages are what the daemon sends, and what it takes', () => {
+test('the example messages match those that the daemon sends and accepts', () => {
   assert.is(failure.error.data.code, 'rate_limited')
   const { provides } = initialize.capabilities
   const extension = { ...initialize.extension, tier: 'user', manifest: { capabilities: { provides } } }
@@ -38,7 +38,7 @@ test('the examples of messages are what the daemon sends, and what it takes', ()
   v.parse(SubscribeParams, subscription)
 })
 
-test('the process of the document takes its instance, hands a message to the daemon and delivers an answer', async () => {
+test('the documented process starts its instance, hands over a message and delivers an answer', async () => {
   const [program = ''] = blocks('python')
   const svc = await scene()
   try {

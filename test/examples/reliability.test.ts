@@ -35,7 +35,7 @@ test('every fault in docs/reliability.md names tests that exist', () => {
   assert.equal(rows.flatMap(wrongIn), [])
 })
 
-test('a row without a test, or with one that does not exist, is found', () => {
+test('a row without a test or with a missing one is found', () => {
   const file = '`test/examples/reliability.test.ts`'
   assert.match(wrongIn(['a', 'b', 'c', '']).join(), 'names no test')
   assert.match(wrongIn(['a', 'b', 'c', `${file} "no such title"`]).join(), 'has no test')

@@ -6,7 +6,7 @@ import { agentSuite, type Behaviour, gate, REPORT, SMALL } from './report-agent-
 
 const test = agentSuite('report agent: sessions')
 
-test('ends the turn at once on session/cancel, whatever it waits for', async ({ scratch, start }) => {
+test('session/cancel ends the turn at once in every wait', async ({ scratch, start }) => {
   const cwd = scratch.workspace('project', SMALL)
   const never = new Promise<never>(() => {})
   const waits: [name: string, behaviour: Behaviour, prompt: string, until: string][] = [
@@ -32,7 +32,7 @@ test('ends the turn at once on session/cancel, whatever it waits for', async ({ 
   }
 })
 
-test('a cancel that follows its prompt at once is not lost, and the next turn works', async ({ scratch, start }) => {
+test('a cancel right after its prompt is not lost, and the next turn works', async ({ scratch, start }) => {
   const cwd = scratch.workspace('project', SMALL)
   const agent = await start()
   const session = await agent.open(cwd)
@@ -42,7 +42,7 @@ test('a cancel that follows its prompt at once is not lost, and the next turn wo
   assert.ok(existsSync(join(cwd, REPORT)))
 })
 
-test('keeps sessions apart that run at once', async ({ scratch, start }) => {
+test('concurrent sessions are isolated', async ({ scratch, start }) => {
   const slow = scratch.workspace('slow', { 'slow.py': '# FIXME slow\n' })
   const quick = scratch.workspace('quick', { 'quick.go': '// TODO quick\n' })
   const [reading, other] = [gate(), gate()]
@@ -67,7 +67,7 @@ test('keeps sessions apart that run at once', async ({ scratch, start }) => {
   assert.not.match(readFileSync(join(quick, REPORT), 'utf8'), 'slow')
 })
 
-test('replays a session in a new process', async ({ scratch, start }) => {
+test('a session is replayed in a new process', async ({ scratch, start }) => {
   const cwd = scratch.workspace('project', SMALL)
   const first = await start()
   const sessionId = await first.open(cwd)
@@ -94,7 +94,7 @@ test('replays a session in a new process', async ({ scratch, start }) => {
   }
 })
 
-test('ends with its stdin, also in the middle of a turn', async ({ scratch, start }) => {
+test('the agent ends with its stdin, also within a turn', async ({ scratch, start }) => {
   const reading = gate()
   const agent = await start({
     beforeRead: () => {

@@ -58,7 +58,7 @@ Files of no known language: 3.
 - \`cc233dbe12\` 2024-01-02 Ada: Start \\<here\\> (8 files)
 `
 
-test('writes the report through the client and tells each step', async ({ scratch, start }) => {
+test('the agent writes the report through the client and reports each step', async ({ scratch, start }) => {
   const cwd = scratch.workspace('project', TREE)
   commit(cwd, 'Start <here>', '2024-01-02')
   const agent = await start()
@@ -107,7 +107,7 @@ test('writes the report through the client and tells each step', async ({ scratc
   )
 })
 
-test('goes on without the history when the command is rejected', async ({ scratch, start }) => {
+test('the agent continues without the history when the command is rejected', async ({ scratch, start }) => {
   const cwd = scratch.workspace('project', SMALL)
   const agent = await start({ answer: () => (agent.asked.length === 1 ? 'reject-once' : 'reject-always') })
   const session = await agent.open(cwd)
@@ -120,7 +120,7 @@ test('goes on without the history when the command is rejected', async ({ scratc
   assert.ok(agent.toolCalls(session).some(call => /^git .*: pending failed$/.test(call)))
 })
 
-test('remembers an allowance for the session, not for others', async ({ scratch, start }) => {
+test('the agent remembers an allowance for one session only', async ({ scratch, start }) => {
   const cwd = scratch.workspace('project', SMALL)
   commit(cwd, 'One', '2024-01-02')
   const agent = await start({ answer: () => 'allow-always' })
@@ -133,7 +133,7 @@ test('remembers an allowance for the session, not for others', async ({ scratch,
   assert.is(agent.asked.length, 2)
 })
 
-test('says that there is no history outside of a repository', async ({ scratch, start }) => {
+test('the agent reports that there is no history outside a repository', async ({ scratch, start }) => {
   const cwd = scratch.workspace('project', SMALL)
   const agent = await start({ replaceCommand: ['git', '--git-dir=/dev/null', 'log'] })
   assert.is(await agent.prompt(await agent.open(cwd)), 'end_turn')
@@ -141,7 +141,7 @@ test('says that there is no history outside of a repository', async ({ scratch, 
   assert.is(agent.log.filter(entry => entry === 'terminal/release').length, 1)
 })
 
-test('asks for the write when the client refuses it, and writes once allowed', async ({ scratch, start }) => {
+test('the agent asks for the write when the client refuses it, and writes once allowed', async ({ scratch, start }) => {
   const cwd = scratch.workspace('project', SMALL)
   const agent = await start({
     beforeWrite: () => void (agent.asked.some(ask => ask.toolCall.kind === 'edit') || refuseWrite()),
@@ -157,7 +157,7 @@ test('asks for the write when the client refuses it, and writes once allowed', a
   assert.not(existsSync(join(cwd, REPORT)))
 })
 
-test('hands the report over as text when the write stays refused or fails', async ({ scratch, start }) => {
+test('the agent returns the report as text when the write stays refused or fails', async ({ scratch, start }) => {
   const cwd = scratch.workspace('project', SMALL)
   let refuse: () => never = refuseWrite
   const agent = await start({
@@ -182,7 +182,7 @@ test('hands the report over as text when the write stays refused or fails', asyn
   assert.not(existsSync(join(cwd, '.svc')))
 })
 
-test('ends the turn when a permission is answered with cancelled', async ({ scratch, start }) => {
+test('the turn ends when a permission is answered with cancelled', async ({ scratch, start }) => {
   const cwd = scratch.workspace('project', SMALL)
   const agent = await start({ answer: () => 'cancelled' })
   const session = await agent.open(cwd)
@@ -191,7 +191,7 @@ test('ends the turn when a permission is answered with cancelled', async ({ scra
   assert.match(agent.toolCalls(session).at(-1)!, /^git .*: pending failed$/)
 })
 
-test('works alone for a client without files and terminals', async ({ scratch, start }) => {
+test('the agent works alone for a client without files and terminals', async ({ scratch, start }) => {
   const cwd = scratch.workspace('project', SMALL)
   const answers: ('reject-once' | 'allow-once')[] = ['reject-once', 'allow-once']
   const agent = await start({ capabilities: {}, answer: () => answers.shift()! })
@@ -209,7 +209,7 @@ test('works alone for a client without files and terminals', async ({ scratch, s
   assert.match(report, 'the client offers no terminal to run git in')
 })
 
-test('refuses a report outside of the workspace and changes nothing', async ({ scratch, start }) => {
+test('a report outside the workspace is refused and changes nothing', async ({ scratch, start }) => {
   const outside = scratch.workspace('outside', {})
   const cwd = scratch.workspace('project', SMALL)
   symlinkSync(outside, join(cwd, 'link'))
@@ -242,7 +242,7 @@ test('refuses a report outside of the workspace and changes nothing', async ({ s
   assert.not(existsSync(join(outside, 'missing.md')))
 })
 
-test('reads a part of a large workspace and says so', async ({ scratch, start }) => {
+test('the agent reads a part of a large workspace and says so', async ({ scratch, start }) => {
   const many = Object.fromEntries(Array.from({ length: 420 }, (_, index) => [`src/${1000 + index}.ts`, '// FIXME\n']))
   const cwd = scratch.workspace('project', { ...many, 'large.ts': 'x\n'.repeat(128 * 1024 + 1), 'binary.ts': 'a\0b' })
   const agent = await start()
@@ -257,7 +257,7 @@ test('reads a part of a large workspace and says so', async ({ scratch, start })
   assert.is(agent.toolCalls(session).filter(call => call.startsWith('Read ')).length, 2, 'one a directory')
 })
 
-test('follows the simple patterns of .gitignore, at a bounded cost', () => {
+test('the agent follows simple patterns of .gitignore at a bounded cost', () => {
   const rules = [
     ...parseIgnore('*.tmp\n!keep.tmp\n/top\nlogs/\na/**/z\n[x]\n#c\n', ''),
     ...parseIgnore('/b?.ts', 'sub'),
@@ -271,7 +271,7 @@ test('follows the simple patterns of .gitignore, at a bounded cost', () => {
   assert.not(ignores(parseIgnore(`${'*a'.repeat(100)}b`, ''), 'a'.repeat(250), false))
 })
 
-test('finds directives in a prompt, and none in the definition of the agent', () => {
+test('directives are read from a prompt and not from the definition of the agent', () => {
   const said = (text: string) => readDirectives([{ type: 'text', text }])
   assert.equal(said('report to the team, and pause for a moment'), { target: REPORT, pauseMs: 0 })
   assert.equal(said('Report to `docs/my report.md`. pause 50ms between steps'), {

@@ -21,7 +21,7 @@ const job = {
 }
 const page = { has_more: false, limit: 50, total: 1 }
 
-test('a literal segment wins over a parameter, and a query does not matter', () => {
+test('a literal segment wins over a parameter, and the query is ignored', () => {
   assert.is(findRoute('GET', '/api/sessions/ses_1')?.path, '/api/sessions/{session_id}')
   assert.is(findRoute('GET', '/api/sessions/catalog-stream')?.path, '/api/sessions/catalog-stream')
   assert.is(findRoute('get', '/api/agents/catalog?workspace=ws_1')?.path, '/api/agents/catalog')
@@ -30,7 +30,7 @@ test('a literal segment wins over a parameter, and a query does not matter', () 
   assert.is(findRoute('POST', '/api/status'), undefined)
 })
 
-test('a reply as the contract wants it has no faults', () => {
+test('a reply that matches the contract has no faults', () => {
   assert.equal(validateReply('GET', '/api/automation/jobs?limit=50', 200, { jobs: [job], page }), [])
   assert.equal(
     validateReply('GET', '/api/automation/jobs/job_1', 404, { error: 'no such job', code: 'job_not_found' }),
@@ -63,7 +63,7 @@ const faults: [string, unknown, RegExp][] = [
   ['there is no body', undefined, /^\/: must be object$/],
 ]
 for (const [name, body, expected] of faults)
-  test(`${name}: the fault says where and what`, () => {
+  test(`${name}: the fault gives position and reason`, () => {
     const found = validateReply('GET', '/api/automation/jobs', 200, body)
     assert.ok(
       found.some(line => expected.test(line)),
@@ -77,7 +77,7 @@ test('a body with a status that has none is a fault', () => {
   ])
 })
 
-test('routes and statuses that the contract does not name are not judged', () => {
+test('routes and statuses outside the contract are not judged', () => {
   assert.equal(validateReply('GET', '/api/nowhere', 200, { any: 1 }), [])
   assert.equal(validateReply('GET', '/api/automation/jobs', 418, { any: 1 }), [])
 })

@@ -34,7 +34,7 @@ const things = definePlugin({ name: 'things', version: '1.0.0' }).surface({
   ],
 })
 
-test('a reply with a code that its route does not declare fails the test that asked', async () => {
+test('a reply with an undeclared code fails the requesting test', async () => {
   const svc = await boot({ plugins: [things] })
   try {
     assert.is((await svc.request('GET', '/api/things/a')).status, 200)

@@ -12,7 +12,7 @@ import { typescript } from './run-typescript.js'
 const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
 for (const door of ['inject', 'socket', 'tcp'])
-  test(`a reply that is not by the contract is seen through ${door}`, () => {
+  test(`a reply that violates the contract is found through ${door}`, () => {
     const file = join(tmpdir(), `svc-watch-${process.pid}-${door}`)
     const args = [...typescript, '--import', pathOf('watch-replies.mjs'), pathOf('../fixtures/wrong-replies.ts'), door]
     const { status, stderr } = spawnSync(process.execPath, args, {
@@ -27,7 +27,7 @@ for (const door of ['inject', 'socket', 'tcp'])
     }
   })
 
-test('what is by the contract, what it does not name and a line cut short are no faults', () => {
+test('replies within or outside the contract and a truncated line are no faults', () => {
   const file = join(tmpdir(), `svc-watch-${process.pid}`)
   const lines = [
     { method: 'GET', path: '/api/agents', status: 404, text: '{"error":"none","code":"x"}' },
