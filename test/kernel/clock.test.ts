@@ -7,7 +7,7 @@ import { iso } from '../../kernel/contract/basics.js'
 import { VirtualClock } from '../../testing/virtual-clock.js'
 import { typescript } from '../harness/run-typescript.js'
 
-test('the system clock never fires early, and in time order', async () => {
+test('the system clock fires in time order and never early', async () => {
   const clock = systemClock()
   const order: number[] = []
   const early: number[] = []
@@ -25,7 +25,7 @@ test('the system clock never fires early, and in time order', async () => {
   assert.ok(order.indexOf(0) < order.indexOf(59 * 1.7))
 })
 
-test('timers longer than Node allows wait, can be cancelled, and refuse what is no number', async () => {
+test('timers beyond the limit of Node wait, can be canceled, and refuse invalid numbers', async () => {
   const clock = systemClock()
   let fired = 0
   const timers = [2 ** 31, 2 ** 40, Number.POSITIVE_INFINITY, 5].map(ms => clock.timeout(ms, () => fired++))
@@ -36,7 +36,7 @@ test('timers longer than Node allows wait, can be cancelled, and refuse what is 
   assert.throws(() => clock.timeout(Number.NaN, () => {}), /number of milliseconds/)
 })
 
-test('a timer keeps the process alive unless it is told not to', () => {
+test('a timer keeps the process alive unless it is unreferenced', () => {
   const run = (ms: number, options: string) => {
     const { status, stdout } = spawnSync(
       process.execPath,
@@ -56,7 +56,7 @@ test('a timer keeps the process alive unless it is told not to', () => {
   assert.equal(run(3_600_000, ', { unref: true }'), [0, ''])
 })
 
-test('sleep rejects with the reason of its signal, before and during, and leaves no listener', async () => {
+test('sleep rejects with the abort reason, before and during the wait, and leaves no listener', async () => {
   for (const clock of [systemClock(), new VirtualClock()]) {
     const reason = new Error('enough')
     const aborted = AbortSignal.abort(reason)
@@ -69,7 +69,7 @@ test('sleep rejects with the reason of its signal, before and during, and leaves
   }
 })
 
-test('virtual time stands still, then fires in order, each timer at its time', async () => {
+test('virtual time fires each timer in order at its time', async () => {
   const clock = new VirtualClock(1000)
   const seen: string[] = []
   const at = (name: string) => () => seen.push(`${name}@${clock.now()}`)
@@ -89,7 +89,7 @@ test('virtual time stands still, then fires in order, each timer at its time', a
   assert.is(clock.pending, 0)
 })
 
-test('what waits for promises runs between virtual timers, and what they set fires in the same advance', async () => {
+test('promises are settled between virtual timers, and their new timers fire in the same advance', async () => {
   const clock = new VirtualClock(0)
   const seen: string[] = []
   const loop = async () => {
@@ -108,7 +108,7 @@ test('what waits for promises runs between virtual timers, and what they set fir
   assert.equal(seen, ['loop 10', 'timer 15', 'loop 20', 'loop 30', 'end 30'])
 })
 
-test('months pass in moments', async () => {
+test('virtual months pass in milliseconds', async () => {
   const clock = new VirtualClock(Date.UTC(2031, 0, 1))
   let days = 0
   const daily = () => {
@@ -135,7 +135,7 @@ test('a jump of the wall clock moves no timer', async () => {
   assert.is(fired, 1)
 })
 
-test('advance refuses to be nested, and goes on after a timer that throws', async () => {
+test('a nested advance is refused, and an advance continues after a timer that throws', async () => {
   const clock = new VirtualClock(0)
   const first = clock.advance(10)
   assert.match(await clock.advance(10).then(String, String), /advanced already/)

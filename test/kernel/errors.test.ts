@@ -2,7 +2,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { Fault } from '../../kernel/contract/errors.js'
 
-test('a fault of another copy of the class is one; what is derived from it is known by its class', async () => {
+test('a fault of another copy of the class is recognized, and a subclass by its class', async () => {
   const url = new URL('../../dist/plugin.js', import.meta.url).href
   const other: typeof import('../../kernel/contract/errors.js') = await import(url)
   assert.is.not(other.Fault, Fault)

@@ -21,7 +21,7 @@ async function refusalOf(home: string, more: { newCatalog?: boolean } = {}) {
   throw new Error('it started')
 }
 
-test('a home with data and no catalog is not taken for a new one; a new catalog begins when it is asked for', async () => {
+test('a home with data and without a catalog is not new; a new catalog starts on request', async () => {
   const world = await openWorld()
   try {
     await world.agent('plain')
@@ -64,7 +64,7 @@ test('a home with data and no catalog is not taken for a new one; a new catalog 
   }
 })
 
-test('a home that holds no data starts', async () => {
+test('a home without data starts', async () => {
   const home = await temporaryFolder('bare')
   for (const folder of ['logs', 'cache', 'extensions/x', 'agents'])
     await mkdir(path.join(home, folder), { recursive: true })
@@ -77,7 +77,7 @@ test('a home that holds no data starts', async () => {
   await rm(home, { recursive: true })
 })
 
-test('the home of another user is refused, naming who may start it, and nothing is made in it', async () => {
+test('the home of another user is refused with its owner, and nothing is created in it', async () => {
   if (os.userInfo().uid !== 0) return console.log('not run: only root can give a home away')
   const home = await temporaryFolder('foreign')
   await chown(home, 12345, 12345)

@@ -10,7 +10,7 @@ function sample(ids: Ids): unknown[] {
   return [ids.hex(5), ids.id('run'), ids.uuid(), ids.random(), ids.id('run')]
 }
 
-test('ids have their form and do not repeat', () => {
+test('ids have their format and do not repeat', () => {
   for (const ids of [systemIds(), seededIds(7)]) {
     assert.match(ids.id('ws'), /^ws_[0-9a-f]{16}$/)
     assert.match(ids.hex(3), /^[0-9a-f]{6}$/)
@@ -25,14 +25,14 @@ test('ids have their form and do not repeat', () => {
   }
 })
 
-test('a seed decides everything; near seeds and the system differ', () => {
+test('a seed determines all values; adjacent seeds and the system differ', () => {
   assert.equal(sample(seededIds(42)), sample(seededIds(42)))
   const first = [0, 1, 2, 2 ** 32, -1].map(seed => seededIds(seed).hex(8))
   assert.is(new Set(first).size, first.length)
   assert.not.equal(sample(systemIds()), sample(systemIds()))
 })
 
-test('seeded chance is spread evenly', () => {
+test('seeded random values are evenly distributed', () => {
   const ids = seededIds(1)
   const buckets = new Array<number>(10).fill(0)
   for (let round = 0; round < 10_000; round++) buckets[Math.floor(ids.random() * 10)]!++

@@ -47,7 +47,7 @@ async function listening(): Promise<{ kernel: Kernel; home: string; socketPath: 
   return { kernel, home, socketPath: path.join(home, 'daemon.sock'), port: tcp?.door === 'tcp' ? tcp.port : 0 }
 }
 
-test('a plugin serves routes, writes its tables and emits events, and finds them after a restart', async () => {
+test('a plugin serves routes, writes its tables and emits events, and reads them after a restart', async () => {
   const home = await temporaryFolder('restart')
   const first = await boot({ plugins: [things], home })
   assert.equal((await first.request('POST', '/api/things')).body, { n: 1 })
@@ -59,7 +59,7 @@ test('a plugin serves routes, writes its tables and emits events, and finds them
   await rm(home, { recursive: true })
 })
 
-test('refusals have a code, a text and a next step; internals are not told', async () => {
+test('refusals have a code, a text and a next step; internals are not sent', async () => {
   const svc = await boot({ plugins: [things] })
   assert.equal((await svc.request('GET', '/api/things/missing')).body, {
     error: 'no such thing',
@@ -79,7 +79,7 @@ test('refusals have a code, a text and a next step; internals are not told', asy
   await svc.close()
 })
 
-test('both doors serve the same bytes; the socket is private; discovery comes and goes', async () => {
+test('both transports serve the same bytes; the socket is private; discovery is written and removed', async () => {
   const { kernel, home, socketPath, port } = await listening()
   assert.is(statSync(socketPath).mode & 0o777, 0o600)
   assert.is(statSync(home).mode & 0o777, 0o700)
@@ -100,7 +100,7 @@ test('both doors serve the same bytes; the socket is private; discovery comes an
   await rm(home, { recursive: true })
 })
 
-test('a daemon that lost its home leaves the socket and daemon.json of its successor', async () => {
+test('a daemon that lost its home keeps the socket and daemon.json of its successor', async () => {
   const { kernel, home, socketPath } = await listening()
   const lockFile = path.join(home, 'daemon.lock')
   const found = path.join(home, 'daemon.json')
@@ -118,7 +118,7 @@ test('a daemon that lost its home leaves the socket and daemon.json of its succe
   await rm(home, { recursive: true })
 })
 
-test('a daemon.json that is none of its own, whatever it holds, is left when the daemon ends', async () => {
+test('a daemon.json of another owner is kept when the daemon ends', async () => {
   for (const text of ['', 'not JSON', '[]', '{"pid":17}']) {
     const { kernel, home } = await listening()
     const found = path.join(home, 'daemon.json')
@@ -129,7 +129,7 @@ test('a daemon.json that is none of its own, whatever it holds, is left when the
   }
 })
 
-test('TCP refuses other hosts, other sites and bodies that a form could send', async () => {
+test('TCP refuses other hosts, other sites and form bodies', async () => {
   const { kernel, home, socketPath, port } = await listening()
   const get = (headers: Record<string, string>) => call({ port }, 'GET', '/api/things/a', { headers })
   assert.is((await get({ host: `evil.example:${port}` })).status, 421)
@@ -173,7 +173,7 @@ test('a second kernel on the same home is refused and names the first', async ()
   await svc.close()
 })
 
-test('a plugin that fails, waits or closes a cycle leaves the others running and says why', async () => {
+test('a plugin that fails, waits or closes a cycle reports why and leaves the others running', async () => {
   const plain = (name: string, requires = {}, provides?: string, apply = () => ({})) => ({
     name,
     version: '1',
@@ -208,7 +208,7 @@ test('a plugin that fails, waits or closes a cycle leaves the others running and
   await svc.close()
 })
 
-test('a plugin that takes a taken route fails and the first keeps it', async () => {
+test('a plugin with a taken route fails, and the first keeps it', async () => {
   const { surface, ...head } = things
   const late = definePlugin({
     name: 'zz-late',
@@ -226,7 +226,7 @@ test('a plugin that takes a taken route fails and the first keeps it', async () 
   await svc.close()
 })
 
-test('unload takes everything back, load brings it again, dependents wait meanwhile', async () => {
+test('unload removes everything of a plugin, load restores it, and dependents wait meanwhile', async () => {
   const user = definePlugin({
     name: 'user',
     version: '1',
@@ -248,7 +248,7 @@ test('unload takes everything back, load brings it again, dependents wait meanwh
   await svc.close()
 })
 
-test('records: versions, source, codec, size, events and reconcile', async () => {
+test('records have versions, source, codec, size limit, events and reconciliation', async () => {
   let service: Things | undefined
   type Things = import('./fixtures/things.js').ThingsService
   const spy = definePlugin({
@@ -355,7 +355,7 @@ test('records: versions, source, codec, size, events and reconcile', async () =>
   await svc.close()
 })
 
-test('a configuration with an unknown key stops the start and names line and key', async () => {
+test('a configuration with an unknown key stops the start with line and key', async () => {
   const home = await temporaryFolder('config')
   const start = async (text: string) => {
     await writeFile(path.join(home, 'config.json'), text)
@@ -372,7 +372,7 @@ test('a configuration with an unknown key stops the start and names line and key
   await rm(home, { recursive: true })
 })
 
-test('a taken port is named', async () => {
+test('the error of a taken port names the port', async () => {
   const server = http.createServer().listen(0, '127.0.0.1')
   await new Promise(resolve => server.once('listening', resolve))
   const { port } = server.address() as { port: number }

@@ -109,7 +109,7 @@ const ROUNDS = Number(process.env.ROUNDS ?? 10)
 /** The whole proof takes 100. */
 const contenders = Number(process.env.CONTENDERS ?? 30)
 
-test(`of ${contenders} processes one wins, the others name it; after kill -9 the next start wins at once`, async () => {
+test(`of ${contenders} processes one gets the lock, the others name it; after kill -9 the next start gets it at once`, async () => {
   const home = newHome()
   const barrier = join(scratch, 'barrier')
   const all = Array.from({ length: contenders }, () => contend(home, barrier))
@@ -136,7 +136,7 @@ test(`of ${contenders} processes one wins, the others name it; after kill -9 the
   await kill(next.child)
 })
 
-test('losers that come while the winner is being killed say a true pid or win', async () => {
+test('contenders during a kill of the holder report a true pid or get the lock', async () => {
   const home = newHome()
   const barrier = join(scratch, 'barrier')
   let holder = contend(home, barrier)
@@ -158,7 +158,7 @@ test('losers that come while the winner is being killed say a true pid or win', 
   await kill(holder.child)
 })
 
-test('a released lock is free, leaves no name behind, and its file stays what it was', async () => {
+test('a released lock is free, names no holder, and keeps its file', async () => {
   const home = newHome()
   const first = await acquireLock(home, clock)
   const file = join(home, 'daemon.lock')
@@ -178,7 +178,7 @@ test('a released lock is free, leaves no name behind, and its file stays what it
   await second.release()
 })
 
-test('within one process, and by another path, it is the same lock', async () => {
+test('another path to the file is the same lock within one process', async () => {
   const home = newHome()
   const alias = `${home}-alias`
   symlinkSync(home, alias)
@@ -192,7 +192,7 @@ test('within one process, and by another path, it is the same lock', async () =>
   await lock.release()
 })
 
-test('who waits gets the lock when it is released', async () => {
+test('a waiting process gets the lock when it is released', async () => {
   const home = newHome()
   const lock = await acquireLock(home, clock)
   let freed = false
@@ -205,7 +205,7 @@ test('who waits gets the lock when it is released', async () => {
   await result.won.release()
 })
 
-test('the start time of the holder is what it gave, and unknown where it gave none', async () => {
+test('the start time of the holder is the recorded one, or unknown', async () => {
   const home = newHome()
   for (const [given, said] of [
     ['boot-1:42', 'boot-1:42'],
@@ -217,7 +217,7 @@ test('the start time of the holder is what it gave, and unknown where it gave no
   }
 })
 
-test('what the file says decides nothing', async () => {
+test('the contents of the file do not decide', async () => {
   const home = newHome()
   const lock = await acquireLock(home, clock)
   const saved = readFileSync(join(home, 'daemon.lock'))
@@ -229,7 +229,7 @@ test('what the file says decides nothing', async () => {
   await again.release()
 })
 
-test('a holder that has not yet said who it is is waited for, the one before it not named', async () => {
+test('a holder without a recorded name yet is awaited, and the previous one is not named', async () => {
   const home = newHome()
   const file = join(home, 'daemon.lock')
   const lock = await acquireLock(home, clock)
@@ -257,7 +257,7 @@ test('a copied home has a lock of its own', async () => {
 const CONTAINER = ['unshare', '--net', '--pid', '--fork', '--mount-proc']
 const canUnshare = spawnSync(CONTAINER[0] as string, [...CONTAINER.slice(1), 'true']).status === 0
 
-test('a daemon in another network and pid namespace is refused, and sees who holds the lock', async () => {
+test('a daemon in another network and pid namespace is refused and sees the holder', async () => {
   if (!canUnshare) return console.log('skipped: this system does not let the test make namespaces')
   const home = newHome()
   const go = join(scratch, 'go')
@@ -280,7 +280,7 @@ test('a daemon in another network and pid namespace is refused, and sees who hol
   await (await acquireLock(home, clock)).release()
 })
 
-test('a copied home is not held by the daemon of the original', async () => {
+test('a copied home is not locked by the daemon of the original', async () => {
   const home = newHome()
   const lock = await acquireLock(home, clock)
   const copy = newHome()
@@ -291,7 +291,7 @@ test('a copied home is not held by the daemon of the original', async () => {
   assert.is(lockHolder(home), undefined)
 })
 
-test('a removed or replaced lock file frees nothing, and is written again by the owner', async () => {
+test('a removed or replaced lock file frees nothing and is rewritten by the owner', async () => {
   const home = newHome()
   const file = join(home, 'daemon.lock')
   const lock = await acquireLock(home, clock)
@@ -307,7 +307,7 @@ test('a removed or replaced lock file frees nothing, and is written again by the
   await lock.release()
 })
 
-test('who finds the name of another daemon in the lock file is no owner any more', async () => {
+test('an owner that finds another daemon in the lock file has lost the lock', async () => {
   const home = newHome()
   const file = join(home, 'daemon.lock')
   const lock = await acquireLock(home, clock)
@@ -320,7 +320,7 @@ test('who finds the name of another daemon in the lock file is no owner any more
   assert.is(readFileSync(file, 'utf8'), other)
 })
 
-test('a stopped owner keeps its lock, and a child of the owner does not inherit it', async () => {
+test('a stopped owner keeps its lock, and its children do not inherit it', async () => {
   const home = newHome()
   const go = join(scratch, 'go-on')
   writeFileSync(go, '0')
@@ -339,7 +339,7 @@ test('a stopped owner keeps its lock, and a child of the owner does not inherit 
   await kill(child)
 })
 
-test('of two that start at the same moment one wins, each time', async () => {
+test('one of two simultaneous starts gets the lock, each time', async () => {
   const home = newHome()
   for (let round = 0; round < ROUNDS; round++) {
     const barrier = join(scratch, `round-${round}`)
@@ -355,7 +355,7 @@ test('of two that start at the same moment one wins, each time', async () => {
   }
 })
 
-test('the holder is the process that keeps the lock, not its child that took it for it', async () => {
+test('the recorded holder is the owning process and not the child that took the lock for it', async () => {
   if (process.platform !== 'linux') return
   const home = newHome()
   const handle = openSync(home, 'r')
@@ -371,7 +371,7 @@ test('the holder is the process that keeps the lock, not its child that took it 
   await kill(child)
 })
 
-test('a file that is no lock file is refused and not touched; so is a home that is not there', async () => {
+test('a foreign file is refused and not changed; a missing home is refused', async () => {
   for (const text of ['', '1234\n', `${'g'.repeat(32)}\n`, 'a'.repeat(500)]) {
     const home = newHome()
     writeFileSync(join(home, 'daemon.lock'), text)
@@ -391,7 +391,7 @@ test('a file that is no lock file is refused and not touched; so is a home that 
   assert.is(readFileSync(join(scratch, 'elsewhere'), 'utf8'), `${'a'.repeat(32)}\n`)
 })
 
-test('the socket has a name of full length, the same for every version of Node', async () => {
+test('the socket has a name of full length in every version of Node', async () => {
   if (process.platform !== 'linux') return
   const home = newHome()
   const lock = await acquireLock(home, clock)

@@ -51,7 +51,7 @@ function pinoLog() {
   return { logger, text: () => texts.join(''), take: () => texts.splice(0).map(text => JSON.parse(text)) }
 }
 
-test('a logger of pino is a log: each plugin writes under its name, which no field of a line changes', async () => {
+test('a pino logger is accepted: each plugin logs under its name, which no field overrides', async () => {
   const [one, two, log] = [talker('acme.one'), talker('acme.two'), pinoLog()]
   await withKernel({ plugins: withBase([one.plugin, two.plugin]), log: log.logger }, async () => {
     log.take()
@@ -64,7 +64,7 @@ test('a logger of pino is a log: each plugin writes under its name, which no fie
   })
 })
 
-test('a change of the level counts for the next line of every plugin, and not for the logger of the embedder', async () => {
+test('a changed level applies to the next line of every plugin and not to the logger of the embedder', async () => {
   const [one, two, log] = [talker('acme.one'), talker('acme.two'), pinoLog()]
   await withKernel({ plugins: withBase([one.plugin, two.plugin]), log: log.logger }, async () => {
     const both = (level: 'debug' | 'info' | 'error') => {
@@ -84,7 +84,7 @@ test('a change of the level counts for the next line of every plugin, and not fo
   })
 })
 
-test('a secret is in no output of the log, whether it is a message, a field, a binding or a cause', async () => {
+test('a secret in a message, field, binding or cause is in no log output', async () => {
   for (const isPort of [true, false]) {
     const [one, log, lines] = [talker(`acme.${SECRET}`), pinoLog(), [] as unknown[]]
     const to = isPort ? log.logger : (line: object) => lines.push(line)
@@ -112,7 +112,7 @@ test('a secret is in no output of the log, whether it is a message, a field, a b
   }
 })
 
-test('a cause that leads back to its error is written', async () => {
+test('a cyclic cause is logged', async () => {
   const [one, log] = [talker('acme.one'), pinoLog()]
   await withKernel({ plugins: withBase([one.plugin]), log: log.logger }, async () => {
     one.secrets.hide(SECRET)
@@ -123,7 +123,7 @@ test('a cause that leads back to its error is written', async () => {
   })
 })
 
-test('the child of a plugin that was reloaded is dropped: a thousand reloads keep none', async () => {
+test('the child logger of a reloaded plugin is released, over a thousand reloads', async () => {
   const children: WeakRef<LogPort>[] = []
   const port = (): LogPort => ({
     level: 'info',

@@ -42,7 +42,7 @@ function looking() {
   return { plugin, seen }
 }
 
-test('plugins have the objects of the ports by their tokens, and the judges know what surfaces name', async () => {
+test('plugins get the port objects by token, and the judges see the names of surfaces', async () => {
   const home = await temporaryFolder('ports')
   const happened: string[] = []
   const disk: DiskKeeper = {
@@ -73,7 +73,7 @@ test('plugins have the objects of the ports by their tokens, and the judges know
   await rm(home, { recursive: true })
 })
 
-test('a judge that throws stops the start before the database is made, and the home is free again', async () => {
+test('a judge that throws stops the start before the database is created, and the home is free again', async () => {
   const home = await temporaryFolder('ports')
   const refuse = () => {
     throw new Fault('not_here', 500, 'no')
@@ -85,7 +85,7 @@ test('a judge that throws stops the start before the database is made, and the h
   await rm(home, { recursive: true })
 })
 
-test('an embedder who names no ports has those on files, and with none the home is opened as it is', async () => {
+test('an embedder without ports gets file ports; empty ports open the home unprotected', async () => {
   const home = await temporaryFolder('ports')
   await mkdir(path.join(home, 'events'))
   await writeFile(path.join(home, 'events/journal.json'), '{}')

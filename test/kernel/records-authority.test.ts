@@ -6,7 +6,7 @@ import { everywhere, extension, garden, leaf, outcomeOf } from './fixtures/keepe
 const desk: Actor = { kind: 'operator', id: 'desk', owner: { kind: 'operator', id: 'desk' }, source: operator.source }
 const ws = (id: string) => ({ kind: 'workspace', id }) as const
 
-test('an extension writes no single record, whatever it is granted', async () => {
+test('an extension cannot write a single record, whatever its grants', async () => {
   const { host, put, remove } = await garden()
   await put(operator, leaf('a'))
   const actor = extension('ivy')
@@ -21,7 +21,7 @@ test('an extension writes no single record, whatever it is granted', async () =>
   await host.close()
 })
 
-test('grants and the largest scope limit what is written; none is everything for operator and daemon', async () => {
+test('grants and the largest scope limit writes; operator and daemon are not limited', async () => {
   const { host, put, remove } = await garden()
   const table: [string, Partial<Actor>, object, string][] = [
     ['no grants', {}, {}, 'done'],
@@ -56,7 +56,7 @@ test('grants and the largest scope limit what is written; none is everything for
   await host.close()
 })
 
-test('owner and source are stamped anew by every write; only daemon actors name an owner', async () => {
+test('each write sets owner and source; only daemon actors choose an owner', async () => {
   const { host, kernel, snapshots, put } = await garden()
   const stamped = () => {
     const record = kernel.records.get('leaf', 'a')
@@ -80,7 +80,7 @@ test('owner and source are stamped anew by every write; only daemon actors name 
   await host.close()
 })
 
-test('an extension reads what comes from it, within its grants; the limit counts what it may read', async () => {
+test('an extension reads its own records within its grants; the limit counts readable ones', async () => {
   const { host, kernel, snapshots, put } = await garden()
   await put(operator, leaf('a'))
   const ivy = extension('ivy')
@@ -117,7 +117,7 @@ test('an extension reads what comes from it, within its grants; the limit counts
   await host.close()
 })
 
-test('the checks of a write come in their order, each with its status', async () => {
+test('the checks of a write run in order, each with its status', async () => {
   const { host, put, remove } = await garden({
     hooks: {
       scope: (_, _t, scope) => (scope.id === 'ws_gone' ? new Fault('no_such_workspace', 422, 'gone') : undefined),
@@ -172,7 +172,7 @@ test('the checks of a write come in their order, each with its status', async ()
   await host.close()
 })
 
-test('what is done in one transaction is done together or not at all, and makes one pass', async () => {
+test('writes of one transaction succeed or fail together and make one pass', async () => {
   const passes: string[][] = []
   let strict = true
   const { host, kernel, snapshots, put } = await garden({
@@ -224,7 +224,7 @@ test('what is done in one transaction is done together or not at all, and makes 
   await host.close()
 })
 
-test('a list in pages is what this actor may read one by one, and costs what the page costs', async () => {
+test('a paged list contains the records that its actor may read, at the cost of one page', async () => {
   const { host, kernel, snapshots, put } = await garden()
   const scopes = [everywhere, { kind: 'user' }, ws('ws_1'), ws('ws_2')] as const
   const records = Array.from({ length: 48 }, (_, n) => ({

@@ -24,7 +24,7 @@ async function wild() {
   return { ...scene, home, records: scene.kernel.records }
 }
 
-test('a read by a kind gives what its codec makes of the record, also of one that was stored before the codec', async () => {
+test('a read by kind decodes the record, also one stored before the codec', async () => {
   const { records, host, home } = await wild()
   assert.equal(records.get(Leaf, 'half')?.spec, { text: 'half' })
   assert.equal(records.get('leaf', 'half')?.spec, { more: true, text: 'half' })
@@ -36,7 +36,7 @@ test('a read by a kind gives what its codec makes of the record, also of one tha
   await rm(home, { recursive: true })
 })
 
-test('of a record that its codec refuses, get says what is wrong and how to look at it', async () => {
+test('get of a record that its codec refuses reports the reason and the command to view it', async () => {
   const { records, host, home } = await wild()
   try {
     records.get(Leaf, 'old')
@@ -54,7 +54,7 @@ test('of a record that its codec refuses, get says what is wrong and how to look
   await rm(home, { recursive: true })
 })
 
-test('a list by a kind leaves out what its codec refuses, a list by its name has everything as it is stored', async () => {
+test('a list by kind omits refused records, and a list by name has all as stored', async () => {
   const { records, host, home } = await wild()
   const ids = ['good', 'half', 'old', 'missing']
   assert.equal(idsOf(records.list({ kind: Leaf })), ['good', 'half'])
@@ -67,7 +67,7 @@ test('a list by a kind leaves out what its codec refuses, a list by its name has
   await rm(home, { recursive: true })
 })
 
-test('what differs from a projection: other versions, records that are new to it and ids that are gone', async () => {
+test('a projection differs by changed versions, new records and removed ids', async () => {
   const { kernel, put, host } = await garden()
   for (const id of ['a', 'b', 'c']) await put(operator, leaf(id))
   await put(operator, leaf('b', 'again'))
@@ -80,7 +80,7 @@ test('what differs from a projection: other versions, records that are new to it
   await host.close()
 })
 
-test('a page has the newest first, goes on below a place, and says what a record is without its spec', async () => {
+test('a page has the newest first, continues below a position, and omits the spec', async () => {
   const { kernel, put, host } = await garden()
   const { records } = kernel
   for (const id of ['c', 'a', 'b']) {
@@ -107,7 +107,7 @@ test('a page has the newest first, goes on below a place, and says what a record
   await host.close()
 })
 
-test('counts, lists and pages go by members of the spec; a spec that is no object has none', async () => {
+test('counts, lists and pages filter by spec members; a spec that is no object has none', async () => {
   const { kernel, put, host } = await garden()
   const { records } = kernel
   const raw = (id: string, spec: unknown) => put(operator, { kind: 'raw.kind', id, scope: everywhere, spec })
@@ -125,7 +125,7 @@ test('counts, lists and pages go by members of the spec; a spec that is no objec
   await host.close()
 })
 
-test('sources that have records are found by their kind, and their records counted', async () => {
+test('sources with records are found by kind, with their counts', async () => {
   const { kernel, put, host } = await garden()
   const { records } = kernel
   await put(operator, leaf('a'))

@@ -23,7 +23,7 @@ const publish = (
 const stored = ({ kernel }: Garden) =>
   kernel.records.list({}).map(({ id, version, createdAt, updatedAt }) => ({ id, version, createdAt, updatedAt }))
 
-test('a snapshot makes, changes, keeps and removes, and only what changed gets a pass and an event', async () => {
+test('a snapshot creates, changes, keeps and removes; only changes get a pass and an event', async () => {
   const clock = new VirtualClock()
   const passes: string[] = []
   const scene = await garden({
@@ -85,7 +85,7 @@ test('a snapshot makes, changes, keeps and removes, and only what changed gets a
   await scene.host.close()
 })
 
-test('whatever refuses a snapshot, nothing of it is written and its version is not used up', async () => {
+test('a refused snapshot writes nothing and does not use up its version', async () => {
   const scene = await garden({
     hooks: {
       scope: (_, _t, scope) => (scope.id === 'ws_gone' ? new Fault('no_such_workspace', 422, 'gone') : undefined),
@@ -143,7 +143,7 @@ test('whatever refuses a snapshot, nothing of it is written and its version is n
   await scene.host.close()
 })
 
-test('a record takes the name of one that goes with the same snapshot', async () => {
+test('a record takes the name of one that is removed by the same snapshot', async () => {
   const textOf = (record: { spec: unknown }) => (record.spec as { text: string }).text
   const scene = await garden({
     hooks: {
@@ -166,7 +166,7 @@ test('a record takes the name of one that goes with the same snapshot', async ()
   await scene.host.close()
 })
 
-test('one process speaks for a source; its records and versions outlive a restart; a reset forgets all', async () => {
+test('one process owns a source; its records and versions survive a restart; a reset forgets all', async () => {
   const home = await temporaryFolder('source')
   let scene = await garden({ home })
   await activate(scene)
@@ -199,7 +199,7 @@ test('one process speaks for a source; its records and versions outlive a restar
   await rm(home, { recursive: true })
 })
 
-test('a snapshot removes nothing of kinds that its actor was not granted, and so does a reset', async () => {
+test('a snapshot or reset removes nothing of kinds without a grant', async () => {
   const scene = await garden()
   const leaves = extension('ivy', { grantedKinds: ['leaf'] })
   await activate(scene, leaves)

@@ -180,7 +180,7 @@ const filesBelow = (folder: string): string =>
     .map(entry => readFileSync(path.join(entry.parentPath, entry.name), 'latin1'))
     .join('\n')
 
-test('a registered value leaves by no exit, however it is written', () =>
+test('a registered value is redacted at every output, in every encoding', () =>
   during(async ({ kernel, self }) => {
     self.hidden.hide(VALUE, { name: 'test' })
     for (const [name, writing] of Object.entries(writingsOf(VALUE))) {
@@ -232,7 +232,7 @@ test('a registered value leaves by no exit, however it is written', () =>
     for (const [name, writing] of writings) assert.ok(leakOf(files, writing) <= 8, `${name} in a file of the home`)
   }))
 
-test('a value is hidden before it is stored and until it is deleted, and until its plugin is there again', () =>
+test('a value is redacted before it is stored, until it is deleted, and until its plugin returns', () =>
   during(async ({ kernel, self, told }) => {
     const last = () => kernel.log.at(-1)?.msg
     const say = (text: string) => {
@@ -263,7 +263,7 @@ test('a value is hidden before it is stored and until it is deleted, and until i
     assert.is(say('a swordfish'), 'a swordfish', 'this one does not hide it')
   }))
 
-test('a value that is an ordinary word leaves alone what programs read', () =>
+test('a value that is an ordinary word does not alter protocol text', () =>
   during(async ({ kernel, self }) => {
     for (const word of ['completed', 'leaky.told', 'leaky_failed', 'leaky-id', 'a-plugin-name', 'messages'])
       self.hidden.hide(word, { name: 'test' })
@@ -282,7 +282,7 @@ test('a value that is an ordinary word leaves alone what programs read', () =>
     assert.is(kernel.log.at(-1)?.code, 'it was [redacted:test]', 'a sentence is read by people, whatever it is called')
   }))
 
-test('what a plugin fails with is told without the values of others', () =>
+test('the failure of a plugin is reported without the values of others', () =>
   during(async ({ kernel, self }) => {
     self.hidden.hide('swordfish', { name: 'test' })
     const broken = definePlugin({
@@ -299,7 +299,7 @@ test('what a plugin fails with is told without the values of others', () =>
     assert.not.match(JSON.stringify(await self.kernel.needs.events.list({})), 'swordfish')
   }))
 
-test('a stream finds a value that is split, also one that is registered meanwhile', () =>
+test('a stream redacts a value split over chunks, also one registered meanwhile', () =>
   during(async ({ self }) => {
     const stream = self.kernel.redact.stream()
     assert.is(stream.push('before sword'), 'before sword')
@@ -308,7 +308,7 @@ test('a stream finds a value that is split, also one that is registered meanwhil
     assert.is(stream.end(), '')
   }))
 
-test('a source that fails, or registers what cannot be hidden, is reported and costs nobody else', () =>
+test('a source that fails or registers an unredactable value is reported and affects no other', () =>
   during(async ({ kernel, self }) => {
     self.hidden.hide('swordfish', { name: 'test' })
     let sink: ((value: string) => () => void) | undefined
@@ -339,7 +339,7 @@ test('a source that fails, or registers what cannot be hidden, is reported and c
     assert.is(kernel.log.at(-1)?.msg, 'too late for this')
   }))
 
-test('during the boot a value is hidden as soon as its plugin has registered it', async () => {
+test('a value is redacted during the boot once its plugin has registered it', async () => {
   const hidden = new SecretSet()
   hidden.hide('swordfish')
   const holder = definePlugin({ name: 'a-holder', version: '1.0.0' }).surface({ secrets: [() => hidden] })
@@ -361,14 +361,14 @@ test('during the boot a value is hidden as soon as its plugin has registered it'
   await kernel.close()
 })
 
-test('a kernel that nobody redacts for says so where a plugin has secrets', async () => {
+test('a kernel without a redactor warns when a plugin has secrets', async () => {
   const holder = definePlugin({ name: 'holder', version: '1.0.0' }).surface({ secrets: [() => new SecretSet()] })
   const kernel = await bootBare({ plugins: [holder] })
   assert.ok(kernel.log.some(({ msg }) => /no plugin redacts secrets/.test(msg)))
   await kernel.close()
 })
 
-test('without redact.enabled texts leave as they are, and the log says so', async () => {
+test('with redact.enabled off texts are unchanged, and the log says so', async () => {
   const told = leaky()
   const { writeFile } = await import('node:fs/promises')
   const { temporaryFolder } = await import('../harness/kernel.js')
@@ -382,7 +382,7 @@ test('without redact.enabled texts leave as they are, and the log says so', asyn
   await kernel.close()
 })
 
-test('what fails on the other side of a socket is told without values too', async () => {
+test('failures on the other side of a socket are reported without values', async () => {
   const told = leaky()
   const doors = await openDoors([daemon, told.plugin])
   told.self().hidden.hide('swordfish', { name: 'test' })

@@ -73,7 +73,7 @@ const begun = async (home: string) => {
   while (!existsSync(path.join(home, 'slow.begun'))) await sleep(2)
 }
 
-test('while a sync is under way no reply tells of what it covers: neither the write, nor a read, a list or a refusal', async () => {
+test('during a sync no reply shows what it covers: neither a write, a read, a list nor a refusal', async () => {
   const home = await temporaryFolder('undurable')
   let child = await start(home)
   await writeFile(path.join(home, 'slow'), '')
@@ -97,7 +97,7 @@ test('while a sync is under way no reply tells of what it covers: neither the wr
   await rm(home, { recursive: true })
 })
 
-test('what any reply told of is there after a kill right behind it', async () => {
+test('data shown in any reply survives a kill right after it', async () => {
   const home = await temporaryFolder('told')
   let child = await start(home)
   await writeFile(path.join(home, 'slow'), '')

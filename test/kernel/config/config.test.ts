@@ -90,7 +90,7 @@ function sleeper(...held: number[]) {
 const codes = async (host: TestKernel) =>
   (await host.request('GET', '/api/doctor?only=config')).body.items.map((item: { code: string }) => item.code)
 
-test('a running kernel follows its file: live values at once, the others noted, an invalid file nothing', async () => {
+test('a running kernel follows its file: live values apply at once, others are noted, an invalid file is ignored', async () => {
   const home = await temporaryFolder('config')
   const file = path.join(home, 'config.json')
   await writeFile(file, own({ size: 2, depth: 2 }))
@@ -134,7 +134,7 @@ test('a running kernel follows its file: live values at once, the others noted, 
   await rm(home, { recursive: true, force: true })
 })
 
-test('an empty moment is no change, a burst is one, a file that is gone means the defaults', async () => {
+test('an empty file is ignored, a burst is one change, and a missing file means defaults', async () => {
   const home = await temporaryFolder('config')
   const file = path.join(home, 'config.json')
   await writeFile(file, own({ size: 2 }))
@@ -161,7 +161,7 @@ test('an empty moment is no change, a burst is one, a file that is gone means th
   await rm(home, { recursive: true, force: true })
 })
 
-test('the level of the log is live', async () => {
+test('the log level is a live setting', async () => {
   const home = await temporaryFolder('config')
   const file = path.join(home, 'config.json')
   const { plugin, value } = sizes()
@@ -175,7 +175,7 @@ test('the level of the log is live', async () => {
   await rm(home, { recursive: true, force: true })
 })
 
-test("a drop-in's values wait for it below plugins.<name>; a misspelt one or a path elsewhere fails it alone", async () => {
+test('drop-in settings below plugins.<name> wait for it; a misspelt one or another path fails it alone', async () => {
   const home = await temporaryFolder('config')
   const plugins = { 'acme.sizes': { size: 2 }, 'acme.odd': { sise: 2 } }
   await writeFile(path.join(home, 'config.json'), JSON.stringify({ plugins }))
@@ -209,7 +209,7 @@ test("a drop-in's values wait for it below plugins.<name>; a misspelt one or a p
   await rm(home, { recursive: true, force: true })
 })
 
-test('a start keeps settings below plugins.<vendor>.<name> for their extension; a wrong value fails that one alone', async () => {
+test('settings below plugins.<vendor>.<name> are kept for their extension; a wrong value fails only it', async () => {
   const home = await temporaryFolder('config')
   const plugins = { acme: { sizes: { size: 2 }, odd: { size: 'wide' }, flat: 3 }, disabled: [] }
   await writeFile(path.join(home, 'config.json'), JSON.stringify({ plugins }, null, 1))
@@ -246,7 +246,7 @@ test('a start keeps settings below plugins.<vendor>.<name> for their extension; 
   await rm(home, { recursive: true, force: true })
 })
 
-test('closing ends the watch: nothing keeps the process, and a later change is not read', async () => {
+test('a closed watch keeps no process alive and reads no later change', async () => {
   const home = await temporaryFolder('config')
   const file = path.join(home, 'config.json')
   await writeFile(file, own({ size: 2 }))
@@ -264,7 +264,7 @@ test('closing ends the watch: nothing keeps the process, and a later change is n
   await rm(home, { recursive: true, force: true })
 })
 
-test('a tap on a setting is told of each value, its failure is its own, and it goes with its plugin', async () => {
+test('a tap on a setting gets each value, its failure is contained, and it ends with its plugin', async () => {
   const home = await temporaryFolder('config')
   const file = path.join(home, 'config.json')
   const told: number[] = []
@@ -299,7 +299,7 @@ test('a tap on a setting is told of each value, its failure is its own, and it g
   await rm(home, { recursive: true, force: true })
 })
 
-test('a port says what is configured: an embedder may bring another one, and without one settings are their defaults', async () => {
+test('a port supplies the configuration: an embedder may replace it, and without one defaults apply', async () => {
   const home = await temporaryFolder('config')
   await writeFile(path.join(home, 'config.json'), own({ size: 2 }))
   const values = new Map<string, unknown>([

@@ -22,7 +22,7 @@ function made() {
   return { clock, reports, tapper, hooks, taps }
 }
 
-test('a table makes a hook of each kind, with the name of the plugin before its own in faults', async () => {
+test('a table creates a hook of each kind, prefixed in faults with the name of the plugin', async () => {
   const { clock, reports, tapper, hooks, taps } = made()
   const by = tapper('a')
   taps.heard.tap(by, () => {
@@ -43,7 +43,7 @@ test('a table makes a hook of each kind, with the name of the plugin before its 
   assert.equal(reports, ['a acme.things.heard: boom', 'a acme.word: no end within 100 ms'])
 })
 
-test('a hook says whether there is a tap; one that went does not count', async () => {
+test('a hook reports whether it has taps; a removed tap does not count', async () => {
   const { tapper, hooks, taps } = made()
   const by = tapper('a')
   for (const hook of Object.values(hooks)) assert.not.ok(hook.isUsed())
@@ -54,7 +54,7 @@ test('a hook says whether there is a tap; one that went does not count', async (
   assert.not.ok(hooks.heard.isUsed())
 })
 
-test('two kernels in one process have hooks of their own from one table', async () => {
+test('two kernels in one process have separate hooks from one table', async () => {
   const [one, other] = [made(), made()]
   let heard = 0
   one.taps.heard.tap(one.tapper('a'), () => heard++)
@@ -64,7 +64,7 @@ test('two kernels in one process have hooks of their own from one table', async 
   assert.is(heard, 1)
 })
 
-test('a table with one name twice, or an empty one, is refused', () => {
+test('a table with a duplicate name or without entries is refused', () => {
   const twice = { a: notify('a', 'A.'), b: notify('a', 'B.') }
   assert.throws(() => hookTable(twice), /must name "a" exactly once/)
   assert.throws(() => hookTable({ a: notify('', 'A.') }), /a hook table must name "" exactly once/)

@@ -8,7 +8,7 @@ import { ended, forever, scene } from './scene.js'
 const no = new Fault('no', 409, 'no')
 const tx = {} as Tx
 
-test('taps run by depth, then by owner, then as they were registered, whatever was loaded again or came later', async () => {
+test('taps run by depth, owner and registration order, whatever was reloaded or loaded later', async () => {
   const { report, guarding, tapper } = scene()
   const registry = new Registry<string>('things', report)
   const notify = new Notify<[string[]]>('heard', guarding())
@@ -42,7 +42,7 @@ test('taps run by depth, then by owner, then as they were registered, whatever w
   assert.is(await seen(), 'a1 a2 b1 b2 c1 c2 a1 a2')
 })
 
-test('what a registry contributor throws is its own: the others are collected', () => {
+test('an exception of a registry contributor is contained: the others are collected', () => {
   const { reports, report, tapper } = scene()
   const registry = new Registry<number>('numbers', report)
   registry.tap(tapper('a'), () => [1])
@@ -79,7 +79,7 @@ test('notify: a tap that throws, rejects or never ends is reported by name, and 
   assert.is(clock.pending, 0)
 })
 
-test('pipeline: undefined is no opinion, null is a value, a failing tap leaves the value as it was', async () => {
+test('pipeline: undefined keeps the value, null replaces it, and a failing tap leaves it unchanged', async () => {
   const { clock, reports, guarding, tapper } = scene()
   const pipeline = new Pipeline<string | null, [string]>('word', guarding(100))
   pipeline.tap(tapper('a'), (value, more) => `${value}${more}`)
@@ -118,7 +118,7 @@ const answers: readonly (readonly [says: string, answer: () => unknown, verdict:
 ]
 
 for (const [says, answer, verdict] of answers) {
-  test(`gate and guard: ${says} ${verdict === undefined ? 'lets it happen' : `refuses with ${verdict}`}`, async () => {
+  test(`gate and guard: ${says} ${verdict === undefined ? 'allows the call' : `refuses with ${verdict}`}`, async () => {
     const { report, guarding, tapper } = scene()
     const gate = new Gate<[]>('may', guarding())
     const guard = new Guard<[]>('may', report)
@@ -134,7 +134,7 @@ for (const [says, answer, verdict] of answers) {
   })
 }
 
-test('a gate that never answers refuses, and so does a guard that answers later', async () => {
+test('a gate without an answer refuses, and so does a guard with a late one', async () => {
   const { clock, reports, report, guarding, tapper } = scene()
   const gate = new Gate<[]>('may', guarding())
   gate.tap(tapper('a'), forever)
@@ -148,7 +148,7 @@ test('a gate that never answers refuses, and so does a guard that answers later'
   assert.is(reports.length, 2)
 })
 
-test('a notify or pipeline tap that keeps failing is left out for a while, longer each time, and told of once', async () => {
+test('a notify or pipeline tap that keeps failing is skipped with increasing back-off and reported once', async () => {
   const { clock, reports, guarding, tapper } = scene()
   const notify = new Notify<[]>('heard', guarding())
   let calls = 0
@@ -176,7 +176,7 @@ test('a notify or pipeline tap that keeps failing is left out for a while, longe
   assert.is(reports[6], 'a heard: boom')
 })
 
-test('a gate is never left out, so that failing often opens nothing', async () => {
+test('a gate is never skipped, so that repeated failures open nothing', async () => {
   const { guarding, report, tapper } = scene()
   const gate = new Gate<[]>('may', guarding())
   const guard = new Guard<[]>('may', report)
@@ -191,7 +191,7 @@ test('a gate is never left out, so that failing often opens nothing', async () =
   }
 })
 
-test('a tap that is released while a call is in progress is not called any more; one that runs is waited for', async () => {
+test('a tap released during a call is not called again; a running one is awaited', async () => {
   const { clock, guarding, tapper } = scene()
   const notify = new Notify<[]>('heard', guarding())
   const [a, b] = [tapper('a'), tapper('b')]
@@ -218,7 +218,7 @@ test('a tap that is released while a call is in progress is not called any more;
   assert.is(clock.pending, 0)
 })
 
-test('a released scope takes no more taps, and the hook stays as it was', async () => {
+test('a released scope takes no more taps, and the hook is unchanged', async () => {
   const { guarding, tapper } = scene()
   const notify = new Notify<[]>('heard', guarding())
   const gone = tapper('a')
@@ -229,7 +229,7 @@ test('a released scope takes no more taps, and the hook stays as it was', async 
   assert.is(heard, 0)
 })
 
-test('a tap that ends in the turn it was called in costs no timer', async () => {
+test('a tap that ends in the same turn costs no timer', async () => {
   const { clock, guarding, tapper } = scene()
   let armed = 0
   const counting = { ...guarding(), clock: Object.assign(Object.create(clock), { timeout: () => armed++ }) }

@@ -35,7 +35,7 @@ const stages = (seen: string[]): KernelTaps<PluginKernel> => ({
   leaving: (_, { owners, why }) => void seen.push(`leaving ${owners.filter(owner => owner.includes('.'))} ${why}`),
 })
 
-test('every stage of a boot, a load, an unload and a shutdown calls its hook, with the kernel as self', async () => {
+test('every stage of a boot, load, unload and shutdown calls its hook with the kernel', async () => {
   const seen: string[] = []
   const svc = await boot({ plugins: [daemon, resources, tapping('acme.first', stages(seen))] })
   assert.equal(seen.splice(0), [
@@ -58,7 +58,7 @@ test('every stage of a boot, a load, an unload and a shutdown calls its hook, wi
   assert.equal(seen, ['leaving acme.first shutdown'])
 })
 
-test('a tap on a stage that throws is attributed, and the change goes on', async () => {
+test('an exception of a tap on a stage is attributed, and the change continues', async () => {
   const broken: KernelTaps<PluginKernel> = {
     known: () => {
       throw new Error('not known')
@@ -74,7 +74,7 @@ test('a tap on a stage that throws is attributed, and the change goes on', async
   await svc.close()
 })
 
-test('a tap can take a plugin out of a change: it fails with the text, the others run', async () => {
+test('a tap can exclude a plugin from a change: it fails with the text, and the others run', async () => {
   const refusing: KernelTaps<PluginKernel> = {
     known: (_, change) => change.started.has('acme.second') && change.fail('acme.second', 'not this one'),
   }
@@ -92,7 +92,7 @@ test('a tap can take a plugin out of a change: it fails with the text, the other
   await svc.close()
 })
 
-test('a plugin that taps what is no hook of the kernel fails, and says which', async () => {
+test('a plugin that taps an unknown kernel hook fails with its name', async () => {
   for (const name of ['knwon', 'collect', 'quiesce', 'constructor']) {
     const wrong = tapping('acme.wrong', { [name]: () => undefined } as KernelTaps<PluginKernel>)
     const svc = await boot({ plugins: [daemon, resources, wrong] })
@@ -102,7 +102,7 @@ test('a plugin that taps what is no hook of the kernel fails, and says which', a
   }
 })
 
-test('a reload that is refused by a check leaves what runs untouched', async () => {
+test('a reload refused by a check leaves the running plugins unchanged', async () => {
   const seen: string[] = []
   const checking: KernelTaps<PluginKernel> = {
     check: async (_, { name, version }) =>
@@ -141,7 +141,7 @@ test('a reload whose routes cannot be described is refused before the running ve
   await svc.close()
 })
 
-test('a throw in `written` aborts the transaction; a `write` tap hears of its kinds alone', async () => {
+test('a throw in `written` aborts the transaction; a `write` tap is called only for its kinds', async () => {
   const asked: string[] = []
   let inner: PluginKernel | undefined
   let strict = false

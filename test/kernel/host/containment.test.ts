@@ -31,7 +31,7 @@ const endings = {
   'ends by itself': async () => {},
 }
 for (const [says, end] of Object.entries(endings)) {
-  test(`a service that ${says} is started again, later each time, and no more once its plugin is gone`, async () => {
+  test(`a service that ${says} is restarted with back-off until its plugin is released`, async () => {
     let runs = 0
     const { clock, scope, reports } = loop(() => {
       runs++
@@ -52,7 +52,7 @@ for (const [says, end] of Object.entries(endings)) {
   })
 }
 
-test('a service that does not hear the signal holds up the release for its deadline and is named', async () => {
+test('a service that ignores the signal delays the release until its deadline and is named', async () => {
   const { clock, scope } = loop(() => new Promise(() => {}))
   const released = scope.release(5000)
   await clock.advance(5000)
@@ -62,7 +62,7 @@ test('a service that does not hear the signal holds up the release for its deadl
   )
 })
 
-test('a scope releases in reverse, each step in its time, and collects what fails', async () => {
+test('a scope releases in reverse order, each step within its time, and collects failures', async () => {
   const clock = new VirtualClock()
   const scope = new OwnedScope('owner', clock)
   const order: string[] = []
@@ -86,7 +86,7 @@ test('a scope releases in reverse, each step in its time, and collects what fail
   assert.throws(() => scope.defer('late', () => {}), 'owner is already released and cannot acquire late')
 })
 
-test('a deadline is kept also for what begins late in a turn, and costs what ends at once no timer', async () => {
+test('a deadline covers calls that start late in a turn, and synchronous ones cost no timer', async () => {
   const clock = new VirtualClock()
   const late = within(clock, 100, new Promise(() => {})).catch(error => error.message)
   await clock.advance(99)
@@ -98,7 +98,7 @@ test('a deadline is kept also for what begins late in a turn, and costs what end
   assert.is(clock.pending, 0)
 })
 
-test('a flood of faults is counted and bounded, and takes neither place nor lines from other plugins', async () => {
+test('a flood of faults is counted and bounded, and takes no space or lines from other plugins', async () => {
   const clock = new VirtualClock()
   const log = new FaultLog(clock, () => ({ warn() {} }))
   const add = (owner: string, error: string, at = 0) => log.add({ at, owner, where: 'hook', error })
@@ -122,7 +122,7 @@ test('a flood of faults is counted and bounded, and takes neither place nor line
   assert.is(log.list().at(-1)?.error.length, 2000)
 })
 
-test('what a plugin that is being applied does too late is refused, and what never ends is given up and named', async () => {
+test('late calls of a plugin being applied are refused, and endless ones are abandoned and named', async () => {
   const clock = new VirtualClock()
   let late: unknown
   const slow: Plugin = {

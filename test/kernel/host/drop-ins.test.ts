@@ -21,7 +21,7 @@ function keeper(seen: { door?: DropInsApi }) {
   })
 }
 
-test('a plugin loads, replaces and removes drop-ins, and nothing else', async () => {
+test('a plugin loads, replaces and removes only drop-ins', async () => {
   const seen: { door?: DropInsApi } = {}
   const svc = await boot({ plugins: [keeper(seen), plain('base')], replace: ['acme.base'] })
   const door = seen.door as DropInsApi
@@ -39,7 +39,7 @@ test('a plugin loads, replaces and removes drop-ins, and nothing else', async ()
   await svc.close()
 })
 
-test('the tables of a plugin are purged when it is gone, and never those of one that runs or comes with the program', async () => {
+test('the tables of a removed plugin are purged, never those of a running or built-in one', async () => {
   const seen: { door?: DropInsApi } = {}
   const svc = await boot({ plugins: [keeper(seen)] })
   const door = seen.door as DropInsApi
@@ -57,7 +57,7 @@ test('the tables of a plugin are purged when it is gone, and never those of one 
   await svc.close()
 })
 
-test('a plugin that starts or ends is refused instead of waiting for itself', async () => {
+test('a plugin that starts or ends is refused a wait for itself', async () => {
   const said: string[] = []
   const starting = plain('acme.two', {
     requires: [DropIns.id],

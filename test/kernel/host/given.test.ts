@@ -15,7 +15,7 @@ import { plain } from './scene.js'
 
 const all = [Host, DropIns, Requests, DiskSpace, Faults]
 
-test('what the kernel provides is handed to who requires it, from the first plugin on, and to nobody else', async () => {
+test('a kernel token is available to each plugin that requires it, from the first plugin on', async () => {
   const seen: Record<string, PluginKernel> = {}
   const keep = (kernel: PluginKernel) => {
     seen[kernel.name] = kernel
@@ -53,7 +53,7 @@ test('what the kernel provides is handed to who requires it, from the first plug
   await svc.close()
 })
 
-test('nobody takes the place of what the kernel provides, and what it does not provide is waited for', async () => {
+test('no plugin replaces a kernel token, and a missing kernel token is awaited', async () => {
   const svc = await boot({
     plugins: [plain('taker', { provides: Host.id }), plain('waits', { requires: ['kernel.nothing@1'] })],
   })

@@ -72,7 +72,7 @@ function gate() {
   return { open, opened }
 }
 
-test('what is written while a plugin is reloaded that taps writes waits for it, and is judged and told', async () => {
+test('writes during a reload of a plugin that taps writes wait for it, and are judged and reported', async () => {
   const told: string[] = []
   const { plugin, put } = writer('writer')
   const svc = await boot({ plugins: [plugin, teller(told)] })
@@ -97,7 +97,7 @@ test('what is written while a plugin is reloaded that taps writes waits for it, 
   await svc.close()
 })
 
-test('when the new version does not start, the one that comes back hears of what waited', async () => {
+test('if the new version does not start, the restored version gets the waiting writes', async () => {
   const told: string[] = []
   const { plugin, put } = writer('writer')
   const svc = await boot({ plugins: [plugin, teller(told)] })
@@ -112,7 +112,7 @@ test('when the new version does not start, the one that comes back hears of what
   await svc.close()
 })
 
-test('nobody waits for one that does not come back, nor one who starts, or is required, in the same change', async () => {
+test('no write waits for a plugin that does not return, or for one that starts or is required in the same change', async () => {
   const told: string[] = []
   const required = writer('required', () => {}, 'other@1')
   const apart = writer('apart')

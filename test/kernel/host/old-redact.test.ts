@@ -18,14 +18,14 @@ const old = (name: string, entries: () => readonly unknown[], replaces?: string)
     hooks: { redact: entries },
   } as never)
 
-test('a plugin that taps redact, as in apiVersion 1, replaces values', async () => {
+test('a plugin that taps redact of apiVersion 1 replaces values', async () => {
   const svc = await boot({ plugins: [old('acme.quiet', () => [redactor])] })
   assert.is(svc.kernel.redact.text('hush now'), '**** now')
   await svc.kernel.host.unload('acme.quiet')
   await svc.close()
 })
 
-test('one that takes the place of the plugin redaction offers what that offers', async () => {
+test('a replacement of the redaction plugin provides its services', async () => {
   const { surface } = redaction
   const replacing = old('acme.quiet', () => [redactor], 'redaction')
   const plugin = { ...replacing, surface: { ...replacing.surface, settings: surface.settings ?? [] } }
@@ -36,7 +36,7 @@ test('one that takes the place of the plugin redaction offers what that offers',
   await svc.close()
 })
 
-test('a redactor of a drop-in without a function that it must have is left out, and texts leave as they came', async () => {
+test('a drop-in redactor without a required function is skipped, and texts are unchanged', async () => {
   const { contribute } = surfaceOf<unknown>()
   const wrong = definePlugin({ name: 'acme.wrong', version: '1' }).surface({
     registries: [contribute(Redactors, () => [{ text: (text: string) => `<${text}>` } as never])],

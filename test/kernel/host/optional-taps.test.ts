@@ -79,7 +79,7 @@ for (const [first, second] of [
   ['left', 'right'],
   ['right', 'left'],
 ] as const) {
-  test(`${first} first: each taps the other while both run, through loads, reloads and unloads of either`, async () => {
+  test(`${first} first: two plugins tap each other while both run, through loads, reloads and unloads`, async () => {
     const running: Running = new Map()
     const svc = await boot({ plugins: [door(first, running)] })
     const { host } = svc.kernel
@@ -113,7 +113,7 @@ for (const [first, second] of [
     await svc.close()
   })
 
-  test(`${first} first: nothing passes a gate unasked while both run`, async () => {
+  test(`${first} first: each gate is asked while both plugins run`, async () => {
     const running: Running = new Map()
     const svc = await boot({ plugins: [door(first, running)] })
     const { host } = svc.kernel
@@ -171,7 +171,7 @@ test('a dependent of the provider that starts in the same change finds the gate 
   await svc.close()
 })
 
-test('the place of a tap is that of the depth of its holder, whichever started first', async () => {
+test('the order of a tap follows the depth of its plugin, whichever started first', async () => {
   const { tap } = surfaceOf<unknown>()
   const asks = (name: string, requires: Parts['requires'] = {}, isOptional = true) =>
     definePlugin({ name, version: '1', requires: isOptional ? requires : { ...requires, left: Left } }).surface({
@@ -206,7 +206,7 @@ test('the place of a tap is that of the depth of its holder, whichever started f
   await svc.close()
 })
 
-test('a call that is in progress is waited for, on either side, and ends as it would have', async () => {
+test('a call in progress is awaited on either side and ends normally', async () => {
   for (const leaving of ['left', 'right'] as const) {
     const running: Running = new Map()
     let finish = () => {}
@@ -232,7 +232,7 @@ test('a call that is in progress is waited for, on either side, and ends as it w
   }
 })
 
-test('a plugin that taps a hook which an optional service lacks fails, and the service runs on', async () => {
+test('a plugin that taps a missing hook of an optional service fails, and the service continues', async () => {
   const running: Running = new Map()
   const wrong = door('right', running, { hook: doors => (doors as never as Record<string, Doors['opening']>).closing! })
   const lacks = 'right taps the hook closing, which the service of left@1 does not have'
@@ -247,7 +247,7 @@ test('a plugin that taps a hook which an optional service lacks fails, and the s
   await svc.close()
 })
 
-test('a replacement that lacks a hook which another plugin taps does not stay', async () => {
+test('a replacement without a hook that another plugin taps is rolled back', async () => {
   const running: Running = new Map()
   const lacking: Plugin = { ...door('left', running, { replaces: 'left' }), apply: () => ({}) }
   const svc = await boot({
@@ -265,7 +265,7 @@ test('a replacement that lacks a hook which another plugin taps does not stay', 
   await svc.close()
 })
 
-test('a view of a provider that knows its consumers is what the tap finds its hook on', async () => {
+test('a tap finds its hook on the consumer view of a provider', async () => {
   const Views = token<{ readonly of: (name: string) => Doors['opening']; readonly who: string }>('views@1')
   const made: string[] = []
   const running: Running = new Map()

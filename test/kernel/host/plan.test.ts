@@ -68,12 +68,12 @@ for (const { says, plugins, order, waiting = {}, failed = {} } of cases) {
   })
 }
 
-test('plan: a token that is lost is told with the reason', () => {
+test('plan: a missing token is reported with the reason', () => {
   const plan = makePlan([parse('a:b'), parse('b:c>b')], new Map([['c@1', 'of c, which is disabled']]))
   assert.equal(plan.waiting.get('a'), ['a', 'b', 'c@1 of c, which is disabled'])
 })
 
-test('plan: dependents leave before those that they require', () => {
+test('plan: dependents leave before their providers', () => {
   const all = ['a>a', 'b:a>b', 'c:b', 'd', 'e:a?'].map(parse)
   assert.is(names(dependentsOf(all[0] as Plugin, all)), 'c b a')
 })
@@ -92,7 +92,7 @@ function world(seed: number): Plugin[] {
   })
 }
 
-test('plan, of 300 worlds: an order by need, the same for any order given, and no other plugin changes who comes first', () => {
+test('plan: 300 random plans are ordered by need, independent of input order and of unrelated plugins', () => {
   for (let seed = 1; seed <= 300; seed++) {
     const plugins = world(seed)
     const { order, depths, waiting, failed } = makePlan(plugins)

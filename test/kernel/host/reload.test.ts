@@ -17,7 +17,7 @@ const version = async (svc: Svc, path: string) => {
 const states = (svc: Svc) =>
   Object.fromEntries(svc.kernel.host.plugins().map(({ name, state }) => [name, state.status]))
 
-test('reload puts a new version in place, with its dependents, and leaves the others alone', async () => {
+test('reload replaces a plugin and its dependents, and leaves the others alone', async () => {
   const svc = await boot({ plugins: [base, user, top, aside] })
   const before = svc.kernel.host.plugins()
   assert.equal(await svc.kernel.host.reload(plain('base', { provides: 'base@1', version: '2' })), { status: 'active' })
@@ -28,7 +28,7 @@ test('reload puts a new version in place, with its dependents, and leaves the ot
   await svc.close()
 })
 
-test('a version that does not start is refused with the reason, and the one before runs again with its dependents', async () => {
+test('a version that does not start is refused with the reason, and the previous one runs again with its dependents', async () => {
   const svc = await boot({ plugins: [base, user, top] })
   const before = svc.kernel.host.plugins()
   const bad: [Parameters<typeof plain>[1], RegExp][] = [
@@ -46,7 +46,7 @@ test('a version that does not start is refused with the reason, and the one befo
   await svc.close()
 })
 
-test('a route that is taken, or that cannot be served, fails the plugin that came with it and no other', async () => {
+test('a route that is taken or cannot be served fails only its plugin', async () => {
   const svc = await boot({ plugins: [base, plain('bad', { path: '/api/a**b' }), plain('zoo')] })
   assert.equal(states(svc), { base: 'active', bad: 'failed', zoo: 'active' })
   // By plan order the newcomer would be the first and the one that runs the later.
@@ -56,7 +56,7 @@ test('a route that is taken, or that cannot be served, fails the plugin that cam
   await svc.close()
 })
 
-test('load, unload and load again: the same order of everything, whoever came in between', async () => {
+test('load, unload and load again give the same order, whatever was loaded in between', async () => {
   let kernel: PluginKernel | undefined
   const probe = plain('probe', { apply: given => (kernel = given) })
   const svc = await boot({ plugins: [base, user, top, probe] })
@@ -72,7 +72,7 @@ test('load, unload and load again: the same order of everything, whoever came in
   await svc.close()
 })
 
-test('a plugin loaded before what it requires waits and starts with it; what failed for it tries again', async () => {
+test('a plugin loaded before its providers waits and starts with them; failed dependents are retried', async () => {
   const svc = await boot({ plugins: [top] })
   await svc.kernel.host.load(user)
   const missing = (name: string) => {
@@ -93,7 +93,7 @@ test('a plugin loaded before what it requires waits and starts with it; what fai
   await svc.close()
 })
 
-test('of two with one token the first has it until it goes; of two with one name the first runs and the other is told of', async () => {
+test('the first of two plugins with one token or name runs; the second is reported', async () => {
   const second = plain('second', { provides: 'base@1' })
   const svc = await boot({ plugins: [base, plain('base', { version: '9', path: '/api/else' }), second, user] })
   assert.equal(states(svc), { base: 'active', second: 'failed', user: 'active' })
@@ -107,7 +107,7 @@ test('of two with one token the first has it until it goes; of two with one name
   await svc.close()
 })
 
-test('changes asked for at once are made one after another', async () => {
+test('concurrent changes are made one after another', async () => {
   const svc = await boot({ plugins: [base, user] })
   const { host } = svc.kernel
   const results = await Promise.all([

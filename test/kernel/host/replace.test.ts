@@ -50,7 +50,7 @@ for (const plugins of [
   [base, user, other()],
   [other(), user, base],
 ] as readonly Plugin[][]) {
-  test(`one that the operator named takes the place with name, tables and routes: ${plugins.map(p => p.name)}`, async () => {
+  test(`a replacement named by the operator takes over name, tables and routes: ${plugins.map(p => p.name)}`, async () => {
     const home = await temporaryFolder('replace')
     const before = await boot({ plugins: [configuration, base, user], home })
     await before.close()
@@ -67,7 +67,7 @@ for (const plugins of [
   })
 }
 
-test('one that the operator did not name fails with what to do, and what it would replace runs on', async () => {
+test('a replacement without the setting of the operator fails with the next step, and the original continues', async () => {
   const svc = await boot({ plugins: [base, user, other()] })
   assert.equal(states(svc), { base: 'active ', user: 'active ', 'vendor.base': 'failed ' })
   const { state } = svc.kernel.host.plugins().at(-1) ?? {}
@@ -81,7 +81,7 @@ for (const [what, parts, why] of [
   ['provides something else', { provides: 'base@2' }, /has to provide base@1/],
   ['takes a route of others', { path: '/api/user' }, /\/api\/user is already registered by user/],
 ] as const) {
-  test(`one that ${what} at a boot leaves the place to whom it was to replace, and says why under its own name`, async () => {
+  test(`a replacement that ${what} at a boot leaves the original running and reports why under its own name`, async () => {
     const svc = await boot({ plugins: [base, user, other(parts)], replace: ['vendor.base'] })
     assert.equal(states(svc), { base: 'active ', user: 'active ', 'vendor.base': 'failed ' })
     const { state } = svc.kernel.host.plugins().at(-1) ?? {}
@@ -98,7 +98,7 @@ for (const [what, parts, why] of [
 const former = { 'old-base': 'base', 'old-user': 'user', inner: 'kernel' }
 
 for (const at of ['a boot', 'run time']) {
-  test(`one that replaces a plugin by its former name takes the place of what provides the same, at ${at}`, async () => {
+  test(`a replacement by a former name replaces the provider of the same services, at ${at}`, async () => {
     const renamed = { ...other(), replaces: 'old-base' }
     const all = [base, user]
     const plugins = at === 'a boot' ? [renamed, ...all] : all
@@ -116,7 +116,7 @@ for (const at of ['a boot', 'run time']) {
     ['replaces a part of one that provides nothing', {}, 'old-user', 'user and cannot be replaced'],
     ['replaces what is a part of the kernel', {}, 'inner', 'the kernel and cannot be replaced'],
   ] as const) {
-    test(`one that ${what} fails at ${at}, and says where the work of the former plugin went`, async () => {
+    test(`a replacement by a former name that ${what} fails at ${at} and names the successor`, async () => {
       const renamed = { ...other(parts), replaces }
       const all = [base, user]
       const plugins = at === 'a boot' ? [renamed, ...all] : all
@@ -131,7 +131,7 @@ for (const at of ['a boot', 'run time']) {
   }
 }
 
-test('at run time it takes the place of the one that runs, which comes back when it does not start or goes', async () => {
+test('a replacement at run time takes over, and the original returns when it fails or is unloaded', async () => {
   const home = await temporaryFolder('replace')
   await writeFile(path.join(home, 'config.json'), '{ "plugins": { "replace": ["vendor.base", "nobody"] } }')
   const svc = await boot({ plugins: [configuration, base, user], home })
@@ -160,7 +160,7 @@ const writesBoth = async (kernel: PluginKernel<Needs>) => {
 }
 
 for (const own of [[extra], [...tables, extra]]) {
-  test(`one with a table of its own gives the place back, at run time and at the next start (${own.length})`, async () => {
+  test(`a replacement with its own table gives way at run time and at the next start (${own.length})`, async () => {
     const home = await temporaryFolder('replace')
     const plugin = other({ tables: own, apply: writesBoth })
     const first = await boot({ plugins: [base, plugin], home, replace: ['vendor.base'] })
@@ -230,7 +230,7 @@ for (const [what, plugin, lacks] of [
     /user taps the hook turning, which the service of base@1 does not have/,
   ],
 ] as const) {
-  test(`one that lacks ${what} of what it replaces is refused with a list, at a boot and later, and the original runs`, async () => {
+  test(`a replacement without ${what} is refused with a list, at boot and later, and the original runs`, async () => {
     const options = { plugins: [original, tapping('user')] }
     const running = { base: 'active ', user: 'active ' }
     const booted = await boot({ plugins: [...options.plugins, plugin], replace: ['vendor.base'] })
@@ -247,7 +247,7 @@ for (const [what, plugin, lacks] of [
   })
 }
 
-test('a tap on a hook that does not exist fails its own plugin, with the names of hook and token', async () => {
+test('a tap on a missing hook fails its own plugin, with the names of hook and token', async () => {
   const wrong = definePlugin({ name: 'acme.wrong', version: '1', requires: { base: Base } }).surface({
     taps: [
       tap(
@@ -264,7 +264,7 @@ test('a tap on a hook that does not exist fails its own plugin, with the names o
   await svc.close()
 })
 
-test('a table of its own that is named as those of the plugin it replaces is refused', async () => {
+test('an own table named like a table of the replaced plugin is refused', async () => {
   const odd = other({ tables: [...tables, { id: 'vendor-001', sql: 'CREATE TABLE base_extra (n INTEGER) STRICT;' }] })
   const svc = await boot({ plugins: [base, odd], replace: ['vendor.base'] })
   assert.equal(states(svc), { base: 'active ', 'vendor.base': 'failed ' })
@@ -273,7 +273,7 @@ test('a table of its own that is named as those of the plugin it replaces is ref
   await svc.close()
 })
 
-test('tables that left a plugin can be inherited by any other, as they are and while nobody has them', async () => {
+test('tables of a removed plugin can be inherited unchanged by any other while they have no owner', async () => {
   const home = await temporaryFolder('heirs')
   const heir = (name: string, inherited: object = {}) =>
     plain(name, {
@@ -308,7 +308,7 @@ test('tables that left a plugin can be inherited by any other, as they are and w
   await rm(home, { recursive: true })
 })
 
-test('what is disabled does not run, who requires it waits and says why, and a name that nobody has is told', async () => {
+test('a disabled plugin does not run, its dependents wait with the reason, and an unknown name is reported', async () => {
   const home = await temporaryFolder('disabled')
   await writeFile(path.join(home, 'config.json'), '{ "plugins": { "disabled": ["base", "typo"] } }')
   const svc = await boot({ plugins: [configuration, base, user, plain('top', { maybe: ['base@1'] })], home })

@@ -56,7 +56,7 @@ function passerBy(name: string, seen: { desk: Maybe<Desk>; scope: Scope }[]): Pl
   }
 }
 
-test('each consumer has a view of its own, which goes with it', async () => {
+test('each consumer has its own view, released with it', async () => {
   const told: string[] = []
   const seen: PluginKernel<{ desk: typeof Desks }>[] = []
   const svc = await boot({ plugins: [desks(told), user('ann', seen), user('bob', seen)] })
@@ -71,7 +71,7 @@ test('each consumer has a view of its own, which goes with it', async () => {
   assert.equal(told.slice(2), ['1 cleared bob'])
 })
 
-test('a view of an optional service is one, goes with the service, and the next service has another', async () => {
+test('a view of an optional service is released with the service, and the next service has another', async () => {
   const told: string[] = []
   const seen: { desk: Maybe<Desk>; scope: Scope }[] = []
   const svc = await boot({ plugins: [passerBy('cat', seen), desks(told)] })

@@ -51,12 +51,12 @@ test.after(() => doors.close())
 const who = async (as: Actor) => JSON.parse((await kernel.needs.request({ method: 'GET', url: '/api/who' }, as)).body)
 const direct = 'daemon-control daemon-control'
 
-test('a plugin asks on behalf of somebody, and of each at the same time', async () => {
+test('a plugin makes requests on behalf of several callers at once', async () => {
   const [one, other] = await Promise.all([who(somebody), who(operator)])
   assert.equal([one.who, other.who], ['guest.somebody somebody', direct])
 })
 
-test('what such a request carries makes nobody else the same, at any door', async () => {
+test('the marker of such a request gives its identity to no other caller, on any transport', async () => {
   meanwhile = async header => {
     meanwhile = async () => undefined
     assert.type(header, 'string')

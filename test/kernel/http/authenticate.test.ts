@@ -89,7 +89,7 @@ const answer = async (where: object, url: string, headers: Record<string, string
   return status === 200 ? `${body.id} ${body.origin}` : `${status} ${body.code}`
 }
 
-test('a request that came through no door is refused', async () => {
+test('a request without a transport is refused', async () => {
   const clock = new VirtualClock()
   const bound = { owner: 'places', route: who('/api/who'), self: undefined }
   const options = {
@@ -108,7 +108,7 @@ test('a request that came through no door is refused', async () => {
   server.close()
 })
 
-test('without an authenticator nobody is known over TCP, and a refused caller is told what to send', () =>
+test('no caller is known over TCP without an authenticator, and the refusal names the header', () =>
   during([places], async ({ where, kernel }) => {
     assert.is(await answer(where.socket, '/api/who'), 'daemon-control uds')
     assert.is(await answer(where.socket, '/api/who', { 'user-agent': 'svc/cli' }), 'daemon-control cli')
@@ -138,7 +138,7 @@ for (const http of [{ trust_own_user: true }, { require_token: false }])
       { ...http, allowed_hosts: ['hooks.example'] },
     ))
 
-test('an authenticator says who asks over TCP; whom it does not know is refused, and so is everybody when it fails', async () => {
+test('an authenticator identifies TCP callers; unknown callers, and all during a failure, are refused', async () => {
   const seen: string[] = []
   await during([places, keys('1.0.0', seen)], async ({ where, kernel }) => {
     assert.is(await answer(where.tcp, '/api/who', { 'x-key': 'ada' }), 'ada 1.0.0 http')
@@ -161,13 +161,13 @@ test('an authenticator says who asks over TCP; whom it does not know is refused,
   })
 })
 
-test('an authenticator that fails often is never left out', () =>
+test('an authenticator that often fails is never skipped', () =>
   during([places, keys()], async ({ where }) => {
     for (let n = 0; n < 8; n++) assert.is(await answer(where.tcp, '/api/who', { 'x-key': 'broken' }), '500 hook_failed')
     assert.is(await answer(where.tcp, '/api/who'), '401 identity_required')
   }))
 
-test('while an authenticator is replaced nobody is taken for the own user: requests wait for the new one', () =>
+test('requests wait while an authenticator is replaced, and no caller counts as the own user', () =>
   during([places, keys('1')], async ({ where, kernel }) => {
     const answers: string[] = []
     let over = false
@@ -214,7 +214,7 @@ test('while an authenticator is replaced nobody is taken for the own user: reque
     assert.is(await answer(where.tcp, '/api/who'), '401 identity_required')
   }))
 
-test('an authenticator that goes while it is asked leaves nobody to be taken for the own user', async () => {
+test('an authenticator released during a request lets no caller count as the own user', async () => {
   let decide = (): void => {}
   const decided = new Promise<void>(resolve => {
     decide = resolve
@@ -238,7 +238,7 @@ test('an authenticator that goes while it is asked leaves nobody to be taken for
   })
 })
 
-test('TCP waits for the authenticator that the configuration names, then is 503; the socket is served meanwhile', async () => {
+test('TCP waits for the configured authenticator, then replies 503; the socket is served meanwhile', async () => {
   const clock = new VirtualClock()
   const doors = await whileTimePasses(clock, openDoors([places], clock, { authenticator: 'keys' }))
   const { where, kernel } = doors
@@ -254,7 +254,7 @@ test('TCP waits for the authenticator that the configuration names, then is 503;
   await whileTimePasses(clock, doors.close())
 })
 
-test('with an authenticator others can reach the daemon, and the user id of a peer counts for nothing there', async () => {
+test('with an authenticator TCP may be reachable by others, and the peer user id does not count', async () => {
   for (const [plugins, authenticator] of [
     [[places, keys()], ''],
     [[places, keys()], 'keys'],
@@ -281,7 +281,7 @@ test('with an authenticator others can reach the daemon, and the user id of a pe
   )
 })
 
-test('`admit` refuses a request of somebody known for a route, before its body is read', async () => {
+test('`admit` refuses a route to a known caller before its body is read', async () => {
   const asked: string[] = []
   const gate = plugin('gate', {
     admit: async (_self, { actor, method }, { path }) => {
@@ -301,7 +301,7 @@ test('`admit` refuses a request of somebody known for a route, before its body i
   })
 })
 
-test('about the operator on the Unix socket a route of recovery asks the plugins of the program, and no drop-in', async () => {
+test('a recovery route on the Unix socket asks built-in plugins about the operator, and no drop-in', async () => {
   const asked: string[] = []
   const own = plugin('own', {
     admit: (_self, incoming, { path }) => {
@@ -333,7 +333,7 @@ test('about the operator on the Unix socket a route of recovery asks the plugins
   })
 })
 
-test('`replied` tells of every request once, refused ones too; a throw of it reaches nobody', async () => {
+test('`replied` is called once for every request, refused ones too; its exceptions are contained', async () => {
   const told: Exchange[] = []
   const audit = plugin('audit', {
     replied: (_self, exchange) => {
@@ -367,7 +367,7 @@ test('`replied` tells of every request once, refused ones too; a throw of it rea
   })
 })
 
-test('hosts that the configuration allows are answered for, live; the own user is not known by them', () =>
+test('configured hosts are served live; they do not identify the own user', () =>
   during(
     [places, plugin('more', {}, [who('/api/page', { public: true, navigation: true })])],
     async ({ where, home, port }) => {
@@ -396,7 +396,7 @@ test('hosts that the configuration allows are answered for, live; the own user i
     },
   ))
 
-test('another site leads a browser to a page that says so, and to nothing else', () =>
+test('a browser led from another site reaches only pages that allow it', () =>
   during(
     [
       places,
@@ -422,7 +422,7 @@ test('another site leads a browser to a page that says so, and to nothing else',
     { trust_own_user: true },
   ))
 
-test('a name that no host can have stops the start', async () => {
+test('an invalid host name stops the start', async () => {
   const home = await temporaryFolder('hosts')
   for (const bad of ['*', '*.example', 'a b', 'http://a.example', 'a.example:99999999', '']) {
     await writeFile(path.join(home, 'config.json'), JSON.stringify({ http: { allowed_hosts: [bad] } }))

@@ -200,7 +200,7 @@ function* megabytes(count: number): Generator<Buffer> {
 }
 
 for (const door of DOORS) {
-  test(`${door}: raw bytes are handed over as they came`, () =>
+  test(`${door}: raw bytes are delivered unchanged`, () =>
     during(async ({ where }) => {
       const text = Buffer.from('{ "a": 1,\r\n  "a": 2 } \xff', 'latin1')
       for (const type of ['application/json', 'text/plain; charset=latin1']) {
@@ -217,7 +217,7 @@ for (const door of DOORS) {
       assert.equal([large.status, large.code], [413, 'payload_too_large'])
     }))
 
-  test(`${door}: a stream is limited in bytes as they arrive, and before that by the length that it announces`, () =>
+  test(`${door}: a stream is limited by the announced length and by the bytes that arrive`, () =>
     during(async ({ where }) => {
       const whole = await upload(where[door], '/api/stream', megabytes(4))
       assert.equal(JSON.parse(whole.bytes.toString()), await digest(Readable.from(megabytes(4))))
@@ -233,13 +233,13 @@ for (const door of DOORS) {
     }))
 }
 
-test('a body that its handler does not read is not taken, and the reply comes', () =>
+test('a body that its handler does not read is not accepted, and the reply is sent', () =>
   during(async ({ where }) => {
     const reply = await upload(where.socket, '/api/deaf', megabytes(1))
     assert.equal([reply.status, reply.headers.connection], [204, 'close'])
   }))
 
-test('a sender is slowed down to the pace at which its stream is read', () =>
+test('a sender is slowed to the pace of the reader', () =>
   during(async ({ where }) => {
     let go = (): void => {}
     hold = new Promise(resolve => {
@@ -266,7 +266,7 @@ test('a sender is slowed down to the pace at which its stream is read', () =>
     assert.is((await reply).status, 200)
   }))
 
-test('a caller that hangs up ends the stream that it sends, and the one that it is sent', () =>
+test('a disconnect of the caller ends the streams of both directions', () =>
   during(async ({ where, kernel }) => {
     const sending = http.request({ ...where.socket, method: 'PUT', path: '/api/stream', agent: false })
     sending.setHeader('content-type', 'application/zip')
@@ -285,7 +285,7 @@ test('a caller that hangs up ends the stream that it sends, and the one that it 
     assert.equal(kernel.host.faults(), [])
   }))
 
-test('a reply is made no faster than its caller reads it', () =>
+test('a reply is produced at the pace of its reader', () =>
   during(async ({ where }) => {
     const [response] = (await once(http.get({ ...where.socket, path: '/api/endless', agent: false }), 'response')) as [
       http.IncomingMessage,
@@ -301,14 +301,14 @@ test('a reply is made no faster than its caller reads it', () =>
     await until(() => seen.includes('the source ended, aborted'))
   }))
 
-test('a stream may come in and go out at once', () =>
+test('a request stream and a reply stream run at once', () =>
   during(async ({ where }) => {
     const { status, bytes } = await upload(where.tcp, '/api/echo', megabytes(20))
     assert.is(status, 200)
     assert.equal(await digest(Readable.from([bytes])), await digest(Readable.from(megabytes(20))))
   }))
 
-test('a plugin that is replaced waits for its streams a while, then ends them', () =>
+test('a replaced plugin waits for its streams for a limited time, then ends them', () =>
   during(async ({ where, kernel }) => {
     const get = async (url: string) =>
       ((await once(http.get({ ...where.socket, path: url, agent: false }), 'response')) as [http.IncomingMessage])[0]
@@ -336,7 +336,7 @@ test('a plugin that is replaced waits for its streams a while, then ends them', 
     assert.equal(kernel.host.faults(), [])
   }))
 
-test('replies have the type and headers that they declare, and run no script in a page unless they say so', () =>
+test('replies have their declared type and headers, and run no script in a page by default', () =>
   during(async ({ where }) => {
     const page = await ask(where.tcp, '/api/page?say=hello')
     assert.equal([page.status, page.text, page.headers['content-type']], [200, '<p>hello', 'text/html; charset=utf-8'])
@@ -355,7 +355,7 @@ test('replies have the type and headers that they declare, and run no script in 
     assert.equal([broken.status, broken.body.code, broken.headers['x-evil']], [500, 'internal', undefined])
   }))
 
-test('inject sends and gets bytes', () =>
+test('inject sends and receives bytes', () =>
   during(async ({ kernel }) => {
     const file = await kernel.inject({ method: 'GET', url: '/api/file' })
     assert.equal([...file.bytes], [0, 1, 254, 255])
@@ -367,7 +367,7 @@ test('inject sends and gets bytes', () =>
     assert.is(JSON.parse(streamed.body).size, 300_000)
   }))
 
-test('a route tells of faults in its own words; what fails there is told as everywhere', () =>
+test('a route formats its own faults; internal failures have the common form', () =>
   during(async ({ where, kernel }) => {
     const page = await ask(where.tcp, '/api/page')
     assert.equal([page.status, page.text], [422, '<h1>422 say_something</h1>'])
@@ -381,7 +381,7 @@ test('a route tells of faults in its own words; what fails there is told as ever
     assert.is(kernel.host.faults()[0]?.owner, 'bodies')
   }))
 
-test('a source that fails before its first byte is a 500 without internals, later it cuts the reply off; both are told', () =>
+test('a source that fails before its first byte gives 500 without internals, later it cuts the reply; both are logged', () =>
   during(async ({ where, kernel }) => {
     const first = await ask(where.socket, '/api/breaks?after=0')
     assert.equal([first.status, first.body.code], [500, 'internal'])
@@ -391,7 +391,7 @@ test('a source that fails before its first byte is a 500 without internals, late
     assert.match(JSON.stringify(kernel.host.faults()), 'the file is gone')
   }))
 
-test('the document tells of bytes and of the shape of errors', async () => {
+test('the document describes byte bodies and the shape of errors', async () => {
   await during(async ({ kernel }) => {
     // biome-ignore lint/suspicious/noExplicitAny: a document of any shape
     const { paths } = JSON.parse((await kernel.inject({ method: 'GET', url: '/api/openapi.json' })).body) as any

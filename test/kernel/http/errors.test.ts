@@ -82,7 +82,7 @@ const CASES: readonly (readonly [url: string, ask: Ask, status: number, code: st
 ]
 
 for (const door of DOORS) {
-  test(`${door}: every refusal has its status, its code and the body of errors`, async ({ doors }) => {
+  test(`${door}: every refusal has its status, its code and the error body`, async ({ doors }) => {
     for (const [url, asked, status, code] of CASES) {
       const label = `${asked.method ?? 'GET'} ${url.slice(0, 60)} ${JSON.stringify(asked.body ?? '').slice(0, 40)}`
       const reply = await ask(doors.where[door], url, asked)
@@ -95,7 +95,7 @@ for (const door of DOORS) {
     }
   })
 
-  test(`${door}: what failed inside is told to nobody but the log`, async ({ doors }) => {
+  test(`${door}: internal failures are only in the log`, async ({ doors }) => {
     for (const name of ['error', 'text', 'status']) {
       assert.not.match((await ask(doors.where[door], `/api/faults/${name}`)).text, /hunter2/)
       assert.match(doors.kernel.host.faults().at(-1)?.error ?? '', /hunter2/)
@@ -103,12 +103,12 @@ for (const door of DOORS) {
     }
   })
 
-  test(`${door}: a handler that returns nothing is told of in the words of its author`, async ({ doors }) => {
+  test(`${door}: a handler that returns nothing is reported with a hint for its author`, async ({ doors }) => {
     assert.is((await ask(doors.where[door], '/api/silent')).status, 500)
     assert.match(doors.kernel.host.faults().at(-1)?.error ?? '', 'the handler returned no reply')
   })
 
-  test(`${door}: Retry-After and the next step are told`, async ({ doors }) => {
+  test(`${door}: Retry-After and the next step are sent`, async ({ doors }) => {
     const often = await ask(doors.where[door], '/api/faults/often')
     assert.is(often.headers['retry-after'], '7')
     const unauthorized = await ask(doors.where[door], '/api/faults/unauthorized')
@@ -119,7 +119,7 @@ for (const door of DOORS) {
     })
   })
 
-  test(`${door}: nothing that was sent comes back or reaches the log`, async ({ doors }) => {
+  test(`${door}: request contents appear neither in the reply nor in the log`, async ({ doors }) => {
     const secret = 'hunter3-very-secret'
     const before = doors.log.length
     const put = (body: unknown, headers: Record<string, string> = {}) =>
@@ -148,14 +148,14 @@ for (const door of DOORS) {
   })
 }
 
-test('a byte order mark is read over, bytes that are no UTF-8 are refused', async ({ doors }) => {
+test('a byte order mark is skipped, and bytes that are not UTF-8 are refused', async ({ doors }) => {
   const put = (body: string) => ask(doors.where.socket, '/api/faults/a', { method: 'PUT', body })
   assert.is((await put('\ufeff{"token":"tok_1"}')).status, 200)
   assert.is((await put('{"token":"tok_ü😀"}')).status, 200)
   assert.is((await put('{"token":"tok_1","deep":'.concat('['.repeat(99), ']'.repeat(99), '}'))).status, 200)
 })
 
-test('a path parameter is decoded once and never becomes a path', async ({ doors }) => {
+test('a path parameter is decoded once and cannot become a path', async ({ doors }) => {
   const nameOf = async (text: string) => (await ask(doors.where.socket, `/api/faults/${text}`)).body.name
   assert.is(await nameOf('a%2Fb'), 'a/b')
   assert.is(await nameOf('a%252Fb'), 'a%2Fb')
@@ -165,12 +165,12 @@ test('a path parameter is decoded once and never becomes a path', async ({ doors
   assert.is(await nameOf('x'.repeat(4000)), 'x'.repeat(4000))
 })
 
-test('HEAD is not served: no route has it', async ({ doors }) => {
+test('HEAD is not served', async ({ doors }) => {
   const { status, text } = await ask(doors.where.tcp, '/api/faults/a', { method: 'HEAD' })
   assert.equal([status, text], [404, ''])
 })
 
-test('trust goes by the door: who asks is the same everywhere, and no header changes it', async ({ doors }) => {
+test('trust depends on the transport, and no header changes it', async ({ doors }) => {
   const headers = {
     'x-forwarded-for': '203.0.113.9',
     'x-forwarded-host': 'evil.example',
@@ -198,7 +198,7 @@ test('trust goes by the door: who asks is the same everywhere, and no header cha
   assert.is((await ask(doors.where.tcp, '/api/socket-only')).body.code, 'route_not_found')
 })
 
-test('TCP answers for its own names and to no other site', async ({ doors }) => {
+test('TCP serves its own host names and no other site', async ({ doors }) => {
   const { port } = doors
   const get = async (headers: Record<string, string>) => {
     const { status, body } = await ask(doors.where.tcp, '/api/faults/a', { headers })
@@ -222,7 +222,7 @@ test('TCP answers for its own names and to no other site', async ({ doors }) => 
   assert.equal(allowed, [])
 })
 
-test('a bind that others can reach does not start', async () => {
+test('a start with a bind address reachable by others is refused', async () => {
   for (const host of ['0.0.0.0', '::', '192.0.2.1', 'example.com']) {
     const home = await temporaryFolder('bind')
     await writeFile(path.join(home, 'config.json'), JSON.stringify({ http: { port: 0, host } }))
@@ -235,7 +235,7 @@ test('a bind that others can reach does not start', async () => {
   }
 })
 
-test('a full disk is 507 for what writes, and nothing else', async () => {
+test('a full disk gives 507 only to writes', async () => {
   const svc = await boot({ plugins: [faults], freeBytes: async () => 0 })
   const full = await svc.request('PUT', '/api/faults/a', { token: 'tok_1' })
   assert.equal([full.status, full.body.code], [507, 'disk_full'])

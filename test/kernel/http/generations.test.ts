@@ -101,7 +101,7 @@ const bound = (owner: string, handle: (request: Asked) => unknown = () => ({ ver
 })
 const said = (reply: InjectReply) => (reply.status === 200 ? JSON.parse(reply.body).version : reply.status)
 
-test('a burst of changes makes one generation, the first is made at once', async () => {
+test('a burst of changes makes one generation, and the first is made at once', async () => {
   const { clock, transport, state, get } = bench([bound('a')])
   await transport.publish()
   assert.is(state.generations, 1)
@@ -116,7 +116,7 @@ test('a burst of changes makes one generation, the first is made at once', async
   await transport.end()
 })
 
-test('a generation that does not boot leaves the current one, and the next that does takes its place', async () => {
+test('a generation that fails to boot leaves the current one, and the next good one replaces it', async () => {
   const { clock, transport, state, get } = bench([bound('a')])
   await transport.publish()
   state.routes = [bound('a'), bound('a')]
@@ -135,7 +135,7 @@ test('a generation that does not boot leaves the current one, and the next that 
   await transport.end()
 })
 
-test('requests for what is held wait and are served by the new version, others go on, what does not return is 404', async () => {
+test('requests for held routes wait for the new version, others continue, and removed routes give 404', async () => {
   const { clock, transport, state, get } = bench([bound('a'), bound('b'), bound('c')])
   await transport.publish()
   const replaced = transport.hold(['a', 'c'])
@@ -158,7 +158,7 @@ test('requests for what is held wait and are served by the new version, others g
   await transport.end()
 })
 
-test('who waits longer than five seconds gets 503 and is told when to come again', async () => {
+test('a request that waits over five seconds gets 503 with Retry-After', async () => {
   const { clock, transport, get } = bench([bound('a')])
   await transport.publish()
   const replaced = transport.hold(['a'])
@@ -188,7 +188,7 @@ test('who waits longer than five seconds gets 503 and is told when to come again
   await transport.end()
 })
 
-test('a drain waits for the handlers of its plugin alone; after its time their signals abort and callers get 503', async () => {
+test('a drain waits only for handlers of its plugin; then their signals abort and callers get 503', async () => {
   const ends = new Map<string, (value: unknown) => void>()
   const reasons: unknown[] = []
   const slow = (name: string) =>
@@ -223,7 +223,7 @@ test('a drain waits for the handlers of its plugin alone; after its time their s
   await transport.end()
 })
 
-test('under load, one plugin replaced hundreds of times fails no request of others, and its own are answered by a living version', async () => {
+test('hundreds of replacements of one plugin under load fail no request of others, and its own are served', async () => {
   const doors = await openDoors([versioned('steady', '1'), versioned('other', '1'), versioned('moving', '0')])
   const { host } = doors.kernel
   // As many as callers: the server closes one that is idle for some seconds, which may be the moment in which it is used again.
@@ -262,7 +262,7 @@ test('under load, one plugin replaced hundreds of times fails no request of othe
   await doors.close()
 })
 
-test('a request whose body is still coming when its plugin leaves gets 503 and never reaches the released plugin', async () => {
+test('a request with an incomplete body when its plugin leaves gets 503 and does not reach the released plugin', async () => {
   const clock = new VirtualClock()
   let handled = 0
   const taker = definePlugin({ name: 'taker', version: '1', service: async () => class {} }).surface({

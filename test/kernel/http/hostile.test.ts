@@ -66,7 +66,7 @@ const CASES: readonly (readonly [what: string, head: readonly string[], body: st
   ]
 
 for (const door of DOORS) {
-  test(`${door}: what is no decent request is refused with the body of errors`, async ({ doors }) => {
+  test(`${door}: a malformed request is refused with the error body`, async ({ doors }) => {
     for (const [what, lines, body, status, code] of CASES) {
       const head = lines.map(line => (line === 'HOST' ? `host: localhost:${doors.port}` : line)).join('\r\n')
       const bytes = Buffer.from(`${head}\r\nconnection: close\r\n\r\n${body}`, 'latin1')
@@ -79,7 +79,7 @@ for (const door of DOORS) {
   })
 }
 
-test('over TCP exactly one Host is needed, on the socket none', async ({ doors }) => {
+test('TCP needs exactly one Host header, the socket none', async ({ doors }) => {
   const codeOf = async (door: 'socket' | 'tcp', ...hosts: string[]) => {
     const text = await send(doors.where[door], `${[GET, ...hosts, 'connection: close'].join('\r\n')}\r\n\r\n`)
     const { status, body } = parseReply(text)
@@ -94,14 +94,14 @@ test('over TCP exactly one Host is needed, on the socket none', async ({ doors }
   assert.is(await codeOf('socket'), 200)
 })
 
-test('a request that is refused does not carry another one in its body', async ({ doors }) => {
+test('the body of a refused request is not read as another request', async ({ doors }) => {
   const inner = `${GET}\r\nhost: localhost:${doors.port}\r\n\r\n`
   const head = [PUT, `host: localhost:${doors.port}`, 'content-type: text/plain', `content-length: ${inner.length}`]
   const text = await send(doors.where.tcp, `${head.join('\r\n')}\r\nconnection: close\r\n\r\n${inner}`)
   assert.equal(text.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 415'])
 })
 
-test('rubbish after a request does not get into the middle of its reply', async ({ doors }) => {
+test('garbage after a request does not enter the middle of its reply', async ({ doors }) => {
   const text = await send(doors.where.socket, `${GET}\r\nhost: x\r\n\r\nrubbish\r\n\r\n`)
   assert.match(text, /^HTTP\/1\.1 (200|400)/)
   for (const reply of text.split(/(?=HTTP\/1\.1 )/)) {
@@ -124,7 +124,7 @@ const UPGRADE = [
 ]
 
 for (const door of DOORS) {
-  test(`${door}: a request with more header fields than are read is refused`, async ({ doors }) => {
+  test(`${door}: a request with too many header fields is refused`, async ({ doors }) => {
     const host = `host: localhost:${doors.port}`
     const crossSite = door === 'tcp' ? '403 cross_site' : '200'
     const answer = async (first: string, count: number, ...more: string[]) => {
@@ -140,7 +140,7 @@ for (const door of DOORS) {
     }
   })
 
-  test(`${door}: a header field that is read once and was sent twice is refused`, async ({ doors }) => {
+  test(`${door}: a repeated single-value header field is refused`, async ({ doors }) => {
     const host = `host: localhost:${doors.port}`
     const own = `http://localhost:${doors.port}`
     const twice = [
@@ -162,7 +162,7 @@ for (const door of DOORS) {
   })
 }
 
-test('who sends a head or a body too slowly gets 408, and holds up nobody', async () => {
+test('a slow head or body gets 408 and blocks no other request', async () => {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'svc-slow-'))
   const where = { socketPath: path.join(folder, 'slow.sock') }
   const limits = {

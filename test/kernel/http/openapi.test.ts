@@ -37,7 +37,7 @@ const more = (path: string, body: v.GenericSchema = v.unknown()): Route =>
 const plugin = (name: string, all: readonly Route[]) =>
   definePlugin({ name, version: '1.0.0', service: async () => class {} }).surface({ routes: all }) as Plugin
 
-test('an operation id is made of method and path alone, and is a name in any language', () => {
+test('an operation id is made only of method and path, and is an identifier in any language', () => {
   const id = (method: 'GET' | 'PUT', path: string) => operationId({ method, path })
   assert.is(id('GET', '/api/things'), 'getThings')
   assert.is(id('PUT', '/api/things/{thing_id}/big-parts/{id}'), 'putThingsByThingIdBigPartsById')
@@ -45,7 +45,7 @@ test('an operation id is made of method and path alone, and is a name in any lan
   for (const { method, path } of routes) assert.match(operationId({ method, path }), /^[a-z][A-Za-z0-9]+$/)
 })
 
-test('ids are unique, and a route more changes nothing of the others', async () => {
+test('operation ids are unique, and a new route does not change the others', async () => {
   const before = await documentOf(routes)
   const ids = operations(before).map(operation => operation.operationId)
   assert.is(new Set(ids).size, routes.length)
@@ -53,7 +53,7 @@ test('ids are unique, and a route more changes nothing of the others', async () 
   for (const [path, methods] of Object.entries(before.paths)) assert.equal(after.paths[path], methods, path)
 })
 
-test('two routes that would be called alike are a failure of the later plugin', async () => {
+test('two routes with one operation id fail the later plugin', async () => {
   const svc = await boot({ plugins: [plugin('aa', [more('/api/a/{b}')]), plugin('bb', [more('/api/a/by/b')])] })
   const state = svc.kernel.host.plugins().find(({ name }) => name === 'bb')?.state
   assert.equal(state, { status: 'failed', error: 'the operation getAByB is already registered by aa' })
@@ -61,7 +61,7 @@ test('two routes that would be called alike are a failure of the later plugin', 
   await svc.close()
 })
 
-test('every parameter has a schema, every path parameter is there, every error has the body of errors', async () => {
+test('every parameter has a schema, every path parameter is declared, every error has the error body', async () => {
   const document = await documentOf(routes)
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const [method, { parameters = [], responses }] of Object.entries(methods)) {
@@ -100,7 +100,7 @@ test('every parameter has a schema, every path parameter is there, every error h
   }
 })
 
-test('a drop-in whose schema no document can tell fails by name, and says which route', async () => {
+test('a drop-in with a schema that no document can describe fails by name with its route', async () => {
   const odd = more('/api/ext/odd', v.pipe(v.string(), v.transform(Number)))
   const broken = more('/api/ext/broken', v.instance(Map))
   const svc = await boot({ plugins: [things, plugin('vendor.odd', [more('/api/ext/fine'), broken])] })
@@ -114,7 +114,7 @@ test('a drop-in whose schema no document can tell fails by name, and says which 
   await svc.close()
 })
 
-test('a boot that is given such a drop-in refuses it too, wherever its name stands in the plan', async () => {
+test('a boot refuses such a drop-in too, whatever its place in the plan', async () => {
   const broken = plugin('acme.odd', [more('/api/ext/broken', v.instance(Map))])
   const svc = await boot({ plugins: [things, broken] })
   const state = svc.kernel.host.plugins().find(({ name }) => name === 'acme.odd')?.state
@@ -123,7 +123,7 @@ test('a boot that is given such a drop-in refuses it too, wherever its name stan
   await svc.close()
 })
 
-test('a text that is trimmed, or checked by code, is described without that', async () => {
+test('trimmed text and text checked by code are described by the plain schema', async () => {
   const text = v.pipe(
     v.string(),
     v.trim(),
@@ -143,7 +143,7 @@ interface Branch {
   readonly under?: readonly Branch[] | undefined
 }
 
-test('a schema with a title is a component, also one that refers to itself', async () => {
+test('a schema with a title is a component, also a recursive one', async () => {
   const Branch: v.GenericSchema<Branch> = v.pipe(
     v.object({ leaf: v.optional(v.string()), under: v.optional(v.array(v.lazy(() => Branch))) }),
     v.title('Branch'),

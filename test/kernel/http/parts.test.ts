@@ -20,7 +20,7 @@ async function refusal(
   )
 }
 
-test('a part that is registered without what it builds on fails by name', async () => {
+test('a part registered without its dependency fails by name', async () => {
   for (const [order, missing] of [
     [['errors'], 'entrance'],
     [['entrance', 'bodies'], 'errors'],
@@ -34,7 +34,7 @@ test('a part that is registered without what it builds on fails by name', async 
   }
 })
 
-test('the parts of a generation boot in its order, and what they set counts behind them', async () => {
+test('the parts of a generation boot in order, and their settings apply to later parts', async () => {
   assert.is(await refusal('entrance', 'errors', 'bodies', 'routes', 'unrouted'), undefined)
   const app = fastify()
   for (const name of ['entrance', 'errors', 'bodies'] as const) app.register(parts[name], { context })

@@ -190,7 +190,7 @@ const renew = async () => {
   await host.reload(streaming('flow', worlds.now))
 }
 
-test('of either kind a door has so many streams, whoever opened them; the other door has its own', async () => {
+test('a transport limits streams of either kind over all callers, separately from the other', async () => {
   for (const kinds of [BOTH, ['events', 'events'], ['channel', 'channel']] as const) {
     const readers = await fill('tcp', kind => `/api/flow/${kind}/waits`, kinds)
     const others = await Promise.all(
@@ -205,7 +205,7 @@ test('of either kind a door has so many streams, whoever opened them; the other 
   }
 })
 
-test('a place is free again however a stream ends', async () => {
+test('a slot is released however a stream ends', async () => {
   const ends: Record<string, { at?: string; end(readers: readonly Reader[]): unknown }> = {
     'the readers go': { end: readers => readers.map(reader => reader.go()) },
     'the sources end': { end: () => worlds.now.end() },
@@ -230,7 +230,7 @@ test('a place is free again however a stream ends', async () => {
   }
 })
 
-test('what never becomes a stream holds no place', async () => {
+test('a request that never becomes a stream takes no slot', async () => {
   const { where } = doors
   for (let i = 0; i <= MOST; i++) {
     for (const kind of BOTH) assert.is(await refused(kind, 'socket', 'throws'), '500 internal')
@@ -253,7 +253,7 @@ test('what never becomes a stream holds no place', async () => {
   for (const reader of await fill('socket', kind => `/api/flow/${kind}/waits`, BOTH)) reader.go()
 })
 
-test('a request is refused for the streams only when it is one for a stream', async () => {
+test('only stream requests are refused by the stream limit', async () => {
   const readers = await fill('socket', kind => `/api/flow/${kind}/waits`, BOTH)
   const either = (headers = {}) => ask(doors.where.socket, '/api/flow/either', { method: 'POST', headers })
   assert.is((await either()).status, 200)
@@ -265,11 +265,11 @@ test('a request is refused for the streams only when it is one for a stream', as
   taken.go()
 })
 
-test('streams that their route does not declare are refused, by whatever way they come', async () => {
+test('undeclared streams are refused by every way they arrive', async () => {
   assert.is((await ask(doors.where.socket, '/api/flow/undeclared')).body.code, 'reply_invalid')
 })
 
-test('more are let in as soon as the configuration says so', async () => {
+test('a raised limit applies at once', async () => {
   const readers = await fill('socket', kind => `/api/flow/${kind}/waits`, BOTH)
   // The daemon begins to watch the file a moment after its start, and reads it then.
   writeFileSync(path.join(doors.home, 'config.json'), '{ "http": { "port": 0, "max_streams": 3 } }')
@@ -283,7 +283,7 @@ test('more are let in as soon as the configuration says so', async () => {
   for (const reader of [...readers, more]) reader.go()
 })
 
-test('an encoded frame is held against the schema like one that is not', async () => {
+test('an encoded frame is checked against the schema like any other', async () => {
   const own = await openDoors([
     definePlugin({ name: 'raw', version: '1.0.0', service: async () => class {} }).surface({
       routes: [
@@ -320,7 +320,7 @@ test('an encoded frame is held against the schema like one that is not', async (
   await own.close()
 })
 
-test('connections are bounded; that some were closed is told once, and again after it was over', async () => {
+test('connections are bounded; closed connections are reported once per episode', async () => {
   const told: string[] = []
   const folder = mkdtempSync(path.join(os.tmpdir(), 'svc-many-'))
   const where = { socketPath: path.join(folder, 'many.sock') }

@@ -127,7 +127,7 @@ async function follow(doors: Doors, url: string, last: number): Promise<{ ids: s
   return { ids, resumed }
 }
 
-test("another plugin's replacement does not touch a stream; its own ends it and the client resumes without gap or repetition", async () => {
+test('a stream survives the replacement of another plugin; its own ends it, and the client resumes without gap', async () => {
   const world = new World()
   const doors = await openDoors([streaming('numbers', world), streaming('other', new World())])
   const { host } = doors.kernel
@@ -153,7 +153,7 @@ test("another plugin's replacement does not touch a stream; its own ends it and 
   await doors.close()
 })
 
-test('a reader that does not read holds its source back; it ends with its plugin all the same', async () => {
+test('a slow reader holds back its source, which still ends with its plugin', async () => {
   const world = new World()
   const doors = await openDoors([streaming('numbers', world)])
   const socket = net.connect(doors.socketPath)
@@ -173,7 +173,7 @@ test('a reader that does not read holds its source back; it ends with its plugin
   await doors.close()
 })
 
-test('a source hears at once that its reader went or its plugin leaves, also one that waits for ever', async () => {
+test('a source is signaled at once when its reader or plugin leaves, also during an endless wait', async () => {
   const world = new World()
   const doors = await openDoors([streaming('numbers', world)])
   let frames = 0
@@ -193,7 +193,7 @@ test('a source hears at once that its reader went or its plugin leaves, also one
   await doors.close()
 })
 
-test('a source that throws ends its stream with an error frame and is named; a refusal is nobody’s failure', async () => {
+test('a source that throws ends its stream with an error frame and is named; a refusal is no failure', async () => {
   const doors = await openDoors([streaming('numbers', new World())])
   const lastOf = async (path: string) => {
     const events: Event[] = []
@@ -215,7 +215,7 @@ test('a source that throws ends its stream with an error frame and is named; a r
   await doors.close()
 })
 
-test('no id, name or data can forge a frame', async () => {
+test('ids, names and data cannot forge a frame', async () => {
   const doors = await openDoors([streaming('numbers', new World())])
   const events: Event[] = []
   await read(doors, '/api/numbers/strange', undefined, event => events.push(event)).ended
@@ -226,7 +226,7 @@ test('no id, name or data can forge a frame', async () => {
   await doors.close()
 })
 
-test('a silent stream is kept alive by the clock of the kernel', async () => {
+test('a silent stream is kept alive by the kernel clock', async () => {
   const clock = new VirtualClock()
   const doors = await openDoors([streaming('numbers', new World())], clock)
   let text = ''

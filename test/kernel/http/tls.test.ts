@@ -73,7 +73,7 @@ const get = (port: number, url: string, headers: Record<string, string> = {}) =>
       .on('error', reject)
   })
 
-test('with a certificate TCP speaks TLS only, and a page of it is the daemon’s own by https alone', async () => {
+test('with a certificate TCP serves only TLS, and a page of the daemon has the origin https', async () => {
   const started = await start({ tls })
   if (!('port' in started)) throw new Error(started.message)
   const { port, home, kernel, close } = started
@@ -101,7 +101,7 @@ test('with a certificate TCP speaks TLS only, and a page of it is the daemon’s
   await close()
 })
 
-test('beyond loopback TCP needs names, and TLS or the word that something else encrypts', async () => {
+test('TCP beyond loopback needs host names, and TLS or a declared encrypting proxy', async () => {
   const host = '0.0.0.0'
   const allowed_hosts = ['box.example']
   const refused = async (http: object, says: RegExp) => {
@@ -132,7 +132,7 @@ test('beyond loopback TCP needs names, and TLS or the word that something else e
   }
 })
 
-test('a certificate without its key, with another’s, missing, or open to every user stops the start', async () => {
+test('a certificate that lacks its key, has a wrong one, is missing or world-readable stops the start', async () => {
   const cases: [object, (home: string) => Promise<unknown>, RegExp][] = [
     [{ cert: 'box.pem' }, async () => {}, /must both be set/],
     [{ ...tls, cert: 'other.pem' }, async () => {}, /no file/],

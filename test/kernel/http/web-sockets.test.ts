@@ -122,7 +122,7 @@ const { host } = doors.kernel
 const open1 = (url = '/api/talk/one', door?: DoorName) => open(doors, url, door)
 const counts = () => host.streams().talk ?? 0
 
-test('both doors: messages come, the channel counts as a stream, and another plugin’s reload does not touch it', async () => {
+test('both transports deliver messages, count the channel as a stream, and survive reloads of other plugins', async () => {
   for (const door of DOORS) {
     const channel = open1('/api/talk/one?after=1', door)
     await channel.first
@@ -138,7 +138,7 @@ test('both doors: messages come, the channel counts as a stream, and another plu
   assert.is(await open1('/api/talk/ends').closed, '1000')
 })
 
-test('everything that stands before a request stands before a channel, in the same words', async () => {
+test('checks of a request apply to a channel, with the same errors', async () => {
   const before = world.asked
   const host = `127.0.0.1:${doors.port}`
   const { tcp, socket } = doors.where
@@ -166,14 +166,14 @@ test('everything that stands before a request stands before a channel, in the sa
   own.socket.terminate()
 })
 
-test('a request that asks for no WebSocket is told how to', async () => {
+test('a request without an upgrade to WebSocket is refused with the next step', async () => {
   const { status, body, headers } = await ask(doors.where.socket, '/api/talk/one')
   assert.equal([status, body.code], [426, 'upgrade_required'])
   assert.equal([headers.upgrade, headers['sec-websocket-version']], ['websocket', '13'])
   assert.is((await doors.kernel.inject({ method: 'GET', url: '/api/talk/one' })).status, 426)
 })
 
-test('an upgrade to anything else is ignored, with the body and what follows on the connection', async () => {
+test('an upgrade to another protocol is ignored, with its body and later requests', async () => {
   const body = '{"word":"ü"}'
   const head = `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`
   const h2c = 'connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nHTTP2-Settings: x\r\n'
@@ -186,7 +186,7 @@ test('an upgrade to anything else is ignored, with the body and what follows on 
   assert.ok(text.includes(body))
 })
 
-test('what is sent behind a request without an answer is no handshake', async () => {
+test('bytes behind an unanswered request are not taken for a handshake', async () => {
   const body = '{"word":"a"}'
   const head = `content-type: application/json\r\ncontent-length: ${body.length}\r\n`
   const { asked } = world
@@ -196,7 +196,7 @@ test('what is sent behind a request without an answer is no handshake', async ()
   assert.is((await ask(doors.where.socket, '/api/talk/get')).status, 200)
 })
 
-test('a reader that speaks, speaks too much or breaks the protocol is told why its channel ends', async () => {
+test('a client that sends messages, too much data or invalid frames gets the reason of the close', async () => {
   const says: Record<string, (socket: WebSocket) => void> = {
     '1008': socket => socket.send('hello'),
     '1003': socket => socket.send(Buffer.from('hello')),
@@ -214,7 +214,7 @@ test('a reader that speaks, speaks too much or breaks the protocol is told why i
   assert.equal(host.faults(), [])
 })
 
-test('a source that throws has its fault said in the channel’s words, and is named', async () => {
+test('an exception of a source is sent in the format of the channel, and the source is named', async () => {
   const broken = open1('/api/talk/breaks')
   assert.match(await broken.closed, /^1011/)
   assert.equal(broken.messages, [{ n: 1 }, { code: 'internal' }])
@@ -225,7 +225,7 @@ test('a source that throws has its fault said in the channel’s words, and is n
   assert.equal(named, ['talk stream /api/talk/breaks', 'talk stream /api/talk/strange'])
 })
 
-test('a reader that does not read holds its source back, and is ended when it stays so; one that is dead too', async () => {
+test('a slow or dead reader holds back its source and is closed after a time', async () => {
   const clock = new VirtualClock()
   const mine = new World()
   const own = await openDoors([speaking('talk', mine)], clock)
@@ -276,7 +276,7 @@ test('a reader that does not read holds its source back, and is ended when it st
   assert.match(await closed, /^1001/)
 })
 
-test('its own plugin’s reload tells a reader to come back, and who asks meanwhile waits for the new one', async () => {
+test('a reload of its plugin asks the reader to reconnect, and new requests wait for the new version', async () => {
   const channel = open1()
   await channel.first
   const reloading = host.reload(speaking('talk', world))
@@ -289,7 +289,7 @@ test('its own plugin’s reload tells a reader to come back, and who asks meanwh
   await until(() => counts() === 0)
 })
 
-test('a shutdown ends the channels of each door with 1001, and what answers nothing', async () => {
+test('a shutdown closes the channels of each transport with 1001, and unresponsive peers', async () => {
   const channels = DOORS.map(door => open1('/api/talk/one', door))
   await Promise.all(channels.map(({ first }) => first))
   const lazy = net.connect(doors.socketPath)

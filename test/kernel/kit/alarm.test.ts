@@ -54,7 +54,7 @@ test('keys fire at their times, the earliest first, once', async () => {
   await end()
 })
 
-test('what is set while the alarm sleeps is noticed, earlier or later', async () => {
+test('a key set while the alarm sleeps is noticed, earlier or later', async () => {
   const { clock, start, alarm, fired, end } = scene()
   alarm.set('a', start + 30_000)
   await clock.advance(1000)
@@ -69,7 +69,7 @@ test('what is set while the alarm sleeps is noticed, earlier or later', async ()
   await end()
 })
 
-test('a batch fires so many together, and the rest right behind it', async () => {
+test('a batch fires a limited number of keys, and the rest right after', async () => {
   const { clock, start, alarm, fired, end } = scene({ batch: 2 })
   for (const key of ['a', 'b', 'c', 'd', 'e']) alarm.set(key, start + 1000)
   await clock.advance(1000)
@@ -81,7 +81,7 @@ test('a batch fires so many together, and the rest right behind it', async () =>
   await end()
 })
 
-test('with nothing set there is no timer', async () => {
+test('an alarm without keys has no timer', async () => {
   const { clock, start, alarm, end } = scene()
   await clock.advance(0)
   assert.is(clock.pending, 0)
@@ -94,7 +94,7 @@ test('with nothing set there is no timer', async () => {
   await end()
 })
 
-test('a clock that is set forward is noticed within a minute', async () => {
+test('a forward clock jump is noticed within a minute', async () => {
   const { clock, start, alarm, fired, end } = scene()
   alarm.set('a', start + 600 * MINUTE)
   await clock.advance(1000)
@@ -107,7 +107,7 @@ test('a clock that is set forward is noticed within a minute', async () => {
   await end()
 })
 
-test('what is set anew when the clock was set back fires on time, however long setting it took', async () => {
+test('a key set again after a backward clock jump fires on time, however long setting it took', async () => {
   let release = () => {}
   const { clock, start, alarm, fired, end } = scene({
     setBack: () =>
@@ -128,7 +128,7 @@ test('what is set anew when the clock was set back fires on time, however long s
   await end()
 })
 
-test('a clock that is set back does not fire anything early, and is told of before anything fires', async () => {
+test('a backward clock jump fires nothing early and is reported before anything fires', async () => {
   const told: number[] = []
   const { clock, start, alarm, fired, end } = scene({ setBack: ms => told.push(ms) })
   alarm.set('a', start + 2 * MINUTE)
@@ -143,7 +143,7 @@ test('a clock that is set back does not fire anything early, and is told of befo
   await end()
 })
 
-test('who wants to know of a clock set back learns it also while nothing is set', async () => {
+test('a listener for backward clock jumps is called also without keys', async () => {
   const told: number[] = []
   const { clock, end } = scene({ setBack: ms => told.push(ms) })
   await clock.advance(MINUTE)
@@ -153,7 +153,7 @@ test('who wants to know of a clock set back learns it also while nothing is set'
   await end()
 })
 
-test('keys whose work failed come again later, but for those that were set meanwhile', async () => {
+test('keys with failed work are retried later, unless they were set meanwhile', async () => {
   const { clock, start, alarm, fired, failed, end } = scene({ fails: 1 })
   alarm.set('a', start + 1000)
   alarm.set('b', start + 1000)
@@ -169,7 +169,7 @@ test('keys whose work failed come again later, but for those that were set meanw
   await end()
 })
 
-test('an alarm whose signal aborts while it is told of the clock ends at once', async () => {
+test('an alarm that is aborted during the report of a clock jump ends at once', async () => {
   const stop = new AbortController()
   const clock = new VirtualClock()
   const alarm = new Alarm(clock, { retryMs: 1000 })

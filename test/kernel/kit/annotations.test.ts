@@ -38,7 +38,7 @@ const base = {
   handle: noContent,
 } as const
 
-test('each reader finds its annotations, and those shared by the routes of a file give way to one of a route', () => {
+test('each reader finds its annotations, and annotations of a route override those of its file', () => {
   const route = routeOf<unknown>(describe('Things'), runsCode(false))
   const plain = route(base)
   const own = route({
@@ -57,7 +57,7 @@ test('each reader finds its annotations, and those shared by the routes of a fil
   assert.is(canRunCode(own), false)
 })
 
-test('data that its schema refuses is named, and a second one of what may stand once', () => {
+test('data refused by its schema and a duplicate of a single annotation are named', () => {
   const wrong = (...annotations: Parameters<typeof wrongAnnotation>[0]) => wrongAnnotation(annotations, annotationKinds)
   assert.is(
     wrong(describe('A'), cli('a b', { done: 'x' }), tool('t', ['s']), tool('u', ['s']), runsCode(true)),
@@ -84,7 +84,7 @@ test('every route of the program has valid annotations and a section of the docu
   assert.ok(seen > 300, `${seen} routes`)
 })
 
-test('a plugin with a wrong annotation does not load, and the fault names it, the route and the annotation', async () => {
+test('a plugin with a wrong annotation does not load, and the fault names annotation and route', async () => {
   const wrong = definePlugin({ name: 'wrong', version: '1.0.0' }).surface({
     routes: [routeOf()({ ...base, with: [cli('things do'), cli('things undo')] })],
   })
@@ -107,7 +107,7 @@ test('a plugin with a wrong annotation does not load, and the fault names it, th
   }
 })
 
-test('two plugins with one command conflict by what the annotation claims', async () => {
+test('two plugins with one command conflict by the claim of the annotation', async () => {
   const of = (name: string, path: '/api/a' | '/api/b') =>
     definePlugin({ name, version: '1.0.0' }).surface({
       routes: [routeOf()({ ...base, path, with: [cli('things do')] })],
@@ -131,7 +131,7 @@ const Thing = v.object({
 const Things = v.object({ things: v.array(Thing), count: v.number() })
 const OneThing = v.object({ thing: Thing })
 
-test('a view names members: their headers and formats follow', () => {
+test('a view lists members with their headers and formats', () => {
   const list = show(Things, 'things', ['name', 'next_run~ago', 'size~bytes', 'tags~list', 'owner.id', 'made_at~time'], {
     empty: 'none',
   })
@@ -163,7 +163,7 @@ test('a view names members: their headers and formats follow', () => {
   assert.throws(() => show(Things, 'thing', ['name']), 'the reply has no member thing')
 })
 
-test('the view becomes that of the command', () => {
+test('the view becomes the view of the command', () => {
   const view: CliView = show(Things, 'things', ['name'])
   const route = routeOf()({
     ...base,

@@ -92,7 +92,7 @@ const orchard = definePlugin({ name: 'orchard', version: '1.0.0', service: async
   routes,
 })
 
-test('the routes of a noun have its statuses, versions and errors', async () => {
+test('the routes of a noun have their statuses, versions and errors', async () => {
   const svc = await boot({ plugins: [openapi, orchard] })
   const ask = async (method: string, url: string, body?: unknown) => {
     const reply = await svc.request(method, url, body)
@@ -121,7 +121,7 @@ test('the routes of a noun have its statuses, versions and errors', async () => 
   }
 })
 
-test('the commands of a noun have the standard verbs, its argument, views and summaries', () => {
+test('the commands of a noun have standard verbs, arguments, views and summaries', () => {
   const commands = describeRoutes(routes as readonly Route[]) as readonly RouteCommand[]
   const inWords = commands.map(({ path, args, options, summary }) =>
     [

@@ -3,7 +3,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { command, placeholder, shellWord } from '../../../kernel/kit/commands/command-line.js'
 
-test('a command has its words as a shell takes them', () => {
+test('the words of a command are quoted for a shell', () => {
   assert.is(command('workspace list'), 'svc workspace list')
   assert.is(command('workspace add', placeholder('dir')), 'svc workspace add <dir>')
   assert.is(command('task get', 'task_1', '--limit', 3), 'svc task get task_1 --limit 3')
@@ -12,7 +12,7 @@ test('a command has its words as a shell takes them', () => {
   assert.is(command('task shwo', 'x'), 'svc task shwo x')
 })
 
-test('whatever a word is, a shell hands on exactly that', () => {
+test('any word passes through a shell unchanged', () => {
   for (const word of ['', ' ', "it's", '$(id)', '`id`', '"a"', '\\', 'a\nb', '<dir>', '~', '*', '!x', '#', 'ä', '-n'])
     assert.is(execFileSync('sh', ['-c', `printf %s ${shellWord(word)}`], { encoding: 'utf8' }), word)
 })

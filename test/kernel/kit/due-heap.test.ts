@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { DueHeap } from '../../../kernel/kit/due-heap.js'
 import { seededIds } from '../../../testing/seeded-ids.js'
 
-test('the heap gives what a sorted list gives, whatever is set, moved and deleted', () => {
+test('the heap equals a sorted list under random sets, moves and deletes', () => {
   const ids = seededIds(7)
   const heap = new DueHeap()
   const model = new Map<string, number>()

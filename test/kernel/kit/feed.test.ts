@@ -29,7 +29,7 @@ function scene(remembered?: number) {
 const next = async (items: AsyncGenerator<Item>) => (await items.next()).value as Item
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
-test('a new reader gets a snapshot, then entries as they come', async () => {
+test('a new reader gets a snapshot, then live entries', async () => {
   const { change, reader } = scene()
   change()
   const items = reader()
@@ -48,14 +48,14 @@ test('a new reader gets a snapshot, then entries as they come', async () => {
   await items.return(undefined)
 })
 
-test('a reader that comes back goes on behind where it was, without a snapshot', async () => {
+test('a returning reader resumes after its position, without a snapshot', async () => {
   const { change, reader } = scene()
   for (let n = 0; n < 5; n++) change()
   assert.equal(await next(reader(3)), { at: 5, entries: ['e4', 'e5'] })
   assert.equal(await next(reader(5)), { at: 5, entries: [] }, 'nothing was missed')
 })
 
-test('a reader whose place is forgotten, or never was, gets a snapshot at once and is told why', async () => {
+test('a reader with a forgotten or invalid position gets a snapshot at once, with the reason', async () => {
   const { change, reader } = scene(3)
   for (let n = 0; n < 10; n++) change()
   assert.equal(await next(reader(2)), { at: 10, snapshot: 'all to 10', reset: 'behind' })
@@ -67,7 +67,7 @@ test('a reader whose place is forgotten, or never was, gets a snapshot at once a
   assert.equal(await waiting, { at: 11, entries: ['e11'] })
 })
 
-test('another epoch is a snapshot, also when it began before the first item was asked for', async () => {
+test('another epoch gives a snapshot, also if it began before the first read', async () => {
   const { feed, subject, change, reader } = scene()
   change()
   const [early, late] = [reader(1), reader(1)]
@@ -79,7 +79,7 @@ test('another epoch is a snapshot, also when it began before the first item was 
   assert.equal(await next(early), { at: 1, snapshot: 'all to 1', reset: 'epoch' })
 })
 
-test('a reader is woken without an entry, and its item says nothing new', async () => {
+test('a wake-up without an entry yields an item without news', async () => {
   const { feed, change, reader } = scene()
   change()
   const items = reader(1)
@@ -89,7 +89,7 @@ test('a reader is woken without an entry, and its item says nothing new', async 
   assert.equal(await waiting, { at: 1, entries: [] })
 })
 
-test('a feed ends with its signal and with its subject', async () => {
+test('a feed ends with its signal and with its source', async () => {
   const { feed, subject, change, reader, stop } = scene()
   change()
   const [gone, stopped] = [reader(1), reader(1)]
@@ -108,7 +108,7 @@ test('a feed ends with its signal and with its subject', async () => {
   assert.ok((await reader().next()).done)
 })
 
-test('what is asked for in pieces comes in pieces, and nothing is left out', async () => {
+test('a read in chunks leaves nothing out', async () => {
   const all = Array.from({ length: 10 }, (_, n) => n + 1)
   const source: FeedSource<string, number> = {
     last: () => 10,
@@ -124,7 +124,7 @@ test('what is asked for in pieces comes in pieces, and nothing is left out', asy
   assert.equal(seen, all)
 })
 
-test('entries are numbered upwards, and a gap is not passed over', () => {
+test('entries have increasing numbers, and a gap is not skipped', () => {
   const feed = new Feed<string>()
   feed.publish(3, 'a')
   assert.throws(() => feed.publish(3, 'b'), /cannot follow/)
@@ -135,7 +135,7 @@ test('entries are numbered upwards, and a gap is not passed over', () => {
   assert.equal(feed.between(5, 5), [])
 })
 
-test('a position is what Last-Event-ID names, and nothing else', () => {
+test('a position is only the value of Last-Event-ID', () => {
   assert.equal(['0', ' 12 ', '999999999999999'].map(positionOf), [0, 12, 999_999_999_999_999])
   for (const none of [undefined, '', 'x', '-1', '1.5', '1e3', '9999999999999999', '0x10']) {
     assert.is(positionOf(none), undefined, none)

@@ -2,7 +2,7 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { FrontmatterError, headValues, parseHead, splitFrontmatter } from '../../../kernel/kit/frontmatter.js'
 
-test('a file is taken apart at the lines around its head', () => {
+test('a file is split at the delimiter lines of its front matter', () => {
   assert.equal(splitFrontmatter('---\na: 1\n---\nText\n'), { head: 'a: 1', body: 'Text\n', bodyLine: 4 })
   assert.equal(splitFrontmatter('--- \r\na: 1\r\nb: 2\r\n---\r\nText'), {
     head: 'a: 1\r\nb: 2',
@@ -15,7 +15,7 @@ test('a file is taken apart at the lines around its head', () => {
   for (const open of ['---', '---\na: 1\n', '---\na: 1\n--- b\n']) assert.is(splitFrontmatter(open), 'open', open)
 })
 
-test('a head is a mapping whose fields know where they stand in the file', () => {
+test('front matter is a mapping whose fields have their position in the file', () => {
   const fields = parseHead('name: x\nnested:\n  deep: [1, 2]')
   assert.equal(headValues(fields), { name: 'x', nested: { deep: [1, 2] } })
   const nested = fields.get('nested')
@@ -26,7 +26,7 @@ test('a head is a mapping whose fields know where they stand in the file', () =>
   assert.is(parseHead('# nothing').size, 0)
 })
 
-test('a head that cannot be read is one line of text with its place', () => {
+test('unreadable front matter gives one line of text with its position', () => {
   const wrong = (head: string) => {
     try {
       parseHead(head)
@@ -43,7 +43,7 @@ test('a head that cannot be read is one line of text with its place', () => {
   assert.not.match(wrong('a: [1\nb: "').message, /\n/)
 })
 
-test('aliases of aliases do not grow without bound', () => {
+test('nested aliases do not expand without bound', () => {
   const levels = ['a: &a [x, x, x, x, x, x, x, x, x, x]']
   for (const [to, from] of ['ba', 'cb', 'dc', 'ed', 'fe', 'gf']) {
     levels.push(`${to}: &${to} [${Array.from({ length: 10 }, () => `*${from}`).join(', ')}]`)

@@ -27,7 +27,7 @@ async function scene() {
   return { ...s, history, add, times }
 }
 
-test('a history is read from its newest row on, page behind page', async () => {
+test('a history is read from its newest row, page by page', async () => {
   const { history, add, times, close } = await scene()
   for (let at = 1; at <= 5; at++) {
     await add('here', at)
@@ -45,7 +45,7 @@ test('a history is read from its newest row on, page behind page', async () => {
   await close()
 })
 
-test('pruning leaves the newest, the young, and what has not ended', async () => {
+test('pruning keeps the newest, the recent and the unfinished rows', async () => {
   const { history, add, times, own, close } = await scene()
   const prune = (keep: Parameters<typeof history.prune>[2], of = { place: 'here' }) =>
     own.db.tx(t => history.prune(t, of, keep))
@@ -62,7 +62,7 @@ test('pruning leaves the newest, the young, and what has not ended', async () =>
   await close()
 })
 
-test('what pruning leaves is what a model of the rows leaves, whatever they are', async () => {
+test('pruning random rows leaves the rows of a model', async () => {
   const { history, times, own, close } = await scene()
   const ids = seededIds(Number(process.env.SVC_SEED ?? 5))
   const any = (most: number) => Math.floor(ids.random() * most)
@@ -88,7 +88,7 @@ test('what pruning leaves is what a model of the rows leaves, whatever they are'
   await close()
 })
 
-test('the newest row can be taken back, and a history forgotten', async () => {
+test('the newest row can be removed, and a history forgotten', async () => {
   const { history, add, times, own, close } = await scene()
   await add('here', 1)
   await add('here', 2)
@@ -105,7 +105,7 @@ test('the newest row can be taken back, and a history forgotten', async () => {
   await close()
 })
 
-test('names that are no names do not get into SQL', async () => {
+test('invalid names do not get into SQL', async () => {
   const { own, close } = await scene()
   assert.throws(() => new History(own.db, { table: 'x; DROP TABLE y' }), /not a valid name/)
   const history = new History<Entry>(own.db, { table: 'acme_things_past' })

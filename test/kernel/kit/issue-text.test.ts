@@ -8,20 +8,20 @@ const told = (schema: v.GenericSchema, value: unknown) => {
   return issues?.map(issueText)
 }
 
-test('what is wrong is told without the value', () => {
+test('an issue does not contain the value', () => {
   assert.equal(told(v.number(), 'hunter2'), ['must be a number, not a string'])
   assert.equal(told(v.strictObject({}), { a: 1 }), ['unknown member'])
   assert.equal(told(v.pipe(v.string(), v.minLength(9, 'too short for "hunter2"')), 'x'), ['too short for "hunter2"'])
 })
 
-test('of many values that are allowed the first are named, and how many more there are', () => {
+test('an enumeration lists its first values and the number of the others', () => {
   const values = Array.from({ length: 15 }, (_, index) => `v${index}`)
   const all = (count: number) => values.slice(0, count).join(', ')
   assert.equal(told(v.picklist(values.slice(0, 12)), 'x'), [`must be ${all(11)} or v11, not another string`])
   assert.equal(told(v.picklist(values), 'x'), [`must be ${all(12)} or one of 3 more, not another string`])
 })
 
-test('limits, formats and missing members are named in words', () => {
+test('limits, formats and missing members are described in words', () => {
   const limited = v.pipe(v.number(), v.minValue(1), v.maxValue(9))
   assert.equal([told(limited, 0), told(limited, 10)], [['must be at least 1'], ['must be at most 9']])
   const named = v.pipe(v.string(), v.minLength(1), v.maxLength(3))

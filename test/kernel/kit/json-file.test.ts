@@ -22,7 +22,7 @@ const forms: Readonly<Record<string, (file: string, options?: JsonFileOptions) =
 }
 
 for (const [form, open] of Object.entries(forms)) {
-  test(`${form}: no file gives the default, and what was written is read, by its owner alone`, () =>
+  test(`${form}: a missing file gives the default, and a written one is private to its owner`, () =>
     inFolder(async folder => {
       const name = path.join(folder, 'a.json')
       const file = open(name)
@@ -38,7 +38,7 @@ for (const [form, open] of Object.entries(forms)) {
       assert.equal(await file.read(), NONE, 'what was read before is not kept')
     }))
 
-  test(`${form}: a file that is refused is named, is no default, and stays as it is`, () =>
+  test(`${form}: an invalid file is named, gives no default, and is not changed`, () =>
     inFolder(async folder => {
       const name = path.join(folder, 'a.json')
       for (const text of ['', '{"count":', '{"count":"7"}', 'null', '[]', '{"hidden":1}']) {
@@ -54,7 +54,7 @@ for (const [form, open] of Object.entries(forms)) {
       assert.is(await codeOf(() => open(name, { maxBytes: 100 }).read()), 'file_too_large')
     }))
 
-  test(`${form}: a link is not followed, and what is no file is replaced`, () =>
+  test(`${form}: a symbolic link is not followed, and a non-file is replaced`, () =>
     inFolder(async folder => {
       const name = path.join(folder, 'a.json')
       const target = path.join(folder, 'target')
@@ -66,7 +66,7 @@ for (const [form, open] of Object.entries(forms)) {
       assert.is(await readFile(target, 'utf8'), '{"count":1}')
     }))
 
-  test(`${form}: what is no file is refused when it is read and replaced when it is written, a folder never`, async () => {
+  test(`${form}: a non-file is refused on read and replaced on write, a folder never`, async () => {
     for (const { name: what, put } of hostileFiles.filter(({ refused }) => refused !== 'none')) {
       await inFolder(async folder => {
         const name = path.join(folder, 'a.json')
@@ -88,7 +88,7 @@ for (const [form, open] of Object.entries(forms)) {
     }
   })
 
-  test(`${form}: what a crash or somebody left under the temporary name is no hindrance and is not written to`, () =>
+  test(`${form}: a leftover under the temporary name does not prevent a write and is not written to`, () =>
     inFolder(async folder => {
       const name = path.join(folder, 'a.json')
       const temporary = path.join(folder, '.a.json.tmp')
@@ -111,7 +111,7 @@ for (const [form, open] of Object.entries(forms)) {
     }))
 }
 
-test('writers of different names share no temporary file: the document is always whole', () =>
+test('concurrent writers share no temporary file: the document is always whole', () =>
   inFolder(async folder => {
     const name = path.join(folder, 'a.json')
     const writers = Array.from({ length: 8 }, (_, n) => jsonFile(name, Counted, null, { writer: String(n) }))

@@ -27,7 +27,7 @@ async function scene(home?: string) {
   return { ...s, clock, leases, tx, code, claim: (key: string, who: string) => tx(t => leases.claim(t, key, who, TTL)) }
 }
 
-test('one holder at a time has a key, and whoever else asks learns until when', async () => {
+test('a key has one holder at a time, and other callers learn its expiry', async () => {
   const { leases, tx, code, claim, clock, own, close } = await scene()
   const lease = await claim('k', 'ada')
   assert.equal(lease, { key: 'k', holder: 'ada', token: 1, expiresAt: clock.now() + TTL })
@@ -40,7 +40,7 @@ test('one holder at a time has a key, and whoever else asks learns until when', 
   await close()
 })
 
-test('a heartbeat makes a lease last, and without one it is lost when its time is over', async () => {
+test('a heartbeat extends a lease, and a lease without one expires', async () => {
   const { leases, tx, code, claim, clock, own, close } = await scene()
   const lease = await claim('k', 'ada')
   for (let beat = 0; beat < 3; beat++) {
@@ -56,7 +56,7 @@ test('a heartbeat makes a lease last, and without one it is lost when its time i
   await close()
 })
 
-test('tokens of a key only grow, through releases, expiries and restarts', async () => {
+test('tokens of a key increase through releases, expiries and restarts', async () => {
   const home = await temporaryFolder('leases')
   const tokens: number[] = []
   for (let start = 0; start < 3; start++) {
@@ -81,7 +81,7 @@ test('tokens of a key only grow, through releases, expiries and restarts', async
   )
 })
 
-test('what a lost lease protected is not written: the fence is in the same transaction', async () => {
+test('a write under a lost lease is refused: the fence is in the same transaction', async () => {
   const { leases, tx, claim, clock, own, close } = await scene()
   const old = await claim('k', 'ada')
   await clock.advance(TTL)
@@ -96,7 +96,7 @@ test('what a lost lease protected is not written: the fence is in the same trans
   await close()
 })
 
-test('expire takes away what has expired, the oldest first and at most so many', async () => {
+test('expire removes expired leases, the oldest first, up to a limit', async () => {
   const { leases, tx, claim, clock, own, close } = await scene()
   for (const key of ['a', 'b', 'c']) {
     await claim(key, 'ada')
@@ -112,7 +112,7 @@ test('expire takes away what has expired, the oldest first and at most so many',
   await close()
 })
 
-test('a clock that is set back does not make a lease last longer than it was given', async () => {
+test('a backward clock jump does not extend a lease beyond its duration', async () => {
   const { leases, tx, code, claim, clock, close } = await scene()
   const lease = await claim('k', 'ada')
   clock.jump(-3_600_000)
@@ -123,7 +123,7 @@ test('a clock that is set back does not make a lease last longer than it was giv
   await close()
 })
 
-test('of random claims, heartbeats, releases and jumps of the clock no two holders ever have one key', async () => {
+test('random claims, heartbeats, releases and clock jumps never give two holders one key', async () => {
   const { tx, close } = await scene()
   const ids = seededIds(Number(process.env.SVC_SEED ?? 11))
   const any = <T>(from: readonly T[]) => from[Math.floor(ids.random() * from.length)] as T
@@ -161,7 +161,7 @@ test('of random claims, heartbeats, releases and jumps of the clock no two holde
   await close()
 })
 
-test('times and names that cannot be are refused', async () => {
+test('invalid times and names are refused', async () => {
   const { leases, tx, close } = await scene()
   for (const ttl of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
     assert.ok(

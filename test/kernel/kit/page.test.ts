@@ -16,7 +16,7 @@ const codeOf = (run: () => unknown) => {
   return 'none'
 }
 
-test('pages follow one another until there are no more rows, each row once', () => {
+test('pages follow one another to the last row, each row once', () => {
   const all = Array.from({ length: 10 }, (_, n) => ({ n, id: `r${n}` }))
   const of = { actor: ada, query: { state: 'open' } }
   const seen: number[] = []
@@ -35,7 +35,7 @@ test('pages follow one another until there are no more rows, each row once', () 
   )
 })
 
-test('a cursor is good for the same query and caller only', () => {
+test('a cursor is valid only for the same query and caller', () => {
   const cursor = paging.cursor({ actor: ada, query: { state: 'open', q: undefined, limit: 3 } }, [1, 'x'])
   assert.equal(paging.after({ actor: ada, query: { cursor, limit: 50, state: 'open' } }, cursor), [1, 'x'])
   const others = [
@@ -55,12 +55,12 @@ test('a cursor is good for the same query and caller only', () => {
   }
 })
 
-test('the order of the members of a query does not matter', () => {
+test('the order of query members does not matter', () => {
   const cursor = paging.cursor({ query: { a: '1', b: '2' } }, [1, 'x'])
   assert.equal(paging.after({ query: { b: '2', a: '1' } }, cursor), [1, 'x'])
 })
 
-test('what is no cursor, or one of an earlier version, is refused by the code of the route', () => {
+test('an invalid cursor or one of an earlier version is refused with the code of the route', () => {
   const of = { actor: ada, query: {} }
   const own = new Paging({ place: v.number(), invalid: () => new Fault('things_cursor_invalid', 400, 'no') })
   const encoded = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')

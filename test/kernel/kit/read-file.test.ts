@@ -41,7 +41,7 @@ const readings = [
 ]
 
 for (const { name, refused, put } of hostileFiles) {
-  test(`${name} holds nobody and is told of by its path`, () =>
+  test(`${name} does not block a reader and is reported by its path`, () =>
     inFolder(async folder => {
       const at = path.join(folder, 'file')
       const end = await put(at)
@@ -63,7 +63,7 @@ for (const { name, refused, put } of hostileFiles) {
     }))
 }
 
-test('a file that may not be read is told of by its path', () =>
+test('an unreadable file is reported by its path', () =>
   inFolder(async folder => {
     const at = path.join(folder, 'file')
     writeFileSync(at, 'x')
@@ -83,7 +83,7 @@ test('a file that may not be read is told of by its path', () =>
     }
   }))
 
-test('a file is read whole, up to the bound and no byte further', () =>
+test('a file is read up to the limit and no byte further', () =>
   inFolder(async folder => {
     const at = path.join(folder, 'file')
     for (const size of [0, 1, 4095, 4096, 4097, 100_000]) {
@@ -97,7 +97,7 @@ test('a file is read whole, up to the bound and no byte further', () =>
     }
   }))
 
-test('a file that says it has no bytes is bounded by the bytes that come', async () => {
+test('a file with a reported size of zero is bounded by its bytes', async () => {
   const whole = readRegularFileSync('/proc/self/maps', { maxBytes })
   assert.ok(whole && whole.length > 4096)
   for (const read of [readRegularFile, readRegularFileSync]) {
@@ -106,7 +106,7 @@ test('a file that says it has no bytes is bounded by the bytes that come', async
   }
 })
 
-test('a file that grows while it is read is read to its end, or refused at the bound', () =>
+test('a file that grows during the read is read to its end or refused at the limit', () =>
   inFolder(async folder => {
     const at = path.join(folder, 'file')
     writeFileSync(at, 'x'.repeat(5000))
@@ -126,7 +126,7 @@ test('a file that grows while it is read is read to its end, or refused at the b
     }
   }))
 
-test('a file that vanishes while it is read is read all the same', () =>
+test('a file removed during the read is read completely', () =>
   inFolder(async folder => {
     const at = path.join(folder, 'file')
     writeFileSync(at, 'x'.repeat(5000))
@@ -137,7 +137,7 @@ test('a file that vanishes while it is read is read all the same', () =>
     closeSync(handle)
   }))
 
-test('where links are refused a link to a regular file is told of as a link', () =>
+test('a symbolic link is reported as such where links are refused', () =>
   inFolder(async folder => {
     const at = path.join(folder, 'link')
     writeFileSync(path.join(folder, 'file'), 'x')
@@ -149,7 +149,7 @@ test('where links are refused a link to a regular file is told of as a link', ()
     }
   }))
 
-test('opening to write makes a file, appends to one, and waits for no reader of a pipe', () =>
+test('opening to write creates a file, appends to one, and does not wait for the reader of a pipe', () =>
   inFolder(async folder => {
     const at = path.join(folder, 'log')
     const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT

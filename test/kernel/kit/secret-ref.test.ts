@@ -5,14 +5,14 @@ import { Fault } from '../../../kernel/contract/errors.js'
 import type { RegistryToken } from '../../../kernel/contract/token.js'
 import { parseSecretRef, resolveSecret, type SecretResolver, secretRef } from '../../../kernel/kit/secret-ref.js'
 
-test('a reference is a scheme and what that makes of the rest', () => {
+test('a reference is a scheme and the value it parses', () => {
   assert.equal(parseSecretRef('env:TOKEN_1'), { scheme: 'env', rest: 'TOKEN_1' })
   assert.equal(parseSecretRef('keep:mail/in:box'), { scheme: 'keep', rest: 'mail/in:box' })
   const none = ['', 'TOKEN', 'env:', 'env:1A', 'env:A-B', 'env:A B', 'Env:A', ':x', 'keep:', 'keep:a b', 'keep:a\n']
   for (const text of [...none, `keep:${'x'.repeat(513)}`]) assert.is(parseSecretRef(text), undefined, text)
 })
 
-test('a member takes the schemes that it names, and a secret by mistake is not repeated', () => {
+test('a member accepts its named schemes, and an inline secret is not repeated in the error', () => {
   const schema = secretRef({ env: '', keep: 'mail/' })
   for (const good of ['env:A', 'keep:mail/x']) assert.is(v.parse(schema, good), good)
   for (const bad of ['keep:mail/', 'keep:other/x', 'file:/etc/passwd', 'constructor:x', 'hunter2', 'hunter2:x', 7]) {
@@ -42,12 +42,12 @@ const outcome = async (run: Promise<string>) =>
     throw error
   })
 
-test('a secret comes from the resolver of its scheme, which learns who asks', async () => {
+test('a secret comes from the resolver of its scheme, which learns the caller', async () => {
   assert.is(await resolveSecret(kernel(['base', env]), 'env:TOKEN', 'TOKEN of the server'), 'sesame')
   assert.equal(asked, ['acme.mail TOKEN'])
 })
 
-test('a scheme that nobody resolves, or two do, is an error, and so is a secret that is not there', async () => {
+test('a scheme with no or two resolvers is an error, and so is a missing secret', async () => {
   const other: SecretResolver = { scheme: 'env', resolve: () => 'stolen' }
   assert.equal(await outcome(resolveSecret(kernel(['base', env]), 'keep:mail/x', 'TOKEN')), {
     code: 'secret_resolver_missing',
@@ -71,7 +71,7 @@ test('a scheme that nobody resolves, or two do, is an error, and so is a secret 
   }
 })
 
-test('what is no reference may be the secret itself and is not repeated', async () => {
+test('an invalid reference may be a secret and is not repeated', async () => {
   const wrong = await outcome(resolveSecret(kernel(['base', env]), 'hunter2', 'TOKEN'))
   assert.equal(wrong, {
     code: 'secret_ref_invalid',

@@ -16,7 +16,7 @@ function work(begun: string[], name: string) {
 }
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
-test('works run one after the other, in the order in which they came', async () => {
+test('works run one after the other in the order of arrival', async () => {
   const begun: string[] = []
   const queue = new Serial()
   const [a, b] = [work(begun, 'a'), work(begun, 'b')]
@@ -29,7 +29,7 @@ test('works run one after the other, in the order in which they came', async () 
   assert.equal(begun, ['a', 'b'])
 })
 
-test('a work that fails, or throws at once, fails its caller alone', async () => {
+test('a work that rejects or throws fails only its caller', async () => {
   const queue = new Serial()
   const failed = queue.run(async () => {
     throw new Error('no')
@@ -43,7 +43,7 @@ test('a work that fails, or throws at once, fails its caller alone', async () =>
   assert.is(await next, 'next')
 })
 
-test('idle resolves when everything that has come so far has ended, however it ended', async () => {
+test('idle resolves when all current works have ended, with success or failure', async () => {
   const begun: string[] = []
   const queue = new Serial()
   const a = work(begun, 'a')
@@ -59,7 +59,7 @@ test('idle resolves when everything that has come so far has ended, however it e
   assert.is(await failing, 'failed')
 })
 
-test('keys do not wait for each other, and an idle key is forgotten', async () => {
+test('keys are independent, and an idle key is forgotten', async () => {
   const begun: string[] = []
   const queue = new SerialBy()
   const [a1, a2, b] = [work(begun, 'a1'), work(begun, 'a2'), work(begun, 'b')]

@@ -39,7 +39,7 @@ async function scene() {
   return { ...s, db: s.own.db, tx: s.own.db.tx.bind(s.own.db) }
 }
 
-test('what is inserted is read as it was: absent, null, renamed, flags, JSON, bytes', async () => {
+test('an inserted row is read back: absent, null, renamed, flags, JSON, bytes', async () => {
   const { db, close } = await scene()
   assert.equal(things.all(db, {}, 'ORDER BY seq'), [
     { seq: 1, ...small },
@@ -59,7 +59,7 @@ test('what is inserted is read as it was: absent, null, renamed, flags, JSON, by
   await close()
 })
 
-test('a change writes the members that it names; undefined and null are NULL', async () => {
+test('an update writes the named members; undefined and null are NULL', async () => {
   const { db, tx, close } = await scene()
   assert.is(await tx(t => things.update(t, { name: 'b' }, { isOpen: false, weight: undefined, note: null })), 1)
   const { weight: _, ...rest } = full
@@ -76,7 +76,7 @@ test('a change writes the members that it names; undefined and null are NULL', a
   await close()
 })
 
-test('a condition with a value that is undefined is refused, and so is a member that is no column', async () => {
+test('a condition with an undefined value or an unknown member is refused', async () => {
   const { db, tx, close } = await scene()
   const wrong = (work: () => unknown, why: RegExp) =>
     assert.throws(work, (error: Error) => error instanceof TypeError && why.test(error.message))
@@ -93,7 +93,7 @@ test('a condition with a value that is undefined is refused, and so is a member 
   await close()
 })
 
-test('a value that cannot be read names its table and column', async () => {
+test('an unreadable value is reported with its table and column', async () => {
   const { db, tx, close } = await scene()
   await tx(t => t.run(`UPDATE acme_things_thing SET tags = '[1]' WHERE seq = 1`))
   assert.throws(() => things.get(db, { seq: 1 }), /a row of acme_things_thing has a value in tags that cannot be read/)
@@ -102,7 +102,7 @@ test('a value that cannot be read names its table and column', async () => {
   await close()
 })
 
-test('a statement has one text, whatever its values', async () => {
+test('a statement has one text for all values', async () => {
   const { tx, close } = await scene()
   await tx(t => {
     const texts: string[] = []
@@ -124,7 +124,7 @@ test('a statement has one text, whatever its values', async () => {
   await close()
 })
 
-test('a reply has times as text and bytes as base64; its schema says null or absent', async () => {
+test('a reply has times as text, bytes as base64, and null or absence by its schema', async () => {
   const { db, close } = await scene()
   const Reply = v.object({
     name: v.string(),

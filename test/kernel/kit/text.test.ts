@@ -12,7 +12,7 @@ test('a text is trimmed before it is measured', () => {
   assert.not.ok(v.is(text(3), 3))
 })
 
-test('a foreign text is shown in quotation marks, escaped and cut', () => {
+test('external text is quoted, escaped and cut', () => {
   assert.is(shown('a "b"\n'), '"a \\"b\\"\\n"')
   assert.is(shown('x'.repeat(200)), JSON.stringify('x'.repeat(200)))
   assert.is(shown('x'.repeat(201)), JSON.stringify(`${'x'.repeat(200)}…`))
@@ -20,26 +20,26 @@ test('a foreign text is shown in quotation marks, escaped and cut', () => {
   assert.is(shown('\u001b[31m'), '"\\u001b[31m"')
 })
 
-test('a character of two units is never split', () => {
+test('a surrogate pair is never split', () => {
   const face = '\u{1f600}'
   assert.equal([clip(`a${face}b`, 1), clip(`a${face}b`, 2), clip(`a${face}b`, 3)], ['a', 'a', `a${face}`])
   assert.equal([clip(face, 2), clip(face, 1), clip('', 5), clip('abc', 0)], [face, '', '', ''])
   assert.equal([cut(`a${face}b`, 2), cut(`a${face}`, 3)], ['a…', `a${face}`])
 })
 
-test('halves of characters in texts and names become U+FFFD, whole ones stay', () => {
+test('lone surrogates in texts and names become U+FFFD, pairs stay', () => {
   const json = String.raw`{"a\ud83d":["\ud83d\ude00","\ude00\ud83d",1,null,{"b":"x\udc00"}],"c":"\u00e9"}`
   assert.equal(parseJson(json), { 'a\ufffd': ['\u{1f600}', '\ufffd\ufffd', 1, null, { b: 'x\ufffd' }], c: 'é' })
   assert.equal(parseJson(String.raw`"\uD800"`), '\ufffd')
   assert.equal(parseJson('{"__proto__":"\\ud800"}'), JSON.parse('{"__proto__":"\ufffd"}'))
 })
 
-test('what is no JSON is refused as ever, and what is no text stays what it is', () => {
+test('invalid JSON is refused, and values other than text stay', () => {
   assert.throws(() => parseJson('{'), SyntaxError)
   for (const value of [undefined, null, true, 3]) assert.is(wellFormed(value), value)
 })
 
-test('the settings of a section share its path and the moment at which they take effect', () => {
+test('the settings of a section share its path and the time at which they take effect', () => {
   const setting = settingsSection({ path: 'limits', section: 'general', apply: 'live' })
   const schema = v.number()
   assert.equal(setting('max_open', schema, 5), {

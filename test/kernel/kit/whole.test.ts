@@ -3,14 +3,14 @@ import { test } from 'uvu'
 import * as assert from 'uvu/assert'
 import { wholeOf } from '../../../kernel/kit/whole.js'
 
-test('all bytes of a stream are put together, to the last one that is allowed', async () => {
+test('all bytes of a stream are joined, up to the limit', async () => {
   const pieces = ['ab', 'c'].map(piece => Buffer.from(piece))
   const tooMuch = () => new Error('too much')
   assert.is((await wholeOf(Readable.from(pieces), 3, tooMuch)).toString(), 'abc')
   assert.is((await wholeOf(new Response('abc').body!, 3, tooMuch)).toString(), 'abc')
 })
 
-test('a stream with more bytes than allowed is given up without its end', async () => {
+test('a stream over the limit is abandoned before its end', async () => {
   let given = 0
   const endless = Readable.from(
     (function* () {

@@ -19,7 +19,7 @@ async function sparse(folder: string): Promise<number> {
 const content = (store: Awaited<ReturnType<typeof openAt>>) => [...rowsById(store)]
 const EXPECTED = KEPT.map(id => [id, 3])
 
-test('a database that is mostly free shrinks when it is opened, and goes on working', () =>
+test('a mostly free database shrinks when it is opened, and stays usable', () =>
   inFolder(async folder => {
     const before = await sparse(folder)
     const store = await openAt(folder, { compactedBytes: SMALL })
@@ -33,7 +33,7 @@ test('a database that is mostly free shrinks when it is opened, and goes on work
     await next.close()
   }))
 
-test('one that is small, or of which less than a third is free, stays as it is', () =>
+test('a small database or one with less than a third free is not shrunk', () =>
   inFolder(async folder => {
     const before = await sparse(folder)
     const store = await openAt(folder)
@@ -45,7 +45,7 @@ test('one that is small, or of which less than a third is free, stays as it is',
     await next.close()
   }))
 
-test('a kill at any call of the file system while it shrinks loses nothing', () =>
+test('a kill at any file call of the shrinking loses nothing', () =>
   inFolder(async folder => {
     const copies: string[] = []
     const home = path.join(folder, 'home')
@@ -70,7 +70,7 @@ test('a kill at any call of the file system while it shrinks loses nothing', () 
     assert.equal([...sizes].toSorted(), [false, true], 'there are kills before and after it shrank')
   }))
 
-test('an error of the disk while it shrinks ends the opening, and the next one finds everything', () =>
+test('a disk error during the shrinking fails the open, and the next open finds everything', () =>
   inFolder(async folder => {
     const base = path.join(folder, 'base')
     await mkdir(base)

@@ -35,7 +35,7 @@ async function opened(folder: string): Promise<unknown> {
   })
 }
 
-test('damage in the acknowledged part of the log is loud and changes nothing; a torn tail behind it is cut', () =>
+test('damage in the acknowledged part of the log is an error and changes nothing; a torn tail is cut', () =>
   withKilled(async folder => {
     const wal = path.join(folder, 'svc.db-wal')
     const whole = await readFile(wal)
@@ -65,19 +65,19 @@ test('damage in the acknowledged part of the log is loud and changes nothing; a 
     assert.is(await opened(folder), 10)
   }))
 
-test('a database that was cut beside its log is loud: SQLite fills the gap with zeros', () =>
+test('a database cut beside its log is an error: SQLite fills the gap with zeros', () =>
   withKilled(async folder => {
     await truncate(path.join(folder, 'svc.db'), 1000)
     assert.is(await opened(folder), 'store_damaged')
   }))
 
-test('another program that has moved the log into the database and removed it is no damage', () =>
+test('a log that another program checkpointed and removed is no damage', () =>
   withKilled(async folder => {
     execFileSync('sqlite3', ['svc.db', 'PRAGMA wal_checkpoint(TRUNCATE)'], { cwd: folder })
     assert.is(await opened(folder), 10)
   }))
 
-test('a mark that was written in part leaves the one before it, and a missing one says nothing', () =>
+test('a partly written mark leaves the previous one, and a missing mark is no error', () =>
   withKilled(async folder => {
     const mark = path.join(folder, 'svc.db-mark')
     const bytes = await readFile(mark)
@@ -91,7 +91,7 @@ test('a mark that was written in part leaves the one before it, and a missing on
     assert.is(readNote<{ crc: number }>(noteBytes({ crc: 7 }))?.crc, 7)
   }))
 
-test('the mark is synced before the log begins again, and with every 64th sync', () =>
+test('the mark is synced before the log restarts and with every 64th sync', () =>
   inFolder(async folder => {
     const calls: string[] = []
     const disk = watchedDisk(({ name, file, args }) => {
@@ -108,7 +108,7 @@ test('the mark is synced before the log begins again, and with every 64th sync',
     assert.ok(marks >= 3 && marks <= 12, `${marks} of ${calls.length}`)
   }))
 
-test('a database that was closed in order and is the same to the last byte is opened without a check of its structure', () =>
+test('an unchanged database after an orderly close is opened without a structure check', () =>
   inFolder(async folder => {
     const [file, mark] = [path.join(folder, 'svc.db'), path.join(folder, 'svc.db-mark')]
     const store = await openAt(folder)
@@ -144,7 +144,7 @@ test('a killed store is not sealed', () =>
     assert.is(await opened(folder), 2)
   }))
 
-test('damage at random', async () => {
+test('random damage is an error or loses nothing', async () => {
   const seed = firstSeed()
   for (let index = 0; index < 12; index++) {
     assert.is(await damagedStore(seed, index), undefined, `seed ${seed}, case ${index}`)

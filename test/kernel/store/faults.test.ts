@@ -18,7 +18,7 @@ function failing(name: DiskCall['name']) {
 }
 
 for (const name of ['fsync', 'pwrite'] as const) {
-  test(`after a failed ${name} nothing is acknowledged any more and nothing is tried again`, () =>
+  test(`after a failed ${name} nothing is acknowledged and nothing is retried`, () =>
     inFolder(async folder => {
       const fault = failing(name)
       const store = await openAt(folder, { disk: fault.disk })
@@ -52,7 +52,7 @@ for (const name of ['fsync', 'pwrite'] as const) {
     }))
 }
 
-test('a log that another program removed is noticed before anything is acknowledged', () =>
+test('a log removed by another program is noticed before the next acknowledgment', () =>
   inFolder(async folder => {
     const store = await openAt(folder)
     await writeThree(store, 1)
@@ -99,7 +99,7 @@ test('a log left by a kill is recovered; its torn tail is cut', () =>
     }
   }))
 
-test('a restored copy that VACUUM INTO has made is taken over into a log of its own', () =>
+test('a copy made by VACUUM INTO is opened with a log of its own', () =>
   inFolder(async folder => {
     const first = await openAt(folder)
     await writeThree(first, 1)
@@ -121,7 +121,7 @@ test('a restored copy that VACUUM INTO has made is taken over into a log of its 
     await store.close()
   }))
 
-test('damage is told: a file that is no database, one that is missing beside its log, a foreign journal', () =>
+test('damage is reported: a file that is no database, a missing one beside its log, a foreign journal', () =>
   inFolder(async folder => {
     const file = path.join(folder, 'svc.db')
     await writeFile(file, 'this is no database, and it is longer than a header of one hundred bytes. '.repeat(99))

@@ -4,7 +4,7 @@ import type { Room } from '../../../kernel/contract/storage.js'
 import { openStore } from '../../../kernel/store/index.js'
 import { codeOf, inFolder, openAt, rowsById, smallDisk, writeThree } from './harness.js'
 
-test('a short write goes on where it ended, and nobody notices', () =>
+test('a short write continues at its end without an error', () =>
   inFolder(async folder => {
     const disk = smallDisk()
     const store = await openAt(folder, { disk })
@@ -17,7 +17,7 @@ test('a short write goes on where it ended, and nobody notices', () =>
     await again.close()
   }))
 
-test('what is kept for a full disk is spent by the write that needs it, and nobody notices', () =>
+test('the reserve for a full disk is used by the write that needs it, without an error', () =>
   inFolder(async folder => {
     const disk = smallDisk()
     const spent: number[] = []
@@ -39,7 +39,7 @@ test('what is kept for a full disk is spent by the write that needs it, and nobo
     await again.close()
   }))
 
-test('without room work is refused, reads go on, nothing is lost, and it heals by itself', () =>
+test('a full disk refuses writes, serves reads, loses nothing and recovers by itself', () =>
   inFolder(async folder => {
     const disk = smallDisk()
     const store = await openAt(folder, { disk })
@@ -74,7 +74,7 @@ test('without room work is refused, reads go on, nothing is lost, and it heals b
     await again.close()
   }))
 
-test('a store that is closed without room keeps what was acknowledged', () =>
+test('a store closed on a full disk keeps acknowledged writes', () =>
   inFolder(async folder => {
     const disk = smallDisk()
     const store = await openAt(folder, { disk })
@@ -87,7 +87,7 @@ test('a store that is closed without room keeps what was acknowledged', () =>
     await again.close()
   }))
 
-test('a store opens without room: it reads, and names the migration that waits', () =>
+test('a store opens on a full disk: it reads, and names the pending migration', () =>
   inFolder(async folder => {
     // It stays open, as a killed process leaves its files, and must not keep the second one out.
     const left = { ...smallDisk(), unlink: () => {}, exclude: () => 'unsupported' as const }

@@ -9,7 +9,7 @@ import { codeOf, inFolder, openAt, rowsById, withStore, writeThree } from './har
 
 const COUNT = 'SELECT count(*) FROM kernel_row'
 
-test('of transactions that share a commit those that throw leave nothing, the others everything', () =>
+test('a transaction that throws in a shared commit leaves nothing, the others everything', () =>
   inFolder(async folder => {
     const store = await openAt(folder)
     const failing = new Set([0, 3, 4, 9])
@@ -36,7 +36,7 @@ test('of transactions that share a commit those that throw leave nothing, the ot
     await again.close()
   }))
 
-test('a transaction that breaks a constraint half way leaves no half of it in the common commit', () =>
+test('a transaction that breaks a constraint half way leaves nothing in the shared commit', () =>
   withStore(async store => {
     const [before, broken, after] = await Promise.all([
       codeOf(() => writeThree(store, 1)),
@@ -53,7 +53,7 @@ test('a transaction that breaks a constraint half way leaves no half of it in th
     )
   }))
 
-test('transactions of one turn are one sync, and durable() waits for those that are open', () =>
+test('transactions of one turn share one sync, and durable() waits for open ones', () =>
   withStore(async store => {
     await writeThree(store, 0)
     const { syncs, transactions } = store.status()
@@ -66,7 +66,7 @@ test('transactions of one turn are one sync, and durable() waits for those that 
     assert.is(store.status().syncs - syncs, 1)
   }))
 
-test('a checkpoint and a migration in the same turn take what is open along', () =>
+test('a checkpoint and a migration in the same turn include the open commit', () =>
   inFolder(async folder => {
     const store = await openAt(folder)
     const written = writeThree(store, 1)
@@ -87,7 +87,7 @@ test('a checkpoint and a migration in the same turn take what is open along', ()
     await again.close()
   }))
 
-test('a foreign key that is only checked at the commit is refused, for the commit is not of one transaction alone', () =>
+test('a deferred foreign key is refused because the commit is shared', () =>
   withStore(async store => {
     store.migrate('child', [
       {
@@ -107,7 +107,7 @@ test('a foreign key that is only checked at the commit is refused, for the commi
     })
   }))
 
-test('when SQLite gives up the common commit, nobody of it is told that it was kept, and the store ends', async () => {
+test('when SQLite aborts the shared commit, none of it is acknowledged, and the store ends', async () => {
   const engine = await loadEngine()
   const image = seedImage(engine)
   const db = recover(engine, { image, wal: new Uint8Array(0) })

@@ -34,7 +34,7 @@ test('migrations run once, in order, and are reported with their digest', () =>
     await again.close()
   }))
 
-test('the version before goes on with a home whose only new migrations have no number in front, and the new one after it', () =>
+test('the previous version runs with a home whose only new migrations are unnumbered, and then the new one', () =>
   inFolder(async folder => {
     const column = { id: 'price', sql: 'ALTER TABLE shop_item ADD COLUMN price' }
     for (const added of [[column], [], [column]]) {
@@ -48,7 +48,7 @@ test('the version before goes on with a home whose only new migrations have no n
     await store.close()
   }))
 
-test('a migration that had a number once, and has none now, is not applied again', () =>
+test('a migration that lost its number is not applied again', () =>
   inFolder(async folder => {
     const sql = 'ALTER TABLE shop_item ADD COLUMN price'
     for (const id of ['3', 'price']) {
@@ -81,7 +81,7 @@ for (const [adds, sql] of [
   ],
   ['an index', 'CREATE INDEX acme_shop_names ON acme_shop_item (name)'],
 ] as const)
-  test(`a drop-in goes back to the version before one that added ${adds}, and forward again`, () =>
+  test(`a drop-in can go back to the version before ${adds}, and forward again`, () =>
     inFolder(async folder => {
       for (const added of [
         [{ id: '002', sql }],
@@ -113,7 +113,7 @@ for (const [adds, sql, told] of [
     /it makes acme_shop_part refer to acme_shop_item/,
   ],
 ] as const)
-  test(`a drop-in does not go back to the version before one that added ${adds}, and is told why and what helps`, () =>
+  test(`a drop-in cannot go back to the version before ${adds}, and the error gives reason and remedy`, () =>
     inFolder(async folder => {
       const store = await openAt(folder)
       store.migrate('acme.shop', [base, { id: '002', sql }])
@@ -132,7 +132,7 @@ for (const [adds, sql, told] of [
       await again.close()
     }))
 
-test('a drop-in whose migration reads differently is told what helps', () =>
+test('a drop-in with a changed migration gets the remedy', () =>
   withStore(async store => {
     store.migrate('acme.shop', [base])
     try {
@@ -144,7 +144,7 @@ test('a drop-in whose migration reads differently is told what helps', () =>
     }
   }))
 
-test('an owner that is forgotten leaves no table behind, and begins anew; others keep theirs', () =>
+test('a forgotten owner leaves no table and starts again; others keep theirs', () =>
   inFolder(async folder => {
     const store = await openAt(folder)
     store.migrate('a.shop', [
@@ -172,7 +172,7 @@ test('an owner that is forgotten leaves no table behind, and begins anew; others
 const own = { id: '1', sql: 'CREATE TABLE acme_shop_extra (id INTEGER PRIMARY KEY)' }
 const inherited = { stream: 'shop', prefixes: ['shop_'], migrations: [first] }
 
-test('who inherits a stream brings it up to date, writes its tables, and keeps migrations of its own apart from it', () =>
+test('an heir updates an inherited stream, writes its tables, and keeps its own migrations apart', () =>
   inFolder(async folder => {
     const store = await openAt(folder)
     store.migrate('acme.shop', [own], [inherited])
@@ -197,7 +197,7 @@ test('who inherits a stream brings it up to date, writes its tables, and keeps m
   }))
 
 for (const id of ['acme-001', '2']) {
-  test(`a stream into which an heir once wrote its own migration ${id} serves both again, and the version before it`, () =>
+  test(`a stream into which an heir wrote its own migration ${id} serves both and the previous version`, () =>
     inFolder(async folder => {
       const foreign = { id, sql: 'CREATE TABLE shop_acme (a)' }
       const before = await openAt(folder)
@@ -224,7 +224,7 @@ for (const id of ['acme-001', '2']) {
     }))
 }
 
-test('several owners share a stream that one of them had alone, each with tables of its own prefix', () =>
+test('several owners share a stream that one of them owned, each with its own table prefix', () =>
   inFolder(async folder => {
     const event = { id: '2', sql: 'CREATE TABLE shop_event (a); CREATE TABLE shop_event_more (a)' }
     const before = await openAt(folder)

@@ -22,7 +22,7 @@ const STATEMENTS = [
   'PRAGMA journal_mode = DELETE',
 ]
 
-test('the stock sqlite3 is told that the database is locked, and nothing that was acknowledged is lost', () =>
+test('the stock sqlite3 gets a locked database, and nothing acknowledged is lost', () =>
   withStore(async (store, folder) => {
     let id = 0
     let over = false
@@ -40,7 +40,7 @@ test('the stock sqlite3 is told that the database is locked, and nothing that wa
     assert.is(await stockCheck(folder), 'ok')
   }))
 
-test('after a checkpoint the file can be read as it is while the store is open', () =>
+test('the file can be read directly after a checkpoint while the store is open', () =>
   withStore(async (store, folder) => {
     for (let id = 0; id < 5; id++) await writeThree(store, id)
     await store.checkpoint()
@@ -51,7 +51,7 @@ test('after a checkpoint the file can be read as it is while the store is open',
     assert.is(rowsById(store).size, 6)
   }))
 
-test('a store that another program has open is not opened, and a closed one is free', () =>
+test('a store opened by another program is not opened, and a closed one is free', () =>
   inFolder(async folder => {
     await (await openAt(folder)).close()
     const reader = spawn('sqlite3', [path.join(folder, 'svc.db')], { stdio: ['pipe', 'pipe', 'ignore'] })
@@ -70,7 +70,7 @@ test('two stores of one file exclude each other, also in one process', () =>
     assert.is(await codeOf(() => openAt(folder)), 'store_in_use')
   }))
 
-test('a store whose owner is another process by now acknowledges nothing', () =>
+test('a store owned by another process meanwhile acknowledges nothing', () =>
   inFolder(async folder => {
     let isOwner = true
     const checkOwner = () => {

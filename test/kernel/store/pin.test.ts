@@ -13,12 +13,12 @@ import { codeOf, inFolder, openAt, rowsById, withStore, writeThree } from './har
 const require = createRequire(import.meta.url)
 const wasmPath = path.join(path.dirname(require.resolve('sql.js/dist/sql-wasm.js')), 'sql-wasm.wasm')
 
-test('the script finds what is pinned', () => {
+test('the script finds the pinned version', () => {
   const script = fileURLToPath(new URL('../../../scripts/sqljs-pin.mjs', import.meta.url))
   assert.equal(JSON.parse(execFileSync(process.execPath, [script, '--json'], { encoding: 'utf8' })), SQLITE_PIN)
 })
 
-test('another wasm file is refused before anything is made', () =>
+test('another wasm file is refused before anything is created', () =>
   inFolder(async folder => {
     const other = path.join(folder, 'other.wasm')
     const bytes = await readFile(wasmPath)
@@ -33,7 +33,7 @@ test('another wasm file is refused before anything is made', () =>
     assert.equal(await readdir(folder), ['other.wasm'])
   }))
 
-test('any two file calls exchanged are refused by the self-test, before anything is made', async () => {
+test('an exchange of any two file calls is refused by the self-test before anything is created', async () => {
   const calls = Object.keys(SQLITE_PIN.imports) as FileCall[]
   const passed: string[] = []
   for (const [i, one] of calls.entries()) {
@@ -53,12 +53,12 @@ test('any two file calls exchanged are refused by the self-test, before anything
   })
 })
 
-test('a name that the build does not have is refused', async () => {
+test('a name that the build lacks is refused', async () => {
   const pin = { ...SQLITE_PIN, imports: { ...SQLITE_PIN.imports, fd_sync: 'none' } }
   assert.is(await codeOf(() => loadEngine({ pin })), 'sqlite_pin')
 })
 
-test('two stores and a plain sql.js in one process do not see each other', () =>
+test('two stores and a plain sql.js in one process are independent', () =>
   withStore(async one =>
     withStore(async two => {
       const plain = await require('sql.js')()

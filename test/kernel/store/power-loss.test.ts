@@ -12,7 +12,7 @@ for (const [subject, count] of [
   ['journal', 40],
   ['file', 40],
 ] as [SubjectName, number][]) {
-  test(`power loss leaves of a ${subject} what was acknowledged, and nothing torn`, async () => {
+  test(`power loss leaves the acknowledged part of a ${subject}, and nothing torn`, async () => {
     const states = new States(seed)
     for (let index = 0; index < count; index++) {
       assert.is(await states.check(subject, index), undefined, `seed ${seed}, state ${index}`)
@@ -20,7 +20,7 @@ for (const [subject, count] of [
   })
 }
 
-test('the simulator finds out a store, a journal and a file without their syncs', async () => {
+test('the simulator detects a store, a journal and a file without their syncs', async () => {
   const states = new States(1)
   // The mark of the store takes more states: it is left to the proof.
   for (const { subject, without } of MUTANTS.filter(mutant => !mutant.without.source.includes('mark'))) {

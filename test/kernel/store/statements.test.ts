@@ -50,7 +50,7 @@ test('an owner reads everything and writes its own tables', () =>
     assert.equal(db.rows('VALUES (1)'), [[1]])
   }))
 
-test('everything else is refused, with owner and table named, and changes nothing', () =>
+test('any other statement is refused with owner and table, and changes nothing', () =>
   withShop(async (db, kernel) => {
     await kernel.tx(t => t.run('INSERT INTO acme_x VALUES (1, 1)'))
     const refused = [
@@ -96,7 +96,7 @@ test('everything else is refused, with owner and table named, and changes nothin
     assert.is(await codeOf(() => db.tx(t => t.run('INSERT INTO nowhere VALUES (1)'))), 'sql_failed')
   }))
 
-test('a statement that one owner may run is still refused to another', () =>
+test('a statement allowed to one owner is refused to another', () =>
   withShop(async (db, kernel) => {
     const sql = 'INSERT INTO acme_x (n) VALUES (1)'
     const acme = kernel.bind({ name: 'acme', tables: 'acme' })
@@ -107,7 +107,7 @@ test('a statement that one owner may run is still refused to another', () =>
     assert.is(await codeOf(() => db.bind({ name: 'acme', tables: 'acme' })), 'bind_refused')
   }))
 
-test("a service takes part in another owner's transaction with its own rights", () =>
+test('a service takes part in the transaction of another owner with its own rights', () =>
   withShop(async (db, kernel) => {
     const acme = kernel.bind({ name: 'acme', tables: 'acme' })
     const order: string[] = []
@@ -125,7 +125,7 @@ test("a service takes part in another owner's transaction with its own rights", 
     assert.equal(kernel.rows('SELECT n FROM acme_x'), [[1]])
   }))
 
-test('of owners whose prefixes begin alike the longest has a table, also after a restart', () =>
+test('the longest of two similar prefixes owns a table, also after a restart', () =>
   inFolder(async folder => {
     const inner = [{ id: '1', sql: 'CREATE TABLE a_b_x (n)' }]
     const outer = [{ id: '1', sql: 'CREATE TABLE a_y (n)' }]
@@ -155,7 +155,7 @@ test('of owners whose prefixes begin alike the longest has a table, also after a
     }
   }))
 
-test('the prefix of a name with dots and hyphens has underscores', () =>
+test('the prefix replaces dots and hyphens with underscores', () =>
   withStore(async store => {
     store.migrate('acme.night-shift', [{ id: '1', sql: 'CREATE TABLE acme_night_shift_x (a)' }])
     const db = store.db.bind({ name: 'acme.night-shift', tables: 'acme.night-shift' })
@@ -163,7 +163,7 @@ test('the prefix of a name with dots and hyphens has underscores', () =>
     assert.equal(db.rows('SELECT a FROM acme_night_shift_x'), [[1]])
   }))
 
-test('a parameter behind an equals sign finds the same rows; quoted text and comments stay as they are', () =>
+test('a parameter behind an equals sign finds the same rows; quoted text and comments are unchanged', () =>
   withShop(async db => {
     await db.tx(t => {
       t.run("INSERT INTO shop_item (name, n) VALUES ('= ?', 1), ('b', 2), ('3', 3)")

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert'
 import type { Tx } from '../../../kernel/contract/storage.js'
 import { codeOf, inFolder, openAt, rowsById, watchedDisk, withStore, writeThree } from './harness.js'
 
-test('a transaction returns its result, is seen at once and is there after a restart', () =>
+test('a transaction returns its result, is visible at once and survives a restart', () =>
   inFolder(async folder => {
     const store = await openAt(folder)
     const written = store.db.tx(t => {
@@ -25,7 +25,7 @@ test('a transaction returns its result, is seen at once and is there after a res
     await again.close()
   }))
 
-test('values come back as they went in', () =>
+test('values are read back unchanged', () =>
   withStore(async ({ db }) => {
     const values = [null, '', 'ä\u{1f600}', 0, -1, 1.5, 2 ** 40, 2 ** 53, new Uint8Array([0, 255]), -(2 ** 31)]
     const row = await db.tx(t => {
@@ -52,7 +52,7 @@ test('a throw rolls back and rejects with the same error', () =>
     assert.equal([...rowsById(store)], [[2, 3]])
   }))
 
-test('a transaction inside a transaction and an asynchronous callback are refused whole', () =>
+test('a nested transaction and an asynchronous callback are refused whole', () =>
   withStore(async store => {
     const { db } = store
     const nested = () =>
@@ -73,7 +73,7 @@ test('a transaction inside a transaction and an asynchronous callback are refuse
     assert.is(rowsById(store).size, 0)
   }))
 
-test('nothing writes outside of a transaction, through a handle that has ended, or after close', () =>
+test('a write outside a transaction, through an ended handle or after close is refused', () =>
   withStore(async store => {
     const { db } = store
     assert.is(await codeOf(() => db.all("INSERT INTO kernel_row VALUES (1, 0, 'a') RETURNING id")), 'statement_refused')
@@ -87,7 +87,7 @@ test('nothing writes outside of a transaction, through a handle that has ended, 
     assert.is(await codeOf(() => writeThree(store, 1)), 'store_closed')
   }))
 
-test('rolled back and reading transactions cost no sync, a writing one costs one', () =>
+test('rolled back and read-only transactions cost no sync, a writing one costs one', () =>
   withStore(async store => {
     const before = store.status().syncs
     await store.db.tx(t => t.get('SELECT count(*) FROM kernel_row'))
@@ -119,7 +119,7 @@ test('transactions of 64 writers share their syncs', () =>
     assert.is(rowsById(store).size, 1280)
   }))
 
-test('a transaction resolves only after the sync that covers it; later ones are covered by the next', async () => {
+test('a transaction resolves after the sync that covers it; later ones use the next', async () => {
   let release: (() => void) | undefined
   let hold = false
   const disk = watchedDisk(call => {
@@ -146,7 +146,7 @@ test('a transaction resolves only after the sync that covers it; later ones are 
   )
 })
 
-test('what waits for durability runs in order, after its promise, and not for what was rolled back', () =>
+test('durability callbacks run in order, after their promise, and not after a rollback', () =>
   withStore(async store => {
     const order: string[] = []
     const write = (name: string, fails = false) =>
@@ -166,7 +166,7 @@ test('what waits for durability runs in order, after its promise, and not for wh
     assert.equal(order, ['b rejected', 'a 1', 'a 2', 'c 1', 'c 2', 'reading'])
   }))
 
-test('statements beyond those kept ready, with all their values, still work', () =>
+test('statements beyond the cache work with all their values', () =>
   withStore(async ({ db }) => {
     const sums = Array.from({ length: 1000 }, (_, i) => db.row(`SELECT ${i} + ?`, [1])?.[0])
     assert.equal(
@@ -176,7 +176,7 @@ test('statements beyond those kept ready, with all their values, still work', ()
     assert.equal(db.row('SELECT 0 + ?', [5]), [5])
   }))
 
-test('a checkpoint moves the log into the database; the figures say so', () =>
+test('a checkpoint moves the log into the database and updates the figures', () =>
   withStore(async (store, folder) => {
     for (let id = 0; id < 50; id++) await writeThree(store, id, 'y'.repeat(2000))
     const before = store.status()

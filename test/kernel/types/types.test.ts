@@ -29,7 +29,7 @@ function errorsOf(text: string): string[] {
   }
 }
 
-test('the types of the contract refuse each mistake, with the error that is meant and no other', () => {
+test('the types of the contract refuse each mistake with exactly the expected error', () => {
   const text = readFileSync(path.join(here, 'type-errors.ts'), 'utf8')
   const lines = text.split('\n')
   const wanted = lines.flatMap((line, at) => {

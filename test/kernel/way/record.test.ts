@@ -78,7 +78,7 @@ function wayInDocument(): ReadonlySet<string> {
   )
 }
 
-test(`a PUT over TCP crosses at most ${MOST_FILES} files of the kernel outside of the store`, async () => {
+test(`a PUT over TCP passes at most ${MOST_FILES} kernel files outside the store`, async () => {
   // As in a daemon, which does not check its own replies.
   const doors = await openDoors([daemon, resources, owner], undefined, {}, false)
   assert.is((await put(doors, 'first', 0)).status, 201)
